@@ -1,0 +1,43 @@
+# Every target does its own set-up: python3 and make are enough. Name another Python with `make PYTHON=python3.12 ...`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format wheel clean
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
+	$(BIN)/portadnn demo $(DEMO_ARGS)
+
+test: $(VENV)/.stamp-test  ## Run every test that this machine can run
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TEST_ARGS)
+
+lint: $(VENV)/.stamp-dev  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p portadnn -p portadnn_backends
+
+format: $(VENV)/.stamp-dev  ## Mend style where a machine can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel: $(VENV)/.stamp-dev  ## Build the wheel and the sdist into dist/
+	rm -rf build dist
+	$(BIN)/python -m build --outdir dist .
+
+clean:  ## Remove everything that make made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp says that .venv holds these extras, as pyproject.toml has them now.
+$(VENV)/.stamp-demo: EXTRAS := cpu demo
+$(VENV)/.stamp-test: EXTRAS := cpu test nvrtc
+$(VENV)/.stamp-dev: EXTRAS := cpu dev
+
+$(VENV)/.stamp-%: pyproject.toml .ci/setup
+	PYTHON="$(PYTHON)" .ci/setup $(EXTRAS)
+	@touch $@

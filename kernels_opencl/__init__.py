@@ -1,0 +1,1 @@
+"""The dialect header for OpenCL, and the kernels that only OpenCL needs."""
