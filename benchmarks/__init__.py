@@ -1,0 +1,1 @@
+"""Measurements; installed as ``portadnn.benchmarks``, so that ``portadnn bench`` can run them."""
