@@ -1,0 +1,1 @@
+"""The backends of portadnn, found through the entry-point group ``portadnn.backends``."""

@@ -1,0 +1,55 @@
+"""What array handling of the backends has in common: layouts of host arrays, and the bounds of views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from portadnn.descriptors import TensorView
+from portadnn.errors import BadParam
+
+
+def storage_order(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    """Return the axes from the slowest to the fastest in memory; that of a packed copy keeping the layout."""
+    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the permutation that undoes `order`."""
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def check_view(view: TensorView, argument: str, available: int) -> tuple[int, tuple[int, ...]]:
+    """Check that a view fits into `available` bytes.
+
+    Returns
+    -------
+    offset : int
+        Bytes to the first element.
+    strides : tuple of int
+        In bytes.
+
+    Raises
+    ------
+    BadParam
+        It does not fit.
+    """
+    size = view.spec.dtype.itemsize
+    needed = (view.offset + view.spec.span) * size
+    if needed > available:
+        raise BadParam(argument=argument, expected=f"a buffer of at least {needed} bytes", got=f"{available} bytes")
+    return view.offset * size, tuple(s * size for s in view.spec.strides)
+
+
+def check_view_dtype(view: TensorView, argument: str, dtype: np.dtype[Any]) -> None:
+    """Demand that the array under a view has the view's type, or is raw bytes."""
+    if dtype != view.spec.dtype.numpy and dtype != np.uint8:
+        raise BadParam(argument=argument, expected=f"an array of {view.spec.dtype.numpy} or uint8", got=dtype)
+
+
+def span_bytes(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """Return the bytes from the first to the last element, for non-negative byte strides."""
+    if 0 in shape:
+        return 0
+    return itemsize + sum((d - 1) * s for d, s in zip(shape, strides, strict=True))

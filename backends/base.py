@@ -1,0 +1,345 @@
+"""The seam between portadnn and what runs on a device.
+
+A backend is a :class:`Backend` object under the entry-point group ``portadnn.backends``. It lists devices and opens
+one as a :class:`Device`: memory, streams, compiling and launching. Operations are not methods of it. They are
+:class:`Engine` objects, which turn a Problem into a :class:`Plan`; the engines in ``engines/`` describe their
+launches as data (:class:`Launch`), which a device binds into a fast callable.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from portadnn.enums import DataType, DnnEnum
+from portadnn.problem import Problem, TensorSpec
+
+Schedule = Literal["gpu", "cpu"]
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What is known of a device; queried, never guessed from its name.
+
+    Attributes
+    ----------
+    backend, name, vendor, driver, version, platform : str
+        For people, and (driver, version) for the kernel cache.
+    schedule : {"gpu", "cpu"}
+        Which shape of kernel suits it; `kind` unless the user overrides it with ``PORTADNN_SCHEDULE``.
+    compute_units : int
+        Multiprocessors or cores.
+    simd_width : int
+        float32 lanes of a vector on a CPU; threads that run in step on a GPU.
+    local_memory, global_memory, max_allocation : int
+        Bytes.
+    arch : str
+        Code generation target ("sm_90"), or "".
+    features : frozenset of str
+        Optional abilities that kernels ask for by name ("shuffle", "inline_ptx").
+    """
+
+    backend: str
+    name: str
+    vendor: str
+    kind: Literal["gpu", "cpu"]
+    driver: str
+    version: str
+    platform: str = ""
+    schedule: Schedule = "cpu"
+    compute_units: int = 1
+    simd_width: int = 1
+    max_work_group: int = 1
+    local_memory: int = 0
+    global_memory: int = 0
+    max_allocation: int = 0
+    fp64: bool = True
+    arch: str = ""
+    features: frozenset[str] = field(default_factory=frozenset)
+
+    def with_schedule(self, schedule: Schedule) -> DeviceInfo:
+        """Return the same device with the other kernel shape."""
+        return replace(self, schedule=schedule)
+
+
+@dataclass(frozen=True)
+class TensorArg:
+    """A kernel argument: the problem's tensor number `index` (inputs first, then outputs)."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class ScalarArg:
+    """A kernel argument: the problem's run-time number `index`, passed as `dtype` (float32 or float64)."""
+
+    index: int
+    dtype: DataType
+
+
+@dataclass(frozen=True)
+class WorkspaceArg:
+    """A kernel argument: the workspace from byte `offset` (a multiple of 256) on, holding elements of `dtype`."""
+
+    offset: int = 0
+    dtype: DataType = DataType.FLOAT
+
+
+@dataclass(frozen=True)
+class ConstantArg:
+    """A kernel argument with a fixed value, such as ``np.int32(n)``."""
+
+    value: np.generic
+
+
+Arg = TensorArg | ScalarArg | WorkspaceArg | ConstantArg
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled kernel function. `native` belongs to the device."""
+
+    name: str
+    native: Any
+    source: str
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch: `grid` work-groups of `block` work-items, and the arguments in order."""
+
+    kernel: Kernel
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    args: tuple[Arg, ...]
+
+
+# run(arrays, scalars, workspace): arrays and scalars in the problem's order
+Run = Callable[[Sequence[Any], Sequence[float], Any], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An engine prepared for one problem on one device.
+
+    Attributes
+    ----------
+    workspace_size : int
+        Bytes of scratch memory that `run` needs.
+    launches : tuple of Launch
+        What it runs, for logs and tests; empty for plans that are not kernels.
+    """
+
+    problem: Problem
+    engine: Engine
+    workspace_size: int
+    run: Run
+    launches: tuple[Launch, ...] = ()
+
+
+class Device(abc.ABC):
+    """An opened device with its stream or queue. Not shared between handles."""
+
+    info: DeviceInfo
+
+    # arrays
+
+    @abc.abstractmethod
+    def owns(self, array: Any) -> bool:
+        """Tell whether `array` is this backend's native array type (whatever its device)."""
+
+    @abc.abstractmethod
+    def wrap(self, value: Any, argument: str) -> Any:
+        """Return `value` as a native array without a copy.
+
+        Accepts native arrays, TensorViews of native arrays or raw buffers, and foreign arrays that live on
+        this device (DLPack, CUDA array interface).
+
+        Raises
+        ------
+        BadParam
+            Anything else, an array of another device, or a view larger than its buffer.
+        """
+
+    @abc.abstractmethod
+    def signature(self, array: Any) -> tuple[Any, ...]:
+        """Return what plans depend on, as fast as possible: (shape, byte strides, dtype, address mod 16).
+
+        Raises
+        ------
+        BadParam
+            The array lives on another device.
+        """
+
+    @abc.abstractmethod
+    def address(self, array: Any) -> int:
+        """Return a number that grows with the array's first byte and is unique in the device's memory."""
+
+    @abc.abstractmethod
+    def empty(self, spec: TensorSpec) -> Any:
+        """Return a new native array with that layout, uninitialised.
+
+        Raises
+        ------
+        AllocFailed
+            No memory.
+        """
+
+    @abc.abstractmethod
+    def asarray(self, array: np.ndarray[Any, Any]) -> Any:
+        """Copy a NumPy array to the device, keeping its layout; gaps and overlaps are packed."""
+
+    @abc.abstractmethod
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        """Copy a native array of any layout to the host, waiting for the stream."""
+
+    @abc.abstractmethod
+    def workspace(self, nbytes: int) -> Any:
+        """Return a new scratch buffer, to be passed to ``Plan.run``."""
+
+    @abc.abstractmethod
+    def workspace_size(self, workspace: Any) -> int:
+        """Return the bytes of a user's workspace (native array or raw buffer).
+
+        Raises
+        ------
+        BadParam
+            It is neither, or lives on another device.
+        """
+
+    # execution
+
+    @abc.abstractmethod
+    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str]) -> Kernel:
+        """Compile kernel function `name` of kernel file `file` (such as ``"shared/pooling.cl"``).
+
+        Compiled programs are cached in memory and on disk; `defines` become ``#define`` lines.
+
+        Raises
+        ------
+        CompileError
+            With source and log.
+        """
+
+    @abc.abstractmethod
+    def bind(self, launches: Sequence[Launch]) -> Run:
+        """Return a callable that enqueues the launches in order on the current stream."""
+
+    @abc.abstractmethod
+    def synchronize(self) -> None:
+        """Wait until everything enqueued has finished.
+
+        Raises
+        ------
+        ExecutionFailed
+            Something enqueued failed.
+        """
+
+    @abc.abstractmethod
+    def time(self, function: Callable[[], None]) -> float:
+        """Return the device seconds between the start and the end of what `function` enqueues."""
+
+    @property
+    @abc.abstractmethod
+    def stream(self) -> Any:
+        """The CuPy stream or PyOpenCL queue in use; None where there is none."""
+
+    @abc.abstractmethod
+    def set_stream(self, stream: Any) -> None:
+        """Use another stream or queue of the same device from now on.
+
+        Raises
+        ------
+        BadParam
+            It is no stream of this backend, or belongs to another device.
+        """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Free what the device object owns."""
+
+
+class Engine(abc.ABC):
+    """One way to compute some problems on one kind of device.
+
+    Attributes
+    ----------
+    name : str
+        For logs and capability tables, such as ``"implicit_gemm"``.
+    problems : tuple of type
+        Problem classes it may take.
+    algo : DnnEnum or None
+        The guide's algorithm that asks for this engine; None where the call has no algorithm argument.
+    deterministic : bool
+        Whether repetition gives the same bits.
+    """
+
+    name: str
+    problems: tuple[type[Problem], ...]
+    deterministic: bool = True
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        """Return the guide's algorithm number that this engine implements for the problem, if any."""
+        return None
+
+    @abc.abstractmethod
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        """Return None when the engine takes the problem on such a device, else the reason it does not."""
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        """Return the exact bytes of scratch memory the plan will need."""
+        return 0
+
+    @abc.abstractmethod
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        """Compile and lay out everything, so that running is a launch."""
+
+
+class Backend(abc.ABC):
+    """A way to reach devices."""
+
+    name: str
+    install: str = ""  # the pip command that brings what is missing
+
+    @abc.abstractmethod
+    def why_unavailable(self) -> str | None:
+        """Return None when the backend works here, else the reason it does not."""
+
+    @abc.abstractmethod
+    def devices(self) -> Sequence[DeviceInfo]:
+        """List the devices, best first; the position is the number ``Handle(device=...)`` takes."""
+
+    @abc.abstractmethod
+    def open(self, index: int, stream: Any = None) -> Device:
+        """Open device `index`, or the one that `stream` belongs to.
+
+        Raises
+        ------
+        BadParam
+            No such device, or `stream` is no stream of this backend.
+        """
+
+    @abc.abstractmethod
+    def engines(self) -> Sequence[Engine]:
+        """List the engines in order of preference."""
+
+
+__all__ = [
+    "Arg",
+    "Backend",
+    "ConstantArg",
+    "Device",
+    "DeviceInfo",
+    "Engine",
+    "Kernel",
+    "Launch",
+    "Plan",
+    "Run",
+    "ScalarArg",
+    "TensorArg",
+    "WorkspaceArg",
+]

@@ -1,0 +1,351 @@
+"""The CUDA backend: NVIDIA GPUs through CuPy, kernels compiled by NVRTC."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from portadnn.descriptors import TensorView
+from portadnn.enums import DataType
+from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed
+from portadnn.problem import TensorSpec
+
+from . import kernel_cache, sources
+from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order
+from .base import (
+    Arg,
+    Backend,
+    ConstantArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Kernel,
+    Launch,
+    Run,
+    ScalarArg,
+    TensorArg,
+)
+
+
+@functools.cache
+def _cupy() -> Any:
+    import cupy
+
+    return cupy
+
+
+def nvrtc_options(arch: str) -> tuple[str, ...]:
+    """Return the compiler options for a target such as ``"sm_90"``."""
+    return (f"-arch={arch}", "--std=c++17", "-default-device")
+
+
+def compile_cubin(source: str, arch: str) -> bytes:
+    """Compile CUDA C++ to machine code with NVRTC; needs no GPU.
+
+    Raises
+    ------
+    CompileError
+        With source and log.
+    """
+    from cupy.cuda import nvrtc
+
+    program = nvrtc.createProgram(source, "portadnn.cu", (), ())
+    try:
+        try:
+            nvrtc.compileProgram(program, nvrtc_options(arch))
+        except nvrtc.NVRTCError:
+            log = nvrtc.getProgramLog(program)
+            raise CompileError(f"NVRTC refused a kernel for {arch}", source=source, log=log) from None
+        return nvrtc.getCUBIN(program)  # type: ignore[no-any-return]
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+@functools.cache
+def _nvrtc_version() -> str:
+    from cupy.cuda import nvrtc
+
+    return ".".join(map(str, nvrtc.getVersion()))
+
+
+def _describe(index: int) -> DeviceInfo:
+    runtime = _cupy().cuda.runtime
+    properties = runtime.getDeviceProperties(index)
+    return DeviceInfo(
+        backend="cuda",
+        name=properties["name"].decode(),
+        vendor="NVIDIA",
+        kind="gpu",
+        driver=str(runtime.driverGetVersion()),
+        version=f"CUDA {runtime.runtimeGetVersion()}, NVRTC {_nvrtc_version()}",
+        platform="CUDA",
+        schedule="gpu",
+        compute_units=properties["multiProcessorCount"],
+        simd_width=properties["warpSize"],
+        max_work_group=properties["maxThreadsPerBlock"],
+        local_memory=properties["sharedMemPerBlock"],
+        global_memory=properties["totalGlobalMem"],
+        max_allocation=properties["totalGlobalMem"],
+        fp64=True,
+        arch=f"sm_{properties['major']}{properties['minor']}",
+        features=frozenset({"shuffle", "inline_ptx"}),
+    )
+
+
+@functools.cache
+def _devices() -> tuple[DeviceInfo, ...]:
+    return tuple(_describe(index) for index in range(_cupy().cuda.runtime.getDeviceCount()))
+
+
+class CudaDevice(Device):
+    """One NVIDIA GPU; enqueues on a given stream, or on CuPy's current one."""
+
+    def __init__(self, index: int, info: DeviceInfo, stream: Any = None) -> None:
+        cupy = _cupy()
+        self.info = info
+        self._index = index
+        self._stream = stream
+        self._programs: dict[str, Any] = {}
+        self._array = cupy.ndarray
+        self._runtime = cupy.cuda.runtime
+
+    def _current(self) -> AbstractContextManager[Any]:
+        """Make the device, and the stream where one was given, CuPy's current ones."""
+        cupy = _cupy()
+        if self._runtime.getDevice() != self._index:
+            return cupy.cuda.Device(self._index)  # type: ignore[no-any-return]
+        return nullcontext()
+
+    def _on_stream(self) -> AbstractContextManager[Any]:
+        return nullcontext() if self._stream is None else self._stream
+
+    # arrays
+
+    def owns(self, array: Any) -> bool:
+        return isinstance(array, self._array)
+
+    def wrap(self, value: Any, argument: str) -> Any:
+        cupy = _cupy()
+        if isinstance(value, self._array):
+            return value
+        if isinstance(value, TensorView):
+            base = value.base
+            if hasattr(base, "__cuda_array_interface__") and not isinstance(base, self._array):
+                base = cupy.asarray(base)
+            if isinstance(base, self._array):
+                check_view_dtype(value, argument, base.dtype)
+                available = span_bytes(base.shape, base.strides, base.dtype.itemsize)
+                memory = base.data
+            elif isinstance(base, cupy.cuda.MemoryPointer):
+                available, memory = base.mem.size - (base.ptr - base.mem.ptr), base
+            else:
+                raise BadParam(argument=argument, expected="a view of a CuPy array or MemoryPointer", got=_kind(base))
+            offset, strides = check_view(value, argument, available)
+            return cupy.ndarray(value.spec.dims, value.spec.dtype.numpy, memory + offset, strides=strides)
+        if hasattr(value, "__cuda_array_interface__"):
+            return cupy.asarray(value)
+        if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, managed
+            return cupy.from_dlpack(value)
+        raise BadParam(
+            argument=argument, expected="a CuPy array, a CUDA tensor or descriptor.view(buffer)", got=_kind(value)
+        )
+
+    def signature(self, array: Any) -> tuple[Any, ...]:
+        data = array.data
+        if data.device_id != self._index:
+            raise BadParam(expected=f"an array of CUDA device {self._index}", got=f"one of device {data.device_id}")
+        return (array.shape, array.strides, array.dtype, data.ptr & 15)
+
+    def address(self, array: Any) -> int:
+        return array.data.ptr  # type: ignore[no-any-return]
+
+    def empty(self, spec: TensorSpec) -> Any:
+        size = spec.dtype.itemsize
+        memory = self.workspace(spec.span * size)
+        return self._array(spec.dims, spec.dtype.numpy, memory, strides=tuple(s * size for s in spec.strides))
+
+    def asarray(self, array: np.ndarray[Any, Any]) -> Any:
+        cupy = _cupy()
+        order = storage_order(array)
+        with self._current(), self._on_stream():
+            try:
+                return cupy.asarray(np.ascontiguousarray(array.transpose(order))).transpose(inverse(order))
+            except cupy.cuda.memory.OutOfMemoryError as error:
+                raise AllocFailed(f"{self.info.name}: {error}") from None
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        with self._current(), self._on_stream():
+            return _cupy().asnumpy(array)  # type: ignore[no-any-return]
+
+    def workspace(self, nbytes: int) -> Any:
+        cupy = _cupy()
+        with self._current(), self._on_stream():
+            try:
+                return cupy.cuda.alloc(nbytes)
+            except cupy.cuda.memory.OutOfMemoryError as error:
+                raise AllocFailed(f"{self.info.name}: {error}") from None
+
+    def workspace_size(self, workspace: Any) -> int:
+        cupy = _cupy()
+        if isinstance(workspace, self._array):
+            self.signature(workspace)
+            return int(workspace.nbytes)
+        if isinstance(workspace, cupy.cuda.MemoryPointer):
+            return int(workspace.mem.size - (workspace.ptr - workspace.mem.ptr))
+        raise BadParam(argument="workspace", expected="a CuPy array or MemoryPointer", got=_kind(workspace))
+
+    # execution
+
+    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str]) -> Kernel:
+        source = sources.assemble(file, "cuda", defines)
+        module = self._programs.get(source)
+        if module is None:
+            module = self._programs[source] = self._load(source)
+        return Kernel(name, module, source)
+
+    def _load(self, source: str) -> Any:
+        cupy = _cupy()
+        arch = self.info.arch
+        key = ("cuda", source, *nvrtc_options(arch), self.info.name, self.info.driver, self.info.version)
+        with self._current():
+            cubin = kernel_cache.load(key)
+            module = cupy.cuda.function.Module()
+            if cubin is not None:
+                try:
+                    module.load(cubin)
+                    return module
+                except cupy.cuda.driver.CUDADriverError:
+                    module = cupy.cuda.function.Module()  # the driver refuses it: build anew and replace it
+            cubin = compile_cubin(source, arch)
+            module.load(cubin)
+            kernel_cache.store(key, cubin)
+            return module
+
+    def bind(self, launches: Sequence[Launch]) -> Run:
+        steps = []
+        with self._current():
+            for launch in launches:
+                function = launch.kernel.native.get_function(launch.kernel.name)
+                steps.append((function, _padded(launch.grid), _padded(launch.block), _packer(launch.args)))
+        errors = (_cupy().cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
+        get_device, index = self._runtime.getDevice, self._index
+
+        def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+            if get_device() != index:
+                with self._current():
+                    return run(arrays, scalars, workspace)
+            if workspace is not None:
+                workspace = (workspace.data if type(workspace) is self._array else workspace).ptr
+            stream = self._stream
+            try:
+                for function, grid, block, pack in steps:
+                    function(grid, block, pack(arrays, scalars, workspace), 0, stream)
+            except errors as error:
+                raise ExecutionFailed(f"{self.info.name}: {error}") from error
+
+        return run
+
+    def synchronize(self) -> None:
+        cupy = _cupy()
+        with self._current():
+            try:
+                (self._stream or cupy.cuda.get_current_stream()).synchronize()
+            except self._runtime.CUDARuntimeError as error:
+                raise ExecutionFailed(f"{self.info.name}: {error}") from error
+
+    def time(self, function: Callable[[], None]) -> float:
+        cupy = _cupy()
+        with self._current():
+            stream = self._stream or cupy.cuda.get_current_stream()
+            start, end = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record(stream)
+            function()
+            end.record(stream)
+            end.synchronize()
+            return float(cupy.cuda.get_elapsed_time(start, end)) / 1e3
+
+    @property
+    def stream(self) -> Any:
+        return self._stream or _cupy().cuda.get_current_stream()
+
+    def set_stream(self, stream: Any) -> None:
+        check_stream(stream, self._index)
+        self._stream = stream
+
+    def close(self) -> None:
+        self._programs.clear()
+
+
+def check_stream(stream: Any, index: int) -> None:
+    """Demand a CuPy stream of device `index` (or None)."""
+    cupy = _cupy()
+    if stream is None:
+        return
+    if not isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
+        raise BadParam(argument="stream", expected="a CuPy stream", got=_kind(stream))
+    if getattr(stream, "device_id", -1) not in (-1, index):
+        raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
+
+
+def _kind(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__name__}"
+
+
+def _padded(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return (*sizes, *(1,) * (3 - len(sizes)))
+
+
+def _packer(args: Sequence[Arg]) -> Callable[[Sequence[Any], Sequence[float], Any], tuple[Any, ...]]:
+    """Return a function that lists a launch's arguments; generated, because it runs on every call."""
+    names: dict[str, Any] = {"f32": np.float32, "f64": np.float64}
+    words = []
+    for i, arg in enumerate(args):
+        if isinstance(arg, TensorArg):
+            words.append(f"arrays[{arg.index}]")
+        elif isinstance(arg, ScalarArg):
+            words.append(f"{'f64' if arg.dtype is DataType.DOUBLE else 'f32'}(scalars[{arg.index}])")
+        elif isinstance(arg, ConstantArg):
+            names[f"c{i}"] = arg.value
+            words.append(f"c{i}")
+        else:
+            words.append(f"workspace + {arg.offset}")
+    return eval(f"lambda arrays, scalars, workspace: ({', '.join(words)},)", names)  # type: ignore[no-any-return]
+
+
+class CudaBackend(Backend):
+    """CUDA through CuPy."""
+
+    name = "cuda"
+    install = 'pip install "portadnn[cuda13]" (or [cuda12], as the driver is)'
+
+    def why_unavailable(self) -> str | None:
+        try:
+            cupy = _cupy()
+        except ImportError as error:
+            return f"CuPy cannot be imported ({str(error).strip().splitlines()[0] if str(error).strip() else 'ImportError'})"
+        try:
+            return None if cupy.cuda.runtime.getDeviceCount() else "there is no NVIDIA GPU"
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            return f"the CUDA driver does not answer ({error})"
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        return _devices()
+
+    def open(self, index: int, stream: Any = None) -> Device:
+        found = _devices()
+        if not 0 <= index < len(found):
+            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index, call="Handle")
+        check_stream(stream, index)
+        return CudaDevice(index, found[index], stream)
+
+    def engines(self) -> Sequence[Engine]:
+        from .engines import kernel_engines
+
+        return kernel_engines()
+
+
+BACKEND = CudaBackend()

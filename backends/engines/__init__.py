@@ -1,0 +1,16 @@
+"""Engines of the kernel backends: the host side of the kernels, shared by cuda and opencl."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from ..base import Engine
+
+
+@functools.cache
+def kernel_engines() -> Sequence[Engine]:
+    """Return the engines in order of preference."""
+    from . import elementwise
+
+    return (*elementwise.ENGINES,)

@@ -1,0 +1,351 @@
+"""The OpenCL backend: any OpenCL 1.2 device through PyOpenCL; PoCL makes the CPU one."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from portadnn.descriptors import TensorView
+from portadnn.enums import DataType
+from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
+from portadnn.problem import TensorSpec
+
+from . import kernel_cache, sources
+from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order
+from .base import (
+    Arg,
+    Backend,
+    ConstantArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Kernel,
+    Launch,
+    Run,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
+
+OPTIONS = "-cl-std=CL1.2"
+# LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
+_AVX512 = ("skylake-avx512", "cascadelake", "cooperlake", "cannonlake", "icelake", "tigerlake", "rocketlake")
+_AVX512 += ("sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5")
+
+
+@functools.cache
+def _cl() -> Any:
+    import pyopencl
+    import pyopencl.array
+
+    return pyopencl
+
+
+def _simd_width(device: Any) -> int:
+    """Return the float32 lanes that the compiler will use, which PoCL overstates for processors newer than its LLVM."""
+    if "PoCL" in device.platform.name or "Portable Computing" in device.platform.name:
+        return 16 if any(name in device.version for name in _AVX512) else 8
+    return max(int(device.native_vector_width_float), 4)
+
+
+def _describe(device: Any) -> DeviceInfo:
+    cl = _cl()
+    extensions = device.extensions.split()
+    gpu = bool(device.type & cl.device_type.GPU)
+    nvidia = "cl_nv_device_attribute_query" in extensions
+    arch = f"sm_{device.compute_capability_major_nv}{device.compute_capability_minor_nv}" if nvidia else ""
+    simd = _simd_width(device)
+    if gpu:
+        simd = int(device.warp_size_nv) if nvidia else 32
+    return DeviceInfo(
+        backend="opencl",
+        name=device.name.strip(),
+        vendor=device.vendor.strip(),
+        kind="gpu" if gpu else "cpu",
+        driver=device.driver_version,
+        version=device.version,
+        platform=device.platform.name.strip(),
+        schedule="gpu" if gpu else "cpu",
+        compute_units=device.max_compute_units,
+        simd_width=simd,
+        max_work_group=device.max_work_group_size,
+        local_memory=device.local_mem_size,
+        global_memory=device.global_mem_size,
+        max_allocation=device.max_mem_alloc_size,
+        fp64=bool(device.double_fp_config),
+        arch=arch,
+        features=frozenset({"inline_ptx"} if nvidia else ()),
+    )
+
+
+@functools.cache
+def _devices() -> tuple[tuple[Any, DeviceInfo], ...]:
+    """All devices: GPUs before others, then in platform order."""
+    cl = _cl()
+    found = []
+    for platform in cl.get_platforms():
+        try:
+            found += [(device, _describe(device)) for device in platform.get_devices()]
+        except cl.Error:  # a platform without devices raises
+            continue
+    return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
+
+
+class OpenCLDevice(Device):
+    """One OpenCL device with an in-order queue."""
+
+    def __init__(self, device: Any, info: DeviceInfo, queue: Any = None) -> None:
+        cl = _cl()
+        self.info = info
+        self._device = device
+        self._own_queue: Any = None
+        self._programs: dict[str, Any] = {}
+        self._array = cl.array.Array
+        if queue is None:
+            self._context = cl.Context([device])
+            self._own_queue = queue = cl.CommandQueue(self._context, device)
+        else:
+            self._context = queue.context
+        self._queue = queue
+
+    # arrays
+
+    def owns(self, array: Any) -> bool:
+        return isinstance(array, self._array)
+
+    def wrap(self, value: Any, argument: str) -> Any:
+        cl = _cl()
+        if isinstance(value, self._array):
+            return value
+        if not isinstance(value, TensorView):
+            raise BadParam(argument=argument, expected="a pyopencl.array.Array or descriptor.view(buffer)", got=_kind(value))
+        base = value.base
+        if isinstance(base, self._array):
+            check_view_dtype(value, argument, base.dtype)
+            available = span_bytes(base.shape, base.strides, base.dtype.itemsize)
+            buffer, start = base.base_data, base.offset
+        elif isinstance(base, cl.MemoryObjectHolder):
+            available, buffer, start = base.size, base, 0
+        else:
+            raise BadParam(argument=argument, expected="a view of a pyopencl Array or Buffer", got=_kind(base))
+        offset, strides = check_view(value, argument, available)
+        return self._make(value.spec.dims, value.spec.dtype.numpy, strides, buffer, start + offset)
+
+    def _make(self, shape: Any, dtype: Any, strides: Any, buffer: Any, offset: int) -> Any:
+        return self._array(self._queue, shape, dtype, data=buffer, offset=offset, strides=strides)
+
+    def signature(self, array: Any) -> tuple[Any, ...]:
+        if array.context is not self._context and array.context != self._context:
+            raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
+        return (array.shape, array.strides, array.dtype, array.offset & 15)
+
+    def address(self, array: Any) -> int:
+        buffer = array.base_data
+        return 0 if buffer is None else (buffer.int_ptr << 40) + array.offset  # type: ignore[no-any-return]
+
+    def empty(self, spec: TensorSpec) -> Any:
+        size = spec.dtype.itemsize
+        buffer = self.workspace(spec.span * size) if spec.span else None
+        return self._make(spec.dims, spec.dtype.numpy, tuple(s * size for s in spec.strides), buffer, 0)
+
+    def asarray(self, array: np.ndarray[Any, Any]) -> Any:
+        cl = _cl()
+        order = storage_order(array)
+        host = np.ascontiguousarray(array.transpose(order))
+        try:
+            return cl.array.to_device(self._queue, host).transpose(inverse(order))
+        except cl.MemoryError as error:
+            raise AllocFailed(f"{self.info.name}: {error}") from None
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        nbytes = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+        raw = np.empty(nbytes, np.uint8)
+        if nbytes:
+            _cl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
+        strided = np.ndarray(array.shape, array.dtype, raw.data if nbytes else None, strides=array.strides)
+        return strided.copy()
+
+    def workspace(self, nbytes: int) -> Any:
+        cl = _cl()
+        try:
+            return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
+        except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as error:
+            raise AllocFailed(f"{self.info.name}: {nbytes} bytes: {error}") from None
+
+    def workspace_size(self, workspace: Any) -> int:
+        if isinstance(workspace, self._array):
+            self.signature(workspace)
+            return int(workspace.nbytes)
+        if isinstance(workspace, _cl().Buffer):
+            return int(workspace.size)
+        raise BadParam(argument="workspace", expected="a pyopencl Buffer or Array", got=_kind(workspace))
+
+    # execution
+
+    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str]) -> Kernel:
+        source = sources.assemble(file, "opencl", defines)
+        program = self._programs.get(source)
+        if program is None:
+            program = self._programs[source] = self._build(source)
+        return Kernel(name, program, source)
+
+    def _build(self, source: str) -> Any:
+        cl = _cl()
+        info = self.info
+        key = ("opencl", source, OPTIONS, info.platform, info.name, info.driver, info.version)
+        binary = kernel_cache.load(key)
+        if binary is not None:
+            try:
+                program = cl.Program(self._context, [self._device], [binary])
+                return self._compile(program)
+            except cl.Error:
+                pass  # the driver refuses the binary: build anew and replace it
+        program = cl.Program(self._context, source)
+        try:
+            program = self._compile(program)
+        except cl.Error as error:
+            raise CompileError(f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)) from None
+        kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[0])
+        return program
+
+    def _compile(self, program: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyOpenCL warns about any compiler output
+            return program.build(OPTIONS, devices=[self._device], cache_dir=False)
+
+    def bind(self, launches: Sequence[Launch]) -> Run:
+        cl = _cl()
+        steps = []
+        for launch in launches:
+            kernel = cl.Kernel(launch.kernel.native, launch.kernel.name)
+            kernel.set_scalar_arg_dtypes([dtype for arg in launch.args for dtype in _dtypes(arg)])
+            size = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
+            steps.append((kernel, size, launch.block, _packer(launch.args)))
+        errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
+
+        def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+            queue = self._queue
+            if workspace is not None and type(workspace) is self._array:
+                workspace = workspace.base_data
+            try:
+                for kernel, size, block, pack in steps:
+                    kernel(queue, size, block, *pack(arrays, scalars, workspace))
+            except errors as error:
+                raise ExecutionFailed(f"{self.info.name}: {error}") from error
+
+        return run
+
+    def synchronize(self) -> None:
+        try:
+            self._queue.finish()
+        except _cl().Error as error:
+            raise ExecutionFailed(f"{self.info.name}: {error}") from error
+
+    def time(self, function: Callable[[], None]) -> float:
+        self.synchronize()
+        start = time.perf_counter()
+        function()
+        self.synchronize()
+        return time.perf_counter() - start
+
+    @property
+    def stream(self) -> Any:
+        return self._queue
+
+    def set_stream(self, stream: Any) -> None:
+        if stream is None:
+            if self._own_queue is None:
+                self._own_queue = _cl().CommandQueue(self._context, self._device)
+            stream = self._own_queue
+        check_queue(stream)
+        if stream.context != self._context:
+            raise BadParam(argument="stream", expected="a queue of the handle's context", got="another context's")
+        self._queue = stream
+
+    def close(self) -> None:
+        self._programs.clear()
+        self._own_queue = self._queue = None
+
+
+def check_queue(queue: Any) -> None:
+    """Demand an in-order PyOpenCL queue."""
+    cl = _cl()
+    if not isinstance(queue, cl.CommandQueue):
+        raise BadParam(argument="stream", expected="a pyopencl.CommandQueue", got=_kind(queue))
+    if queue.properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
+        raise NotSupported(argument="stream", expected="an in-order queue", got="an out-of-order one")
+
+
+def _kind(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__name__}"
+
+
+def _dtypes(arg: Arg) -> list[Any]:
+    if isinstance(arg, TensorArg):
+        return [None, np.int64]
+    if isinstance(arg, WorkspaceArg):
+        return [None, np.int64]
+    if isinstance(arg, ScalarArg):
+        return [np.float64 if arg.dtype is DataType.DOUBLE else np.float32]
+    return [arg.value.dtype.type]
+
+
+def _packer(args: Sequence[Arg]) -> Callable[[Sequence[Any], Sequence[float], Any], list[Any]]:
+    """Return a function that lists a launch's arguments; generated, because it runs on every call."""
+    constants = {f"c{i}": arg.value for i, arg in enumerate(args) if isinstance(arg, ConstantArg)}
+    words = []
+    for i, arg in enumerate(args):
+        if isinstance(arg, TensorArg):
+            array = f"arrays[{arg.index}]"
+            words.append(f"{array}.base_data, {array}.offset // {array}.dtype.itemsize")
+        elif isinstance(arg, ScalarArg):
+            words.append(f"scalars[{arg.index}]")
+        elif isinstance(arg, WorkspaceArg):
+            words.append(f"workspace, {arg.offset // arg.dtype.itemsize}")
+        else:
+            words.append(f"c{i}")
+    return eval(f"lambda arrays, scalars, workspace: [{', '.join(words)}]", constants)  # type: ignore[no-any-return]
+
+
+class OpenCLBackend(Backend):
+    """OpenCL through PyOpenCL."""
+
+    name = "opencl"
+    install = 'pip install "portadnn[cpu]" (PoCL for the CPU), or the OpenCL driver of your GPU'
+
+    def why_unavailable(self) -> str | None:
+        try:
+            cl = _cl()
+        except ImportError as error:
+            return f"PyOpenCL cannot be imported ({error})"
+        try:
+            return None if _devices() else "no OpenCL platform has a device"
+        except cl.Error as error:
+            return f"no OpenCL platform was found ({error})"
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        return [info for _, info in _devices()]
+
+    def open(self, index: int, stream: Any = None) -> Device:
+        found = _devices()
+        if stream is not None:
+            check_queue(stream)
+            for device, info in found:
+                if device == stream.device:
+                    return OpenCLDevice(device, info, stream)
+        if not 0 <= index < len(found):
+            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index, call="Handle")
+        return OpenCLDevice(*found[index])
+
+    def engines(self) -> Sequence[Engine]:
+        from .engines import kernel_engines
+
+        return kernel_engines()
+
+
+BACKEND = OpenCLBackend()

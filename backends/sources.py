@@ -1,0 +1,69 @@
+"""Assemble kernel sources: defines, the dialect's header, then a kernel file with its includes."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+_FOLDERS = ("shared", "cuda", "opencl")
+_INCLUDE = re.compile(r'^[ \t]*#include "([^"]+)"[ \t]*$', re.MULTILINE)
+
+
+@functools.cache
+def read(file: str) -> str:
+    """Return the text of ``"shared/x.cl"`` and the like."""
+    folder, _, name = file.partition("/")
+    if folder not in _FOLDERS or not name:
+        raise ValueError(f"no kernel file {file!r}")
+    return files(f"portadnn_backends.kernels_{folder}").joinpath(name).read_text(encoding="utf-8")
+
+
+def kernel_files() -> list[str]:
+    """List all kernel files, for tests that compile every one."""
+    return sorted(
+        f"{folder}/{entry.name}"
+        for folder in _FOLDERS
+        for entry in files(f"portadnn_backends.kernels_{folder}").iterdir()
+        if entry.name.endswith((".cl", ".cu"))
+    )
+
+
+@functools.cache
+def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
+    """Return the text with includes expanded, looked up in the dialect's folder first, then in shared."""
+
+    def include(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return ""
+        for folder in (dialect, "shared"):
+            if files(f"portadnn_backends.kernels_{folder}").joinpath(name).is_file():
+                line = text[: match.start()].count("\n") + 2
+                inner = _expand(f"{folder}/{name}", dialect, seen | {name})
+                return f'#line 1 "{name}"\n{inner}\n#line {line} "{file}"'
+        raise ValueError(f"{file} includes {name!r}, which is in neither kernels_{dialect} nor kernels_shared")
+
+    text = read(file)
+    return _INCLUDE.sub(include, text)
+
+
+def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str]) -> str:
+    """Return a whole translation unit for the dialect ``"cuda"`` or ``"opencl"``.
+
+    A kernel file includes ``types.h`` itself when it needs the storage types. Every file is included where it
+    is first asked for, with ``#line`` marks, so compiler messages name the file in the repository.
+    """
+    lines = [f"#define {name} {_literal(value)}" for name, value in sorted(defines.items())]
+    return "\n".join(
+        [*lines, '#line 1 "dialect.h"', _expand(f"{dialect}/dialect.h", dialect), f'#line 1 "{file}"', _expand(file, dialect), ""]
+    )
+
+
+def _literal(value: int | float | str) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        return f"({value!r})"
+    return f"({value})" if isinstance(value, int) and value < 0 else str(value)

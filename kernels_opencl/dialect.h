@@ -1,0 +1,43 @@
+// The OpenCL C 1.2 side of the kernel dialect; kernels_cuda/dialect.h is its twin. docs/kernels.md lists every macro.
+
+#define PD_OPENCL 1
+
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+#define KERNEL __kernel void
+#define DEVICE static inline
+#define GLOBAL __global
+#define LOCAL __local      // declares an array in local memory; kernel scope only
+#define LOCAL_ARG __local  // a helper's pointer into local memory
+#define CONSTANT __constant
+#define RESTRICT restrict
+#define WG_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
+
+#define LID(d) ((int)get_local_id(d))
+#define GRP(d) ((int)get_group_id(d))
+#define LSZ(d) ((int)get_local_size(d))
+#define NGRP(d) ((int)get_num_groups(d))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define UNROLL _Pragma("unroll")
+
+typedef long i64;
+typedef ulong u64;
+typedef uint u32;
+
+// A tensor argument is a buffer and an element offset, because OpenCL has no pointers on the host.
+#define TENSOR(type, name) __global type *name##_buffer, const i64 name##_first
+#define BIND(type, name) __global type *name = name##_buffer + name##_first
+#define TENSOR_RESTRICT(type, name) __global type *restrict name##_buffer, const i64 name##_first
+#define BIND_RESTRICT(type, name) __global type *restrict name = name##_buffer + name##_first
+
+#define INFINITY_OF(real) ((real)INFINITY)
+#define NAN_OF(real) ((real)NAN)
+#define PICK(mask, yes, no) ((mask) ? (yes) : (no))
+#define IS_NAN(v) isnan(v)
+
+typedef half f16_t;
+DEVICE float f16_load(const GLOBAL half *p, i64 i) { return vload_half(i, p); }
+DEVICE void f16_store(GLOBAL half *p, i64 i, float v) { vstore_half_rte(v, i, p); }
+
+#define PD_CAT_(a, b) a##b
+#define PD_CAT(a, b) PD_CAT_(a, b)

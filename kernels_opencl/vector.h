@@ -1,0 +1,19 @@
+// vreal for OpenCL: the built-in vector types. LANE needs a constant or a variable index; the latter goes through memory.
+typedef PD_CAT(PD_REAL, VW) vreal;
+#define VSPLAT(s) ((vreal)((real)(s)))
+#define LANE(v, j) (((real *)&(v))[j])
+#ifdef DTYPE_HALF
+#ifdef VECTOR_ALIGNED
+#define VLOAD(p, i) PD_CAT(vloada_half, VW)(0, (p) + (i))
+#define VSTORE(p, i, v) PD_CAT(PD_CAT(vstorea_half, VW), _rte)(v, 0, (p) + (i))
+#else
+#define VLOAD(p, i) PD_CAT(vload_half, VW)(0, (p) + (i))
+#define VSTORE(p, i, v) PD_CAT(PD_CAT(vstore_half, VW), _rte)(v, 0, (p) + (i))
+#endif
+#elif defined(VECTOR_ALIGNED)
+#define VLOAD(p, i) (*(const GLOBAL vreal *)((p) + (i)))
+#define VSTORE(p, i, v) (*(GLOBAL vreal *)((p) + (i)) = (v))
+#else
+#define VLOAD(p, i) PD_CAT(vload, VW)(0, (p) + (i))
+#define VSTORE(p, i, v) PD_CAT(vstore, VW)(v, 0, (p) + (i))
+#endif

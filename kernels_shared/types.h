@@ -1,0 +1,60 @@
+// Storage and arithmetic types of a kernel, chosen by defines from the host:
+//   DTYPE_FLOAT, DTYPE_DOUBLE or DTYPE_HALF   how tensors are stored
+//   VW                                        lanes of a vector (1 where a kernel has no vectors)
+//   VECTOR_ALIGNED                            vector addresses are multiples of the vector's bytes (at most 16)
+//
+//   T             storage type            real          arithmetic type (float for half)
+//   LOAD(p, i)    real from p[i]          STORE(p, i, v)
+//   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d)
+//   VLOAD(p, i)   vreal from p[i] .. p[i + VW - 1]      VSTORE(p, i, v)      VSPLAT(s)     LANE(v, j)
+
+#ifdef DTYPE_DOUBLE
+typedef double T;
+typedef double real;
+#define PD_REAL double
+#elif defined(DTYPE_HALF)
+typedef f16_t T;
+typedef float real;
+#define PD_REAL float
+#else
+typedef float T;
+typedef float real;
+#define PD_REAL float
+#endif
+
+#ifdef DTYPE_HALF
+#define LOAD(p, i) f16_load(p, i)
+#define STORE(p, i, v) f16_store(p, i, v)
+#else
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#endif
+
+#ifdef DTYPE_DOUBLE
+#define LOWEST_STORED ((real) - 1.7976931348623157e308)
+#elif defined(DTYPE_HALF)
+#define LOWEST_STORED ((real) - 65504.0f)
+#else
+#define LOWEST_STORED ((real) - 3.402823466e38f)
+#endif
+
+// dst = alpha * value + beta * prior; with beta == 0 the prior value is never read
+#define BLEND(p, i, alpha, value, beta)                                                                    \
+    STORE(p, i, (beta) == (real)0 ? (alpha) * (value) : (alpha) * (value) + (beta) * LOAD(p, i))
+
+#ifndef VW
+#define VW 1
+#endif
+
+#if VW == 1
+typedef real vreal;
+#define VLOAD(p, i) LOAD(p, i)
+#define VSTORE(p, i, v) STORE(p, i, v)
+#define VSPLAT(s) ((real)(s))
+#define LANE(v, j) (v)
+#else
+#include "vector.h"
+#endif
+
+#define VBLEND(p, i, alpha, value, beta)                                                                   \
+    VSTORE(p, i, (beta) == (real)0 ? (value) * (alpha) : (value) * (alpha) + VLOAD(p, i) * (beta))

@@ -1,0 +1,214 @@
+"""Enumerations of the cuDNN guide (chapter 3), with cuDNN's numeric values.
+
+Every enumeration is an ``IntEnum``: members compare equal to the integers of the C headers, so values read
+from logs or C sources can be used as they are. ``parse`` turns a member, its number or its name (in any case,
+with or without cuDNN's prefix) into the member and raises :class:`~portadnn.errors.BadParam` otherwise.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .errors import BadParam
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+E = TypeVar("E", bound="DnnEnum")
+
+
+class DnnEnum(IntEnum):
+    """An enumeration whose members can be given by member, number or name."""
+
+    @classmethod
+    def parse(cls: type[E], value: Any, argument: str = "value") -> E:
+        """Return the member that `value` stands for.
+
+        Raises
+        ------
+        BadParam
+            `value` is no member, member number or member name of this enumeration.
+        """
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str):
+            name = value.upper()
+            for member in cls:
+                if name == member.name or name.endswith("_" + member.name):
+                    return member
+        elif not isinstance(value, (bool, DnnEnum)):
+            try:
+                return cls(value)
+            except ValueError:
+                pass
+        names = ", ".join(member.name for member in cls)
+        raise BadParam(argument=argument, expected=f"a {cls.__name__} ({names})", got=repr(value))
+
+    def __str__(self) -> str:
+        return self.name
+
+    __hash__ = int.__hash__  # in C: enumerations are part of every plan lookup
+
+
+class DataType(DnnEnum):
+    """Storage type of a tensor or filter (guide section 3.11)."""
+
+    FLOAT = 0
+    DOUBLE = 1
+    HALF = 2
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype with the same storage."""
+        return _NUMPY_OF[self]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return _NUMPY_OF[self].itemsize
+
+    @property
+    def accumulator(self) -> DataType:
+        """The type in which sums are kept: float32 for half, the type itself otherwise."""
+        return DataType.FLOAT if self is DataType.HALF else self
+
+    @classmethod
+    def of(cls, dtype: npt.DTypeLike | DataType, argument: str = "dtype") -> DataType:
+        """Return the data type of a NumPy dtype, a name such as ``"float16"`` or a member's name.
+
+        Raises
+        ------
+        BadParam
+            The dtype is none that portadnn stores.
+        """
+        if isinstance(dtype, DataType):
+            return dtype
+        if isinstance(dtype, str) and dtype.upper() in cls.__members__:
+            return cls[dtype.upper()]
+        try:
+            found = _DATA_TYPE_OF.get(np.dtype(dtype))
+        except TypeError:
+            found = None
+        if found is None:
+            raise BadParam(argument=argument, expected="float16, float32 or float64", got=str(dtype))
+        return found
+
+
+_NUMPY_OF = {
+    DataType.FLOAT: np.dtype(np.float32),
+    DataType.DOUBLE: np.dtype(np.float64),
+    DataType.HALF: np.dtype(np.float16),
+}
+_DATA_TYPE_OF = {dtype: member for member, dtype in _NUMPY_OF.items()}
+
+
+class TensorFormat(DnnEnum):
+    """Order of the dimensions in memory (guide section 3.12)."""
+
+    NCHW = 0
+    NHWC = 1
+
+
+class ConvolutionMode(DnnEnum):
+    """Whether the filter is flipped (guide section 3.13)."""
+
+    CONVOLUTION = 0
+    CROSS_CORRELATION = 1
+
+
+class NanPropagation(DnnEnum):
+    """Whether NaN passes through maxima and clipping (guide section 3.6)."""
+
+    NOT_PROPAGATE_NAN = 0
+    PROPAGATE_NAN = 1
+
+
+class OpTensorOp(DnnEnum):
+    """The operation of :func:`~portadnn.op_tensor` (guide section 3.9)."""
+
+    ADD = 0
+    MUL = 1
+    MIN = 2
+    MAX = 3
+
+
+class ActivationMode(DnnEnum):
+    """The activation function (guide section 3.26)."""
+
+    SIGMOID = 0
+    RELU = 1
+    TANH = 2
+    CLIPPED_RELU = 3
+
+
+class PoolingMode(DnnEnum):
+    """The pooling method (guide section 3.25)."""
+
+    MAX = 0
+    AVERAGE_COUNT_INCLUDE_PADDING = 1
+    AVERAGE_COUNT_EXCLUDE_PADDING = 2
+
+
+class SoftmaxAlgorithm(DnnEnum):
+    """The softmax formula (guide section 3.23)."""
+
+    FAST = 0
+    ACCURATE = 1
+    LOG = 2
+
+
+class SoftmaxMode(DnnEnum):
+    """What a softmax sums over: c, h, w of an image, or c at one place (guide section 3.24)."""
+
+    INSTANCE = 0
+    CHANNEL = 1
+
+
+class ConvolutionFwdAlgo(DnnEnum):
+    """Forward convolution algorithms (guide section 3.15)."""
+
+    IMPLICIT_GEMM = 0
+    IMPLICIT_PRECOMP_GEMM = 1
+    GEMM = 2
+    DIRECT = 3
+    FFT = 4
+    FFT_TILING = 5
+    WINOGRAD = 6
+
+
+class ConvolutionBwdDataAlgo(DnnEnum):
+    """Backward-data convolution algorithms (guide section 3.21)."""
+
+    ALGO_0 = 0
+    ALGO_1 = 1
+    FFT = 2
+    FFT_TILING = 3
+    WINOGRAD = 4
+
+
+class ConvolutionBwdFilterAlgo(DnnEnum):
+    """Backward-filter convolution algorithms (guide section 3.18)."""
+
+    ALGO_0 = 0
+    ALGO_1 = 1
+    FFT = 2
+    ALGO_3 = 3
+
+
+class Status(DnnEnum):
+    """Return statuses of cuDNN v5 (guide section 3.2), carried by every :class:`~portadnn.DnnError`."""
+
+    SUCCESS = 0
+    NOT_INITIALIZED = 1
+    ALLOC_FAILED = 2
+    BAD_PARAM = 3
+    INTERNAL_ERROR = 4
+    INVALID_VALUE = 5
+    ARCH_MISMATCH = 6
+    MAPPING_ERROR = 7
+    EXECUTION_FAILED = 8
+    NOT_SUPPORTED = 9
+    LICENSE_ERROR = 10

@@ -1,0 +1,164 @@
+"""Errors: one class per cuDNN status, each saying which call, which argument, what was expected and what came.
+
+Code that finds a mistake raises the fact (``BadParam(argument="w", expected=..., got=...)``); the public
+function it happened in adds its own name once, through :func:`public`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class DnnError(Exception):
+    """Base of all portadnn errors.
+
+    Parameters
+    ----------
+    message
+        What happened. May be left out when `expected` or `got` say it.
+    argument
+        Name of the argument at fault, such as ``"x"`` or ``"w.dims[1]"``.
+    expected, got
+        What was wanted and what came.
+    call
+        The public function; added by :func:`public`.
+
+    Attributes
+    ----------
+    status : int
+        cuDNN's status number (guide section 3.2).
+    """
+
+    status = 4
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        argument: str | None = None,
+        expected: str | None = None,
+        got: Any = None,
+        call: str | None = None,
+    ) -> None:
+        self.message = message
+        self.argument = argument
+        self.expected = expected
+        self.got = got
+        self.call = call
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        text = self.message
+        if self.expected is not None:
+            text += f"{'; ' if text else ''}expected {self.expected}, got {self.got}"
+        if self.argument is not None:
+            text = f"{self.argument}: {text}"
+        if self.call is not None:
+            text = f"{self.call}: {text}"
+        return text
+
+
+class NotInitialized(DnnError):
+    """A handle was used after it was closed, or a backend could not be started."""
+
+    status = 1
+
+
+class AllocFailed(DnnError, MemoryError):
+    """The device had no memory left for a tensor or a workspace."""
+
+    status = 2
+
+
+class BadParam(DnnError, ValueError):
+    """An argument has a wrong value, shape, type or place."""
+
+    status = 3
+
+
+class InternalError(DnnError):
+    """A mistake inside portadnn; please report it with the message."""
+
+    status = 4
+
+
+class ArchMismatch(DnnError):
+    """The device lacks a feature that the call needs, such as float64."""
+
+    status = 6
+
+
+class ExecutionFailed(DnnError):
+    """The device failed while running a kernel."""
+
+    status = 8
+
+
+class CompileError(ExecutionFailed):
+    """A kernel did not compile; carries the source and the compiler's log.
+
+    Attributes
+    ----------
+    source, log : str
+        What was compiled, and what the compiler said.
+    """
+
+    def __init__(self, message: str, *, source: str, log: str) -> None:
+        super().__init__(f"{message}\n{log}")
+        self.source = source
+        self.log = log
+
+
+class NotSupported(DnnError, NotImplementedError):
+    """A valid request that this backend, engine or library cannot serve."""
+
+    status = 9
+
+
+_STRINGS = {
+    0: "success",
+    1: "the library was not initialised",
+    2: "resource allocation failed",
+    3: "an incorrect value or parameter was passed",
+    4: "an internal operation failed",
+    5: "invalid value",
+    6: "the device lacks a required feature",
+    7: "access to device memory failed",
+    8: "the device program failed to execute",
+    9: "the requested functionality is not supported",
+    10: "a licence is required",
+}
+
+
+def get_error_string(status: int) -> str:
+    """Return the name and meaning of a status number (guide section 4.2).
+
+    Raises
+    ------
+    BadParam
+        `status` is none of the numbers of guide section 3.2.
+    """
+    from .enums import Status
+
+    member = Status.parse(status, "status")
+    return f"{member.name}: {_STRINGS[int(member)]}"
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a public function: any :class:`DnnError` that leaves it without a call gets its name."""
+
+    @functools.wraps(function)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except DnnError as error:
+            if error.call is None:
+                error.call = function.__name__
+            raise
+
+    return named

@@ -1,0 +1,236 @@
+"""Handles: a device, its stream, and the plans made for it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .descriptors import TensorDescriptor
+from .enums import DataType, TensorFormat
+from .errors import BadParam, NotInitialized, NotSupported
+from .problem import TensorSpec
+from .registry import backend_names, get_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from portadnn_backends.base import Device, DeviceInfo, Engine
+
+    from .plan import Entry
+    from .problem import Problem
+
+log = logging.getLogger("portadnn")
+
+
+class Handle:
+    """A device to compute on (guide sections 4.3 to 4.6).
+
+    A handle may be used from several threads: calls are enqueued one at a time, in the order in which they
+    arrive. As the guide's section 2.4 says, changing or closing it while others use it is for the caller to
+    order. It is a context manager and frees what it owns when closed; arrays stay valid.
+
+    Parameters
+    ----------
+    backend
+        ``"cuda"``, ``"opencl"``, ``"reference"`` or the name of an installed backend; ``"auto"`` takes
+        ``PORTADNN_BACKEND`` or else the best device: cuda, an OpenCL GPU, OpenCL on the CPU, reference.
+    device
+        Number of the device as ``portadnn info`` lists it; by default ``PORTADNN_DEVICE`` or 0.
+    stream
+        An existing CuPy stream or in-order PyOpenCL queue to enqueue on. By default CuPy's current stream, or
+        a queue of the handle's own.
+
+    Raises
+    ------
+    BadParam
+        Unknown backend, no such device, or a stream that is not of this backend.
+    NotSupported
+        The backend does not work on this machine; the message says why and what to install.
+    """
+
+    def __init__(self, backend: str = "auto", device: int | None = None, *, stream: Any = None) -> None:
+        self._device: Device | None = None
+        name, index = _select(backend, device)
+        self.backend = name
+        chosen = get_backend(name)
+        reason = chosen.why_unavailable()
+        if reason is not None:
+            hint = f"; try: {chosen.install}" if chosen.install else ""
+            raise NotSupported(f"backend {name} is not available: {reason}{hint}", call="Handle")
+        self._device = chosen.open(index, stream)
+        schedule = _schedule_override()
+        if schedule is not None:
+            self._device.info = self._device.info.with_schedule(schedule)
+        self.engines: tuple[Engine, ...] = tuple(chosen.engines())
+        self.lock = threading.RLock()
+        self.entries: dict[Any, Entry] = {}
+        self._scratch: Any = None
+        self._scratch_size = 0
+
+    @property
+    def device(self) -> Device:
+        """The opened device.
+
+        Raises
+        ------
+        NotInitialized
+            The handle was closed.
+        """
+        if self._device is None:
+            raise NotInitialized("the handle is closed", argument="handle")
+        return self._device
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What is known of the device."""
+        return self.device.info
+
+    def asarray(
+        self, array: npt.ArrayLike, dtype: npt.DTypeLike | DataType | None = None, *, format: TensorFormat | int | str | None = None
+    ) -> Any:
+        """Copy host data to the device as the backend's own array.
+
+        Parameters
+        ----------
+        array
+            Anything NumPy understands.
+        dtype
+            float16, float32 or float64; by default the array's own, where it is one of these, else float32.
+        format
+            Layout of the result; by default the array's own layout is kept.
+        """
+        host = np.asarray(array)
+        if dtype is not None:
+            host = host.astype(DataType.of(dtype).numpy, copy=False)
+        elif host.dtype.kind != "f" or host.dtype.itemsize > 8 or not host.dtype.isnative:
+            host = host.astype(np.float32)
+        if format is not None:
+            spec = TensorSpec.packed(
+                DataType.of(host.dtype), host.shape, TensorFormat.parse(format, "format")
+            )
+            packed = np.lib.stride_tricks.as_strided(
+                np.empty(spec.size, host.dtype), spec.dims, [s * spec.dtype.itemsize for s in spec.strides]
+            )
+            packed[...] = host
+            host = packed
+        return self.device.asarray(host)
+
+    def empty(
+        self,
+        dims: Sequence[int],
+        dtype: npt.DTypeLike | DataType = DataType.FLOAT,
+        *,
+        format: TensorFormat | int | str = TensorFormat.NCHW,
+    ) -> Any:
+        """Return a new, uninitialised packed array of the backend."""
+        return self.device.empty(TensorDescriptor(dims, dtype, format=format).spec)
+
+    def zeros(
+        self,
+        dims: Sequence[int],
+        dtype: npt.DTypeLike | DataType = DataType.FLOAT,
+        *,
+        format: TensorFormat | int | str = TensorFormat.NCHW,
+    ) -> Any:
+        """Return a new packed array of the backend, filled with zeros."""
+        spec = TensorDescriptor(dims, dtype, format=format).spec
+        return self.asarray(np.zeros(spec.dims, spec.dtype.numpy), format=format)
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        """Copy a tensor (native array or view) to the host, waiting for what writes it."""
+        device = self.device
+        with self.lock:
+            return device.to_numpy(array if device.owns(array) else device.wrap(array, "array"))
+
+    def synchronize(self) -> None:
+        """Wait for everything enqueued on the handle's stream.
+
+        Raises
+        ------
+        ExecutionFailed
+            Something enqueued failed.
+        """
+        self.device.synchronize()
+
+    def set_stream(self, stream: Any) -> None:
+        """Enqueue on another stream or queue from now on (guide section 4.5); None means the default."""
+        with self.lock:
+            self._drop_scratch()
+            self.device.set_stream(stream)
+
+    def get_stream(self) -> Any:
+        """Return the CuPy stream or PyOpenCL queue in use (guide section 4.6); None on reference."""
+        return self.device.stream
+
+    def scratch(self, nbytes: int) -> Any:
+        """Return the handle's own workspace of at least `nbytes`, shared by its calls in stream order."""
+        if self._scratch is None or self._scratch_size < nbytes:
+            self._drop_scratch()
+            self._scratch = self.device.workspace(nbytes)
+            self._scratch_size = nbytes
+        return self._scratch
+
+    def _drop_scratch(self) -> None:
+        if self._scratch is not None:
+            self.device.synchronize()  # what is enqueued may still use it
+        self._scratch, self._scratch_size = None, 0
+
+    def engines_for(self, problem: Problem) -> list[Engine]:
+        """Return the engines that may take problems of this kind, in order of preference."""
+        return [engine for engine in self.engines if isinstance(problem, engine.problems)]
+
+    def close(self) -> None:
+        """Wait for the device and free what the handle owns; closing twice is allowed."""
+        if self._device is None:
+            return
+        with self.lock:
+            self._device.synchronize()
+            self.entries.clear()
+            self._scratch = None
+            self._device.close()
+            self._device = None
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._device is None else self._device.info.name
+        return f"Handle({self.backend!r}: {state})"
+
+
+def _select(backend: str, device: int | None) -> tuple[str, int]:
+    if not isinstance(backend, str):
+        raise BadParam(argument="backend", expected="a backend's name", got=repr(backend), call="Handle")
+    if backend == "auto":
+        backend = os.environ.get("PORTADNN_BACKEND", "auto")
+    if device is None:
+        text = os.environ.get("PORTADNN_DEVICE", "0")
+        if not text.isdecimal():
+            raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=repr(text), call="Handle")
+        device = int(text)
+    elif isinstance(device, bool) or not isinstance(device, (int, np.integer)):
+        raise BadParam(argument="device", expected="a device number", got=repr(device), call="Handle")
+    if backend != "auto":
+        return backend, int(device)
+    for name in ("cuda", "opencl", "reference"):  # opencl lists its GPUs first
+        if name in backend_names() and get_backend(name).why_unavailable() is None:
+            return name, int(device)
+    raise NotSupported("no backend is available on this machine", call="Handle")
+
+
+def _schedule_override() -> Literal["gpu", "cpu"] | None:
+    text = os.environ.get("PORTADNN_SCHEDULE")
+    if text is None or text == "gpu" or text == "cpu":
+        return text
+    raise BadParam(argument="PORTADNN_SCHEDULE", expected="gpu or cpu", got=repr(text), call="Handle")

@@ -1,0 +1,144 @@
+"""Activations: sigmoid, relu, tanh, clipped relu (guide sections 4.77 and 4.78)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..descriptors import ActivationDescriptor
+from ..enums import ActivationMode, NanPropagation
+from ..errors import NotSupported, public
+from ..handle import Handle
+from ..plan import execute
+from ..problem import Problem, TensorSpec, check_same
+
+
+@dataclass(frozen=True)
+class ActivationForward(Problem):
+    """y = alpha * f(x) + beta * y."""
+
+    op: ClassVar[str] = "activation_forward"
+    inputs: ClassVar[tuple[str, ...]] = ("x",)
+    outputs: ClassVar[tuple[str, ...]] = ("y",)
+    in_place: ClassVar[tuple[tuple[str, str], ...]] = (("y", "x"),)
+
+    x: TensorSpec
+    y: TensorSpec
+    mode: ActivationMode
+    nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
+    ceiling: float = 0.0
+
+    @classmethod
+    def complete(cls, values: dict[str, Any]) -> None:
+        if "x" in values:
+            values.setdefault("y", values["x"].like(values["x"].dims))
+
+    def validate(self) -> None:
+        super().validate()
+        check_same(self.x, "x", self.y, "y")
+
+
+@dataclass(frozen=True)
+class ActivationBackward(Problem):
+    """dx = alpha * dy * f'(x) + beta * dx, with f' from y or x as the mode has it."""
+
+    op: ClassVar[str] = "activation_backward"
+    inputs: ClassVar[tuple[str, ...]] = ("y", "dy", "x")
+    outputs: ClassVar[tuple[str, ...]] = ("dx",)
+    in_place: ClassVar[tuple[tuple[str, str], ...]] = (("dx", "dy"),)
+
+    y: TensorSpec
+    dy: TensorSpec
+    x: TensorSpec
+    dx: TensorSpec
+    mode: ActivationMode
+    nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
+    ceiling: float = 0.0
+
+    @classmethod
+    def complete(cls, values: dict[str, Any]) -> None:
+        if "x" in values:
+            for name in ("y", "dy"):
+                values.setdefault(name, values["x"])
+            values.setdefault("dx", values["x"])
+
+    def validate(self) -> None:
+        super().validate()
+        check_same(self.x, "x", self.y, "y", error=NotSupported)
+        check_same(self.y, "y", self.dy, "dy", strides=True, error=NotSupported)
+        check_same(self.x, "x", self.dx, "dx", strides=True, error=NotSupported)
+
+    def flops(self) -> int:
+        return 2 * self.dx.size
+
+
+@public
+def activation_forward(
+    handle: Handle, x: Any, activation: ActivationDescriptor, y: Any = None, *, alpha: float = 1.0, beta: float = 0.0
+) -> Any:
+    """Apply an activation: ``y = alpha * f(x) + beta * y`` (guide section 4.77).
+
+    Parameters
+    ----------
+    handle
+        Where to compute.
+    x, y
+        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides. `y` may be `x`
+        itself, or left out.
+    activation
+        Which function.
+    alpha, beta
+        Blending factors; with ``beta == 0`` y is not read.
+
+    Returns
+    -------
+    array
+        `y`.
+
+    Raises
+    ------
+    BadParam
+        Dims or types differ, or in place with other strides.
+    """
+    return execute(handle, ActivationForward, (x, y), activation, (alpha, beta))
+
+
+@public
+def activation_backward(
+    handle: Handle,
+    y: Any,
+    dy: Any,
+    x: Any,
+    activation: ActivationDescriptor,
+    dx: Any = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+) -> Any:
+    """Return the gradient ``dx = alpha * dy * f'(x) + beta * dx`` (guide section 4.78).
+
+    Parameters
+    ----------
+    handle
+        Where to compute.
+    y, dy, x, dx
+        Output, its gradient, input and the input's gradient: tensors of equal dims and type. y and dy have the
+        same strides, and so have x and dx. `dx` may be `dy` itself, or left out.
+    activation
+        Which function.
+    alpha, beta
+        Blending factors; with ``beta == 0`` dx is not read.
+
+    Returns
+    -------
+    array
+        `dx`.
+
+    Raises
+    ------
+    BadParam
+        In place with other strides.
+    NotSupported
+        Dims, types or strides differ, as the guide lists.
+    """
+    return execute(handle, ActivationBackward, (y, dy, x, dx), activation, (alpha, beta))

@@ -1,0 +1,273 @@
+"""From a call to a launch: find or make the plan for the arrays at hand, check memory, run.
+
+A call that was made before with arrays of the same shapes is a dictionary lookup, an overlap check and a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .descriptors import TensorView
+from .enums import DataType, DnnEnum
+from .errors import ArchMismatch, BadParam, NotSupported
+from .handle import Handle, log
+from .problem import ALIGNMENT, Problem, TensorSpec
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Device, DeviceInfo, Engine, Plan
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cached plan with what each call still has to do around it."""
+
+    plan: Plan
+    allocate: tuple[tuple[int, TensorSpec], ...]  # outputs that the caller left out
+    extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
+
+
+@cache
+def _parameter_names(kind: type[Problem]) -> tuple[str, ...]:
+    tensors = set(kind.tensor_names())
+    return tuple(field.name for field in fields(kind) if field.name not in tensors)
+
+
+def execute(
+    handle: Handle,
+    kind: type[Problem],
+    tensors: tuple[Any, ...],
+    params: Any,
+    scalars: tuple[Any, ...],
+    *,
+    algo: DnnEnum | None = None,
+    workspace: Any = None,
+) -> Any:
+    """Run a problem on a handle and return its (last) output.
+
+    Parameters
+    ----------
+    kind
+        The Problem class.
+    tensors
+        Inputs then outputs, as ``kind.tensor_names()``; an output may be None and is then allocated.
+    params
+        Hashable: a descriptor with ``.params``, or a tuple, in the order of the Problem's other fields.
+    scalars
+        Run-time numbers in the order of ``kind.scalars``.
+    algo
+        Only engines for this algorithm.
+    workspace
+        Scratch memory; None lets the handle provide it.
+    """
+    if not isinstance(handle, Handle):
+        raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
+    device = handle.device
+    numbers = [s if type(s) is float else _number(s, n) for s, n in zip(scalars, kind.scalars, strict=True)]
+    arrays = list(tensors)
+    for i, tensor in enumerate(arrays):
+        if tensor is not None and not device.owns(tensor):
+            arrays[i] = device.wrap(tensor, kind.tensor_names()[i])
+    try:
+        key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
+        entry = handle.entries.get(key)
+    except BadParam as error:
+        error.argument = next(
+            (n for n, a in zip(kind.tensor_names(), arrays, strict=True) if _signature_fails(device, a)), None
+        )
+        raise
+    except TypeError:
+        raise BadParam(argument="parameters", expected="a descriptor", got=repr(params)) from None
+    with handle.lock:
+        if entry is None:
+            entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
+        for i, spec in entry.allocate:
+            arrays[i] = device.empty(spec)
+        _check_memory(device, kind, entry, arrays)
+        plan = entry.plan
+        if plan.workspace_size:
+            if workspace is None:
+                workspace = handle.scratch(plan.workspace_size)
+            elif device.workspace_size(workspace) < plan.workspace_size:
+                raise BadParam(
+                    argument="workspace",
+                    expected=f"at least {plan.workspace_size} bytes",
+                    got=f"{device.workspace_size(workspace)} bytes",
+                )
+        plan.run(arrays, numbers, workspace)
+    last = tensors[-1]
+    return arrays[-1] if last is None or isinstance(last, TensorView) else last
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool):
+        return float(value)
+    raise BadParam(argument=name, expected="a number", got=repr(value))
+
+
+def _signature_fails(device: Device, array: Any) -> bool:
+    if array is None:
+        return False
+    try:
+        device.signature(array)
+    except BadParam:
+        return True
+    return False
+
+
+def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
+    """Turn a device's signature (shape, byte strides, dtype, address mod 16) into a TensorSpec.
+
+    Raises
+    ------
+    BadParam
+        A dtype that portadnn does not store, or strides or an address that are no multiples of the element.
+    """
+    shape, byte_strides, dtype, misalignment = signature
+    data_type = DataType.of(dtype, f"{name}.dtype") if dtype.isnative else None
+    if data_type is None:
+        raise BadParam(argument=f"{name}.dtype", expected="native byte order", got=dtype)
+    size = data_type.itemsize
+    if any(stride % size for stride in byte_strides) or misalignment % size:
+        raise BadParam(argument=f"{name}.strides", expected=f"multiples of {size} bytes", got=byte_strides)
+    alignment = ALIGNMENT if misalignment == 0 else size
+    return TensorSpec(data_type, tuple(shape), tuple(s // size for s in byte_strides), alignment)
+
+
+def make_problem(
+    handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any
+) -> Problem:
+    """Build and validate the Problem of a call; specs of outputs that are None are inferred."""
+    device = handle.device
+    names = kind.tensor_names()
+    values: dict[str, Any] = {}
+    for name, tensor in zip(names, tensors, strict=True):
+        if tensor is None:
+            if name in kind.inputs:
+                raise BadParam(argument=name, expected="a tensor", got=None)
+        elif isinstance(tensor, TensorSpec):
+            values[name] = tensor
+        else:
+            values[name] = spec_of(device.signature(tensor), name)
+    words = params if isinstance(params, tuple) else getattr(params, "params", None)
+    if not isinstance(words, tuple) or len(words) != len(_parameter_names(kind)):
+        raise BadParam(argument="descriptor", expected=f"the descriptor of {kind.op}", got=repr(params))
+    values.update(zip(_parameter_names(kind), words, strict=True))
+    kind.complete(values)
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise BadParam(argument=missing[0], expected="a tensor, because its shape does not follow", got=None)
+    problem = kind(**values)
+    problem.validate()
+    return problem
+
+
+def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> Engine:
+    """Return the first engine that takes the problem.
+
+    Raises
+    ------
+    ArchMismatch
+        The device cannot compute in the problem's type.
+    NotSupported
+        None does; the message gives every engine's reason.
+    """
+    if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
+        raise ArchMismatch(f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE")
+    reasons = []
+    offered = []
+    for engine in engines:
+        if algo is not None and engine.algo(problem) != algo:
+            offered.append(str(engine.algo(problem)))
+            continue
+        reason = engine.why_not(problem, info)
+        if reason is None:
+            return engine
+        reasons.append(f"{engine.name}: {reason}")
+    if algo is not None and not reasons:
+        nearest = f"; available: {', '.join(dict.fromkeys(offered))}" if offered else ""
+        raise NotSupported(f"no engine of {info.backend} implements {algo}{nearest}", argument="algo")
+    raise NotSupported(f"no engine of {info.backend} takes it ({'; '.join(reasons) or 'none is registered'})")
+
+
+def prepare(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> Plan:
+    """Make a new plan for a problem on a handle's device."""
+    device = handle.device
+    engine = choose(handle.engines_for(problem), problem, device.info, algo)
+    log.debug("%s: %s on %s", problem, engine.name, device.info.name)
+    return engine.prepare(problem, device)
+
+
+def workspace_size(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> int:
+    """Return the exact workspace bytes of the engine that would take the problem."""
+    if not isinstance(handle, Handle):
+        raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
+    info = handle.device.info
+    return choose(handle.engines_for(problem), problem, info, algo).workspace(problem, info)
+
+
+def _make_entry(
+    handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None
+) -> Entry:
+    problem = make_problem(handle, kind, arrays, params)
+    specs = problem.tensors
+    allocate = tuple((i, specs[i]) for i, array in enumerate(arrays) if array is None)
+    extents = tuple(spec.span * spec.dtype.itemsize for spec in specs)
+    plan_key = (problem, algo)
+    found = handle.entries.get(plan_key)
+    plan = found.plan if found is not None else prepare(handle, problem, algo)
+    entry = Entry(plan, allocate, extents)
+    handle.entries.setdefault(plan_key, entry)
+    return entry
+
+
+def _check_memory(device: Device, kind: type[Problem], entry: Entry, arrays: Sequence[Any]) -> None:
+    """Refuse outputs that share memory with an input, except in place where the operation allows it."""
+    addresses = [device.address(array) for array in arrays]
+    extents = entry.extents
+    first_output = len(kind.inputs)
+    for out in range(first_output, len(arrays)):
+        start, end = addresses[out], addresses[out] + extents[out]
+        for other in range(out):
+            if addresses[other] < end and start < addresses[other] + extents[other]:
+                _check_shared(kind, entry, out, other, addresses)
+
+
+def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addresses: Sequence[int]) -> None:
+    specs = entry.plan.problem.tensors
+    names = kind.tensor_names()
+    pair = (names[out], names[other])
+    if pair in kind.in_place and addresses[out] == addresses[other]:
+        if specs[out].dtype is specs[other].dtype and specs[out].same_strides(specs[other]):
+            return
+        raise BadParam(
+            f"in place needs the layout of {names[other]}",
+            argument=f"{names[out]}.strides",
+            expected=str(specs[other]),
+            got=str(specs[out]),
+        )
+    base = min(addresses[out], addresses[other]) - ALIGNMENT  # device addresses need not fit the host's
+    if np.shares_memory(_phantom(specs[out], addresses[out] - base), _phantom(specs[other], addresses[other] - base)):
+        raise BadParam(argument=names[out], expected=f"memory of its own, apart from {names[other]}", got="shared memory")
+
+
+class _Phantom:
+    """Stands for memory that NumPy must not touch: only its addresses are compared."""
+
+    def __init__(self, spec: TensorSpec, address: int) -> None:
+        size = spec.dtype.itemsize
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": spec.dims,
+            "strides": tuple(s * size for s in spec.strides),
+            "typestr": spec.dtype.numpy.str,
+            "data": (address, True),
+        }
+
+
+def _phantom(spec: TensorSpec, address: int) -> np.ndarray[Any, Any]:
+    return np.asarray(_Phantom(spec, address))

@@ -1,0 +1,370 @@
+"""Problems: what to compute, without data. Every layer of portadnn speaks about these.
+
+A Problem is a frozen dataclass whose fields are :class:`TensorSpec` objects and the operation's parameters.
+It validates itself, counts its work, and has a one-line text form::
+
+    convolution_forward x=f32:8x64x56x56 w=f32:64x64x3x3 y=f32:8x64x56x56 padding=1,1 stride=1,1
+
+which :func:`parse` reads back. Tensors print as ``dtype:dims``, then ``:nhwc`` or ``/strides`` when they are not
+packed NCHW, then ``@bytes`` when the address is aligned to less than 16 bytes. Numbers that do not choose a
+plan (alpha, beta, ...) may follow; :func:`parse_line` returns them apart.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import typing
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+from .enums import DataType, DnnEnum, TensorFormat
+from .errors import BadParam, NotSupported
+
+ALIGNMENT = 16  # bytes: what vector loads need
+MAX_DIMS = 8  # CUDNN_DIM_MAX
+MAX_SPAN = 2**31  # elements of one tensor with its gaps (guide section 4.8)
+
+_DTYPE_CODES = {DataType.FLOAT: "f32", DataType.DOUBLE: "f64", DataType.HALF: "f16"}
+_DTYPE_OF_CODE = {code: dtype for dtype, code in _DTYPE_CODES.items()}
+_TENSOR = re.compile(
+    r"(?P<dtype>[a-z]+\d+):(?P<dims>\d+(?:x\d+)*)(?::(?P<format>nhwc))?(?:/(?P<strides>\d+(?:,\d+)*))?(?:@(?P<alignment>\d+))?"
+)
+
+
+@functools.cache
+def packed_strides(dims: tuple[int, ...], format: TensorFormat = TensorFormat.NCHW) -> tuple[int, ...]:
+    """Return the strides, in elements, of a gapless tensor with `dims` in logical (n, c, ...) order."""
+    order = list(range(len(dims)))
+    if format is TensorFormat.NHWC and len(dims) > 2:
+        order = [0, *range(2, len(dims)), 1]
+    strides = [0] * len(dims)
+    step = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= max(dims[axis], 1)
+    return tuple(strides)
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Type, dims and strides (in elements) of a tensor, and the alignment of its first element in bytes.
+
+    Dims and strides are in logical order (n, c, [d,] h, w) whatever the layout; filters are (k, c, [t,] r, s).
+    """
+
+    dtype: DataType
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    alignment: int = ALIGNMENT
+
+    @classmethod
+    def packed(
+        cls, dtype: DataType, dims: tuple[int, ...], format: TensorFormat = TensorFormat.NCHW
+    ) -> TensorSpec:
+        """Return the gapless tensor of this type and shape."""
+        return cls(dtype, dims, packed_strides(dims, format))
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.dims)
+
+    @functools.cached_property
+    def span(self) -> int:
+        """Elements from the first to the last one, gaps included; 0 for an empty tensor."""
+        if self.size == 0:
+            return 0
+        return 1 + sum((d - 1) * s for d, s in zip(self.dims, self.strides, strict=True))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements take, without gaps."""
+        return self.size * self.dtype.itemsize
+
+    def same_strides(self, other: TensorSpec) -> bool:
+        """Tell whether both lay their elements out alike; the stride of a dimension of one does not count."""
+        return self.dims == other.dims and all(
+            a == b or d <= 1 for d, a, b in zip(self.dims, self.strides, other.strides, strict=True)
+        )
+
+    def is_packed(self, format: TensorFormat = TensorFormat.NCHW) -> bool:
+        """Tell whether the tensor is gapless in `format`."""
+        return self.size == 0 or self.same_strides(
+            TensorSpec(self.dtype, self.dims, packed_strides(self.dims, format))
+        )
+
+    @functools.cached_property
+    def format(self) -> TensorFormat | None:
+        """The packed format the tensor has (NCHW where both fit), or None for a strided one."""
+        for format in TensorFormat:
+            if self.is_packed(format):
+                return format
+        return None
+
+    @functools.cached_property
+    def overlapping(self) -> bool:
+        """Tell whether two different indices may share an address (guide section 2.3.7).
+
+        As the guide's own rule, this looks at the sorted strides and is conservative for exotic interleavings.
+        """
+        if self.size == 0:
+            return False
+        step = 0
+        for stride, dim in sorted((s, d) for d, s in zip(self.dims, self.strides, strict=True) if d > 1):
+            if stride <= step:
+                return True
+            step += (dim - 1) * stride
+        return False
+
+    def like(self, dims: tuple[int, ...]) -> TensorSpec:
+        """Return the packed tensor of other `dims` with this one's type and, where it has one, format."""
+        return TensorSpec.packed(self.dtype, dims, self.format or TensorFormat.NCHW)
+
+    def __str__(self) -> str:
+        text = f"{_DTYPE_CODES[self.dtype]}:{'x'.join(map(str, self.dims))}"
+        if self.strides != packed_strides(self.dims):
+            if self.strides == packed_strides(self.dims, TensorFormat.NHWC):
+                text += ":nhwc"
+            else:
+                text += "/" + ",".join(map(str, self.strides))
+        if self.alignment != ALIGNMENT:
+            text += f"@{self.alignment}"
+        return text
+
+    @classmethod
+    def parse(cls, text: str, argument: str = "tensor") -> TensorSpec:
+        """Read the text form back.
+
+        Raises
+        ------
+        BadParam
+            `text` is not a tensor's text form.
+        """
+        match = _TENSOR.fullmatch(text)
+        dtype = _DTYPE_OF_CODE.get(match["dtype"]) if match else None
+        if match is None or dtype is None:
+            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text))
+        dims = tuple(map(int, match["dims"].split("x")))
+        strides = packed_strides(dims, TensorFormat.NHWC if match["format"] else TensorFormat.NCHW)
+        if match["strides"]:
+            strides = tuple(map(int, match["strides"].split(",")))
+            if len(strides) != len(dims):
+                raise BadParam(argument=argument, expected=f"{len(dims)} strides", got=repr(text))
+        return cls(dtype, dims, strides, int(match["alignment"] or ALIGNMENT))
+
+
+PROBLEMS: dict[str, type[Problem]] = {}
+P = TypeVar("P", bound="Problem")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Base of all problems. Subclasses declare their fields in the order of the C function.
+
+    Attributes
+    ----------
+    op : str
+        The public function and the first word of the text form.
+    inputs, outputs : tuple of str
+        Names of the tensor fields that are read and written, in the order in which plans take them
+        (inputs first). An output is also read when its beta is not 0.
+    scalars : dict
+        Run-time numbers with their defaults, in the order in which plans take them.
+    in_place : tuple of (str, str)
+        Pairs (output, input) that may be the very same memory with the same layout.
+    """
+
+    op: ClassVar[str] = ""
+    inputs: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[tuple[str, ...]] = ()
+    scalars: ClassVar[dict[str, float]] = {"alpha": 1.0, "beta": 0.0}
+    in_place: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.op:
+            PROBLEMS[cls.op] = cls
+
+    def validate(self) -> None:
+        """Check everything that can be known without data.
+
+        Raises
+        ------
+        BadParam, NotSupported
+            As the guide lists for the call, naming the field at fault.
+        """
+        for name in self.tensor_names():
+            check_spec(getattr(self, name), name, output=name in self.outputs)
+
+    @classmethod
+    def tensor_names(cls) -> tuple[str, ...]:
+        """Names of the tensor fields in the order in which plans take them."""
+        return cls.inputs + cls.outputs
+
+    @functools.cached_property
+    def tensors(self) -> tuple[TensorSpec, ...]:
+        """The tensor specs in the order in which plans take them."""
+        return tuple(getattr(self, name) for name in self.tensor_names())
+
+    @property
+    def dtype(self) -> DataType:
+        """Storage type of the first tensor."""
+        return self.tensors[0].dtype
+
+    def flops(self) -> int:
+        """Return the floating-point operations that the definition needs."""
+        return sum(getattr(self, name).size for name in self.outputs)
+
+    def bytes(self) -> int:
+        """Return the fewest bytes to move: every input read once, every output written once."""
+        return sum(spec.nbytes for spec in self.tensors)
+
+    @classmethod
+    def complete(cls, values: dict[str, Any]) -> None:
+        """Fill in tensors that follow from the others, in place. Used by :func:`parse`; optional."""
+
+    def __str__(self) -> str:
+        words = [self.op]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.default is not MISSING and value == field.default:
+                continue
+            words.append(f"{field.name}={_print_value(value)}")
+        return " ".join(words)
+
+
+def _print_value(value: Any) -> str:
+    if isinstance(value, DataType):
+        return _DTYPE_CODES[value]
+    if isinstance(value, DnnEnum):
+        return value.name.lower()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _parse_value(kind: Any, text: str, name: str) -> Any:
+    if kind is TensorSpec:
+        return TensorSpec.parse(text, name)
+    if kind is DataType:
+        if text not in _DTYPE_OF_CODE:
+            raise BadParam(argument=name, expected=f"one of {', '.join(_DTYPE_OF_CODE)}", got=repr(text))
+        return _DTYPE_OF_CODE[text]
+    if isinstance(kind, type) and issubclass(kind, DnnEnum):
+        return kind.parse(text, name)
+    try:
+        if kind is int:
+            return int(text)
+        if kind is float:
+            return float(text)
+        return tuple(int(word) for word in text.split(",")) if text else ()
+    except ValueError:
+        raise BadParam(argument=name, expected="numbers", got=repr(text)) from None
+
+
+@functools.cache
+def _field_types(kind: type[Problem]) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def parse_line(line: str) -> tuple[Problem, dict[str, float]]:
+    """Read a problem line and the run-time numbers that follow it.
+
+    Returns
+    -------
+    problem : Problem
+        Validated.
+    scalars : dict of str to float
+        Those numbers of ``problem.scalars`` that the line gives.
+
+    Raises
+    ------
+    BadParam, NotSupported
+        The line is no problem line, or its problem is not valid.
+    """
+    words = line.split()
+    kind = PROBLEMS.get(words[0]) if words else None
+    if kind is None:
+        raise BadParam(
+            argument="line", expected=f"an operation ({', '.join(sorted(PROBLEMS))})", got=repr(line[:60])
+        )
+    types = _field_types(kind)
+    values: dict[str, Any] = {}
+    scalars: dict[str, float] = {}
+    for word in words[1:]:
+        name, equals, text = word.partition("=")
+        if not equals or name not in types.keys() | kind.scalars.keys():
+            known = ", ".join([*types, *kind.scalars])
+            raise BadParam(argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word))
+        if name in values or name in scalars:
+            raise BadParam(argument=kind.op, expected=f"{name} once", got="it twice")
+        if name in types:
+            values[name] = _parse_value(types[name], text, name)
+        else:
+            scalars[name] = _parse_value(float, text, name)
+    kind.complete(values)
+    missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in values]
+    if missing:
+        raise BadParam(argument=kind.op, expected=f"{', '.join(missing)} in the line", got=repr(line))
+    problem = kind(**values)
+    problem.validate()
+    return problem, scalars
+
+
+def parse(line: str) -> Problem:
+    """Read a problem line; see :func:`parse_line`."""
+    return parse_line(line)[0]
+
+
+def check_spec(spec: TensorSpec, name: str, *, output: bool = False) -> None:
+    """Check what holds for every tensor.
+
+    Raises
+    ------
+    BadParam
+        Wrong number of dims or strides, or a negative dim.
+    NotSupported
+        More than 8 dims, negative strides, more than 2 Gi elements, or an output that overlaps itself.
+    """
+    if len(spec.dims) != len(spec.strides):
+        raise BadParam(argument=f"{name}.strides", expected=f"{len(spec.dims)} strides", got=spec.strides)
+    if not 3 <= len(spec.dims):
+        raise BadParam(argument=f"{name}.dims", expected="3 to 8 dims", got=f"{len(spec.dims)}: {spec.dims}")
+    if len(spec.dims) > MAX_DIMS:
+        raise NotSupported(argument=f"{name}.dims", expected=f"at most {MAX_DIMS} dims", got=spec.dims)
+    if min(spec.dims) < 0:
+        raise BadParam(argument=f"{name}.dims", expected="dims >= 0", got=spec.dims)
+    if min(spec.strides) < 0:
+        raise NotSupported(
+            "negative strides are not supported; copy the tensor first",
+            argument=f"{name}.strides",
+            expected="strides >= 0",
+            got=spec.strides,
+        )
+    if spec.span > MAX_SPAN:
+        raise NotSupported(argument=name, expected="at most 2 Gi elements with gaps", got=spec.span)
+    if output and spec.overlapping:
+        raise NotSupported(
+            "an output must not overlap itself", argument=name, expected="strides without overlap", got=spec
+        )
+
+
+def check_same(
+    a: TensorSpec,
+    name_a: str,
+    b: TensorSpec,
+    name_b: str,
+    *,
+    strides: bool = False,
+    error: type[BadParam] | type[NotSupported] = BadParam,
+) -> None:
+    """Demand the same type and dims (and strides) of two tensors; raise `error` otherwise."""
+    if a.dtype is not b.dtype:
+        raise error(argument=f"{name_b}.dtype", expected=f"{a.dtype} as {name_a}", got=b.dtype)
+    if a.dims != b.dims:
+        raise error(argument=f"{name_b}.dims", expected=f"{a.dims} as {name_a}", got=b.dims)
+    if strides and not a.same_strides(b):
+        raise error(argument=f"{name_b}.strides", expected=f"{a.strides} as {name_a}", got=b.strides)

@@ -1,0 +1,35 @@
+"""Finding backends: entry points of the group ``portadnn.backends``, loaded when first asked for."""
+
+from __future__ import annotations
+
+import functools
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, cast
+
+from .errors import BadParam
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Backend
+
+GROUP = "portadnn.backends"
+
+
+@functools.cache
+def backend_names() -> tuple[str, ...]:
+    """Return the names of all registered backends, whether or not they work here."""
+    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+
+
+@functools.cache
+def get_backend(name: str) -> Backend:
+    """Load the backend called `name`.
+
+    Raises
+    ------
+    BadParam
+        No backend of that name is installed.
+    """
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            return cast("Backend", point.load())
+    raise BadParam(argument="backend", expected=f"auto or one of {', '.join(backend_names())}", got=repr(name))
