@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import importlib
 import os
 import re
@@ -54,6 +55,7 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+@functools.cache
 def source_files(*patterns: str) -> set[str]:
     """Return the files of the source tree that match, relative to its root; not what tools leave behind."""
     files = [f for f in ROOT.iterdir() if f.is_file()]
