@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from portadnn.enums import DataType, DnnEnum
+from portadnn.errors import NotSupported
 from portadnn.problem import Problem, TensorSpec
 
 Schedule = Literal["gpu", "cpu"]
@@ -211,9 +212,8 @@ class Device(abc.ABC):
             It is neither, or lives on another device.
         """
 
-    # execution
+    # execution; a device without kernels leaves out `compile` and `bind`
 
-    @abc.abstractmethod
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str]) -> Kernel:
         """Compile kernel function `name` of kernel file `file` (such as ``"shared/pooling.cl"``).
 
@@ -223,11 +223,20 @@ class Device(abc.ABC):
         ------
         CompileError
             With source and log.
+        NotSupported
+            The device runs no kernels.
         """
+        raise NotSupported(f"{self.info.backend} runs no kernels")
 
-    @abc.abstractmethod
     def bind(self, launches: Sequence[Launch]) -> Run:
-        """Return a callable that enqueues the launches in order on the current stream."""
+        """Return a callable that enqueues the launches in order on the current stream.
+
+        Raises
+        ------
+        NotSupported
+            The device runs no kernels.
+        """
+        raise NotSupported(f"{self.info.backend} runs no kernels")
 
     @abc.abstractmethod
     def synchronize(self) -> None:

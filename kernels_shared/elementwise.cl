@@ -1,6 +1,207 @@
+// Elementwise operations: out = f(in0, in1; s0, s1) [+ beta * out].
+//
+// Host defines
+//   OP_*                 which f (below)             N_INPUTS (0..2), N_SCALARS (1..3), BETA (s1, s2 or absent)
+//   DTYPE_*, VW          see types.h                 ITEMS   vectors per work-item, GPU schedule
+//   LAYOUT_FLAT          all tensors are one run of n elements
+//   otherwise            rows of INNER elements: ROW_OUT(r), ROW_IN0(r), ROW_IN1(r) give a row's first element, and
+//                        STEP_OUT, STEP_IN0, STEP_IN1 the distance between neighbours in it (0 repeats one value).
+//                        With VW > 1 a step is 1 or 0.
+//
+//   GPU, flat:      work-item l of group g takes vectors  g*ITEMS*WG + l + {0, WG, 2*WG, ...}   (coalesced, all loads first)
+//   GPU, rows:      work-item i takes vector i of rows*INNER/VW
+//   CPU:            a work-group is one work-item and takes `chunk` elements (flat) or rows, vector by vector, then the tail
 #include "types.h"
 
-KERNEL WG_SIZE(1, 1, 1) set_flat(TENSOR(T, y), const real value, const int n) {
-    BIND(T, y);
-    for (int i = 0; i < n; ++i) STORE(y, i, value);
+#if N_INPUTS == 0
+#define INPUTS
+#define BIND_INPUTS
+#elif N_INPUTS == 1
+#define INPUTS TENSOR(const T, in0),
+#define BIND_INPUTS BIND(const T, in0)
+#else
+#define INPUTS TENSOR(const T, in0), TENSOR(const T, in1),
+#define BIND_INPUTS                                                                                        \
+    BIND(const T, in0);                                                                                    \
+    BIND(const T, in1)
+#endif
+#if N_SCALARS == 1
+#define SCALARS const real s0
+#elif N_SCALARS == 2
+#define SCALARS const real s0, const real s1
+#else
+#define SCALARS const real s0, const real s1, const real s2
+#endif
+
+// NaN handling: a comparison with NaN is false, so the branch that a NaN takes is the "no" one.
+#ifdef PROPAGATE_NAN
+#define RELU(v) PICK((v) <= (real)0, VSPLAT(0), v)
+#define CLIP(v) PICK((v) <= (real)0, VSPLAT(0), PICK((v) > (real)CEILING, VSPLAT(CEILING), v))
+#define LESSER(a, b) PICK((a) < (b), a, PICK((b) <= (a), b, (a) + (b)))
+#define GREATER(a, b) PICK((a) > (b), a, PICK((b) >= (a), b, (a) + (b)))
+#else
+#define RELU(v) PICK((v) > (real)0, v, VSPLAT(0))
+#define CLIP(v) PICK((v) > (real)0, PICK((v) > (real)CEILING, VSPLAT(CEILING), v), VSPLAT(0))
+#define LESSER(a, b) fmin(a, b)
+#define GREATER(a, b) fmax(a, b)
+#endif
+
+#if defined(OP_SET)
+#define RESULT(a, b) VSPLAT(s0)
+#elif defined(OP_COPY)
+#define RESULT(a, b) ((a) * s0)
+#elif defined(OP_ADD)
+#define RESULT(a, b) ((a) * s0 + (b) * s1)
+#elif defined(OP_MUL)
+#define RESULT(a, b) (((a) * s0) * ((b) * s1))
+#elif defined(OP_MIN)
+#define RESULT(a, b) LESSER((a) * s0, (b) * s1)
+#elif defined(OP_MAX)
+#define RESULT(a, b) GREATER((a) * s0, (b) * s1)
+#elif defined(OP_SIGMOID)
+#define RESULT(a, b) (VSPLAT(s0) / (exp(-(a)) + (real)1))
+#elif defined(OP_TANH)
+#define RESULT(a, b) (tanh(a) * s0)
+#elif defined(OP_RELU)
+#define RESULT(a, b) (RELU(a) * s0)
+#elif defined(OP_CLIPPED_RELU)
+#define RESULT(a, b) (CLIP(a) * s0)
+// backward: in0 is dy, in1 is y (sigmoid, tanh) or x (relu, clipped relu)
+#elif defined(OP_SIGMOID_BACKWARD)
+#define RESULT(a, b) ((a) * s0 * ((b) * (VSPLAT(1) - (b))))
+#elif defined(OP_TANH_BACKWARD)
+#define RESULT(a, b) ((a) * s0 * (VSPLAT(1) - (b) * (b)))
+#elif defined(OP_RELU_BACKWARD)
+#define RESULT(a, b) PICK((b) > (real)0, (a) * s0, VSPLAT(0))
+#elif defined(OP_CLIPPED_RELU_BACKWARD)
+#define RESULT(a, b) PICK((b) > (real)0, PICK((b) <= (real)CEILING, (a) * s0, VSPLAT(0)), VSPLAT(0))
+#endif
+
+#ifdef BETA
+#define READS_PRIOR (BETA != (real)0)
+#define ADD_PRIOR(r, prior) ((prior) * BETA + (r))
+#else
+#define READS_PRIOR 0
+#define ADD_PRIOR(r, prior) (r)
+#endif
+
+// one scalar element at the given places
+#if N_INPUTS == 0
+#define SCALAR_IN(p, i) ((real)0)
+#define IN0(i) ((real)0)
+#define IN1(i) ((real)0)
+#elif N_INPUTS == 1
+#define IN0(i) LOAD(in0, i)
+#define IN1(i) ((real)0)
+#else
+#define IN0(i) LOAD(in0, i)
+#define IN1(i) LOAD(in1, i)
+#endif
+
+#if N_INPUTS > 0
+#define VIN0(i, step) ((step) ? VLOAD(in0, i) : VSPLAT(LOAD(in0, i)))
+#else
+#define VIN0(i, step) VSPLAT(0)
+#endif
+#if N_INPUTS > 1
+#define VIN1(i, step) ((step) ? VLOAD(in1, i) : VSPLAT(LOAD(in1, i)))
+#else
+#define VIN1(i, step) VSPLAT(0)
+#endif
+
+#ifdef SCHEDULE_GPU
+#ifdef LAYOUT_FLAT
+KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n) {
+    BIND_INPUTS;
+    BIND(T, out);
+    const u32 first = ((u32)GRP(0) * (ITEMS * WG) + (u32)LID(0)) * VW;
+    vreal a[ITEMS], b[ITEMS], prior[ITEMS];
+    UNROLL for (int j = 0; j < ITEMS; ++j) {
+        const u32 i = first + j * (WG * VW);
+        a[j] = b[j] = prior[j] = VSPLAT(0);
+        if (i + VW <= n) {
+            a[j] = VIN0(i, 1);
+            b[j] = VIN1(i, 1);
+            if (READS_PRIOR) prior[j] = VLOAD(out, i);
+        }
+    }
+    UNROLL for (int j = 0; j < ITEMS; ++j) {
+        const u32 i = first + j * (WG * VW);
+        if (i + VW <= n) {
+            VSTORE(out, i, ADD_PRIOR(RESULT(a[j], b[j]), prior[j]));
+        } else if (i < n) {  // the last, partial vector: one work-item fills lanes of zeros
+            vreal va = VSPLAT(0), vb = VSPLAT(0), vp = VSPLAT(0);
+            UNROLL for (int l = 0; l < VW; ++l) {
+                if (i + l < n) {
+                    LANE(va, l) = IN0(i + l);
+                    LANE(vb, l) = IN1(i + l);
+                    if (READS_PRIOR) LANE(vp, l) = LOAD(out, i + l);
+                }
+            }
+            vreal result = ADD_PRIOR(RESULT(va, vb), vp);
+            UNROLL for (int l = 0; l < VW; ++l)
+                if (i + l < n) STORE(out, i + l, LANE(result, l));
+        }
+    }
 }
+#else
+KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n) {
+    BIND_INPUTS;
+    BIND(T, out);
+    const u32 first = (u32)GRP(0) * (ITEMS * WG) + (u32)LID(0);
+    UNROLL for (int j = 0; j < ITEMS; ++j) {
+        const u32 v = first + j * WG;
+        if (v >= n / VW) continue;
+        const u32 row = v / (INNER / VW), column = v % (INNER / VW) * VW;
+        const u32 o = ROW_OUT(row) + column * STEP_OUT;
+        const vreal a = VIN0(ROW_IN0(row) + column * STEP_IN0, STEP_IN0);
+        const vreal b = VIN1(ROW_IN1(row) + column * STEP_IN1, STEP_IN1);
+        vreal result = RESULT(a, b);
+        if (READS_PRIOR) result = ADD_PRIOR(result, VLOAD(out, o));
+        VSTORE(out, o, result);
+    }
+}
+#endif
+#else  // CPU
+
+// One run of `count` elements from the given places; VECTOR_* say which steps are 1 or 0.
+#define RUN(o, step_o, i0, step0, i1, step1, count)                                                        \
+    {                                                                                                      \
+        size_t k = 0;                                                                                      \
+        if (VW > 1) {                                                                                      \
+            for (; k + VW <= (count); k += VW) {                                                           \
+                const vreal a = VIN0((i0) + k * (step0), step0), b = VIN1((i1) + k * (step1), step1);      \
+                vreal result = RESULT(a, b);                                                               \
+                if (READS_PRIOR) result = ADD_PRIOR(result, VLOAD(out, (o) + k));                          \
+                VSTORE(out, (o) + k, result);                                                              \
+            }                                                                                              \
+        }                                                                                                  \
+        for (; k < (count); ++k) {                                                                         \
+            const vreal a = VSPLAT(IN0((i0) + k * (step0))), b = VSPLAT(IN1((i1) + k * (step1)));          \
+            vreal result = RESULT(a, b);                                                                   \
+            if (READS_PRIOR) result = ADD_PRIOR(result, VSPLAT(LOAD(out, (o) + k * (step_o))));            \
+            STORE(out, (o) + k * (step_o), LANE(result, 0));                                               \
+        }                                                                                                  \
+    }
+
+#ifdef LAYOUT_FLAT
+KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n, const u32 chunk) {
+    BIND_INPUTS;
+    BIND(T, out);
+    const size_t first = (size_t)GRP(0) * chunk;
+    const size_t count = first >= n ? 0 : n - first < chunk ? n - first : chunk;
+    RUN(first, 1, first, 1, first, 1, count)
+}
+#else
+KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n, const u32 chunk) {
+    BIND_INPUTS;
+    BIND(T, out);
+    const u32 rows = n / INNER, first = (u32)GRP(0) * chunk;
+    const u32 last = first >= rows ? first : rows - first < chunk ? rows : first + chunk;
+    for (u32 row = first; row < last; ++row) {
+        const size_t o = ROW_OUT(row), i0 = ROW_IN0(row), i1 = ROW_IN1(row);
+        RUN(o, STEP_OUT, i0, STEP_IN0, i1, STEP_IN1, INNER)
+    }
+}
+#endif
+#endif

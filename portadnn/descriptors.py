@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
+import numpy as np
 import numpy.typing as npt
 
 from .enums import (
@@ -21,7 +22,7 @@ from .enums import (
     PoolingMode,
     TensorFormat,
 )
-from .errors import BadParam, NotSupported
+from .errors import BadParam, DnnError, NotSupported, public
 from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
 
@@ -94,6 +95,7 @@ class _Viewable:
         """Bytes from the first to the last element, gaps included."""
         return self.spec.span * self.spec.dtype.itemsize
 
+    @public
     def view(self, buffer: Any, offset: int = 0) -> TensorView:
         """State how to read `buffer` (a native array or raw buffer of the backend), from element `offset` on.
 
@@ -129,6 +131,7 @@ class TensorDescriptor(_Viewable):
         More than 8 dims, or more than 2 Gi elements with gaps.
     """
 
+    @public
     def __init__(
         self,
         dims: Sequence[int],
@@ -150,6 +153,7 @@ class TensorDescriptor(_Viewable):
         _check_total(self.spec)
 
     @classmethod
+    @public
     def set_4d(
         cls, format: TensorFormat | int | str, dtype: npt.DTypeLike | DataType, n: int, c: int, h: int, w: int
     ) -> TensorDescriptor:
@@ -157,6 +161,7 @@ class TensorDescriptor(_Viewable):
         return cls((n, c, h, w), dtype, format=format)
 
     @classmethod
+    @public
     def set_4d_ex(
         cls,
         dtype: npt.DTypeLike | DataType,
@@ -173,12 +178,14 @@ class TensorDescriptor(_Viewable):
         return cls((n, c, h, w), dtype, strides=(n_stride, c_stride, h_stride, w_stride))
 
     @classmethod
+    @public
     def set_nd(
         cls, dtype: npt.DTypeLike | DataType, dims: Sequence[int], strides: Sequence[int]
     ) -> TensorDescriptor:
         """Make an N-D descriptor; unlike the 4-D forms it refuses dims of 0 (guide section 4.11)."""
         return cls(_integers(dims, "dims", 1), dtype, strides=strides)
 
+    @public
     def get_4d(self) -> tuple[DataType, int, int, int, int, int, int, int, int]:
         """Return (dtype, n, c, h, w, n_stride, c_stride, h_stride, w_stride) (guide section 4.10).
 
@@ -192,6 +199,7 @@ class TensorDescriptor(_Viewable):
         n, c, h, w = self.dims
         return (self.dtype, n, c, h, w, self.strides[0], self.strides[1], self.strides[2], self.strides[3])
 
+    @public
     def get_nd(self, requested: int = MAX_DIMS) -> tuple[DataType, int, tuple[int, ...], tuple[int, ...]]:
         """Return (dtype, number of dims, the first `requested` dims, their strides) (guide section 4.12)."""
         count = _integer(requested, "requested", 0)
@@ -225,6 +233,7 @@ class FilterDescriptor(_Viewable):
         As :class:`TensorDescriptor`.
     """
 
+    @public
     def __init__(
         self,
         dims: Sequence[int],
@@ -236,6 +245,7 @@ class FilterDescriptor(_Viewable):
         self.spec = TensorDescriptor(dims, dtype, format=self.format).spec
 
     @classmethod
+    @public
     def set_4d(
         cls, dtype: npt.DTypeLike | DataType, format: TensorFormat | int | str, k: int, c: int, r: int, s: int
     ) -> FilterDescriptor:
@@ -243,12 +253,14 @@ class FilterDescriptor(_Viewable):
         return cls((k, c, r, s), dtype, format=format)
 
     @classmethod
+    @public
     def set_nd(
         cls, dtype: npt.DTypeLike | DataType, format: TensorFormat | int | str, dims: Sequence[int]
     ) -> FilterDescriptor:
         """Make an N-D filter descriptor (guide section 4.26)."""
         return cls(dims, dtype, format=format)
 
+    @public
     def get_4d(self) -> tuple[DataType, TensorFormat, int, int, int, int]:
         """Return (dtype, format, k, c, r, s) (guide section 4.21); BadParam when not 4-D."""
         if len(self.dims) != 4:
@@ -256,6 +268,7 @@ class FilterDescriptor(_Viewable):
         k, c, r, s = self.dims
         return (self.dtype, self.format, k, c, r, s)
 
+    @public
     def get_nd(self, requested: int = MAX_DIMS) -> tuple[DataType, TensorFormat, int, tuple[int, ...]]:
         """Return (dtype, format, number of dims, the first `requested` dims) (guide section 4.27)."""
         return (self.dtype, self.format, len(self.dims), self.dims[: _integer(requested, "requested", 0)])
@@ -268,6 +281,25 @@ class FilterDescriptor(_Viewable):
 
     def __repr__(self) -> str:
         return f"FilterDescriptor({self.spec})"
+
+
+def check_ceiling(mode: ActivationMode, ceiling: float) -> None:
+    """Demand a ceiling that bounds, where it is used; and never NaN, which would make equal descriptors differ."""
+    if math.isnan(ceiling) or (mode is ActivationMode.CLIPPED_RELU and not 0 <= ceiling < math.inf):
+        raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
+
+
+def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[FilterDescriptor]) -> tuple[int, ...]:
+    """Return the dims of a descriptor, or of what one can be made of; errors name `argument`."""
+    if isinstance(value, kind):
+        return value.dims
+    if isinstance(value, _Viewable):
+        raise BadParam(argument=argument, expected=f"a {kind.__name__} or dims", got=repr(value))
+    try:
+        return kind(value).dims
+    except DnnError as error:
+        error.argument, error.call = argument, None
+        raise
 
 
 class _Parameters:
@@ -320,6 +352,7 @@ class ConvolutionDescriptor(_Parameters):
     mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
     compute_type: DataType | None = None
 
+    @public
     def __post_init__(self) -> None:
         padding = _integers(self.padding, "padding", 0)
         ones = (1,) * len(padding)
@@ -373,6 +406,7 @@ class PoolingDescriptor(_Parameters):
     stride: tuple[int, ...] | None = None
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
 
+    @public
     def __post_init__(self) -> None:
         window = _integers(self.window, "window", 1)
         if not window:
@@ -419,14 +453,13 @@ class ActivationDescriptor(_Parameters):
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
     ceiling: float = 0.0
 
+    @public
     def __post_init__(self) -> None:
         mode = ActivationMode.parse(self.mode, "mode")
-        try:
-            ceiling = float(self.ceiling)
-        except (TypeError, ValueError):
-            raise BadParam(argument="ceiling", expected="a number", got=repr(self.ceiling)) from None
-        if mode is ActivationMode.CLIPPED_RELU and not (math.isfinite(ceiling) and ceiling >= 0):
-            raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
+        if isinstance(self.ceiling, bool) or not isinstance(self.ceiling, (int, float, np.integer, np.floating)):
+            raise BadParam(argument="ceiling", expected="a number", got=repr(self.ceiling))
+        ceiling = float(self.ceiling)
+        check_ceiling(mode, ceiling)
         self._set(
             mode=mode,
             nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
@@ -464,6 +497,7 @@ class OpTensorDescriptor(_Parameters):
     compute_type: DataType | None = None
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
 
+    @public
     def __post_init__(self) -> None:
         self._set(
             op=OpTensorOp.parse(self.op, "op"),

@@ -2,11 +2,12 @@
 
 Every enumeration is an ``IntEnum``: members compare equal to the integers of the C headers, so values read
 from logs or C sources can be used as they are. ``parse`` turns a member, its number or its name (in any case,
-with or without cuDNN's prefix) into the member and raises :class:`~portadnn.errors.BadParam` otherwise.
+with or without cuDNN's prefix or a part of it) into the member and raises :class:`~portadnn.errors.BadParam` otherwise.
 """
 
 from __future__ import annotations
 
+import operator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,22 +36,56 @@ class DnnEnum(IntEnum):
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
-            name = value.upper()
-            for member in cls:
-                if name == member.name or name.endswith("_" + member.name):
-                    return member
+            member = cls._named(value)
+            if member is not None:
+                return member
         elif not isinstance(value, (bool, DnnEnum)):
             try:
-                return cls(value)
-            except ValueError:
+                return cls(operator.index(value))
+            except (TypeError, ValueError):
                 pass
         names = ", ".join(member.name for member in cls)
         raise BadParam(argument=argument, expected=f"a {cls.__name__} ({names})", got=repr(value))
+
+    @classmethod
+    def _named(cls: type[E], text: str) -> E | None:
+        """Return the member with that name, which may begin with words of cuDNN's prefix."""
+        name = text.upper()
+        for member in cls:
+            if name == member.name:
+                return member
+        for member in cls:
+            if name.endswith("_" + member.name) and ("_" + member.c_name).endswith("_" + name):
+                return member
+        return None
+
+    @property
+    def c_name(self) -> str:
+        """The name in cuDNN's header, such as ``CUDNN_POOLING_MAX``."""
+        prefix = _C_PREFIXES[type(self).__name__]
+        return prefix + (self.name.removeprefix("ALGO_") if prefix.endswith("_ALGO_") else self.name)
 
     def __str__(self) -> str:
         return self.name
 
     __hash__ = int.__hash__  # in C: enumerations are part of every plan lookup
+
+
+_C_PREFIXES = {
+    "DataType": "CUDNN_DATA_",
+    "TensorFormat": "CUDNN_TENSOR_",
+    "ConvolutionMode": "CUDNN_",
+    "NanPropagation": "CUDNN_",
+    "OpTensorOp": "CUDNN_OP_TENSOR_",
+    "ActivationMode": "CUDNN_ACTIVATION_",
+    "PoolingMode": "CUDNN_POOLING_",
+    "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
+    "SoftmaxMode": "CUDNN_SOFTMAX_MODE_",
+    "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
+    "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
+    "ConvolutionBwdFilterAlgo": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_",
+    "Status": "CUDNN_STATUS_",
+}
 
 
 class DataType(DnnEnum):
@@ -77,7 +112,7 @@ class DataType(DnnEnum):
 
     @classmethod
     def of(cls, dtype: npt.DTypeLike | DataType, argument: str = "dtype") -> DataType:
-        """Return the data type of a NumPy dtype, a name such as ``"float16"`` or a member's name.
+        """Return the data type of a NumPy dtype, a name such as ``"float16"``, or a member's name or number.
 
         Raises
         ------
@@ -86,14 +121,16 @@ class DataType(DnnEnum):
         """
         if isinstance(dtype, DataType):
             return dtype
-        if isinstance(dtype, str) and dtype.upper() in cls.__members__:
-            return cls[dtype.upper()]
-        try:
-            found = _DATA_TYPE_OF.get(np.dtype(dtype))
-        except TypeError:
-            found = None
+        if isinstance(dtype, int):
+            return cls.parse(dtype, argument)
+        found = cls._named(dtype) if isinstance(dtype, str) else None
+        if found is None and dtype is not None:  # None is float64 to NumPy
+            try:
+                found = _DATA_TYPE_OF.get(np.dtype(dtype))
+            except (TypeError, ValueError, SyntaxError):
+                pass
         if found is None:
-            raise BadParam(argument=argument, expected="float16, float32 or float64", got=str(dtype))
+            raise BadParam(argument=argument, expected="float16, float32 or float64", got=repr(dtype))
         return found
 
 

@@ -120,6 +120,25 @@ class NotSupported(DnnError, NotImplementedError):
     status = 9
 
 
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a public function or method: any :class:`DnnError` that leaves it without a call gets its name.
+
+    A constructor's name is its class's.
+    """
+    call = function.__qualname__.removesuffix(".__init__").removesuffix(".__post_init__")
+
+    @functools.wraps(function)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except DnnError as error:
+            if error.call is None:
+                error.call = call
+            raise
+
+    return named
+
+
 _STRINGS = {
     0: "success",
     1: "the library was not initialised",
@@ -135,6 +154,7 @@ _STRINGS = {
 }
 
 
+@public
 def get_error_string(status: int) -> str:
     """Return the name and meaning of a status number (guide section 4.2).
 
@@ -147,18 +167,3 @@ def get_error_string(status: int) -> str:
 
     member = Status.parse(status, "status")
     return f"{member.name}: {_STRINGS[int(member)]}"
-
-
-def public(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a public function: any :class:`DnnError` that leaves it without a call gets its name."""
-
-    @functools.wraps(function)
-    def named(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except DnnError as error:
-            if error.call is None:
-                error.call = function.__name__
-            raise
-
-    return named

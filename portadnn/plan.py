@@ -18,6 +18,8 @@ from .errors import ArchMismatch, BadParam, NotSupported
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
 
+SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
+
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo, Engine, Plan
 
@@ -64,9 +66,7 @@ def execute(
     workspace
         Scratch memory; None lets the handle provide it.
     """
-    if not isinstance(handle, Handle):
-        raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
-    device = handle.device
+    device = check_handle(handle).device
     numbers = [s if type(s) is float else _number(s, n) for s, n in zip(scalars, kind.scalars, strict=True)]
     arrays = list(tensors)
     for i, tensor in enumerate(arrays):
@@ -74,14 +74,12 @@ def execute(
             arrays[i] = device.wrap(tensor, kind.tensor_names()[i])
     try:
         key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
-        entry = handle.entries.get(key)
     except BadParam as error:
         error.argument = next(
             (n for n, a in zip(kind.tensor_names(), arrays, strict=True) if _signature_fails(device, a)), None
         )
         raise
-    except TypeError:
-        raise BadParam(argument="parameters", expected="a descriptor", got=repr(params)) from None
+    entry = handle.entries.get(key)
     with handle.lock:
         if entry is None:
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
@@ -92,20 +90,28 @@ def execute(
         if plan.workspace_size:
             if workspace is None:
                 workspace = handle.scratch(plan.workspace_size)
-            elif device.workspace_size(workspace) < plan.workspace_size:
-                raise BadParam(
-                    argument="workspace",
-                    expected=f"at least {plan.workspace_size} bytes",
-                    got=f"{device.workspace_size(workspace)} bytes",
-                )
+            else:
+                _check_workspace(device, kind, entry, arrays, workspace)
+        elif workspace is not None:
+            device.workspace_size(workspace)  # not needed, but it must be one
         plan.run(arrays, numbers, workspace)
     last = tensors[-1]
     return arrays[-1] if last is None or isinstance(last, TensorView) else last
 
 
+def check_handle(handle: Any) -> Handle:
+    """Demand a handle; a closed one raises when its device is asked for."""
+    if not isinstance(handle, Handle):
+        raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
+    return handle
+
+
 def _number(value: Any, name: str) -> float:
     if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
     raise BadParam(argument=name, expected="a number", got=repr(value))
 
 
@@ -132,17 +138,23 @@ def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
     if data_type is None:
         raise BadParam(argument=f"{name}.dtype", expected="native byte order", got=dtype)
     size = data_type.itemsize
-    if any(stride % size for stride in byte_strides) or misalignment % size:
+    if misalignment % size:
+        raise BadParam(
+            argument=name, expected=f"an address that is a multiple of {size} bytes", got=f"{misalignment} mod 16"
+        )
+    # the stride of a dimension of one says nothing, and NumPy lets it be anything
+    strides = [0 if d == 1 and (s < 0 or s % size) else s for d, s in zip(shape, byte_strides, strict=True)]
+    if any(stride % size for stride in strides):
         raise BadParam(argument=f"{name}.strides", expected=f"multiples of {size} bytes", got=byte_strides)
     alignment = ALIGNMENT if misalignment == 0 else size
-    return TensorSpec(data_type, tuple(shape), tuple(s // size for s in byte_strides), alignment)
+    return TensorSpec(data_type, tuple(shape), tuple(s // size for s in strides), alignment)
 
 
 def make_problem(
     handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any
 ) -> Problem:
     """Build and validate the Problem of a call; specs of outputs that are None are inferred."""
-    device = handle.device
+    device = check_handle(handle).device
     names = kind.tensor_names()
     values: dict[str, Any] = {}
     for name, tensor in zip(names, tensors, strict=True):
@@ -152,7 +164,8 @@ def make_problem(
         elif isinstance(tensor, TensorSpec):
             values[name] = tensor
         else:
-            values[name] = spec_of(device.signature(tensor), name)
+            array = tensor if device.owns(tensor) else device.wrap(tensor, name)
+            values[name] = spec_of(device.signature(array), name)
     words = params if isinstance(params, tuple) else getattr(params, "params", None)
     if not isinstance(words, tuple) or len(words) != len(_parameter_names(kind)):
         raise BadParam(argument="descriptor", expected=f"the descriptor of {kind.op}", got=repr(params))
@@ -204,9 +217,7 @@ def prepare(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> Pl
 
 def workspace_size(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> int:
     """Return the exact workspace bytes of the engine that would take the problem."""
-    if not isinstance(handle, Handle):
-        raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
-    info = handle.device.info
+    info = check_handle(handle).device.info
     return choose(handle.engines_for(problem), problem, info, algo).workspace(problem, info)
 
 
@@ -242,6 +253,11 @@ def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addre
     names = kind.tensor_names()
     pair = (names[out], names[other])
     if pair in kind.in_place and addresses[out] == addresses[other]:
+        needed = kind.together.get(pair)
+        if needed is not None and addresses[names.index(needed)] != addresses[out]:
+            raise BadParam(
+                argument=needed, expected=f"{names[out]} as well, because {names[other]} is", got="another tensor"
+            )
         if specs[out].dtype is specs[other].dtype and specs[out].same_strides(specs[other]):
             return
         raise BadParam(
@@ -251,8 +267,29 @@ def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addre
             got=str(specs[out]),
         )
     base = min(addresses[out], addresses[other]) - ALIGNMENT  # device addresses need not fit the host's
-    if np.shares_memory(_phantom(specs[out], addresses[out] - base), _phantom(specs[other], addresses[other] - base)):
+    try:
+        shared = np.shares_memory(
+            _phantom(specs[out], addresses[out] - base),
+            _phantom(specs[other], addresses[other] - base),
+            max_work=SEARCH_LIMIT,
+        )
+    except np.exceptions.TooHardError:
+        shared = True  # the memory interleaves in a way nobody means
+    if shared:
         raise BadParam(argument=names[out], expected=f"memory of its own, apart from {names[other]}", got="shared memory")
+
+
+def _check_workspace(
+    device: Device, kind: type[Problem], entry: Entry, arrays: Sequence[Any], workspace: Any
+) -> None:
+    """Demand a workspace of the caller's that is large enough and lies apart from the tensors."""
+    needed, size = entry.plan.workspace_size, device.workspace_size(workspace)
+    if size < needed:
+        raise BadParam(argument="workspace", expected=f"at least {needed} bytes", got=f"{size} bytes")
+    start = device.address(workspace)
+    for name, array, extent in zip(kind.tensor_names(), arrays, entry.extents, strict=True):
+        if extent and device.address(array) < start + needed and start < device.address(array) + extent:
+            raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
 
 
 class _Phantom:

@@ -13,23 +13,26 @@ plan (alpha, beta, ...) may follow; :func:`parse_line` returns them apart.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
+import types
 import typing
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
 from .enums import DataType, DnnEnum, TensorFormat
-from .errors import BadParam, NotSupported
+from .errors import BadParam, NotSupported, public
 
 ALIGNMENT = 16  # bytes: what vector loads need
 MAX_DIMS = 8  # CUDNN_DIM_MAX
 MAX_SPAN = 2**31  # elements of one tensor with its gaps (guide section 4.8)
+MAX_WORD = 500  # characters of a value in a problem line
 
 _DTYPE_CODES = {DataType.FLOAT: "f32", DataType.DOUBLE: "f64", DataType.HALF: "f16"}
 _DTYPE_OF_CODE = {code: dtype for dtype, code in _DTYPE_CODES.items()}
 _TENSOR = re.compile(
-    r"(?P<dtype>[a-z]+\d+):(?P<dims>\d+(?:x\d+)*)(?::(?P<format>nhwc))?(?:/(?P<strides>\d+(?:,\d+)*))?(?:@(?P<alignment>\d+))?"
+    r"(?P<dtype>[a-z]+\d+):(?P<dims>\d+(?:x\d+)*)(?::(?P<format>nhwc)|/(?P<strides>\d+(?:,\d+)*))?(?:@(?P<alignment>\d+))?"
 )
 
 
@@ -105,18 +108,14 @@ class TensorSpec:
 
     @functools.cached_property
     def overlapping(self) -> bool:
-        """Tell whether two different indices may share an address (guide section 2.3.7).
+        """Tell whether two different indices share an address (guide section 2.3.7).
 
-        As the guide's own rule, this looks at the sorted strides and is conservative for exotic interleavings.
+        Exact, where the guide's rule of sorted strides is not: interleaved dimensions may be free of overlap.
         """
         if self.size == 0:
             return False
-        step = 0
-        for stride, dim in sorted((s, d) for d, s in zip(self.dims, self.strides, strict=True) if d > 1):
-            if stride <= step:
-                return True
-            step += (dim - 1) * stride
-        return False
+        axes = sorted(((s, d - 1) for d, s in zip(self.dims, self.strides, strict=True) if d > 1), reverse=True)
+        return _meets_itself(axes)
 
     def like(self, dims: tuple[int, ...]) -> TensorSpec:
         """Return the packed tensor of other `dims` with this one's type and, where it has one, format."""
@@ -142,17 +141,59 @@ class TensorSpec:
         BadParam
             `text` is not a tensor's text form.
         """
-        match = _TENSOR.fullmatch(text)
+        match = _TENSOR.fullmatch(text) if len(text) < MAX_WORD else None
         dtype = _DTYPE_OF_CODE.get(match["dtype"]) if match else None
         if match is None or dtype is None:
-            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text))
+            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text[:60]))
         dims = tuple(map(int, match["dims"].split("x")))
+        alignment = int(match["alignment"] or ALIGNMENT)
+        if alignment not in (2, 4, 8, 16) or alignment < dtype.itemsize:
+            raise BadParam(argument=argument, expected="an alignment of the element's bytes up to 16", got=repr(text))
         strides = packed_strides(dims, TensorFormat.NHWC if match["format"] else TensorFormat.NCHW)
         if match["strides"]:
             strides = tuple(map(int, match["strides"].split(",")))
             if len(strides) != len(dims):
                 raise BadParam(argument=argument, expected=f"{len(dims)} strides", got=repr(text))
-        return cls(dtype, dims, strides, int(match["alignment"] or ALIGNMENT))
+        return cls(dtype, dims, strides, alignment)
+
+
+def _meets_itself(axes: list[tuple[int, int]]) -> bool:
+    """Tell whether a combination of steps leads back to where it began.
+
+    `axes` lists (stride, largest step), longest stride first. Two indices share an address when the steps between
+    them, not all 0, add up to 0. Most layouts are settled without search: there each stride is longer than all
+    steps along the shorter strides together.
+    """
+    reach = [0] * (len(axes) + 1)  # reach[k]: farthest that the axes from k on lead
+    divisor = [0] * (len(axes) + 1)
+    for k in range(len(axes) - 1, -1, -1):
+        stride, most = axes[k]
+        reach[k] = reach[k + 1] + stride * most
+        divisor[k] = math.gcd(divisor[k + 1], stride)
+    if all(stride > reach[k + 1] for k, (stride, _) in enumerate(axes)):
+        return False
+    budget = 10_000
+
+    def search(k: int, rest: int, moved: bool) -> bool:
+        """Tell whether the axes from k on can add up to -rest; `moved` when an earlier one took a step."""
+        nonlocal budget
+        budget -= 1
+        if budget < 0:
+            return True  # undecided: refused, as the guide's rule would
+        if k == len(axes):
+            return moved and rest == 0
+        stride, most = axes[k]
+        if abs(rest) > reach[k] or (rest % divisor[k] if divisor[k] else rest):
+            return False
+        if stride == 0:
+            return rest == 0  # this axis moves without leading anywhere
+        # by symmetry the first step taken is forward
+        least = max(-most if moved else 0, -((rest + reach[k + 1]) // stride))
+        greatest = min(most, (reach[k + 1] - rest) // stride)
+        steps = itertools.chain(range(max(least, 0), greatest + 1), range(min(greatest, -1), least - 1, -1))
+        return any(search(k + 1, rest + step * stride, moved or step != 0) for step in steps)
+
+    return search(0, 0, False)
 
 
 PROBLEMS: dict[str, type[Problem]] = {}
@@ -174,6 +215,8 @@ class Problem:
         Run-time numbers with their defaults, in the order in which plans take them.
     in_place : tuple of (str, str)
         Pairs (output, input) that may be the very same memory with the same layout.
+    together : dict
+        For such a pair, the other input that must then be the same memory as well.
     """
 
     op: ClassVar[str] = ""
@@ -181,6 +224,7 @@ class Problem:
     outputs: ClassVar[tuple[str, ...]] = ()
     scalars: ClassVar[dict[str, float]] = {"alpha": 1.0, "beta": 0.0}
     in_place: ClassVar[tuple[tuple[str, str], ...]] = ()
+    together: ClassVar[dict[tuple[str, str], str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -246,6 +290,8 @@ def _print_value(value: Any) -> str:
 
 
 def _parse_value(kind: Any, text: str, name: str) -> Any:
+    if isinstance(kind, types.UnionType):  # DataType | None: None is not printed
+        kind = next(option for option in kind.__args__ if option is not type(None))
     if kind is TensorSpec:
         return TensorSpec.parse(text, name)
     if kind is DataType:
@@ -255,13 +301,15 @@ def _parse_value(kind: Any, text: str, name: str) -> Any:
     if isinstance(kind, type) and issubclass(kind, DnnEnum):
         return kind.parse(text, name)
     try:
+        if len(text) > MAX_WORD:
+            raise ValueError
         if kind is int:
             return int(text)
         if kind is float:
             return float(text)
         return tuple(int(word) for word in text.split(",")) if text else ()
     except ValueError:
-        raise BadParam(argument=name, expected="numbers", got=repr(text)) from None
+        raise BadParam(argument=name, expected="numbers", got=repr(text[:60])) from None
 
 
 @functools.cache
@@ -270,6 +318,7 @@ def _field_types(kind: type[Problem]) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
+@public
 def parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     """Read a problem line and the run-time numbers that follow it.
 
@@ -285,38 +334,43 @@ def parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     BadParam, NotSupported
         The line is no problem line, or its problem is not valid.
     """
-    words = line.split()
+    return _parse_line(line)
+
+
+def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
+    words = line.split() if isinstance(line, str) else []
     kind = PROBLEMS.get(words[0]) if words else None
     if kind is None:
         raise BadParam(
-            argument="line", expected=f"an operation ({', '.join(sorted(PROBLEMS))})", got=repr(line[:60])
+            argument="line", expected=f"an operation ({', '.join(sorted(PROBLEMS))})", got=repr(line)[:60]
         )
-    types = _field_types(kind)
+    kinds = _field_types(kind)
     values: dict[str, Any] = {}
     scalars: dict[str, float] = {}
     for word in words[1:]:
         name, equals, text = word.partition("=")
-        if not equals or name not in types.keys() | kind.scalars.keys():
-            known = ", ".join([*types, *kind.scalars])
-            raise BadParam(argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word))
+        if not equals or name not in kinds.keys() | kind.scalars.keys():
+            known = ", ".join([*kinds, *kind.scalars])
+            raise BadParam(argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word[:60]))
         if name in values or name in scalars:
             raise BadParam(argument=kind.op, expected=f"{name} once", got="it twice")
-        if name in types:
-            values[name] = _parse_value(types[name], text, name)
+        if name in kinds:
+            values[name] = _parse_value(kinds[name], text, name)
         else:
             scalars[name] = _parse_value(float, text, name)
     kind.complete(values)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in values]
     if missing:
-        raise BadParam(argument=kind.op, expected=f"{', '.join(missing)} in the line", got=repr(line))
+        raise BadParam(argument=kind.op, expected=f"{', '.join(missing)} in the line", got=repr(line)[:200])
     problem = kind(**values)
     problem.validate()
     return problem, scalars
 
 
+@public
 def parse(line: str) -> Problem:
     """Read a problem line; see :func:`parse_line`."""
-    return parse_line(line)[0]
+    return _parse_line(line)[0]
 
 
 def check_spec(spec: TensorSpec, name: str, *, output: bool = False) -> None:
@@ -331,7 +385,7 @@ def check_spec(spec: TensorSpec, name: str, *, output: bool = False) -> None:
     """
     if len(spec.dims) != len(spec.strides):
         raise BadParam(argument=f"{name}.strides", expected=f"{len(spec.dims)} strides", got=spec.strides)
-    if not 3 <= len(spec.dims):
+    if len(spec.dims) < 3:
         raise BadParam(argument=f"{name}.dims", expected="3 to 8 dims", got=f"{len(spec.dims)}: {spec.dims}")
     if len(spec.dims) > MAX_DIMS:
         raise NotSupported(argument=f"{name}.dims", expected=f"at most {MAX_DIMS} dims", got=spec.dims)

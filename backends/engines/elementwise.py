@@ -1,16 +1,148 @@
-"""x."""
-from __future__ import annotations
-import numpy as np
-from portadnn.problem import Problem
-from portadnn.ops.tensor import SetTensor
-from ..base import *
+"""Elementwise engine: transform, add, op, set and scale tensor, and activations.
 
-class Elementwise(Engine):
+The iteration space is simplified first; what is left is one run of elements, or rows with baked-in geometry.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from portadnn.enums import ActivationMode, NanPropagation
+from portadnn.ops.activation import ActivationBackward, ActivationForward
+from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
+from portadnn.problem import ALIGNMENT, Problem, TensorSpec
+
+from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from .layouts import Axis, coalesce, offset_expression
+
+WORK_GROUP = 256
+VECTORS_IN_FLIGHT = 4  # per work-item and input, GPU schedule
+CPU_CHUNK = 1 << 14  # elements of a CPU work-group: 64 KB of float32, enough to hide the launch
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the kernel is told: its operation, the tensors it reads (by problem index), and its constants."""
+
+    op: str
+    inputs: tuple[int, ...]
+    constants: tuple[tuple[str, int | float], ...] = ()
+
+
+_BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU)
+
+
+def recipe(problem: Problem) -> Recipe:
+    """Return the recipe of an elementwise problem; its last scalar is beta unless it is set or scale."""
+    if isinstance(problem, SetTensor):
+        return Recipe("SET", ())
+    if isinstance(problem, (ScaleTensor, TransformTensor, AddTensor)):
+        return Recipe("COPY", (0,))
+    if isinstance(problem, (OpTensor, ActivationForward, ActivationBackward)):
+        constants: list[tuple[str, int | float]] = []
+        if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
+            constants.append(("PROPAGATE_NAN", 1))
+        if isinstance(problem, OpTensor):
+            return Recipe(problem.operation.name, (0, 1), tuple(constants))
+        if problem.mode is ActivationMode.CLIPPED_RELU:
+            constants.append(("CEILING", problem.ceiling))
+        if isinstance(problem, ActivationForward):
+            return Recipe(problem.mode.name, (0,), tuple(constants))
+        saved = 2 if problem.mode in _BACKWARD_READS_X else 0
+        return Recipe(f"{problem.mode.name}_BACKWARD", (1, saved), tuple(constants))
+    raise TypeError(f"{type(problem).__name__} is not elementwise")
+
+
+def _vector_width(axes: list[Axis], specs: list[TensorSpec], info: DeviceInfo) -> int:
+    """Return the lanes to use: 1 unless every tensor runs along, or repeats, the innermost axis."""
+    if any(stride not in (0, 1) for stride in axes[-1].strides) or axes[-1].strides[-1] == 0:
+        return 1
+    itemsize = specs[-1].dtype.itemsize
+    if info.schedule == "cpu":
+        return max(info.simd_width * 4 // max(itemsize, 4), 1)
+    width = ALIGNMENT // itemsize
+    if any(spec.alignment < ALIGNMENT for spec in specs):
+        return 1
+    if len(axes) == 1:
+        return width if 0 not in axes[0].strides else (width if axes[0].size % width == 0 else 1)
+    fits = axes[-1].size % width == 0 and all(s % width == 0 for axis in axes[:-1] for s in axis.strides)
+    repeats = all(  # a repeated value may stand anywhere
+        s % width == 0 for axis in axes[:-1] for s, inner in zip(axis.strides, axes[-1].strides, strict=True) if inner
+    )
+    return width if axes[-1].size % width == 0 and (fits or repeats) else 1
+
+
+class ElementwiseEngine(Engine):
+    """All elementwise problems, with any strides and broadcasting."""
+
     name = "elementwise"
-    problems = (SetTensor,)
-    def why_not(self, problem, info): return None
-    def prepare(self, problem, device):
-        k = device.compile("shared/elementwise.cl", "set_flat", {f"DTYPE_{problem.dtype}": 1, "VW": 8})
-        l = Launch(k, (1,), (1,), (TensorArg(0), ScalarArg(0, problem.dtype.accumulator), ConstantArg(np.int32(problem.y.size))))
-        return Plan(problem, self, 0, device.bind([l]), (l,))
-ENGINES = (Elementwise(),)
+    problems = (TransformTensor, AddTensor, OpTensor, SetTensor, ScaleTensor, ActivationForward, ActivationBackward)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        """Take everything."""
+        return None
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        """Simplify the layout, choose vectors, and bake what is left into the kernel."""
+        todo = recipe(problem)
+        out_index = len(problem.tensors) - 1
+        indices = [*todo.inputs, out_index]
+        specs = [problem.tensors[i] for i in indices]
+        axes = coalesce(specs[-1].dims, specs)
+        flat = len(axes) == 1 and all(stride == 1 for stride in axes[0].strides)
+        width = _vector_width(axes, specs, device.info)
+        gpu = device.info.schedule == "gpu"
+        dtype = specs[-1].dtype
+        scalars = list(problem.scalars)
+        defines: dict[str, int | float | str] = {
+            f"OP_{todo.op}": 1,
+            f"DTYPE_{dtype}": 1,
+            f"SCHEDULE_{device.info.schedule.upper()}": 1,
+            "N_INPUTS": len(todo.inputs),
+            "N_SCALARS": len(scalars),
+            "VW": width,
+            **dict(todo.constants),
+        }
+        if "beta" in scalars:
+            defines["BETA"] = f"s{scalars.index('beta')}"
+        if gpu:
+            defines.update(WG=WORK_GROUP, ITEMS=VECTORS_IN_FLIGHT)
+            if width > 1:
+                defines["VECTOR_ALIGNED"] = 1
+        if flat:
+            defines["LAYOUT_FLAT"] = 1
+        else:
+            defines["INNER"] = f"{axes[-1].size}u"
+            for i, name in enumerate([*(f"IN{j}" for j in range(len(todo.inputs))), "OUT"]):
+                defines[f"ROW_{name}(r)"] = offset_expression(axes[:-1], i)
+                defines[f"STEP_{name}"] = axes[-1].strides[i]
+            for j in range(len(todo.inputs), 2):
+                defines[f"ROW_IN{j}(r)"] = defines[f"STEP_IN{j}"] = 0
+        kernel = device.compile("shared/elementwise.cl", "elementwise", defines)
+        size = math.prod(axis.size for axis in axes)
+        args: list[Arg] = [TensorArg(i) for i in indices]
+        args += [ScalarArg(i, dtype.accumulator) for i in range(len(scalars))]
+        args.append(ConstantArg(np.uint32(size)))
+        if gpu:
+            groups = -(-size // (WORK_GROUP * VECTORS_IN_FLIGHT * width))
+            launch = Launch(kernel, (groups,), (WORK_GROUP,), tuple(args))
+        else:
+            chunk, groups = _cpu_chunks(size, 1 if flat else axes[-1].size, device.info.compute_units)
+            launch = Launch(kernel, (groups,), (1,), (*args, ConstantArg(np.uint32(chunk))))
+        return Plan(problem, self, 0, device.bind([launch]), (launch,))
+
+
+def _cpu_chunks(size: int, inner: int, cores: int) -> tuple[int, int]:
+    """Return the rows (or elements) per work-group and the number of work-groups, an even share for every core."""
+    rows = size // inner
+    groups = max(1, min(rows, -(-size // CPU_CHUNK)))
+    if groups > 1:
+        groups = min(rows, -(-groups // cores) * cores)
+    chunk = -(-rows // groups)
+    return chunk, -(-rows // chunk)
+
+
+ENGINES = (ElementwiseEngine(),)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import ActivationDescriptor
+from ..descriptors import ActivationDescriptor, check_ceiling
 from ..enums import ActivationMode, NanPropagation
-from ..errors import NotSupported, public
+from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
@@ -35,6 +35,7 @@ class ActivationForward(Problem):
 
     def validate(self) -> None:
         super().validate()
+        check_ceiling(self.mode, self.ceiling)
         check_same(self.x, "x", self.y, "y")
 
 
@@ -64,12 +65,19 @@ class ActivationBackward(Problem):
 
     def validate(self) -> None:
         super().validate()
+        check_ceiling(self.mode, self.ceiling)
         check_same(self.x, "x", self.y, "y", error=NotSupported)
         check_same(self.y, "y", self.dy, "dy", strides=True, error=NotSupported)
         check_same(self.x, "x", self.dx, "dx", strides=True, error=NotSupported)
 
     def flops(self) -> int:
         return 2 * self.dx.size
+
+
+def _checked(activation: Any) -> ActivationDescriptor:
+    if not isinstance(activation, ActivationDescriptor):
+        raise BadParam(argument="activation", expected="an ActivationDescriptor", got=repr(activation))
+    return activation
 
 
 @public
@@ -100,7 +108,7 @@ def activation_forward(
     BadParam
         Dims or types differ, or in place with other strides.
     """
-    return execute(handle, ActivationForward, (x, y), activation, (alpha, beta))
+    return execute(handle, ActivationForward, (x, y), _checked(activation), (alpha, beta))
 
 
 @public
@@ -141,4 +149,4 @@ def activation_backward(
     NotSupported
         Dims, types or strides differ, as the guide lists.
     """
-    return execute(handle, ActivationBackward, (y, dy, x, dx), activation, (alpha, beta))
+    return execute(handle, ActivationBackward, (y, dy, x, dx), _checked(activation), (alpha, beta))

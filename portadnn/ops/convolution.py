@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor
+from ..descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, logical_dims
 from ..enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdFilterAlgo,
@@ -18,7 +18,7 @@ from ..enums import (
 )
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
-from ..plan import execute, make_problem, workspace_size
+from ..plan import check_handle, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
 from ..shapes import convolution_output_dims
 
@@ -72,6 +72,7 @@ class Convolution(Problem):
                     values["stride"],
                     values["dilation"],
                     values.get("groups", 1),
+                    (image, filter),
                 )
             )
 
@@ -85,7 +86,7 @@ class Convolution(Problem):
             if spec.dtype is not image.dtype:
                 raise BadParam(argument=f"{name}.dtype", expected=f"{image.dtype} as {name_x}", got=spec.dtype)
         dims = convolution_output_dims(
-            image.dims, filter.dims, self.padding, self.stride, self.dilation, self.groups
+            image.dims, filter.dims, self.padding, self.stride, self.dilation, self.groups, (name_x, name_w)
         )
         if result.dims != dims:
             raise BadParam(argument=f"{name_y}.dims", expected=f"{dims}", got=result.dims)
@@ -396,9 +397,7 @@ def _allocated(handle: Handle, out: Any, name: str) -> Any:
     if out is None:
         raise BadParam(argument=name, expected="a tensor or a descriptor (its dims do not follow)", got=None)
     if isinstance(out, (TensorDescriptor, FilterDescriptor)):
-        if not isinstance(handle, Handle):
-            raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
-        return handle.device.empty(out.spec)
+        return check_handle(handle).device.empty(out.spec)
     return out
 
 
@@ -416,8 +415,8 @@ def get_convolution_nd_forward_output_dim(
         Numbers of dims or channels that do not match, or a filter larger than the padded input.
     """
     conv = _descriptor(conv)
-    x_dims = x.dims if isinstance(x, TensorDescriptor) else TensorDescriptor(x).dims
-    w_dims = w.dims if isinstance(w, FilterDescriptor) else FilterDescriptor(w).dims
+    x_dims = logical_dims(x, "x", TensorDescriptor)
+    w_dims = logical_dims(w, "w", FilterDescriptor)
     return convolution_output_dims(
         x_dims, w_dims, conv.padding, conv.stride or (), conv.dilation or (), conv.groups
     )
@@ -449,8 +448,7 @@ def _workspace_size(
     conv: ConvolutionDescriptor,
     algo: DnnEnum | None,
 ) -> int:
-    if not isinstance(handle, Handle):
-        raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
+    check_handle(handle)
     specs = [t.spec if isinstance(t, (TensorDescriptor, FilterDescriptor)) else t for t in tensors]
     return workspace_size(handle, make_problem(handle, kind, specs, _descriptor(conv)), algo)
 

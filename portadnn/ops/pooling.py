@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import PoolingDescriptor, TensorDescriptor
+from ..descriptors import PoolingDescriptor, TensorDescriptor, logical_dims
 from ..enums import NanPropagation, PoolingMode
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
@@ -102,6 +102,12 @@ class PoolingBackward(Problem):
         return self.dy.size * math.prod(self.window)
 
 
+def _checked(pooling: Any) -> PoolingDescriptor:
+    if not isinstance(pooling, PoolingDescriptor):
+        raise BadParam(argument="pooling", expected="a PoolingDescriptor", got=repr(pooling))
+    return pooling
+
+
 @public
 def pooling_forward(
     handle: Handle, x: Any, pooling: PoolingDescriptor, y: Any = None, *, alpha: float = 1.0, beta: float = 0.0
@@ -133,7 +139,7 @@ def pooling_forward(
     NotSupported
         Other than 2 or 3 spatial dims.
     """
-    return execute(handle, PoolingForward, (x, y), pooling, (alpha, beta))
+    return execute(handle, PoolingForward, (x, y), _checked(pooling), (alpha, beta))
 
 
 @public
@@ -177,7 +183,7 @@ def pooling_backward(
     NotSupported
         Other than 2 or 3 spatial dims.
     """
-    return execute(handle, PoolingBackward, (y, dy, x, dx), pooling, (alpha, beta))
+    return execute(handle, PoolingBackward, (y, dy, x, dx), _checked(pooling), (alpha, beta))
 
 
 @public
@@ -191,9 +197,8 @@ def get_pooling_nd_forward_output_dim(
     BadParam
         Numbers of dims that do not match, or a window larger than the padded input.
     """
-    if not isinstance(pooling, PoolingDescriptor):
-        raise BadParam(argument="pooling", expected="a PoolingDescriptor", got=repr(pooling))
-    dims = x.dims if isinstance(x, TensorDescriptor) else TensorDescriptor(x).dims
+    pooling = _checked(pooling)
+    dims = logical_dims(x, "x", TensorDescriptor)
     return pooling_output_dims(dims, pooling.window, pooling.padding or (), pooling.stride or ())
 
 

@@ -74,6 +74,7 @@ class OpTensor(Problem):
     outputs: ClassVar[tuple[str, ...]] = ("c",)
     scalars: ClassVar[dict[str, float]] = {"alpha1": 1.0, "alpha2": 1.0, "beta": 0.0}
     in_place: ClassVar[tuple[tuple[str, str], ...]] = (("c", "a"), ("c", "b"))
+    together: ClassVar[dict[tuple[str, str], str]] = {("c", "b"): "a"}
 
     a: TensorSpec
     b: TensorSpec
@@ -137,6 +138,9 @@ class ScaleTensor(Problem):
 
     def bytes(self) -> int:
         return 2 * self.y.nbytes
+
+
+_DESCRIPTORS = {op: OpTensorDescriptor(op) for op in OpTensorOp}
 
 
 @public
@@ -236,9 +240,7 @@ def op_tensor(
     NotSupported
         More than 5 dims, mixed types, or a compute type that c does not allow.
     """
-    descriptor = op if isinstance(op, OpTensorDescriptor) else OpTensorDescriptor(OpTensorOp.parse(op, "op"))
-    if c is not None and c is b and c is not a:
-        raise BadParam(argument="a", expected="c as well, because b is c", got="another tensor")
+    descriptor = op if isinstance(op, OpTensorDescriptor) else _DESCRIPTORS[OpTensorOp.parse(op, "op")]
     return execute(handle, OpTensor, (a, b, c), descriptor, (alpha1, alpha2, beta))
 
 

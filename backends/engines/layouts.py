@@ -1,0 +1,56 @@
+"""Simplify the iteration space of elementwise kernels: fewer, longer dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from portadnn.problem import TensorSpec
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of the iteration space with each tensor's stride along it (0 where it is broadcast)."""
+
+    size: int
+    strides: tuple[int, ...]
+
+
+def coalesce(dims: tuple[int, ...], specs: Sequence[TensorSpec]) -> list[Axis]:
+    """Return the axes of a loop over `dims`, slowest first as the last spec (the output) has them in memory.
+
+    Dimensions of one are dropped, and neighbours that are one run in every tensor are merged; a spec's dims may
+    be 1 where `dims` is not. An iteration space of one element gives one axis of size 1.
+    """
+    axes = [
+        Axis(size, tuple(s.strides[i] if s.dims[i] > 1 else 0 for s in specs))
+        for i, size in enumerate(dims)
+        if size != 1
+    ]
+    axes.sort(key=lambda axis: -axis.strides[-1])
+    merged: list[Axis] = []
+    for axis in axes:
+        outer = merged[-1] if merged else None
+        if outer and all(a == b * axis.size for a, b in zip(outer.strides, axis.strides, strict=True)):
+            merged[-1] = Axis(outer.size * axis.size, axis.strides)
+        else:
+            merged.append(axis)
+    return merged or [Axis(1, (1,) * len(specs))]
+
+
+def offset_expression(axes: Sequence[Axis], tensor: int, index: str = "r") -> str:
+    """Return C code for a tensor's element offset at linear position `index` over `axes`.
+
+    >>> offset_expression([Axis(4, (50,)), Axis(3, (7,))], 0)
+    '((r) / 3u * 50u + (r) % 3u * 7u)'
+    """
+    terms = []
+    below = 1
+    for position, axis in reversed(list(enumerate(axes))):
+        part = f"({index})" if below == 1 else f"({index}) / {below}u"
+        if position > 0:
+            part += f" % {axis.size}u"
+        below *= axis.size
+        if axis.strides[tensor]:
+            terms.append(f"{part} * {axis.strides[tensor]}u")
+    return f"({' + '.join(reversed(terms))})" if terms else "0u"

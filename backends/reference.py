@@ -1,0 +1,234 @@
+"""The reference backend: NumPy on the host, in float64, from the definitions. It is the oracle of the tests.
+
+Arrays are ``numpy.ndarray``. Results are computed in full precision and rounded once, when they are stored.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from portadnn.descriptors import TensorView
+from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
+from portadnn.errors import AllocFailed, BadParam
+from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from portadnn.ops.tensor import ScaleTensor, SetTensor
+from portadnn.problem import Problem, TensorSpec
+
+from .arrays import check_view, check_view_dtype, span_bytes
+from .base import Backend, Device, DeviceInfo, Engine, Plan
+from .reference_ops import DEFINITIONS, evaluate
+
+_DLPACK_CPU = 1
+
+
+def _kind(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__name__}"
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+class ReferenceDevice(Device):
+    """The host's memory and NumPy. Calls are finished when they return; there are no streams."""
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+
+    # arrays
+
+    def owns(self, array: Any) -> bool:
+        return isinstance(array, np.ndarray)
+
+    def wrap(self, value: Any, argument: str) -> Any:
+        if isinstance(value, np.ndarray):
+            return value
+        if isinstance(value, TensorView):
+            return _view(value, argument)
+        return _foreign(value, argument)
+
+    def signature(self, array: Any) -> tuple[Any, ...]:
+        return (array.shape, array.strides, array.dtype, _address(array) & 15)
+
+    def address(self, array: Any) -> int:
+        return _address(array)
+
+    def empty(self, spec: TensorSpec) -> Any:
+        size = spec.dtype.itemsize
+        try:
+            memory = np.empty(spec.span, spec.dtype.numpy)
+        except MemoryError as error:
+            raise AllocFailed(f"{self.info.name}: {error}") from None
+        return np.ndarray(spec.dims, memory.dtype, memory, strides=tuple(s * size for s in spec.strides))
+
+    def asarray(self, array: np.ndarray[Any, Any]) -> Any:
+        try:
+            return np.array(array, order="K")  # keeps the order of the axes and packs
+        except MemoryError as error:
+            raise AllocFailed(f"{self.info.name}: {error}") from None
+
+    def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        return array.copy()  # type: ignore[no-any-return]
+
+    def workspace(self, nbytes: int) -> Any:
+        try:
+            return np.empty(nbytes, np.uint8)
+        except MemoryError as error:
+            raise AllocFailed(f"{self.info.name}: {error}") from None
+
+    def workspace_size(self, workspace: Any) -> int:
+        try:
+            return memoryview(workspace).nbytes
+        except TypeError:
+            raise BadParam(
+                argument="workspace", expected="an array or a buffer", got=_kind(workspace)
+            ) from None
+
+    # execution
+
+    def synchronize(self) -> None:
+        """Return at once: nothing is ever pending."""
+
+    def time(self, function: Callable[[], None]) -> float:
+        start = time.perf_counter()
+        function()
+        return time.perf_counter() - start
+
+    @property
+    def stream(self) -> Any:
+        return None
+
+    def set_stream(self, stream: Any) -> None:
+        if stream is not None:
+            raise BadParam(argument="stream", expected="None: reference has no streams", got=_kind(stream))
+
+    def close(self) -> None:
+        """Do nothing: arrays free themselves."""
+
+
+def _view(view: TensorView, argument: str) -> np.ndarray[Any, Any]:
+    """Return a view of an array or buffer as a NumPy array on the same memory."""
+    base = view.base
+    if not isinstance(base, np.ndarray):
+        try:
+            base = np.frombuffer(base, np.uint8)
+        except (TypeError, ValueError, BufferError):
+            base = _foreign(base, argument)
+    check_view_dtype(view, argument, base.dtype)
+    if min(base.strides, default=0) < 0:
+        raise BadParam(argument=argument, expected="an array without negative strides", got=base.strides)
+    offset, strides = check_view(view, argument, span_bytes(base.shape, base.strides, base.dtype.itemsize))
+    return np.asarray(
+        _Memory(
+            base,
+            {
+                "version": 3,
+                "shape": view.spec.dims,
+                "strides": strides,
+                "typestr": view.spec.dtype.numpy.str,
+                "data": (_address(base) + offset, not base.flags.writeable),
+            },
+        )
+    )
+
+
+class _Memory:
+    """Shows memory that `owner` keeps alive to NumPy."""
+
+    def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def _foreign(value: Any, argument: str) -> np.ndarray[Any, Any]:
+    """Return another library's array in host memory as a NumPy array, without a copy."""
+    try:
+        if hasattr(value, "__array_interface__"):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__") and int(value.__dlpack_device__()[0]) == _DLPACK_CPU:
+            return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
+    raise BadParam(
+        argument=argument,
+        expected="a numpy.ndarray, an array in host memory or descriptor.view(buffer)",
+        got=_kind(value),
+    )
+
+
+class DefinitionEngine(Engine):
+    """Every problem, computed from its definition."""
+
+    name = "definition"
+    problems = (*DEFINITIONS, SetTensor, ScaleTensor)
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        """Name the direct algorithms, those that need no workspace and are deterministic."""
+        if isinstance(problem, ConvolutionForward):
+            return ConvolutionFwdAlgo.IMPLICIT_GEMM
+        if isinstance(problem, ConvolutionBackwardData):
+            return ConvolutionBwdDataAlgo.ALGO_1
+        if isinstance(problem, ConvolutionBackwardFilter):
+            return ConvolutionBwdFilterAlgo.ALGO_1
+        return None
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        """Take everything."""
+        return None
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        """Return a plan that evaluates the definition and rounds the result into the output."""
+
+        def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+            out = arrays[-1]
+            if not out.flags.writeable:
+                raise BadParam(
+                    argument=problem.outputs[-1], expected="a writable array", got="a read-only one"
+                )
+            result = evaluate(problem, arrays, scalars)
+            with np.errstate(all="ignore"):
+                out[...] = result
+
+        return Plan(problem, self, 0, run)
+
+
+class ReferenceBackend(Backend):
+    """NumPy; works everywhere."""
+
+    name = "reference"
+
+    def why_unavailable(self) -> str | None:
+        return None
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        return [
+            DeviceInfo(
+                backend="reference",
+                name=f"NumPy {np.__version__}",
+                vendor=platform.machine(),
+                kind="cpu",
+                driver="float64",
+                version=np.__version__,
+                platform=platform.system(),
+                compute_units=os.cpu_count() or 1,
+            )
+        ]
+
+    def open(self, index: int, stream: Any = None) -> Device:
+        if index != 0:
+            raise BadParam(argument="device", expected="0", got=index, call="Handle")
+        device = ReferenceDevice(self.devices()[0])
+        device.set_stream(stream)
+        return device
+
+    def engines(self) -> Sequence[Engine]:
+        return (DefinitionEngine(),)
+
+
+BACKEND = ReferenceBackend()

@@ -1,0 +1,62 @@
+// db[c] = alpha * (sum of dy over everything but c) + beta * db[c]; reduce.h draws the tiles.
+//
+// Each work-group folds one slice of TO channel units. With one slice it writes db, else its part goes to the
+// workspace and bias_finish adds the slices in order: the result does not depend on who comes first.
+
+#include "types.h"
+#include "reduce.h"
+
+#define ROUNDS 4  // loads in flight
+
+DEVICE void store_channels(GLOBAL T *db, u32 o, part sum, real alpha, real beta) {
+    UNROLL for (int j = 0; j < PART_LANES; ++j) {
+        const u32 to = (o * PART_LANES + j) * DB_STRIDE;
+        BLEND(db, to, alpha, PART_LANE(sum, j), beta);
+    }
+}
+
+KERNEL WG_SIZE(GROUP, 1, 1)
+#if SLICES == 1
+bias_partial(TENSOR(T, dy), TENSOR(T, db), const real alpha, const real beta) {
+    BIND(T, db);
+#else
+bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
+    BIND(real, sums);
+#endif
+    LOCAL real scratch[SCRATCH];
+    BIND(T, dy);
+    const int lid = LID(0);
+    const u32 slice = (u32)GRP(0) % SLICES;
+    const u32 o = (u32)GRP(0) / SLICES * TO + TILE_OUTER(lid);
+    const u32 end = slice == SLICES - 1 ? REDUCE : slice * LENGTH + LENGTH;
+    const bool inside = o < OUTER;
+    const u32 from = DY_OUTER(o);
+    vreal total[ROUNDS];
+
+    UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = VSPLAT(0);
+    for (u32 r = slice * LENGTH + TILE_REDUCE(lid); r < end && inside; r += ROUNDS * TR) {
+        UNROLL for (int i = 0; i < ROUNDS; ++i)
+            if (r + i * TR < end) total[i] = total[i] + VLOAD(dy, from + DY_REDUCE(r + i * TR));
+    }
+    UNROLL for (int i = 1; i < ROUNDS; ++i) total[0] = total[0] + total[i];
+    const part sum = tile_sum(fold_sum(total[0]), scratch, lid);
+    if (inside && TILE_REDUCE(lid) == 0) {
+#if SLICES == 1
+        store_channels(db, o, sum, alpha, beta);
+#else
+        part_store(sums, slice, o, sum);
+#endif
+    }
+}
+
+// One work-item adds the slices of one channel.
+KERNEL WG_SIZE(FINISH_GROUP, 1, 1)
+bias_finish(TENSOR(real, sums), TENSOR(T, db), const real alpha, const real beta) {
+    BIND(real, sums);
+    BIND(T, db);
+    const u32 c = (u32)GRP(0) * FINISH_GROUP + LID(0);
+    if (c >= OUTER * PART_LANES) return;
+    real sum = 0;
+    for (u32 k = 0; k < SLICES; ++k) sum += sums[k * (OUTER * PART_LANES) + c];
+    BLEND(db, c * DB_STRIDE, alpha, sum, beta);
+}

@@ -1,0 +1,152 @@
+// Slices of the forward and the data-gradient product.
+//
+//   a: the filter, packed before as [group and phase][kk][PADDED_M] with zeros where there is nothing: plain vector copies
+//   b: the image, gathered: b[kk][column] = image[pixel(column) + channel and tap(kk)], 0 outside
+//
+// A work-item loads B_EACH consecutive kk of one column, so its pixel stays in registers.
+// TAP_SLICES: the BK kk of a slice are channels of one tap, so one check and one offset serve the slice;
+//   kk = (channel / BK, tap, channel % BK). Costs nothing where channels are many.
+// otherwise kk = (channel, tap), and BK work-items write what each kk means to a table, one slice ahead.
+
+#define A_VECTORS (BK * BM / 4)
+#define A_EACH ((A_VECTORS + ITEMS - 1) / ITEMS)
+#define B_EACH (BK * BN / ITEMS)
+#define TABLE_SIZE (2 * BK)
+typedef real A_TYPE;
+
+typedef struct {
+    Pixel pixel;
+    Phase phase;
+    int item;
+    u32 kk;                            // this item's first kk within a slice
+    int channel, tap_d, tap_h, tap_w;  // TAP_SLICES: the next slice
+    i64 filter_first;                  // of the packed filter
+    u32 image_first;
+    real4 a[A_EACH];
+    real b[B_EACH];
+} Loader;
+
+#define TAPS_OF(phase) ((phase).taps_d * (phase).taps_h * (phase).taps_w)
+
+DEVICE int slices_of(const Phase *phase) {
+#ifdef TAP_SLICES
+    return (CHANNELS + BK - 1) / BK * TAPS_OF(*phase);
+#else
+    return (CHANNELS * TAPS_OF(*phase) + BK - 1) / BK;
+#endif
+}
+
+DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 n0, int slice) {
+    const u32 column = n0 + item % BN;
+    l->item = item;
+    l->kk = item / BN * B_EACH;
+    l->phase = phase_of(phase);
+    l->pixel = pixel_of(column, &l->phase);
+    if (column >= GEMM_N) l->pixel.h = FAR_OUT;
+    l->filter_first = (i64)(group * PHASES + phase) * MAX_K * PADDED_M + m0;
+    l->image_first = (u32)group * CHANNELS * IN_C;
+#ifdef TAP_SLICES
+    const int taps = TAPS_OF(l->phase) > 0 ? TAPS_OF(l->phase) : 1;
+    const int tap = slice % taps;
+    l->channel = slice / taps * BK;
+    l->tap_w = tap % (l->phase.taps_w > 0 ? l->phase.taps_w : 1);
+    const int row = tap / (l->phase.taps_w > 0 ? l->phase.taps_w : 1);
+    l->tap_h = row % (l->phase.taps_h > 0 ? l->phase.taps_h : 1);
+    l->tap_d = row / (l->phase.taps_h > 0 ? l->phase.taps_h : 1);
+#endif
+}
+
+DEVICE void load_filter(Loader *l, const GLOBAL real *filter, int slice) {
+    UNROLL for (int v = 0; v < A_EACH; ++v) {
+        const int at = l->item + v * ITEMS;
+        if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) {
+            const i64 row = (i64)slice * BK + at / (BM / 4);
+            l->a[v] = *(const GLOBAL real4 *)(filter + l->filter_first + row * PADDED_M + at % (BM / 4) * 4);
+        }
+    }
+}
+
+#ifdef TAP_SLICES
+#define NEEDS_TABLE 0
+DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int slice) {}
+
+DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table) {
+    const int d = l->tap_d * TAP_D;
+    const int h = l->tap_h * TAP_H;
+    const int w = l->tap_w * TAP_W;
+    const int channel = l->channel + (int)l->kk;
+    const int in = inside(&l->pixel, d, h, w);
+    const u32 at = l->image_first + l->pixel.offset + TAP_OFFSET(d, h, w) + (u32)channel * IN_C;
+    const GLOBAL T *from = image + at;
+#ifdef LOAD_CHANNELS
+    UNROLL for (int j = 0; j < B_EACH; j += 4) {
+        vreal v = VSPLAT(0);
+        if (in) v = VLOAD(from, j);
+        UNROLL for (int e = 0; e < 4; ++e) l->b[j + e] = LANE(v, e);
+    }
+#else
+    UNROLL for (int j = 0; j < B_EACH; ++j) {
+        real v = 0;
+        if (in && (CHANNELS % BK == 0 || channel + j < CHANNELS)) v = LOAD(from, (i64)j * IN_C);
+        l->b[j] = v;
+    }
+#endif
+    if (++l->tap_w == l->phase.taps_w) {
+        l->tap_w = 0;
+        if (++l->tap_h == l->phase.taps_h) {
+            l->tap_h = 0;
+            if (++l->tap_d == l->phase.taps_d) {
+                l->tap_d = 0;
+                l->channel += BK;
+            }
+        }
+    }
+}
+#else
+#define NEEDS_TABLE 1
+DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int slice) {
+    if (l->item < BK) {
+        const Phase *p = &l->phase;
+        const int kk = slice * BK + l->item;
+        const int taps = TAPS_OF(*p);
+        int4 entry;
+        entry.x = 0;
+        entry.y = entry.z = entry.w = FAR_OUT;
+        if (kk < CHANNELS * taps) {
+            const int row = kk / p->taps_w;
+            const int plane = row / p->taps_h;
+            entry.y = plane % p->taps_d * TAP_D;
+            entry.z = row % p->taps_h * TAP_H;
+            entry.w = kk % p->taps_w * TAP_W;
+            entry.x = (int)((u32)(plane / p->taps_d) * IN_C + TAP_OFFSET(entry.y, entry.z, entry.w));
+        }
+        table[l->item] = entry;
+    }
+}
+
+DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table) {
+    UNROLL for (int j = 0; j < B_EACH; ++j) {
+        const int4 entry = table[l->kk + j];
+        real v = 0;
+        if (inside(&l->pixel, entry.y, entry.z, entry.w)) {
+            v = LOAD(image, l->image_first + l->pixel.offset + (u32)entry.x);
+        }
+        l->b[j] = v;
+    }
+}
+#endif
+
+DEVICE void load_slice(Loader *l, const GLOBAL A_TYPE *filter, const GLOBAL T *image,
+                       const LOCAL_ARG int4 *table, int slice) {
+    load_filter(l, filter, slice);
+    load_image(l, image, table);
+}
+
+DEVICE void store_slice(const Loader *l, LOCAL_ARG real4 *a, LOCAL_ARG real4 *b) {
+    UNROLL for (int v = 0; v < A_EACH; ++v) {
+        const int at = l->item + v * ITEMS;
+        if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) a[at / (BM / 4) * (A_PITCH / 4) + at % (BM / 4)] = l->a[v];
+    }
+    LOCAL_ARG real *to = (LOCAL_ARG real *)b;
+    UNROLL for (int j = 0; j < B_EACH; ++j) to[(l->kk + j) * B_PITCH + l->item % BN] = l->b[j];
+}

@@ -1,0 +1,85 @@
+// From a tile of results to the output tensor, or to the work-group's slice of partial sums.
+//
+//   rows m: channels of the output (or filters of dw)            element m * OUT_M + column offset
+//   columns: pixels (n, d, h, w), or elements (c, t, r, s) of a filter, in the order COLUMNS_0 .. COLUMNS_3
+//
+// STORE_COLUMNS / STORE_ROWS: four neighbours along columns / rows are one aligned vector.
+
+typedef struct {
+    u32 offset;
+    int in;  // 0: no such element
+} Column;
+
+DEVICE Column column_of(u32 index, const Phase *phase) {
+    Column column;
+    const u32 i3 = index % COLUMNS_3;
+    const u32 i2 = index / COLUMNS_3 % COLUMNS_2;
+    const u32 i1 = index / COLUMNS_3 / COLUMNS_2 % COLUMNS_1;
+    const u32 i0 = index / COLUMNS_3 / COLUMNS_2 / COLUMNS_1;
+    column.in = index < GEMM_N;
+#ifdef DATA_GRADIENT
+    const u32 d = i1 * PHASES_D + (u32)phase->d;
+    const u32 h = i2 * PHASES_H + (u32)phase->h;
+    const u32 w = i3 * PHASES_W + (u32)phase->w;
+    column.in = column.in && d < OUT_D && h < OUT_H && w < OUT_W;
+    column.offset = i0 * OUT_0 + d * OUT_1 + h * OUT_2 + w * OUT_3;
+#else
+    column.offset = i0 * OUT_0 + i1 * OUT_1 + i2 * OUT_2 + i3 * OUT_3;
+#endif
+    return column;
+}
+
+DEVICE void store_partial(GLOBAL real *partial, u32 m0, u32 n0, int tx, int ty, real acc[TM][TN]) {
+    UNROLL for (int i = 0; i < TM; ++i) {
+        GLOBAL real4 *row = (GLOBAL real4 *)(partial + (i64)(m0 + TILE_ROW(ty, i)) * PADDED_N + n0);
+        UNROLL for (int j = 0; j < TN; j += 4) {
+            real4 v;
+            v.x = acc[i][j];
+            v.y = acc[i][j + 1];
+            v.z = acc[i][j + 2];
+            v.w = acc[i][j + 3];
+            row[TILE_COLUMN(tx, j) / 4] = v;
+        }
+    }
+}
+
+#if defined(STORE_COLUMNS)
+DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
+                       real acc[TM][TN]) {
+    UNROLL for (int j = 0; j < TN; j += 4) {
+        const Column column = column_of(n0 + TILE_COLUMN(tx, j), phase);
+        UNROLL for (int i = 0; i < TM; ++i) {
+            const u32 m = m0 + TILE_ROW(ty, i);
+            if (!column.in || m >= GEMM_M) continue;
+            vreal v;
+            UNROLL for (int e = 0; e < 4; ++e) LANE(v, e) = acc[i][j + e];
+            VBLEND(out, (i64)(m * OUT_M + column.offset), alpha, v, beta);
+        }
+    }
+}
+#elif defined(STORE_ROWS)
+DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
+                       real acc[TM][TN]) {
+    UNROLL for (int j = 0; j < TN; ++j) {
+        const Column column = column_of(n0 + TILE_COLUMN(tx, j), phase);
+        UNROLL for (int i = 0; i < TM; i += 4) {
+            const u32 m = m0 + TILE_ROW(ty, i);
+            if (!column.in || m >= GEMM_M) continue;
+            vreal v;
+            UNROLL for (int e = 0; e < 4; ++e) LANE(v, e) = acc[i + e][j];
+            VBLEND(out, (i64)(m * OUT_M + column.offset), alpha, v, beta);
+        }
+    }
+}
+#else
+DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
+                       real acc[TM][TN]) {
+    UNROLL for (int j = 0; j < TN; ++j) {
+        const Column column = column_of(n0 + TILE_COLUMN(tx, j), phase);
+        UNROLL for (int i = 0; i < TM; ++i) {
+            const u32 m = m0 + TILE_ROW(ty, i);
+            if (column.in && m < GEMM_M) BLEND(out, (i64)(m * OUT_M + column.offset), alpha, acc[i][j], beta);
+        }
+    }
+}
+#endif

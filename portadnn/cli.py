@@ -1,0 +1,114 @@
+"""The ``portadnn`` command. What a sub-command needs is imported when it runs, so that ``--help`` stays quick."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._version import __version__
+from .errors import DnnError
+
+app = typer.Typer(
+    help="cuDNN's operations on every GPU and CPU.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"portadnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """cuDNN's operations on every GPU and CPU."""
+
+
+def _fail(message: object) -> typer.Exit:
+    typer.secho(f"portadnn: {message}", fg=typer.colors.RED, err=True)
+    return typer.Exit(1)
+
+
+def _words(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+@app.command()
+def info(
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """List every backend, device, driver and version; and for what is missing, what brings it."""
+    from . import cli_info
+
+    typer.echo(cli_info.as_json(), nl=False) if as_json else cli_info.show()
+
+
+@app.command()
+def demo(
+    backend: Annotated[
+        list[str] | None, typer.Option(help="Backend to run on; several may be given. [default: all that work]")
+    ] = None,
+    device: Annotated[
+        list[str] | None, typer.Option(help="Device number, as `portadnn info` lists it. [default: all]")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the digits. [default: enough to learn them]")
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Images per step.")] = 32,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first weights and the order of the images.")] = 1,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with MNIST's IDX files. [default: the digits inside scikit-learn]")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Picture to write (PNG).")] = Path("portadnn-demo.png"),
+    json: Annotated[Path | None, typer.Option(help="Also write the table, with all versions, as JSON.")] = None,
+) -> None:
+    """Let LeNet learn handwritten digits on every device, and compare what they learned."""
+    from portadnn.examples import demo as program
+    from portadnn.examples.digits import DataError
+
+    numbers = _words(device or ())
+    if not all(number.isdecimal() for number in numbers):
+        raise typer.BadParameter(f"{', '.join(numbers)}: device numbers are expected", param_hint="--device")
+    for path in (output, json):
+        if path is not None and not path.parent.is_dir():
+            raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=str(path))
+    settings = program.Settings(
+        _words(backend or ()), tuple(map(int, numbers)), epochs, batch, seed, data, output, json
+    )
+    try:
+        code = program.main(settings)
+    except (DnnError, DataError) as error:
+        raise _fail(error) from None
+    raise typer.Exit(code)
+
+
+if importlib.util.find_spec("portadnn.benchmarks.cli") is not None:
+
+    @app.command(
+        add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    )
+    def bench(context: typer.Context) -> None:
+        """Time problems on any backend; see `portadnn bench --help`."""
+        from portadnn.benchmarks.cli import app as benchmarks
+
+        benchmarks(context.args, prog_name="portadnn bench")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, by default the process's own, and exit."""
+    app(None if arguments is None else list(arguments), prog_name="portadnn")
+
+
+if __name__ == "__main__":
+    main()
