@@ -38,13 +38,15 @@ def check_view(view: TensorView, argument: str, available: int) -> tuple[int, tu
     size = view.spec.dtype.itemsize
     needed = (view.offset + view.spec.span) * size
     if needed > available:
-        raise BadParam(argument=argument, expected=f"a buffer of at least {needed} bytes", got=f"{available} bytes")
+        raise BadParam(
+            argument=argument, expected=f"a buffer of at least {needed} bytes", got=f"{available} bytes"
+        )
     return view.offset * size, tuple(s * size for s in view.spec.strides)
 
 
 def check_view_dtype(view: TensorView, argument: str, dtype: np.dtype[Any]) -> None:
     """Demand that the array under a view has the view's type, or is raw bytes."""
-    if dtype != view.spec.dtype.numpy and dtype != np.uint8:
+    if dtype not in (view.spec.dtype.numpy, np.uint8):
         raise BadParam(argument=argument, expected=f"an array of {view.spec.dtype.numpy} or uint8", got=dtype)
 
 

@@ -143,7 +143,9 @@ class CudaDevice(Device):
             elif isinstance(base, cupy.cuda.MemoryPointer):
                 available, memory = base.mem.size - (base.ptr - base.mem.ptr), base
             else:
-                raise BadParam(argument=argument, expected="a view of a CuPy array or MemoryPointer", got=_kind(base))
+                raise BadParam(
+                    argument=argument, expected="a view of a CuPy array or MemoryPointer", got=_kind(base)
+                )
             offset, strides = check_view(value, argument, available)
             return cupy.ndarray(value.spec.dims, value.spec.dtype.numpy, memory + offset, strides=strides)
         if hasattr(value, "__cuda_array_interface__"):
@@ -151,13 +153,17 @@ class CudaDevice(Device):
         if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, managed
             return cupy.from_dlpack(value)
         raise BadParam(
-            argument=argument, expected="a CuPy array, a CUDA tensor or descriptor.view(buffer)", got=_kind(value)
+            argument=argument,
+            expected="a CuPy array, a CUDA tensor or descriptor.view(buffer)",
+            got=_kind(value),
         )
 
     def signature(self, array: Any) -> tuple[Any, ...]:
         data = array.data
         if data.device_id != self._index:
-            raise BadParam(expected=f"an array of CUDA device {self._index}", got=f"one of device {data.device_id}")
+            raise BadParam(
+                expected=f"an array of CUDA device {self._index}", got=f"one of device {data.device_id}"
+            )
         return (array.shape, array.strides, array.dtype, data.ptr & 15)
 
     def address(self, array: Any) -> int:
@@ -288,7 +294,9 @@ def check_stream(stream: Any, index: int) -> None:
     if not isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
         raise BadParam(argument="stream", expected="a CuPy stream", got=_kind(stream))
     if getattr(stream, "device_id", -1) not in (-1, index):
-        raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
+        raise BadParam(
+            argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}"
+        )
 
 
 def _kind(value: Any) -> str:
@@ -326,7 +334,8 @@ class CudaBackend(Backend):
         try:
             cupy = _cupy()
         except ImportError as error:
-            return f"CuPy cannot be imported ({str(error).strip().splitlines()[0] if str(error).strip() else 'ImportError'})"
+            first_line = (str(error).strip() or "ImportError").splitlines()[0]
+            return f"CuPy cannot be imported ({first_line})"
         try:
             return None if cupy.cuda.runtime.getDeviceCount() else "there is no NVIDIA GPU"
         except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -338,7 +347,7 @@ class CudaBackend(Backend):
     def open(self, index: int, stream: Any = None) -> Device:
         found = _devices()
         if not 0 <= index < len(found):
-            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index, call="Handle")
+            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index)
         check_stream(stream, index)
         return CudaDevice(index, found[index], stream)
 

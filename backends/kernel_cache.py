@@ -1,9 +1,10 @@
 """On-disk cache of compiled kernels.
 
-An entry is one file named by the hash of its key (source, options, device, driver, portadnn's format). It begins with the
-key's and the payload's digests, so a truncated, foreign or altered file is recognised and rebuilt. Files are written
-beside their place and renamed, so concurrent processes see a whole entry or none. ``PORTADNN_CACHE_DIR`` moves the
-cache; an empty value turns it off. An unwritable folder is not an error: kernels are then compiled every time.
+An entry is one file named by the hash of its key (source, options, device, driver, portadnn's format). It
+begins with the key's and the payload's digests, so a truncated, foreign or altered file is recognised and
+rebuilt. Files are written beside their place and renamed, so concurrent processes see a whole entry or none.
+``PORTADNN_CACHE_DIR`` moves the cache; an empty value turns it off. An unwritable folder is not an error:
+kernels are then compiled every time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ def cache_dir() -> Path | None:
     text = os.environ.get("PORTADNN_CACHE_DIR")
     if text is not None:
         return Path(text) if text else None
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # no home folder
+        return None
     return Path(base) / "portadnn" / "kernels"
 
 

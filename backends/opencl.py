@@ -34,8 +34,15 @@ from .base import (
 
 OPTIONS = "-cl-std=CL1.2"
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
-_AVX512 = ("skylake-avx512", "cascadelake", "cooperlake", "cannonlake", "icelake", "tigerlake", "rocketlake")
-_AVX512 += ("sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5")
+_AVX512: tuple[str, ...] = (
+    "skylake-avx512",
+    "cascadelake",
+    "cooperlake",
+    "cannonlake",
+    "icelake",
+    "tigerlake",
+)
+_AVX512 += ("rocketlake", "sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5")
 
 
 @functools.cache
@@ -47,7 +54,10 @@ def _cl() -> Any:
 
 
 def _simd_width(device: Any) -> int:
-    """Return the float32 lanes that the compiler will use, which PoCL overstates for processors newer than its LLVM."""
+    """Return the float32 lanes that the compiler will use.
+
+    PoCL overstates them for processors newer than its LLVM.
+    """
     if "PoCL" in device.platform.name or "Portable Computing" in device.platform.name:
         return 16 if any(name in device.version for name in _AVX512) else 8
     return max(int(device.native_vector_width_float), 4)
@@ -106,6 +116,7 @@ class OpenCLDevice(Device):
         self._own_queue: Any = None
         self._programs: dict[str, Any] = {}
         self._array = cl.array.Array
+        self._cl = cl
         if queue is None:
             self._context = cl.Context([device])
             self._own_queue = queue = cl.CommandQueue(self._context, device)
@@ -119,20 +130,31 @@ class OpenCLDevice(Device):
         return isinstance(array, self._array)
 
     def wrap(self, value: Any, argument: str) -> Any:
-        cl = _cl()
         if isinstance(value, self._array):
             return value
         if not isinstance(value, TensorView):
-            raise BadParam(argument=argument, expected="a pyopencl.array.Array or descriptor.view(buffer)", got=_kind(value))
+            raise BadParam(
+                argument=argument,
+                expected="a pyopencl.array.Array or descriptor.view(buffer)",
+                got=_kind(value),
+            )
         base = value.base
         if isinstance(base, self._array):
             check_view_dtype(value, argument, base.dtype)
             available = span_bytes(base.shape, base.strides, base.dtype.itemsize)
             buffer, start = base.base_data, base.offset
-        elif isinstance(base, cl.MemoryObjectHolder):
+        elif _is_buffer(base):
             available, buffer, start = base.size, base, 0
         else:
-            raise BadParam(argument=argument, expected="a view of a pyopencl Array or Buffer", got=_kind(base))
+            raise BadParam(
+                argument=argument, expected="a view of a pyopencl Array or Buffer", got=_kind(base)
+            )
+        if buffer is not None and buffer.context != self._context:
+            raise BadParam(
+                argument=argument,
+                expected=f"a buffer of {self.info.name}'s context",
+                got="one of another context",
+            )
         offset, strides = check_view(value, argument, available)
         return self._make(value.spec.dims, value.spec.dtype.numpy, strides, buffer, start + offset)
 
@@ -141,12 +163,27 @@ class OpenCLDevice(Device):
 
     def signature(self, array: Any) -> tuple[Any, ...]:
         if array.context is not self._context and array.context != self._context:
-            raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
+            raise BadParam(
+                expected=f"an array of {self.info.name}'s context", got="an array of another context"
+            )
         return (array.shape, array.strides, array.dtype, array.offset & 15)
 
     def address(self, array: Any) -> int:
-        buffer = array.base_data
-        return 0 if buffer is None else (buffer.int_ptr << 40) + array.offset  # type: ignore[no-any-return]
+        cl = self._cl
+        try:
+            buffer, offset = array.base_data, array.offset
+        except AttributeError:  # a raw buffer
+            buffer, offset = array, 0
+        if buffer is None:
+            return 0
+        try:
+            parent = buffer.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
+            if parent is not None:  # a sub-buffer shares its parent's memory
+                offset += buffer.get_info(cl.mem_info.OFFSET)
+                buffer = parent
+            return (buffer.int_ptr << 40) + offset  # type: ignore[no-any-return]
+        except (AttributeError, cl.Error) as error:
+            raise BadParam(expected="memory in an OpenCL buffer", got=f"{_kind(array)} ({error})") from None
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
@@ -168,7 +205,8 @@ class OpenCLDevice(Device):
         if nbytes:
             _cl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
         strided = np.ndarray(array.shape, array.dtype, raw.data if nbytes else None, strides=array.strides)
-        return strided.copy()
+        copy: np.ndarray[Any, Any] = strided.copy()
+        return copy
 
     def workspace(self, nbytes: int) -> Any:
         cl = _cl()
@@ -178,12 +216,26 @@ class OpenCLDevice(Device):
             raise AllocFailed(f"{self.info.name}: {nbytes} bytes: {error}") from None
 
     def workspace_size(self, workspace: Any) -> int:
+        buffer = workspace
         if isinstance(workspace, self._array):
-            self.signature(workspace)
-            return int(workspace.nbytes)
-        if isinstance(workspace, _cl().Buffer):
-            return int(workspace.size)
-        raise BadParam(argument="workspace", expected="a pyopencl Buffer or Array", got=_kind(workspace))
+            if workspace.offset or not workspace.flags.forc:
+                raise BadParam(
+                    argument="workspace",
+                    expected="a contiguous array at the start of its buffer",
+                    got="another",
+                )
+            buffer = workspace.base_data
+        if buffer is None:
+            return 0
+        if not _is_buffer(buffer):
+            raise BadParam(argument="workspace", expected="a pyopencl Buffer or Array", got=_kind(workspace))
+        if buffer.context != self._context:
+            raise BadParam(
+                argument="workspace",
+                expected=f"memory of {self.info.name}'s context",
+                got="another context's",
+            )
+        return int(buffer.size)
 
     # execution
 
@@ -209,8 +261,11 @@ class OpenCLDevice(Device):
         try:
             program = self._compile(program)
         except cl.Error as error:
-            raise CompileError(f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)) from None
-        kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[0])
+            raise CompileError(
+                f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)
+            ) from None
+        position = program.get_info(cl.program_info.DEVICES).index(self._device)
+        kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[position])
         return program
 
     def _compile(self, program: Any) -> Any:
@@ -263,8 +318,10 @@ class OpenCLDevice(Device):
                 self._own_queue = _cl().CommandQueue(self._context, self._device)
             stream = self._own_queue
         check_queue(stream)
-        if stream.context != self._context:
-            raise BadParam(argument="stream", expected="a queue of the handle's context", got="another context's")
+        if stream.context != self._context or stream.device != self._device:
+            raise BadParam(
+                argument="stream", expected="a queue of the handle's context and device", got="another one's"
+            )
         self._queue = stream
 
     def close(self) -> None:
@@ -279,6 +336,15 @@ def check_queue(queue: Any) -> None:
         raise BadParam(argument="stream", expected="a pyopencl.CommandQueue", got=_kind(queue))
     if queue.properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
         raise NotSupported(argument="stream", expected="an in-order queue", got="an out-of-order one")
+
+
+def _is_buffer(value: Any) -> bool:
+    """Tell whether `value` is a plain buffer, pooled or not; images are memory objects too."""
+    cl = _cl()
+    try:
+        return isinstance(value, cl.MemoryObjectHolder) and value.type == cl.mem_object_type.BUFFER
+    except cl.Error:  # released
+        return False
 
 
 def _kind(value: Any) -> str:
@@ -338,8 +404,9 @@ class OpenCLBackend(Backend):
             for device, info in found:
                 if device == stream.device:
                     return OpenCLDevice(device, info, stream)
+            raise BadParam(argument="stream", expected="a queue of a listed device", got=stream.device.name)
         if not 0 <= index < len(found):
-            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index, call="Handle")
+            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index)
         return OpenCLDevice(*found[index])
 
     def engines(self) -> Sequence[Engine]:

@@ -43,7 +43,9 @@ def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
                 line = text[: match.start()].count("\n") + 2
                 inner = _expand(f"{folder}/{name}", dialect, seen | {name})
                 return f'#line 1 "{name}"\n{inner}\n#line {line} "{file}"'
-        raise ValueError(f"{file} includes {name!r}, which is in neither kernels_{dialect} nor kernels_shared")
+        raise ValueError(
+            f"{file} includes {name!r}, which is in neither kernels_{dialect} nor kernels_shared"
+        )
 
     text = read(file)
     return _INCLUDE.sub(include, text)
@@ -57,7 +59,14 @@ def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str]) 
     """
     lines = [f"#define {name} {_literal(value)}" for name, value in sorted(defines.items())]
     return "\n".join(
-        [*lines, '#line 1 "dialect.h"', _expand(f"{dialect}/dialect.h", dialect), f'#line 1 "{file}"', _expand(file, dialect), ""]
+        [
+            *lines,
+            '#line 1 "dialect.h"',
+            _expand(f"{dialect}/dialect.h", dialect),
+            f'#line 1 "{file}"',
+            _expand(file, dialect),
+            "",
+        ]
     )
 
 

@@ -284,12 +284,14 @@ class FilterDescriptor(_Viewable):
 
 
 def check_ceiling(mode: ActivationMode, ceiling: float) -> None:
-    """Demand a ceiling that bounds, where it is used; and never NaN, which would make equal descriptors differ."""
+    """Demand a ceiling that bounds where it is used; never NaN, with which equal descriptors would differ."""
     if math.isnan(ceiling) or (mode is ActivationMode.CLIPPED_RELU and not 0 <= ceiling < math.inf):
         raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
 
 
-def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[FilterDescriptor]) -> tuple[int, ...]:
+def logical_dims(
+    value: Any, argument: str, kind: type[TensorDescriptor] | type[FilterDescriptor]
+) -> tuple[int, ...]:
     """Return the dims of a descriptor, or of what one can be made of; errors name `argument`."""
     if isinstance(value, kind):
         return value.dims
@@ -366,7 +368,9 @@ class ConvolutionDescriptor(_Parameters):
             dilation=_integers(ones if self.dilation is None else self.dilation, "dilation", 1, len(padding)),
             groups=_integer(self.groups, "groups", 1),
             mode=ConvolutionMode.parse(self.mode, "mode"),
-            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+            compute_type=None
+            if self.compute_type is None
+            else DataType.of(self.compute_type, "compute_type"),
         )
 
     __hash__ = _Parameters.__hash__
@@ -456,7 +460,9 @@ class ActivationDescriptor(_Parameters):
     @public
     def __post_init__(self) -> None:
         mode = ActivationMode.parse(self.mode, "mode")
-        if isinstance(self.ceiling, bool) or not isinstance(self.ceiling, (int, float, np.integer, np.floating)):
+        if isinstance(self.ceiling, bool) or not isinstance(
+            self.ceiling, (int, float, np.integer, np.floating)
+        ):
             raise BadParam(argument="ceiling", expected="a number", got=repr(self.ceiling))
         ceiling = float(self.ceiling)
         check_ceiling(mode, ceiling)
@@ -501,7 +507,9 @@ class OpTensorDescriptor(_Parameters):
     def __post_init__(self) -> None:
         self._set(
             op=OpTensorOp.parse(self.op, "op"),
-            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+            compute_type=None
+            if self.compute_type is None
+            else DataType.of(self.compute_type, "compute_type"),
             nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
         )
 

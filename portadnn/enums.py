@@ -2,11 +2,13 @@
 
 Every enumeration is an ``IntEnum``: members compare equal to the integers of the C headers, so values read
 from logs or C sources can be used as they are. ``parse`` turns a member, its number or its name (in any case,
-with or without cuDNN's prefix or a part of it) into the member and raises :class:`~portadnn.errors.BadParam` otherwise.
+with or without cuDNN's prefix or a part of it) into the member and raises
+:class:`~portadnn.errors.BadParam` otherwise.
 """
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -111,7 +113,7 @@ class DataType(DnnEnum):
         return DataType.FLOAT if self is DataType.HALF else self
 
     @classmethod
-    def of(cls, dtype: npt.DTypeLike | DataType, argument: str = "dtype") -> DataType:
+    def of(cls, dtype: npt.DTypeLike | DataType | int, argument: str = "dtype") -> DataType:
         """Return the data type of a NumPy dtype, a name such as ``"float16"``, or a member's name or number.
 
         Raises
@@ -125,21 +127,19 @@ class DataType(DnnEnum):
             return cls.parse(dtype, argument)
         found = cls._named(dtype) if isinstance(dtype, str) else None
         if found is None and dtype is not None:  # None is float64 to NumPy
-            try:
+            with contextlib.suppress(TypeError, ValueError, SyntaxError):
                 found = _DATA_TYPE_OF.get(np.dtype(dtype))
-            except (TypeError, ValueError, SyntaxError):
-                pass
         if found is None:
             raise BadParam(argument=argument, expected="float16, float32 or float64", got=repr(dtype))
         return found
 
 
-_NUMPY_OF = {
+_NUMPY_OF: dict[DataType, np.dtype[Any]] = {
     DataType.FLOAT: np.dtype(np.float32),
     DataType.DOUBLE: np.dtype(np.float64),
     DataType.HALF: np.dtype(np.float16),
 }
-_DATA_TYPE_OF = {dtype: member for member, dtype in _NUMPY_OF.items()}
+_DATA_TYPE_OF: dict[np.dtype[Any], DataType] = {dtype: member for member, dtype in _NUMPY_OF.items()}
 
 
 class TensorFormat(DnnEnum):

@@ -1,4 +1,4 @@
-"""Errors: one class per cuDNN status, each saying which call, which argument, what was expected and what came.
+"""Errors: one class per cuDNN status, each saying which call and argument, what was expected and what came.
 
 Code that finds a mistake raises the fact (``BadParam(argument="w", expected=..., got=...)``); the public
 function it happened in adds its own name once, through :func:`public`.

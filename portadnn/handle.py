@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .descriptors import TensorDescriptor
 from .enums import DataType, TensorFormat
-from .errors import BadParam, NotInitialized, NotSupported
+from .errors import BadParam, NotInitialized, NotSupported, public
 from .problem import TensorSpec
 from .registry import backend_names, get_backend
 
@@ -54,6 +54,7 @@ class Handle:
         The backend does not work on this machine; the message says why and what to install.
     """
 
+    @public
     def __init__(self, backend: str = "auto", device: int | None = None, *, stream: Any = None) -> None:
         self._device: Device | None = None
         name, index = _select(backend, device)
@@ -62,9 +63,9 @@ class Handle:
         reason = chosen.why_unavailable()
         if reason is not None:
             hint = f"; try: {chosen.install}" if chosen.install else ""
-            raise NotSupported(f"backend {name} is not available: {reason}{hint}", call="Handle")
-        self._device = chosen.open(index, stream)
+            raise NotSupported(f"backend {name} is not available: {reason}{hint}")
         schedule = _schedule_override()
+        self._device = chosen.open(index, stream)
         if schedule is not None:
             self._device.info = self._device.info.with_schedule(schedule)
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
@@ -91,8 +92,13 @@ class Handle:
         """What is known of the device."""
         return self.device.info
 
+    @public
     def asarray(
-        self, array: npt.ArrayLike, dtype: npt.DTypeLike | DataType | None = None, *, format: TensorFormat | int | str | None = None
+        self,
+        array: npt.ArrayLike,
+        dtype: npt.DTypeLike | DataType | None = None,
+        *,
+        format: TensorFormat | int | str | None = None,
     ) -> Any:
         """Copy host data to the device as the backend's own array.
 
@@ -104,12 +110,15 @@ class Handle:
             float16, float32 or float64; by default the array's own, where it is one of these, else float32.
         format
             Layout of the result; by default the array's own layout is kept.
+
+        Raises
+        ------
+        BadParam
+            Not real numbers, or an unknown type or format.
+        AllocFailed
+            No memory.
         """
-        host = np.asarray(array)
-        if dtype is not None:
-            host = host.astype(DataType.of(dtype).numpy, copy=False)
-        elif host.dtype.kind != "f" or host.dtype.itemsize > 8 or not host.dtype.isnative:
-            host = host.astype(np.float32)
+        host = _host_array(array, dtype)
         if format is not None:
             spec = TensorSpec.packed(
                 DataType.of(host.dtype), host.shape, TensorFormat.parse(format, "format")
@@ -121,6 +130,7 @@ class Handle:
             host = packed
         return self.device.asarray(host)
 
+    @public
     def empty(
         self,
         dims: Sequence[int],
@@ -131,6 +141,7 @@ class Handle:
         """Return a new, uninitialised packed array of the backend."""
         return self.device.empty(TensorDescriptor(dims, dtype, format=format).spec)
 
+    @public
     def zeros(
         self,
         dims: Sequence[int],
@@ -142,12 +153,14 @@ class Handle:
         spec = TensorDescriptor(dims, dtype, format=format).spec
         return self.asarray(np.zeros(spec.dims, spec.dtype.numpy), format=format)
 
+    @public
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         """Copy a tensor (native array or view) to the host, waiting for what writes it."""
         device = self.device
         with self.lock:
             return device.to_numpy(array if device.owns(array) else device.wrap(array, "array"))
 
+    @public
     def synchronize(self) -> None:
         """Wait for everything enqueued on the handle's stream.
 
@@ -158,12 +171,14 @@ class Handle:
         """
         self.device.synchronize()
 
+    @public
     def set_stream(self, stream: Any) -> None:
         """Enqueue on another stream or queue from now on (guide section 4.5); None means the default."""
         with self.lock:
             self._drop_scratch()
             self.device.set_stream(stream)
 
+    @public
     def get_stream(self) -> Any:
         """Return the CuPy stream or PyOpenCL queue in use (guide section 4.6); None on reference."""
         return self.device.stream
@@ -209,28 +224,51 @@ class Handle:
         return f"Handle({self.backend!r}: {state})"
 
 
+def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarray[Any, Any]:
+    """Return host data as a NumPy array of a type that portadnn stores."""
+    try:
+        host = np.asarray(array)
+    except (TypeError, ValueError) as error:  # ragged lists, device arrays that refuse
+        raise BadParam(
+            argument="array", expected="host data that NumPy understands", got=str(error)
+        ) from None
+    if host.dtype.kind not in "fiub":
+        raise BadParam(argument="array.dtype", expected="real numbers", got=host.dtype)
+    if dtype is not None:
+        wanted = DataType.of(dtype).numpy
+    elif host.dtype.kind == "f" and host.dtype.itemsize <= 8:
+        wanted = host.dtype.newbyteorder("=")
+    else:
+        wanted = np.dtype(np.float32)
+    return host.astype(wanted, copy=False)
+
+
 def _select(backend: str, device: int | None) -> tuple[str, int]:
     if not isinstance(backend, str):
-        raise BadParam(argument="backend", expected="a backend's name", got=repr(backend), call="Handle")
+        raise BadParam(argument="backend", expected="a backend's name", got=repr(backend))
     if backend == "auto":
-        backend = os.environ.get("PORTADNN_BACKEND", "auto")
+        backend = os.environ.get("PORTADNN_BACKEND") or "auto"
     if device is None:
-        text = os.environ.get("PORTADNN_DEVICE", "0")
+        text = os.environ.get("PORTADNN_DEVICE") or "0"
         if not text.isdecimal():
-            raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=repr(text), call="Handle")
+            raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=repr(text))
         device = int(text)
     elif isinstance(device, bool) or not isinstance(device, (int, np.integer)):
-        raise BadParam(argument="device", expected="a device number", got=repr(device), call="Handle")
+        raise BadParam(argument="device", expected="a device number", got=repr(device))
     if backend != "auto":
         return backend, int(device)
     for name in ("cuda", "opencl", "reference"):  # opencl lists its GPUs first
         if name in backend_names() and get_backend(name).why_unavailable() is None:
             return name, int(device)
-    raise NotSupported("no backend is available on this machine", call="Handle")
+    raise NotSupported("no backend is available on this machine")
 
 
 def _schedule_override() -> Literal["gpu", "cpu"] | None:
-    text = os.environ.get("PORTADNN_SCHEDULE")
-    if text is None or text == "gpu" or text == "cpu":
-        return text
-    raise BadParam(argument="PORTADNN_SCHEDULE", expected="gpu or cpu", got=repr(text), call="Handle")
+    text = os.environ.get("PORTADNN_SCHEDULE") or None
+    if text == "gpu":
+        return "gpu"
+    if text == "cpu":
+        return "cpu"
+    if text is None:
+        return None
+    raise BadParam(argument="PORTADNN_SCHEDULE", expected="gpu or cpu", got=repr(text))

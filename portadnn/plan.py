@@ -1,6 +1,6 @@
 """From a call to a launch: find or make the plan for the arrays at hand, check memory, run.
 
-A call that was made before with arrays of the same shapes is a dictionary lookup, an overlap check and a launch.
+A call made before with arrays of the same shapes is a dictionary lookup, an overlap check and a launch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Entry:
 
 
 @cache
-def _parameter_names(kind: type[Problem]) -> tuple[str, ...]:
+def _parameter_names(kind: Any) -> tuple[str, ...]:
     tensors = set(kind.tensor_names())
     return tuple(field.name for field in fields(kind) if field.name not in tensors)
 
@@ -111,7 +111,9 @@ def _number(value: Any, name: str) -> float:
         try:
             return float(value)
         except OverflowError:
-            raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
+            raise BadParam(
+                argument=name, expected="a number that float64 can hold", got="a larger one"
+            ) from None
     raise BadParam(argument=name, expected="a number", got=repr(value))
 
 
@@ -140,7 +142,9 @@ def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
     size = data_type.itemsize
     if misalignment % size:
         raise BadParam(
-            argument=name, expected=f"an address that is a multiple of {size} bytes", got=f"{misalignment} mod 16"
+            argument=name,
+            expected=f"an address that is a multiple of {size} bytes",
+            got=f"{misalignment} mod 16",
         )
     # the stride of a dimension of one says nothing, and NumPy lets it be anything
     strides = [0 if d == 1 and (s < 0 or s % size) else s for d, s in zip(shape, byte_strides, strict=True)]
@@ -150,9 +154,7 @@ def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
     return TensorSpec(data_type, tuple(shape), tuple(s // size for s in strides), alignment)
 
 
-def make_problem(
-    handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any
-) -> Problem:
+def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any) -> Problem:
     """Build and validate the Problem of a call; specs of outputs that are None are inferred."""
     device = check_handle(handle).device
     names = kind.tensor_names()
@@ -179,7 +181,9 @@ def make_problem(
     return problem
 
 
-def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> Engine:
+def choose(
+    engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None
+) -> Engine:
     """Return the first engine that takes the problem.
 
     Raises
@@ -190,7 +194,9 @@ def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: 
         None does; the message gives every engine's reason.
     """
     if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
-        raise ArchMismatch(f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE")
+        raise ArchMismatch(
+            f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE"
+        )
     reasons = []
     offered = []
     for engine in engines:
@@ -256,7 +262,9 @@ def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addre
         needed = kind.together.get(pair)
         if needed is not None and addresses[names.index(needed)] != addresses[out]:
             raise BadParam(
-                argument=needed, expected=f"{names[out]} as well, because {names[other]} is", got="another tensor"
+                argument=needed,
+                expected=f"{names[out]} as well, because {names[other]} is",
+                got="another tensor",
             )
         if specs[out].dtype is specs[other].dtype and specs[out].same_strides(specs[other]):
             return
@@ -271,12 +279,14 @@ def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addre
         shared = np.shares_memory(
             _phantom(specs[out], addresses[out] - base),
             _phantom(specs[other], addresses[other] - base),
-            max_work=SEARCH_LIMIT,
+            max_work=SEARCH_LIMIT,  # type: ignore[arg-type]  # NumPy's stub lists two of the values
         )
     except np.exceptions.TooHardError:
         shared = True  # the memory interleaves in a way nobody means
     if shared:
-        raise BadParam(argument=names[out], expected=f"memory of its own, apart from {names[other]}", got="shared memory")
+        raise BadParam(
+            argument=names[out], expected=f"memory of its own, apart from {names[other]}", got="shared memory"
+        )
 
 
 def _check_workspace(
@@ -289,7 +299,9 @@ def _check_workspace(
     start = device.address(workspace)
     for name, array, extent in zip(kind.tensor_names(), arrays, entry.extents, strict=True):
         if extent and device.address(array) < start + needed and start < device.address(array) + extent:
-            raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
+            raise BadParam(
+                argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory"
+            )
 
 
 class _Phantom:

@@ -5,9 +5,9 @@ It validates itself, counts its work, and has a one-line text form::
 
     convolution_forward x=f32:8x64x56x56 w=f32:64x64x3x3 y=f32:8x64x56x56 padding=1,1 stride=1,1
 
-which :func:`parse` reads back. Tensors print as ``dtype:dims``, then ``:nhwc`` or ``/strides`` when they are not
-packed NCHW, then ``@bytes`` when the address is aligned to less than 16 bytes. Numbers that do not choose a
-plan (alpha, beta, ...) may follow; :func:`parse_line` returns them apart.
+which :func:`parse` reads back. Tensors print as ``dtype:dims``, then ``:nhwc`` or ``/strides`` when they are
+not packed NCHW, then ``@bytes`` when the address is aligned to less than 16 bytes. Numbers that do not choose
+a plan (alpha, beta, ...) may follow; :func:`parse_line` returns them apart.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def packed_strides(dims: tuple[int, ...], format: TensorFormat = TensorFormat.NC
 class TensorSpec:
     """Type, dims and strides (in elements) of a tensor, and the alignment of its first element in bytes.
 
-    Dims and strides are in logical order (n, c, [d,] h, w) whatever the layout; filters are (k, c, [t,] r, s).
+    Dims and strides are in logical order (n, c, [d,] h, w) whatever the layout; filters (k, c, [t,] r, s).
     """
 
     dtype: DataType
@@ -114,7 +114,9 @@ class TensorSpec:
         """
         if self.size == 0:
             return False
-        axes = sorted(((s, d - 1) for d, s in zip(self.dims, self.strides, strict=True) if d > 1), reverse=True)
+        axes = sorted(
+            ((s, d - 1) for d, s in zip(self.dims, self.strides, strict=True) if d > 1), reverse=True
+        )
         return _meets_itself(axes)
 
     def like(self, dims: tuple[int, ...]) -> TensorSpec:
@@ -144,11 +146,15 @@ class TensorSpec:
         match = _TENSOR.fullmatch(text) if len(text) < MAX_WORD else None
         dtype = _DTYPE_OF_CODE.get(match["dtype"]) if match else None
         if match is None or dtype is None:
-            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text[:60]))
+            raise BadParam(
+                argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text[:60])
+            )
         dims = tuple(map(int, match["dims"].split("x")))
         alignment = int(match["alignment"] or ALIGNMENT)
         if alignment not in (2, 4, 8, 16) or alignment < dtype.itemsize:
-            raise BadParam(argument=argument, expected="an alignment of the element's bytes up to 16", got=repr(text))
+            raise BadParam(
+                argument=argument, expected="an alignment of the element's bytes up to 16", got=repr(text)
+            )
         strides = packed_strides(dims, TensorFormat.NHWC if match["format"] else TensorFormat.NCHW)
         if match["strides"]:
             strides = tuple(map(int, match["strides"].split(",")))
@@ -160,9 +166,9 @@ class TensorSpec:
 def _meets_itself(axes: list[tuple[int, int]]) -> bool:
     """Tell whether a combination of steps leads back to where it began.
 
-    `axes` lists (stride, largest step), longest stride first. Two indices share an address when the steps between
-    them, not all 0, add up to 0. Most layouts are settled without search: there each stride is longer than all
-    steps along the shorter strides together.
+    `axes` lists (stride, largest step), longest stride first. Two indices share an address when the steps
+    between them, not all 0, add up to 0. Most layouts are settled without search: there each stride is longer
+    than all steps along the shorter strides together.
     """
     reach = [0] * (len(axes) + 1)  # reach[k]: farthest that the axes from k on lead
     divisor = [0] * (len(axes) + 1)
@@ -313,7 +319,7 @@ def _parse_value(kind: Any, text: str, name: str) -> Any:
 
 
 @functools.cache
-def _field_types(kind: type[Problem]) -> dict[str, Any]:
+def _field_types(kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
@@ -351,7 +357,9 @@ def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
         name, equals, text = word.partition("=")
         if not equals or name not in kinds.keys() | kind.scalars.keys():
             known = ", ".join([*kinds, *kind.scalars])
-            raise BadParam(argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word[:60]))
+            raise BadParam(
+                argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word[:60])
+            )
         if name in values or name in scalars:
             raise BadParam(argument=kind.op, expected=f"{name} once", got="it twice")
         if name in kinds:

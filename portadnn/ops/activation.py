@@ -82,7 +82,13 @@ def _checked(activation: Any) -> ActivationDescriptor:
 
 @public
 def activation_forward(
-    handle: Handle, x: Any, activation: ActivationDescriptor, y: Any = None, *, alpha: float = 1.0, beta: float = 0.0
+    handle: Handle,
+    x: Any,
+    activation: ActivationDescriptor,
+    y: Any = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
 ) -> Any:
     """Apply an activation: ``y = alpha * f(x) + beta * y`` (guide section 4.77).
 
@@ -91,8 +97,8 @@ def activation_forward(
     handle
         Where to compute.
     x, y
-        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides. `y` may be `x`
-        itself, or left out.
+        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides. `y` may be
+        `x` itself, or left out.
     activation
         Which function.
     alpha, beta
@@ -130,8 +136,8 @@ def activation_backward(
     handle
         Where to compute.
     y, dy, x, dx
-        Output, its gradient, input and the input's gradient: tensors of equal dims and type. y and dy have the
-        same strides, and so have x and dx. `dx` may be `dy` itself, or left out.
+        Output, its gradient, input and the input's gradient: tensors of equal dims and type. y and dy have
+        the same strides, and so have x and dx. `dx` may be `dy` itself, or left out.
     activation
         Which function.
     alpha, beta

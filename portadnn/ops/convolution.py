@@ -82,9 +82,13 @@ class Convolution(Problem):
         name_x, name_w, name_y = self.roles
         for name, spec in zip((name_w, name_y), (filter, result), strict=True):
             if len(spec.dims) != len(image.dims):
-                raise BadParam(argument=f"{name}.dims", expected=f"{len(image.dims)} dims as {name_x}", got=spec.dims)
+                raise BadParam(
+                    argument=f"{name}.dims", expected=f"{len(image.dims)} dims as {name_x}", got=spec.dims
+                )
             if spec.dtype is not image.dtype:
-                raise BadParam(argument=f"{name}.dtype", expected=f"{image.dtype} as {name_x}", got=spec.dtype)
+                raise BadParam(
+                    argument=f"{name}.dtype", expected=f"{image.dtype} as {name_x}", got=spec.dtype
+                )
         dims = convolution_output_dims(
             image.dims, filter.dims, self.padding, self.stride, self.dilation, self.groups, (name_x, name_w)
         )
@@ -253,7 +257,13 @@ def convolution_forward(
     """
     wanted = None if algo is None else ConvolutionFwdAlgo.parse(algo, "algo")
     return execute(
-        handle, ConvolutionForward, (x, w, y), _descriptor(conv), (alpha, beta), algo=wanted, workspace=workspace
+        handle,
+        ConvolutionForward,
+        (x, w, y),
+        _descriptor(conv),
+        (alpha, beta),
+        algo=wanted,
+        workspace=workspace,
     )
 
 

@@ -53,7 +53,9 @@ class PoolingForward(Problem):
         _check_spatial(self.x)
         dims = pooling_output_dims(self.x.dims, self.window, self.padding, self.stride)
         if self.y.dims != dims:
-            raise BadParam(argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims)
+            raise BadParam(
+                argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims
+            )
         if self.x.dtype is not self.y.dtype:
             raise BadParam(argument="y.dtype", expected=f"{self.x.dtype} as x", got=self.y.dtype)
 
@@ -94,7 +96,9 @@ class PoolingBackward(Problem):
         check_same(self.x, "x", self.dx, "dx", strides=True)
         dims = pooling_output_dims(self.x.dims, self.window, self.padding, self.stride)
         if self.y.dims != dims:
-            raise BadParam(argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims)
+            raise BadParam(
+                argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims
+            )
         if self.x.dtype is not self.y.dtype:
             raise BadParam(argument="y.dtype", expected=f"{self.x.dtype} as x", got=self.y.dtype)
 
@@ -110,7 +114,13 @@ def _checked(pooling: Any) -> PoolingDescriptor:
 
 @public
 def pooling_forward(
-    handle: Handle, x: Any, pooling: PoolingDescriptor, y: Any = None, *, alpha: float = 1.0, beta: float = 0.0
+    handle: Handle,
+    x: Any,
+    pooling: PoolingDescriptor,
+    y: Any = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
 ) -> Any:
     """Pool: ``y = alpha * pool(x) + beta * y`` (guide section 4.75).
 

@@ -152,8 +152,8 @@ def transform_tensor(handle: Handle, x: Any, y: Any = None, *, alpha: float = 1.
     handle
         Where to compute.
     x, y
-        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides; `y` may be
-        left out and is then packed NCHW. They must not share memory.
+        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides; `y` may
+        be left out and is then packed NCHW. They must not share memory.
     alpha, beta
         Blending factors; with ``beta == 0`` y is not read.
 
@@ -282,5 +282,3 @@ def _present(y: Any) -> Any:
     if y is None:
         raise BadParam(argument="y", expected="a tensor", got=None)
     return y
-
-
