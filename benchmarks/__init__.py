@@ -1,1 +1,1 @@
-"""Measurements; installed as ``portadnn.benchmarks``, so that ``portadnn bench`` can run them."""
+"""Benchmarks: time any problem line on any backend against a peer, alternating, and record what was measured."""

@@ -1,0 +1,5 @@
+"""``python -m benchmarks`` is ``portadnn bench``."""
+
+from .cli import app
+
+app()

@@ -1,0 +1,135 @@
+"""``portadnn bench``: time problem lines or named sets on any backend against PyTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from portadnn.errors import DnnError
+from portadnn.handle import Handle
+
+from . import record, runner, sets
+from .peers import TorchPeer, torch_module
+from .timing import keep_pages
+
+app = typer.Typer(help="Time problem lines against PyTorch, alternating.", no_args_is_help=True)
+console = Console() if Console().is_terminal else Console(width=180)  # logs and files are wide enough
+
+
+def _peer(handle: Handle, wanted: str) -> TorchPeer | None:
+    if wanted == "none":
+        return None
+    if wanted != "torch":
+        raise typer.BadParameter(f"expected torch or none, got {wanted!r}", param_hint="--peer")
+    torch = torch_module()
+    if torch is None:
+        console.print("torch is not installed: no peer (pip install torch)", style="yellow")
+        return None
+    if handle.info.kind == "gpu" and not torch.cuda.is_available():
+        console.print("torch has no CUDA here: no peer", style="yellow")
+        return None
+    return TorchPeer("cuda" if handle.info.kind == "gpu" else "cpu")
+
+
+def _table(rows: list[runner.Row], title: str) -> Table:
+    table = Table(title=title)
+    table.add_column("problem", overflow="fold")
+    for name in ("engine", "us", "TFLOP/s", "GB/s", "of copy", "peer us", "times peer"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.line,
+            row.engine,
+            f"{row.seconds * 1e6:.1f}",
+            f"{row.flops / row.seconds / 1e12:.2f}",
+            f"{row.bytes / row.seconds / 1e9:.0f}",
+            f"{row.copy_fraction:.0%}" if row.copy_fraction else "",
+            f"{row.peer_seconds * 1e6:.1f}" if row.peer_seconds else "",
+            f"{row.ratio:.2f}" if row.ratio else "",
+        )
+    return table
+
+
+Backends = Annotated[str, typer.Option("--backend", help="Backend to time.")]
+DeviceNumber = Annotated[int | None, typer.Option("--device", help="Its device number.")]
+Peer = Annotated[str, typer.Option("--peer", help="torch or none.")]
+Rounds = Annotated[int, typer.Option("--rounds", min=3, help="Rounds that count.")]
+Output = Annotated[Path | None, typer.Option("--json", help="Write the record here.")]
+
+
+@app.command()
+def run(
+    lines: Annotated[list[str], typer.Argument(help="Problem lines (quoted), or names of sets.")],
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+    peer: Peer = "torch",
+    rounds: Rounds = 11,
+    output: Output = None,
+) -> None:
+    """Time problem lines or named sets; sets: see ``portadnn bench sets``."""
+    keep_pages()
+    try:
+        with Handle(backend, device) as handle:
+            other = _peer(handle, peer)
+            copy = runner.copy_rate(handle, 256 if handle.info.kind == "gpu" else 32)
+            groups = {name: sets.SETS[name] for name in lines if name in sets.SETS}
+            loose = tuple(line for line in lines if line not in sets.SETS)
+            if loose:
+                groups["lines"] = loose
+            result: dict[str, Any] = {
+                **record.environment(),
+                "device": record.device(handle),
+                "peer": other.describe() if other else None,
+                "copy_bytes_per_second": copy,
+                "groups": {},
+            }
+            console.print(f"{handle.info.name} ({handle.backend}): copy {copy / 1e9:.0f} GB/s")
+            for name, members in groups.items():
+                rows = [runner.measure(handle, line, other, copy, rounds) for line in members]
+                summary: dict[str, Any] = {"rows": [runner.as_dict(row) for row in rows]}
+                ratios = [row.ratio for row in rows if row.ratio]
+                if len(ratios) > 1:
+                    summary["geometric_mean_ratio"] = runner.geometric_mean(ratios)
+                result["groups"][name] = summary
+                console.print(_table(rows, f"{name} on {handle.info.name} ({handle.backend})"))
+                if len(ratios) > 1:
+                    console.print(f"geometric mean: {summary['geometric_mean_ratio']:.2f} times the peer")
+            if output:
+                record.write(output, result)
+    except DnnError as error:
+        console.print(f"error: {error}", style="red", markup=False)
+        raise typer.Exit(2) from None
+
+
+@app.command()
+def host(backend: Backends = "auto", device: DeviceNumber = None, output: Output = None) -> None:
+    """Measure what a cached call costs the host."""
+    with Handle(backend, device) as handle:
+        seconds = {line: runner.host_seconds(handle, line) for line in sets.HOST}
+        table = Table(title=f"host time of a cached call, {handle.info.name} ({handle.backend})")
+        table.add_column("problem")
+        table.add_column("us", justify="right")
+        for line, value in seconds.items():
+            table.add_row(line, f"{value * 1e6:.1f}")
+        console.print(table)
+        if output:
+            record.write(
+                output, {**record.environment(), "device": record.device(handle), "host_seconds": seconds}
+            )
+
+
+@app.command("sets")
+def list_sets() -> None:
+    """List the named sets and their lines."""
+    for name, lines in sets.SETS.items():
+        console.print(name, style="bold")
+        for line in lines:
+            console.print(f"  {line}", highlight=False)
+
+
+if __name__ == "__main__":
+    app()

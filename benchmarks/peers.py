@@ -1,0 +1,175 @@
+"""The peer: what PyTorch does for the same problem, on the CPU (oneDNN) or on CUDA (cuDNN), without TF32."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from portadnn.enums import ActivationMode, OpTensorOp, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
+from portadnn.problem import Problem, TensorSpec
+
+from .call import random_values
+from .timing import Side, wall
+
+
+def torch_module() -> Any | None:
+    """Return torch, or None where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch
+
+
+class TorchPeer:
+    """PyTorch on one device.
+
+    Parameters
+    ----------
+    device
+        ``"cpu"`` or ``"cuda"``.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.torch = torch_module()
+        self.device = device
+        if device == "cpu":
+            self.torch.set_num_threads(len(os.sched_getaffinity(0)))
+        else:
+            self.torch.backends.cuda.matmul.allow_tf32 = False
+            self.torch.backends.cudnn.allow_tf32 = False
+            self.torch.backends.cudnn.benchmark = True
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a record has to say of the peer."""
+        torch = self.torch
+        facts = {"name": "torch", "version": torch.__version__, "device": self.device, "tf32": False}
+        if self.device == "cpu":
+            facts["threads"] = torch.get_num_threads()
+        else:
+            facts["cudnn"] = torch.backends.cudnn.version()
+            facts["cudnn_benchmark"] = True
+        return facts
+
+    def tensor(self, spec: TensorSpec, seed: int) -> Any:
+        """Return a torch tensor with the spec's layout and random values."""
+        flat = self.torch.from_numpy(random_values(spec, seed)).to(self.device)
+        return flat.as_strided(spec.dims, spec.strides)
+
+    def timer(self, function: Callable[[], None]) -> float:
+        """Return the seconds of what `function` runs on the device."""
+        if self.device == "cpu":
+            return wall(function)
+        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        function()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) / 1e3
+
+    def side(self, problem: Problem) -> Side | None:
+        """Return the peer's side for a problem, or None where torch has no equivalent."""
+        tensors = {n: self.tensor(s, i) for i, (n, s) in enumerate(zip(problem.tensor_names(), problem.tensors, strict=True))}
+        call = _call(self.torch, problem, tensors)
+        if call is None:
+            return None
+
+        def run() -> None:
+            with self.torch.no_grad():
+                call()
+
+        return Side(f"torch {self.device}", run, self.timer)
+
+
+def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] | None:
+    p: Any = problem
+    functional = torch.nn.functional
+    aten = torch.ops.aten
+    spatial = len(problem.tensors[0].dims) - 2
+    if problem.op == "convolution_forward":
+        conv = functional.conv2d if spatial == 2 else functional.conv3d
+        return lambda: conv(t["x"], t["w"], None, p.stride, p.padding, p.dilation, p.groups)
+    if problem.op in ("convolution_backward_data", "convolution_backward_filter"):
+        data = problem.op == "convolution_backward_data"
+        x = t["dx"] if data else t["x"]
+        w = t["w"] if data else t["dw"]
+        mask = [data, not data, False]
+        zeros = [0] * spatial
+        return lambda: aten.convolution_backward(
+            t["dy"], x, w, None, p.stride, p.padding, p.dilation, False, zeros, p.groups, mask
+        )
+    if problem.op == "convolution_backward_bias":
+        return lambda: t["dy"].sum(dim=[0, *range(2, spatial + 2)])
+    if problem.op == "activation_forward":
+        functions = {
+            ActivationMode.RELU: torch.relu,
+            ActivationMode.SIGMOID: torch.sigmoid,
+            ActivationMode.TANH: torch.tanh,
+            ActivationMode.CLIPPED_RELU: lambda x: torch.clamp(x, 0.0, p.ceiling),
+        }
+        function = functions[p.mode]
+        return lambda: function(t["x"])
+    if problem.op == "activation_backward":
+        gradients = {
+            ActivationMode.RELU: lambda: aten.threshold_backward(t["dy"], t["x"], 0),
+            ActivationMode.SIGMOID: lambda: aten.sigmoid_backward(t["dy"], t["y"]),
+            ActivationMode.TANH: lambda: aten.tanh_backward(t["dy"], t["y"]),
+        }
+        return gradients.get(p.mode)
+    if problem.op in ("softmax_forward", "softmax_backward"):
+        return _softmax(aten, p, t)
+    if problem.op.startswith("pooling"):
+        return _pooling(torch, p, t, spatial)
+    return _tensor_operation(torch, p, t)
+
+
+def _softmax(aten: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any]:
+    log = p.algorithm is SoftmaxAlgorithm.LOG
+    instance = p.mode is SoftmaxMode.INSTANCE
+    rows = {name: (v.flatten(1) if instance else v) for name, v in t.items()}
+    if p.op == "softmax_forward":
+        forward = aten._log_softmax if log else aten._softmax
+        return lambda: forward(rows["x"], 1, False)
+    backward = aten._log_softmax_backward_data if log else aten._softmax_backward_data
+    return lambda: backward(rows["dy"], rows["y"], 1, rows["y"].dtype)
+
+
+def _pooling(torch: Any, p: Any, t: dict[str, Any], spatial: int) -> Callable[[], Any] | None:
+    functional, aten = torch.nn.functional, torch.ops.aten
+    include = p.mode is PoolingMode.AVERAGE_COUNT_INCLUDE_PADDING
+    if p.op == "pooling_forward":
+        if p.mode is PoolingMode.MAX:
+            pool = functional.max_pool2d if spatial == 2 else functional.max_pool3d
+            return lambda: pool(t["x"], p.window, p.stride, p.padding)
+        average = functional.avg_pool2d if spatial == 2 else functional.avg_pool3d
+        return lambda: average(t["x"], p.window, p.stride, p.padding, False, include)
+    if spatial != 2:
+        return None
+    if p.mode is PoolingMode.MAX:
+        _, indices = functional.max_pool2d(t["x"], p.window, p.stride, p.padding, return_indices=True)
+        return lambda: aten.max_pool2d_with_indices_backward(
+            t["dy"], t["x"], p.window, p.stride, p.padding, [1, 1], False, indices
+        )
+    return lambda: aten.avg_pool2d_backward(t["dy"], t["x"], p.window, p.stride, p.padding, False, include, None)
+
+
+def _tensor_operation(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:
+    if p.op == "add_tensor":
+        return lambda: t["c"].add_(t["a"])
+    if p.op == "transform_tensor":
+        return lambda: t["y"].copy_(t["x"])
+    if p.op == "set_tensor":
+        return lambda: t["y"].fill_(0.5)
+    if p.op == "scale_tensor":
+        return lambda: t["y"].mul_(1.0)
+    if p.op == "op_tensor":
+        functions = {
+            OpTensorOp.ADD: torch.add,
+            OpTensorOp.MUL: torch.mul,
+            OpTensorOp.MIN: torch.minimum,
+            OpTensorOp.MAX: torch.maximum,
+        }
+        function = functions[p.operation]
+        return lambda: function(t["a"], t["b"], out=t["c"])
+    return None

@@ -1,0 +1,105 @@
+"""Time problem lines on one device against a peer."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from portadnn.handle import Handle
+from portadnn.plan import choose
+from portadnn.problem import parse_line
+
+from .call import portadnn_call
+from .peers import TorchPeer
+from .timing import Side, alternate, ratio
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured line.
+
+    Attributes
+    ----------
+    seconds, peer_seconds, ratio
+        Medians, and how many times as fast as the peer (None without one).
+    flops, bytes
+        What the definition needs.
+    copy_fraction
+        Bytes per second over those of a large device copy measured in the same run.
+    """
+
+    line: str
+    engine: str
+    seconds: float
+    peer_seconds: float | None
+    ratio: float | None
+    flops: int
+    bytes: int
+    copy_fraction: float | None
+    rounds: int
+
+
+def copy_rate(handle: Handle, megabytes: int) -> float:
+    """Return the bytes per second, read and written, of a plain copy (transform_tensor) of that size; best of many."""
+    line = f"transform_tensor x=f32:{megabytes}x256x32x32 y=f32:{megabytes}x256x32x32"
+    problem, scalars = parse_line(line)
+    call = portadnn_call(handle, problem, scalars)
+    call()
+    return problem.bytes() / min(handle.device.time(call) for _ in range(20))
+
+
+def measure(handle: Handle, line: str, peer: TorchPeer | None, copy: float | None, rounds: int) -> Row:
+    """Time one problem line, alternating with the peer where there is one."""
+    problem, scalars = parse_line(line)
+    engine = choose(handle.engines_for(problem), problem, handle.info)
+    sides = [Side("portadnn", portadnn_call(handle, problem, scalars), handle.device.time)]
+    other = peer.side(problem) if peer else None
+    if other:
+        sides.append(other)
+    timings = alternate(sides, rounds)
+    ours = timings[0].median
+    return Row(
+        line=line,
+        engine=engine.name,
+        seconds=ours,
+        peer_seconds=timings[1].median if other else None,
+        ratio=ratio(timings[0], timings[1]) if other else None,
+        flops=problem.flops(),
+        bytes=problem.bytes(),
+        copy_fraction=problem.bytes() / ours / copy if copy else None,
+        rounds=rounds,
+    )
+
+
+def host_seconds(handle: Handle, line: str, calls: int = 2000) -> float:
+    """Return the host's time of one cached call that is only enqueued: median of 15 batches that fit the queue."""
+    problem, scalars = parse_line(line)
+    call = portadnn_call(handle, problem, scalars)
+    batch = 100
+    times = []
+    for _ in range(max(15, calls // batch)):
+        handle.synchronize()
+        start = time.perf_counter()
+        for _ in range(batch):
+            call()
+        times.append((time.perf_counter() - start) / batch)
+    handle.synchronize()
+    return statistics.median(times)
+
+
+def geometric_mean(values: list[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def as_dict(row: Row) -> dict[str, Any]:
+    """Return a row for the record, with the derived rates that people look for."""
+    return {
+        **row.__dict__,
+        "gflops_per_second": row.flops / row.seconds / 1e9,
+        "gigabytes_per_second": row.bytes / row.seconds / 1e9,
+    }

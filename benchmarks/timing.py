@@ -1,0 +1,90 @@
+"""Alternating timing: both sides in the same rounds, so that drift of the machine hits both alike."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Timer = Callable[[Callable[[], None]], float]  # returns the seconds of what the function enqueues
+
+
+@dataclass(frozen=True)
+class Side:
+    """One contender: a call to repeat, and the timer of its device."""
+
+    name: str
+    call: Callable[[], None]
+    timer: Timer
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call of each round."""
+
+    name: str
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The figure to quote."""
+        return statistics.median(self.seconds)
+
+
+def wall(function: Callable[[], None]) -> float:
+    """Time a function that returns when its work is done."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def keep_pages() -> None:
+    """Let the C allocator keep large blocks, or else every large CPU result pays for fresh pages on each call."""
+    try:
+        libc = ctypes.CDLL(None)
+        m_trim_threshold, m_mmap_threshold = -1, -3
+        libc.mallopt(m_trim_threshold, 1 << 30)
+        libc.mallopt(m_mmap_threshold, 1 << 30)
+    except (OSError, AttributeError):
+        return  # another C library: nothing to set
+
+
+def _repeated(call: Callable[[], None], count: int) -> Callable[[], None]:
+    def run() -> None:
+        for _ in range(count):
+            call()
+
+    return run
+
+
+def alternate(sides: list[Side], rounds: int = 11, target: float = 0.02) -> list[Timing]:
+    """Time all sides in turn, round by round.
+
+    Parameters
+    ----------
+    sides
+        The contenders.
+    rounds
+        Rounds that count, after two that do not.
+    target
+        Seconds that one side's share of a round should take; it repeats its call accordingly.
+    """
+    counts = []
+    for side in sides:
+        side.timer(side.call)
+        once = max(min(side.timer(side.call) for _ in range(2)), 1e-7)
+        counts.append(max(1, min(1000, round(target / once))))
+    seconds: list[list[float]] = [[] for _ in sides]
+    for number in range(rounds + 2):
+        for side, count, record in zip(sides, counts, seconds, strict=True):
+            spent = side.timer(_repeated(side.call, count)) / count
+            if number >= 2:
+                record.append(spent)
+    return [Timing(side.name, tuple(s)) for side, s in zip(sides, seconds, strict=True)]
+
+
+def ratio(ours: Timing, peer: Timing) -> float:
+    """Return how many times as fast as the peer we are: the median over rounds of peer / ours."""
+    return statistics.median(p / o for o, p in zip(ours.seconds, peer.seconds, strict=True))

@@ -1,0 +1,100 @@
+"""The benchmark runner: what it measures is right, its records are whole."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import portadnn as dnn
+from portadnn.benchmarks import cli, runner, sets, timing
+from portadnn.benchmarks.call import portadnn_call
+from portadnn.problem import parse_line
+
+ALL_LINES = sorted({line for lines in sets.SETS.values() for line in lines})
+
+
+@pytest.mark.parametrize("line", ALL_LINES)
+def test_set_lines_parse(line):
+    problem, _ = parse_line(line)
+    assert problem.flops() >= 0
+    assert problem.bytes() > 0
+
+
+SMALL = [
+    "activation_forward x=f32:2x3x4x5 mode=relu",
+    "activation_backward x=f32:2x3x4x5 mode=tanh",
+    "add_tensor a=f32:1x3x1x1 c=f32:2x3x4x5",
+    "op_tensor a=f32:2x3x4x5 b=f32:2x3x4x5 operation=max",
+    "scale_tensor y=f32:2x3x4x5",
+    "set_tensor y=f32:2x3x4x5",
+    "transform_tensor x=f32:2x3x4x5 y=f32:2x3x4x5:nhwc",
+    "softmax_forward x=f32:2x3x4x5",
+    "softmax_backward y=f32:2x3x4x5",
+    "pooling_forward x=f32:2x3x4x6 mode=max window=2,2 stride=2,2",
+    "pooling_backward x=f32:2x3x4x6 mode=max window=2,2 stride=2,2",
+    "convolution_forward x=f32:2x3x4x5 w=f32:4x3x3x3 padding=1,1",
+    "convolution_backward_data dx=f32:2x3x4x5 w=f32:4x3x3x3 dy=f32:2x4x4x5 padding=1,1",
+    "convolution_backward_filter x=f32:2x3x4x5 dw=f32:4x3x3x3 dy=f32:2x4x4x5 padding=1,1",
+    "convolution_backward_bias dy=f32:2x3x4x5",
+]
+
+
+def test_every_operation_has_a_small_line():
+    assert {line.split()[0] for line in SMALL} == set(dnn.problem.PROBLEMS)
+
+
+@pytest.mark.parametrize("line", SMALL)
+def test_every_operation_can_be_called(line):
+    with dnn.Handle("reference") as handle:
+        problem, scalars = parse_line(line)
+        portadnn_call(handle, problem, scalars)()
+
+
+def test_rounds_alternate_and_medians_are_per_call():
+    calls = []
+    sides = [timing.Side(name, lambda n=name: calls.append(n), lambda f: (f(), 1.0)[1]) for name in "ab"]
+    result = timing.alternate(sides, rounds=5, target=3.0)
+    assert [len(t.seconds) for t in result] == [5, 5]
+    assert result[0].median == pytest.approx(1 / 3)
+    warm_up = 2 * 3
+    assert calls[warm_up : warm_up + 6] == ["a"] * 3 + ["b"] * 3
+
+
+def test_ratio_is_the_median_of_the_rounds():
+    ours, peer = timing.Timing("a", (1.0, 2.0, 4.0)), timing.Timing("b", (2.0, 2.0, 2.0))
+    assert timing.ratio(ours, peer) == 1.0
+    assert runner.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
+
+
+def test_record_is_written(tmp_path):
+    path = tmp_path / "deep" / "record.json"
+    result = CliRunner().invoke(
+        cli.app, ["run", SMALL[0], "--backend", "reference", "--peer", "none", "--rounds", "3", "--json", str(path)]
+    )
+    assert result.exit_code == 0, result.output
+    record = json.loads(path.read_text())
+    row = record["groups"]["lines"]["rows"][0]
+    assert row["bytes"] == 2 * 2 * 3 * 4 * 5 * 4
+    assert row["seconds"] > 0
+    assert row["gigabytes_per_second"] == pytest.approx(row["bytes"] / row["seconds"] / 1e9)
+    assert record["device"]["backend"] == "reference"
+
+
+def test_bad_line_is_one_clear_message():
+    result = CliRunner().invoke(cli.app, ["run", "convolve x=1", "--backend", "reference", "--peer", "none"])
+    assert result.exit_code == 2
+    assert "expected an operation" in result.output
+
+
+@pytest.mark.parametrize("line", SMALL)
+def test_peer_computes_the_same_problem(line):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from portadnn.benchmarks.peers import TorchPeer
+
+    problem, _ = parse_line(line)
+    side = TorchPeer("cpu").side(problem)
+    assert side is not None
+    assert torch.get_num_threads() >= 1
+    assert side.timer(side.call) > 0
+    assert np.isfinite(side.timer(side.call))
