@@ -11,6 +11,6 @@ from ..base import Engine
 @functools.cache
 def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
-    from . import elementwise
+    from . import conv_cpu, conv_gemm, elementwise
 
-    return (*elementwise.ENGINES,)
+    return (*elementwise.ENGINES, *conv_cpu.ENGINES, *conv_gemm.ENGINES)

@@ -231,3 +231,184 @@ def _gemm(problem: Convolution, info: DeviceInfo) -> Gemm:
     return Gemm(defines, pack_grid, work_groups, packed, packed + work_groups * scratch * size)
 
 
+@dataclass(frozen=True)
+class FilterGemm:
+    """The blocks of a backward-filter convolution, and the memory they need."""
+
+    defines: Defines
+    sum_grid: Axes
+    work_groups: int
+    partial_bytes: int
+    workspace: int
+
+
+def _filter_gemm(problem: Convolution, info: DeviceInfo) -> FilterGemm:
+    image, result = Image.of(problem.image), Image.of(problem.result)
+    groups = problem.groups
+    c, k = image.channels // groups, result.channels // groups
+    taps = _axes(problem.filter.dims[2:], 1)
+    pad, stride, dilation = (
+        _axes(problem.padding, 0),
+        _axes(problem.stride, 1),
+        _axes(problem.dilation, 1),
+    )
+    if taps == stride == (1, 1, 1) and pad == (0, 0, 0):
+        flat_image, flat_result = image.flat(), result.flat()
+        if flat_image and flat_result:
+            image, result = flat_image, flat_result
+    lanes, vectors = _vector(problem.dtype, info)
+    if k <= lanes:
+        vectors = 1
+    nr = lanes * vectors
+    tap_count = math.prod(taps)
+    block_k = min(_round_up(k, nr), 128 // nr * nr)
+    height, width = result.size[1:]
+    unit_cols = _ceil(width, _ceil(width, BLOCK_COLUMNS))
+    unit_rows = _ceil(height, _ceil(height, max(1, BLOCK_COLUMNS // unit_cols)))
+    in_rows = (unit_rows - 1) * stride[1] + (taps[1] - 1) * dilation[1] + 1
+    in_cols = (unit_cols - 1) * stride[2] + (taps[2] - 1) * dilation[2] + 1
+    most = max(1, BLOCK_ELEMENTS // max(taps[0] * in_rows * in_cols, tap_count * block_k))
+    block_c = _ceil(c, _ceil(c, min(most, c)))
+    mr = _tile_rows(block_c * tap_count)
+    c_blocks, k_blocks = _ceil(c, block_c), _ceil(k, block_k)
+    units_h, units_w = _ceil(height, unit_rows), _ceil(width, unit_cols)
+    units = result.n * result.size[0] * units_h * units_w
+    planes = groups * c_blocks * k_blocks
+    splits = min(units, _ceil(4 * info.compute_units, planes))
+    tile_size = _round_up(block_c * tap_count, mr) * block_k
+    scratch_x = _round_up(block_c * taps[0] * in_rows * in_cols + lanes, 64)
+    scratch = scratch_x + _round_up(unit_rows * unit_cols * block_k, 64)
+    work_groups = min(splits * planes, 8 * info.compute_units)
+    size = problem.dtype.accumulator.itemsize
+    partial = _round_up(splits * planes * tile_size * size, 256)
+    k_stride, c_stride, w_strides = _filter_strides(problem)
+    defines: Defines = {
+        **_storage(problem.dtype),
+        "VW": lanes,
+        "NV": vectors,
+        "MR": mr,
+        "C": c,
+        "K": k,
+        "GROUPS": groups,
+        "BLOCK_C": block_c,
+        "BLOCK_K": block_k,
+        "BLOCK_K_PADDED": block_k,
+        "C_BLOCKS": c_blocks,
+        "K_BLOCKS": k_blocks,
+        "SPLITS": splits,
+        "TILES": splits * planes,
+        "TILE_SIZE": tile_size,
+        "UNITS": units,
+        "UNITS_H": units_h,
+        "UNITS_W": units_w,
+        "UNIT_ROWS": unit_rows,
+        "UNIT_COLS": unit_cols,
+        "IN_ROWS": in_rows,
+        "IN_COLS": in_cols,
+        "SCRATCH": scratch,
+        "SCRATCH_X": scratch_x,
+        "X_SPAN": image.span,
+        "W_K": k_stride,
+        "W_C": c_stride,
+        **image.defines("X"),
+        **result.defines("Y"),
+        **_per_axis("W", w_strides),
+        **_per_axis("IMAGE", image.size),
+        **_per_axis("RESULT", result.size),
+        **_per_axis("TAPS", taps),
+        **_per_axis("PAD", pad),
+        **_per_axis("STRIDE", stride),
+        **_per_axis("DILATION", dilation),
+    }
+    if problem.mode is ConvolutionMode.CONVOLUTION:
+        defines["FLIP"] = 1
+    return FilterGemm(
+        defines, (c, k_blocks, groups), work_groups, partial, partial + work_groups * scratch * size
+    )
+
+
+class _ConvCpu(Engine):
+    name = "implicit_gemm_cpu"
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        if info.schedule != "cpu":
+            return "it is made for CPUs"
+        if info.backend != "opencl":
+            return "it is written in OpenCL C only"
+        return None
+
+
+class ConvCpuGemm(_ConvCpu):
+    """Forward and backward data: a pack of the filter, then one launch for the rest."""
+
+    problems = (ConvolutionForward, ConvolutionBackwardData)
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        backward = isinstance(problem, ConvolutionBackwardData)
+        return ConvolutionBwdDataAlgo.ALGO_1 if backward else ConvolutionFwdAlgo.IMPLICIT_GEMM
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, Convolution)
+        return _gemm(problem, info).workspace if problem.tensors[2].size else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, Convolution)
+        if problem.tensors[2].size == 0:
+            return Plan(problem, self, 0, device.bind(()))
+        gemm = _gemm(problem, device.info)
+        real = problem.dtype.accumulator
+        source, weights = (1, 0) if isinstance(problem, ConvolutionBackwardData) else (0, 1)
+        launches = []
+        if problem.filter.size:
+            pack = device.compile("opencl/conv_cpu.cl", "conv_cpu_pack", gemm.defines)
+            launches.append(Launch(pack, gemm.pack_grid, (1, 1, 1), (TensorArg(weights), WorkspaceArg(0, real))))
+        kernel = device.compile("opencl/conv_cpu.cl", "conv_cpu_gemm", gemm.defines)
+        args = (
+            TensorArg(source),
+            TensorArg(2),
+            WorkspaceArg(0, real),
+            WorkspaceArg(gemm.packed_bytes, real),
+            ScalarArg(0, real),
+            ScalarArg(1, real),
+        )
+        launches.append(Launch(kernel, (gemm.work_groups,), (1,), args))
+        return Plan(problem, self, gemm.workspace, device.bind(launches), tuple(launches))
+
+
+class ConvCpuFilter(_ConvCpu):
+    """Backward filter: partial sums over shares of the image, then their ordered sum."""
+
+    problems = (ConvolutionBackwardFilter,)
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        return ConvolutionBwdFilterAlgo.ALGO_1
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, Convolution)
+        return _filter_gemm(problem, info).workspace if problem.filter.size else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, Convolution)
+        if problem.filter.size == 0:
+            return Plan(problem, self, 0, device.bind(()))
+        gemm = _filter_gemm(problem, device.info)
+        real = problem.dtype.accumulator
+        file = "opencl/conv_cpu_filter.cl"
+        launches = []
+        if gemm.work_groups:
+            kernel = device.compile(file, "conv_cpu_filter", gemm.defines)
+            args = (TensorArg(0), TensorArg(1), WorkspaceArg(0, real), WorkspaceArg(gemm.partial_bytes, real))
+            launches.append(Launch(kernel, (gemm.work_groups,), (1,), args))
+        total = device.compile(file, "conv_cpu_filter_sum", gemm.defines)
+        launches.append(
+            Launch(
+                total,
+                gemm.sum_grid,
+                (1, 1, 1),
+                (WorkspaceArg(0, real), TensorArg(2), ScalarArg(0, real), ScalarArg(1, real)),
+            )
+        )
+        return Plan(problem, self, gemm.workspace, device.bind(launches), tuple(launches))
+
+
+ENGINES = (ConvCpuGemm(), ConvCpuFilter())

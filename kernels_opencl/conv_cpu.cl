@@ -1,0 +1,177 @@
+// Forward and backward-data convolution on a CPU: implicit GEMM, the im2col matrix made block by block in scratch.
+//
+// Both directions are one sum,   dst[n, m, position] = sum over ch, taps of  A[m, ch, tap] * src[n, ch, position + tap]
+//   forward:        m = k, ch = c; a position is an output pixel, its source position * stride - pad + tap * dilation
+//   backward data:  m = c, ch = k; positions of one phase, that is, pixels h of dx with the same h % stride, see the same
+//                   taps, r with (h + pad - r * dilation) % stride == 0, and their sources in dy are neighbours
+//
+// A work-group takes tiles one after the other. A tile is TILE_ROWS rows of positions by TILE_COLS columns, times up to
+// TILE_M channels of dst, summed over blocks of BLOCK_CH channels of src:
+//
+//     packed [panel][k][MR]                scratch b [k][PITCH]: row k is one (ch, tap), shifted rows of src side by side
+//     +--+                                 +------+------+------+--+
+//     |MR|  x one row k: MR rows by NR     | row0 | row1 | row2 |  |   rows of TILE_COLS
+//     +--+    columns of the register      |      |      |      |  |
+//     |  |    tile at a time               +------+------+------+--+
+//                                          scratch c [TILE_M][PITCH]: sums so far, blended into dst after the last block
+
+#include "conv_cpu.h"
+
+// Taps of one phase along one axis: first, first + TAP_STEP, ...; the first one reads at position * SRC_STEP + offset.
+typedef struct {
+    int first, count, offset;
+} taps_t;
+
+DEVICE taps_t find_taps(int phase, const int size, const int pad, const int stride, const int dilation, const int step) {
+    taps_t taps;
+#ifdef BACKWARD_DATA
+    taps.first = 0;
+    while (taps.first < size && (phase + pad - taps.first * dilation) % stride != 0) ++taps.first;
+    taps.count = (size - taps.first + step - 1) / step;
+    taps.offset = (phase + pad - taps.first * dilation) / stride;
+#else
+    taps.first = 0;
+    taps.count = size;
+    taps.offset = -pad;
+#endif
+    return taps;
+}
+
+#define TAPS_OF(axis, phase) find_taps(phase, TAPS_##axis, PAD_##axis, STRIDE_##axis, DILATION_##axis, TAP_STEP_##axis)
+#define PHASE_D(phase) ((phase) / (PHASES_H * PHASES_W))
+#define PHASE_H(phase) ((phase) / PHASES_W % PHASES_H)
+#define PHASE_W(phase) ((phase) % PHASES_W)
+
+// packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed)) {
+    BIND(T, w);
+    BIND(real, packed);
+    const int panel = GRP(0), ch0 = GRP(1) * BLOCK_CH, group = GRP(2) % GROUPS, phase = GRP(2) / GROUPS;
+    const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
+    const int taps = td.count * th.count * tw.count;
+    const int channels = min(BLOCK_CH, CH - ch0);
+    GLOBAL real *a = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED + (i64)panel * channels * taps * MR;
+    for (int i = 0; i < MR; ++i) {
+        const int m = panel * MR + i;
+        if (m >= M) {
+            for (int k = 0; k < channels * taps; ++k) a[k * MR + i] = 0;
+            continue;
+        }
+        int k = 0;
+        for (int ch = ch0; ch < ch0 + channels; ++ch) {
+            const int row = group * W_GROUP + m * W_M + ch * W_CH;
+            for (int t = 0; t < td.count; ++t)
+                for (int r = 0; r < th.count; ++r)
+                    for (int s = 0; s < tw.count; ++s, ++k) {
+                        int ft = td.first + t * TAP_STEP_D, fr = th.first + r * TAP_STEP_H, fs = tw.first + s * TAP_STEP_W;
+#ifdef FLIP
+                        ft = TAPS_D - 1 - ft, fr = TAPS_H - 1 - fr, fs = TAPS_W - 1 - fs;
+#endif
+                        a[k * MR + i] = LOAD(w, row + ft * W_D + fr * W_H + fs * W_W);
+                    }
+        }
+    }
+}
+
+// c[MR][pitch] (+)= a[depth][MR] * b[depth][pitch], one register tile
+DEVICE void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int pitch, int depth, int add) {
+    ROWS(DECLARE_ROW)
+    if (add) {
+        ROWS(READ_ROW)
+    }
+    for (int k = 0; k < depth; ++k) {
+        COLS(LOAD_B, 0)
+#define STEP_ROW(i) { const vreal a##i = (vreal)(a[i]); COLS(FMA_VECTOR, i) }
+        ROWS(STEP_ROW)
+        a += MR;
+        b += pitch;
+    }
+    ROWS(WRITE_ROW)
+}
+
+// Rows of positions: which image and which place in it
+typedef struct {
+    int n, d, h;
+} row_t;
+
+DEVICE row_t find_row(int row) {
+    row_t at;
+    at.h = row % GRID_H;
+    at.d = row / GRID_H % GRID_D;
+    at.n = row / (GRID_H * GRID_D);
+    return at;
+}
+
+// Fill one row of positions of b for channels ch0 and following
+DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t at, int q0, int count, int channels,
+                        taps_t td, taps_t th, taps_t tw) {
+    for (int ch = 0; ch < channels; ++ch)
+        for (int t = 0; t < td.count; ++t) {
+            const int d = at.d * SRC_STEP_D + td.offset + t * TAP_SHIFT_D;
+            for (int r = 0; r < th.count; ++r) {
+                const int h = at.h * SRC_STEP_H + th.offset + r * TAP_SHIFT_H;
+                const int inside = d >= 0 && d < SRC_D && h >= 0 && h < SRC_H;
+                const int row = inside ? source + ch * S_C + d * S_D + h * S_H : 0;
+                for (int s = 0; s < tw.count; ++s) {
+                    const int first = q0 * SRC_STEP_W + tw.offset + s * TAP_SHIFT_W;
+                    copy_row(b, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, SRC_SPAN);
+                    b += PITCH;
+                }
+            }
+        }
+}
+
+// Blend `count` columns of `rows` rows of c into dst
+DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha, real beta) {
+#if D_C == 1 && DST_STEP_W != 1
+    for (int q = 0; q < count; ++q)
+        for (int m = 0; m < rows; ++m) BLEND(dst, first + m + q * DST_STEP_W, alpha, c[m * PITCH + q], beta);
+#else
+    for (int m = 0; m < rows; ++m) {
+        const int row = first + m * D_C;
+        int q = 0;
+#if DST_STEP_W == 1
+        for (; q <= count - VW; q += VW) VBLEND(dst, row + q, alpha, RLOAD(c + m * PITCH + q), beta);
+#endif
+        for (; q < count; ++q) BLEND(dst, row + q * DST_STEP_W, alpha, c[m * PITCH + q], beta);
+    }
+#endif
+}
+
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
+                                      const real alpha, const real beta) {
+    BIND(T, src);
+    BIND(T, dst);
+    BIND(real, packed);
+    BIND(real, scratch);
+    GLOBAL real *b = scratch + (i64)GRP(0) * SCRATCH;
+    GLOBAL real *c = b + SCRATCH_B;
+    for (int tile = GRP(0); tile < TILES; tile += NGRP(0)) {
+        const int segment = tile % SEGMENTS, row0 = tile / SEGMENTS % ROW_BLOCKS * TILE_ROWS;
+        const int m0 = tile / (SEGMENTS * ROW_BLOCKS) % M_BLOCKS * TILE_M, z = tile / (SEGMENTS * ROW_BLOCKS * M_BLOCKS);
+        const int group = z % GROUPS, phase = z / GROUPS;
+        const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
+        const int taps = td.count * th.count * tw.count;
+        const int rows = min(TILE_ROWS, GRID_ROWS - row0), channels_m = min(TILE_M, M - m0);
+        const int q0 = segment * TILE_COLS, columns = min(TILE_COLS, GRID_W - q0);
+        for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += BLOCK_CH) {
+            const int channels = min(BLOCK_CH, CH - ch0), depth = channels * taps;
+            for (int i = 0; i < rows; ++i) {
+                const row_t at = find_row(row0 + i);
+                pack_source(b + i * TILE_COLS, src, at.n * S_N + (group * CH + ch0) * S_C, at, q0, columns, channels, td, th, tw);
+            }
+            const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;
+            for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
+                for (int m = 0; m < channels_m; m += MR)
+                    multiply(c + m * PITCH + j, a + m * depth, b + j, PITCH, depth, ch0 > 0);
+        }
+        for (int i = 0; i < rows; ++i) {
+            const row_t at = find_row(row0 + i);
+            const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
+            const int valid = min(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
+            if (d < DST_D && h < DST_H && valid > 0)
+                store_row(dst, at.n * D_N + (group * M + m0) * D_C + d * D_D + h * D_H + (q0 * PHASES_W + PHASE_W(phase)) * D_W,
+                          c + i * TILE_COLS, channels_m, valid, alpha, beta);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+// What the CPU schedules of convolution share: the register tile, and copies of tensor rows into packed scratch.
+//
+// A work-group is one work-item, which owns whole blocks of the result. Its inner loop is one register tile:
+//
+//              b0        ..  b[NV-1]         NV vectors of VW lanes: NR = NV * VW columns
+//            +-------------------------+
+//   a[0]     | c0_0      ..  c0_[NV-1] |
+//    ..      |  ..            ..       |     MR rows; MR * NV vectors stay in registers, every one a named variable,
+//   a[MR-1]  | c[MR-1]_0 ..            |     because compilers spill arrays of vectors
+//            +-------------------------+
+//
+// Defines: MR (1 to 6), NV (1, 2 or 4), VW and the storage type.
+
+#include "types.h"
+
+#define NR (NV * VW)
+#define RLOAD(p) PD_CAT(vload, VW)(0, p)
+#define RSTORE(v, p) PD_CAT(vstore, VW)(v, 0, p)
+
+#define COLS_1(F, i) F(i, 0)
+#define COLS_2(F, i) F(i, 0) F(i, 1)
+#define COLS_4(F, i) F(i, 0) F(i, 1) F(i, 2) F(i, 3)
+#define COLS(F, i) PD_CAT(COLS_, NV)(F, i)
+#define ROWS_1(F) F(0)
+#define ROWS_2(F) ROWS_1(F) F(1)
+#define ROWS_3(F) ROWS_2(F) F(2)
+#define ROWS_4(F) ROWS_3(F) F(3)
+#define ROWS_5(F) ROWS_4(F) F(4)
+#define ROWS_6(F) ROWS_5(F) F(5)
+#define ROWS(F) PD_CAT(ROWS_, MR)(F)
+
+#define DECLARE_VECTOR(i, j) vreal c##i##_##j = (vreal)((real)0);
+#define READ_VECTOR(i, j) c##i##_##j = RLOAD(c + i * pitch + j * VW);
+#define WRITE_VECTOR(i, j) RSTORE(c##i##_##j, c + i * pitch + j * VW);
+#define FMA_VECTOR(i, j) c##i##_##j = fma(a##i, b##j, c##i##_##j);
+#define LOAD_B(unused, j) const vreal b##j = RLOAD(b + j * VW);
+#define DECLARE_ROW(i) COLS(DECLARE_VECTOR, i)
+#define READ_ROW(i) COLS(READ_VECTOR, i)
+#define WRITE_ROW(i) COLS(WRITE_VECTOR, i)
+
+// Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and
+// with zeros where first + q * step is outside of the row. Writes up to VW - 1 elements beyond, never reads beyond `span`.
+DEVICE void copy_row(GLOBAL real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,
+                     const int stride, const int span) {
+    const vreal zero = (vreal)((real)0);
+    int low = first < 0 ? (step - 1 - first) / step : 0;
+    int high = first < size ? (size - 1 - first) / step + 1 : 0;
+    low = low < count ? low : count;
+    high = high < count ? high : count;
+    high = high > low ? high : low;
+    for (int q = 0; q < low; q += VW) RSTORE(zero, dst + q);
+    int q = low;
+    if (stride * step == 1) {
+        const int start = row + first;
+        for (; q < high && start + q <= span - VW; q += VW) RSTORE(VLOAD(src, start + q), dst + q);
+    }
+    if (stride * step == 2) {
+        const int start = row + first * stride;
+        for (; q < high && start + 2 * q <= span - 2 * VW; q += VW)
+            RSTORE((vreal)(VLOAD(src, start + 2 * q).even, VLOAD(src, start + 2 * q + VW).even), dst + q);
+    }
+    for (; q < high; ++q) dst[q] = LOAD(src, row + (first + q * step) * stride);
+    for (q = high; q < count; q += VW) RSTORE(zero, dst + q);
+}

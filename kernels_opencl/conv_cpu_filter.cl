@@ -1,0 +1,125 @@
+// Backward-filter convolution on a CPU: dw[k, c, tap] = sum over pixels of dy[n, k, pixel] * x[n, c, pixel * stride + tap].
+//
+// A work-group takes tiles one after the other: BLOCK_C channels of x with all taps, times BLOCK_K channels of dy, summed
+// over one of SPLITS shares of the image. The share is walked in units of UNIT_ROWS rows by UNIT_COLS columns of dy:
+//
+//     scratch x [c][t][IN_ROWS][IN_COLS]    the rows of x that the unit's taps reach, zero-padded: no copy per tap
+//     scratch e [pixel][BLOCK_K_PADDED]     dy transposed
+//     partial   [c, tap][BLOCK_K_PADDED]    sums so far. A row of the register tile is one (c, tap): it walks along x from
+//                                           its own corner; a column is one k.
+//
+// A second kernel adds the shares in order and blends the sum into dw.
+
+#include "conv_cpu.h"
+
+#define TAPS (TAPS_D * TAPS_H * TAPS_W)
+#define K_PITCH BLOCK_K_PADDED
+
+// Where in scratch x the sums of row `m` = (c, tap) of a tile start; rows past the last one repeat the first
+DEVICE int corner(int m, int rows) {
+    if (m >= rows) m = 0;
+    const int tap = m % TAPS;
+    const int t = tap / (TAPS_H * TAPS_W), r = tap / TAPS_W % TAPS_H, s = tap % TAPS_W;
+    return ((m / TAPS * TAPS_D + t) * IN_ROWS + r * DILATION_H) * IN_COLS + s * DILATION_W;
+}
+
+DEVICE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *e, int m, int channel_taps, int rows,
+                          int columns, int add) {
+    const int pitch = K_PITCH;
+#define CORNER(i) const int corner##i = corner(m + i, channel_taps);
+    ROWS(CORNER)
+    ROWS(DECLARE_ROW)
+    if (add) {
+        ROWS(READ_ROW)
+    }
+    for (int p = 0; p < rows; ++p) {
+#define START_ROW(i) const GLOBAL real *x##i = x + corner##i;
+        ROWS(START_ROW)
+        const GLOBAL real *b = e;
+        for (int q = 0; q < columns; ++q) {
+            COLS(LOAD_B, 0)
+#define STEP_ROW(i) { const vreal a##i = (vreal)(x##i[q * STRIDE_W]); COLS(FMA_VECTOR, i) }
+            ROWS(STEP_ROW)
+            b += K_PITCH;
+        }
+        x += STRIDE_H * IN_COLS;
+        e += UNIT_COLS * K_PITCH;
+    }
+    ROWS(WRITE_ROW)
+}
+
+DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels) {
+    for (int c = 0; c < channels; ++c)
+        for (int t = 0; t < TAPS_D; ++t)
+            for (int i = 0; i < IN_ROWS; ++i) {
+                const int d = d0 + t * DILATION_D, h = h0 + i;
+                const int inside = d >= 0 && d < IMAGE_D && h >= 0 && h < IMAGE_H;
+                const int row = inside ? image + c * X_C + d * X_D + h * X_H : 0;
+                copy_row(xs, x, row, w0, 1, IN_COLS, inside ? IMAGE_W : 0, X_W, X_SPAN);
+                xs += IN_COLS;
+            }
+}
+
+DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns, int channels) {
+    for (int p = 0; p < rows; ++p)
+#if Y_C == 1
+        for (int q = 0; q < columns; ++q)
+            for (int k = 0; k < channels; ++k) e[(p * UNIT_COLS + q) * K_PITCH + k] = LOAD(dy, first + p * Y_H + q * Y_W + k);
+#else
+        for (int k = 0; k < channels; ++k)
+            for (int q = 0; q < columns; ++q)
+                e[(p * UNIT_COLS + q) * K_PITCH + k] = LOAD(dy, first + k * Y_C + p * Y_H + q * Y_W);
+#endif
+}
+
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real, partial), TENSOR(real, scratch)) {
+    BIND(T, x);
+    BIND(T, dy);
+    BIND(real, partial);
+    BIND(real, scratch);
+    GLOBAL real *xs = scratch + (i64)GRP(0) * SCRATCH;
+    GLOBAL real *e = xs + SCRATCH_X;
+    for (int tile = GRP(0); tile < TILES; tile += NGRP(0)) {
+        const int k0 = tile % K_BLOCKS * BLOCK_K, c0 = tile / K_BLOCKS % C_BLOCKS * BLOCK_C;
+        const int group = tile / (K_BLOCKS * C_BLOCKS) % GROUPS, split = tile / (K_BLOCKS * C_BLOCKS * GROUPS);
+        const int channels_k = min(BLOCK_K, K - k0), channels_c = min(BLOCK_C, C - c0);
+        GLOBAL real *sums = partial + (i64)tile * TILE_SIZE;
+        const int begin = (int)((i64)UNITS * split / SPLITS), end = (int)((i64)UNITS * (split + 1) / SPLITS);
+        for (int unit = begin; unit < end; ++unit) {
+            const int q0 = unit % UNITS_W * UNIT_COLS, p0 = unit / UNITS_W % UNITS_H * UNIT_ROWS;
+            const int o = unit / (UNITS_W * UNITS_H) % RESULT_D, n = unit / (UNITS_W * UNITS_H * RESULT_D);
+            const int columns = min(UNIT_COLS, RESULT_W - q0), rows = min(UNIT_ROWS, RESULT_H - p0);
+            pack_image(xs, x, n * X_N + (group * C + c0) * X_C, o * STRIDE_D - PAD_D, p0 * STRIDE_H - PAD_H,
+                       q0 * STRIDE_W - PAD_W, channels_c);
+            pack_result(e, dy, n * Y_N + (group * K + k0) * Y_C + o * Y_D + p0 * Y_H + q0 * Y_W, rows, columns, channels_k);
+            for (int m = 0; m < channels_c * TAPS; m += MR)
+                for (int j = 0; j < channels_k; j += NR)
+                    multiply_unit(sums + m * K_PITCH + j, xs, e + j, m, channels_c * TAPS, rows, columns, unit > begin);
+        }
+    }
+}
+
+// One work-group adds the shares of one channel c with all taps and one block of k
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw), const real alpha, const real beta) {
+    BIND(real, partial);
+    BIND(T, dw);
+    const int c = GRP(0), kb = GRP(1), group = GRP(2), k0 = kb * BLOCK_K;
+    const GLOBAL real *sums = partial + (i64)((group * C_BLOCKS + c / BLOCK_C) * K_BLOCKS + kb) * TILE_SIZE
+                              + c % BLOCK_C * TAPS * K_PITCH;
+    for (int tap = 0; tap < TAPS; ++tap) {
+        int t = tap / (TAPS_H * TAPS_W), r = tap / TAPS_W % TAPS_H, s = tap % TAPS_W;
+#ifdef FLIP
+        t = TAPS_D - 1 - t, r = TAPS_H - 1 - r, s = TAPS_W - 1 - s;
+#endif
+        const int place = c * W_C + t * W_D + r * W_H + s * W_W;
+        for (int k = 0; k < BLOCK_K && k0 + k < K; k += VW) {
+            vreal sum = (vreal)((real)0);
+            for (int split = 0; split < SPLITS; ++split)
+                sum += RLOAD(sums + (i64)split * (GROUPS * C_BLOCKS * K_BLOCKS) * TILE_SIZE + tap * K_PITCH + k);
+            real lanes[VW];
+            PD_CAT(vstore, VW)(sum, 0, lanes);
+            for (int j = 0; j < VW && k + j < BLOCK_K && k0 + k + j < K; ++j)
+                BLEND(dw, (group * K + k0 + k + j) * W_K + place, alpha, lanes[j], beta);
+        }
+    }
+}
