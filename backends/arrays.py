@@ -38,9 +38,7 @@ def check_view(view: TensorView, argument: str, available: int) -> tuple[int, tu
     size = view.spec.dtype.itemsize
     needed = (view.offset + view.spec.span) * size
     if needed > available:
-        raise BadParam(
-            argument=argument, expected=f"a buffer of at least {needed} bytes", got=f"{available} bytes"
-        )
+        raise BadParam(argument=argument, expected=f"a buffer of at least {needed} bytes", got=f"{available} bytes")
     return view.offset * size, tuple(s * size for s in view.spec.strides)
 
 

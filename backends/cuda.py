@@ -143,9 +143,7 @@ class CudaDevice(Device):
             elif isinstance(base, cupy.cuda.MemoryPointer):
                 available, memory = base.mem.size - (base.ptr - base.mem.ptr), base
             else:
-                raise BadParam(
-                    argument=argument, expected="a view of a CuPy array or MemoryPointer", got=_kind(base)
-                )
+                raise BadParam(argument=argument, expected="a view of a CuPy array or MemoryPointer", got=_kind(base))
             offset, strides = check_view(value, argument, available)
             return cupy.ndarray(value.spec.dims, value.spec.dtype.numpy, memory + offset, strides=strides)
         if hasattr(value, "__cuda_array_interface__"):
@@ -161,9 +159,7 @@ class CudaDevice(Device):
     def signature(self, array: Any) -> tuple[Any, ...]:
         data = array.data
         if data.device_id != self._index:
-            raise BadParam(
-                expected=f"an array of CUDA device {self._index}", got=f"one of device {data.device_id}"
-            )
+            raise BadParam(expected=f"an array of CUDA device {self._index}", got=f"one of device {data.device_id}")
         return (array.shape, array.strides, array.dtype, data.ptr & 15)
 
     def address(self, array: Any) -> int:
@@ -294,9 +290,7 @@ def check_stream(stream: Any, index: int) -> None:
     if not isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
         raise BadParam(argument="stream", expected="a CuPy stream", got=_kind(stream))
     if getattr(stream, "device_id", -1) not in (-1, index):
-        raise BadParam(
-            argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}"
-        )
+        raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
 
 
 def _kind(value: Any) -> str:

@@ -146,9 +146,7 @@ class OpenCLDevice(Device):
         elif _is_buffer(base):
             available, buffer, start = base.size, base, 0
         else:
-            raise BadParam(
-                argument=argument, expected="a view of a pyopencl Array or Buffer", got=_kind(base)
-            )
+            raise BadParam(argument=argument, expected="a view of a pyopencl Array or Buffer", got=_kind(base))
         if buffer is not None and buffer.context != self._context:
             raise BadParam(
                 argument=argument,
@@ -163,9 +161,7 @@ class OpenCLDevice(Device):
 
     def signature(self, array: Any) -> tuple[Any, ...]:
         if array.context is not self._context and array.context != self._context:
-            raise BadParam(
-                expected=f"an array of {self.info.name}'s context", got="an array of another context"
-            )
+            raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
         return (array.shape, array.strides, array.dtype, array.offset & 15)
 
     def address(self, array: Any) -> int:
@@ -261,9 +257,7 @@ class OpenCLDevice(Device):
         try:
             program = self._compile(program)
         except cl.Error as error:
-            raise CompileError(
-                f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)
-            ) from None
+            raise CompileError(f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)) from None
         position = program.get_info(cl.program_info.DEVICES).index(self._device)
         kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[position])
         return program

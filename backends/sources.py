@@ -43,9 +43,7 @@ def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
                 line = text[: match.start()].count("\n") + 2
                 inner = _expand(f"{folder}/{name}", dialect, seen | {name})
                 return f'#line 1 "{name}"\n{inner}\n#line {line} "{file}"'
-        raise ValueError(
-            f"{file} includes {name!r}, which is in neither kernels_{dialect} nor kernels_shared"
-        )
+        raise ValueError(f"{file} includes {name!r}, which is in neither kernels_{dialect} nor kernels_shared")
 
     text = read(file)
     return _INCLUDE.sub(include, text)

@@ -117,9 +117,7 @@ def host(backend: Backends = "auto", device: DeviceNumber = None, output: Output
             table.add_row(line, f"{value * 1e6:.1f}")
         console.print(table)
         if output:
-            record.write(
-                output, {**record.environment(), "device": record.device(handle), "host_seconds": seconds}
-            )
+            record.write(output, {**record.environment(), "device": record.device(handle), "host_seconds": seconds})
 
 
 @app.command("sets")

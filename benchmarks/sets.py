@@ -17,7 +17,11 @@ LAYERS = (
 def _layer(op: str, batch: int, size: int, stride: int, c: int, k: int, h: int, dtype: str) -> str:
     p = 1 + (h + 2 * (size // 2) - size) // stride
     x, w, y = f"{dtype}:{batch}x{c}x{h}x{h}", f"{dtype}:{k}x{c}x{size}x{size}", f"{dtype}:{batch}x{k}x{p}x{p}"
-    names = {"forward": ("x", "w", "y"), "backward_data": ("dx", "w", "dy"), "backward_filter": ("x", "dw", "dy")}
+    names = {
+        "forward": ("x", "w", "y"),
+        "backward_data": ("dx", "w", "dy"),
+        "backward_filter": ("x", "dw", "dy"),
+    }
     words = " ".join(f"{n}={t}" for n, t in zip(names[op], (x, w, y), strict=True))
     return f"convolution_{op} {words} padding={size // 2},{size // 2} stride={stride},{stride}"
 

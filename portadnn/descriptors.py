@@ -179,9 +179,7 @@ class TensorDescriptor(_Viewable):
 
     @classmethod
     @public
-    def set_nd(
-        cls, dtype: npt.DTypeLike | DataType, dims: Sequence[int], strides: Sequence[int]
-    ) -> TensorDescriptor:
+    def set_nd(cls, dtype: npt.DTypeLike | DataType, dims: Sequence[int], strides: Sequence[int]) -> TensorDescriptor:
         """Make an N-D descriptor; unlike the 4-D forms it refuses dims of 0 (guide section 4.11)."""
         return cls(_integers(dims, "dims", 1), dtype, strides=strides)
 
@@ -289,9 +287,7 @@ def check_ceiling(mode: ActivationMode, ceiling: float) -> None:
         raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
 
 
-def logical_dims(
-    value: Any, argument: str, kind: type[TensorDescriptor] | type[FilterDescriptor]
-) -> tuple[int, ...]:
+def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[FilterDescriptor]) -> tuple[int, ...]:
     """Return the dims of a descriptor, or of what one can be made of; errors name `argument`."""
     if isinstance(value, kind):
         return value.dims
@@ -368,9 +364,7 @@ class ConvolutionDescriptor(_Parameters):
             dilation=_integers(ones if self.dilation is None else self.dilation, "dilation", 1, len(padding)),
             groups=_integer(self.groups, "groups", 1),
             mode=ConvolutionMode.parse(self.mode, "mode"),
-            compute_type=None
-            if self.compute_type is None
-            else DataType.of(self.compute_type, "compute_type"),
+            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
         )
 
     __hash__ = _Parameters.__hash__
@@ -460,9 +454,7 @@ class ActivationDescriptor(_Parameters):
     @public
     def __post_init__(self) -> None:
         mode = ActivationMode.parse(self.mode, "mode")
-        if isinstance(self.ceiling, bool) or not isinstance(
-            self.ceiling, (int, float, np.integer, np.floating)
-        ):
+        if isinstance(self.ceiling, bool) or not isinstance(self.ceiling, (int, float, np.integer, np.floating)):
             raise BadParam(argument="ceiling", expected="a number", got=repr(self.ceiling))
         ceiling = float(self.ceiling)
         check_ceiling(mode, ceiling)
@@ -507,9 +499,7 @@ class OpTensorDescriptor(_Parameters):
     def __post_init__(self) -> None:
         self._set(
             op=OpTensorOp.parse(self.op, "op"),
-            compute_type=None
-            if self.compute_type is None
-            else DataType.of(self.compute_type, "compute_type"),
+            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
             nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
         )
 

@@ -120,9 +120,7 @@ class Handle:
         """
         host = _host_array(array, dtype)
         if format is not None:
-            spec = TensorSpec.packed(
-                DataType.of(host.dtype), host.shape, TensorFormat.parse(format, "format")
-            )
+            spec = TensorSpec.packed(DataType.of(host.dtype), host.shape, TensorFormat.parse(format, "format"))
             packed = np.lib.stride_tricks.as_strided(
                 np.empty(spec.size, host.dtype), spec.dims, [s * spec.dtype.itemsize for s in spec.strides]
             )
@@ -229,9 +227,7 @@ def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarra
     try:
         host = np.asarray(array)
     except (TypeError, ValueError) as error:  # ragged lists, device arrays that refuse
-        raise BadParam(
-            argument="array", expected="host data that NumPy understands", got=str(error)
-        ) from None
+        raise BadParam(argument="array", expected="host data that NumPy understands", got=str(error)) from None
     if host.dtype.kind not in "fiub":
         raise BadParam(argument="array.dtype", expected="real numbers", got=host.dtype)
     if dtype is not None:

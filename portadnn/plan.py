@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +32,6 @@ class Entry:
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
 
 
-@cache
 def _parameter_names(kind: Any) -> tuple[str, ...]:
     tensors = set(kind.tensor_names())
     return tuple(field.name for field in fields(kind) if field.name not in tensors)
@@ -111,9 +109,7 @@ def _number(value: Any, name: str) -> float:
         try:
             return float(value)
         except OverflowError:
-            raise BadParam(
-                argument=name, expected="a number that float64 can hold", got="a larger one"
-            ) from None
+            raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
     raise BadParam(argument=name, expected="a number", got=repr(value))
 
 
@@ -181,9 +177,7 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
     return problem
 
 
-def choose(
-    engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None
-) -> Engine:
+def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> Engine:
     """Return the first engine that takes the problem.
 
     Raises
@@ -194,9 +188,7 @@ def choose(
         None does; the message gives every engine's reason.
     """
     if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
-        raise ArchMismatch(
-            f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE"
-        )
+        raise ArchMismatch(f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE")
     reasons = []
     offered = []
     for engine in engines:
@@ -227,9 +219,7 @@ def workspace_size(handle: Handle, problem: Problem, algo: DnnEnum | None = None
     return choose(handle.engines_for(problem), problem, info, algo).workspace(problem, info)
 
 
-def _make_entry(
-    handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None
-) -> Entry:
+def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None) -> Entry:
     problem = make_problem(handle, kind, arrays, params)
     specs = problem.tensors
     allocate = tuple((i, specs[i]) for i, array in enumerate(arrays) if array is None)
@@ -289,9 +279,7 @@ def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addre
         )
 
 
-def _check_workspace(
-    device: Device, kind: type[Problem], entry: Entry, arrays: Sequence[Any], workspace: Any
-) -> None:
+def _check_workspace(device: Device, kind: type[Problem], entry: Entry, arrays: Sequence[Any], workspace: Any) -> None:
     """Demand a workspace of the caller's that is large enough and lies apart from the tensors."""
     needed, size = entry.plan.workspace_size, device.workspace_size(workspace)
     if size < needed:
@@ -299,9 +287,7 @@ def _check_workspace(
     start = device.address(workspace)
     for name, array, extent in zip(kind.tensor_names(), arrays, entry.extents, strict=True):
         if extent and device.address(array) < start + needed and start < device.address(array) + extent:
-            raise BadParam(
-                argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory"
-            )
+            raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
 
 
 class _Phantom:

@@ -63,9 +63,7 @@ class TensorSpec:
     alignment: int = ALIGNMENT
 
     @classmethod
-    def packed(
-        cls, dtype: DataType, dims: tuple[int, ...], format: TensorFormat = TensorFormat.NCHW
-    ) -> TensorSpec:
+    def packed(cls, dtype: DataType, dims: tuple[int, ...], format: TensorFormat = TensorFormat.NCHW) -> TensorSpec:
         """Return the gapless tensor of this type and shape."""
         return cls(dtype, dims, packed_strides(dims, format))
 
@@ -94,9 +92,7 @@ class TensorSpec:
 
     def is_packed(self, format: TensorFormat = TensorFormat.NCHW) -> bool:
         """Tell whether the tensor is gapless in `format`."""
-        return self.size == 0 or self.same_strides(
-            TensorSpec(self.dtype, self.dims, packed_strides(self.dims, format))
-        )
+        return self.size == 0 or self.same_strides(TensorSpec(self.dtype, self.dims, packed_strides(self.dims, format)))
 
     @functools.cached_property
     def format(self) -> TensorFormat | None:
@@ -114,9 +110,7 @@ class TensorSpec:
         """
         if self.size == 0:
             return False
-        axes = sorted(
-            ((s, d - 1) for d, s in zip(self.dims, self.strides, strict=True) if d > 1), reverse=True
-        )
+        axes = sorted(((s, d - 1) for d, s in zip(self.dims, self.strides, strict=True) if d > 1), reverse=True)
         return _meets_itself(axes)
 
     def like(self, dims: tuple[int, ...]) -> TensorSpec:
@@ -146,15 +140,11 @@ class TensorSpec:
         match = _TENSOR.fullmatch(text) if len(text) < MAX_WORD else None
         dtype = _DTYPE_OF_CODE.get(match["dtype"]) if match else None
         if match is None or dtype is None:
-            raise BadParam(
-                argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text[:60])
-            )
+            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text[:60]))
         dims = tuple(map(int, match["dims"].split("x")))
         alignment = int(match["alignment"] or ALIGNMENT)
         if alignment not in (2, 4, 8, 16) or alignment < dtype.itemsize:
-            raise BadParam(
-                argument=argument, expected="an alignment of the element's bytes up to 16", got=repr(text)
-            )
+            raise BadParam(argument=argument, expected="an alignment of the element's bytes up to 16", got=repr(text))
         strides = packed_strides(dims, TensorFormat.NHWC if match["format"] else TensorFormat.NCHW)
         if match["strides"]:
             strides = tuple(map(int, match["strides"].split(",")))
@@ -318,7 +308,6 @@ def _parse_value(kind: Any, text: str, name: str) -> Any:
         raise BadParam(argument=name, expected="numbers", got=repr(text[:60])) from None
 
 
-@functools.cache
 def _field_types(kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
@@ -347,9 +336,7 @@ def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     words = line.split() if isinstance(line, str) else []
     kind = PROBLEMS.get(words[0]) if words else None
     if kind is None:
-        raise BadParam(
-            argument="line", expected=f"an operation ({', '.join(sorted(PROBLEMS))})", got=repr(line)[:60]
-        )
+        raise BadParam(argument="line", expected=f"an operation ({', '.join(sorted(PROBLEMS))})", got=repr(line)[:60])
     kinds = _field_types(kind)
     values: dict[str, Any] = {}
     scalars: dict[str, float] = {}
@@ -357,9 +344,7 @@ def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
         name, equals, text = word.partition("=")
         if not equals or name not in kinds.keys() | kind.scalars.keys():
             known = ", ".join([*kinds, *kind.scalars])
-            raise BadParam(
-                argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word[:60])
-            )
+            raise BadParam(argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word[:60]))
         if name in values or name in scalars:
             raise BadParam(argument=kind.op, expected=f"{name} once", got="it twice")
         if name in kinds:

@@ -32,6 +32,4 @@ def get_backend(name: str) -> Backend:
     for point in entry_points(group=GROUP):
         if point.name == name:
             return cast("Backend", point.load())
-    raise BadParam(
-        argument="backend", expected=f"auto or one of {', '.join(backend_names())}", got=repr(name)
-    )
+    raise BadParam(argument="backend", expected=f"auto or one of {', '.join(backend_names())}", got=repr(name))

@@ -70,7 +70,8 @@ def test_ratio_is_the_median_of_the_rounds():
 def test_record_is_written(tmp_path):
     path = tmp_path / "deep" / "record.json"
     result = CliRunner().invoke(
-        cli.app, ["run", SMALL[0], "--backend", "reference", "--peer", "none", "--rounds", "3", "--json", str(path)]
+        cli.app,
+        ["run", SMALL[0], "--backend", "reference", "--peer", "none", "--rounds", "3", "--json", str(path)],
     )
     assert result.exit_code == 0, result.output
     record = json.loads(path.read_text())

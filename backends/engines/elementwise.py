@@ -79,7 +79,15 @@ class ElementwiseEngine(Engine):
     """All elementwise problems, with any strides and broadcasting."""
 
     name = "elementwise"
-    problems = (TransformTensor, AddTensor, OpTensor, SetTensor, ScaleTensor, ActivationForward, ActivationBackward)
+    problems = (
+        TransformTensor,
+        AddTensor,
+        OpTensor,
+        SetTensor,
+        ScaleTensor,
+        ActivationForward,
+        ActivationBackward,
+    )
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         """Take everything."""

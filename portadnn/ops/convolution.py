@@ -82,13 +82,9 @@ class Convolution(Problem):
         name_x, name_w, name_y = self.roles
         for name, spec in zip((name_w, name_y), (filter, result), strict=True):
             if len(spec.dims) != len(image.dims):
-                raise BadParam(
-                    argument=f"{name}.dims", expected=f"{len(image.dims)} dims as {name_x}", got=spec.dims
-                )
+                raise BadParam(argument=f"{name}.dims", expected=f"{len(image.dims)} dims as {name_x}", got=spec.dims)
             if spec.dtype is not image.dtype:
-                raise BadParam(
-                    argument=f"{name}.dtype", expected=f"{image.dtype} as {name_x}", got=spec.dtype
-                )
+                raise BadParam(argument=f"{name}.dtype", expected=f"{image.dtype} as {name_x}", got=spec.dtype)
         dims = convolution_output_dims(
             image.dims, filter.dims, self.padding, self.stride, self.dilation, self.groups, (name_x, name_w)
         )
@@ -182,9 +178,7 @@ class ConvolutionBackwardBias(Problem):
         if "dy" in values:
             dims = values["dy"].dims
             channels = dims[1] if len(dims) > 1 else 1
-            values.setdefault(
-                "db", TensorSpec.packed(values["dy"].dtype, (1, channels, *[1] * (len(dims) - 2)))
-            )
+            values.setdefault("db", TensorSpec.packed(values["dy"].dtype, (1, channels, *[1] * (len(dims) - 2))))
 
     def validate(self) -> None:
         super().validate()
@@ -374,9 +368,7 @@ def convolution_backward_filter(
 
 
 @public
-def convolution_backward_bias(
-    handle: Handle, dy: Any, db: Any = None, *, alpha: float = 1.0, beta: float = 0.0
-) -> Any:
+def convolution_backward_bias(handle: Handle, dy: Any, db: Any = None, *, alpha: float = 1.0, beta: float = 0.0) -> Any:
     """Return the gradient with respect to the bias, blended into db (guide section 4.46).
 
     Parameters
@@ -427,9 +419,7 @@ def get_convolution_nd_forward_output_dim(
     conv = _descriptor(conv)
     x_dims = logical_dims(x, "x", TensorDescriptor)
     w_dims = logical_dims(w, "w", FilterDescriptor)
-    return convolution_output_dims(
-        x_dims, w_dims, conv.padding, conv.stride or (), conv.dilation or (), conv.groups
-    )
+    return convolution_output_dims(x_dims, w_dims, conv.padding, conv.stride or (), conv.dilation or (), conv.groups)
 
 
 @public

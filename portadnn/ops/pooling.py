@@ -44,18 +44,14 @@ class PoolingForward(Problem):
             values.setdefault("stride", (1,) * len(values["window"]))
         if "y" not in values and {"x", "window"} <= values.keys():
             x = values["x"]
-            values["y"] = x.like(
-                pooling_output_dims(x.dims, values["window"], values["padding"], values["stride"])
-            )
+            values["y"] = x.like(pooling_output_dims(x.dims, values["window"], values["padding"], values["stride"]))
 
     def validate(self) -> None:
         super().validate()
         _check_spatial(self.x)
         dims = pooling_output_dims(self.x.dims, self.window, self.padding, self.stride)
         if self.y.dims != dims:
-            raise BadParam(
-                argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims
-            )
+            raise BadParam(argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims)
         if self.x.dtype is not self.y.dtype:
             raise BadParam(argument="y.dtype", expected=f"{self.x.dtype} as x", got=self.y.dtype)
 
@@ -96,9 +92,7 @@ class PoolingBackward(Problem):
         check_same(self.x, "x", self.dx, "dx", strides=True)
         dims = pooling_output_dims(self.x.dims, self.window, self.padding, self.stride)
         if self.y.dims != dims:
-            raise BadParam(
-                argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims
-            )
+            raise BadParam(argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims)
         if self.x.dtype is not self.y.dtype:
             raise BadParam(argument="y.dtype", expected=f"{self.x.dtype} as x", got=self.y.dtype)
 

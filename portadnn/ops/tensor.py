@@ -100,9 +100,7 @@ class OpTensor(Problem):
             raise BadParam(argument="a.dtype", expected="DOUBLE because c is", got=a.dtype)
         wanted = DataType.DOUBLE if c.dtype is DataType.DOUBLE else DataType.FLOAT
         if self.compute_type not in (None, wanted):
-            raise NotSupported(
-                argument="op.compute_type", expected=f"{wanted} for {c.dtype} c", got=self.compute_type
-            )
+            raise NotSupported(argument="op.compute_type", expected=f"{wanted} for {c.dtype} c", got=self.compute_type)
         if c.dtype is not a.dtype:
             raise NotSupported(
                 "mixed types are not supported", argument="c.dtype", expected=f"{a.dtype} as a", got=c.dtype
