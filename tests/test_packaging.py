@@ -60,9 +60,7 @@ def source_files(*patterns: str) -> set[str]:
     """Return the files of the source tree that match, relative to its root; not what tools leave behind."""
     files = [f for f in ROOT.iterdir() if f.is_file()]
     files += [f for folder in HOUSE for f in (ROOT / folder).rglob("*") if f.is_file()]
-    names = {
-        f.relative_to(ROOT).as_posix() for f in files if "__pycache__" not in f.parts and f.suffix != ".pyc"
-    }
+    names = {f.relative_to(ROOT).as_posix() for f in files if "__pycache__" not in f.parts and f.suffix != ".pyc"}
     return {n for n in names if any(fnmatch.fnmatch(n, p) for p in patterns)}
 
 
@@ -201,9 +199,7 @@ def test_installed_kernels_are_readable(installed: Path, tmp_path: Path) -> None
         "        print(folder + '/' + f.name)\n"
     )
     seen = set(run(installed / "python", "-c", code, cwd=tmp_path).split())
-    assert {
-        k for k in source_files(*(f"{f}/*" for f in KERNEL_FOLDERS)) if Path(k).suffix in KERNEL_SUFFIXES
-    } <= seen
+    assert {k for k in source_files(*(f"{f}/*" for f in KERNEL_FOLDERS)) if Path(k).suffix in KERNEL_SUFFIXES} <= seen
 
 
 @pytest.mark.packaging
@@ -250,9 +246,12 @@ def test_editable_install_finds_every_package() -> None:
 
 
 def test_import_is_light(tmp_path: Path) -> None:
-    """``import portadnn``, NumPy's own import included, takes < 150 ms and loads no GPU library."""
+    """``import portadnn``, NumPy's own import included, takes < 150 ms and loads no GPU library.
+
+    Processor time is measured: on an idle machine it is the wall time, and other tests run beside this one.
+    """
     code = (
-        "import time; t = time.perf_counter(); import portadnn; t = time.perf_counter() - t\n"
+        "import time; t = time.process_time(); import portadnn; t = time.process_time() - t\n"
         f"import sys; portadnn.__version__; print(t, *[m for m in {GPU_LIBRARIES} if m in sys.modules])"
     )
     fastest = float("inf")
