@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,6 +64,54 @@ Rounds = Annotated[int, typer.Option("--rounds", min=3, help="Rounds that count.
 Output = Annotated[Path | None, typer.Option("--json", help="Write the record here.")]
 
 
+def _measure(handle: Handle, groups: dict[str, tuple[str, ...]], peer: str, rounds: int) -> dict[str, Any]:
+    """Time groups of lines, print their tables as they are done, and return the record."""
+    other = _peer(handle, peer)
+    copy = runner.copy_rate(handle, 256 if handle.info.kind == "gpu" else 32)
+    result: dict[str, Any] = {
+        **record.environment(),
+        "device": record.device(handle),
+        "peer": other.describe() if other else None,
+        "copy_bytes_per_second": copy,
+        "groups": {},
+    }
+    console.print(f"{handle.info.name} ({handle.backend}): copy {copy / 1e9:.0f} GB/s")
+    for name, lines in groups.items():
+        rows = [runner.measure(handle, line, other, copy, rounds) for line in lines]
+        summary: dict[str, Any] = {"rows": [runner.as_dict(row) for row in rows]}
+        console.print(_table(rows, f"{name} on {handle.info.name} ({handle.backend})"))
+        ratios = [row.ratio for row in rows if row.ratio]
+        if len(ratios) > 1:
+            summary["geometric_mean_ratio"] = runner.geometric_mean(ratios)
+            console.print(f"geometric mean: {summary['geometric_mean_ratio']:.2f} times the peer")
+        result["groups"][name] = summary
+    return result
+
+
+def _host(handle: Handle) -> dict[str, float]:
+    """Measure and print what cached calls cost the host."""
+    seconds = {line: runner.host_seconds(handle, line) for line in sets.HOST}
+    table = Table(title=f"host time of a cached call, {handle.info.name} ({handle.backend})")
+    table.add_column("problem")
+    table.add_column("us", justify="right")
+    for line, value in seconds.items():
+        table.add_row(line, f"{value * 1e6:.1f}")
+    console.print(table)
+    return seconds
+
+
+@contextmanager
+def _opened(backend: str, device: int | None) -> Iterator[Handle]:
+    """Open a handle; a mistake of the caller's ends the command with one line."""
+    keep_pages()
+    try:
+        with Handle(backend, device) as handle:
+            yield handle
+    except DnnError as error:
+        console.print(f"error: {error}", style="red", markup=False)
+        raise typer.Exit(2) from None
+
+
 @app.command()
 def run(
     lines: Annotated[list[str], typer.Argument(help="Problem lines (quoted), or names of sets.")],
@@ -71,53 +122,40 @@ def run(
     output: Output = None,
 ) -> None:
     """Time problem lines or named sets; sets: see ``portadnn bench sets``."""
-    keep_pages()
-    try:
-        with Handle(backend, device) as handle:
-            other = _peer(handle, peer)
-            copy = runner.copy_rate(handle, 256 if handle.info.kind == "gpu" else 32)
-            groups = {name: sets.SETS[name] for name in lines if name in sets.SETS}
-            loose = tuple(line for line in lines if line not in sets.SETS)
-            if loose:
-                groups["lines"] = loose
-            result: dict[str, Any] = {
-                **record.environment(),
-                "device": record.device(handle),
-                "peer": other.describe() if other else None,
-                "copy_bytes_per_second": copy,
-                "groups": {},
-            }
-            console.print(f"{handle.info.name} ({handle.backend}): copy {copy / 1e9:.0f} GB/s")
-            for name, members in groups.items():
-                rows = [runner.measure(handle, line, other, copy, rounds) for line in members]
-                summary: dict[str, Any] = {"rows": [runner.as_dict(row) for row in rows]}
-                ratios = [row.ratio for row in rows if row.ratio]
-                if len(ratios) > 1:
-                    summary["geometric_mean_ratio"] = runner.geometric_mean(ratios)
-                result["groups"][name] = summary
-                console.print(_table(rows, f"{name} on {handle.info.name} ({handle.backend})"))
-                if len(ratios) > 1:
-                    console.print(f"geometric mean: {summary['geometric_mean_ratio']:.2f} times the peer")
-            if output:
-                record.write(output, result)
-    except DnnError as error:
-        console.print(f"error: {error}", style="red", markup=False)
-        raise typer.Exit(2) from None
+    with _opened(backend, device) as handle:
+        groups = {name: sets.SETS[name] for name in lines if name in sets.SETS}
+        loose = tuple(line for line in lines if line not in sets.SETS)
+        if loose:
+            groups["lines"] = loose
+        result = _measure(handle, groups, peer, rounds)
+        if output:
+            record.write(output, result)
 
 
 @app.command()
-def host(backend: Backends = "auto", device: DeviceNumber = None, output: Output = None) -> None:
+def host(backend: Backends = "auto", device: DeviceNumber = None) -> None:
     """Measure what a cached call costs the host."""
-    with Handle(backend, device) as handle:
-        seconds = {line: runner.host_seconds(handle, line) for line in sets.HOST}
-        table = Table(title=f"host time of a cached call, {handle.info.name} ({handle.backend})")
-        table.add_column("problem")
-        table.add_column("us", justify="right")
-        for line, value in seconds.items():
-            table.add_row(line, f"{value * 1e6:.1f}")
-        console.print(table)
-        if output:
-            record.write(output, {**record.environment(), "device": record.device(handle), "host_seconds": seconds})
+    with _opened(backend, device) as handle:
+        _host(handle)
+
+
+@app.command("record")
+def record_all(
+    folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+    peer: Peer = "torch",
+    rounds: Rounds = 11,
+) -> None:
+    """Time every named set that suits the device, and host time, into ``FOLDER/BACKEND-DEVICE.json``."""
+    with _opened(backend, device) as handle:
+        names = sets.GPU_SETS if handle.info.kind == "gpu" else sets.CPU_SETS
+        result = _measure(handle, {name: sets.SETS[name] for name in names}, peer, rounds)
+        result["host_seconds"] = _host(handle)
+        slug = re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
+        path = folder / f"{slug}.json"
+        record.write(path, result)
+        console.print(f"wrote {path}")
 
 
 @app.command("sets")

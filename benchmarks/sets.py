@@ -73,3 +73,5 @@ SETS: dict[str, tuple[str, ...]] = {
     "memory-32": memory_bound(32),
     "host": HOST,
 }
+GPU_SETS = ("conv-forward-64", "conv-backward-data-64", "conv-backward-filter-64", "memory-256")
+CPU_SETS = ("conv-forward-8", "conv-backward-data-8", "conv-backward-filter-8", "memory-32")
