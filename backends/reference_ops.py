@@ -131,7 +131,7 @@ def _activation_gradient(
 # softmax (guide sections 4.57 and 4.58)
 
 
-def _summed(problem: SoftmaxForward | SoftmaxBackward) -> tuple[int, ...]:
+def summed_axes(problem: SoftmaxForward | SoftmaxBackward) -> tuple[int, ...]:
     """Return the axes that sum to one: c at each place, or all of an image."""
     return (1,) if problem.mode is SoftmaxMode.CHANNEL else tuple(range(1, len(problem.tensors[0].dims)))
 
@@ -139,7 +139,7 @@ def _summed(problem: SoftmaxForward | SoftmaxBackward) -> tuple[int, ...]:
 def _softmax(problem: SoftmaxForward, numbers: Numbers, x: Array) -> Array:
     if x.size == 0:
         return x
-    axes = _summed(problem)
+    axes = summed_axes(problem)
     if problem.algorithm is SoftmaxAlgorithm.FAST:
         # no maximum is subtracted: exp overflows, and the result is NaN, where the accumulator's range ends
         accumulator = problem.dtype.accumulator.numpy
@@ -154,7 +154,7 @@ def _softmax(problem: SoftmaxForward, numbers: Numbers, x: Array) -> Array:
 
 
 def _softmax_gradient(problem: SoftmaxBackward, numbers: Numbers, y: Array, dy: Array) -> Array:
-    axes = _summed(problem)
+    axes = summed_axes(problem)
     if problem.algorithm is SoftmaxAlgorithm.LOG:
         return cast(Array, dy - np.exp(y) * dy.sum(axes, keepdims=True))
     return cast(Array, y * (dy - (y * dy).sum(axes, keepdims=True)))

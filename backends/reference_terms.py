@@ -1,0 +1,78 @@
+"""The sums of absolute terms behind each result: what errors of floating-point sums are measured by.
+
+See :func:`portadnn.tolerance.tolerance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from portadnn.enums import ActivationMode, OpTensorOp, PoolingMode, SoftmaxAlgorithm
+from portadnn.ops.activation import ActivationBackward, ActivationForward
+from portadnn.ops.pooling import PoolingBackward, PoolingForward
+from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
+from portadnn.ops.tensor import OpTensor, ScaleTensor, SetTensor
+from portadnn.problem import Problem
+
+from .reference_ops import DEFINITIONS, Array, evaluate, summed_axes
+
+
+def absolute_terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequence[float]) -> Array:
+    """Return, for each element of the output, the sum of the absolute values of the terms that make it up.
+
+    Parameters
+    ----------
+    tensors, scalars
+        As for :func:`~portadnn_backends.reference_ops.evaluate`.
+    """
+    if isinstance(problem, (SetTensor, ScaleTensor)):
+        return np.abs(evaluate(problem, tensors, scalars))
+    numbers = dict(zip(problem.scalars, map(abs, scalars), strict=True))
+    inputs = [t.astype(np.float64, copy=False) for t in tensors[: len(problem.inputs)]]
+    with np.errstate(all="ignore"):
+        terms = numbers.get("alpha", 1.0) * _terms(problem, numbers, inputs)
+        if numbers["beta"] != 0:
+            terms = terms + numbers["beta"] * np.abs(tensors[-1].astype(np.float64))
+    return np.broadcast_to(terms, problem.tensors[-1].dims)
+
+
+def _terms(problem: Problem, numbers: dict[str, float], inputs: list[Array]) -> Any:
+    definition = DEFINITIONS[type(problem)]
+    if isinstance(problem, (SoftmaxForward, SoftmaxBackward)):
+        return _softmax_terms(problem, *inputs)
+    if isinstance(problem, ActivationBackward):
+        y, dy = np.abs(inputs[0]), np.abs(inputs[1])
+        if problem.mode is ActivationMode.SIGMOID:
+            return dy * y * (1 + y)
+        if problem.mode is ActivationMode.TANH:
+            return dy * (1 + y * y)
+        return dy
+    if isinstance(problem, PoolingBackward) and problem.mode is PoolingMode.MAX:
+        return definition(problem, numbers, inputs[0], np.abs(inputs[1]), inputs[2])
+    selects = (
+        isinstance(problem, ActivationForward)
+        or (isinstance(problem, PoolingForward) and problem.mode is PoolingMode.MAX)
+        or (isinstance(problem, OpTensor) and problem.operation in (OpTensorOp.MIN, OpTensorOp.MAX))
+    )
+    if selects:
+        return np.abs(definition(problem, numbers, *inputs))
+    return definition(problem, numbers, *map(np.abs, inputs))  # linear in every input
+
+
+def _softmax_terms(problem: SoftmaxForward | SoftmaxBackward, *inputs: Array) -> Any:
+    axes = summed_axes(problem)
+    if isinstance(problem, SoftmaxForward):
+        (x,) = inputs
+        distance = np.abs(x - x.max(axes, keepdims=True, initial=-np.inf))
+        if problem.algorithm is SoftmaxAlgorithm.LOG:
+            return 1 + distance + np.log(np.exp(-distance).sum(axes, keepdims=True))
+        # the rounding of x - max becomes a relative error of exp(x - max)
+        return DEFINITIONS[SoftmaxForward](problem, {}, x) * (1 + distance)
+    y, dy = inputs[0], np.abs(inputs[1])
+    if problem.algorithm is SoftmaxAlgorithm.LOG:
+        return dy + np.exp(y) * dy.sum(axes, keepdims=True)
+    return np.abs(y) * (dy + (np.abs(y) * dy).sum(axes, keepdims=True))

@@ -1,0 +1,70 @@
+"""How far a backend may be from the exact result: one rule for the tests and for diff testing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .enums import SoftmaxMode
+from .ops.convolution import (
+    ConvolutionBackwardBias,
+    ConvolutionBackwardData,
+    ConvolutionBackwardFilter,
+    ConvolutionForward,
+)
+from .ops.pooling import PoolingBackward, PoolingForward
+from .ops.softmax import SoftmaxBackward, SoftmaxForward
+from .problem import Problem
+
+FEW = 4.0  # roundings around every sum, and the few units that exp, tanh and division may be off
+GROWTH = 2.0  # times sqrt(length)
+
+
+def reduction_length(problem: Problem) -> int:
+    """Return how many terms the longest sum behind one element of the output has."""
+    if isinstance(problem, ConvolutionForward):
+        return math.prod(problem.w.dims[1:])
+    if isinstance(problem, ConvolutionBackwardData):
+        return problem.w.dims[0] // problem.groups * math.prod(problem.w.dims[2:])
+    if isinstance(problem, (ConvolutionBackwardFilter, ConvolutionBackwardBias)):
+        return problem.dy.dims[0] * math.prod(problem.dy.dims[2:])
+    if isinstance(problem, (PoolingForward, PoolingBackward)):
+        return math.prod(problem.window)
+    if isinstance(problem, (SoftmaxForward, SoftmaxBackward)):
+        dims = problem.tensors[0].dims
+        return dims[1] if problem.mode is SoftmaxMode.CHANNEL else math.prod(dims[1:])
+    return 1
+
+
+def tolerance(
+    problem: Problem, want: npt.NDArray[np.float64], terms: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the error that each element of the output may have.
+
+    Parameters
+    ----------
+    problem
+        What was computed; its output's type says how results are stored, the accumulator how sums are kept.
+    want
+        The exact result.
+    terms
+        The sum of the absolute values of what was added up for each element: large beside `want` where terms
+        cancel.
+
+    Notes
+    -----
+    Rounding errors of a sum of K terms are independent enough to grow with sqrt(K) [1]_; on top comes the
+    rounding of the stored result. A bound with K itself would hide a missing term.
+
+    .. [1] N. J. Higham and T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci.
+       Comput. 41(5), 2019, theorem 2.4.
+    """
+    output = problem.tensors[-1].dtype
+    stored: np.finfo[Any] = np.finfo(output.numpy)
+    summed: np.finfo[Any] = np.finfo(output.accumulator.numpy)
+    growth = FEW + GROWTH * math.sqrt(reduction_length(problem))
+    smallest = float(stored.smallest_subnormal) + float(summed.smallest_normal)  # subnormals may become zero
+    return growth * float(summed.eps) * terms + float(stored.eps) * np.abs(want) + smallest

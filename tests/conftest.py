@@ -1,0 +1,35 @@
+"""Fixtures: the backends under test, opened once per session."""
+
+from __future__ import annotations
+
+import helper
+import pytest
+
+import portadnn as dnn
+from portadnn.registry import get_backend
+
+
+def pytest_report_header():
+    lines = [f"{target.name}: {target.missing or 'tested'}" for target in helper.targets()]
+    return f"portadnn kernel backends: {'; '.join(lines) or 'none'}"
+
+
+def pytest_configure(config):
+    """Fail at once when a backend that must be there is not."""
+    for name in helper.backends_in("PORTADNN_REQUIRE_BACKENDS") or ():
+        reason = get_backend(name).why_unavailable()
+        if reason is not None:
+            raise pytest.UsageError(f"PORTADNN_REQUIRE_BACKENDS: {name}: {reason}")
+
+
+@pytest.fixture
+def handle(request):
+    """The handle of the target that `over` chose."""
+    return helper.open_handle(request.param)
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """A handle of the reference backend."""
+    with dnn.Handle("reference") as handle:
+        yield handle

@@ -1,0 +1,269 @@
+"""The one test helper: run a problem on a backend and compare everything that can be compared.
+
+``check(handle, line)`` takes a problem line, makes seeded inputs, poisons and guards every buffer, runs twice and
+compares with an oracle. ``over(table)`` runs a test for every case of a table on every kernel backend.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import zlib
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+from portadnn_backends.reference_ops import evaluate
+from portadnn_backends.reference_terms import absolute_terms
+
+import portadnn as dnn
+from portadnn.plan import execute
+from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
+from portadnn.registry import backend_names, get_backend
+from portadnn.tolerance import tolerance
+
+GUARD = 32  # elements at each end of every buffer, a multiple of 16 bytes
+
+
+# which backends to test
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something to open a handle on. `slow` marks GPU-shaped kernels on a CPU: they get fewer cases."""
+
+    name: str
+    backend: str
+    device: int = 0
+    schedule: str | None = None
+    missing: str | None = None
+    slow: bool = False
+
+
+def backends_in(variable):
+    """Return the backends that an environment variable lists, or None when it is not set."""
+    text = os.environ.get(variable)
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in backend_names():
+            raise pytest.UsageError(f"{variable}: there is no backend {name!r}")
+    return names
+
+
+@functools.cache
+def targets():
+    """Kernel backends to test; OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels."""
+    wanted = backends_in("PORTADNN_TEST_BACKENDS")
+    found = []
+    for name in backend_names() if wanted is None else wanted:
+        if name == "reference":
+            continue  # its own tests compare it with independent code
+        backend = get_backend(name)
+        missing = backend.why_unavailable()
+        if missing is not None:
+            found.append(Target(name, name, missing=missing))
+            continue
+        first_cpu = True
+        for index, info in enumerate(backend.devices()):
+            if info.kind == "gpu":
+                found.append(Target(f"{name}:{index}", name, index))
+            elif first_cpu:
+                first_cpu = False
+                found.append(Target(f"{name}-cpu", name, index, "cpu"))
+                found.append(Target(f"{name}-gpu-schedule", name, index, "gpu", slow=True))
+    return tuple(found)
+
+
+@functools.cache
+def open_handle(target):
+    """Open the handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""
+    if target.missing is not None:
+        pytest.skip(f"backend {target.backend} is not available: {target.missing}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PORTADNN_SCHEDULE", raising=False)
+        if target.schedule is not None:
+            patch.setenv("PORTADNN_SCHEDULE", target.schedule)
+        return dnn.Handle(target.backend, target.device)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of a table: a problem line with its numbers, and how to fill the inputs.
+
+    `data` is "normal", or "integer" for small integers, whose results must be exact. `everywhere` is False for
+    cases that the slow targets leave out. `alias` names an (output, input) pair that shares one buffer.
+    """
+
+    line: str
+    data: str = "normal"
+    everywhere: bool = True
+    alias: tuple[str, str] | None = None
+
+    def __str__(self):
+        words = [self.line]
+        if self.data != "normal":
+            words.append(self.data)
+        if self.alias:
+            words.append(f"{self.alias[0]} in place of {self.alias[1]}")
+        return " ".join(words)
+
+
+def over(table):
+    """Parametrise a test with ``handle`` and ``case``: every case of the table on every target."""
+    params = [
+        pytest.param(target, case, id=f"{target.name}-{case}")
+        for target in targets()
+        for case in table
+        if case.everywhere or not target.slow
+    ]
+    return pytest.mark.parametrize(("handle", "case"), params, indirect=["handle"])
+
+
+# buffers
+
+
+@dataclass
+class Buffer:
+    """A guarded host buffer: a tensor of any strides inside memory whose other bytes have a known pattern."""
+
+    spec: TensorSpec
+    memory: np.ndarray
+    offset: int
+
+    @classmethod
+    def filled(cls, spec, values):
+        offset = GUARD if spec.alignment == ALIGNMENT else GUARD + spec.alignment // spec.dtype.itemsize
+        count = offset + spec.span + GUARD
+        pattern = np.arange(count * spec.dtype.itemsize, dtype=np.int64) * 37 % 251
+        buffer = cls(spec, pattern.astype(np.uint8).view(spec.dtype.numpy), offset)
+        buffer.array[...] = values
+        return buffer
+
+    @property
+    def array(self):
+        """The tensor, in logical order."""
+        size = self.spec.dtype.itemsize
+        return np.ndarray(
+            self.spec.dims,
+            self.memory.dtype,
+            self.memory,
+            self.offset * size,
+            tuple(s * size for s in self.spec.strides),
+        )
+
+    def outside(self):
+        """The bytes that do not belong to the tensor."""
+        mask = Buffer(self.spec, np.ones(self.memory.shape, self.memory.dtype), self.offset)
+        mask.array[...] = 0
+        return self.memory[mask.memory != 0].tobytes()
+
+
+# running and comparing
+
+
+def random_values(spec, data, rng):
+    """Return values for a tensor: rounded normal deviates, or small integers."""
+    if data == "integer":
+        return rng.integers(-3, 4, spec.dims).astype(spec.dtype.numpy)
+    return rng.standard_normal(spec.dims).astype(spec.dtype.numpy)
+
+
+def _result_of_forward(problem, inputs):
+    """Replace the input y of a gradient by the output of the forward pass, where it means that."""
+    forward = {
+        "activation_backward": "activation_forward",
+        "softmax_backward": "softmax_forward",
+        "pooling_backward": "pooling_forward",
+    }.get(problem.op)
+    if forward is None:
+        return
+    kind = dnn.problem.PROBLEMS[forward]
+    x = inputs.get("x", inputs["y"])
+    parameters = {f.name: getattr(problem, f.name) for f in fields(kind) if f.name not in ("x", "y")}
+    y = inputs["y"]
+    y.array[...] = evaluate(kind(x=x.spec, y=y.spec, **parameters), [x.array.copy(), y.array], (1.0, 0.0))
+
+
+def make_buffers(problem, numbers, case, seed):
+    """Return a filled buffer for every tensor; outputs that are not read hold NaN."""
+    rng = np.random.default_rng([zlib.crc32(case.line.encode()), seed])
+    buffers = {}
+    for name, spec in zip(problem.tensor_names(), problem.tensors, strict=True):
+        values = random_values(spec, case.data, rng)
+        if name in problem.outputs and numbers.get("beta") == 0 and (case.alias is None or name not in case.alias):
+            values = np.full(spec.dims, np.nan)
+        buffers[name] = Buffer.filled(spec, values)
+    _result_of_forward(problem, buffers)
+    if case.alias is not None:
+        buffers[case.alias[0]] = buffers[case.alias[1]]
+    return buffers
+
+
+def run_once(handle, problem, numbers, buffers, alias=None):
+    """Run a problem on copies of the buffers; return every tensor's memory afterwards."""
+    native = {}
+    for name, buffer in buffers.items():
+        native[name] = native[alias[1]] if alias and name == alias[0] else handle.asarray(buffer.memory)
+    names = problem.tensor_names()
+    views = tuple(dnn.TensorView(buffers[n].spec, native[n], buffers[n].offset) for n in names)
+    if alias:  # in place means one array, not two views
+        views = tuple(handle.device.wrap(view, name) for view, name in zip(views, names, strict=True))
+    parameters = tuple(getattr(problem, f.name) for f in fields(problem) if f.name not in names)
+    execute(handle, type(problem), views, parameters, tuple(numbers.values()))
+    return {name: handle.to_numpy(array) for name, array in native.items()}
+
+
+def check(handle, case, *, seed=0, oracle=evaluate):
+    """Run a case twice on a handle and compare with the oracle, bit for bit where that can be asked."""
+    case = Case(case) if isinstance(case, str) else case
+    problem, given = parse_line(case.line)
+    numbers = {**problem.scalars, **given}
+    buffers = make_buffers(problem, numbers, case, seed)
+    tensors = [buffers[name].array.copy() for name in problem.tensor_names()]
+    want = oracle(problem, tensors, tuple(numbers.values()))
+    first = run_once(handle, problem, numbers, buffers, case.alias)
+    again = run_once(handle, problem, numbers, buffers, case.alias)
+    out = problem.outputs[-1]
+    for name, buffer in buffers.items():
+        after = Buffer(buffer.spec, first[name], buffer.offset)
+        assert first[name].tobytes() == again[name].tobytes(), f"{name}: two runs differ"
+        if name == out or (case.alias and name in case.alias):
+            assert after.outside() == buffer.outside(), f"{name}: bytes outside the tensor were written"
+        else:
+            assert first[name].tobytes() == buffer.memory.tobytes(), f"{name}: an input was written"
+    got = Buffer(buffers[out].spec, first[out], buffers[out].offset).array.astype(np.float64)
+    if case.data == "integer":
+        compare(got, want, np.zeros(want.shape), case)
+    else:
+        terms = absolute_terms(problem, tensors, tuple(numbers.values()))
+        compare(got, want, tolerance(problem, want, terms), case)
+
+
+def compare(got, want, bound, what=""):
+    """Demand |got - want| <= bound everywhere, and NaN and infinities in the same places."""
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
+    if want.size == 0:
+        return
+    with np.errstate(all="ignore"):
+        error = np.abs(got - want)
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        excess = np.where(same, 0.0, error / np.broadcast_to(bound, want.shape))
+    excess = np.where(np.isnan(excess), np.inf, excess)
+    if excess.max() <= 1:
+        return
+    worst = tuple(map(int, np.unravel_index(excess.argmax(), want.shape)))
+    finite = np.isfinite(got) & np.isfinite(want)
+    norm = np.linalg.norm(want[finite]) or 1.0
+    wrong = int((excess > 1).sum())
+    pytest.fail(
+        f"{what}\n{wrong} of {want.size} elements are wrong, first at {first_index(excess > 1)}; worst at {worst}: "
+        f"got {got[worst]!r}, expected {want[worst]!r}, {excess[worst]:.3g} times the tolerance; "
+        f"relative L2 error {np.linalg.norm((got - want)[finite]) / norm:.3g}"
+    )
+
+
+def first_index(mask):
+    return tuple(map(int, np.argwhere(mask)[0]))

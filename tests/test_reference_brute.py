@@ -1,0 +1,27 @@
+"""The reference backend against the one-element-at-a-time definitions of ``brute``, on the tables of all operations."""
+
+from __future__ import annotations
+
+import brute
+import pytest
+from cases import ACTIVATION_CASES, BIAS_CASES, CONVOLUTION_CASES, POOLING_CASES, SOFTMAX_CASES, TENSOR_CASES
+from helper import check
+
+from portadnn.problem import parse_line
+
+TABLES = (ACTIVATION_CASES, BIAS_CASES, CONVOLUTION_CASES, POOLING_CASES, SOFTMAX_CASES, TENSOR_CASES)
+WORK = 100_000  # steps of the plain loops
+
+
+def _small(case):
+    problem, _ = parse_line(case.line)
+    size = problem.flops() + problem.tensors[-1].size
+    if problem.op == "softmax_backward":  # the whole Jacobian
+        dims = problem.y.dims
+        size *= dims[1] if problem.mode.name == "CHANNEL" else max(dims[1:])
+    return size <= WORK
+
+
+@pytest.mark.parametrize("case", [case for table in TABLES for case in table if _small(case)], ids=str)
+def test_agrees_with_plain_loops(reference, case):
+    check(reference, case, oracle=brute.evaluate)
