@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -93,12 +94,19 @@ def _describe(device: Any) -> DeviceInfo:
     )
 
 
+def _lacks_linker(platform: Any) -> bool:
+    """Tell whether PoCL would abort the process at the first kernel, because it calls a linker that is not there."""
+    return "Portable Computing" in platform.name and shutil.which("ld") is None
+
+
 @functools.cache
 def _devices() -> tuple[tuple[Any, DeviceInfo], ...]:
     """All devices: GPUs before others, then in platform order."""
     cl = _cl()
     found = []
     for platform in cl.get_platforms():
+        if _lacks_linker(platform):
+            continue
         try:
             found += [(device, _describe(device)) for device in platform.get_devices()]
         except cl.Error:  # a platform without devices raises
@@ -384,7 +392,11 @@ class OpenCLBackend(Backend):
         except ImportError as error:
             return f"PyOpenCL cannot be imported ({error})"
         try:
-            return None if _devices() else "no OpenCL platform has a device"
+            if _devices():
+                return None
+            if any(_lacks_linker(platform) for platform in cl.get_platforms()):
+                return "PoCL needs the linker `ld` (Debian and Ubuntu: apt install gcc libc6-dev)"
+            return "no OpenCL platform has a device"
         except cl.Error as error:
             return f"no OpenCL platform was found ({error})"
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import functools
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, cast
 
 from .errors import BadParam
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
     from portadnn_backends.base import Backend
 
 GROUP = "portadnn.backends"
 
 
+def _entry_points() -> EntryPoints:
+    from importlib.metadata import entry_points  # takes as long as a third of `import portadnn`
+
+    return entry_points(group=GROUP)
+
+
 @functools.cache
 def backend_names() -> tuple[str, ...]:
     """Return the names of all registered backends, whether or not they work here."""
-    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+    return tuple(sorted({point.name for point in _entry_points()}))
 
 
 @functools.cache
@@ -29,7 +36,7 @@ def get_backend(name: str) -> Backend:
     BadParam
         No backend of that name is installed.
     """
-    for point in entry_points(group=GROUP):
+    for point in _entry_points():
         if point.name == name:
             return cast("Backend", point.load())
     raise BadParam(argument="backend", expected=f"auto or one of {', '.join(backend_names())}", got=repr(name))
