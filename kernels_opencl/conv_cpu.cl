@@ -49,7 +49,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed)) {
     const int panel = GRP(0), ch0 = GRP(1) * BLOCK_CH, group = GRP(2) % GROUPS, phase = GRP(2) / GROUPS;
     const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
     const int taps = td.count * th.count * tw.count;
-    const int channels = min(BLOCK_CH, CH - ch0);
+    const int channels = MIN(BLOCK_CH, CH - ch0);
     GLOBAL real *a = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED + (i64)panel * channels * taps * MR;
     for (int i = 0; i < MR; ++i) {
         const int m = panel * MR + i;
@@ -121,6 +121,9 @@ DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t a
         }
 }
 
+#define BLEND_VECTOR(p, i, alpha, value, beta) \
+    TSTORE(p, i, (beta) == (real)0 ? (value) * (alpha) : (value) * (alpha) + TLOAD(p, i) * (beta))
+
 // Blend `count` columns of `rows` rows of c into dst
 DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha, real beta) {
 #if D_C == 1 && DST_STEP_W != 1
@@ -131,7 +134,7 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, 
         const int row = first + m * D_C;
         int q = 0;
 #if DST_STEP_W == 1
-        for (; q <= count - VW; q += VW) VBLEND(dst, row + q, alpha, RLOAD(c + m * PITCH + q), beta);
+        for (; q <= count - VW; q += VW) BLEND_VECTOR(dst, row + q, alpha, RLOAD(c + m * PITCH + q), beta);
 #endif
         for (; q < count; ++q) BLEND(dst, row + q * DST_STEP_W, alpha, c[m * PITCH + q], beta);
     }
@@ -152,10 +155,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
         const int group = z % GROUPS, phase = z / GROUPS;
         const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
         const int taps = td.count * th.count * tw.count;
-        const int rows = min(TILE_ROWS, GRID_ROWS - row0), channels_m = min(TILE_M, M - m0);
-        const int q0 = segment * TILE_COLS, columns = min(TILE_COLS, GRID_W - q0);
+        const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), channels_m = MIN(TILE_M, M - m0);
+        const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
         for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += BLOCK_CH) {
-            const int channels = min(BLOCK_CH, CH - ch0), depth = channels * taps;
+            const int channels = MIN(BLOCK_CH, CH - ch0), depth = channels * taps;
             for (int i = 0; i < rows; ++i) {
                 const row_t at = find_row(row0 + i);
                 pack_source(b + i * TILE_COLS, src, at.n * S_N + (group * CH + ch0) * S_C, at, q0, columns, channels, td, th, tw);
@@ -168,7 +171,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
         for (int i = 0; i < rows; ++i) {
             const row_t at = find_row(row0 + i);
             const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
-            const int valid = min(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
+            const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
             if (d < DST_D && h < DST_H && valid > 0)
                 store_row(dst, at.n * D_N + (group * M + m0) * D_C + d * D_D + h * D_H + (q0 * PHASES_W + PHASE_W(phase)) * D_W,
                           c + i * TILE_COLS, channels_m, valid, alpha, beta);

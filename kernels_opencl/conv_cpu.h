@@ -14,8 +14,19 @@
 #include "types.h"
 
 #define NR (NV * VW)
-#define RLOAD(p) PD_CAT(vload, VW)(0, p)
-#define RSTORE(v, p) PD_CAT(vstore, VW)(v, 0, p)
+// Scratch is read and written through a vector type without alignment, and products are left to the compiler to fuse: PoCL
+// does not inline the functions vload, vstore, fma and min on processors that its built-in library was not compiled for.
+typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
+#define RLOAD(p) (*(const GLOBAL unaligned_t *)(p))
+#define RSTORE(v, p) (*(GLOBAL unaligned_t *)(p) = (v))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifdef DTYPE_HALF
+#define TLOAD(p, i) VLOAD(p, i)
+#define TSTORE(p, i, v) VSTORE(p, i, v)
+#else
+#define TLOAD(p, i) RLOAD((p) + (i))
+#define TSTORE(p, i, v) RSTORE(v, (p) + (i))
+#endif
 
 #define COLS_1(F, i) F(i, 0)
 #define COLS_2(F, i) F(i, 0) F(i, 1)
@@ -32,7 +43,7 @@
 #define DECLARE_VECTOR(i, j) vreal c##i##_##j = (vreal)((real)0);
 #define READ_VECTOR(i, j) c##i##_##j = RLOAD(c + i * pitch + j * VW);
 #define WRITE_VECTOR(i, j) RSTORE(c##i##_##j, c + i * pitch + j * VW);
-#define FMA_VECTOR(i, j) c##i##_##j = fma(a##i, b##j, c##i##_##j);
+#define FMA_VECTOR(i, j) c##i##_##j = a##i * b##j + c##i##_##j;
 #define LOAD_B(unused, j) const vreal b##j = RLOAD(b + j * VW);
 #define DECLARE_ROW(i) COLS(DECLARE_VECTOR, i)
 #define READ_ROW(i) COLS(READ_VECTOR, i)
@@ -52,12 +63,12 @@ DEVICE void copy_row(GLOBAL real *dst, const GLOBAL T *src, int row, int first, 
     int q = low;
     if (stride * step == 1) {
         const int start = row + first;
-        for (; q < high && start + q <= span - VW; q += VW) RSTORE(VLOAD(src, start + q), dst + q);
+        for (; q < high && start + q <= span - VW; q += VW) RSTORE(TLOAD(src, start + q), dst + q);
     }
     if (stride * step == 2) {
         const int start = row + first * stride;
         for (; q < high && start + 2 * q <= span - 2 * VW; q += VW)
-            RSTORE((vreal)(VLOAD(src, start + 2 * q).even, VLOAD(src, start + 2 * q + VW).even), dst + q);
+            RSTORE((vreal)(TLOAD(src, start + 2 * q).even, TLOAD(src, start + 2 * q + VW).even), dst + q);
     }
     for (; q < high; ++q) dst[q] = LOAD(src, row + (first + q * step) * stride);
     for (q = high; q < count; q += VW) RSTORE(zero, dst + q);

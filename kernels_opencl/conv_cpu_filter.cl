@@ -82,13 +82,13 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real
     for (int tile = GRP(0); tile < TILES; tile += NGRP(0)) {
         const int k0 = tile % K_BLOCKS * BLOCK_K, c0 = tile / K_BLOCKS % C_BLOCKS * BLOCK_C;
         const int group = tile / (K_BLOCKS * C_BLOCKS) % GROUPS, split = tile / (K_BLOCKS * C_BLOCKS * GROUPS);
-        const int channels_k = min(BLOCK_K, K - k0), channels_c = min(BLOCK_C, C - c0);
+        const int channels_k = MIN(BLOCK_K, K - k0), channels_c = MIN(BLOCK_C, C - c0);
         GLOBAL real *sums = partial + (i64)tile * TILE_SIZE;
         const int begin = (int)((i64)UNITS * split / SPLITS), end = (int)((i64)UNITS * (split + 1) / SPLITS);
         for (int unit = begin; unit < end; ++unit) {
             const int q0 = unit % UNITS_W * UNIT_COLS, p0 = unit / UNITS_W % UNITS_H * UNIT_ROWS;
             const int o = unit / (UNITS_W * UNITS_H) % RESULT_D, n = unit / (UNITS_W * UNITS_H * RESULT_D);
-            const int columns = min(UNIT_COLS, RESULT_W - q0), rows = min(UNIT_ROWS, RESULT_H - p0);
+            const int columns = MIN(UNIT_COLS, RESULT_W - q0), rows = MIN(UNIT_ROWS, RESULT_H - p0);
             pack_image(xs, x, n * X_N + (group * C + c0) * X_C, o * STRIDE_D - PAD_D, p0 * STRIDE_H - PAD_H,
                        q0 * STRIDE_W - PAD_W, channels_c);
             pack_result(e, dy, n * Y_N + (group * K + k0) * Y_C + o * Y_D + p0 * Y_H + q0 * Y_W, rows, columns, channels_k);
@@ -116,10 +116,8 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
             vreal sum = (vreal)((real)0);
             for (int split = 0; split < SPLITS; ++split)
                 sum += RLOAD(sums + (i64)split * (GROUPS * C_BLOCKS * K_BLOCKS) * TILE_SIZE + tap * K_PITCH + k);
-            real lanes[VW];
-            PD_CAT(vstore, VW)(sum, 0, lanes);
             for (int j = 0; j < VW && k + j < BLOCK_K && k0 + k + j < K; ++j)
-                BLEND(dw, (group * K + k0 + k + j) * W_K + place, alpha, lanes[j], beta);
+                BLEND(dw, (group * K + k0 + k + j) * W_K + place, alpha, LANE(sum, j), beta);
         }
     }
 }
