@@ -36,19 +36,30 @@ def _integer(value: Any, argument: str, least: int) -> int:
 
 
 def _integers(values: Any, argument: str, least: int, count: int | None = None) -> tuple[int, ...]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
-        try:
-            values = tuple(values)
-        except TypeError:
-            raise BadParam(argument=argument, expected="a sequence of integers", got=repr(values)) from None
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        values = tuple(values)
+    except TypeError:
+        raise BadParam(argument=argument, expected="a sequence of integers", got=repr(values)) from None
     if count is not None and len(values) != count:
         raise BadParam(argument=argument, expected=f"{count} integers", got=tuple(values))
     return tuple(_integer(v, f"{argument}[{i}]", least) for i, v in enumerate(values))
 
 
-def _check_total(spec: TensorSpec) -> None:
+def make_spec(dims: Any, dtype: Any, format: Any = TensorFormat.NCHW, strides: Any = None) -> TensorSpec:
+    """Return the spec that a :class:`TensorDescriptor` of these arguments has; the errors are its errors."""
+    sizes = _integers(dims, "dims", 0)
+    if len(sizes) > MAX_DIMS:
+        raise NotSupported(argument="dims", expected=f"at most {MAX_DIMS} dims", got=sizes)
+    if len(sizes) < 3:
+        raise BadParam(argument="dims", expected="3 to 8 dims", got=sizes)
+    layout = TensorFormat.parse(format, "format")
+    steps = packed_strides(sizes, layout) if strides is None else _integers(strides, "strides", 0, len(sizes))
+    spec = TensorSpec(DataType.of(dtype), sizes, steps)
     if spec.span > MAX_SPAN:
         raise NotSupported(argument="dims", expected="at most 2 Gi elements with gaps", got=spec.span)
+    return spec
 
 
 @dataclass(frozen=True)
@@ -140,17 +151,7 @@ class TensorDescriptor(_Viewable):
         format: TensorFormat | int | str = TensorFormat.NCHW,
         strides: Sequence[int] | None = None,
     ) -> None:
-        sizes = _integers(dims, "dims", 0)
-        if len(sizes) > MAX_DIMS:
-            raise NotSupported(argument="dims", expected=f"at most {MAX_DIMS} dims", got=sizes)
-        if len(sizes) < 3:
-            raise BadParam(argument="dims", expected="3 to 8 dims", got=sizes)
-        layout = TensorFormat.parse(format, "format")
-        steps = packed_strides(sizes, layout)
-        if strides is not None:
-            steps = _integers(strides, "strides", 0, len(sizes))
-        self.spec = TensorSpec(DataType.of(dtype), sizes, steps)
-        _check_total(self.spec)
+        self.spec = make_spec(dims, dtype, format, strides)
 
     @classmethod
     @public
@@ -240,7 +241,7 @@ class FilterDescriptor(_Viewable):
         format: TensorFormat | int | str = TensorFormat.NCHW,
     ) -> None:
         self.format = TensorFormat.parse(format, "format")
-        self.spec = TensorDescriptor(dims, dtype, format=self.format).spec
+        self.spec = make_spec(dims, dtype, self.format)
 
     @classmethod
     @public
@@ -294,9 +295,9 @@ def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[
     if isinstance(value, _Viewable):
         raise BadParam(argument=argument, expected=f"a {kind.__name__} or dims", got=repr(value))
     try:
-        return kind(value).dims
+        return make_spec(value, DataType.FLOAT).dims
     except DnnError as error:
-        error.argument, error.call = argument, None
+        error.argument = argument
         raise
 
 

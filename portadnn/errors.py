@@ -126,6 +126,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     A constructor's name is its class's.
     """
     call = function.__qualname__.removesuffix(".__init__").removesuffix(".__post_init__")
+    if call.startswith("_"):  # a method that public classes inherit
+        call = function.__name__
 
     @functools.wraps(function)
     def named(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .descriptors import TensorDescriptor
+from .descriptors import make_spec
 from .enums import DataType, TensorFormat
 from .errors import BadParam, NotInitialized, NotSupported, public
 from .problem import TensorSpec
@@ -137,7 +137,7 @@ class Handle:
         format: TensorFormat | int | str = TensorFormat.NCHW,
     ) -> Any:
         """Return a new, uninitialised packed array of the backend."""
-        return self.device.empty(TensorDescriptor(dims, dtype, format=format).spec)
+        return self.device.empty(make_spec(dims, dtype, format))
 
     @public
     def zeros(
@@ -148,7 +148,7 @@ class Handle:
         format: TensorFormat | int | str = TensorFormat.NCHW,
     ) -> Any:
         """Return a new packed array of the backend, filled with zeros."""
-        spec = TensorDescriptor(dims, dtype, format=format).spec
+        spec = make_spec(dims, dtype, format)
         return self.asarray(np.zeros(spec.dims, spec.dtype.numpy), format=format)
 
     @public

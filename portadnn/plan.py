@@ -5,6 +5,7 @@ A call made before with arrays of the same shapes is a dictionary lookup, an ove
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from .errors import ArchMismatch, BadParam, NotSupported
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
 
+FLOAT_MAX = float(np.finfo(np.float32).max)
 SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class Entry:
     plan: Plan
     allocate: tuple[tuple[int, TensorSpec], ...]  # outputs that the caller left out
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
+    single: bool  # whether the run-time numbers are stored as float32 (guide section 2.6)
 
 
 def _parameter_names(kind: Any) -> tuple[str, ...]:
@@ -84,6 +87,10 @@ def execute(
         for i, spec in entry.allocate:
             arrays[i] = device.empty(spec)
         _check_memory(device, kind, entry, arrays)
+        if entry.single:
+            for number in numbers:
+                if not -FLOAT_MAX <= number <= FLOAT_MAX:
+                    _check_single(kind, numbers)
         plan = entry.plan
         if plan.workspace_size:
             if workspace is None:
@@ -111,6 +118,13 @@ def _number(value: Any, name: str) -> float:
         except OverflowError:
             raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
     raise BadParam(argument=name, expected="a number", got=repr(value))
+
+
+def _check_single(kind: type[Problem], numbers: Sequence[float]) -> None:
+    """Refuse finite numbers that float32 cannot hold."""
+    for name, number in zip(kind.scalars, numbers, strict=True):
+        if math.isfinite(number) and abs(number) > FLOAT_MAX:
+            raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
 
 
 def _signature_fails(device: Device, array: Any) -> bool:
@@ -227,7 +241,7 @@ def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], para
     plan_key = (problem, algo)
     found = handle.entries.get(plan_key)
     plan = found.plan if found is not None else prepare(handle, problem, algo)
-    entry = Entry(plan, allocate, extents)
+    entry = Entry(plan, allocate, extents, problem.dtype.accumulator is DataType.FLOAT)
     handle.entries.setdefault(plan_key, entry)
     return entry
 

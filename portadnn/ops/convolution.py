@@ -416,6 +416,10 @@ def get_convolution_nd_forward_output_dim(
     BadParam
         Numbers of dims or channels that do not match, or a filter larger than the padded input.
     """
+    return _output_dims(conv, x, w)
+
+
+def _output_dims(conv: Any, x: Any, w: Any) -> tuple[int, ...]:
     conv = _descriptor(conv)
     x_dims = logical_dims(x, "x", TensorDescriptor)
     w_dims = logical_dims(w, "w", FilterDescriptor)
@@ -435,7 +439,7 @@ def get_convolution_2d_forward_output_dim(
     BadParam
         The input is not 4-D, or as :func:`get_convolution_nd_forward_output_dim`.
     """
-    dims = get_convolution_nd_forward_output_dim(conv, x, w)
+    dims = _output_dims(conv, x, w)
     if len(dims) != 4:
         raise BadParam(argument="x.dims", expected="4 dims", got=len(dims))
     return dims

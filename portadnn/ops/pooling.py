@@ -201,6 +201,10 @@ def get_pooling_nd_forward_output_dim(
     BadParam
         Numbers of dims that do not match, or a window larger than the padded input.
     """
+    return _output_dims(pooling, x)
+
+
+def _output_dims(pooling: Any, x: Any) -> tuple[int, ...]:
     pooling = _checked(pooling)
     dims = logical_dims(x, "x", TensorDescriptor)
     return pooling_output_dims(dims, pooling.window, pooling.padding or (), pooling.stride or ())
@@ -217,7 +221,7 @@ def get_pooling_2d_forward_output_dim(
     BadParam
         The pooling is not 2-D or the input not 4-D, or the window does not fit.
     """
-    dims = get_pooling_nd_forward_output_dim(pooling, x)
+    dims = _output_dims(pooling, x)
     if len(dims) != 4:
         raise BadParam(argument="x.dims", expected="4 dims", got=len(dims))
     return dims
