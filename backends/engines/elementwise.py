@@ -99,6 +99,8 @@ class ElementwiseEngine(Engine):
         out_index = len(problem.tensors) - 1
         indices = [*todo.inputs, out_index]
         specs = [problem.tensors[i] for i in indices]
+        if specs[-1].size == 0:
+            return Plan(problem, self, 0, device.bind(()))
         axes = coalesce(specs[-1].dims, specs)
         flat = len(axes) == 1 and all(stride == 1 for stride in axes[0].strides)
         width = _vector_width(axes, specs, device.info)
