@@ -45,10 +45,10 @@ def _packages() -> dict[str, str]:
 
 
 def _default() -> str:
-    """Say what ``Handle()`` takes, by opening one."""
+    """Say what ``Handle()`` does, by opening one."""
     try:
         with Handle() as handle:
-            return f"{handle.backend}: {handle.info.name}"
+            return f"takes {handle.backend}: {handle.info.name}"
     except DnnError as error:
         return f"fails: {error}"
 
@@ -71,34 +71,41 @@ def as_json() -> str:
     return json.dumps(collect(), indent=1) + "\n"
 
 
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**10:.0f} KiB"
+def _details(device: dict[str, Any]) -> str:
+    """Return what is worth knowing of a device, in a few lines."""
+    memory = f"{device['global_memory'] / 2**30:.1f} GiB" if device["global_memory"] else ""
+    lanes = f"{device['simd_width']} float lanes" if device["simd_width"] > 1 else ""
+    types = "" if device["fp64"] else "no float64"
+    lines = (
+        [device["kind"], f"{device['compute_units']} units", lanes, memory, types, device["arch"]],
+        [f"{device['platform']} {device['driver']}".strip()],
+        [device["version"]],
+    )
+    return "\n".join(filter(None, (", ".join(filter(None, line)) for line in lines)))
 
 
 def show() -> None:
-    """Print it as tables."""
+    """Print it as a table, and below it what is missing."""
     facts = collect()
     console = Console()
-    table = Table(title="Devices", title_justify="left")
-    for heading in ("backend", "number", "device", "kind", "units", "memory", "platform, driver, version"):
-        table.add_column(heading, overflow="fold")
+    table = Table()
+    for heading in ("backend", "number", "device"):
+        table.add_column(heading)
+    table.add_column("details", overflow="fold")
     for backend in facts["backends"]:
         for number, device in enumerate(backend["devices"]):
-            versions = [device[key] for key in ("platform", "driver", "version") if device[key]]
-            memory = _size(device["global_memory"]) if device["global_memory"] else ""
-            row = (device["name"], device["kind"], str(device["compute_units"]), memory, "\n".join(versions))
-            table.add_row(backend["name"], str(number), *row)
+            table.add_row(backend["name"], str(number), device["name"], _details(device), end_section=True)
     console.print(table)
 
     def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     for backend in facts["backends"]:
         if not backend["available"]:
             say(f"{backend['name']} is not available: {backend['reason']}")
             if backend["install"]:
-                say(f"    to get it: {backend['install']}")
-    say(f"Handle() takes {facts['default']}" if "fails" not in facts["default"] else f"Handle() {facts['default']}")
+                say(f"  what brings it: {backend['install']}")
+    say(f"Handle() {facts['default']}")
     for name, value in facts["environment"].items():
         say(f"{name}={value}")
     packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items())

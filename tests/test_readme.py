@@ -1,0 +1,62 @@
+"""The README's example is examples/write_once.py, and runs on every backend."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from portadnn.registry import backend_names, get_backend
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or backend_names()
+
+
+def python_blocks():
+    return re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_example_is_the_file():
+    assert (ROOT / "examples" / "write_once.py").read_text(encoding="utf-8") in python_blocks()
+
+
+@pytest.mark.parametrize("backend", CHOSEN)
+def test_the_example_runs(backend, tmp_path):
+    reason = get_backend(backend).why_unavailable()
+    if reason is not None:
+        pytest.skip(f"backend {backend}: {reason}")
+    printed = subprocess.run(
+        [sys.executable, "-c", python_blocks()[0]],
+        cwd=tmp_path,
+        env={**os.environ, "PORTADNN_BACKEND": backend},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+    assert get_backend(backend).devices()[0].name in printed
+    assert "(8, 16, 16, 16)" in printed
+    assert float(printed.rsplit("=", 1)[1]) == pytest.approx(-2735.43, abs=0.05)
+
+
+def test_links_lead_somewhere():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_first_commands():
+    commands = re.findall(r"^make \w+", README, re.MULTILINE)
+    assert commands[:2] == ["make demo", "make test"]
+
+
+def test_pictures_are_small():
+    for picture in (ROOT / "docs").glob("*.png"):
+        assert picture.stat().st_size < 150_000
