@@ -13,6 +13,11 @@ typedef PD_CAT(PD_REAL, VW) vreal;
 #elif defined(VECTOR_ALIGNED)
 #define VLOAD(p, i) (*(const GLOBAL vreal *)((p) + (i)))
 #define VSTORE(p, i, v) (*(GLOBAL vreal *)((p) + (i)) = (v))
+#elif defined(__x86_64__)
+// PoCL calls vload and vstore as functions on processors that its built-in library was not compiled for (9 times slower)
+typedef vreal pd_unaligned __attribute__((aligned(sizeof(real))));
+#define VLOAD(p, i) (*(const GLOBAL pd_unaligned *)((p) + (i)))
+#define VSTORE(p, i, v) (*(GLOBAL pd_unaligned *)((p) + (i)) = (v))
 #else
 #define VLOAD(p, i) PD_CAT(vload, VW)(0, (p) + (i))
 #define VSTORE(p, i, v) PD_CAT(vstore, VW)(v, 0, (p) + (i))
