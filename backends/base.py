@@ -64,7 +64,8 @@ class DeviceInfo:
 
     def with_schedule(self, schedule: Schedule) -> DeviceInfo:
         """Return the same device with the other kernel shape."""
-        return replace(self, schedule=schedule)
+        width = min(self.simd_width, 16) if schedule == "cpu" else self.simd_width  # a GPU's is no vector's
+        return replace(self, schedule=schedule, simd_width=width)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _simd_width(device: Any) -> int:
 def _describe(device: Any) -> DeviceInfo:
     cl = _cl()
     extensions = device.extensions.split()
-    gpu = bool(device.type & cl.device_type.GPU)
+    gpu = bool(device.type & cl.device_type.GPU) and not device.type & cl.device_type.CPU  # simulators are both
     nvidia = "cl_nv_device_attribute_query" in extensions
     arch = f"sm_{device.compute_capability_major_nv}{device.compute_capability_minor_nv}" if nvidia else ""
     simd = _simd_width(device)

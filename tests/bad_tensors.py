@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
+from bad_calls import BIG, Env, Row, bad, unsupported
 
 import portadnn as dnn
-from bad_calls import BIG, Env, Row, bad, unsupported
 
 T, F, C, P, A = (
     dnn.TensorDescriptor,

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import portadnn as dnn
 from bad_calls import Env, Row, bad, unsupported
+
+import portadnn as dnn
 
 T, F, C, P, A = (
     dnn.TensorDescriptor,

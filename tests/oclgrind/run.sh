@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Run every small problem under oclgrind, which simulates an OpenCL 1.2 device and reports reads and writes outside
+# of buffers, reads of memory that was never written, data races and wrong API calls. Both schedules; fails on any
+# report. PYTHON names the interpreter (.venv/bin/python by default).
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python=${PYTHON:-$here/../../.venv/bin/python}
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+check() { # check SCHEDULE
+    local out=$logs/$1.out log=$logs/$1.log status=0
+    PORTADNN_SCHEDULE=$1 PORTADNN_CACHE_DIR='' oclgrind --data-races --uninitialized --check-api --max-errors 20 \
+        --log "$log" "$python" "$here/../run_small_problems.py" opencl >"$out" 2>&1 || status=$?
+    {
+        echo "== $1 schedule"
+        cat "$out"
+        cat "$log" 2>/dev/null || true
+    } >"$logs/$1.report"
+    [ "$status" = 0 ] && ! [ -s "$log" ] && grep -q 'Oclgrind' "$out"
+}
+
+failed=0
+check cpu & cpu=$!
+check gpu & gpu=$!
+wait "$cpu" || failed=1
+wait "$gpu" || failed=1
+cat "$logs"/*.report
+exit "$failed"

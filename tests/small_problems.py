@@ -1,0 +1,151 @@
+"""Small problems that together reach every kernel, for checks that are too slow for more.
+
+Used under oclgrind, under compute-sanitizer and by the NVRTC test. A new engine is covered once a line here reaches
+it; ``uncovered`` tells which kernel files no line reaches. Sizes are odd, so that every tile and vector has a rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from portadnn_backends import sources
+
+import portadnn as dnn
+from portadnn.plan import prepare
+from portadnn.problem import ALIGNMENT, parse_line
+
+_TYPES = ("f32", "f16", "f64")
+_ACTIVATIONS = ("mode=sigmoid", "mode=tanh", "mode=relu", "mode=clipped_relu ceiling=0.5")
+_POOLS = ("max", "average_count_include_padding", "average_count_exclude_padding")
+_NAN = " nan_propagation=propagate_nan"
+
+
+def _tensor_ops():
+    for t in _TYPES:
+        yield f"set_tensor y={t}:2x3x5x7 value=2"
+        yield f"scale_tensor y={t}:2x3x37x41 alpha=0.5"
+        yield f"transform_tensor x={t}:2x5x9x11 y={t}:2x5x9x11:nhwc"
+        yield f"transform_tensor x={t}:1x37x5x13:nhwc y={t}:1x37x5x13 alpha=2 beta=1"
+        yield f"transform_tensor x={t}:2x3x5x7/300,64,8,1 y={t}:2x3x5x7/1,2,6,30"
+        yield f"add_tensor a={t}:1x3x1x1 c={t}:2x3x5x7"
+        yield f"add_tensor a={t}:1x8x1x1 c={t}:2x8x4x8:nhwc beta=0"
+        yield f"add_tensor a={t}:1x1x5x1x7 c={t}:2x3x5x2x7"
+        for op in ("add", "mul", "min", "max"):
+            yield f"op_tensor a={t}:2x3x5x7 b={t}:1x3x1x1 c={t}:2x3x5x7 operation={op}"
+    yield "scale_tensor y=f32:2x3x5x8/200,40,8,1 alpha=2"
+    yield "set_tensor y=f32:2x3x5x8@4 value=1"
+    yield "add_tensor a=f32:2x3x5x7@4 c=f32:2x3x5x7@4"
+    yield "add_tensor a=f32:1x1x1x7 c=f32:2x3x5x7:nhwc"
+    yield "op_tensor a=f32:2x3x5x7 b=f32:2x3x5x7 c=f32:2x3x5x7 operation=min beta=1" + _NAN
+    yield "op_tensor a=f32:2x3x5x7:nhwc b=f32:2x3x5x7 c=f32:2x3x5x7 operation=max" + _NAN
+
+
+def _activations():
+    for i, mode in enumerate(_ACTIVATIONS):
+        t, nan = _TYPES[i % 3], _NAN if i % 2 else ""
+        yield f"activation_forward x={t}:2x3x5x7 {mode}{nan}"
+        yield f"activation_forward x={t}:2x3x7x5:nhwc y={t}:2x3x7x5 {mode} beta=1"
+        yield f"activation_backward x={t}:2x3x5x7 {mode}{nan}"
+        yield f"activation_backward x={t}:2x3x5x8/200,40,8,1 {mode} beta=0.5"
+    yield "activation_forward x=f16:1x3x5x8@2 mode=relu"
+
+
+def _softmax():
+    shapes = ("2x5x3x7", "3x300x1x1", "2x10x5x6:nhwc", "2x3x40x9")
+    i = 0
+    for algorithm in ("fast", "accurate", "log"):
+        for mode in ("instance", "channel"):
+            for shape in shapes:
+                t, i = _TYPES[i % 3], i + 1
+                beta = " beta=1" if i % 5 == 0 else ""
+                yield f"softmax_forward x={t}:{shape} algorithm={algorithm} mode={mode}{beta}"
+                yield f"softmax_backward y={t}:{shape} algorithm={algorithm} mode={mode}{beta}"
+    yield "softmax_forward x=f32:2x5x3x7/210,42,14,2 y=f32:2x5x3x7/1,2,10,30"
+
+
+def _windows():
+    for i, mode in enumerate(_POOLS):
+        t = _TYPES[i]
+        for rest in (
+            f"x={t}:2x3x9x7 mode={mode} window=2,2 stride=2,2",
+            f"x={t}:2x5x7x8:nhwc mode={mode} window=3,3 padding=1,1 stride=2,2 beta=1",
+            f"x={t}:1x3x5x6x7 mode={mode} window=3,2,3 padding=1,1,1 stride=2,1,2{_NAN}",
+        ):
+            yield f"pooling_forward {rest}"
+            yield f"pooling_backward {rest}"
+    yield "pooling_forward x=f32:2x3x9x7/1000,100,8,1 mode=max window=9,7"
+    for t in _TYPES:
+        yield f"convolution_backward_bias dy={t}:3x5x7x9"
+        yield f"convolution_backward_bias dy={t}:3x37x7x5:nhwc beta=1"
+    yield "convolution_backward_bias dy=f32:2x3x4x5x6"
+    yield "convolution_backward_bias dy=f32:40x300x1x1"
+
+
+_CONVOLUTIONS = (  # image, filter, the rest
+    ("2x3x9x8", "5x3x3x3", "padding=1,1"),
+    ("1x16x9x9", "17x16x3x3", "padding=1,1"),
+    ("2x8x7x7", "9x8x1x1", ""),
+    ("2x33x5x5:nhwc", "18x33x3x3:nhwc", "padding=1,1"),
+    ("2x4x9x9", "6x2x3x3", "groups=2 stride=2,2 padding=1,1"),
+    ("1x5x8x8", "5x1x3x3", "groups=5 padding=1,1"),
+    ("1x3x11x10", "4x3x3x2", "dilation=2,3 mode=convolution"),
+    ("1x3x4x5x6", "4x3x2x3x3", "padding=1,1,1 stride=1,2,1"),
+    ("1x3x12x12", "7x3x5x5", "stride=2,2 padding=2,2 mode=convolution"),
+    ("2x3x6x7/400,50,8,1", "4x3x3x3/1,4,12,36", ""),
+)
+
+
+def _convolutions():
+    for i, (x, w, rest) in enumerate(_CONVOLUTIONS):
+        types = _TYPES if i < 2 else (_TYPES[i % 3], "f32") if i % 3 else ("f32",)
+        for t in types:
+            line = f"convolution_forward x={t}:{x} w={t}:{w} {rest}"
+            y = dnn.parse(line).y
+            blend = " alpha=2 beta=1" if i % 2 else ""
+            yield line + blend
+            yield f"convolution_backward_data w={t}:{w} dy={y} dx={t}:{x} {rest}{blend}"
+            yield f"convolution_backward_filter x={t}:{x} dy={y} dw={t}:{w} {rest}{blend}"
+
+
+LINES = (*_tensor_ops(), *_activations(), *_softmax(), *_windows(), *_convolutions())
+
+
+def run(handle: dnn.Handle, line: str) -> set[str]:
+    """Run a problem on every engine of the handle that takes it, in buffers of exactly the size needed.
+
+    Outputs stay uninitialised where beta is 0, because they must not be read then.
+
+    Returns
+    -------
+    set of str
+        The sources of the kernels that ran.
+    """
+    problem, scalars = parse_line(line)
+    numbers = {**problem.scalars, **scalars}
+    device, ran = handle.device, set()
+    engines = [e for e in handle.engines_for(problem) if e.why_not(problem, device.info) is None]
+    if not engines:
+        prepare(handle, problem)  # raises and says why
+    for engine in engines:
+        plan = engine.prepare(problem, device)
+        arrays = []
+        for name, spec in zip(problem.tensor_names(), problem.tensors, strict=True):
+            skip = 0 if spec.alignment == ALIGNMENT else spec.alignment // spec.dtype.itemsize
+            span = (1, 1, spec.span + skip)
+            if name in problem.outputs and numbers.get("beta", 1) == 0:
+                base = handle.empty(span, spec.dtype)
+            else:
+                seed = np.random.default_rng(len(arrays))
+                base = handle.asarray(seed.standard_normal(span), spec.dtype)
+            view = dnn.TensorDescriptor(spec.dims, spec.dtype, strides=spec.strides).view(base, skip)
+            arrays.append(device.wrap(view, name))
+        workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
+        plan.run(arrays, list(numbers.values()), workspace)
+        handle.synchronize()
+        ran |= {launch.kernel.source for launch in plan.launches}
+    return ran
+
+
+def uncovered(ran: set[str], dialect: str) -> list[str]:
+    """Return the kernel files of a dialect (and the shared ones) that none of the sources was made of."""
+    files = [f for f in sources.kernel_files() if f.startswith(("shared/", dialect + "/"))]
+    return [f for f in files if not any(f'#line 1 "{f}"' in source for source in ran)]
