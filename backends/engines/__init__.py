@@ -11,6 +11,6 @@ from ..base import Engine
 @functools.cache
 def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
-    from . import conv_cpu, conv_gemm, elementwise
+    from . import conv_cpu, conv_gemm, elementwise, transpose
 
-    return (*elementwise.ENGINES, *conv_cpu.ENGINES, *conv_gemm.ENGINES)
+    return (*transpose.ENGINES, *elementwise.ENGINES, *conv_cpu.ENGINES, *conv_gemm.ENGINES)
