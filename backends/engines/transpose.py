@@ -1,7 +1,7 @@
 """Transpose engine: transform_tensor between layouts with different contiguous axes, on GPUs.
 
-Element by element, one side of such a copy touches a new cache line for every value; through a tile in local memory both
-sides move whole rows.
+Element by element, one side of such a copy touches a new cache line for every value; through a tile in local memory
+both sides move whole rows.
 """
 
 from __future__ import annotations
