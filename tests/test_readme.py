@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import portadnn as dnn
 from portadnn.registry import backend_names, get_backend
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,3 +61,8 @@ def test_first_commands():
 def test_pictures_are_small():
     for picture in (ROOT / "docs").glob("*.png"):
         assert picture.stat().st_size < 150_000
+
+
+def test_the_api_page_has_every_name():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name in dnn.__all__ if name not in page] == []
