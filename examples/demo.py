@@ -39,9 +39,7 @@ class Settings:
     json: Path | None = None
 
 
-def find_devices(
-    backends: Sequence[str], devices: Sequence[int]
-) -> tuple[list[tuple[int, DeviceInfo]], list[str]]:
+def find_devices(backends: Sequence[str], devices: Sequence[int]) -> tuple[list[tuple[int, DeviceInfo]], list[str]]:
     """Return the devices to run on with their numbers, and a line for each backend that is not there.
 
     Raises
@@ -71,9 +69,7 @@ def find_devices(
     return found, absent
 
 
-def learn(
-    run: Run, data: digits.Digits, settings: Settings, epochs: int, advance: Callable[[float], None]
-) -> None:
+def learn(run: Run, data: digits.Digits, settings: Settings, epochs: int, advance: Callable[[float], None]) -> None:
     """Train and test on one device; `advance` is told the loss after every epoch."""
     started = time.perf_counter()
     with dnn.Handle(run.info.backend, device=run.index) as handle:

@@ -78,7 +78,8 @@ def load_idx(folder: Path) -> Digits:
     train, test = parts[0].shape, parts[2].shape
     if train[1:] != test[1:] or min(train[1:]) < MIN_SIZE:
         raise DataError(
-            f"images in {folder} are {train[1:]} and {test[1:]} pixels; expected one size, at least {MIN_SIZE}x{MIN_SIZE}"
+            f"images in {folder} are {train[1:]} and {test[1:]} pixels; "
+            f"expected one size, at least {MIN_SIZE}x{MIN_SIZE}"
         )
     images = [(part[:, None] / np.float32(255)).astype(np.float32) for part in (parts[0], parts[2])]
     labels = [part.astype(np.int64) for part in (parts[1], parts[3])]
@@ -87,7 +88,9 @@ def load_idx(folder: Path) -> Digits:
 
 
 def _find(folder: Path, stem: str) -> Path:
-    names = [f"{name}{end}" for name in (f"{stem}-ubyte", stem.replace("-idx", ".idx") + "-ubyte") for end in ("", ".gz")]
+    names = [
+        f"{name}{end}" for name in (f"{stem}-ubyte", stem.replace("-idx", ".idx") + "-ubyte") for end in ("", ".gz")
+    ]
     for name in names:
         if (folder / name).is_file():
             return folder / name

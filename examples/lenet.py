@@ -36,6 +36,7 @@ class Convolution:
         self.bias_velocity = handle.zeros((1, k, 1, 1))
 
     def forward(self, x: Any) -> Any:
+        """Return y, and keep x for the way back."""
         self.x = x
         y = dnn.convolution_forward(self.handle, x, self.w, self.conv)
         return dnn.add_tensor(self.handle, self.bias, y)
@@ -48,6 +49,7 @@ class Convolution:
         return dnn.convolution_backward_data(self.handle, self.w, dy, self.conv, dx)
 
     def step(self) -> None:
+        """Move the weights by their velocities."""
         dnn.add_tensor(self.handle, self.w_velocity, self.w, alpha=-LEARNING_RATE)
         dnn.add_tensor(self.handle, self.bias_velocity, self.bias, alpha=-LEARNING_RATE)
 
@@ -59,11 +61,12 @@ class MaxPool:
         self.handle = handle
 
     def forward(self, x: Any) -> Any:
-        self.x = x
-        self.y = dnn.pooling_forward(self.handle, x, POOL)
+        """Return y, and keep x and y for the way back."""
+        self.x, self.y = x, dnn.pooling_forward(self.handle, x, POOL)
         return self.y
 
     def backward(self, dy: Any) -> Any:
+        """Return dx."""
         return dnn.pooling_backward(self.handle, self.y, dy, self.x, POOL)
 
 
@@ -74,11 +77,12 @@ class Relu:
         self.handle = handle
 
     def forward(self, x: Any) -> Any:
-        self.x = x
-        self.y = dnn.activation_forward(self.handle, x, RELU)
+        """Return y, and keep x and y for the way back."""
+        self.x, self.y = x, dnn.activation_forward(self.handle, x, RELU)
         return self.y
 
     def backward(self, dy: Any) -> Any:
+        """Return dx."""
         return dnn.activation_backward(self.handle, self.y, dy, self.x, RELU)
 
 

@@ -93,7 +93,7 @@ def judge(runs: Sequence[Run], full: bool) -> list[str]:
         if not np.isfinite(run.losses).all():
             wrong.append(f"{run.label}: the loss is no finite number any more")
         elif run.difference is not None and not run.difference <= TOLERANCE:
-            wrong.append(f"{run.label}: its loss is {run.difference:.2g} from the reference's; {TOLERANCE:g} is allowed")
+            wrong.append(f"{run.label}: its loss is {run.difference:.2g} off the reference's; {TOLERANCE:g} is allowed")
         if full and run.accuracy < LEAST_ACCURACY:
             wrong.append(f"{run.label}: {run.accuracy:.1%} of the digits are right; {LEAST_ACCURACY:.0%} is expected")
     return wrong

@@ -18,4 +18,4 @@ with dnn.Handle() as handle:  # the best device; or Handle("opencl", device=1), 
     z = dnn.pooling_forward(handle, y, pool)
     dy = dnn.pooling_backward(handle, z, z, y, pool)  # as if the loss were sum(z * z) / 2
     dw = dnn.convolution_backward_filter(handle, x, dy, conv, handle.empty(w.shape))
-    print(f"{handle.info.name}: z is {z.shape}, dw[0, 0, 0, 0] = {handle.to_numpy(dw)[0, 0, 0, 0]:.2f}")
+    print(f"{handle.info.name}: z is {z.shape}, dw[0, 0, 0, 0] = {handle.to_numpy(dw)[0, 0, 0, 0]:.5g}")

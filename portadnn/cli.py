@@ -32,7 +32,7 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """cuDNN's operations on every GPU and CPU."""
+    """Hold the options that belong to no command."""
 
 
 def _fail(message: object) -> typer.Exit:
@@ -95,9 +95,7 @@ def demo(
 
 if importlib.util.find_spec("portadnn.benchmarks.cli") is not None:
 
-    @app.command(
-        add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-    )
+    @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
     def bench(context: typer.Context) -> None:
         """Time problems on any backend; see `portadnn bench --help`."""
         from portadnn.benchmarks.cli import app as benchmarks

@@ -21,8 +21,8 @@ from portadnn.registry import backend_names, get_backend
 pytest.importorskip("matplotlib")
 pytest.importorskip("sklearn")
 
-from portadnn.examples import digits, report  # noqa: E402  (needs the packages above)
-from portadnn.examples.lenet import LeNet  # noqa: E402
+from portadnn.examples import digits, report
+from portadnn.examples.lenet import LeNet
 
 CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or backend_names()
 BACKENDS = [name for name in backend_names() if name in CHOSEN and get_backend(name).why_unavailable() is None]
@@ -251,8 +251,6 @@ def test_a_device_that_fails_does_not_stop_the_others(monkeypatch, tmp_path):
         pytest.skip("needs a second backend")
     monkeypatch.setattr(LeNet, "train", train)
     other = next(name for name in BACKENDS if name != "reference")
-    text = demo(
-        "--backend", other, "--backend", "reference", "--epochs", 1, "--output", tmp_path / "c.png", code=1
-    )
+    text = demo("--backend", other, "--backend", "reference", "--epochs", 1, "--output", tmp_path / "c.png", code=1)
     assert "the lights went out" in text
     assert (tmp_path / "c.png").exists()
