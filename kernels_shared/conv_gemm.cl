@@ -22,15 +22,11 @@
 #endif
 #include "conv_store.h"
 
-#define TILES_M ((GEMM_M + BM - 1) / BM)
-#define TILES_N ((u32)(((u32)GEMM_N + BN - 1) / BN))
-#define PADDED_N ((i64)TILES_N * BN)
-
 // work-group = ((group, phase, split), n tile, m tile): groups that run together share an image tile
 #if SPLITS > 1
 KERNEL WG_SIZE(ITEMS, 1, 1)
 conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(real, partial)) {
-    BIND(partial_type, partial);
+    BIND(real, partial);
 #else
 KERNEL WG_SIZE(ITEMS, 1, 1)
 conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha,
@@ -59,30 +55,37 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
     const int last = first + each < slices_of(&phase) ? first + each : slices_of(&phase);
     Loader loader;
     start_loader(&loader, item, group, index, m0, n0, first);
+    NextA a_next[A_EACH];
+    real b_next[B_EACH];
     real acc[TM][TN];
     UNROLL for (int i = 0; i < TM; ++i) {
         UNROLL for (int j = 0; j < TN; ++j) acc[i][j] = 0;
     }
+    if (NEEDS_TABLE) {
+        fill_table(table, &loader, item, first);
+        BARRIER();
+    }
     if (first < last) {
-        fill_table(table, &loader, first);
-        if (NEEDS_TABLE) BARRIER();
-        load_slice(&loader, rows, image, table, first);
-        SLICE_TABLE(fill_table(table + BK, &loader, first + 1))
-        store_slice(&loader, a, b);
+        load_slice(&loader, item, rows, image, table, first, a_next, b_next);
+        NEXT_TABLE(fill_table(table + TABLE_HALF, &loader, item, first + 1))
+        store_slice(&loader, item, a, b, a_next, b_next);
     }
     BARRIER();
     for (int slice = first; slice < last; ++slice) {
-        const int half = (slice - first) & 1;
+        const int side = (slice - first) & 1;
         const int more = slice + 1 < last;
-        if (more) load_slice(&loader, rows, image, table + SLICE_TABLE_OFFSET(1 - half), slice + 1);
-        SLICE_TABLE(fill_table(table + half * BK, &loader, slice + 2))
-        multiply_slice(a + half * (BK * A_PITCH / 4), b + half * (BK * B_PITCH / 4), tx, ty, acc);
-        if (more) store_slice(&loader, a + (1 - half) * (BK * A_PITCH / 4), b + (1 - half) * (BK * B_PITCH / 4));
+        if (more) load_slice(&loader, item, rows, image, table + (1 - side) * TABLE_HALF, slice + 1, a_next, b_next);
+        NEXT_TABLE(fill_table(table + side * TABLE_HALF, &loader, item, slice + 2))
+        multiply_slice(a + side * (BK * A_PITCH / 4), b + side * (BK * B_PITCH / 4), tx, ty, acc);
+        if (more) {
+            store_slice(&loader, item, a + (1 - side) * (BK * A_PITCH / 4), b + (1 - side) * (BK * B_PITCH / 4),
+                        a_next, b_next);
+        }
         BARRIER();
     }
 #if SPLITS > 1
     const i64 part = (i64)(split * GROUPS + group) * PHASES + index;
-    store_partial(partial + part * (TILES_M * BM) * PADDED_N, m0, n0, tx, ty, acc);
+    store_partial(partial + part * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
 #else
     store_tile(out + (i64)group * GEMM_M * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc);
 #endif
@@ -90,4 +93,67 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 
 #ifndef FILTER_GRADIENT
 // packed[group][phase][kk][PADDED_M] = filter, in the order of kk that conv_load_image.h walks.
-// One work-item per element; rows of 32 x 32 blocks are read along the filter's memory and written along M.
+// A work-group turns a block of 32 x 32 over, so that reads run along the filter's memory and writes along M.
+#define PACK_M ((PADDED_M + 31) / 32)
+#define PACK_K ((MAX_K + 31) / 32)
+
+DEVICE real filter_element(const GLOBAL T *filter, u32 m, int kk, const Phase *p) {
+    const int row = kk / p->taps_w;
+    const int plane = row / p->taps_h;
+    const int channel = plane / p->taps_d;
+    if (m >= GEMM_M || channel >= CHANNELS) return 0;
+    const u32 t = FILTER_INDEX(p->first_d + plane % p->taps_d * HOP_D, SIZE_D);
+    const u32 r = FILTER_INDEX(p->first_h + row % p->taps_h * HOP_H, SIZE_H);
+    const u32 s = FILTER_INDEX(p->first_w + kk % p->taps_w * HOP_W, SIZE_W);
+    return LOAD(filter, m * FILTER_M + (u32)channel * FILTER_C + t * FILTER_D + r * FILTER_H + s * FILTER_W);
+}
+
+KERNEL WG_SIZE(256, 1, 1) pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
+    BIND_RESTRICT(const T, filter);
+    BIND_RESTRICT(real, packed);
+    LOCAL real block[32 * 33];
+    const u32 group = (u32)GRP(0);
+    const int x = LID(0) % 32;
+    const u32 m0 = group % PACK_M * 32;
+    const int k0 = (int)(group / PACK_M % PACK_K * 32);
+    const int z = (int)(group / PACK_M / PACK_K);
+    const Phase phase = phase_of(z % PHASES);
+    const int taps = TAPS_OF(phase);
+    const GLOBAL T *from = filter + (i64)(z / PHASES) * FILTER_G;
+    for (int y = LID(0) / 32; y < 32; y += 8) {
+        block[y * 33 + x] = taps > 0 ? filter_element(from, m0 + y, k0 + x, &phase) : 0;
+    }
+    BARRIER();
+    for (int y = LID(0) / 32; y < 32; y += 8) {
+        int kk = k0 + y;
+        if (kk >= slices_of(&phase) * BK || m0 + x >= PADDED_M) continue;
+#ifdef TAP_SLICES
+        const int channel = kk / taps;
+        kk = (channel / BK * taps + kk % taps) * BK + channel % BK;
+#endif
+        packed[((i64)z * MAX_K + kk) * PADDED_M + m0 + x] = block[x * 33 + y];
+    }
+}
+#endif
+
+#if SPLITS > 1
+// out = alpha * (the parts in order) + beta * out; one work-item an element
+KERNEL WG_SIZE(256, 1, 1)
+reduce_splits(TENSOR_RESTRICT(const real, partial), TENSOR(T, out), const real alpha, const real beta) {
+    BIND_RESTRICT(const real, partial);
+    BIND(T, out);
+    const u32 element = (u32)GRP(0) * 256 + LID(0);
+    const u32 n = element % (u32)GEMM_N;
+    const u32 m = element / (u32)GEMM_N % GEMM_M;
+    const u32 z = element / (u32)GEMM_N / GEMM_M;
+    if (z >= GROUPS * PHASES) return;
+    const Phase phase = phase_of((int)(z % PHASES));
+    const Column column = column_of(n, &phase);
+    if (!column.in) return;
+    real sum = 0;
+    for (int split = 0; split < SPLITS; ++split) {
+        sum += partial[(((i64)split * (GROUPS * PHASES) + z) * PADDED_M + m) * PADDED_N + n];
+    }
+    BLEND(out, (i64)(z / PHASES) * GEMM_M * OUT_M + (i64)(m * OUT_M + column.offset), alpha, sum, beta);
+}
+#endif

@@ -3,45 +3,47 @@
 //   a[kk][row] = dy[pixel(kk), filter row]                 b[kk][column] = x[pixel(kk) + channel and tap(column)]
 //
 // LANES_ALONG_K: neighbouring work-items load neighbouring pixels (NCHW); otherwise neighbouring rows and columns, which
-// are channels (NHWC). What each column means is in a table, written once.
+// are channels (NHWC). What each of its columns means, a work-item keeps in registers.
 
 #define A_EACH (BK * BM / ITEMS)
 #define B_EACH (BK * BN / ITEMS)
-#define TABLE_SIZE BN
-#define NEEDS_TABLE 1
+#define TABLE_SIZE 1
+#define NEEDS_TABLE 0
+#define NEXT_TABLE(fill)
+#define TABLE_HALF 0
 typedef T A_TYPE;
 
 #ifdef LANES_ALONG_K
 #define LOAD_KK(item, e, width, each) ((item) % BK)
 #define LOAD_LINE(item, e, width, each) ((item) / BK + (e) * (ITEMS / BK))
+#define COLUMNS_EACH B_EACH
 #else
 #define LOAD_KK(item, e, width, each) ((item) / (width) * (each) + (e))
 #define LOAD_LINE(item, e, width, each) ((item) % (width))
+#define COLUMNS_EACH 1
 #endif
 
 typedef struct {
     Phase phase;
-    int item;
     u32 m0, n0;
     u32 x_first, dy_first;
-    real a[A_EACH];
-    real b[B_EACH];
+    u32 offset[COLUMNS_EACH];  // of channel and tap, for each column that the work-item loads
+    int d[COLUMNS_EACH], h[COLUMNS_EACH], w[COLUMNS_EACH];
 } Loader;
+
+// what a work-item has loaded for the next slice
+typedef real NextA;
 
 DEVICE int slices_of(const Phase *phase) { return (int)(((u32)GEMM_K + BK - 1) / BK); }
 
 DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 n0, int slice) {
-    l->item = item;
     l->phase = phase_of(phase);
     l->m0 = m0;
     l->n0 = n0;
     l->x_first = (u32)group * CHANNELS * IN_C;
     l->dy_first = (u32)group * GEMM_M * DY_K;
-}
-
-DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int slice) {
-    for (int i = l->item; i < BN; i += ITEMS) {
-        const u32 column = l->n0 + i;
+    UNROLL for (int e = 0; e < COLUMNS_EACH; ++e) {
+        const u32 column = n0 + LOAD_LINE(item, e, BN, B_EACH);
         const int i3 = (int)(column % COLUMNS_3);
         const int i2 = (int)(column / COLUMNS_3 % COLUMNS_2);
         const int i1 = (int)(column / COLUMNS_3 / COLUMNS_2 % COLUMNS_1);
@@ -51,45 +53,48 @@ DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int slice) {
 #else
         const int c = i0, t = i1, r = i2, s = i3;
 #endif
-        int4 entry;
-        entry.y = FILTER_INDEX(t, SIZE_D) * TAP_D;
-        entry.z = column < GEMM_N ? FILTER_INDEX(r, SIZE_H) * TAP_H : FAR_OUT;
-        entry.w = FILTER_INDEX(s, SIZE_W) * TAP_W;
-        entry.x = (int)((u32)c * IN_C + TAP_OFFSET(entry.y, entry.z, entry.w));
-        table[i] = entry;
+        l->d[e] = FILTER_INDEX(t, SIZE_D) * TAP_D;
+        l->h[e] = FILTER_INDEX(r, SIZE_H) * TAP_H;
+        l->w[e] = FILTER_INDEX(s, SIZE_W) * TAP_W;
+        l->offset[e] = l->x_first + (u32)c * IN_C + TAP_OFFSET(l->d[e], l->h[e], l->w[e]);
+        if (column >= GEMM_N) l->h[e] = FAR_OUT;
     }
 }
 
-DEVICE void load_slice(Loader *l, const GLOBAL T *dy, const GLOBAL T *x, const LOCAL_ARG int4 *table, int slice) {
+DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int item, int slice) {}
+
+DEVICE void load_slice(Loader *l, int item, const GLOBAL T *dy, const GLOBAL T *x,
+                       const LOCAL_ARG int4 *table, int slice, NextA a_next[A_EACH], real b_next[B_EACH]) {
     UNROLL for (int e = 0; e < A_EACH; ++e) {
-        const u32 kk = (u32)slice * BK + LOAD_KK(l->item, e, BM, A_EACH);
-        const u32 m = l->m0 + LOAD_LINE(l->item, e, BM, A_EACH);
+        const u32 kk = (u32)slice * BK + LOAD_KK(item, e, BM, A_EACH);
+        const u32 m = l->m0 + LOAD_LINE(item, e, BM, A_EACH);
         const u32 row = kk / PIXELS_W;
         const u32 plane = row / PIXELS_H;
         const u32 at = plane / PIXELS_D * DY_N + plane % PIXELS_D * DY_D + row % PIXELS_H * DY_H + kk % PIXELS_W * DY_W;
         real v = 0;
         if (kk < (u32)GEMM_K && m < GEMM_M) v = LOAD(dy, l->dy_first + at + m * DY_K);
-        l->a[e] = v;
+        a_next[e] = v;
     }
     UNROLL for (int e = 0; e < B_EACH; ++e) {
-        const u32 kk = (u32)slice * BK + LOAD_KK(l->item, e, BN, B_EACH);
-        const int4 entry = table[LOAD_LINE(l->item, e, BN, B_EACH)];
+        const u32 kk = (u32)slice * BK + LOAD_KK(item, e, BN, B_EACH);
+        const int own = e % COLUMNS_EACH;
         const Pixel pixel = pixel_of(kk, &l->phase);
         real v = 0;
-        if (kk < (u32)GEMM_K && inside(&pixel, entry.y, entry.z, entry.w)) {
-            v = LOAD(x, l->x_first + pixel.offset + (u32)entry.x);
+        if (kk < (u32)GEMM_K && inside(&pixel, l->d[own], l->h[own], l->w[own])) {
+            v = LOAD(x, pixel.offset + l->offset[own]);
         }
-        l->b[e] = v;
+        b_next[e] = v;
     }
 }
 
-DEVICE void store_slice(const Loader *l, LOCAL_ARG real4 *a, LOCAL_ARG real4 *b) {
+DEVICE void store_slice(const Loader *l, int item, LOCAL_ARG real4 *a, LOCAL_ARG real4 *b,
+                        const NextA a_next[A_EACH], const real b_next[B_EACH]) {
     LOCAL_ARG real *rows = (LOCAL_ARG real *)a;
     LOCAL_ARG real *columns = (LOCAL_ARG real *)b;
     UNROLL for (int e = 0; e < A_EACH; ++e) {
-        rows[LOAD_KK(l->item, e, BM, A_EACH) * A_PITCH + LOAD_LINE(l->item, e, BM, A_EACH)] = l->a[e];
+        rows[LOAD_KK(item, e, BM, A_EACH) * A_PITCH + LOAD_LINE(item, e, BM, A_EACH)] = a_next[e];
     }
     UNROLL for (int e = 0; e < B_EACH; ++e) {
-        columns[LOAD_KK(l->item, e, BN, B_EACH) * B_PITCH + LOAD_LINE(l->item, e, BN, B_EACH)] = l->b[e];
+        columns[LOAD_KK(item, e, BN, B_EACH) * B_PITCH + LOAD_LINE(item, e, BN, B_EACH)] = b_next[e];
     }
 }

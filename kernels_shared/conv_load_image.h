@@ -17,14 +17,14 @@ typedef real A_TYPE;
 typedef struct {
     Pixel pixel;
     Phase phase;
-    int item;
     u32 kk;                            // this item's first kk within a slice
     int channel, tap_d, tap_h, tap_w;  // TAP_SLICES: the next slice
     i64 filter_first;                  // of the packed filter
     u32 image_first;
-    real4 a[A_EACH];
-    real b[B_EACH];
 } Loader;
+
+// what a work-item has loaded for the next slice
+typedef real4 NextA;
 
 #define TAPS_OF(phase) ((phase).taps_d * (phase).taps_h * (phase).taps_w)
 
@@ -38,7 +38,6 @@ DEVICE int slices_of(const Phase *phase) {
 
 DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 n0, int slice) {
     const u32 column = n0 + item % BN;
-    l->item = item;
     l->kk = item / BN * B_EACH;
     l->phase = phase_of(phase);
     l->pixel = pixel_of(column, &l->phase);
@@ -56,21 +55,23 @@ DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 
 #endif
 }
 
-DEVICE void load_filter(Loader *l, const GLOBAL real *filter, int slice) {
+DEVICE void load_filter(Loader *l, int item, const GLOBAL real *filter, int slice, NextA a_next[A_EACH]) {
     UNROLL for (int v = 0; v < A_EACH; ++v) {
-        const int at = l->item + v * ITEMS;
+        const int at = item + v * ITEMS;
         if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) {
             const i64 row = (i64)slice * BK + at / (BM / 4);
-            l->a[v] = *(const GLOBAL real4 *)(filter + l->filter_first + row * PADDED_M + at % (BM / 4) * 4);
+            a_next[v] = *(const GLOBAL real4 *)(filter + l->filter_first + row * PADDED_M + at % (BM / 4) * 4);
         }
     }
 }
 
 #ifdef TAP_SLICES
 #define NEEDS_TABLE 0
-DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int slice) {}
+#define NEXT_TABLE(fill)
+#define TABLE_HALF 0
+DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int item, int slice) {}
 
-DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table) {
+DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table, real b_next[B_EACH]) {
     const int d = l->tap_d * TAP_D;
     const int h = l->tap_h * TAP_H;
     const int w = l->tap_w * TAP_W;
@@ -82,13 +83,13 @@ DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *t
     UNROLL for (int j = 0; j < B_EACH; j += 4) {
         vreal v = VSPLAT(0);
         if (in) v = VLOAD(from, j);
-        UNROLL for (int e = 0; e < 4; ++e) l->b[j + e] = LANE(v, e);
+        UNROLL for (int e = 0; e < 4; ++e) b_next[j + e] = LANE(v, e);
     }
 #else
     UNROLL for (int j = 0; j < B_EACH; ++j) {
         real v = 0;
         if (in && (CHANNELS % BK == 0 || channel + j < CHANNELS)) v = LOAD(from, (i64)j * IN_C);
-        l->b[j] = v;
+        b_next[j] = v;
     }
 #endif
     if (++l->tap_w == l->phase.taps_w) {
@@ -104,10 +105,12 @@ DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *t
 }
 #else
 #define NEEDS_TABLE 1
-DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int slice) {
-    if (l->item < BK) {
+#define NEXT_TABLE(fill) fill;
+#define TABLE_HALF BK
+DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int item, int slice) {
+    if (item < BK) {
         const Phase *p = &l->phase;
-        const int kk = slice * BK + l->item;
+        const int kk = slice * BK + item;
         const int taps = TAPS_OF(*p);
         int4 entry;
         entry.x = 0;
@@ -120,33 +123,34 @@ DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int slice) {
             entry.w = kk % p->taps_w * TAP_W;
             entry.x = (int)((u32)(plane / p->taps_d) * IN_C + TAP_OFFSET(entry.y, entry.z, entry.w));
         }
-        table[l->item] = entry;
+        table[item] = entry;
     }
 }
 
-DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table) {
+DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table, real b_next[B_EACH]) {
     UNROLL for (int j = 0; j < B_EACH; ++j) {
         const int4 entry = table[l->kk + j];
         real v = 0;
         if (inside(&l->pixel, entry.y, entry.z, entry.w)) {
             v = LOAD(image, l->image_first + l->pixel.offset + (u32)entry.x);
         }
-        l->b[j] = v;
+        b_next[j] = v;
     }
 }
 #endif
 
-DEVICE void load_slice(Loader *l, const GLOBAL A_TYPE *filter, const GLOBAL T *image,
-                       const LOCAL_ARG int4 *table, int slice) {
-    load_filter(l, filter, slice);
-    load_image(l, image, table);
+DEVICE void load_slice(Loader *l, int item, const GLOBAL A_TYPE *filter, const GLOBAL T *image,
+                       const LOCAL_ARG int4 *table, int slice, NextA a_next[A_EACH], real b_next[B_EACH]) {
+    load_filter(l, item, filter, slice, a_next);
+    load_image(l, image, table, b_next);
 }
 
-DEVICE void store_slice(const Loader *l, LOCAL_ARG real4 *a, LOCAL_ARG real4 *b) {
+DEVICE void store_slice(const Loader *l, int item, LOCAL_ARG real4 *a, LOCAL_ARG real4 *b,
+                        const NextA a_next[A_EACH], const real b_next[B_EACH]) {
     UNROLL for (int v = 0; v < A_EACH; ++v) {
-        const int at = l->item + v * ITEMS;
-        if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) a[at / (BM / 4) * (A_PITCH / 4) + at % (BM / 4)] = l->a[v];
+        const int at = item + v * ITEMS;
+        if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) a[at / (BM / 4) * (A_PITCH / 4) + at % (BM / 4)] = a_next[v];
     }
     LOCAL_ARG real *to = (LOCAL_ARG real *)b;
-    UNROLL for (int j = 0; j < B_EACH; ++j) to[(l->kk + j) * B_PITCH + l->item % BN] = l->b[j];
+    UNROLL for (int j = 0; j < B_EACH; ++j) to[(l->kk + j) * B_PITCH + item % BN] = b_next[j];
 }

@@ -9,7 +9,12 @@
 //   TM = 8 |4x4 |          |4x4 |
 //          +----+          +----+          rows 4ty .. 4ty+3 and BM/2 + 4ty .. +3
 //
-// Defines: BM BN BK TM TN, and A_PITCH, B_PITCH: reals from one kk to the next, multiples of 4.
+// Defines: GEMM_M GEMM_N BM BN BK TM TN, and A_PITCH, B_PITCH: reals from one kk to the next, multiples of 4.
+
+#define TILES_M ((GEMM_M + BM - 1) / BM)
+#define TILES_N (((u32)GEMM_N + BN - 1) / BN)
+#define PADDED_M (TILES_M * BM)
+#define PADDED_N ((i64)TILES_N * BN)
 
 #define ITEMS_M (BM / TM)
 #define ITEMS_N (BN / TN)
