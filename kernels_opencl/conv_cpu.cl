@@ -74,17 +74,17 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed)) {
 }
 
 // c[MR][pitch] (+)= a[depth][MR] * b[depth][pitch], one register tile
-DEVICE void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int pitch, int depth, int add) {
+__attribute__((noinline)) static void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int pitch, int depth, int add) {
     ROWS(DECLARE_ROW)
-    if (add) {
-        ROWS(READ_ROW)
-    }
     for (int k = 0; k < depth; ++k) {
         COLS(LOAD_B, 0)
 #define STEP_ROW(i) { const vreal a##i = (vreal)(a[i]); COLS(FMA_VECTOR, i) }
         ROWS(STEP_ROW)
         a += MR;
         b += pitch;
+    }
+    if (add) {
+        ROWS(ADD_ROW)
     }
     ROWS(WRITE_ROW)
 }

@@ -41,12 +41,12 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define ROWS(F) PD_CAT(ROWS_, MR)(F)
 
 #define DECLARE_VECTOR(i, j) vreal c##i##_##j = (vreal)((real)0);
-#define READ_VECTOR(i, j) c##i##_##j = RLOAD(c + i * pitch + j * VW);
+#define ADD_VECTOR(i, j) c##i##_##j += RLOAD(c + i * pitch + j * VW);
 #define WRITE_VECTOR(i, j) RSTORE(c##i##_##j, c + i * pitch + j * VW);
 #define FMA_VECTOR(i, j) c##i##_##j = a##i * b##j + c##i##_##j;
 #define LOAD_B(unused, j) const vreal b##j = RLOAD(b + j * VW);
 #define DECLARE_ROW(i) COLS(DECLARE_VECTOR, i)
-#define READ_ROW(i) COLS(READ_VECTOR, i)
+#define ADD_ROW(i) COLS(ADD_VECTOR, i)
 #define WRITE_ROW(i) COLS(WRITE_VECTOR, i)
 
 // Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and

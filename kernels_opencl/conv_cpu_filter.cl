@@ -23,15 +23,12 @@ DEVICE int corner(int m, int rows) {
     return ((m / TAPS * TAPS_D + t) * IN_ROWS + r * DILATION_H) * IN_COLS + s * DILATION_W;
 }
 
-DEVICE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *e, int m, int channel_taps, int rows,
+__attribute__((noinline)) static void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *e, int m, int channel_taps, int rows,
                           int columns, int add) {
     const int pitch = K_PITCH;
 #define CORNER(i) const int corner##i = corner(m + i, channel_taps);
     ROWS(CORNER)
     ROWS(DECLARE_ROW)
-    if (add) {
-        ROWS(READ_ROW)
-    }
     for (int p = 0; p < rows; ++p) {
 #define START_ROW(i) const GLOBAL real *x##i = x + corner##i;
         ROWS(START_ROW)
@@ -44,6 +41,9 @@ DEVICE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL rea
         }
         x += STRIDE_H * IN_COLS;
         e += UNIT_COLS * K_PITCH;
+    }
+    if (add) {
+        ROWS(ADD_ROW)
     }
     ROWS(WRITE_ROW)
 }
