@@ -24,11 +24,11 @@
 
 // work-group = ((group, phase, split), n tile, m tile): groups that run together share an image tile
 #if SPLITS > 1
-KERNEL WG_SIZE(ITEMS, 1, 1)
+KERNEL TILE_WG_SIZE
 conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(real, partial)) {
     BIND(real, partial);
 #else
-KERNEL WG_SIZE(ITEMS, 1, 1)
+KERNEL TILE_WG_SIZE
 conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha,
           const real beta) {
     BIND(T, out);
