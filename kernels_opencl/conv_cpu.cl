@@ -50,27 +50,21 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed)) {
     const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
     const int taps = td.count * th.count * tw.count;
     const int channels = MIN(BLOCK_CH, CH - ch0);
+    const int rows = M - panel * MR;
     GLOBAL real *a = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED + (i64)panel * channels * taps * MR;
-    for (int i = 0; i < MR; ++i) {
-        const int m = panel * MR + i;
-        if (m >= M) {
-            for (int k = 0; k < channels * taps; ++k) a[k * MR + i] = 0;
-            continue;
-        }
-        int k = 0;
-        for (int ch = ch0; ch < ch0 + channels; ++ch) {
-            const int row = group * W_GROUP + m * W_M + ch * W_CH;
-            for (int t = 0; t < td.count; ++t)
-                for (int r = 0; r < th.count; ++r)
-                    for (int s = 0; s < tw.count; ++s, ++k) {
-                        int ft = td.first + t * TAP_STEP_D, fr = th.first + r * TAP_STEP_H, fs = tw.first + s * TAP_STEP_W;
+    for (int ch = ch0; ch < ch0 + channels; ++ch)
+        for (int t = 0; t < td.count; ++t)
+            for (int r = 0; r < th.count; ++r)
+                for (int s = 0; s < tw.count; ++s) {
+                    int ft = td.first + t * TAP_STEP_D, fr = th.first + r * TAP_STEP_H, fs = tw.first + s * TAP_STEP_W;
 #ifdef FLIP
-                        ft = TAPS_D - 1 - ft, fr = TAPS_H - 1 - fr, fs = TAPS_W - 1 - fs;
+                    ft = TAPS_D - 1 - ft, fr = TAPS_H - 1 - fr, fs = TAPS_W - 1 - fs;
 #endif
-                        a[k * MR + i] = LOAD(w, row + ft * W_D + fr * W_H + fs * W_W);
-                    }
-        }
-    }
+                    const int place = group * W_GROUP + panel * MR * W_M + ch * W_CH + ft * W_D + fr * W_H + fs * W_W;
+#define PACK_ROW(i) a[i] = i < rows ? LOAD(w, place + i * W_M) : (real)0;
+                    ROWS(PACK_ROW)
+                    a += MR;
+                }
 }
 
 // c[MR][pitch] (+)= a[depth][MR] * b[depth][pitch], one register tile
@@ -121,9 +115,6 @@ DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t a
         }
 }
 
-#define BLEND_VECTOR(p, i, alpha, value, beta) \
-    TSTORE(p, i, (beta) == (real)0 ? (value) * (alpha) : (value) * (alpha) + TLOAD(p, i) * (beta))
-
 // Blend `count` columns of `rows` rows of c into dst
 DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha, real beta) {
 #if D_C == 1 && DST_STEP_W != 1
@@ -134,7 +125,7 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, 
         const int row = first + m * D_C;
         int q = 0;
 #if DST_STEP_W == 1
-        for (; q <= count - VW; q += VW) BLEND_VECTOR(dst, row + q, alpha, RLOAD(c + m * PITCH + q), beta);
+        for (; q <= count - VW; q += VW) VBLEND(dst, row + q, alpha, RLOAD(c + m * PITCH + q), beta);
 #endif
         for (; q < count; ++q) BLEND(dst, row + q * DST_STEP_W, alpha, c[m * PITCH + q], beta);
     }

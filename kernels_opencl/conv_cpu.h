@@ -20,14 +20,6 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define RLOAD(p) (*(const GLOBAL unaligned_t *)(p))
 #define RSTORE(v, p) (*(GLOBAL unaligned_t *)(p) = (v))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
-#ifdef DTYPE_HALF
-#define TLOAD(p, i) VLOAD(p, i)
-#define TSTORE(p, i, v) VSTORE(p, i, v)
-#else
-#define TLOAD(p, i) RLOAD((p) + (i))
-#define TSTORE(p, i, v) RSTORE(v, (p) + (i))
-#endif
-
 #define COLS_1(F, i) F(i, 0)
 #define COLS_2(F, i) F(i, 0) F(i, 1)
 #define COLS_4(F, i) F(i, 0) F(i, 1) F(i, 2) F(i, 3)
@@ -49,6 +41,18 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define ADD_ROW(i) COLS(ADD_VECTOR, i)
 #define WRITE_ROW(i) COLS(WRITE_VECTOR, i)
 
+// Transpose VW vectors: each round deals the lanes of neighbours, even ones to the first half, odd ones to the second.
+DEVICE void transpose(vreal *rows) {
+    UNROLL for (int round = 1; round < VW; round *= 2) {
+        vreal dealt[VW];
+        UNROLL for (int i = 0; i < VW / 2; ++i) {
+            dealt[i] = (vreal)(rows[2 * i].even, rows[2 * i + 1].even);
+            dealt[i + VW / 2] = (vreal)(rows[2 * i].odd, rows[2 * i + 1].odd);
+        }
+        UNROLL for (int i = 0; i < VW; ++i) rows[i] = dealt[i];
+    }
+}
+
 // Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and
 // with zeros where first + q * step is outside of the row. Writes up to VW - 1 elements beyond, never reads beyond `span`.
 DEVICE void copy_row(GLOBAL real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,
@@ -63,12 +67,12 @@ DEVICE void copy_row(GLOBAL real *dst, const GLOBAL T *src, int row, int first, 
     int q = low;
     if (stride * step == 1) {
         const int start = row + first;
-        for (; q < high && start + q <= span - VW; q += VW) RSTORE(TLOAD(src, start + q), dst + q);
+        for (; q < high && start + q <= span - VW; q += VW) RSTORE(VLOAD(src, start + q), dst + q);
     }
     if (stride * step == 2) {
         const int start = row + first * stride;
         for (; q < high && start + 2 * q <= span - 2 * VW; q += VW)
-            RSTORE((vreal)(TLOAD(src, start + 2 * q).even, TLOAD(src, start + 2 * q + VW).even), dst + q);
+            RSTORE((vreal)(VLOAD(src, start + 2 * q).even, VLOAD(src, start + 2 * q + VW).even), dst + q);
     }
     for (; q < high; ++q) dst[q] = LOAD(src, row + (first + q * step) * stride);
     for (q = high; q < count; q += VW) RSTORE(zero, dst + q);

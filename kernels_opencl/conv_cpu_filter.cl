@@ -60,16 +60,31 @@ DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, in
             }
 }
 
+// Columns of e beyond `channels` get copies of the last one
 DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns, int channels) {
-    for (int p = 0; p < rows; ++p)
+    for (int p = 0; p < rows; ++p, e += UNIT_COLS * K_PITCH, first += Y_H) {
 #if Y_C == 1
         for (int q = 0; q < columns; ++q)
-            for (int k = 0; k < channels; ++k) e[(p * UNIT_COLS + q) * K_PITCH + k] = LOAD(dy, first + p * Y_H + q * Y_W + k);
+            for (int k = 0; k < channels; ++k) e[q * K_PITCH + k] = LOAD(dy, first + q * Y_W + k);
 #else
-        for (int k = 0; k < channels; ++k)
-            for (int q = 0; q < columns; ++q)
-                e[(p * UNIT_COLS + q) * K_PITCH + k] = LOAD(dy, first + k * Y_C + p * Y_H + q * Y_W);
+#if Y_W == 1
+        if (columns >= VW) {
+            for (int k = 0; k < channels; k += VW)
+                for (int q = 0; q < columns; q += VW) {
+                    const int at = MIN(q, columns - VW);
+                    vreal block[VW];
+                    UNROLL for (int j = 0; j < VW; ++j)
+                        block[j] = VLOAD(dy, first + MIN(k + j, channels - 1) * Y_C + at);
+                    transpose(block);
+                    UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], e + (at + j) * K_PITCH + k);
+                }
+            continue;
+        }
 #endif
+        for (int k = 0; k < channels; ++k)
+            for (int q = 0; q < columns; ++q) e[q * K_PITCH + k] = LOAD(dy, first + k * Y_C + q * Y_W);
+#endif
+    }
 }
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real, partial), TENSOR(real, scratch)) {
@@ -99,25 +114,39 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real
     }
 }
 
-// One work-group adds the shares of one channel c with all taps and one block of k
+// Sum of the shares of VW neighbouring k of one (c, tap)
+DEVICE vreal add_shares(const GLOBAL real *sums) {
+    vreal sum = RLOAD(sums);
+    for (int split = 1; split < SPLITS; ++split)
+        sum += RLOAD(sums + (i64)split * (GROUPS * C_BLOCKS * K_BLOCKS) * TILE_SIZE);
+    return sum;
+}
+
+// One work-group adds and stores the shares of one block of c with all taps and VW neighbours k
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw), const real alpha, const real beta) {
     BIND(real, partial);
     BIND(T, dw);
-    const int c = GRP(0), kb = GRP(1), group = GRP(2), k0 = kb * BLOCK_K;
-    const GLOBAL real *sums = partial + (i64)((group * C_BLOCKS + c / BLOCK_C) * K_BLOCKS + kb) * TILE_SIZE
-                              + c % BLOCK_C * TAPS * K_PITCH;
-    for (int tap = 0; tap < TAPS; ++tap) {
-        int t = tap / (TAPS_H * TAPS_W), r = tap / TAPS_W % TAPS_H, s = tap % TAPS_W;
+    const int k0 = GRP(0) * VW, cb = GRP(1), group = GRP(2);
+    const GLOBAL real *sums = partial + (i64)((group * C_BLOCKS + cb) * K_BLOCKS + k0 / BLOCK_K) * TILE_SIZE + k0 % BLOCK_K;
+    const int count = MIN(BLOCK_C, C - cb * BLOCK_C) * TAPS, channels = MIN(VW, K - k0);
+    int m = 0;
+#ifdef W_CONTIGUOUS
+    for (; m <= count - VW; m += VW) {
+        vreal block[VW];
+        UNROLL for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * K_PITCH) : (vreal)((real)0);
+        transpose(block);
+        const int place = (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m;
+        UNROLL for (int j = 0; j < VW; ++j)
+            if (j < channels) VBLEND(dw, place + j * W_K, alpha, block[j], beta);
+    }
+#endif
+    for (; m < count; ++m) {
+        int t = m / (TAPS_H * TAPS_W) % TAPS_D, r = m / TAPS_W % TAPS_H, s = m % TAPS_W;
 #ifdef FLIP
         t = TAPS_D - 1 - t, r = TAPS_H - 1 - r, s = TAPS_W - 1 - s;
 #endif
-        const int place = c * W_C + t * W_D + r * W_H + s * W_W;
-        for (int k = 0; k < BLOCK_K && k0 + k < K; k += VW) {
-            vreal sum = (vreal)((real)0);
-            for (int split = 0; split < SPLITS; ++split)
-                sum += RLOAD(sums + (i64)split * (GROUPS * C_BLOCKS * K_BLOCKS) * TILE_SIZE + tap * K_PITCH + k);
-            for (int j = 0; j < VW && k + j < BLOCK_K && k0 + k + j < K; ++j)
-                BLEND(dw, (group * K + k0 + k + j) * W_K + place, alpha, LANE(sum, j), beta);
-        }
+        const int place = (cb * BLOCK_C + m / TAPS) * W_C + t * W_D + r * W_H + s * W_W;
+        vreal sum = SPLITS ? add_shares(sums + m * K_PITCH) : (vreal)((real)0);
+        for (int j = 0; j < channels; ++j) BLEND(dw, (group * K + k0 + j) * W_K + place, alpha, LANE(sum, j), beta);
     }
 }

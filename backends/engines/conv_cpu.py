@@ -28,7 +28,7 @@ Axes = tuple[int, int, int]  # depth, height, width
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
 BLOCK_COLUMNS = 256
-BLOCK_ELEMENTS = 64 * 1024  # of a block that stays in the L2 cache
+BLOCK_ELEMENTS = 32 * 1024  # of a block that stays in the L2 cache
 AXES = "DHW"
 
 
@@ -231,6 +231,16 @@ def _gemm(problem: Convolution, info: DeviceInfo) -> Gemm:
     return Gemm(defines, pack_grid, work_groups, packed, packed + work_groups * scratch * size)
 
 
+def _contiguous(spec: TensorSpec) -> bool:
+    """Tell whether the elements of one filter lie side by side, in the order of their dims."""
+    step = 1
+    for size, stride in zip(reversed(spec.dims[1:]), reversed(spec.strides[1:]), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
 @dataclass(frozen=True)
 class FilterGemm:
     """The blocks of a backward-filter convolution, and the memory they need."""
@@ -267,7 +277,7 @@ def _filter_gemm(problem: Convolution, info: DeviceInfo) -> FilterGemm:
     unit_rows = _ceil(height, _ceil(height, max(1, BLOCK_COLUMNS // unit_cols)))
     in_rows = (unit_rows - 1) * stride[1] + (taps[1] - 1) * dilation[1] + 1
     in_cols = (unit_cols - 1) * stride[2] + (taps[2] - 1) * dilation[2] + 1
-    most = max(1, BLOCK_ELEMENTS // max(taps[0] * in_rows * in_cols, tap_count * block_k))
+    most = max(1, 2 * BLOCK_ELEMENTS // max(taps[0] * in_rows * in_cols, tap_count * block_k))
     block_c = _ceil(c, _ceil(c, min(most, c)))
     mr = _tile_rows(block_c * tap_count)
     c_blocks, k_blocks = _ceil(c, block_c), _ceil(k, block_k)
@@ -322,8 +332,10 @@ def _filter_gemm(problem: Convolution, info: DeviceInfo) -> FilterGemm:
     }
     if problem.mode is ConvolutionMode.CONVOLUTION:
         defines["FLIP"] = 1
+    elif _contiguous(problem.filter):
+        defines["W_CONTIGUOUS"] = 1
     return FilterGemm(
-        defines, (c, k_blocks, groups), work_groups, partial, partial + work_groups * scratch * size
+        defines, (_ceil(k, lanes), c_blocks, groups), work_groups, partial, partial + work_groups * scratch * size
     )
 
 
