@@ -254,7 +254,9 @@ class OpenCLDevice(Device):
         cl = _cl()
         info = self.info
         key = ("opencl", source, OPTIONS, info.platform, info.name, info.driver, info.version)
-        binary = kernel_cache.load(key)
+        # PoCL has a cache of its own, and compiles every kernel for all work-group sizes when asked for its binary
+        keep = "Portable Computing" not in info.platform and "PoCL" not in info.version
+        binary = kernel_cache.load(key) if keep else None
         if binary is not None:
             try:
                 program = cl.Program(self._context, [self._device], [binary])
@@ -266,8 +268,9 @@ class OpenCLDevice(Device):
             program = self._compile(program)
         except cl.Error as error:
             raise CompileError(f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)) from None
-        position = program.get_info(cl.program_info.DEVICES).index(self._device)
-        kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[position])
+        if keep:
+            position = program.get_info(cl.program_info.DEVICES).index(self._device)
+            kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[position])
         return program
 
     def _compile(self, program: Any) -> Any:
