@@ -49,14 +49,23 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
     }
 }
 
-// One work-item adds the slices of one channel.
-KERNEL WG_SIZE(FINISH_GROUP, 1, 1)
+// A work-group adds the slices of FINISH_CHANNELS channels: FINISH_SHARING work-items a channel, then one.
+KERNEL WG_SIZE(FINISH_CHANNELS * FINISH_SHARING, 1, 1)
 bias_finish(TENSOR(real, sums), TENSOR(T, db), const real alpha, const real beta) {
+    LOCAL real scratch[FINISH_CHANNELS * FINISH_SHARING];
     BIND(real, sums);
     BIND(T, db);
-    const u32 c = (u32)GRP(0) * FINISH_GROUP + LID(0);
-    if (c >= OUTER * PART_LANES) return;
+    const int lid = LID(0);
+    const u32 c = (u32)GRP(0) * FINISH_CHANNELS + lid % FINISH_CHANNELS;
     real sum = 0;
-    for (u32 k = 0; k < SLICES; ++k) sum += sums[k * (OUTER * PART_LANES) + c];
-    BLEND(db, c * DB_STRIDE, alpha, sum, beta);
+
+    if (c < OUTER * PART_LANES)
+        for (u32 k = lid / FINISH_CHANNELS; k < SLICES; k += FINISH_SHARING)
+            sum += sums[k * (OUTER * PART_LANES) + c];
+    scratch[lid] = sum;
+    BARRIER();
+    if (lid < FINISH_CHANNELS && c < OUTER * PART_LANES) {
+        for (int k = 1; k < FINISH_SHARING; ++k) sum += scratch[k * FINISH_CHANNELS + lid];
+        BLEND(db, c * DB_STRIDE, alpha, sum, beta);
+    }
 }

@@ -11,6 +11,14 @@ from ..base import Engine
 @functools.cache
 def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
-    from . import conv_cpu, conv_gemm, elementwise, transpose
+    from . import bias_gradient, conv_cpu, conv_gemm, elementwise, pooling, softmax, transpose
 
-    return (*transpose.ENGINES, *elementwise.ENGINES, *conv_cpu.ENGINES, *conv_gemm.ENGINES)
+    return (
+        *transpose.ENGINES,
+        *elementwise.ENGINES,
+        *conv_cpu.ENGINES,
+        *conv_gemm.ENGINES,
+        *bias_gradient.ENGINES,
+        *pooling.ENGINES,
+        *softmax.ENGINES,
+    )

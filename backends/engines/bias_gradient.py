@@ -10,8 +10,7 @@ from .tiles import Tile, make_tile, storage_defines
 
 _FILE = "shared/bias_gradient.cl"
 _ROUNDS = 4  # as in bias_gradient.cl
-_FINISH_GROUP = 64
-_CPU_VECTOR = 64  # bytes: a cache line
+_FINISH = {"gpu": (8, 32), "cpu": (1, 1)}  # channels of a work-group of the second stage, and work-items of each
 
 
 class BiasGradient(Engine):
@@ -34,12 +33,8 @@ class BiasGradient(Engine):
 
 def _tile(problem: Problem, info: DeviceInfo) -> Tile:
     dy = problem.tensors[0]
-    if info.schedule == "cpu":
-        tile = make_tile((dy,), (1,), _CPU_VECTOR // max(dy.dtype.itemsize, 4)).shared(1, info)
-        groups = 8 * info.compute_units
-    else:
-        tile = make_tile((dy,), (1,), 16 // dy.dtype.itemsize).shared(2 * _ROUNDS, info)
-        groups = 16 * info.compute_units
+    tile = make_tile((dy,), (1,), info).shared(2 * _ROUNDS, info)
+    groups = 8 * info.compute_units
     if 0 in (tile.outer_units, tile.reduce_units):
         return tile
     return tile.sliced(-(-groups // tile.groups), 4 * _ROUNDS)
@@ -50,7 +45,9 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     tile = _tile(problem, device.info)
     real = problem.dtype.accumulator
     scalars = (ScalarArg(0, real), ScalarArg(1, real))
-    defines: dict[str, int | float | str] = {"DB_STRIDE": f"{db.strides[1]}u", "FINISH_GROUP": _FINISH_GROUP}
+    channels, sharing = _FINISH[device.info.schedule]
+    defines: dict[str, int | float | str] = {"DB_STRIDE": f"{db.strides[1]}u"}
+    defines.update(FINISH_CHANNELS=channels, FINISH_SHARING=sharing)
     defines.update(storage_defines(dy), **tile.defines(("DY",)))
     partial = device.compile(_FILE, "bias_partial", defines)
     grid, block = (tile.groups * tile.slices,), (tile.block,)
@@ -58,10 +55,9 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
         return (Launch(partial, grid, block, (TensorArg(0), TensorArg(1), *scalars)),)
     sums = WorkspaceArg(0, real)
     finish = device.compile(_FILE, "bias_finish", defines)
-    channels = -(-db.size // _FINISH_GROUP)
     return (
         Launch(partial, grid, block, (TensorArg(0), sums)),
-        Launch(finish, (channels,), (_FINISH_GROUP,), (sums, TensorArg(1), *scalars)),
+        Launch(finish, (-(-db.size // channels),), (channels * sharing,), (sums, TensorArg(1), *scalars)),
     )
 
 

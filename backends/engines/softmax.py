@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from portadnn.enums import DataType, SoftmaxAlgorithm, SoftmaxMode
+from portadnn.enums import SoftmaxAlgorithm, SoftmaxMode
 from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.problem import Problem
 
@@ -15,11 +15,11 @@ from .tiles import Tile, make_tile, storage_defines
 
 _FILE = "shared/softmax.cl"
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
-_KEPT_CPU = 8192  # bytes of a row that a CPU work-item keeps in its array
-_CHUNK = 16 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
+_KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
+_CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
+_CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
 _ROUNDS = 4  # as in softmax.cl
-_CPU_VECTOR = 64  # bytes: a cache line
 
 
 @dataclass(frozen=True)
@@ -64,22 +64,20 @@ def _layout(problem: SoftmaxForward | SoftmaxBackward, info: DeviceInfo) -> _Lay
     kept_axes = (0,) if problem.mode is SoftmaxMode.INSTANCE else (0, *range(2, len(problem.tensors[0].dims)))
     forward = isinstance(problem, SoftmaxForward)
     specs = problem.tensors if forward else (problem.tensors[0], problem.tensors[2])
-    size = problem.dtype.itemsize
     cpu = info.schedule == "cpu"
-    tile = make_tile(specs, kept_axes, (_CPU_VECTOR if cpu else 16) // max(size, 4 if cpu else 1))
+    tile = make_tile(specs, kept_axes, info)
     real = problem.dtype.accumulator.itemsize
     budget = (_KEPT_CPU if cpu else _KEPT * 4) // (real * tile.width * (1 if forward else 2))
     if 0 in (tile.outer_units, tile.reduce_units):
         return _Layout(tile, 1)
-    shared = tile.shared(min(_ROUNDS if tile.along_reduce else 8, max(budget, 1)), info, 1024)
+    rounds = _ROUNDS if tile.along_reduce else 2 * _ROUNDS
+    shared = tile.shared(min(rounds, max(budget, 1)), info, 1024)
     kept = -(-tile.reduce_units // shared.sharing)
-    enough = cpu or shared.groups >= info.compute_units or tile.reduce_units < 64 * shared.sharing
-    if kept <= budget and enough:
+    if kept <= budget:
         return _Layout(shared, kept)
     tile = tile.shared(2 * _ROUNDS, info)
-    chunks = min(-(-problem.tensors[0].nbytes // _CHUNK), _MOST_CHUNKS, tile.groups)
-    if cpu:
-        return _Layout(tile.sliced(1, _ROUNDS), 0, chunks)
+    nbytes = sum(problem.tensors[i].nbytes for i in range(len(problem.inputs)))
+    chunks = min(-(-nbytes // (_CHUNK_CPU if cpu else _CHUNK)), _MOST_CHUNKS, tile.groups)
     groups = -(-tile.groups // chunks)
     return _Layout(tile.sliced(-(-8 * info.compute_units // groups), 2 * _ROUNDS), 0, chunks)
 

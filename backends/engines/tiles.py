@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from portadnn.enums import DataType
 from portadnn.problem import TensorSpec
 
 from ..base import DeviceInfo
 from .layouts import Axis, coalesce, offset_expression
 
+_GPU_VECTOR = 16  # bytes
+_CPU_VECTOR = 32  # bytes, in registers: PoCL 3.0 crashes on exp of 16 floats
 _GROUP = 256  # work-items of a GPU work-group, unless a row needs more
 _ACROSS = 32  # neighbouring columns of a work-group: their loads are one run of memory
 
@@ -95,12 +98,13 @@ class Tile:
         if info.schedule == "cpu":
             return replace(self, across=1, sharing=1)
         most = min(most, info.max_work_group)
+        group = min(_GROUP, most)
         sharing = min(_power(_up(self.reduce_units, rounds)), most)
         if self.along_reduce:
-            across = max(1, min(_GROUP, most) // sharing)
-        else:
-            across = max(min(_ACROSS, _power(self.outer_units)), min(_GROUP, most) // sharing)
-            sharing = min(sharing, max(1, most // across))
+            across = max(1, group // sharing)
+        else:  # every work-item reads the parts of all that share its column
+            across = min(max(_ACROSS, group // sharing), _power(self.outer_units))
+            sharing = min(sharing, max(most // _ACROSS, min(group // across, _ACROSS)))
         return replace(self, across=min(across, _power(self.outer_units)), sharing=sharing)
 
     def sliced(self, slices: int, rounds: int) -> Tile:
@@ -110,7 +114,7 @@ class Tile:
         return replace(self, slices=max(1, _up(self.reduce_units, length)), length=length)
 
 
-def make_tile(specs: Sequence[TensorSpec], kept: Sequence[int], lanes: int, limit: int = 16) -> Tile:
+def make_tile(specs: Sequence[TensorSpec], kept: Sequence[int], info: DeviceInfo) -> Tile:
     """Return the tile, still without work-items, that reduces tensors of equal dims over all but the axes `kept`.
 
     Parameters
@@ -119,42 +123,53 @@ def make_tile(specs: Sequence[TensorSpec], kept: Sequence[int], lanes: int, limi
         The tensors, in the order of the axes' strides.
     kept
         The axes that are not reduced.
-    lanes
-        The widest vector that helps: as many elements as 16 bytes hold on a GPU.
-    limit
-        Bytes that a vector's address must be a multiple of to count as aligned.
+    info
+        A GPU gets vectors of 16 aligned bytes; a CPU vectors of a cache line, wherever they start.
     """
     ndim = len(specs[0].dims)
     outer = _merged(specs, [axis for axis in range(ndim) if axis in kept])
     reduce = _merged(specs, [axis for axis in range(ndim) if axis not in kept])
     along_reduce = _nearness(reduce) < _nearness(outer)
     fast, slow = (reduce, outer) if along_reduce else (outer, reduce)
-    width = vector_width(fast, slow, specs, lanes, limit)
+    gpu = info.schedule == "gpu"
+    width = vector_width(fast, slow, specs, vector_lanes(specs[0].dtype, info), aligned=gpu)
     if width > 1:
         fast = _in_vectors(fast, width)
     outer, reduce = (slow, fast) if along_reduce else (fast, slow)
-    return Tile(along_reduce, width, width > 1, tuple(outer), tuple(reduce))
+    return Tile(along_reduce, width, gpu and width > 1, tuple(outer), tuple(reduce))
+
+
+def vector_lanes(dtype: DataType, info: DeviceInfo) -> int:
+    """Return the widest vector that pays: 16 bytes of memory on a GPU, the registers of a CPU."""
+    return _GPU_VECTOR // dtype.itemsize if info.schedule == "gpu" else _CPU_VECTOR // dtype.accumulator.itemsize
 
 
 def vector_width(
-    fast: Sequence[Axis], slow: Sequence[Axis], specs: Sequence[TensorSpec], lanes: int, limit: int = 16
+    fast: Sequence[Axis], slow: Sequence[Axis], specs: Sequence[TensorSpec], lanes: int, *, aligned: bool
 ) -> int:
-    """Return the widest vector (a power of two) along the last of the `fast` axes whose accesses are all aligned."""
+    """Return the widest vector (a power of two up to `lanes`) along the last of the `fast` axes.
+
+    With `aligned`, one whose accesses all lie at multiples of its size.
+    """
     if any(stride != 1 for stride in fast[-1].strides):
         return 1
-    size = specs[0].dtype.itemsize
+    least = 16 // specs[0].dtype.accumulator.itemsize  # PoCL 3.0 miscompiles functions of two floats
     width = lanes
-    while width > 1:
-        bytes_ = min(width * size, limit)
-        others = [stride for axis in (*fast[:-1], *slow) for stride in axis.strides]
-        if (
-            fast[-1].size % width == 0
-            and all(stride * size % bytes_ == 0 for stride in others)
-            and all(spec.alignment % bytes_ == 0 for spec in specs)
-        ):
-            break
+    while width >= least:
+        if _fits(fast, slow, specs, width, aligned):
+            return width
         width //= 2
-    return width
+    return 1
+
+
+def _fits(fast: Sequence[Axis], slow: Sequence[Axis], specs: Sequence[TensorSpec], width: int, aligned: bool) -> bool:
+    if fast[-1].size % width:
+        return False
+    nbytes = width * specs[0].dtype.itemsize
+    others = [stride for axis in (*fast[:-1], *slow) if axis.size > 1 for stride in axis.strides]
+    return not aligned or (
+        all(stride % width == 0 for stride in others) and all(spec.alignment % nbytes == 0 for spec in specs)
+    )
 
 
 def _merged(specs: Sequence[TensorSpec], axes: Sequence[int]) -> list[Axis]:
