@@ -2,10 +2,75 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from cases import ACTIVATION_CASES
-from helper import check, over
+from helper import check, compare, everywhere, over
+
+import portadnn as dnn
 
 
 @over(ACTIVATION_CASES)
 def test_agrees_with_the_reference(handle, case):
     check(handle, case)
+
+
+NAN, INF = np.nan, np.inf
+KEEP, DROP = "PROPAGATE_NAN", "NOT_PROPAGATE_NAN"
+SPECIAL = (NAN, -INF, -2.0, -0.0, 0.0, 0.5, 2.0, INF)
+FORWARD = [
+    ("RELU", DROP, (0, 0, 0, 0, 0, 0.5, 2, INF)),
+    ("RELU", KEEP, (NAN, 0, 0, 0, 0, 0.5, 2, INF)),
+    ("CLIPPED_RELU", DROP, (0, 0, 0, 0, 0, 0.5, 1, 1)),
+    ("CLIPPED_RELU", KEEP, (NAN, 0, 0, 0, 0, 0.5, 1, 1)),
+    ("SIGMOID", DROP, (NAN, 0, 0.11920292202211755, 0.5, 0.5, 0.6224593312018546, 0.8807970779778823, 1)),
+    ("TANH", DROP, (NAN, -1, -0.9640275800758169, 0, 0, 0.46211715726000973, 0.9640275800758169, 1)),
+]
+
+
+def tensor(*values, dtype=np.float32):
+    return np.array(values, dtype).reshape(1, 1, 1, -1)
+
+
+@everywhere()
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize(("mode", "nan", "want"), FORWARD)
+def test_special_values(handle, mode, nan, want, dtype):
+    activation = dnn.ActivationDescriptor(mode, nan, ceiling=1.0)
+    y = dnn.activation_forward(handle, handle.asarray(tensor(*SPECIAL, dtype=dtype)), activation)
+    eps = np.finfo(dtype).eps
+    compare(handle.to_numpy(y), tensor(*want, dtype=np.float64), 4 * eps * np.abs(tensor(*want)), f"{mode} {nan}")
+
+
+@everywhere()
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+def test_gradient_at_the_kinks(handle, dtype):
+    """Relu's slope at 0 is 0, and the ceiling itself still passes the gradient (as cuDNN does)."""
+    x = handle.asarray(tensor(-1, -0.0, 0, 1e-3, 0.5, 1, 1.25, INF, -INF, dtype=dtype))
+    dy = handle.asarray(tensor(1, 2, 3, 4, 5, 6, 7, 8, 9, dtype=dtype))
+    for mode, want in (("RELU", (0, 0, 0, 4, 5, 6, 7, 8, 0)), ("CLIPPED_RELU", (0, 0, 0, 4, 5, 6, 0, 0, 0))):
+        activation = dnn.ActivationDescriptor(mode, ceiling=1.0)
+        y = dnn.activation_forward(handle, x, activation)
+        got = handle.to_numpy(dnn.activation_backward(handle, y, dy, x, activation))
+        np.testing.assert_array_equal(got, tensor(*want, dtype=dtype))
+
+
+@everywhere()
+def test_a_ceiling_that_float32_rounds(handle):
+    """0.1 is no float32: a stored 0.1 is above the ceiling as a float64, and at it as the kernels see it."""
+    x = handle.asarray(tensor(0.1, 0.0999, 0.1001))
+    activation = dnn.ActivationDescriptor("CLIPPED_RELU", ceiling=0.1)
+    y = dnn.activation_forward(handle, x, activation)
+    dy = handle.asarray(tensor(1, 1, 1))
+    got = handle.to_numpy(dnn.activation_backward(handle, y, dy, x, activation))
+    np.testing.assert_array_equal(got, tensor(1, 1, 0))
+
+
+@everywhere()
+def test_beta_decides_whether_the_output_is_read(handle):
+    x, prior = tensor(1, 2, 3), tensor(NAN, 4, INF)
+    relu = dnn.ActivationDescriptor("RELU")
+    y = dnn.activation_forward(handle, handle.asarray(x), relu, handle.asarray(prior), beta=0.0)
+    np.testing.assert_array_equal(handle.to_numpy(y), x)
+    y = dnn.activation_forward(handle, handle.asarray(x), relu, handle.asarray(prior), beta=1.0)
+    np.testing.assert_array_equal(handle.to_numpy(y), tensor(NAN, 6, INF))

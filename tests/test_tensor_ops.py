@@ -2,10 +2,70 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from cases import TENSOR_CASES
-from helper import check, over
+from helper import check, everywhere, over
+
+import portadnn as dnn
 
 
 @over(TENSOR_CASES)
 def test_agrees_with_the_reference(handle, case):
     check(handle, case)
+
+
+NAN, INF = np.nan, np.inf
+TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+
+
+def row(*values, dtype=np.float32):
+    return np.array(values, dtype).reshape(1, 1, 1, -1)
+
+
+@everywhere()
+@TYPES
+def test_minimum_and_maximum_of_nan(handle, dtype):
+    a, b = row(NAN, 1, NAN, -INF, 2, dtype=dtype), row(1, NAN, NAN, 0, 3, dtype=dtype)
+    for operation, nan, want in (
+        ("MIN", "NOT_PROPAGATE_NAN", (1, 1, NAN, -INF, 2)),
+        ("MAX", "NOT_PROPAGATE_NAN", (1, 1, NAN, 0, 3)),
+        ("MIN", "PROPAGATE_NAN", (NAN, NAN, NAN, -INF, 2)),
+        ("MAX", "PROPAGATE_NAN", (NAN, NAN, NAN, 0, 3)),
+        ("ADD", "NOT_PROPAGATE_NAN", (NAN, NAN, NAN, -INF, 5)),
+    ):
+        op = dnn.OpTensorDescriptor(operation, nan_propagation=nan)
+        c = handle.to_numpy(dnn.op_tensor(handle, op, handle.asarray(a), handle.asarray(b)))
+        np.testing.assert_array_equal(c, row(*want, dtype=dtype), err_msg=f"{operation} {nan}")
+
+
+@everywhere()
+def test_half_is_rounded_to_nearest_even(handle):
+    """2048 + 1 lies between two float16 numbers, and so does 2048 + 3; 65504 + 16 rounds to infinity."""
+    a = handle.asarray(row(1, 3, -3, 15, 16, 2**-24, dtype=np.float16))
+    c = handle.asarray(row(2048, 2048, -2048, 65504, 65504, 2**-24, dtype=np.float16))
+    want = row(2048, 2052, -2052, 65504, INF, 2**-23, dtype=np.float16)
+    np.testing.assert_array_equal(handle.to_numpy(dnn.add_tensor(handle, a, c)), want)
+
+
+@everywhere()
+@TYPES
+def test_set_and_scale_special_values(handle, dtype):
+    y = handle.asarray(row(1, NAN, INF, -2, dtype=dtype))
+    np.testing.assert_array_equal(
+        handle.to_numpy(dnn.scale_tensor(handle, y, -0.5)), row(-0.5, NAN, -INF, 1, dtype=dtype)
+    )
+    for value in (NAN, -INF, 0.0, 0.1):
+        np.testing.assert_array_equal(handle.to_numpy(dnn.set_tensor(handle, y, value)), row(*[value] * 4, dtype=dtype))
+
+
+@everywhere()
+def test_beta_decides_whether_the_output_is_read(handle):
+    x = row(1, 2, 3)
+    for beta, want in ((0.0, (1, 2, 3)), (1.0, (NAN, 6, INF)), (-0.5, (NAN, 0, -INF))):
+        prior = handle.asarray(row(NAN, 4, INF))
+        y = dnn.transform_tensor(handle, handle.asarray(x), prior, beta=beta)
+        np.testing.assert_array_equal(handle.to_numpy(y), row(*want))
+        prior = handle.asarray(row(NAN, 4, INF))
+        c = dnn.op_tensor(handle, "MUL", handle.asarray(x), handle.asarray(row(1)), prior, beta=beta)
+        np.testing.assert_array_equal(handle.to_numpy(c), row(*want))
