@@ -99,16 +99,26 @@ DEVICE row_t find_row(int row) {
 // Fill one row of positions of b for channels ch0 and following
 DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t at, int q0, int count, int channels,
                         taps_t td, taps_t th, taps_t tw) {
-    for (int ch = 0; ch < channels; ++ch)
+#if S_C == 1 && S_W != 1
+    const int taps = td.count * th.count * tw.count;
+#define CHANNELS_AT_ONCE 1
+#else
+    for (int ch = 0; ch < channels; ++ch, source += S_C)
+#endif
         for (int t = 0; t < td.count; ++t) {
             const int d = at.d * SRC_STEP_D + td.offset + t * TAP_SHIFT_D;
             for (int r = 0; r < th.count; ++r) {
                 const int h = at.h * SRC_STEP_H + th.offset + r * TAP_SHIFT_H;
                 const int inside = d >= 0 && d < SRC_D && h >= 0 && h < SRC_H;
-                const int row = inside ? source + ch * S_C + d * S_D + h * S_H : 0;
+                const int row = inside ? source + d * S_D + h * S_H : 0;
                 for (int s = 0; s < tw.count; ++s) {
                     const int first = q0 * SRC_STEP_W + tw.offset + s * TAP_SHIFT_W;
+#ifdef CHANNELS_AT_ONCE
+                    copy_channels(b, taps * PITCH, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, channels,
+                                  SRC_SPAN);
+#else
                     copy_row(b, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, SRC_SPAN);
+#endif
                     b += PITCH;
                 }
             }
@@ -117,11 +127,18 @@ DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t a
 
 // Blend `count` columns of `rows` rows of c into dst
 DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha, real beta) {
+    int m = 0;
 #if D_C == 1 && DST_STEP_W != 1
-    for (int q = 0; q < count; ++q)
-        for (int m = 0; m < rows; ++m) BLEND(dst, first + m + q * DST_STEP_W, alpha, c[m * PITCH + q], beta);
-#else
-    for (int m = 0; m < rows; ++m) {
+    for (; m <= rows - VW; m += VW)
+        for (int q = 0; q < count; q += VW) {
+            vreal block[VW];
+            UNROLL for (int i = 0; i < VW; ++i) block[i] = RLOAD(c + (m + i) * PITCH + q);
+            transpose(block);
+            UNROLL for (int j = 0; j < VW; ++j)
+                if (q + j < count) VBLEND(dst, first + m + (q + j) * DST_STEP_W, alpha, block[j], beta);
+        }
+#endif
+    for (; m < rows; ++m) {
         const int row = first + m * D_C;
         int q = 0;
 #if DST_STEP_W == 1
@@ -129,7 +146,6 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, 
 #endif
         for (; q < count; ++q) BLEND(dst, row + q * DST_STEP_W, alpha, c[m * PITCH + q], beta);
     }
-#endif
 }
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),

@@ -77,3 +77,20 @@ DEVICE void copy_row(GLOBAL real *dst, const GLOBAL T *src, int row, int first, 
     for (; q < high; ++q) dst[q] = LOAD(src, row + (first + q * step) * stride);
     for (q = high; q < count; q += VW) RSTORE(zero, dst + q);
 }
+
+// The same for `channels` neighbours in memory at once, each to its own row of dst: VW pixels by VW channels at a time
+DEVICE void copy_channels(GLOBAL real *dst, const int pitch, const GLOBAL T *src, int row, int first, const int step,
+                          int count, int size, const int stride, int channels, const int span) {
+    int ch = 0;
+    for (; ch <= channels - VW; ch += VW)
+        for (int q = 0; q < count; q += VW) {
+            vreal block[VW];
+            UNROLL for (int j = 0; j < VW; ++j) {
+                const int at = first + (q + j) * step;
+                block[j] = at >= 0 && at < size ? VLOAD(src, row + at * stride + ch) : (vreal)((real)0);
+            }
+            transpose(block);
+            UNROLL for (int i = 0; i < VW; ++i) RSTORE(block[i], dst + (ch + i) * pitch + q);
+        }
+    for (; ch < channels; ++ch) copy_row(dst + ch * pitch, src, row + ch, first, step, count, size, stride, span);
+}

@@ -49,13 +49,22 @@ __attribute__((noinline)) static void multiply_unit(GLOBAL real *c, const GLOBAL
 }
 
 DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels) {
-    for (int c = 0; c < channels; ++c)
+#if X_C == 1 && X_W != 1
+#define CHANNELS_AT_ONCE 1
+#else
+    for (int c = 0; c < channels; ++c, image += X_C)
+#endif
         for (int t = 0; t < TAPS_D; ++t)
             for (int i = 0; i < IN_ROWS; ++i) {
                 const int d = d0 + t * DILATION_D, h = h0 + i;
                 const int inside = d >= 0 && d < IMAGE_D && h >= 0 && h < IMAGE_H;
-                const int row = inside ? image + c * X_C + d * X_D + h * X_H : 0;
+                const int row = inside ? image + d * X_D + h * X_H : 0;
+#ifdef CHANNELS_AT_ONCE
+                copy_channels(xs, TAPS_D * IN_ROWS * IN_COLS, x, row, w0, 1, IN_COLS - VW, inside ? IMAGE_W : 0, X_W,
+                              channels, X_SPAN);
+#else
                 copy_row(xs, x, row, w0, 1, IN_COLS, inside ? IMAGE_W : 0, X_W, X_SPAN);
+#endif
                 xs += IN_COLS;
             }
 }
@@ -64,8 +73,11 @@ DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, in
 DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns, int channels) {
     for (int p = 0; p < rows; ++p, e += UNIT_COLS * K_PITCH, first += Y_H) {
 #if Y_C == 1
-        for (int q = 0; q < columns; ++q)
-            for (int k = 0; k < channels; ++k) e[q * K_PITCH + k] = LOAD(dy, first + q * Y_W + k);
+        for (int q = 0; q < columns; ++q) {
+            int k = 0;
+            for (; k <= channels - VW; k += VW) RSTORE(VLOAD(dy, first + q * Y_W + k), e + q * K_PITCH + k);
+            for (; k < channels; ++k) e[q * K_PITCH + k] = LOAD(dy, first + q * Y_W + k);
+        }
 #else
 #if Y_W == 1
         if (columns >= VW) {
@@ -133,7 +145,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
 #ifdef W_CONTIGUOUS
     for (; m <= count - VW; m += VW) {
         vreal block[VW];
-        UNROLL for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * K_PITCH) : (vreal)((real)0);
+        for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * K_PITCH) : (vreal)((real)0);
         transpose(block);
         const int place = (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m;
         UNROLL for (int j = 0; j < VW; ++j)

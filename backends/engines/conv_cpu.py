@@ -67,7 +67,13 @@ class Image:
         """Read a 4-D or 5-D tensor; a stride along an axis of 1 counts as 0."""
         strides = tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
         return cls(
-            spec.dims[0], spec.dims[1], _axes(spec.dims[2:], 1), strides[0], strides[1], _axes(strides[2:], 0), spec.span
+            spec.dims[0],
+            spec.dims[1],
+            _axes(spec.dims[2:], 1),
+            strides[0],
+            strides[1],
+            _axes(strides[2:], 0),
+            spec.span,
         )
 
     def flat(self) -> Image | None:
@@ -163,6 +169,8 @@ def _gemm(problem: Convolution, info: DeviceInfo) -> Gemm:
     nr, mr = lanes * vectors, _tile_rows(m)
     channel_blocks = max(1, _ceil(depth_channels * max_taps, BLOCK_DEPTH))
     block = max(1, _ceil(depth_channels, channel_blocks))
+    if source.channel_stride == 1:  # whole vectors of channels
+        block = _round_up(block, lanes)
     tile_m = _round_up(_ceil(m, max(1, _ceil(m, BLOCK_COLUMNS))), mr)
     columns = min(BLOCK_COLUMNS, BLOCK_ELEMENTS // (block * max_taps))
     grid_rows = target.n * grid[0] * grid[1]
@@ -277,6 +285,8 @@ def _filter_gemm(problem: Convolution, info: DeviceInfo) -> FilterGemm:
     unit_rows = _ceil(height, _ceil(height, max(1, BLOCK_COLUMNS // unit_cols)))
     in_rows = (unit_rows - 1) * stride[1] + (taps[1] - 1) * dilation[1] + 1
     in_cols = (unit_cols - 1) * stride[2] + (taps[2] - 1) * dilation[2] + 1
+    if image.channel_stride == 1:  # rows are not written in order: keep what is written beyond one out of the next
+        in_cols = _round_up(in_cols, lanes) + lanes
     most = max(1, 2 * BLOCK_ELEMENTS // max(taps[0] * in_rows * in_cols, tap_count * block_k))
     block_c = _ceil(c, _ceil(c, min(most, c)))
     mr = _tile_rows(block_c * tap_count)
