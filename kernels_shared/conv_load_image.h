@@ -3,7 +3,7 @@
 //   a: the filter, packed before as [group and phase][kk][PADDED_M] with zeros where there is nothing: plain vector copies
 //   b: the image, gathered: b[kk][column] = image[pixel(column) + channel and tap(kk)], 0 outside
 //
-// A work-item loads B_EACH consecutive kk of one column, so its pixel stays in registers.
+// A work-item loads KK_EACH consecutive kk of COLUMNS_EACH columns, whose pixels stay in registers.
 // TAP_SLICES: the BK kk of a slice are channels of one tap, so one check and one offset serve the slice;
 //   kk = (channel / BK, tap, channel % BK). Costs nothing where channels are many.
 // otherwise kk = (channel, tap), and BK work-items write what each kk means to a table, one slice ahead.
@@ -11,11 +11,13 @@
 #define A_VECTORS (BK * BM / 4)
 #define A_EACH ((A_VECTORS + ITEMS - 1) / ITEMS)
 #define B_EACH (BK * BN / ITEMS)
+#define COLUMNS_EACH (BN > ITEMS ? BN / ITEMS : 1)
+#define KK_EACH (B_EACH / COLUMNS_EACH)
 #define TABLE_SIZE (2 * BK)
 typedef real A_TYPE;
 
 typedef struct {
-    Pixel pixel;
+    Pixel pixel[COLUMNS_EACH];
     Phase phase;
     u32 kk;                            // this item's first kk within a slice
     int channel, tap_d, tap_h, tap_w;  // TAP_SLICES: the next slice
@@ -37,11 +39,13 @@ DEVICE int slices_of(const Phase *phase) {
 }
 
 DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 n0, int slice) {
-    const u32 column = n0 + item % BN;
-    l->kk = item / BN * B_EACH;
+    l->kk = item / BN * KK_EACH;
     l->phase = phase_of(phase);
-    l->pixel = pixel_of(column, &l->phase);
-    if (column >= GEMM_N) l->pixel.h = FAR_OUT;
+    UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {
+        const u32 column = n0 + item % BN + c * ITEMS;
+        l->pixel[c] = pixel_of(column, &l->phase);
+        if (column >= GEMM_N) l->pixel[c].h = FAR_OUT;
+    }
     l->filter_first = (i64)(group * PHASES + phase) * MAX_K * PADDED_M + m0;
     l->image_first = (u32)group * CHANNELS * IN_C;
 #ifdef TAP_SLICES
@@ -76,22 +80,24 @@ DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *t
     const int h = l->tap_h * TAP_H;
     const int w = l->tap_w * TAP_W;
     const int channel = l->channel + (int)l->kk;
-    const int in = inside(&l->pixel, d, h, w);
-    const u32 at = l->image_first + l->pixel.offset + TAP_OFFSET(d, h, w) + (u32)channel * IN_C;
-    const GLOBAL T *from = image + at;
+    UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {
+        const int in = inside(&l->pixel[c], d, h, w);
+        const u32 at = l->image_first + l->pixel[c].offset + TAP_OFFSET(d, h, w) + (u32)channel * IN_C;
+        const GLOBAL T *from = image + at;
 #ifdef LOAD_CHANNELS
-    UNROLL for (int j = 0; j < B_EACH; j += 4) {
-        vreal v = VSPLAT(0);
-        if (in) v = VLOAD(from, j);
-        UNROLL for (int e = 0; e < 4; ++e) b_next[j + e] = LANE(v, e);
-    }
+        UNROLL for (int j = 0; j < KK_EACH; j += 4) {
+            vreal v = VSPLAT(0);
+            if (in) v = VLOAD(from, j);
+            UNROLL for (int e = 0; e < 4; ++e) b_next[c * KK_EACH + j + e] = LANE(v, e);
+        }
 #else
-    UNROLL for (int j = 0; j < B_EACH; ++j) {
-        real v = 0;
-        if (in && (CHANNELS % BK == 0 || channel + j < CHANNELS)) v = LOAD(from, (i64)j * IN_C);
-        b_next[j] = v;
-    }
+        UNROLL for (int j = 0; j < KK_EACH; ++j) {
+            real v = 0;
+            if (in && (CHANNELS % BK == 0 || channel + j < CHANNELS)) v = LOAD(from, (i64)j * IN_C);
+            b_next[c * KK_EACH + j] = v;
+        }
 #endif
+    }
     if (++l->tap_w == l->phase.taps_w) {
         l->tap_w = 0;
         if (++l->tap_h == l->phase.taps_h) {
@@ -128,13 +134,15 @@ DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int item, int sli
 }
 
 DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table, real b_next[B_EACH]) {
-    UNROLL for (int j = 0; j < B_EACH; ++j) {
+    UNROLL for (int j = 0; j < KK_EACH; ++j) {
         const int4 entry = table[l->kk + j];
-        real v = 0;
-        if (inside(&l->pixel, entry.y, entry.z, entry.w)) {
-            v = LOAD(image, l->image_first + l->pixel.offset + (u32)entry.x);
+        UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {
+            real v = 0;
+            if (inside(&l->pixel[c], entry.y, entry.z, entry.w)) {
+                v = LOAD(image, l->image_first + l->pixel[c].offset + (u32)entry.x);
+            }
+            b_next[c * KK_EACH + j] = v;
         }
-        b_next[j] = v;
     }
 }
 #endif
@@ -152,5 +160,9 @@ DEVICE void store_slice(const Loader *l, int item, LOCAL_ARG real4 *a, LOCAL_ARG
         if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) a[at / (BM / 4) * (A_PITCH / 4) + at % (BM / 4)] = a_next[v];
     }
     LOCAL_ARG real *to = (LOCAL_ARG real *)b;
-    UNROLL for (int j = 0; j < B_EACH; ++j) to[(l->kk + j) * B_PITCH + item % BN] = b_next[j];
+    UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {
+        UNROLL for (int j = 0; j < KK_EACH; ++j) {
+            to[(l->kk + j) * B_PITCH + item % BN + c * ITEMS] = b_next[c * KK_EACH + j];
+        }
+    }
 }

@@ -9,7 +9,7 @@
 //   TM = 8 |4x4 |          |4x4 |
 //          +----+          +----+          rows 4ty .. 4ty+3 and BM/2 + 4ty .. +3
 //
-// Defines: GEMM_M GEMM_N BM BN BK TM TN RESIDENT, and A_PITCH, B_PITCH: reals from one kk to the next, multiples of 4.
+// Defines: GEMM_M GEMM_N BM BN BK TM TN, and A_PITCH, B_PITCH: reals from one kk to the next, multiples of 4.
 
 #define TILES_M ((GEMM_M + BM - 1) / BM)
 #define TILES_N (((u32)GEMM_N + BN - 1) / BN)
@@ -20,9 +20,8 @@
 #define ITEMS_N (BN / TN)
 #define ITEMS (ITEMS_M * ITEMS_N)
 
-// RESIDENT work-items of a multiprocessor share its registers: 384 get 168 each, which 8 x 8 results with the next slice
-// need. (512 with 128 registers spill and were 10 to 20 % slower on an H200.)
-#ifdef PD_CUDA
+// RESIDENT, where given, is how many work-items shall share the registers of a multiprocessor.
+#if defined(PD_CUDA) && defined(RESIDENT)
 #define TILE_WG_SIZE __launch_bounds__(ITEMS, RESIDENT / ITEMS)
 #else
 #define TILE_WG_SIZE WG_SIZE(ITEMS, 1, 1)
@@ -36,8 +35,10 @@ struct alignas(16) real4 {
 typedef PD_CAT(PD_REAL, 4) real4;
 #endif
 
-#define TILE_TX(item) ((item) / 32 % (ITEMS_N / 8) * 8 + (item) % 8)
-#define TILE_TY(item) ((item) / 32 / (ITEMS_N / 8) * 4 + (item) % 32 / 8)
+#define LANES_M (ITEMS_M < 4 ? ITEMS_M : 4)
+#define LANES_N (32 / LANES_M)
+#define TILE_TX(item) ((item) / 32 % (ITEMS_N / LANES_N) * LANES_N + (item) % LANES_N)
+#define TILE_TY(item) ((item) / 32 / (ITEMS_N / LANES_N) * LANES_M + (item) % 32 / LANES_N)
 #define TILE_ROW(ty, i) ((i) / 4 * (BM / (TM / 4)) + (ty) * 4 + (i) % 4)
 #define TILE_COLUMN(tx, j) ((j) / 4 * (BN / (TN / 4)) + (tx) * 4 + (j) % 4)
 

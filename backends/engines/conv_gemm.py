@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from portadnn.enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdFilterAlgo,
@@ -24,7 +22,7 @@ from portadnn.ops.convolution import (
 )
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 
 FILE = "shared/conv_gemm.cl"
 _ALIGN = 256  # bytes, of the parts of the workspace
@@ -32,13 +30,24 @@ _ALIGN = 256  # bytes, of the parts of the workspace
 
 @dataclass(frozen=True)
 class Tile:
-    """Sizes of a work-group's tile (gemm_tile.h) and the share of the peak it reaches when it is full."""
+    """Sizes of a work-group's tile (gemm_tile.h), and what it reaches of the fastest tile's speed when it is full.
+
+    Attributes
+    ----------
+    bm, bn, bk : int
+        Rows, columns and depth of a slice.
+    tm, tn : int
+        Results of a work-item.
+    share, filter_share : float
+        Speed of the forward and data-gradient kernel, and of the filter gradient; 0: not for it.
+    """
 
     bm: int
     bn: int
     tm: int
     tn: int
     share: float
+    filter_share: float
     bk: int = 8
 
     @property
@@ -47,16 +56,21 @@ class Tile:
         return self.bm // self.tm * (self.bn // self.tn)
 
 
-# shares as measured on an H200; 128 x 128 with 256 work-items was slower than all of the first three
+# Shares as measured on an H200. 128 x 128 with 256 work-items was slower than all of the first three.
 TILES = {
     DataType.FLOAT: (
-        Tile(64, 128, 8, 8, 1.0),
-        Tile(128, 64, 8, 8, 0.97),
-        Tile(64, 64, 8, 8, 0.97),
-        Tile(32, 128, 4, 8, 0.8),
-        Tile(16, 128, 4, 4, 0.5),
+        Tile(64, 128, 8, 8, 1.0, 0.95),
+        Tile(128, 64, 8, 8, 0.94, 1.0),
+        Tile(64, 64, 8, 8, 0.98, 0.85),
+        Tile(32, 128, 4, 8, 0.8, 0.7),
+        Tile(16, 128, 4, 4, 0.5, 0.4),
+        Tile(4, 512, 4, 4, 0.35, 0),
     ),
-    DataType.DOUBLE: (Tile(64, 64, 4, 4, 0.6), Tile(32, 128, 4, 8, 0.5), Tile(16, 128, 4, 4, 0.4)),
+    DataType.DOUBLE: (
+        Tile(64, 64, 4, 4, 0.6, 0.6),
+        Tile(32, 128, 4, 8, 0.5, 0.5),
+        Tile(16, 128, 4, 4, 0.4, 0.4),
+    ),
 }
 _MOST_SPLITS = 128
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
@@ -278,7 +292,7 @@ class Choice:
         if not self.tap_slices:
             return -(-geometry.k // bk) * bk
         channels = geometry.defines["CHANNELS"]
-        return geometry.k // channels * (-(-channels // bk) * bk)
+        return geometry.k // max(channels, 1) * (-(-channels // bk) * bk)
 
     @property
     def packed_size(self) -> int:
@@ -309,7 +323,12 @@ class Choice:
         gap = 0 if self.geometry.packs else 4
         return self.tile.bm + gap, self.tile.bn + gap
 
-    def seconds(self, info: DeviceInfo) -> float:
+    @property
+    def share(self) -> float:
+        """The tile's speed for this direction."""
+        return self.tile.share if self.geometry.packs else self.tile.filter_share
+
+    def clocks(self, info: DeviceInfo) -> float:
         """Estimate the time, in clocks, to rank choices.
 
         Multiprocessors work through their share of tiles, _RESIDENT work-items at a time; fewer do not take
@@ -320,8 +339,8 @@ class Choice:
         steps = -(-geometry.k // self.splits) + 40
         resident = max(_RESIDENT // self.tile.items, 1)
         full, rest = divmod(-(-self.work_groups // units), resident)
-        tiles = full * resident + (max(rest, 0.6 * resident) if rest else 0)
-        cost = tiles * self.tile.bm * self.tile.bn * steps / (128 * self.tile.share)
+        tiles = full * resident + (0.45 * resident + 0.55 * rest if rest else 0)
+        cost = tiles * self.tile.bm * self.tile.bn * steps / (128 * self.share)
         if self.splits > 1:
             parts = 2 * self.work_groups * self.tile.bm * self.tile.bn * self.item_size
             cost += parts / (16 * units) + 4000
@@ -339,7 +358,6 @@ class Choice:
             "BM": tile.bm,
             "BN": tile.bn,
             "BK": tile.bk,
-            "RESIDENT": _RESIDENT,
             "TM": tile.tm,
             "TN": tile.tn,
             "A_PITCH": self.pitches[0],
@@ -357,11 +375,13 @@ class Choice:
         if self.tap_slices:
             defines["TAP_SLICES"] = 1
             if _vector_channels(self._image(problem), defines["CHANNELS"]) and defines["CHANNELS"] % tile.bk == 0:
-                defines["LOAD_CHANNELS"] = int(tile.bk * tile.bn // tile.items % 4 == 0)
+                defines["LOAD_CHANNELS"] = int(min(tile.bk * tile.bn // tile.items, tile.bk) % 4 == 0)
         if not defines.get("LOAD_CHANNELS", 1):
             del defines["LOAD_CHANNELS"]
         if problem.mode is ConvolutionMode.CONVOLUTION:
             defines["FLIP"] = 1
+        if not geometry.packs:
+            defines["RESIDENT"] = _RESIDENT  # its registers would just exceed the share; the other kernel's do not
         return defines
 
     @staticmethod
@@ -376,7 +396,7 @@ def _choices(geometry: Geometry, dtype: DataType, info: DeviceInfo) -> Iterator[
         splits = 1
         while splits <= min(_MOST_SPLITS, slices):
             choice = Choice(geometry, tile, splits, real.itemsize)
-            fits = tile.items <= info.max_work_group and choice.local_memory <= info.local_memory
+            fits = choice.share > 0 and tile.items <= info.max_work_group and choice.local_memory <= info.local_memory
             if fits and (splits == 1 or choice.work_groups <= 16 * info.compute_units):
                 yield choice
             splits += max(splits // 4, 1)
@@ -397,7 +417,7 @@ class ConvGemm(Engine):
     def choose(self, problem: Convolution, info: DeviceInfo) -> Choice | None:
         """Return the tile with the least estimated time; None where none fits the device."""
         options = _choices(self.geometry(problem), problem.dtype, info)
-        return min(options, key=lambda choice: choice.seconds(info), default=None)
+        return min(options, key=lambda choice: choice.clocks(info), default=None)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)

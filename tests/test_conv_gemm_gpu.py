@@ -1,0 +1,77 @@
+"""The implicit-GEMM convolution for GPUs: every tile and the split sums, which small problems would not choose."""
+
+from __future__ import annotations
+
+import pytest
+from helper import check, open_handle, targets
+
+import portadnn as dnn
+from portadnn.problem import parse
+from portadnn_backends.base import DeviceInfo
+from portadnn_backends.engines import conv_gemm
+
+# two groups of 18 filters and 20 channels: rows and columns that fill no tile, channels that fill slices of 8
+FORWARD = "x={t}:2x40x7x5{f} w={t}:36x20x3x2{f} y={t}:2x36x4x4{f} padding=1,0 stride=2,1 dilation=1,1 groups=2"
+LINES = {
+    "forward": "convolution_forward " + FORWARD,
+    "data": "convolution_backward_data " + FORWARD.replace("x={t}", "dx={t}", 1).replace("y={t}", "dy={t}", 1),
+    "filter": "convolution_backward_filter " + FORWARD.replace("w={t}", "dw={t}", 1).replace("y={t}", "dy={t}", 1),
+}
+ENGINES = dict(zip(LINES, conv_gemm.ENGINES, strict=True))
+TILES = [("f32", "", tile) for tile in conv_gemm.TILES[dnn.DataType.FLOAT]]
+TILES += [("f64", ":nhwc", tile) for tile in conv_gemm.TILES[dnn.DataType.DOUBLE]]
+
+H200 = DeviceInfo(
+    "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
+    max_work_group=1024, local_memory=48 << 10, global_memory=1 << 37, max_allocation=1 << 37,
+)  # fmt: skip
+
+
+def line(direction, dtype="f32", layout=""):
+    return LINES[direction].format(t=dtype, f=layout)
+
+
+def force(monkeypatch, tile, splits):
+    def choose(engine, problem, info):
+        return conv_gemm.Choice(engine.geometry(problem), tile, splits, problem.dtype.accumulator.itemsize)
+
+    monkeypatch.setattr(conv_gemm.ConvGemm, "choose", choose)
+
+
+@pytest.mark.parametrize("direction", LINES)
+@pytest.mark.parametrize(("dtype", "layout", "tile"), TILES, ids=lambda v: f"{v.bm}x{v.bn}" if hasattr(v, "bm") else v)
+@pytest.mark.parametrize("target", [t for t in targets() if t.schedule != "cpu"], ids=lambda t: t.name)
+def test_every_tile_with_split_sums(monkeypatch, target, dtype, layout, tile, direction):
+    if direction == "filter" and tile.filter_share == 0:
+        return
+    force(monkeypatch, tile, 3)
+    handle = open_handle.__wrapped__(target)  # a new one: it must not hold a plan with another tile
+    check(handle, f"{line(direction, dtype, layout)} alpha=2.0 beta=-0.5")
+
+
+@pytest.mark.parametrize("direction", LINES)
+def test_workspace_is_what_the_choice_says(direction):
+    engine, problem = ENGINES[direction], parse(line(direction))
+    choice = engine.choose(problem, H200)
+    assert engine.workspace(problem, H200) == choice.workspace
+    parts = choice.work_groups * choice.tile.bm * choice.tile.bn * 4 if choice.splits > 1 else 0
+    assert choice.workspace == choice.packed_size + parts
+    assert choice.packed_size % 256 == 0
+
+
+def test_large_sums_are_split_to_fill_the_device():
+    problem = parse("convolution_backward_filter x=f32:64x64x56x56 dy=f32:64x64x56x56 dw=f32:64x64x3x3 padding=1,1")
+    choice = ENGINES["filter"].choose(problem, H200)
+    assert choice.work_groups >= 2 * H200.compute_units
+
+
+@pytest.mark.parametrize("direction", LINES)
+def test_reasons_against_it(direction):
+    engine, problem = ENGINES[direction], parse(line(direction))
+    assert "GPU" in engine.why_not(problem, H200.with_schedule("cpu"))
+    assert "tile" in engine.why_not(problem, DeviceInfo(**{**vars(H200), "local_memory": 1024}))
+
+
+def test_too_little_memory_for_the_workspace():
+    problem = parse(line("forward"))
+    assert "workspace" in ENGINES["forward"].why_not(problem, DeviceInfo(**{**vars(H200), "max_allocation": 16}))
