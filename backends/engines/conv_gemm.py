@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from portadnn.ops.convolution import (
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from .conv_geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward, vector_channels
 
 FILE = "shared/conv_gemm.cl"
 _ALIGN = 256  # bytes, of the parts of the workspace
@@ -74,185 +74,6 @@ TILES = {
 }
 _MOST_SPLITS = 128
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """A direction of a convolution as a matrix product, without its tile.
-
-    Attributes
-    ----------
-    m, n, k : int
-        The product's sizes; for a data gradient, those of its largest phase.
-    groups, phases : int
-        Independent products.
-    defines : dict
-        What the kernel has to know.
-    """
-
-    m: int
-    n: int
-    k: int
-    groups: int
-    phases: int
-    packs: bool
-    defines: dict[str, int]
-
-
-def _strides(spec: TensorSpec) -> tuple[int, int, int, int, int]:
-    """Return the strides as (n, c, d, h, w); that of a dimension of one does not matter."""
-    strides = [s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True)]
-    return (strides[0], strides[1], *(0,) * (5 - len(strides)), *strides[2:])  # type: ignore[return-value]
-
-
-def _spatial(dims: tuple[int, ...], fill: int = 1) -> tuple[int, int, int]:
-    """Return spatial sizes as (d, h, w)."""
-    return (*(fill,) * (3 - len(dims)), *dims)  # type: ignore[return-value]
-
-
-def _axes(prefix: str, values: tuple[int, ...]) -> dict[str, int]:
-    return {f"{prefix}_{axis}": value for axis, value in zip("DHW", values, strict=True)}
-
-
-def _vector_columns(spec: TensorSpec) -> bool:
-    """Tell whether any four neighbouring pixels, counted from a multiple of four, are an aligned vector."""
-    n, c, d, h, w = _strides(spec)
-    sizes = _spatial(spec.dims[2:])
-    step = 1
-    for size, stride in zip(reversed(sizes), (w, h, d), strict=True):
-        if size > 1 and stride != step:
-            return False
-        step *= size
-    return step % 4 == 0 and n % 4 == 0 and c % 4 == 0 and _aligned(spec)
-
-
-def _vector_channels(spec: TensorSpec, channels: int) -> bool:
-    """Tell whether any four neighbouring channels of a group, from a multiple of four, are an aligned vector."""
-    n, c, d, h, w = _strides(spec)
-    return c == 1 and channels % 4 == 0 and not any(s % 4 for s in (n, d, h, w)) and _aligned(spec)
-
-
-def _aligned(spec: TensorSpec) -> bool:
-    return spec.alignment >= min(16, 4 * spec.dtype.itemsize)
-
-
-def _image_defines(spec: TensorSpec, pixels: tuple[int, int, int]) -> dict[str, int]:
-    n, c, d, h, w = _strides(spec)
-    return {
-        "IN_N": n,
-        "IN_C": c,
-        **_axes("IN", (d, h, w)),
-        **_axes("EXTENT", _spatial(spec.dims[2:])),
-        **_axes("PIXELS", tuple(max(size, 1) for size in pixels)),
-    }
-
-
-def _columns_defines(sizes: tuple[int, ...], strides: tuple[int, ...], row_stride: int) -> dict[str, int]:
-    defines = {"OUT_M": row_stride}
-    for i, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        defines |= {f"COLUMNS_{i}": max(size, 1), f"OUT_{i}": stride}
-    return defines
-
-
-def _checks(problem: Convolution, tail: bool) -> dict[str, int]:
-    """Say in which dimensions a tap can fall outside of the image; `tail`: some columns are no pixels."""
-    checks = [pad > 0 for pad in _spatial(problem.padding, 0)]
-    checks[1] |= tail
-    return _axes("CHECK", tuple(map(int, checks)))
-
-
-def _forward(problem: Convolution) -> Geometry:
-    x, w, y = problem.image, problem.filter, problem.result
-    groups = problem.groups
-    k, c = w.dims[0] // groups, w.dims[1]
-    pixels = _spatial(y.dims[2:])
-    taps = _spatial(w.dims[2:])
-    ys, ws = _strides(y), _strides(w)
-    defines = {
-        **_image_defines(x, pixels),
-        **_axes("STEP", _spatial(problem.stride)),
-        **_axes("START", tuple(-p for p in _spatial(problem.padding, 0))),
-        **_axes("TAP", _spatial(problem.dilation)),
-        **_axes("HOP", (1, 1, 1)),
-        **_axes("SIZE", taps),
-        **_columns_defines((y.dims[0], *pixels), (ys[0], *ys[2:]), ys[1]),
-        "CHANNELS": c,
-        "FILTER_M": ws[0],
-        "FILTER_C": ws[1],
-        "FILTER_G": ws[0] * k,
-        **_axes("FILTER", ws[2:]),
-    }
-    if _vector_columns(y):
-        defines["STORE_COLUMNS"] = 1
-    elif _vector_channels(y, k):
-        defines["STORE_ROWS"] = 1
-    return Geometry(k, y.dims[0] * math.prod(pixels), c * math.prod(taps), groups, 1, True, defines)
-
-
-def _data_gradient(problem: Convolution) -> Geometry:
-    dx, w, dy = problem.image, problem.filter, problem.result
-    groups = problem.groups
-    k, c = w.dims[0] // groups, w.dims[1]
-    strides = _spatial(problem.stride)
-    dilation = _spatial(problem.dilation)
-    size = _spatial(dx.dims[2:])
-    taps = _spatial(w.dims[2:])
-    hops = tuple(s // math.gcd(s, d) for s, d in zip(strides, dilation, strict=True))
-    most_taps = math.prod(-(-r // hop) for r, hop in zip(taps, hops, strict=True))
-    pixels: tuple[int, int, int] = tuple(-(-e // s) for e, s in zip(size, strides, strict=True))  # type: ignore[assignment]
-    xs, ws = _strides(dx), _strides(w)
-    phases = math.prod(strides)
-    defines = {
-        "DATA_GRADIENT": 1,
-        **_image_defines(dy, pixels),
-        **_axes("STEP", (1, 1, 1)),
-        **_axes("TAP", tuple(-d // math.gcd(s, d) for s, d in zip(strides, dilation, strict=True))),
-        **_axes("HOP", hops),
-        **_axes("SIZE", taps),
-        **_axes("PADDING", _spatial(problem.padding, 0)),
-        **_axes("DILATION", dilation),
-        **_axes("PHASES", strides),
-        **_axes("OUT", size),
-        **_columns_defines((dx.dims[0], *pixels), (xs[0], *xs[2:]), xs[1]),
-        "CHANNELS": k,
-        "FILTER_M": ws[1],
-        "FILTER_C": ws[0],
-        "FILTER_G": ws[0] * k,
-        **_axes("FILTER", ws[2:]),
-    }
-    if phases == 1 and _vector_columns(dx):
-        defines["STORE_COLUMNS"] = 1
-    elif _vector_channels(dx, c):
-        defines["STORE_ROWS"] = 1
-    return Geometry(c, dx.dims[0] * math.prod(pixels), k * most_taps, groups, phases, True, defines)
-
-
-def _filter_gradient(problem: Convolution) -> Geometry:
-    x, dw, dy = problem.image, problem.filter, problem.result
-    groups = problem.groups
-    k, c = dw.dims[0] // groups, dw.dims[1]
-    pixels = _spatial(dy.dims[2:])
-    taps = _spatial(dw.dims[2:])
-    ws, ys = _strides(dw), _strides(dy)
-    channel_last = _strides(x)[1] == 1 and x.dims[1] > 1
-    columns = (*taps, c) if channel_last else (c, *taps)
-    column_strides = (*ws[2:], ws[1]) if channel_last else ws[1:]
-    defines = {
-        "FILTER_GRADIENT": 1,
-        **_image_defines(x, pixels),
-        **_axes("STEP", _spatial(problem.stride)),
-        **_axes("START", tuple(-p for p in _spatial(problem.padding, 0))),
-        **_axes("TAP", _spatial(problem.dilation)),
-        **_axes("SIZE", taps),
-        **_columns_defines(columns, column_strides, ws[0]),
-        "CHANNELS": c,
-        "DY_N": ys[0],
-        "DY_K": ys[1],
-        **_axes("DY", ys[2:]),
-        "CHANNEL_LAST" if channel_last else "LANES_ALONG_K": 1,
-    }
-    count = dy.dims[0] * math.prod(pixels)
-    return Geometry(k, c * math.prod(taps), count, groups, 1, False, defines)
 
 
 @dataclass(frozen=True)
@@ -369,12 +190,12 @@ class Choice:
             "PHASES": geometry.phases,
             "SPLITS": self.splits,
             "MAX_K": self.max_k,
-            **(_axes("CHECK", (1, 1, 1)) if strided else _checks(problem, tail)),
+            **(axes("CHECK", (1, 1, 1)) if strided else checks(problem, tail)),
             **geometry.defines,
         }
         if self.tap_slices:
             defines["TAP_SLICES"] = 1
-            if _vector_channels(self._image(problem), defines["CHANNELS"]) and defines["CHANNELS"] % tile.bk == 0:
+            if vector_channels(self._image(problem), defines["CHANNELS"]) and defines["CHANNELS"] % tile.bk == 0:
                 defines["LOAD_CHANNELS"] = int(min(tile.bk * tile.bn // tile.items, tile.bk) % 4 == 0)
         if not defines.get("LOAD_CHANNELS", 1):
             del defines["LOAD_CHANNELS"]
@@ -474,7 +295,7 @@ class ConvGemmForward(ConvGemm):
     _wanted = ConvolutionFwdAlgo.IMPLICIT_GEMM
 
     def geometry(self, problem: Convolution) -> Geometry:
-        return _forward(problem)
+        return forward(problem)
 
 
 class ConvGemmBackwardData(ConvGemm):
@@ -485,7 +306,7 @@ class ConvGemmBackwardData(ConvGemm):
     _wanted = ConvolutionBwdDataAlgo.ALGO_1
 
     def geometry(self, problem: Convolution) -> Geometry:
-        return _data_gradient(problem)
+        return data_gradient(problem)
 
 
 class ConvGemmBackwardFilter(ConvGemm):
@@ -496,7 +317,7 @@ class ConvGemmBackwardFilter(ConvGemm):
     _wanted = ConvolutionBwdFilterAlgo.ALGO_1
 
     def geometry(self, problem: Convolution) -> Geometry:
-        return _filter_gradient(problem)
+        return filter_gradient(problem)
 
 
 ENGINES = (ConvGemmForward(), ConvGemmBackwardData(), ConvGemmBackwardFilter())
