@@ -18,52 +18,13 @@
 // OpenCL and CUDA alike skip NaN in v > best, so NaN needs care only where it has to win.
 // A window that lies in the padding altogether averages to 0 when padding does not count, and passes no gradient.
 
-#include "types.h"
+#include "pooling.h"
 
-#define NONE ((real)-1)
-#define WINDOW (WINDOW_D * WINDOW_H * WINDOW_W)
 #define ROWS ((TP - 1) * STRIDE_H + WINDOW_H)
 #if WINDOW_D * ROWS * WINDOW_W <= 64
 #define WINDOW_LOOP UNROLL
 #else
 #define WINDOW_LOOP
-#endif
-
-#ifdef CHANNELS_LAST
-#define LAST C_UNITS  // units of the fastest index
-#define CHANNELS VW   // channels of a work-item
-#else
-#define LAST 1
-#define CHANNELS 1
-#endif
-
-#ifdef MODE_MAX
-#define EMPTY LOWEST_STORED
-#ifdef PROPAGATE_NAN
-#define FOLD(best, v) PICK((best) == (best), PICK((v) <= (best), best, v), best)
-#else
-#define FOLD(best, v) PICK((v) > (best), v, best)
-#endif
-#else
-#define EMPTY ((real)0)
-#define FOLD(best, v) ((best) + (v))
-#endif
-
-#define INSIDE(i, size) ((u32)(i) < (u32)(size))
-
-// Cells of a window along one dimension that lie inside the image.
-DEVICE int cells(int first, int window, int size) {
-    const int low = first > 0 ? first : 0, high = first + window < size ? first + window : size;
-    return high > low ? high - low : 0;
-}
-
-#ifdef MODE_EXCLUDE
-#define SHARE(o, p, q)                                                                                     \
-    share(cells((o)*STRIDE_D - PAD_D, WINDOW_D, D) * cells((p)*STRIDE_H - PAD_H, WINDOW_H, H) *            \
-          cells((q)*STRIDE_W - PAD_W, WINDOW_W, W))
-DEVICE real share(int count) { return count > 0 ? (real)1 / (real)count : (real)0; }
-#else
-#define SHARE(o, p, q) ((real)1 / (real)WINDOW)
 #endif
 
 // Splits a work-item's number into n, c, depth, row and column, the fastest first.
@@ -83,13 +44,11 @@ DEVICE real share(int count) { return count > 0 ? (real)1 / (real)count : (real)
     const u32 c = rest % C_UNITS * VW;                                                                     \
     rest /= C_UNITS;
 #define PLACE_CHANNELS_FIRST
-#define WINNER(n, c, o, p, q) (((((n)*O + (o)) * P + (p)) * Q + (q)) * C + (c))
 #else
 #define PLACE_CHANNELS_LAST
 #define PLACE_CHANNELS_FIRST                                                                               \
     const u32 c = rest % C;                                                                                \
     rest /= C;
-#define WINNER(n, c, o, p, q) (((((n)*C + (c)) * O + (o)) * P + (p)) * Q + (q))
 #endif
 
 #if defined(FORWARD) || defined(WINNERS)
@@ -156,11 +115,6 @@ pooling_winners(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(WINNER_TYPE, winners)) {
         best[t] = VSPLAT(-INFINITY_OF(real));
         place[t] = VSPLAT(NONE);
     }
-#ifdef PROPAGATE_NAN
-#define KEEPS(best, v, old, other) PICK((best) == (best), PICK((v) <= (best), old, other), old)
-#else
-#define KEEPS(best, v, old, other) PICK((v) > (best), other, old)
-#endif
     WINDOW_LOOP for (int d = 0; d < WINDOW_D; ++d) {
         if (!INSIDE(first_d + d, D)) continue;
         WINDOW_LOOP for (int i = 0; i < ROWS; ++i) {
@@ -192,10 +146,6 @@ pooling_winners(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(WINNER_TYPE, winners)) {
 #endif
 
 #ifdef GATHER
-// Windows o with o * stride - pad <= last and first < o * stride - pad + window: the lowest, and a bound of their number.
-#define LOWEST_WINDOW(first, pad, window, stride)                                                          \
-    ((first) + (pad) - (window) + 1 <= 0 ? 0 : ((first) + (pad) - (window) + (stride)) / (stride))
-#define MOST_WINDOWS(cells, window, stride) (((window) + (cells)-2) / (stride) + 1)
 #if MOST_WINDOWS(TW, WINDOW_W, STRIDE_W) * MOST_WINDOWS(1, WINDOW_H, STRIDE_H) * WINDOW_D <= 36
 #define GATHER_LOOP UNROLL
 #else

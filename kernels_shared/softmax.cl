@@ -17,6 +17,13 @@
 #else
 #define KEPT  // on a CPU the row is in an array, not in registers
 #endif
+// long sums in blocks, so that rounding errors stay small; term i of K
+#define BLOCKWISE_ADD(total, block, i, term)                                                               \
+    block = block + (term);                                                                                \
+    if ((i) % 32 == 31 || (i) == K - 1) {                                                                  \
+        total = total + block;                                                                             \
+        block = VSPLAT(0);                                                                                 \
+    }
 #define ROUNDS 4  // loads in flight of the kernels that do not keep rows
 
 #define OUTSIDE VSPLAT(-INFINITY_OF(real))
@@ -63,13 +70,13 @@ softmax_forward(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
     KEPT for (int i = 0; i < K; ++i) top = fmax(top, v[i]);
     const part maximum = tile_max(fold_max(top), scratch, lid);
 #endif
-    vreal total = VSPLAT(0);
+    vreal total = VSPLAT(0), block = VSPLAT(0);
     KEPT for (int i = 0; i < K; ++i) {
 #ifndef ALGO_FAST
         v[i] = v[i] - maximum;
 #endif
         const vreal e = exp(v[i]);
-        total = total + e;
+        BLOCKWISE_ADD(total, block, i, e);
 #ifndef ALGO_LOG
         v[i] = e;
 #endif
@@ -94,7 +101,7 @@ softmax_backward(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), const real alpha, c
     const u32 r0 = TILE_REDUCE(lid);
     const bool inside = o < OUTER;
     const u32 from = Y_OUTER(o), to = DX_OUTER(o);
-    vreal a[K], b[K], total = VSPLAT(0);
+    vreal a[K], b[K], total = VSPLAT(0), block = VSPLAT(0);
 
     KEPT for (int i = 0; i < K; ++i) {
         const u32 r = r0 + i * TR;
@@ -104,9 +111,9 @@ softmax_backward(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), const real alpha, c
     }
     KEPT for (int i = 0; i < K; ++i) {
 #ifdef ALGO_LOG
-        total = total + b[i];
+        BLOCKWISE_ADD(total, block, i, b[i]);
 #else
-        total = total + a[i] * b[i];
+        BLOCKWISE_ADD(total, block, i, a[i] * b[i]);
 #endif
     }
     const part sum = tile_sum(fold_sum(total), scratch, lid);
@@ -152,7 +159,9 @@ softmax_partial(TENSOR(T, x), TENSOR(real, tops), TENSOR(real, sums), const int 
         total = total * exp(top - higher);
         top = higher;
 #endif
-        UNROLL for (int i = 0; i < ROUNDS; ++i) total = total + exp(v[i] - top);
+        vreal block = exp(v[0] - top);
+        UNROLL for (int i = 1; i < ROUNDS; ++i) block = block + exp(v[i] - top);
+        total = total + block;
     }
 #ifndef ALGO_FAST
     const part maximum = tile_max(fold_max(top), scratch, lid);
@@ -226,7 +235,8 @@ softmax_backward_partial(TENSOR(T, y), TENSOR(T, dy), TENSOR(real, sums), const 
                 a[i] = VSPLAT(0);
             }
         }
-        UNROLL for (int i = 0; i < ROUNDS; ++i) total = total + a[i];
+        UNROLL for (int i = 1; i < ROUNDS; ++i) a[0] = a[0] + a[i];
+        total = total + a[0];
     }
     const part sum = tile_sum(fold_sum(total), scratch, lid);
     if (inside && TILE_REDUCE(lid) == 0) part_store(sums, slice, o, sum);

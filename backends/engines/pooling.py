@@ -9,11 +9,13 @@ from portadnn.enums import DataType, NanPropagation, PoolingMode
 from portadnn.ops.pooling import PoolingBackward, PoolingForward
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import Device, DeviceInfo, Engine, Kernel, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .layouts import Axis
 from .tiles import storage_defines, vector_lanes, vector_width
 
 _FILE = "shared/pooling.cl"
+_CPU_FILE = "opencl/pooling_cpu.cl"
+_CPU_ROW = 4096  # numbers of a row that a CPU work-item keeps in an array
 _GROUP = {"gpu": 256, "cpu": 64}
 _UNROLLED = 64  # loads of a work-item that pooling.cl unrolls
 _MOST_INT = 2**31 - 1
@@ -128,6 +130,24 @@ def _forward(problem: PoolingForward, device: Device) -> tuple[Launch, ...]:
     return (Launch(kernel, *_grid(defines), (TensorArg(0), TensorArg(1), *_scalars(problem.dtype))),)
 
 
+def _gather(problem: PoolingBackward, device: Device) -> tuple[Kernel, tuple[int], tuple[int]]:
+    """Return the kernel that makes dx, and its launch sizes."""
+    info = device.info
+    defines = _geometry(problem, info)
+    dims = problem.dx.dims
+    if info.schedule == "cpu" and not _channels_last(problem) and dims[-1] <= _CPU_ROW:
+        planes = problem.dx.size // (dims[-1] * dims[-2])
+        return device.compile(_CPU_FILE, "pooling_rows", defines), (planes,), (1,)
+    if _channels_last(problem):
+        width = _vectors((problem.dy, problem.dx), 1, info)
+        defines.update(_lanes(width, info), TW=1, CHANNELS_LAST=1, C_UNITS=dims[1] // width)
+    else:
+        width = _vectors((problem.dx,), len(dims) - 1, info)
+        defines.update(_lanes(width, info), TW=width)
+    defines.update(GATHER=1, ITEMS=f"{problem.dx.size // width}u")
+    return device.compile(_FILE, "pooling_gather", defines), *_grid(defines)
+
+
 def _backward(problem: PoolingBackward, device: Device) -> tuple[Launch, ...]:
     info = device.info
     winners = WorkspaceArg(0)
@@ -136,17 +156,9 @@ def _backward(problem: PoolingBackward, device: Device) -> tuple[Launch, ...]:
         defines = {**_windows(problem, (problem.x,), info), "WINNERS": 1}
         kernel = device.compile(_FILE, "pooling_winners", defines)
         launches.append(Launch(kernel, *_grid(defines), (TensorArg(2), winners)))
-    defines = {**_geometry(problem, info), "GATHER": 1}
-    if _channels_last(problem):
-        width = _vectors((problem.dy, problem.dx), 1, info)
-        defines.update(_lanes(width, info), TW=1, CHANNELS_LAST=1, C_UNITS=problem.dx.dims[1] // width)
-    else:
-        width = _vectors((problem.dx,), len(problem.dx.dims) - 1, info)
-        defines.update(_lanes(width, info), TW=width)
-    defines["ITEMS"] = f"{problem.dx.size // width}u"
-    kernel = device.compile(_FILE, "pooling_gather", defines)
+    kernel, grid, block = _gather(problem, device)
     extra = (winners,) if problem.mode is PoolingMode.MAX else ()
-    launches.append(Launch(kernel, *_grid(defines), (TensorArg(1), TensorArg(3), *extra, *_scalars(problem.dtype))))
+    launches.append(Launch(kernel, grid, block, (TensorArg(1), TensorArg(3), *extra, *_scalars(problem.dtype))))
     return tuple(launches)
 
 
