@@ -18,9 +18,12 @@ typedef T A_TYPE;
 #define LOAD_LINE(item, e, width, each) ((item) / BK + (e) * (ITEMS / BK))
 #define COLUMNS_EACH B_EACH
 #else
-#define LOAD_KK(item, e, width, each) ((item) / (width) * (each) + (e))
-#define LOAD_LINE(item, e, width, each) ((item) % (width))
-#define COLUMNS_EACH 1
+// up to four neighbouring lines of one kk: one pixel serves them, and four are stored as a vector
+#define CHUNK(each) ((each) < 4 ? (each) : 4)
+#define CHUNKS(width, each) ((width) / CHUNK(each))
+#define LOAD_KK(item, e, width, each) ((item) / CHUNKS(width, each) + (e) / CHUNK(each) * (ITEMS / CHUNKS(width, each)))
+#define LOAD_LINE(item, e, width, each) ((item) % CHUNKS(width, each) * CHUNK(each) + (e) % CHUNK(each))
+#define COLUMNS_EACH CHUNK(B_EACH)
 #endif
 
 typedef struct {
@@ -87,14 +90,29 @@ DEVICE void load_slice(Loader *l, int item, const GLOBAL T *dy, const GLOBAL T *
     }
 }
 
+// the `each` values of a work-item to one side of the slice
+DEVICE void store_side(LOCAL_ARG real4 *side, int item, int width, int pitch, int each, const real *next) {
+    LOCAL_ARG real *to = (LOCAL_ARG real *)side;
+#ifndef LANES_ALONG_K
+    if (each % 4 == 0) {
+        UNROLL for (int e = 0; e < each; e += 4) {
+            real4 v;
+            v.x = next[e];
+            v.y = next[e + 1];
+            v.z = next[e + 2];
+            v.w = next[e + 3];
+            side[(LOAD_KK(item, e, width, each) * pitch + LOAD_LINE(item, e, width, each)) / 4] = v;
+        }
+        return;
+    }
+#endif
+    UNROLL for (int e = 0; e < each; ++e) {
+        to[LOAD_KK(item, e, width, each) * pitch + LOAD_LINE(item, e, width, each)] = next[e];
+    }
+}
+
 DEVICE void store_slice(const Loader *l, int item, LOCAL_ARG real4 *a, LOCAL_ARG real4 *b,
                         const NextA a_next[A_EACH], const real b_next[B_EACH]) {
-    LOCAL_ARG real *rows = (LOCAL_ARG real *)a;
-    LOCAL_ARG real *columns = (LOCAL_ARG real *)b;
-    UNROLL for (int e = 0; e < A_EACH; ++e) {
-        rows[LOAD_KK(item, e, BM, A_EACH) * A_PITCH + LOAD_LINE(item, e, BM, A_EACH)] = a_next[e];
-    }
-    UNROLL for (int e = 0; e < B_EACH; ++e) {
-        columns[LOAD_KK(item, e, BN, B_EACH) * B_PITCH + LOAD_LINE(item, e, BN, B_EACH)] = b_next[e];
-    }
+    store_side(a, item, BM, A_PITCH, A_EACH, a_next);
+    store_side(b, item, BN, B_PITCH, B_EACH, b_next);
 }
