@@ -41,7 +41,7 @@ class DeviceInfo:
     arch : str
         Code generation target ("sm_90"), or "".
     features : frozenset of str
-        Optional abilities that kernels ask for by name ("shuffle", "inline_ptx").
+        Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters").
     """
 
     backend: str

@@ -72,6 +72,11 @@ def _nvrtc_version() -> str:
     return ".".join(map(str, nvrtc.getVersion()))
 
 
+def features(major: int) -> frozenset[str]:
+    """Return what kernels may ask of a GPU with that major compute capability."""
+    return frozenset({"shuffle", "inline_ptx"} | ({"clusters"} if major >= 9 else set()))
+
+
 def _describe(index: int) -> DeviceInfo:
     runtime = _cupy().cuda.runtime
     properties = runtime.getDeviceProperties(index)
@@ -92,7 +97,7 @@ def _describe(index: int) -> DeviceInfo:
         max_allocation=properties["totalGlobalMem"],
         fp64=True,
         arch=f"sm_{properties['major']}{properties['minor']}",
-        features=frozenset({"shuffle", "inline_ptx"}),
+        features=features(properties["major"]),
     )
 
 

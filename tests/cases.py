@@ -295,7 +295,15 @@ def _softmaxes():
         )
 
 
-SOFTMAX_CASES = tuple(_softmaxes())
+def _long_softmaxes():
+    """Rows that no single work-group keeps."""
+    for number, (dtype, algorithm) in enumerate(zip(("f32", "f16", "f64"), ("accurate", "log", "fast"), strict=True)):
+        beta = " alpha=2 beta=0.5" if number == 1 else ""
+        for dims in ("2x3x110x128", "1x2x181x92/40000,20000,96,1", "2x33000x1x1", "1x1x1x262145"):
+            yield f"softmax_forward x={dtype}:{dims} mode=instance algorithm={algorithm}{beta}"
+
+
+SOFTMAX_CASES = (*_softmaxes(), *(Case(line, everywhere=False) for line in _long_softmaxes()))
 
 # activations
 

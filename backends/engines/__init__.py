@@ -11,7 +11,7 @@ from ..base import Engine
 @functools.cache
 def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
-    from . import bias_gradient, conv_cpu, conv_gemm, elementwise, pooling, softmax, transpose
+    from . import bias_gradient, conv_cpu, conv_gemm, elementwise, pooling, softmax, softmax_cluster, transpose
 
     return (
         *transpose.ENGINES,
@@ -20,5 +20,6 @@ def kernel_engines() -> Sequence[Engine]:
         *conv_gemm.ENGINES,
         *bias_gradient.ENGINES,
         *pooling.ENGINES,
+        *softmax_cluster.ENGINES,
         *softmax.ENGINES,
     )

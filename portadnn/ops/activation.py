@@ -73,6 +73,9 @@ class ActivationBackward(Problem):
     def flops(self) -> int:
         return 2 * self.dx.size
 
+    def bytes(self) -> int:
+        return 3 * self.dx.nbytes  # dy, dx and one of x and y
+
 
 def _checked(activation: Any) -> ActivationDescriptor:
     if not isinstance(activation, ActivationDescriptor):

@@ -99,6 +99,10 @@ class PoolingBackward(Problem):
     def flops(self) -> int:
         return self.dy.size * math.prod(self.window)
 
+    def bytes(self) -> int:
+        reads_x = self.mode is PoolingMode.MAX  # to find the maxima; averages need dy only
+        return self.dy.nbytes + (2 if reads_x else 1) * self.dx.nbytes
+
 
 def _checked(pooling: Any) -> PoolingDescriptor:
     if not isinstance(pooling, PoolingDescriptor):

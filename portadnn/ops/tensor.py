@@ -64,6 +64,9 @@ class AddTensor(Problem):
     def flops(self) -> int:
         return 3 * self.c.size
 
+    def bytes(self) -> int:
+        return self.a.nbytes + 2 * self.c.nbytes  # c is read as well, because beta is 1 unless stated
+
 
 @dataclass(frozen=True)
 class OpTensor(Problem):

@@ -1,0 +1,75 @@
+"""Softmax of long contiguous rows on clusters of work-groups, which newer NVIDIA GPUs have."""
+
+from __future__ import annotations
+
+from portadnn.enums import SoftmaxAlgorithm, SoftmaxMode
+from portadnn.ops.softmax import SoftmaxForward
+from portadnn.problem import Problem
+
+from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from .layouts import offset_expression
+from .tiles import Tile, make_tile, storage_defines
+
+CLUSTER = 8  # the most groups that every device with clusters grants
+GROUP = 1024
+LONGEST = 32  # numbers that a work-item keeps in registers
+SHORTEST = 32 * GROUP  # shorter rows fit one work-group
+
+
+def _tile(problem: SoftmaxForward, info: DeviceInfo) -> Tile:
+    spatial = range(2, len(problem.x.dims))
+    kept_axes = (0,) if problem.mode is SoftmaxMode.INSTANCE else (0, *spatial)
+    return make_tile((problem.x, problem.y), kept_axes, info)
+
+
+class ClusterSoftmax(Engine):
+    """Forward softmax whose rows stay in the registers of a cluster."""
+
+    name = "softmax_cluster"
+    problems = (SoftmaxForward,)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        """Take long contiguous rows in whole, aligned vectors."""
+        assert isinstance(problem, SoftmaxForward)
+        if "clusters" not in info.features or info.schedule != "gpu":
+            return "the device has no clusters of work-groups"
+        tile = _tile(problem, info)
+        if (
+            not tile.along_reduce
+            or not tile.aligned
+            or len(tile.reduce) != 1
+            or tile.reduce[0].strides != (tile.width,) * 2
+        ):
+            return "its rows are not contiguous and aligned"
+        row = tile.reduce_units * tile.width
+        if row <= SHORTEST:
+            return f"rows of {row} fit one work-group"
+        if row > CLUSTER * GROUP * LONGEST:
+            return f"rows of {row} exceed the {CLUSTER * GROUP * LONGEST} that a cluster keeps"
+        return None
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        """Bake in the row and how much of it a work-item keeps."""
+        assert isinstance(problem, SoftmaxForward)
+        tile = _tile(problem, device.info)
+        defines: dict[str, int | float | str] = {
+            **storage_defines(problem.x),
+            "VW": tile.width,
+            "VECTOR_ALIGNED": 1,
+            "VECTORS": f"{tile.reduce_units}u",
+            "ROWS_X(i)": offset_expression(tile.outer, 0, "i"),
+            "ROWS_Y(i)": offset_expression(tile.outer, 1, "i"),
+            "CLUSTER": CLUSTER,
+            "WG": GROUP,
+            "K": -(-tile.reduce_units // (CLUSTER * GROUP)),
+        }
+        if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
+            defines[f"ALGO_{problem.algorithm.name}"] = 1
+        kernel = device.compile("cuda/softmax_cluster.cu", "softmax_cluster", defines)
+        real = problem.dtype.accumulator
+        args = (TensorArg(0), TensorArg(1), ScalarArg(0, real), ScalarArg(1, real))
+        launch = Launch(kernel, (tile.outer_units * CLUSTER,), (GROUP,), args)
+        return Plan(problem, self, 0, device.bind([launch]), (launch,))
+
+
+ENGINES = (ClusterSoftmax(),)

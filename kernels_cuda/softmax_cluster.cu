@@ -1,0 +1,109 @@
+// Softmax over contiguous rows too long for one work-group, on a cluster of work-groups (sm_90 and newer): the row stays in
+// the registers of CLUSTER groups, which exchange one maximum and one sum, so memory is read once and written once.
+//
+// Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements), CLUSTER, WG, K (vectors
+// a work-item keeps), ALGO_FAST or ALGO_LOG.
+//
+//   row   | vectors 0 .. WG-1 | WG .. 2WG-1 | ... | CLUSTER*WG-1 |  next round (K of them)
+//   group |         0         |      1      | ... |  CLUSTER-1   |  0 ...
+#include "types.h"
+
+#ifdef DTYPE_DOUBLE
+#define LOWEST_REAL ((real) - 1.7976931348623157e308)
+#define LOAD_OF_PEER(v, at) asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(v) : "r"(at) : "memory")
+#else
+#define LOWEST_REAL ((real) - 3.402823466e38f)
+#define LOAD_OF_PEER(v, at) asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(at) : "memory")
+#endif
+
+DEVICE u32 cluster_rank() {
+    u32 rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+DEVICE void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// the same variable of the group with another rank in the cluster
+DEVICE real of_peer(const real *mine, u32 rank) {
+    u32 at;
+    real v;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"((u32)__cvta_generic_to_shared(mine)), "r"(rank));
+    LOAD_OF_PEER(v, at);
+    return v;
+}
+
+#define ADD(a, b) ((a) + (b))
+// every work-item gets the fold of all work-items' values, in the same order
+#define GROUP_FOLD(name, OP)                                                                               \
+    DEVICE real name(real v, real *scratch) {                                                              \
+        UNROLL for (int step = 16; step > 0; step /= 2) v = OP(v, __shfl_xor_sync(0xffffffffu, v, step));  \
+        if (LID(0) % 32 == 0) scratch[LID(0) / 32] = v;                                                    \
+        BARRIER();                                                                                         \
+        v = scratch[0];                                                                                    \
+        UNROLL for (int k = 1; k < WG / 32; ++k) v = OP(v, scratch[k]);                                    \
+        return v;                                                                                          \
+    }
+GROUP_FOLD(group_sum, ADD)
+GROUP_FOLD(group_max, fmax)
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) WG_SIZE(WG, 1, 1)
+    softmax_cluster(TENSOR(const T, x), TENSOR(T, y), const real alpha, const real beta) {
+    LOCAL real scratch[2 * WG / 32];
+    LOCAL real shared[2];  // this group's maximum and sum, for its peers
+    const u32 row = (u32)GRP(0) / CLUSTER;
+    const u32 first = cluster_rank() * WG + LID(0);
+    const T *from = x + ROWS_X(row);
+    T *to = y + ROWS_Y(row);
+    vreal kept[K];
+    UNROLL for (int k = 0; k < K; ++k) {
+        const u32 v = first + k * (CLUSTER * WG);
+        kept[k] = VSPLAT(-INFINITY_OF(real));
+        if (v < VECTORS) kept[k] = VLOAD(from, v * VW);
+    }
+#ifdef ALGO_FAST
+    const real top = 0;
+#else
+    vreal most = kept[0];
+    UNROLL for (int k = 1; k < K; ++k) most = fmax(most, kept[k]);
+    real own = LOWEST_REAL;  // a row of -inf then gives 0 / 0 = NaN, as the formula does
+    UNROLL for (int j = 0; j < VW; ++j) own = fmax(own, LANE(most, j));
+    const real top = group_max(own, scratch);
+#endif
+    vreal sums = VSPLAT(0);
+    UNROLL for (int k = 0; k < K; ++k) {
+        const vreal e = exp(kept[k] - top);
+        sums = sums + e;
+#ifndef ALGO_LOG
+        kept[k] = e;
+#endif
+    }
+    real sum = 0;
+    UNROLL for (int j = 0; j < VW; ++j) sum = sum + LANE(sums, j);
+    sum = group_sum(sum, scratch + WG / 32);
+    if (LID(0) == 0) {
+        shared[0] = top;
+        shared[1] = sum;
+    }
+    cluster_barrier();
+    real row_top = LOWEST_REAL, row_sum = 0;
+    for (u32 peer = 0; peer < CLUSTER; ++peer) row_top = fmax(row_top, of_peer(shared, peer));
+    for (u32 peer = 0; peer < CLUSTER; ++peer)
+        row_sum = row_sum + of_peer(shared + 1, peer) * exp(of_peer(shared, peer) - row_top);
+    cluster_barrier();  // no group may leave while its peers still read from it
+#ifdef ALGO_LOG
+    const real shift = row_top + log(row_sum);
+#define FINISHED(v) ((v) - shift)
+#elif defined(ALGO_FAST)
+#define FINISHED(v) ((v) / row_sum)  // the sum may be so small that its reciprocal overflows
+#else
+    const real factor = exp(top - row_top) / row_sum;
+#define FINISHED(v) ((v) * factor)
+#endif
+    UNROLL for (int k = 0; k < K; ++k) {
+        const u32 v = first + k * (CLUSTER * WG);
+        if (v < VECTORS) VBLEND(to, v * VW, alpha, FINISHED(kept[k]), beta);
+    }
+}
