@@ -2,15 +2,26 @@
 typedef PD_CAT(PD_REAL, VW) vreal;
 #define VSPLAT(s) ((vreal)((real)(s)))
 #define LANE(v, j) (((real *)&(v))[j])
+// Aligned accesses need addresses that are multiples of the whole vector; the host promises 16 bytes.
+#if defined(DTYPE_DOUBLE)
+#define PD_MOST_ALIGNED 2
+#elif defined(DTYPE_HALF)
+#define PD_MOST_ALIGNED 8
+#else
+#define PD_MOST_ALIGNED 4
+#endif
+#if defined(VECTOR_ALIGNED) && VW <= PD_MOST_ALIGNED
+#define PD_ALIGNED
+#endif
 #ifdef DTYPE_HALF
-#ifdef VECTOR_ALIGNED
+#ifdef PD_ALIGNED
 #define VLOAD(p, i) PD_CAT(vloada_half, VW)(0, (p) + (i))
 #define VSTORE(p, i, v) PD_CAT(PD_CAT(vstorea_half, VW), _rte)(v, 0, (p) + (i))
 #else
 #define VLOAD(p, i) PD_CAT(vload_half, VW)(0, (p) + (i))
 #define VSTORE(p, i, v) PD_CAT(PD_CAT(vstore_half, VW), _rte)(v, 0, (p) + (i))
 #endif
-#elif defined(VECTOR_ALIGNED)
+#elif defined(PD_ALIGNED)
 #define VLOAD(p, i) (*(const GLOBAL vreal *)((p) + (i)))
 #define VSTORE(p, i, v) (*(GLOBAL vreal *)((p) + (i)) = (v))
 #elif defined(__x86_64__)

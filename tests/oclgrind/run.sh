@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # Run every small problem under oclgrind, which simulates an OpenCL 1.2 device and reports reads and writes outside
-# of buffers, reads of memory that was never written, data races and wrong API calls. Both schedules; fails on any
-# report. PYTHON names the interpreter (.venv/bin/python by default).
+# of buffers and data races. Both schedules; fails on any report. PYTHON names the interpreter (.venv/bin/python by
+# default).
+#
+# Not used: --uninitialized, which stops at LLVM's `freeze` in optimised code and takes half-filled vectors for
+# uninitialised ones in other code; --check-api, which reports PyOpenCL's own queries. The CPU schedule is compiled
+# without optimisation, because oclgrind 21.10 lacks an intrinsic (usub.sat) that the optimiser makes of it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 python=${PYTHON:-$here/../../.venv/bin/python}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-check() { # check SCHEDULE
+check() { # check SCHEDULE COMPILER-OPTIONS
     local out=$logs/$1.out log=$logs/$1.log status=0
-    PORTADNN_SCHEDULE=$1 PORTADNN_CACHE_DIR='' oclgrind --data-races --uninitialized --check-api --max-errors 20 \
-        --log "$log" "$python" "$here/../run_small_problems.py" opencl >"$out" 2>&1 || status=$?
+    PORTADNN_SCHEDULE=$1 PORTADNN_CACHE_DIR='' oclgrind --data-races --max-errors 20 \
+        --build-options "$2" --log "$log" "$python" "$here/../run_small_problems.py" opencl >"$out" 2>&1 || status=$?
     {
         echo "== $1 schedule"
         cat "$out"
@@ -21,8 +25,8 @@ check() { # check SCHEDULE
 }
 
 failed=0
-check cpu & cpu=$!
-check gpu & gpu=$!
+check cpu -O0 & cpu=$!
+check gpu -O2 & gpu=$!
 wait "$cpu" || failed=1
 wait "$gpu" || failed=1
 cat "$logs"/*.report

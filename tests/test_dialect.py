@@ -1,0 +1,181 @@
+"""Every macro and vector operation of the kernel dialect, run on OpenCL and compiled by NVRTC."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from portadnn_backends import cuda, sources
+from test_nvrtc import nvrtc_missing
+from where import open_handle
+
+PROBE = (Path(__file__).parent / "dialect_probe.cl").read_text(encoding="utf-8")
+TYPES = {"FLOAT": np.float32, "DOUBLE": np.float64, "HALF": np.float16}
+WIDTHS = (1, 2, 4, 8, 16)
+# PoCL 3.0 aborts in programs of many kernels with vectors of more than 32 bytes on processors with AVX2
+RUN = [(d, w) for d in TYPES for w in WIDTHS if w * (8 if d == "DOUBLE" else 4) <= 32]
+BATCH = 8  # probes of one program
+N = 128  # elements: two work-groups of four work-items at the greatest width
+
+
+def vector(expression):
+    """Return a probe that stores a vector computed from a and b."""
+    return f"vreal v = {expression}; VSTORE(out, i, v);"
+
+
+def lanes(expression):
+    """Return a probe that stores scalars computed from p and q, one lane after the other."""
+    return (
+        "vreal va = a, vb = b; UNROLL for (int j = 0; j < VW; ++j) "
+        f"{{ const real p = LANE(va, j), q = LANE(vb, j); STORE(out, i + j, {expression}); }}"
+    )
+
+
+# what the kernel says, and the same in NumPy: x in [0.1, 2], y of both signs, s = 0.75
+VECTORS = {
+    "copy": ("a", lambda x, y, s: x),
+    "splat": ("VSPLAT(s)", lambda x, y, s: np.full_like(x, s)),
+    "arithmetic": ("(a + b) * a - b / a", lambda x, y, s: (x + y) * x - y / x),
+    "scalar right": ("((a + s) * s - (real)1) / (real)2", lambda x, y, s: ((x + s) * s - 1) / 2),
+    "scalar left": ("s * (s + a) - (s - b)", lambda x, y, s: s * (s + x) - (s - y)),
+    "scalar over": ("(real)1 / a", lambda x, y, s: 1 / x),
+    "negate": ("-b", lambda x, y, s: -y),
+    "fma": ("fma(a, b, VSPLAT(s))", lambda x, y, s: x * y + s),
+    "exp": ("exp(b)", lambda x, y, s: np.exp(y)),
+    "log": ("log(a)", lambda x, y, s: np.log(x)),
+    "tanh": ("tanh(b)", lambda x, y, s: np.tanh(y)),
+    "sqrt": ("sqrt(a)", lambda x, y, s: np.sqrt(x)),
+    "fabs": ("fabs(b)", lambda x, y, s: np.abs(y)),
+    "fmax": ("fmax(a, b)", lambda x, y, s: np.maximum(x, y)),
+    "fmin": ("fmin(a, b)", lambda x, y, s: np.minimum(x, y)),
+    "less": ("PICK(a < b, a, b * s)", lambda x, y, s: np.where(x < y, x, y * s)),
+    "less or equal": ("PICK(a <= s, a, b)", lambda x, y, s: np.where(x <= s, x, y)),
+    "greater": ("PICK(b > (real)0, a, -a)", lambda x, y, s: np.where(y > 0, x, -x)),
+    "greater or equal": ("PICK(a >= b, a, b)", lambda x, y, s: np.where(x >= y, x, y)),
+    "equal": ("PICK(a == b, a, VSPLAT(0))", lambda x, y, s: np.where(x == y, x, 0)),
+    "not equal": ("PICK(a != b, a, VSPLAT(0))", lambda x, y, s: np.where(x != y, x, 0)),
+    "infinity": ("PICK(b > (real)0, VSPLAT(INFINITY_OF(real)), a)", lambda x, y, s: np.where(y > 0, np.inf, x)),
+    "nan": ("PICK(b > (real)0, VSPLAT(NAN_OF(real)), a)", lambda x, y, s: np.where(y > 0, np.nan, x)),
+}
+STATEMENTS = {
+    "lane": (lanes("p - q"), lambda x, y, s: x - y),
+    "is nan": (lanes("IS_NAN(q > (real)0 ? NAN_OF(real) : q) ? p : q"), lambda x, y, s: np.where(y > 0, x, y)),
+    "pick": (lanes("PICK(p > q, p, q)"), lambda x, y, s: np.maximum(x, y)),
+    "lowest": (lanes("LOWEST_STORED"), lambda x, y, s: np.full_like(x, np.finfo(x.dtype).min)),
+    "local memory": (
+        "UNROLL for (int j = 0; j < VW; ++j) STORE(out, i + j, read(shared, (3 - LID(0)) * VW + j));",
+        lambda x, y, s: x.reshape(-1, 4, x.size // 8)[:, ::-1].reshape(-1),
+    ),
+    "blend": ("VBLEND(out, i, s, a, s);", lambda x, y, s: s * x + s),  # out holds ones before
+    "blend without prior": ("VBLEND(out, i, s, a, (real)0);", lambda x, y, s: s * x),
+    "scalar blend": (
+        "UNROLL for (int j = 0; j < VW; ++j) BLEND(out, i + j, s, LOAD(x, i + j), s);",
+        lambda x, y, s: s * x + s,
+    ),
+}
+PROBES = {name: (vector(text), numpy) for name, (text, numpy) in VECTORS.items()} | STATEMENTS
+
+
+def assemble(dialect, monkeypatch, defines):
+    """Return the probe's source, put together as kernel files are."""
+    read = sources.read
+    monkeypatch.setattr(sources, "read", lambda file: PROBE if file == "shared/probe.cl" else read(file))
+    sources._expand.cache_clear()
+    try:
+        return sources.assemble("shared/probe.cl", dialect, defines)
+    finally:
+        sources._expand.cache_clear()
+
+
+def all_probes(dialect, dtype, width, aligned, monkeypatch, first=0, count=len(PROBES)):
+    """Return one source with a kernel for each of `count` probes."""
+    defines = {f"DTYPE_{dtype}": 1, "VW": width, **({"VECTOR_ALIGNED": 1} if aligned else {})}
+    text = assemble(dialect, monkeypatch, {**defines, "PROBE": "HERE"})
+    head, kernel = text.replace("#define PROBE HERE\n", "").split("KERNEL WG_SIZE(4, 1, 1) probe")
+    kernels = [
+        f"KERNEL WG_SIZE(4, 1, 1) probe{i}" + kernel.replace("PROBE\n", statement + "\n")
+        for i, (statement, _) in list(enumerate(PROBES.values()))[first : first + count]
+    ]
+    return head + "\n".join(kernels)
+
+
+@pytest.fixture(scope="module")
+def opencl():
+    with open_handle("opencl") as handle:
+        yield handle
+
+
+@pytest.mark.parametrize("aligned", [False, True], ids=["unaligned", "aligned"])
+@pytest.mark.parametrize(("dtype", "width"), RUN)
+def test_opencl(dtype, width, aligned, opencl, monkeypatch):
+    """Each operation gives NumPy's result; unaligned addresses are off by one element, aligned ones by 16 bytes."""
+    import pyopencl as cl
+
+    queue, store = opencl.get_stream(), TYPES[dtype]
+    real = np.float64 if dtype == "DOUBLE" else np.float32
+    skip = 16 // store().itemsize if aligned else 1
+    groups, s = N // (4 * width), real(0.75)
+    random = np.random.default_rng(2)
+    x = random.uniform(0.1, 2, N).astype(store)
+    y = (random.uniform(0.1, 2, N) * random.choice([-1, 1], N)).astype(store)
+    y[::7] = x[::7]
+    pad = np.zeros(skip, store)
+    device_x, device_y = (cl.array.to_device(queue, np.concatenate([pad, v])) for v in (x, y))
+    for i, (name, (_, numpy)) in enumerate(PROBES.items()):
+        if i % BATCH == 0:
+            source = all_probes("opencl", dtype, width, aligned, monkeypatch, i, BATCH)
+            program = opencl.device._build(source)
+        out = cl.array.to_device(queue, np.concatenate([pad, np.ones(N, store), np.full(16, 7, store)]))
+        kernel = cl.Kernel(program, f"probe{i}")
+        offset = np.int64(skip)
+        tensors = [v for array in (device_x, device_y, out) for v in (array.data, offset)]
+        kernel(queue, (4 * groups,), (4,), *tensors, s, np.uint32(N))
+        got = out.get()
+        with np.errstate(all="ignore"):
+            want = _expected(name, numpy, x, y, s, real, width, store)
+        tolerance = 1e-3 if store is np.float16 else 2e-6 if store is np.float32 else 1e-14
+        np.testing.assert_allclose(got[skip : skip + N], want, rtol=tolerance, atol=tolerance, err_msg=name)
+        assert (got[:skip] == 0).all() and (got[skip + N :] == 7).all(), f"{name} wrote elsewhere"
+
+
+def _expected(name, numpy, x, y, s, real, width, store):
+    if name == "lowest":
+        return np.full(N, np.finfo(store).min)
+    if name == "local memory":
+        return x.reshape(-1, 4, width)[:, ::-1].reshape(-1)
+    return numpy(x.astype(real), y.astype(real), s).astype(store)
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_nvrtc(dtype, arch, monkeypatch):
+    """CUDA has the same operations under the same names."""
+    missing = nvrtc_missing()
+    if missing is not None:
+        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
+            pytest.fail(f"NVRTC is required: {missing}")
+        pytest.skip(f"NVRTC: {missing}")
+    for width in WIDTHS:
+        for aligned in (False, True):
+            cuda.compile_cubin(all_probes("cuda", dtype, width, aligned, monkeypatch), arch)
+
+
+def test_every_name_of_the_dialect_is_probed():
+    """Both headers define the same names, and the probe or a kernel uses each."""
+    import re
+
+    names = {}
+    for dialect in ("cuda", "opencl"):
+        text = sources.read(f"{dialect}/dialect.h") + sources.read(f"{dialect}/vector.h")
+        defined = re.findall(r"^#define (\w+)", text, re.M) + re.findall(r"^DEVICE [\w ]+?\**(\w+)\(", text, re.M)
+        defined += re.findall(r"^typedef .*?(\w+);", text, re.M)
+        names[dialect] = {n for n in defined if not n.lower().startswith("pd_") and n != "uint"}
+    used = "".join(map(sources.read, sources.kernel_files())) + PROBE + sources.read("shared/types.h")
+    used += "".join(statement for statement, _ in PROBES.values())
+    both = names["opencl"] & names["cuda"]
+    untested = {name for name in both if not re.search(rf"\b{name}\b", used)}
+    assert untested <= {"TENSOR_RESTRICT", "BIND_RESTRICT"}, "add these to the probe"
+    assert not {n for n in names["opencl"] ^ names["cuda"] if n.isupper()}

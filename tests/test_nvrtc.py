@@ -1,0 +1,116 @@
+"""Every CUDA kernel compiles for sm_80 and sm_90 with NVRTC, on machines without a GPU."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from portadnn_backends import cuda, sources
+from portadnn_backends.base import Device, DeviceInfo, Kernel
+from portadnn_backends.engines import kernel_engines
+from small_problems import LINES, uncovered
+
+import portadnn as dnn
+
+ARCHITECTURES = {"sm_80": 108, "sm_90": 132}  # and the multiprocessors of an A100 and an H100
+
+
+def nvrtc_missing():
+    """Return why NVRTC cannot be used, or None."""
+    try:
+        cuda.compile_cubin('extern "C" __global__ void f() {}', "sm_80")
+    except (ImportError, OSError, RuntimeError) as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return None
+
+
+class Recorder(Device):
+    """Stands for a GPU: keeps the sources that engines ask it to compile. It has no memory and runs nothing."""
+
+    def __init__(self, arch, units):
+        self.info = DeviceInfo(
+            backend="cuda",
+            name=arch,
+            vendor="NVIDIA",
+            kind="gpu",
+            driver="",
+            version="",
+            schedule="gpu",
+            compute_units=units,
+            simd_width=32,
+            max_work_group=1024,
+            local_memory=48 << 10,
+            global_memory=40 << 30,
+            max_allocation=40 << 30,
+            arch=arch,
+            features=cuda.features(int(arch[3:-1])),
+        )
+        self.refused: list[str] = []
+        self.sources: dict[str, tuple[str, str]] = {}
+
+    def compile(self, file, name, defines):
+        source = sources.assemble(file, "cuda", defines)
+        self.sources[source] = (name, self.line)
+        return Kernel(name, None, source)
+
+    def bind(self, launches):
+        for launch in launches:
+            assert 0 < max(launch.block) <= self.info.max_work_group
+            assert len(launch.grid) == len(launch.block) <= 3
+            assert all(0 < g < 2**31 for g in launch.grid[:1])
+            assert all(0 < g < 2**16 for g in launch.grid[1:]), "CUDA's limit in y and z"
+        return lambda arrays, scalars, workspace: None
+
+    owns = wrap = signature = address = empty = asarray = to_numpy = workspace = workspace_size = None
+    synchronize = time = stream = set_stream = close = None
+
+
+def record(arch):
+    """Return a recorder that every engine was asked to prepare every small problem on."""
+    recorder = Recorder(arch, ARCHITECTURES[arch])
+    for recorder.line in LINES:
+        problem = dnn.parse(recorder.line)
+        takers = [e for e in kernel_engines() if isinstance(problem, e.problems)]
+        takers = [e for e in takers if e.why_not(problem, recorder.info) is None]
+        if not takers:
+            recorder.refused.append(recorder.line)
+        for engine in takers:
+            plan = engine.prepare(problem, recorder)
+            assert plan.workspace_size == engine.workspace(problem, recorder.info), recorder.line
+    return recorder
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_compiles(arch):
+    missing = nvrtc_missing()
+    if missing is not None:
+        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
+            pytest.fail(f"NVRTC is required: {missing}")
+        pytest.skip(f"NVRTC: {missing}")
+    recorder = record(arch)
+
+    def compiles(item):
+        source, (name, line) = item
+        cubin = cuda.compile_cubin(source, arch)
+        assert cubin[:4] == b"\x7fELF", line
+        assert name.encode() in cubin, f"{line}: no kernel {name}"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compiles, recorder.sources.items()))
+    assert not recorder.refused, "no engine takes these"
+    missed = uncovered(set(recorder.sources), "cuda")
+    if "clusters" not in recorder.info.features:
+        missed = [file for file in missed if file != "cuda/softmax_cluster.cu"]
+    assert not missed, "add a line to small_problems"
+
+
+def test_refusal_shows_the_log():
+    missing = nvrtc_missing()
+    if missing is not None:
+        pytest.skip(f"NVRTC: {missing}")
+    with pytest.raises(dnn.CompileError, match="sm_90") as caught:
+        cuda.compile_cubin('#line 7 "kernel.cl"\nnonsense', "sm_90")
+    assert "kernel.cl(7)" in caught.value.log
+    assert "nonsense" in caught.value.source

@@ -1,0 +1,215 @@
+"""Problems: text form, counts, overlap and shapes, against hand formulas and brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import portadnn as dnn
+from portadnn import DataType, TensorFormat, TensorSpec
+from portadnn.enums import DnnEnum
+from portadnn.problem import MAX_SPAN, PROBLEMS, packed_strides
+from portadnn.shapes import convolution_output_dims, pooling_output_dims, window_output
+
+TYPES = st.sampled_from(list(DataType))
+
+
+@st.composite
+def specs(draw, dims, dtype, output=False):
+    """Return a spec of `dims`: packed, strided with gaps, permuted, or (inputs) overlapping."""
+    kind = draw(st.sampled_from(["nchw", "nhwc", "gaps", "permuted"] + ["any"] * (not output)))
+    alignment = draw(st.sampled_from([a for a in (2, 4, 8, 16) if a >= dtype.itemsize]))
+    if kind in ("nchw", "nhwc"):
+        strides = packed_strides(dims, TensorFormat.parse(kind))
+    elif kind == "any":
+        strides = tuple(draw(st.integers(0, 50)) for _ in dims)
+    else:
+        order = draw(st.permutations(range(len(dims)))) if kind == "permuted" else range(len(dims))
+        strides, step = [0] * len(dims), 1
+        for axis in reversed(list(order)):
+            strides[axis] = step
+            step = step * max(dims[axis], 1) + draw(st.integers(0, 3))
+        strides = tuple(strides)
+    return TensorSpec(dtype, dims, strides, alignment)
+
+
+def dims_of(rank):
+    return st.tuples(*[st.integers(0, 6)] * rank)
+
+
+def members(kind):
+    return st.sampled_from(list(kind))
+
+
+@st.composite
+def convolutions(draw, op):
+    dtype, spatial = draw(TYPES), draw(st.sampled_from([2, 3]))
+    each = lambda least, most: tuple(draw(st.integers(least, most)) for _ in range(spatial))  # noqa: E731
+    groups, window, padding, stride, dilation = draw(st.integers(1, 3)), each(1, 3), each(0, 2), each(1, 3), each(1, 2)
+    size = tuple(max(1, (r - 1) * d + 1 - 2 * p) + draw(st.integers(0, 4)) for r, d, p in zip(window, dilation, padding))
+    channels = draw(st.integers(0, 3))
+    x = (draw(st.integers(0, 3)), groups * channels, *size)
+    w = (groups * draw(st.integers(0, 3)), channels, *window)
+    y = convolution_output_dims(x, w, padding, stride, dilation, groups)
+    kind = PROBLEMS[op]
+    roles = dict(zip(kind.roles, (x, w, y)))
+    tensors = {n: draw(specs(roles[n], dtype, n in kind.outputs)) for n in kind.tensor_names()}
+    compute = draw(st.sampled_from([None, dtype.accumulator]))
+    mode = draw(members(dnn.ConvolutionMode))
+    return kind(
+        **tensors, padding=padding, stride=stride, dilation=dilation, groups=groups, mode=mode, compute_type=compute
+    )
+
+
+@st.composite
+def poolings(draw, op):
+    dtype, spatial = draw(TYPES), draw(st.sampled_from([2, 3]))
+    each = lambda least, most: tuple(draw(st.integers(least, most)) for _ in range(spatial))  # noqa: E731
+    window, padding, stride = each(1, 3), each(0, 2), each(1, 3)
+    size = tuple(max(1, w - 2 * p) + draw(st.integers(0, 4)) for w, p in zip(window, padding))
+    x = (draw(st.integers(0, 3)), draw(st.integers(0, 3)), *size)
+    y = pooling_output_dims(x, window, padding, stride)
+    rest = {"mode": draw(members(dnn.PoolingMode)), "window": window, "padding": padding, "stride": stride}
+    rest["nan_propagation"] = draw(members(dnn.NanPropagation))
+    out_x, out_y = draw(specs(x, dtype, True)), draw(specs(y, dtype, True))
+    if op == "pooling_forward":
+        return PROBLEMS[op](x=draw(specs(x, dtype)), y=out_y, **rest)
+    return PROBLEMS[op](y=out_y, dy=out_y, x=out_x, dx=out_x, **rest)
+
+
+@st.composite
+def same_shape(draw, op):
+    """Return an activation, softmax, transform, set or scale: all tensors have the same dims (and strides)."""
+    kind, dtype = PROBLEMS[op], draw(TYPES)
+    dims = draw(dims_of(draw(st.integers(3, 8))))
+    spec = draw(specs(dims, dtype, True))
+    values = {name: spec for name in kind.tensor_names()}
+    if "activation" in op:
+        values["mode"], values["ceiling"] = draw(members(dnn.ActivationMode)), draw(st.floats(0, 1e30))
+        values["nan_propagation"] = draw(members(dnn.NanPropagation))
+    if "softmax" in op:
+        values["algorithm"], values["mode"] = draw(members(dnn.SoftmaxAlgorithm)), draw(members(dnn.SoftmaxMode))
+    if op.endswith(("_forward", "transform_tensor")):
+        values["x"] = draw(specs(dims, dtype))
+    return kind(**values)
+
+
+@st.composite
+def broadcasts(draw, op):
+    kind, dtype = PROBLEMS[op], draw(TYPES)
+    dims = draw(dims_of(draw(st.integers(3, 5))))
+    small = tuple(draw(st.sampled_from([1, d])) for d in dims)
+    if op == "add_tensor":
+        return kind(a=draw(specs(small, dtype)), c=draw(specs(dims, dtype, True)))
+    compute = draw(st.sampled_from([None, dtype.accumulator]))
+    rest = {"operation": draw(members(dnn.OpTensorOp)), "nan_propagation": draw(members(dnn.NanPropagation))}
+    a, b, c = draw(specs(dims, dtype)), draw(specs(small, dtype)), draw(specs(dims, dtype, True))
+    return kind(a=a, b=b, c=c, compute_type=compute, **rest)
+
+
+@st.composite
+def biases(draw, op):
+    dtype, dims = draw(TYPES), draw(dims_of(draw(st.integers(3, 8))))
+    db = (1, dims[1], *[1] * (len(dims) - 2))
+    return PROBLEMS[op](dy=draw(specs(dims, dtype)), db=draw(specs(db, dtype, True)))
+
+
+def strategy(op):
+    if op == "convolution_backward_bias":
+        return biases(op)
+    if op.startswith("convolution"):
+        return convolutions(op)
+    if op.startswith("pooling"):
+        return poolings(op)
+    return broadcasts(op) if op in ("add_tensor", "op_tensor") else same_shape(op)
+
+
+@pytest.mark.parametrize("op", sorted(PROBLEMS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_round_trip(op, data):
+    problem = data.draw(strategy(op))
+    problem.validate()
+    line = str(problem)
+    back, scalars = dnn.parse_line(line)
+    assert back == problem and hash(back) == hash(problem) and str(back) == line and not scalars
+    assert dnn.parse(line + " " + " ".join(f"{n}=0.5" for n in problem.scalars)) == problem
+    assert problem.bytes() >= 0 and problem.flops() >= 0
+    for spec in problem.tensors:
+        assert TensorSpec.parse(str(spec)) == spec
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 40)), min_size=3, max_size=5))
+def test_overlapping_is_exact(axes):
+    dims, strides = zip(*axes)
+    addresses = [sum(i * s for i, s in zip(index, strides)) for index in itertools.product(*map(range, dims))]
+    spec = TensorSpec(DataType.FLOAT, dims, strides)
+    assert spec.overlapping == (len(set(addresses)) < len(addresses))
+    assert spec.span == (1 + max(addresses) if addresses else 0)
+
+
+def test_overlapping_is_fast_for_large_tensors():
+    huge = TensorSpec(DataType.FLOAT, (1000, 1000, 1000), (1, 1, 1))
+    assert huge.overlapping
+    assert not TensorSpec(DataType.FLOAT, (2, 3, 2**27), (3 * 2**27, 2**27, 1)).overlapping
+    assert not TensorSpec(DataType.FLOAT, (3, 3, 1), (2, 3, 1)).overlapping  # interleaved: 0 2 4 3 5 7 6 8 10
+
+
+@given(size=st.integers(1, 12), window=st.integers(1, 5), pad=st.integers(0, 3), stride=st.integers(1, 4), dil=st.integers(1, 3))
+def test_windows_are_counted(size, window, pad, stride, dil):
+    """A window begins at every stride-th place of the padded input at which it still fits."""
+    reach = (window - 1) * dil + 1
+    places = [start for start in range(-pad, size + pad, stride) if start + reach <= size + pad]
+    assert max(window_output(size, window, pad, stride, dil), 0) == len(places) or reach > size + 2 * pad
+    if places:
+        dims = convolution_output_dims((2, 3, size), (4, 3, window), (pad,), (stride,), (dil,), 1)
+        assert dims == (2, 4, len(places))
+
+
+@pytest.mark.parametrize(
+    ("line", "flops", "nbytes"),
+    [
+        ("convolution_forward x=f32:2x4x5x6 w=f32:8x4x3x3", 2 * 2 * 8 * 3 * 4 * 4 * 9, 4 * (240 + 288 + 192)),
+        ("convolution_forward x=f16:1x4x5x6 w=f16:8x2x1x1 groups=2", 2 * 8 * 30 * 2, 2 * (120 + 16 + 240)),
+        ("convolution_backward_bias dy=f64:2x3x4x5", 120, 8 * 123),
+        ("pooling_forward x=f32:1x2x4x4 mode=max window=2,2 stride=2,2", 8 * 4, 4 * (32 + 8)),
+        ("softmax_forward x=f32:2x3x4x5", 480, 4 * 240),
+        ("add_tensor a=f32:1x3x1x1 c=f32:2x3x4x5", 360, 4 * 123),
+        ("scale_tensor y=f32:2x3x4x5", 120, 4 * 240),
+        ("set_tensor y=f32:2x3x4x5", 0, 4 * 120),
+        ("activation_forward x=f32:2x3x4x5/1000,100,10,1 mode=relu", 120, 4 * 240),
+    ],
+)
+def test_counts(line, flops, nbytes):
+    problem = dnn.parse(line)
+    assert problem.flops() == flops
+    assert problem.bytes() == nbytes
+
+
+def test_text_form_is_short_and_says_everything():
+    line = "convolution_forward x=f32:8x64x56x56 w=f32:64x64x3x3 padding=1,1"
+    assert str(dnn.parse(line)) == (
+        "convolution_forward x=f32:8x64x56x56 w=f32:64x64x3x3 y=f32:8x64x56x56 padding=1,1 stride=1,1 dilation=1,1"
+    )
+    nhwc = dnn.parse("convolution_forward x=f16:8x64x56x56:nhwc w=f16:64x64x1x1 compute_type=f32")
+    assert nhwc.y.format is TensorFormat.NHWC and nhwc.compute_type is DataType.FLOAT
+    assert dnn.parse_line("set_tensor y=f32:1x2x3/7,3,1@4 value=2")[1] == {"value": 2.0}
+    assert MAX_SPAN == 2**31
+
+
+@pytest.mark.parametrize("kind", DnnEnum.__subclasses__())
+def test_enumerations_by_every_name(kind):
+    for member in kind:
+        words = member.c_name.split("_")
+        names = {member.name, member.name.lower(), member.c_name, member.c_name.lower()}
+        names |= {"_".join(words[i:]) for i in range(len(words)) if member.c_name.endswith("_" + member.name)}
+        for name in names:
+            if name.upper().endswith(member.name):
+                assert kind.parse(name) is member
+        assert kind.parse(int(member)) is member
+    with pytest.raises(dnn.BadParam):
+        kind.parse("CUDNN_SOMETHING_" + next(iter(kind)).name)
