@@ -32,7 +32,7 @@ class Settings:
     backends: tuple[str, ...] = ()
     devices: tuple[int, ...] = ()
     epochs: int | None = None
-    batch: int = 32
+    batch: int = 64
     seed: int = 1
     data: Path | None = None
     output: Path = Path("portadnn-demo.png")

@@ -65,7 +65,7 @@ def demo(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Passes over the digits. [default: enough to learn them]")
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Images per step.")] = 32,
+    batch: Annotated[int, typer.Option(min=1, help="Images per step.")] = 64,
     seed: Annotated[int, typer.Option(min=0, help="Of the first weights and the order of the images.")] = 1,
     data: Annotated[
         Path | None, typer.Option(help="Folder with MNIST's IDX files. [default: the digits inside scikit-learn]")

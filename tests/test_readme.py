@@ -42,7 +42,7 @@ def test_the_example_runs(backend, tmp_path):
     ).stdout
     assert get_backend(backend).devices()[0].name in printed
     assert "(8, 16, 16, 16)" in printed
-    assert float(printed.rsplit("=", 1)[1]) == pytest.approx(-2735.43, abs=0.05)
+    assert float(printed.rsplit("=", 1)[1]) == pytest.approx(-2735.4, abs=0.11)
 
 
 def test_links_lead_somewhere():
