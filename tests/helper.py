@@ -266,7 +266,7 @@ def compare(got, want, bound, what=""):
     wrong = int((excess > 1).sum())
     pytest.fail(
         f"{what}\n{wrong} of {want.size} elements are wrong, first at {first_index(excess > 1)}; worst at {worst}: "
-        f"got {got[worst]!r}, expected {want[worst]!r}, {excess[worst]:.3g} times the tolerance; "
+        f"got {float(got[worst])!r}, expected {float(want[worst])!r}, {excess[worst]:.3g} times the tolerance; "
         f"relative L2 error {np.linalg.norm((got - want)[finite]) / norm:.3g}"
     )
 
