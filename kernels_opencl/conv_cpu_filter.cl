@@ -4,8 +4,8 @@
 // over one of SPLITS shares of the image. The share is walked in units of UNIT_ROWS rows by UNIT_COLS columns of dy:
 //
 //     scratch x [c][t][IN_ROWS][IN_COLS]    the rows of x that the unit's taps reach, zero-padded: no copy per tap
-//     scratch e [pixel][BLOCK_K_PADDED]     dy transposed
-//     partial   [c, tap][BLOCK_K_PADDED]    sums so far. A row of the register tile is one (c, tap): it walks along x from
+//     scratch e [pixel][BLOCK_K]            dy transposed
+//     partial   [c, tap][BLOCK_K]           sums so far. A row of the register tile is one (c, tap): it walks along x from
 //                                           its own corner; a column is one k.
 //
 // A second kernel adds the shares in order and blends the sum into dw.
@@ -13,7 +13,6 @@
 #include "conv_cpu.h"
 
 #define TAPS (TAPS_D * TAPS_H * TAPS_W)
-#define K_PITCH BLOCK_K_PADDED
 
 // Where in scratch x the sums of row `m` = (c, tap) of a tile start; rows past the last one repeat the first
 DEVICE int corner(int m, int rows) {
@@ -25,7 +24,7 @@ DEVICE int corner(int m, int rows) {
 
 __attribute__((noinline)) static void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *e, int m, int channel_taps, int rows,
                           int columns, int add) {
-    const int pitch = K_PITCH;
+    const int pitch = BLOCK_K;
 #define CORNER(i) const int corner##i = corner(m + i, channel_taps);
     ROWS(CORNER)
     ROWS(DECLARE_ROW)
@@ -37,10 +36,10 @@ __attribute__((noinline)) static void multiply_unit(GLOBAL real *c, const GLOBAL
             COLS(LOAD_B, 0)
 #define STEP_ROW(i) { const vreal a##i = (vreal)(x##i[q * STRIDE_W]); COLS(FMA_VECTOR, i) }
             ROWS(STEP_ROW)
-            b += K_PITCH;
+            b += BLOCK_K;
         }
         x += STRIDE_H * IN_COLS;
-        e += UNIT_COLS * K_PITCH;
+        e += UNIT_COLS * BLOCK_K;
     }
     if (add) {
         ROWS(ADD_ROW)
@@ -71,12 +70,12 @@ DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, in
 
 // Columns of e beyond `channels` get copies of the last one
 DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns, int channels) {
-    for (int p = 0; p < rows; ++p, e += UNIT_COLS * K_PITCH, first += Y_H) {
+    for (int p = 0; p < rows; ++p, e += UNIT_COLS * BLOCK_K, first += Y_H) {
 #if Y_C == 1
         for (int q = 0; q < columns; ++q) {
             int k = 0;
-            for (; k <= channels - VW; k += VW) RSTORE(VLOAD(dy, first + q * Y_W + k), e + q * K_PITCH + k);
-            for (; k < channels; ++k) e[q * K_PITCH + k] = LOAD(dy, first + q * Y_W + k);
+            for (; k <= channels - VW; k += VW) RSTORE(VLOAD(dy, first + q * Y_W + k), e + q * BLOCK_K + k);
+            for (; k < channels; ++k) e[q * BLOCK_K + k] = LOAD(dy, first + q * Y_W + k);
         }
 #else
 #if Y_W == 1
@@ -88,13 +87,13 @@ DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows,
                     UNROLL for (int j = 0; j < VW; ++j)
                         block[j] = VLOAD(dy, first + MIN(k + j, channels - 1) * Y_C + at);
                     transpose(block);
-                    UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], e + (at + j) * K_PITCH + k);
+                    UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], e + (at + j) * BLOCK_K + k);
                 }
             continue;
         }
 #endif
         for (int k = 0; k < channels; ++k)
-            for (int q = 0; q < columns; ++q) e[q * K_PITCH + k] = LOAD(dy, first + k * Y_C + q * Y_W);
+            for (int q = 0; q < columns; ++q) e[q * BLOCK_K + k] = LOAD(dy, first + k * Y_C + q * Y_W);
 #endif
     }
 }
@@ -121,7 +120,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real
             pack_result(e, dy, n * Y_N + (group * K + k0) * Y_C + o * Y_D + p0 * Y_H + q0 * Y_W, rows, columns, channels_k);
             for (int m = 0; m < channels_c * TAPS; m += MR)
                 for (int j = 0; j < channels_k; j += NR)
-                    multiply_unit(sums + m * K_PITCH + j, xs, e + j, m, channels_c * TAPS, rows, columns, unit > begin);
+                    multiply_unit(sums + m * BLOCK_K + j, xs, e + j, m, channels_c * TAPS, rows, columns, unit > begin);
         }
     }
 }
@@ -142,10 +141,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
     const GLOBAL real *sums = partial + (i64)((group * C_BLOCKS + cb) * K_BLOCKS + k0 / BLOCK_K) * TILE_SIZE + k0 % BLOCK_K;
     const int count = MIN(BLOCK_C, C - cb * BLOCK_C) * TAPS, channels = MIN(VW, K - k0);
     int m = 0;
-#ifdef W_CONTIGUOUS
+#if defined(W_CONTIGUOUS) && !defined(FLIP)
     for (; m <= count - VW; m += VW) {
         vreal block[VW];
-        for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * K_PITCH) : (vreal)((real)0);
+        for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * BLOCK_K) : (vreal)((real)0);
         transpose(block);
         const int place = (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m;
         UNROLL for (int j = 0; j < VW; ++j)
@@ -158,7 +157,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
         t = TAPS_D - 1 - t, r = TAPS_H - 1 - r, s = TAPS_W - 1 - s;
 #endif
         const int place = (cb * BLOCK_C + m / TAPS) * W_C + t * W_D + r * W_H + s * W_W;
-        vreal sum = SPLITS ? add_shares(sums + m * K_PITCH) : (vreal)((real)0);
+        vreal sum = SPLITS ? add_shares(sums + m * BLOCK_K) : (vreal)((real)0);
         for (int j = 0; j < channels; ++j) BLEND(dw, (group * K + k0 + j) * W_K + place, alpha, LANE(sum, j), beta);
     }
 }

@@ -1,0 +1,129 @@
+"""Backward filter on CPUs through OpenCL: sums over shares of the image, then their ordered sum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
+from portadnn.ops.convolution import Convolution, ConvolutionBackwardFilter
+from portadnn.problem import Problem, TensorSpec
+
+from ..base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from .conv_cpu_common import Axes, ConvCpu, Defines, Geometry, Tile, ceil_div, per_axis, round_up, split_evenly
+
+UNIT_PIXELS = 256  # products summed per visit of a register tile
+BLOCK_K = 128
+BLOCK_ELEMENTS = 64 * 1024  # of scratch x and of the sums of a tile, which stay in the L2 cache
+FILE = "opencl/conv_cpu_filter.cl"
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How the sum is cut into tiles, and the memory that takes."""
+
+    defines: Defines
+    sum_grid: Axes
+    work_groups: int
+    partial_bytes: int
+    workspace: int
+
+
+def _contiguous(spec: TensorSpec) -> bool:
+    """Tell whether the elements of one filter lie side by side, in the order of their dims."""
+    step = 1
+    for size, stride in zip(reversed(spec.dims[1:]), reversed(spec.strides[1:]), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
+    """Cut a backward-filter convolution into blocks."""
+    g = Geometry.of(problem)
+    c, k, taps = g.image.channels // problem.groups, g.result.channels // problem.groups, math.prod(g.taps)
+    lanes, wide = (t := Tile.of(problem.dtype, info, 1, k)).lanes, t.columns
+    block_k = min(round_up(k, wide), max(1, BLOCK_K // wide) * wide)
+    height, width = g.result.size[1:]
+    unit_cols = split_evenly(width, UNIT_PIXELS)
+    unit_rows = split_evenly(height, UNIT_PIXELS // unit_cols)
+    in_rows = (unit_rows - 1) * g.stride[1] + (g.taps[1] - 1) * g.dilation[1] + 1
+    in_cols = (unit_cols - 1) * g.stride[2] + (g.taps[2] - 1) * g.dilation[2] + 1
+    if g.image.channel_stride == 1:  # rows are not written in order: keep what is written beyond one out of the next
+        in_cols = round_up(in_cols, lanes) + lanes
+    plane = g.taps[0] * in_rows * in_cols
+    block_c = split_evenly(c, BLOCK_ELEMENTS // max(plane, taps * block_k))
+    tile = Tile.of(problem.dtype, info, block_c * taps, k)
+    c_blocks, k_blocks = ceil_div(c, block_c), ceil_div(k, block_k)
+    units_h, units_w = ceil_div(height, unit_rows), ceil_div(width, unit_cols)
+    units = g.result.n * g.result.size[0] * units_h * units_w
+    tiles = problem.groups * c_blocks * k_blocks
+    splits = min(units, ceil_div(4 * info.compute_units, tiles))
+    tile_size = round_up(block_c * taps, tile.rows) * block_k
+    scratch_x = round_up(block_c * plane + lanes, 64)
+    scratch = scratch_x + round_up(unit_rows * unit_cols * block_k, 64)
+    work_groups = min(splits * tiles, 8 * info.compute_units)
+    size = problem.dtype.accumulator.itemsize
+    partial = round_up(splits * tiles * tile_size * size, 256)
+    defines: Defines = {
+        **g.defines(problem),
+        **tile.defines(),
+        **({"W_CONTIGUOUS": 1} if _contiguous(problem.filter) else {}),
+        "C": c,
+        "K": k,
+        "BLOCK_C": block_c,
+        "BLOCK_K": block_k,
+        "C_BLOCKS": c_blocks,
+        "K_BLOCKS": k_blocks,
+        "SPLITS": splits,
+        "TILES": splits * tiles,
+        "TILE_SIZE": tile_size,
+        "UNITS": units,
+        "UNITS_H": units_h,
+        "UNITS_W": units_w,
+        "UNIT_ROWS": unit_rows,
+        "UNIT_COLS": unit_cols,
+        "IN_ROWS": in_rows,
+        "IN_COLS": in_cols,
+        "SCRATCH": scratch,
+        "SCRATCH_X": scratch_x,
+        "X_SPAN": g.image.span,
+        "W_K": problem.filter.strides[0],
+        "W_C": problem.filter.strides[1],
+        **g.image.defines("X"),
+        **g.result.defines("Y"),
+        **per_axis("IMAGE", g.image.size),
+        **per_axis("RESULT", g.result.size),
+    }
+    sum_grid = (ceil_div(k, lanes), c_blocks, problem.groups)
+    return Blocks(defines, sum_grid, work_groups, partial, partial + work_groups * scratch * size)
+
+
+class ConvCpuFilter(ConvCpu):
+    """Backward filter: one launch sums over shares of the image, one adds the shares."""
+
+    problems = (ConvolutionBackwardFilter,)
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        return ConvolutionBwdFilterAlgo.ALGO_1
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, Convolution)
+        return blocks_of(problem, info).workspace if problem.filter.size else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, Convolution)
+        if problem.filter.size == 0:
+            return Plan(problem, self, 0, device.bind(()))
+        blocks = blocks_of(problem, device.info)
+        real = problem.dtype.accumulator
+        launches = []
+        if blocks.work_groups:
+            kernel = device.compile(FILE, "conv_cpu_filter", blocks.defines)
+            args = (TensorArg(0), TensorArg(1), WorkspaceArg(0, real), WorkspaceArg(blocks.partial_bytes, real))
+            launches.append(Launch(kernel, (blocks.work_groups,), (1,), args))
+        total = device.compile(FILE, "conv_cpu_filter_sum", blocks.defines)
+        sum_args = (WorkspaceArg(0, real), TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
+        launches.append(Launch(total, blocks.sum_grid, (1, 1, 1), sum_args))
+        return Plan(problem, self, blocks.workspace, device.bind(launches), tuple(launches))
