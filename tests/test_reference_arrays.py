@@ -84,10 +84,14 @@ def test_asarray_copies_packs_and_keeps_the_layout(reference, array):
     copy = reference.asarray(array)
     np.testing.assert_array_equal(copy, array)
     assert not np.shares_memory(copy, array)
-    span = sum((d - 1) * s for d, s in zip(copy.shape, copy.strides, strict=True)) + copy.itemsize
-    assert span == copy.nbytes and min(copy.strides) > 0
-    if array.size * array.itemsize == span and min(array.strides) > 0:  # packed already
+    assert _span(copy) == copy.nbytes and min(copy.strides) > 0
+    if _span(array) == array.nbytes:  # packed already
         assert copy.strides == array.strides
+
+
+def _span(array):
+    """Bytes from the first to the last element."""
+    return sum((d - 1) * s for d, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
 
 
 def test_new_outputs_take_the_layout_of_the_input(reference):
