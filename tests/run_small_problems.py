@@ -1,10 +1,11 @@
 """Run every small problem once on a backend; what oclgrind and compute-sanitizer watch.
 
-Usage: python run_small_problems.py BACKEND [SCHEDULE]
+Usage: python run_small_problems.py BACKEND. PORTADNN_NO_POOL=1 gives each CUDA array an allocation of its own.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -17,6 +18,10 @@ def main(backend: str) -> int:
     started = time.perf_counter()
     ran: set[str] = set()
     failures = []
+    if backend == "cuda" and os.environ.get("PORTADNN_NO_POOL") == "1":
+        import cupy
+
+        cupy.cuda.set_allocator(None)
     with dnn.Handle(backend) as handle:
         print(f"{backend}: {handle.info.name}, {handle.info.schedule} schedule, {len(LINES)} problems", flush=True)
         for line in LINES:
