@@ -68,13 +68,14 @@ def test_convolution(reference, x, w, padding, stride, dilation, groups):
     close(dnn.convolution_forward(reference, x, w, conv), want)
 
 
-@pytest.mark.parametrize(("x", "w", "padding", "stride", "dilation", "groups"), CONVOLUTIONS)
+# onnx's evaluator of ConvTranspose knows one group only
+@pytest.mark.parametrize(
+    ("x", "w", "padding", "stride", "dilation", "groups"), [case for case in CONVOLUTIONS if case[-1] == 1]
+)
 def test_convolution_backward_data_is_a_transposed_convolution(reference, x, w, padding, stride, dilation, groups):
     conv, attributes = _geometry(padding, stride, dilation, groups)
     out = dnn.get_convolution_nd_forward_output_dim(conv, x, w)
     dy, w = normal(*out), normal(*w)
-    if groups > 1:
-        pytest.skip("onnx's evaluator of ConvTranspose knows one group only")
     rest = [
         size - ((p - 1) * s - 2 * pad + (r - 1) * d + 1)
         for size, p, s, pad, r, d in zip(x[2:], out[2:], stride, padding, w.shape[2:], dilation, strict=True)
