@@ -7,11 +7,11 @@ it; ``uncovered`` tells which kernel files no line reaches. Sizes are odd, so th
 from __future__ import annotations
 
 import numpy as np
-from portadnn_backends import sources
 
 import portadnn as dnn
 from portadnn.plan import prepare
 from portadnn.problem import ALIGNMENT, parse_line
+from portadnn_backends import sources
 
 _TYPES = ("f32", "f16", "f64")
 _ACTIVATIONS = ("mode=sigmoid", "mode=tanh", "mode=relu", "mode=clipped_relu ceiling=0.5")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from portadnn_backends import cuda, sources
 from test_nvrtc import nvrtc_missing
 from where import open_handle
+
+from portadnn_backends import cuda, sources
 
 PROBE = (Path(__file__).parent / "dialect_probe.cl").read_text(encoding="utf-8")
 TYPES = {"FLOAT": np.float32, "DOUBLE": np.float64, "HALF": np.float16}
@@ -89,14 +90,14 @@ def assemble(dialect, monkeypatch, defines):
         sources._expand.cache_clear()
 
 
-def all_probes(dialect, dtype, width, aligned, monkeypatch, first=0, count=len(PROBES)):
-    """Return one source with a kernel for each of `count` probes."""
+def all_probes(dialect, dtype, width, aligned, monkeypatch, first=0, count=None):
+    """Return one source with a kernel for each of `count` probes, or for all."""
     defines = {f"DTYPE_{dtype}": 1, "VW": width, **({"VECTOR_ALIGNED": 1} if aligned else {})}
     text = assemble(dialect, monkeypatch, {**defines, "PROBE": "HERE"})
     head, kernel = text.replace("#define PROBE HERE\n", "").split("KERNEL WG_SIZE(4, 1, 1) probe")
     kernels = [
         f"KERNEL WG_SIZE(4, 1, 1) probe{i}" + kernel.replace("PROBE\n", statement + "\n")
-        for i, (statement, _) in list(enumerate(PROBES.values()))[first : first + count]
+        for i, (statement, _) in list(enumerate(PROBES.values()))[first:][:count]
     ]
     return head + "\n".join(kernels)
 

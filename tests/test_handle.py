@@ -32,16 +32,16 @@ def test_environment(monkeypatch):
     monkeypatch.setenv("PORTADNN_DEVICE", "0")
     assert dnn.Handle().backend == "reference"
     monkeypatch.setenv("PORTADNN_DEVICE", "7")
-    with pytest.raises(dnn.BadParam, match="Handle: device: expected 0, got 7"):
+    with pytest.raises(dnn.BadParam, match=r"Handle: device: expected 0, got 7"):
         dnn.Handle()
     assert dnn.Handle(device=0).backend == "reference", "an argument wins over the environment"
     for text in ("one", "-1", "1.5"):
         monkeypatch.setenv("PORTADNN_DEVICE", text)
-        with pytest.raises(dnn.BadParam, match=f"Handle: PORTADNN_DEVICE: .*'{text}'"):
+        with pytest.raises(dnn.BadParam, match=rf"Handle: PORTADNN_DEVICE: .*'{text}'"):
             dnn.Handle()
     monkeypatch.setenv("PORTADNN_DEVICE", "")
     monkeypatch.setenv("PORTADNN_BACKEND", "metal")
-    with pytest.raises(dnn.BadParam, match="Handle: backend: .*reference.*'metal'"):
+    with pytest.raises(dnn.BadParam, match=r"Handle: backend: .*reference.*'metal'"):
         dnn.Handle()
     monkeypatch.setenv("PORTADNN_BACKEND", "")
     assert dnn.Handle().backend in ("cuda", "opencl", "reference")
@@ -52,7 +52,7 @@ def test_schedule(monkeypatch):
         monkeypatch.setenv("PORTADNN_SCHEDULE", schedule)
         assert dnn.Handle("reference").info.schedule == schedule
     monkeypatch.setenv("PORTADNN_SCHEDULE", "fpga")
-    with pytest.raises(dnn.BadParam, match="PORTADNN_SCHEDULE: expected gpu or cpu, got 'fpga'"):
+    with pytest.raises(dnn.BadParam, match=r"PORTADNN_SCHEDULE: expected gpu or cpu, got 'fpga'"):
         dnn.Handle("reference")
 
 
@@ -81,7 +81,14 @@ def test_asarray(handle):
         assert handle.to_numpy(handle.asarray(np.ones((1, 2, 3), dtype))).dtype == np.float32
     assert handle.to_numpy(handle.asarray([[[1, 2]]], "half")).dtype == np.float16
     host = numbers((2, 3, 4, 5))
-    for layout in (host, host[::-1], host[:, ::2], host.transpose(0, 2, 3, 1), host.T, np.broadcast_to(host[:1], host.shape)):
+    for layout in (
+        host,
+        host[::-1],
+        host[:, ::2],
+        host.transpose(0, 2, 3, 1),
+        host.T,
+        np.broadcast_to(host[:1], host.shape),
+    ):
         copy = handle.asarray(layout)
         assert np.array_equal(handle.to_numpy(copy), layout)
         assert min(copy.strides) > 0

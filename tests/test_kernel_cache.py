@@ -9,10 +9,10 @@ import sys
 
 import numpy as np
 import pytest
-from portadnn_backends import kernel_cache
 from where import open_handle
 
 import portadnn as dnn
+from portadnn_backends import kernel_cache
 
 KEY = ("opencl", "source", "options", "device", "driver")
 # PoCL keeps a cache of its own, so the backend keeps none for it: these tests pretend that the device is another
@@ -126,7 +126,7 @@ def test_opencl_rebuilds_what_it_cannot_trust(folder):
         path.write_bytes(bad)
         with dnn.Handle("opencl") as handle:
             assert relu(handle) == [[[0.0, 2.0]]]
-        assert kernel_cache._MAGIC == entry(folder).read_bytes()[: len(kernel_cache._MAGIC)]
+        assert entry(folder).read_bytes()[: len(kernel_cache._MAGIC)] == kernel_cache._MAGIC
         assert len(path.read_bytes()) > len(good) // 2 + 100, "the spoiled entry was replaced"
 
 

@@ -6,12 +6,12 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from portadnn_backends import cuda, sources
-from portadnn_backends.base import Device, DeviceInfo, Kernel
-from portadnn_backends.engines import kernel_engines
 from small_problems import LINES, uncovered
 
 import portadnn as dnn
+from portadnn_backends import cuda, sources
+from portadnn_backends.base import Device, DeviceInfo, Kernel
+from portadnn_backends.engines import kernel_engines
 
 ARCHITECTURES = {"sm_80": 108, "sm_90": 132}  # and the multiprocessors of an A100 and an H100
 

@@ -49,13 +49,16 @@ def convolutions(draw, op):
     dtype, spatial = draw(TYPES), draw(st.sampled_from([2, 3]))
     each = lambda least, most: tuple(draw(st.integers(least, most)) for _ in range(spatial))  # noqa: E731
     groups, window, padding, stride, dilation = draw(st.integers(1, 3)), each(1, 3), each(0, 2), each(1, 3), each(1, 2)
-    size = tuple(max(1, (r - 1) * d + 1 - 2 * p) + draw(st.integers(0, 4)) for r, d, p in zip(window, dilation, padding))
+    size = tuple(
+        max(1, (r - 1) * d + 1 - 2 * p) + draw(st.integers(0, 4))
+        for r, d, p in zip(window, dilation, padding, strict=True)
+    )
     channels = draw(st.integers(0, 3))
     x = (draw(st.integers(0, 3)), groups * channels, *size)
     w = (groups * draw(st.integers(0, 3)), channels, *window)
     y = convolution_output_dims(x, w, padding, stride, dilation, groups)
     kind = PROBLEMS[op]
-    roles = dict(zip(kind.roles, (x, w, y)))
+    roles = dict(zip(kind.roles, (x, w, y), strict=True))
     tensors = {n: draw(specs(roles[n], dtype, n in kind.outputs)) for n in kind.tensor_names()}
     compute = draw(st.sampled_from([None, dtype.accumulator]))
     mode = draw(members(dnn.ConvolutionMode))
@@ -69,7 +72,7 @@ def poolings(draw, op):
     dtype, spatial = draw(TYPES), draw(st.sampled_from([2, 3]))
     each = lambda least, most: tuple(draw(st.integers(least, most)) for _ in range(spatial))  # noqa: E731
     window, padding, stride = each(1, 3), each(0, 2), each(1, 3)
-    size = tuple(max(1, w - 2 * p) + draw(st.integers(0, 4)) for w, p in zip(window, padding))
+    size = tuple(max(1, w - 2 * p) + draw(st.integers(0, 4)) for w, p in zip(window, padding, strict=True))
     x = (draw(st.integers(0, 3)), draw(st.integers(0, 3)), *size)
     y = pooling_output_dims(x, window, padding, stride)
     rest = {"mode": draw(members(dnn.PoolingMode)), "window": window, "padding": padding, "stride": stride}
@@ -86,7 +89,7 @@ def same_shape(draw, op):
     kind, dtype = PROBLEMS[op], draw(TYPES)
     dims = draw(dims_of(draw(st.integers(3, 8))))
     spec = draw(specs(dims, dtype, True))
-    values = {name: spec for name in kind.tensor_names()}
+    values = dict.fromkeys(kind.tensor_names(), spec)
     if "activation" in op:
         values["mode"], values["ceiling"] = draw(members(dnn.ActivationMode)), draw(st.floats(0, 1e30))
         values["nan_propagation"] = draw(members(dnn.NanPropagation))
@@ -145,8 +148,10 @@ def test_round_trip(op, data):
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 40)), min_size=3, max_size=5))
 def test_overlapping_is_exact(axes):
-    dims, strides = zip(*axes)
-    addresses = [sum(i * s for i, s in zip(index, strides)) for index in itertools.product(*map(range, dims))]
+    dims, strides = zip(*axes, strict=True)
+    addresses = [
+        sum(i * s for i, s in zip(index, strides, strict=True)) for index in itertools.product(*map(range, dims))
+    ]
     spec = TensorSpec(DataType.FLOAT, dims, strides)
     assert spec.overlapping == (len(set(addresses)) < len(addresses))
     assert spec.span == (1 + max(addresses) if addresses else 0)
@@ -159,7 +164,13 @@ def test_overlapping_is_fast_for_large_tensors():
     assert not TensorSpec(DataType.FLOAT, (3, 3, 1), (2, 3, 1)).overlapping  # interleaved: 0 2 4 3 5 7 6 8 10
 
 
-@given(size=st.integers(1, 12), window=st.integers(1, 5), pad=st.integers(0, 3), stride=st.integers(1, 4), dil=st.integers(1, 3))
+@given(
+    size=st.integers(1, 12),
+    window=st.integers(1, 5),
+    pad=st.integers(0, 3),
+    stride=st.integers(1, 4),
+    dil=st.integers(1, 3),
+)
 def test_windows_are_counted(size, window, pad, stride, dil):
     """A window begins at every stride-th place of the padded input at which it still fits."""
     reach = (window - 1) * dil + 1
