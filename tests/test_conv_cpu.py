@@ -18,11 +18,11 @@ CPUS = [target for target in targets() if target.schedule == "cpu"]
 MANY_BLOCKS = (
     "convolution_forward x=f32:2x67x9x31 w=f32:11x67x3x3 padding=1,1 alpha=1 beta=1",
     "convolution_forward x=f32:1x9x3x700 w=f32:7x9x2x3 padding=0,1",
-    "convolution_forward x=f32:2x5x9x9:nhwc w=f32:300x5x1x1",
+    "convolution_forward x=f32:2x5x9x9:nhwc w=f32:600x5x1x1",
     "convolution_forward x=f32:1x70x12x12:nhwc w=f32:20x70x3x3:nhwc stride=2,1 padding=1,2 alpha=-1 beta=0.5",
     "convolution_forward x=f64:1x3x40x41 w=f64:5x3x17x19 padding=3,2",
     "convolution_backward_data w=f32:40x19x5x3 dy=f32:2x40x11x15 dx=f32:2x19x23x29 stride=2,2 padding=1,1 beta=1",
-    "convolution_backward_data w=f32:9x300x1x1 dy=f32:1x9x8x8 dx=f32:1x300x8x8",
+    "convolution_backward_data w=f32:9x600x1x1 dy=f32:1x9x8x8 dx=f32:1x600x8x8",
     "convolution_backward_data w=f32:33x20x3x3 dy=f32:1x33x9x9:nhwc dx=f32:1x20x9x9:nhwc padding=1,1",
     "convolution_backward_filter x=f32:3x70x20x21 dy=f32:3x140x20x21 dw=f32:140x70x3x3 padding=1,1 alpha=2 beta=1",
     "convolution_backward_filter x=f32:2x19x30x31:nhwc dy=f32:2x37x15x16:nhwc dw=f32:37x19x3x3 padding=1,1 stride=2,2",

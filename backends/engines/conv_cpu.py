@@ -26,7 +26,7 @@ from .conv_cpu_filter import ConvCpuFilter
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
 BLOCK_COLUMNS = 256
-BLOCK_ROWS = 256
+BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
 FILE = "opencl/conv_cpu.cl"
 
