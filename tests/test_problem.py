@@ -189,7 +189,7 @@ def test_windows_are_counted(size, window, pad, stride, dil):
         ("convolution_backward_bias dy=f64:2x3x4x5", 120, 8 * 123),
         ("pooling_forward x=f32:1x2x4x4 mode=max window=2,2 stride=2,2", 8 * 4, 4 * (32 + 8)),
         ("softmax_forward x=f32:2x3x4x5", 480, 4 * 240),
-        ("add_tensor a=f32:1x3x1x1 c=f32:2x3x4x5", 360, 4 * 123),
+        ("add_tensor a=f32:1x3x1x1 c=f32:2x3x4x5", 360, 4 * (3 + 240)),
         ("scale_tensor y=f32:2x3x4x5", 120, 4 * 240),
         ("set_tensor y=f32:2x3x4x5", 0, 4 * 120),
         ("activation_forward x=f32:2x3x4x5/1000,100,10,1 mode=relu", 120, 4 * 240),
