@@ -2,7 +2,8 @@
 // the registers of CLUSTER groups, which exchange one maximum and one sum, so memory is read once and written once.
 //
 // Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements), CLUSTER, WG, K (vectors
-// a work-item keeps), ALGO_FAST or ALGO_LOG.
+// a work-item keeps), ROWS, AHEAD (rows between a cluster's row and that of the cluster that follows in its place: it is
+// fetched into the second-level cache meanwhile), ALGO_FAST or ALGO_LOG.
 //
 //   row   | vectors 0 .. WG-1 | WG .. 2WG-1 | ... | CLUSTER*WG-1 |  next round (K of them)
 //   group |         0         |      1      | ... |  CLUSTER-1   |  0 ...
@@ -62,6 +63,13 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) WG_SIZE(WG, 1, 1)
         const u32 v = first + k * (CLUSTER * WG);
         kept[k] = VSPLAT(-INFINITY_OF(real));
         if (v < VECTORS) kept[k] = VLOAD(from, v * VW);
+    }
+    if (row + AHEAD < ROWS && LID(0) % (128 / (VW * (int)sizeof(T))) == 0) {  // one work-item per cache line
+        const T *next = x + ROWS_X(row + AHEAD);
+        UNROLL for (int k = 0; k < K; ++k) {
+            const u32 v = first + k * (CLUSTER * WG);
+            if (v < VECTORS) asm volatile("prefetch.global.L2 [%0];" ::"l"(next + v * VW));
+        }
     }
 #ifdef ALGO_FAST
     const real top = 0;

@@ -20,6 +20,7 @@ from .layouts import Axis, coalesce, offset_expression
 
 WORK_GROUP = 256
 VECTORS_IN_FLIGHT = 4  # per work-item and input, GPU schedule
+CPU_VECTOR = 32  # bytes: PoCL 3.0 crashes on exp of 16 floats, and wider vectors move no more memory
 CPU_CHUNK = 1 << 14  # elements of a CPU work-group: 64 KB of float32, enough to hide the launch
 
 
@@ -62,7 +63,7 @@ def _vector_width(axes: list[Axis], specs: list[TensorSpec], info: DeviceInfo) -
         return 1
     itemsize = specs[-1].dtype.itemsize
     if info.schedule == "cpu":
-        return max(info.simd_width * 4 // max(itemsize, 4), 1)
+        return max(min(info.simd_width * 4, CPU_VECTOR) // max(itemsize, 4), 1)
     width = ALIGNMENT // itemsize
     if any(spec.alignment < ALIGNMENT for spec in specs):
         return 1

@@ -12,6 +12,7 @@ from .tiles import Tile, make_tile, storage_defines
 
 CLUSTER = 8  # the most groups that every device with clusters grants
 GROUP = 1024
+RESIDENT = 2  # groups of that size on a multiprocessor
 LONGEST = 32  # numbers that a work-item keeps in registers
 SHORTEST = 32 * GROUP  # shorter rows fit one work-group
 
@@ -59,6 +60,8 @@ class ClusterSoftmax(Engine):
             "VECTORS": f"{tile.reduce_units}u",
             "ROWS_X(i)": offset_expression(tile.outer, 0, "i"),
             "ROWS_Y(i)": offset_expression(tile.outer, 1, "i"),
+            "ROWS": f"{tile.outer_units}u",
+            "AHEAD": f"{max(1, device.info.compute_units // CLUSTER * RESIDENT)}u",
             "CLUSTER": CLUSTER,
             "WG": GROUP,
             "K": -(-tile.reduce_units // (CLUSTER * GROUP)),
