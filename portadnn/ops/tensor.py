@@ -142,6 +142,7 @@ class ScaleTensor(Problem):
 
 
 _DESCRIPTORS = {op: OpTensorDescriptor(op) for op in OpTensorOp}
+_BY_NAME = {op.name.lower(): _DESCRIPTORS[op] for op in OpTensorOp}  # the common spelling, without a search
 
 
 @public
@@ -241,7 +242,9 @@ def op_tensor(
     NotSupported
         More than 5 dims, mixed types, or a compute type that c does not allow.
     """
-    descriptor = op if isinstance(op, OpTensorDescriptor) else _DESCRIPTORS[OpTensorOp.parse(op, "op")]
+    descriptor = _BY_NAME.get(op) if type(op) is str else op
+    if not isinstance(descriptor, OpTensorDescriptor):
+        descriptor = _DESCRIPTORS[OpTensorOp.parse(op, "op")]
     return execute(handle, OpTensor, (a, b, c), descriptor, (alpha1, alpha2, beta))
 
 
