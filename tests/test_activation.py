@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import ACTIVATION_CASES
+from cases_elementwise import ACTIVATION_CASES
 from helper import check, compare, everywhere, over
 
 import portadnn as dnn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import BIAS_CASES, CONVOLUTION_CASES
+from cases_convolution import BIAS_CASES, CONVOLUTION_CASES
 from helper import check, everywhere, over
 
 import portadnn as dnn

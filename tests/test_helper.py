@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import CONVOLUTION_CASES, TENSOR_CASES
+from cases_convolution import CONVOLUTION_CASES
+from cases_elementwise import TENSOR_CASES
 from helper import Case, backends_in, check, compare, targets
 
 import portadnn_backends.reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import POOLING_CASES
+from cases_windows import POOLING_CASES
 from helper import check, everywhere, over
 
 import portadnn as dnn

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import brute
 import pytest
-from cases import ACTIVATION_CASES, BIAS_CASES, CONVOLUTION_CASES, POOLING_CASES, SOFTMAX_CASES, TENSOR_CASES
+from cases_convolution import BIAS_CASES, CONVOLUTION_CASES
+from cases_elementwise import ACTIVATION_CASES, TENSOR_CASES
+from cases_windows import POOLING_CASES, SOFTMAX_CASES
 from helper import check
 
 from portadnn.problem import parse_line

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import brute
 import pytest
-from cases import LAYOUTS, TYPES, convolution, tensor
+from cases import LAYOUTS, TYPES, tensor
+from cases_convolution import convolution
 from helper import Case, check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

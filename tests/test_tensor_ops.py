@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import TENSOR_CASES
+from cases_elementwise import TENSOR_CASES
 from helper import check, everywhere, over
 
 import portadnn as dnn
