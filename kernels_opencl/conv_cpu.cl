@@ -68,7 +68,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed)) {
 }
 
 // c[MR][pitch] (+)= a[depth][MR] * b[depth][pitch], one register tile
-__attribute__((noinline)) static void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int pitch, int depth, int add) {
+NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int pitch, int depth, int add) {
     ROWS(DECLARE_ROW)
     for (int k = 0; k < depth; ++k) {
         COLS(LOAD_B, 0)
@@ -168,7 +168,8 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             const int channels = MIN(BLOCK_CH, CH - ch0), depth = channels * taps;
             for (int i = 0; i < rows; ++i) {
                 const row_t at = find_row(row0 + i);
-                pack_source(b + i * TILE_COLS, src, at.n * S_N + (group * CH + ch0) * S_C, at, q0, columns, channels, td, th, tw);
+                const int source = at.n * S_N + (group * CH + ch0) * S_C;
+                pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw);
             }
             const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;
             for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
@@ -179,9 +180,9 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             const row_t at = find_row(row0 + i);
             const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
             const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
-            if (d < DST_D && h < DST_H && valid > 0)
-                store_row(dst, at.n * D_N + (group * M + m0) * D_C + d * D_D + h * D_H + (q0 * PHASES_W + PHASE_W(phase)) * D_W,
-                          c + i * TILE_COLS, channels_m, valid, alpha, beta);
+            if (d >= DST_D || h >= DST_H || valid <= 0) continue;
+            const int first = at.n * D_N + (group * M + m0) * D_C + d * D_D + h * D_H + q0 * DST_STEP_W + PHASE_W(phase) * D_W;
+            store_row(dst, first, c + i * TILE_COLS, channels_m, valid, alpha, beta);
         }
     }
 }

@@ -20,6 +20,9 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define RLOAD(p) (*(const GLOBAL unaligned_t *)(p))
 #define RSTORE(v, p) (*(GLOBAL unaligned_t *)(p) = (v))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+// The loop over a register tile is compiled alone: inlined, LLVM splits it and moves its sums between registers and memory.
+#define NOINLINE __attribute__((noinline)) static
+
 #define COLS_1(F, i) F(i, 0)
 #define COLS_2(F, i) F(i, 0) F(i, 1)
 #define COLS_4(F, i) F(i, 0) F(i, 1) F(i, 2) F(i, 3)

@@ -22,7 +22,7 @@ DEVICE int corner(int m, int rows) {
     return ((m / TAPS * TAPS_D + t) * IN_ROWS + r * DILATION_H) * IN_COLS + s * DILATION_W;
 }
 
-__attribute__((noinline)) static void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *e, int m, int channel_taps, int rows,
+NOINLINE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *e, int m, int channel_taps, int rows,
                           int columns, int add) {
     const int pitch = BLOCK_K;
 #define CORNER(i) const int corner##i = corner(m + i, channel_taps);
