@@ -168,7 +168,7 @@ class CudaDevice(Device):
         return (array.shape, array.strides, array.dtype, data.ptr & 15)
 
     def address(self, array: Any) -> int:
-        return array.data.ptr  # type: ignore[no-any-return]
+        return getattr(array, "data", array).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
@@ -239,14 +239,13 @@ class CudaDevice(Device):
                 function = launch.kernel.native.get_function(launch.kernel.name)
                 steps.append((function, _padded(launch.grid), _padded(launch.block), _packer(launch.args)))
         errors = (_cupy().cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
-        get_device, index = self._runtime.getDevice, self._index
+        get_device, index, address = self._runtime.getDevice, self._index, self.address
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             if get_device() != index:
                 with self._current():
                     return run(arrays, scalars, workspace)
-            if workspace is not None:
-                workspace = (workspace.data if type(workspace) is self._array else workspace).ptr
+            workspace = 0 if workspace is None else address(workspace)
             stream = self._stream
             try:
                 for function, grid, block, pack in steps:

@@ -3,7 +3,8 @@
 //
 // Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements), CLUSTER, WG, K (vectors
 // a work-item keeps), ROWS, AHEAD (rows between a cluster's row and that of the cluster that follows in its place: it is
-// fetched into the second-level cache meanwhile), ALGO_FAST or ALGO_LOG.
+// fetched into the second-level cache meanwhile), RESIDENT (groups on a multiprocessor: while one waits for its loads, the
+// other computes and stores), ALGO_FAST or ALGO_LOG.
 //
 //   row   | vectors 0 .. WG-1 | WG .. 2WG-1 | ... | CLUSTER*WG-1 |  next round (K of them)
 //   group |         0         |      1      | ... |  CLUSTER-1   |  0 ...
@@ -50,25 +51,26 @@ DEVICE real of_peer(const real *mine, u32 rank) {
 GROUP_FOLD(group_sum, ADD)
 GROUP_FOLD(group_max, fmax)
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) WG_SIZE(WG, 1, 1)
+#define STEP(k) ((i64)(k) * (CLUSTER * WG * VW))
+#define IN_ROW(k) (((k) + 1) * CLUSTER * WG <= VECTORS || first + (k) * CLUSTER * WG < VECTORS)  // the last may end early
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG, RESIDENT)
     softmax_cluster(TENSOR(const T, x), TENSOR(T, y), const real alpha, const real beta) {
     LOCAL real scratch[2 * WG / 32];
     LOCAL real shared[2];  // this group's maximum and sum, for its peers
     const u32 row = (u32)GRP(0) / CLUSTER;
     const u32 first = cluster_rank() * WG + LID(0);
-    const T *from = x + ROWS_X(row);
-    T *to = y + ROWS_Y(row);
+    const T *from = x + ROWS_X(row) + first * VW;
+    T *to = y + ROWS_Y(row) + first * VW;
     vreal kept[K];
     UNROLL for (int k = 0; k < K; ++k) {
-        const u32 v = first + k * (CLUSTER * WG);
         kept[k] = VSPLAT(-INFINITY_OF(real));
-        if (v < VECTORS) kept[k] = VLOAD(from, v * VW);
+        if (IN_ROW(k)) kept[k] = VLOAD(from, STEP(k));
     }
     if (row + AHEAD < ROWS && LID(0) % (128 / (VW * (int)sizeof(T))) == 0) {  // one work-item per cache line
-        const T *next = x + ROWS_X(row + AHEAD);
+        const T *next = x + ROWS_X(row + AHEAD) + first * VW;
         UNROLL for (int k = 0; k < K; ++k) {
-            const u32 v = first + k * (CLUSTER * WG);
-            if (v < VECTORS) asm volatile("prefetch.global.L2 [%0];" ::"l"(next + v * VW));
+            if (IN_ROW(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(next + STEP(k)));
         }
     }
 #ifdef ALGO_FAST
@@ -111,7 +113,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) WG_SIZE(WG, 1, 1)
 #define FINISHED(v) ((v) * factor)
 #endif
     UNROLL for (int k = 0; k < K; ++k) {
-        const u32 v = first + k * (CLUSTER * WG);
-        if (v < VECTORS) VBLEND(to, v * VW, alpha, FINISHED(kept[k]), beta);
+        if (IN_ROW(k)) VBLEND(to, STEP(k), alpha, FINISHED(kept[k]), beta);
     }
 }

@@ -17,6 +17,21 @@ typedef PD_CAT(PD_REAL, VW) vreal;
 #ifdef PD_ALIGNED
 #define VLOAD(p, i) PD_CAT(vloada_half, VW)(0, (p) + (i))
 #define VSTORE(p, i, v) PD_CAT(PD_CAT(vstorea_half, VW), _rte)(v, 0, (p) + (i))
+#elif defined(__x86_64__)
+// PoCL 5 takes the pointers of vload_half and vstore_half for aligned ones and crashes where they are not
+typedef PD_CAT(ushort, VW) pd_halves;
+typedef pd_halves pd_unaligned_halves __attribute__((aligned(2)));
+DEVICE vreal pd_vload_half(const GLOBAL half *p) {
+    pd_halves bits = *(const GLOBAL pd_unaligned_halves *)p;
+    return PD_CAT(vloada_half, VW)(0, (const half *)&bits);
+}
+DEVICE void pd_vstore_half(GLOBAL half *p, vreal v) {
+    pd_halves bits;
+    PD_CAT(PD_CAT(vstorea_half, VW), _rte)(v, 0, (half *)&bits);
+    *(GLOBAL pd_unaligned_halves *)p = bits;
+}
+#define VLOAD(p, i) pd_vload_half((p) + (i))
+#define VSTORE(p, i, v) pd_vstore_half((p) + (i), v)
 #else
 #define VLOAD(p, i) PD_CAT(vload_half, VW)(0, (p) + (i))
 #define VSTORE(p, i, v) PD_CAT(PD_CAT(vstore_half, VW), _rte)(v, 0, (p) + (i))

@@ -11,10 +11,10 @@ from .layouts import offset_expression
 from .tiles import Tile, make_tile, storage_defines
 
 CLUSTER = 8  # the most groups that every device with clusters grants
-GROUP = 1024
+GROUP = 256
 RESIDENT = 2  # groups of that size on a multiprocessor
-LONGEST = 32  # numbers that a work-item keeps in registers
-SHORTEST = 32 * GROUP  # shorter rows fit one work-group
+LONGEST = 104  # numbers that a work-item keeps in registers, of the 128 that RESIDENT groups leave it
+SHORTEST = 32 * 1024  # shorter rows fit one work-group
 
 
 def _tile(problem: SoftmaxForward, info: DeviceInfo) -> Tile:
@@ -64,6 +64,7 @@ class ClusterSoftmax(Engine):
             "AHEAD": f"{max(1, device.info.compute_units // CLUSTER * RESIDENT)}u",
             "CLUSTER": CLUSTER,
             "WG": GROUP,
+            "RESIDENT": RESIDENT,
             "K": -(-tile.reduce_units // (CLUSTER * GROUP)),
         }
         if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
