@@ -5,7 +5,7 @@
 //   backward data:  m = c, ch = k; positions of one phase, that is, pixels h of dx with the same h % stride, see the same
 //                   taps, r with (h + pad - r * dilation) % stride == 0, and their sources in dy are neighbours
 //
-// A work-group takes tiles one after the other. A tile is TILE_ROWS rows of positions by TILE_COLS columns, times up to
+// A work-group takes one tile after the other from a common counter. A tile is TILE_ROWS rows of positions by TILE_COLS columns, times up to
 // TILE_M channels of dst, summed over blocks of BLOCK_CH channels of src:
 //
 //     packed [panel][k][MR]                scratch b [k][PITCH]: row k is one (ch, tap), shifted rows of src side by side
@@ -43,9 +43,11 @@ DEVICE taps_t find_taps(int phase, const int size, const int pad, const int stri
 #define PHASE_W(phase) ((phase) % PHASES_W)
 
 // packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M
-KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed)) {
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
     BIND(T, w);
     BIND(real, packed);
+    BIND(int, next_tile);
+    if (GRP(0) == 0 && GRP(1) == 0 && GRP(2) == 0) *next_tile = 0;
     const int panel = GRP(0), ch0 = GRP(1) * BLOCK_CH, group = GRP(2) % GROUPS, phase = GRP(2) / GROUPS;
     const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
     const int taps = td.count * th.count * tw.count;
@@ -149,14 +151,15 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, 
 }
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
-                                      const real alpha, const real beta) {
+                                      TENSOR(int, next_tile), const real alpha, const real beta) {
     BIND(T, src);
     BIND(T, dst);
     BIND(real, packed);
     BIND(real, scratch);
+    BIND(int, next_tile);
     GLOBAL real *b = scratch + (i64)GRP(0) * SCRATCH;
     GLOBAL real *c = b + SCRATCH_B;
-    for (int tile = GRP(0); tile < TILES; tile += NGRP(0)) {
+    for (int tile = TAKE_TILE(next_tile); tile < TILES; tile = TAKE_TILE(next_tile)) {
         const int segment = tile % SEGMENTS, row0 = tile / SEGMENTS % ROW_BLOCKS * TILE_ROWS;
         const int m0 = tile / (SEGMENTS * ROW_BLOCKS) % M_BLOCKS * TILE_M, z = tile / (SEGMENTS * ROW_BLOCKS * M_BLOCKS);
         const int group = z % GROUPS, phase = z / GROUPS;

@@ -20,6 +20,10 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define RLOAD(p) (*(const GLOBAL unaligned_t *)(p))
 #define RSTORE(v, p) (*(GLOBAL unaligned_t *)(p) = (v))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+// Work-groups take tiles from a counter, because PoCL deals out half of all work-groups at once: a core that is slow would
+// keep its half. Which work-group computes a tile makes no difference to the result.
+#define TAKE_TILE(counter) atomic_inc(counter)
+
 // The loop over a register tile is compiled alone: inlined, LLVM splits it and moves its sums between registers and memory.
 #define NOINLINE __attribute__((noinline)) static
 

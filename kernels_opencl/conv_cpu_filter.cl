@@ -1,6 +1,6 @@
 // Backward-filter convolution on a CPU: dw[k, c, tap] = sum over pixels of dy[n, k, pixel] * x[n, c, pixel * stride + tap].
 //
-// A work-group takes tiles one after the other: BLOCK_C channels of x with all taps, times BLOCK_K channels of dy, summed
+// A work-group takes one tile after the other from a common counter: BLOCK_C channels of x with all taps, times BLOCK_K channels of dy, summed
 // over one of SPLITS shares of the image. The share is walked in units of UNIT_ROWS rows by UNIT_COLS columns of dy:
 //
 //     scratch x [c][t][IN_ROWS][IN_COLS]    the rows of x that the unit's taps reach, zero-padded: no copy per tap
@@ -8,7 +8,7 @@
 //     partial   [c, tap][BLOCK_K]           sums so far. A row of the register tile is one (c, tap): it walks along x from
 //                                           its own corner; a column is one k.
 //
-// A second kernel adds the shares in order and blends the sum into dw.
+// Two small kernels: one starts the counter of tiles, one adds the shares in order and blends the sum into dw.
 
 #include "conv_cpu.h"
 
@@ -98,14 +98,21 @@ DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows,
     }
 }
 
-KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real, partial), TENSOR(real, scratch)) {
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_start(TENSOR(int, next_tile)) {
+    BIND(int, next_tile);
+    *next_tile = 0;
+}
+
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real, partial), TENSOR(real, scratch),
+                                        TENSOR(int, next_tile)) {
     BIND(T, x);
     BIND(T, dy);
     BIND(real, partial);
     BIND(real, scratch);
+    BIND(int, next_tile);
     GLOBAL real *xs = scratch + (i64)GRP(0) * SCRATCH;
     GLOBAL real *e = xs + SCRATCH_X;
-    for (int tile = GRP(0); tile < TILES; tile += NGRP(0)) {
+    for (int tile = TAKE_TILE(next_tile); tile < TILES; tile = TAKE_TILE(next_tile)) {
         const int k0 = tile % K_BLOCKS * BLOCK_K, c0 = tile / K_BLOCKS % C_BLOCKS * BLOCK_C;
         const int group = tile / (K_BLOCKS * C_BLOCKS) % GROUPS, split = tile / (K_BLOCKS * C_BLOCKS * GROUPS);
         const int channels_k = MIN(BLOCK_K, K - k0), channels_c = MIN(BLOCK_C, C - c0);

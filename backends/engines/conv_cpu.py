@@ -11,6 +11,8 @@ from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import (
+    COUNTER_BYTES,
+    WORK_GROUPS_PER_CORE,
     Axes,
     ConvCpu,
     Defines,
@@ -117,7 +119,7 @@ class Blocks:
     defines: Defines
     pack_grid: Axes
     work_groups: int
-    packed_bytes: int
+    scratch_start: int
     workspace: int
 
 
@@ -151,7 +153,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     scratch_b = round_up(block * taps * pitch, 64)
     scratch = round_up(scratch_b + tile_m * pitch, 64)
     m_padded = round_up(total.rows, tile.rows)
-    work_groups = min(tiles, 8 * info.compute_units)
+    work_groups = min(tiles, WORK_GROUPS_PER_CORE * info.compute_units)
     size = problem.dtype.accumulator.itemsize
     packed = round_up(planes * total.depth * taps * m_padded * size, 256)
     defines: Defines = {
@@ -171,8 +173,9 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         "SCRATCH": scratch,
         "SCRATCH_B": scratch_b,
     }
-    pack_grid = (m_padded // tile.rows, ceil_div(total.depth, block), planes)
-    return Blocks(defines, pack_grid, work_groups, packed, packed + work_groups * scratch * size)
+    pack_grid = (m_padded // tile.rows, max(1, ceil_div(total.depth, block)), planes)
+    scratch_start = COUNTER_BYTES + packed
+    return Blocks(defines, pack_grid, work_groups, scratch_start, scratch_start + work_groups * scratch * size)
 
 
 class ConvCpuGemm(ConvCpu):
@@ -195,21 +198,23 @@ class ConvCpuGemm(ConvCpu):
         blocks = blocks_of(problem, device.info)
         real = problem.dtype.accumulator
         source, weights = (1, 0) if isinstance(problem, ConvolutionBackwardData) else (0, 1)
-        launches = []
-        if problem.filter.size:
-            pack = device.compile(FILE, "conv_cpu_pack", blocks.defines)
-            launches.append(Launch(pack, blocks.pack_grid, (1, 1, 1), (TensorArg(weights), WorkspaceArg(0, real))))
-        kernel = device.compile(FILE, "conv_cpu_gemm", blocks.defines)
+        counter, packed = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
+        pack = device.compile(FILE, "conv_cpu_pack", blocks.defines)
+        gemm = device.compile(FILE, "conv_cpu_gemm", blocks.defines)
         args = (
             TensorArg(source),
             TensorArg(2),
-            WorkspaceArg(0, real),
-            WorkspaceArg(blocks.packed_bytes, real),
+            packed,
+            WorkspaceArg(blocks.scratch_start, real),
+            counter,
             ScalarArg(0, real),
             ScalarArg(1, real),
         )
-        launches.append(Launch(kernel, (blocks.work_groups,), (1,), args))
-        return Plan(problem, self, blocks.workspace, device.bind(launches), tuple(launches))
+        launches = (
+            Launch(pack, blocks.pack_grid, (1, 1, 1), (TensorArg(weights), packed, counter)),
+            Launch(gemm, (blocks.work_groups,), (1,), args),
+        )
+        return Plan(problem, self, blocks.workspace, device.bind(launches), launches)
 
 
 ENGINES = (ConvCpuGemm(), ConvCpuFilter())

@@ -14,6 +14,8 @@ Defines = dict[str, int | float | str]
 Axes = tuple[int, int, int]  # depth, height, width
 
 AXES = "DHW"
+COUNTER_BYTES = 256  # the counter from which work-groups take tiles lies at the start of the workspace
+WORK_GROUPS_PER_CORE = 2  # more than 1, because a runtime need not give every core one
 
 
 def ceil_div(a: int, b: int) -> int:

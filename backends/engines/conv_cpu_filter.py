@@ -10,7 +10,19 @@ from portadnn.ops.convolution import Convolution, ConvolutionBackwardFilter
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
-from .conv_cpu_common import Axes, ConvCpu, Defines, Geometry, Tile, ceil_div, per_axis, round_up, split_evenly
+from .conv_cpu_common import (
+    COUNTER_BYTES,
+    WORK_GROUPS_PER_CORE,
+    Axes,
+    ConvCpu,
+    Defines,
+    Geometry,
+    Tile,
+    ceil_div,
+    per_axis,
+    round_up,
+    split_evenly,
+)
 
 UNIT_PIXELS = 256  # products summed per visit of a register tile
 BLOCK_K = 128
@@ -25,7 +37,7 @@ class Blocks:
     defines: Defines
     sum_grid: Axes
     work_groups: int
-    partial_bytes: int
+    scratch_start: int
     workspace: int
 
 
@@ -63,7 +75,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     tile_size = round_up(block_c * taps, tile.rows) * block_k
     scratch_x = round_up(block_c * plane + lanes, 64)
     scratch = scratch_x + round_up(unit_rows * unit_cols * block_k, 64)
-    work_groups = min(splits * tiles, 8 * info.compute_units)
+    work_groups = min(splits * tiles, WORK_GROUPS_PER_CORE * info.compute_units)
     size = problem.dtype.accumulator.itemsize
     partial = round_up(splits * tiles * tile_size * size, 256)
     defines: Defines = {
@@ -97,11 +109,12 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         **per_axis("RESULT", g.result.size),
     }
     sum_grid = (ceil_div(k, lanes), c_blocks, problem.groups)
-    return Blocks(defines, sum_grid, work_groups, partial, partial + work_groups * scratch * size)
+    scratch_start = COUNTER_BYTES + partial
+    return Blocks(defines, sum_grid, work_groups, scratch_start, scratch_start + work_groups * scratch * size)
 
 
 class ConvCpuFilter(ConvCpu):
-    """Backward filter: one launch sums over shares of the image, one adds the shares."""
+    """Backward filter: one launch starts a counter, one sums over shares of the image, one adds the shares."""
 
     problems = (ConvolutionBackwardFilter,)
 
@@ -118,12 +131,15 @@ class ConvCpuFilter(ConvCpu):
             return Plan(problem, self, 0, device.bind(()))
         blocks = blocks_of(problem, device.info)
         real = problem.dtype.accumulator
+        counter, partial = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
         launches = []
         if blocks.work_groups:
-            kernel = device.compile(FILE, "conv_cpu_filter", blocks.defines)
-            args = (TensorArg(0), TensorArg(1), WorkspaceArg(0, real), WorkspaceArg(blocks.partial_bytes, real))
-            launches.append(Launch(kernel, (blocks.work_groups,), (1,), args))
+            start = device.compile(FILE, "conv_cpu_filter_start", blocks.defines)
+            launches.append(Launch(start, (1,), (1,), (counter,)))
+            shares = device.compile(FILE, "conv_cpu_filter", blocks.defines)
+            args = (TensorArg(0), TensorArg(1), partial, WorkspaceArg(blocks.scratch_start, real), counter)
+            launches.append(Launch(shares, (blocks.work_groups,), (1,), args))
         total = device.compile(FILE, "conv_cpu_filter_sum", blocks.defines)
-        sum_args = (WorkspaceArg(0, real), TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
+        sum_args = (partial, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
         launches.append(Launch(total, blocks.sum_grid, (1, 1, 1), sum_args))
         return Plan(problem, self, blocks.workspace, device.bind(launches), tuple(launches))
