@@ -1,13 +1,13 @@
 // Softmax over contiguous rows too long for one work-group, on a cluster of work-groups (sm_90 and newer): the row stays in
-// the registers of CLUSTER groups, which exchange one maximum and one sum, so memory is read once and written once.
+// the registers and the local memory of CLUSTER groups, which exchange one maximum and one sum, so memory is read once and
+// written once.
 //
-// Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements), CLUSTER, WG, K (vectors
-// a work-item keeps), ROWS, AHEAD (rows between a cluster's row and that of the cluster that follows in its place: it is
-// fetched into the second-level cache meanwhile), RESIDENT (groups on a multiprocessor: while one waits for its loads, the
-// other computes and stores), ALGO_FAST or ALGO_LOG.
+// Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements), CLUSTER, WG, PARKED and
+// KEPT (vectors that a work-item has in local memory and in registers), RESIDENT (groups on a multiprocessor: while some
+// wait for their loads, others compute and store), ALGO_FAST or ALGO_LOG.
 //
-//   row   | vectors 0 .. WG-1 | WG .. 2WG-1 | ... | CLUSTER*WG-1 |  next round (K of them)
-//   group |         0         |      1      | ... |  CLUSTER-1   |  0 ...
+//   row     | vectors 0 .. WG-1 | WG .. 2WG-1 | ... | CLUSTER*WG-1 |  next round: PARKED of them, then KEPT
+//   group   |         0         |      1      | ... |  CLUSTER-1   |  0 ...
 #include "types.h"
 
 #ifdef DTYPE_DOUBLE
@@ -37,6 +37,12 @@ DEVICE real of_peer(const real *mine, u32 rank) {
     return v;
 }
 
+DEVICE void copy_async(pd_words *to, const T *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from),
+                 "n"((int)sizeof(pd_words))
+                 : "memory");
+}
+
 #define ADD(a, b) ((a) + (b))
 // every work-item gets the fold of all work-items' values, in the same order
 #define GROUP_FOLD(name, OP)                                                                               \
@@ -52,43 +58,53 @@ GROUP_FOLD(group_sum, ADD)
 GROUP_FOLD(group_max, fmax)
 
 #define STEP(k) ((i64)(k) * (CLUSTER * WG * VW))
-#define IN_ROW(k) (((k) + 1) * CLUSTER * WG <= VECTORS || first + (k) * CLUSTER * WG < VECTORS)  // the last may end early
+// only the last round may end early
+#define IN_ROW(k) (((k) + 1) * CLUSTER * WG <= VECTORS || first + (k) * CLUSTER * WG < VECTORS)
+#define PARKED_X(k) VLOAD((const T *)&parked[(k) * WG + LID(0)], 0)
+
+#ifdef ALGO_LOG
+#define TERM_KEPT(v, e) (v)
+#define FINISH(v, e) ((v) - shift)
+#elif defined(ALGO_FAST)
+#define TERM_KEPT(v, e) (e)
+#define FINISH(v, e) ((e) / row_sum)  // the sum may be so small that its reciprocal overflows
+#else
+#define TERM_KEPT(v, e) (e)
+#define FINISH(v, e) ((e) * factor)
+#endif
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG, RESIDENT)
     softmax_cluster(TENSOR(const T, x), TENSOR(T, y), const real alpha, const real beta) {
+    LOCAL pd_words parked[PARKED * WG];  // each work-item reads only what it put there
     LOCAL real scratch[2 * WG / 32];
     LOCAL real shared[2];  // this group's maximum and sum, for its peers
     const u32 row = (u32)GRP(0) / CLUSTER;
     const u32 first = cluster_rank() * WG + LID(0);
     const T *from = x + ROWS_X(row) + first * VW;
     T *to = y + ROWS_Y(row) + first * VW;
-    vreal kept[K];
-    UNROLL for (int k = 0; k < K; ++k) {
+    UNROLL for (int k = 0; k < PARKED; ++k) copy_async(&parked[k * WG + LID(0)], from + STEP(k));
+    vreal kept[KEPT];
+    UNROLL for (int k = 0; k < KEPT; ++k) {
         kept[k] = VSPLAT(-INFINITY_OF(real));
-        if (IN_ROW(k)) kept[k] = VLOAD(from, STEP(k));
+        if (IN_ROW(PARKED + k)) kept[k] = VLOAD(from, STEP(PARKED + k));
     }
-    if (row + AHEAD < ROWS && LID(0) % (128 / (VW * (int)sizeof(T))) == 0) {  // one work-item per cache line
-        const T *next = x + ROWS_X(row + AHEAD) + first * VW;
-        UNROLL for (int k = 0; k < K; ++k) {
-            if (IN_ROW(k)) asm volatile("prefetch.global.L2 [%0];" ::"l"(next + STEP(k)));
-        }
-    }
+    asm volatile("cp.async.wait_all;" ::: "memory");
 #ifdef ALGO_FAST
     const real top = 0;
 #else
     vreal most = kept[0];
-    UNROLL for (int k = 1; k < K; ++k) most = fmax(most, kept[k]);
+    UNROLL for (int k = 1; k < KEPT; ++k) most = fmax(most, kept[k]);
+    UNROLL for (int k = 0; k < PARKED; ++k) most = fmax(most, PARKED_X(k));
     real own = LOWEST_REAL;  // a row of -inf then gives 0 / 0 = NaN, as the formula does
     UNROLL for (int j = 0; j < VW; ++j) own = fmax(own, LANE(most, j));
     const real top = group_max(own, scratch);
 #endif
     vreal sums = VSPLAT(0);
-    UNROLL for (int k = 0; k < K; ++k) {
+    UNROLL for (int k = 0; k < PARKED; ++k) sums = sums + exp(PARKED_X(k) - top);
+    UNROLL for (int k = 0; k < KEPT; ++k) {
         const vreal e = exp(kept[k] - top);
         sums = sums + e;
-#ifndef ALGO_LOG
-        kept[k] = e;
-#endif
+        kept[k] = TERM_KEPT(kept[k], e);
     }
     real sum = 0;
     UNROLL for (int j = 0; j < VW; ++j) sum = sum + LANE(sums, j);
@@ -99,20 +115,22 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
     }
     cluster_barrier();
     real row_top = LOWEST_REAL, row_sum = 0;
-    for (u32 peer = 0; peer < CLUSTER; ++peer) row_top = fmax(row_top, of_peer(shared, peer));
-    for (u32 peer = 0; peer < CLUSTER; ++peer)
+    _Pragma("unroll 1") for (u32 peer = 0; peer < CLUSTER; ++peer) row_top = fmax(row_top, of_peer(shared, peer));
+#ifdef ALGO_FAST
+    row_top = 0;
+#endif
+    _Pragma("unroll 1") for (u32 peer = 0; peer < CLUSTER; ++peer)
         row_sum = row_sum + of_peer(shared + 1, peer) * exp(of_peer(shared, peer) - row_top);
     cluster_barrier();  // no group may leave while its peers still read from it
 #ifdef ALGO_LOG
     const real shift = row_top + log(row_sum);
-#define FINISHED(v) ((v) - shift)
-#elif defined(ALGO_FAST)
-#define FINISHED(v) ((v) / row_sum)  // the sum may be so small that its reciprocal overflows
-#else
+#elif !defined(ALGO_FAST)
     const real factor = exp(top - row_top) / row_sum;
-#define FINISHED(v) ((v) * factor)
 #endif
-    UNROLL for (int k = 0; k < K; ++k) {
-        if (IN_ROW(k)) VBLEND(to, STEP(k), alpha, FINISHED(kept[k]), beta);
+    UNROLL for (int k = 0; k < PARKED; ++k) {
+        const vreal v = PARKED_X(k);
+        VBLEND(to, STEP(k), alpha, FINISH(v, exp(v - top)), beta);
     }
+    UNROLL for (int k = 0; k < KEPT; ++k)
+        if (IN_ROW(PARKED + k)) VBLEND(to, STEP(PARKED + k), alpha, FINISH(kept[k], kept[k]), beta);
 }

@@ -12,8 +12,9 @@ from .tiles import Tile, make_tile, storage_defines
 
 CLUSTER = 8  # the most groups that every device with clusters grants
 GROUP = 256
-RESIDENT = 2  # groups of that size on a multiprocessor
-LONGEST = 104  # numbers that a work-item keeps in registers, of the 128 that RESIDENT groups leave it
+RESIDENT = 3  # groups on a multiprocessor, which leave a work-item 80 registers
+REGISTERS = 56  # of these for the row
+PARKED = 11  # vectors of a work-item in local memory: 44 KB a group
 SHORTEST = 32 * 1024  # shorter rows fit one work-group
 
 
@@ -45,14 +46,15 @@ class ClusterSoftmax(Engine):
         row = tile.reduce_units * tile.width
         if row <= SHORTEST:
             return f"rows of {row} fit one work-group"
-        if row > CLUSTER * GROUP * LONGEST:
-            return f"rows of {row} exceed the {CLUSTER * GROUP * LONGEST} that a cluster keeps"
-        return None
+        longest = CLUSTER * GROUP * (PARKED * tile.width + REGISTERS * 4 // problem.dtype.accumulator.itemsize)
+        return f"rows of {row} exceed the {longest} that a cluster keeps" if row > longest else None
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         """Bake in the row and how much of it a work-item keeps."""
         assert isinstance(problem, SoftmaxForward)
         tile = _tile(problem, device.info)
+        rounds = -(-tile.reduce_units // (CLUSTER * GROUP))
+        parked = min(PARKED, rounds - 1)
         defines: dict[str, int | float | str] = {
             **storage_defines(problem.x),
             "VW": tile.width,
@@ -60,12 +62,11 @@ class ClusterSoftmax(Engine):
             "VECTORS": f"{tile.reduce_units}u",
             "ROWS_X(i)": offset_expression(tile.outer, 0, "i"),
             "ROWS_Y(i)": offset_expression(tile.outer, 1, "i"),
-            "ROWS": f"{tile.outer_units}u",
-            "AHEAD": f"{max(1, device.info.compute_units // CLUSTER * RESIDENT)}u",
             "CLUSTER": CLUSTER,
             "WG": GROUP,
             "RESIDENT": RESIDENT,
-            "K": -(-tile.reduce_units // (CLUSTER * GROUP)),
+            "PARKED": parked,
+            "KEPT": rounds - parked,
         }
         if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
             defines[f"ALGO_{problem.algorithm.name}"] = 1
