@@ -86,9 +86,7 @@ class ReferenceDevice(Device):
         try:
             return memoryview(workspace).nbytes
         except TypeError:
-            raise BadParam(
-                argument="workspace", expected="an array or a buffer", got=_kind(workspace)
-            ) from None
+            raise BadParam(argument="workspace", expected="an array or a buffer", got=_kind(workspace)) from None
 
     # execution
 
@@ -188,9 +186,7 @@ class DefinitionEngine(Engine):
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             out = arrays[-1]
             if not out.flags.writeable:
-                raise BadParam(
-                    argument=problem.outputs[-1], expected="a writable array", got="a read-only one"
-                )
+                raise BadParam(argument=problem.outputs[-1], expected="a writable array", got="a read-only one")
             result = evaluate(problem, arrays, scalars)
             with np.errstate(all="ignore"):
                 out[...] = result

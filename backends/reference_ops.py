@@ -118,9 +118,7 @@ def _activation(problem: ActivationForward, numbers: Numbers, x: Array) -> Array
     return clipped
 
 
-def _activation_gradient(
-    problem: ActivationBackward, numbers: Numbers, y: Array, dy: Array, x: Array
-) -> Array:
+def _activation_gradient(problem: ActivationBackward, numbers: Numbers, y: Array, dy: Array, x: Array) -> Array:
     if problem.mode is ActivationMode.SIGMOID:
         return dy * (y * (1 - y))
     if problem.mode is ActivationMode.TANH:
@@ -172,8 +170,7 @@ def _cells(
     """Yield, in row-major order, each cell of the window and what it meets of the padded image."""
     for cell in np.ndindex(*window):
         place = (
-            slice(i * d, i * d + (p - 1) * s + 1, s)
-            for i, s, d, p in zip(cell, stride, dilation, out, strict=True)
+            slice(i * d, i * d + (p - 1) * s + 1, s) for i, s, d, p in zip(cell, stride, dilation, out, strict=True)
         )
         yield cell, (..., *place)
 
