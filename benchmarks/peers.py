@@ -14,7 +14,11 @@ from .timing import Side, wall
 
 
 def torch_module() -> Any | None:
-    """Return torch, or None where it is not installed."""
+    """Return torch, or None where it is not installed.
+
+    Its OpenMP threads are told to sleep while they wait: spinning, they would take the cores of the other side's turn.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import torch
     except ImportError:
@@ -47,6 +51,7 @@ class TorchPeer:
         facts = {"name": "torch", "version": torch.__version__, "device": self.device, "tf32": False}
         if self.device == "cpu":
             facts["threads"] = torch.get_num_threads()
+            facts["omp_wait_policy"] = os.environ["OMP_WAIT_POLICY"]
         else:
             facts["cudnn"] = torch.backends.cudnn.version()
             facts["cudnn_benchmark"] = True

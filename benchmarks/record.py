@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -17,7 +18,13 @@ from portadnn.handle import Handle
 
 
 def commit() -> str | None:
-    """Return the commit of the checkout that runs, marked when it has changes, or None outside one."""
+    """Return the commit of the checkout that runs, marked when it has changes.
+
+    ``PORTADNN_COMMIT`` names it for a copy without its history; None where nothing does.
+    """
+    named = os.environ.get("PORTADNN_COMMIT")
+    if named:
+        return named
     folder = Path(__file__).resolve().parent
     try:
         revision = subprocess.run(
