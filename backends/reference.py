@@ -150,7 +150,11 @@ def _foreign(value: Any, argument: str) -> np.ndarray[Any, Any]:
         if hasattr(value, "__array_interface__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__") and int(value.__dlpack_device__()[0]) == _DLPACK_CPU:
-            return np.from_dlpack(value)
+            host = np.from_dlpack(value)
+            if not host.flags.writeable and hasattr(value, "__array__"):  # some NumPys make all of them read-only
+                again = np.asarray(value)
+                host = again if again.ctypes.data == host.ctypes.data else host
+            return host
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
     raise BadParam(

@@ -52,6 +52,21 @@ def backends_in(variable):
     return names
 
 
+def gpu_schedule_broken(info):
+    """Return why GPU-shaped kernels cannot be trusted on a CPU device, or None.
+
+    Such a kernel is no user's way to run on a CPU; it only lets machines without a GPU check GPU kernels.
+    """
+    release = info.driver.split(".")[0]
+    if "Portable Computing" in info.platform and release.isdecimal() and int(release) >= 5:
+        return (
+            f"PoCL {info.driver} compiles barriers in loops wrongly: with assertions its compiler stops in "
+            "WorkitemLoops.cc (a PHI node at a region's entry), without them results differ from run to run; "
+            "PoCL 3 is right"
+        )
+    return None
+
+
 @functools.cache
 def targets():
     """Kernel backends to test; OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels."""
@@ -72,7 +87,8 @@ def targets():
             elif first_cpu:
                 first_cpu = False
                 found.append(Target(f"{name}-cpu", name, index, "cpu"))
-                found.append(Target(f"{name}-gpu-schedule", name, index, "gpu", slow=True))
+                broken = gpu_schedule_broken(info)
+                found.append(Target(f"{name}-gpu-schedule", name, index, "gpu", missing=broken, slow=True))
     return tuple(found)
 
 
@@ -80,7 +96,7 @@ def targets():
 def open_handle(target):
     """Open the handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""
     if target.missing is not None:
-        pytest.skip(f"backend {target.backend} is not available: {target.missing}")
+        pytest.skip(f"{target.name} is not available: {target.missing}")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PORTADNN_SCHEDULE", raising=False)
         if target.schedule is not None:
