@@ -175,6 +175,8 @@ class Device(abc.ABC):
         ------
         BadParam
             The array lives on another device.
+        AttributeError, TypeError
+            It is no native array.
         """
 
     @abc.abstractmethod

@@ -8,7 +8,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,6 +126,19 @@ def _devices() -> tuple[tuple[Any, DeviceInfo], ...]:
     return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
 
 
+class _Seen(NamedTuple):
+    """What an array looked like at its last call; `first` counts elements, `offset` bytes."""
+
+    buffer: Any
+    first: int
+    offset: int
+    address: int
+    shape: Any
+    strides: Any
+    context: Any
+    signature: tuple[Any, ...]
+
+
 class OpenCLDevice(Device):
     """One OpenCL device with an in-order queue."""
 
@@ -180,16 +193,49 @@ class OpenCLDevice(Device):
         return self._array(self._queue, shape, dtype, data=buffer, offset=offset, strides=strides)
 
     def signature(self, array: Any) -> tuple[Any, ...]:
-        if array.context is not self._context and array.context != self._context:
-            raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
-        return (array.shape, array.strides, array.dtype, array.offset & 15)
+        try:
+            seen: _Seen = array._portadnn_seen
+            if (
+                seen.buffer is array.base_data
+                and seen.offset == array.offset
+                and seen.shape is array.shape
+                and seen.strides is array.strides
+                and seen.context is self._context
+            ):
+                return seen.signature
+        except AttributeError:
+            pass
+        return self._look(array).signature
 
     def address(self, array: Any) -> int:
-        cl = self._cl
+        if type(array) is not self._array:
+            return self._address(array, 0)  # a raw buffer
         try:
-            buffer, offset = array.base_data, array.offset
-        except AttributeError:  # a raw buffer
-            buffer, offset = array, 0
+            return array._portadnn_seen.address  # type: ignore[no-any-return]
+        except AttributeError:
+            return self._look(array).address
+
+    def _look(self, array: Any) -> _Seen:
+        """Ask everything that calls need to know of an array, and leave it with the array for the next call."""
+        if not isinstance(array, self._array):
+            raise TypeError(f"{_kind(array)} is no pyopencl.array.Array")
+        if array.context != self._context:
+            raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
+        buffer, offset = array.base_data, int(array.offset)
+        array._portadnn_seen = seen = _Seen(
+            buffer=buffer,
+            first=offset // array.dtype.itemsize,
+            offset=offset,
+            address=self._address(buffer, offset),
+            shape=array.shape,
+            strides=array.strides,
+            context=self._context,
+            signature=(array.shape, array.strides, array.dtype, offset & 15),
+        )
+        return seen
+
+    def _address(self, buffer: Any, offset: int) -> int:
+        cl = self._cl
         if buffer is None:
             return 0
         try:
@@ -199,7 +245,7 @@ class OpenCLDevice(Device):
                 buffer = parent
             return (buffer.int_ptr << 40) + offset  # type: ignore[no-any-return]
         except (AttributeError, cl.Error) as error:
-            raise BadParam(expected="memory in an OpenCL buffer", got=f"{_kind(array)} ({error})") from None
+            raise BadParam(expected="memory in an OpenCL buffer", got=f"{_kind(buffer)} ({error})") from None
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
@@ -299,14 +345,19 @@ class OpenCLDevice(Device):
             size = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
             steps.append((kernel, size, launch.block, _packer(launch.args)))
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
+        look = self._look
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             queue = self._queue
             if workspace is not None and type(workspace) is self._array:
                 workspace = workspace.base_data
             try:
+                seen = [array._portadnn_seen for array in arrays]
+            except AttributeError:
+                seen = [look(array) for array in arrays]
+            try:
                 for kernel, size, block, pack in steps:
-                    kernel(queue, size, block, *pack(arrays, scalars, workspace))
+                    kernel(queue, size, block, *pack(seen, scalars, workspace))
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
@@ -384,15 +435,14 @@ def _packer(args: Sequence[Arg]) -> Callable[[Sequence[Any], Sequence[float], An
     words = []
     for i, arg in enumerate(args):
         if isinstance(arg, TensorArg):
-            array = f"arrays[{arg.index}]"
-            words.append(f"{array}.base_data, {array}.offset // {array}.dtype.itemsize")
+            words.append(f"seen[{arg.index}].buffer, seen[{arg.index}].first")
         elif isinstance(arg, ScalarArg):
             words.append(f"scalars[{arg.index}]")
         elif isinstance(arg, WorkspaceArg):
             words.append(f"workspace, {arg.offset // arg.dtype.itemsize}")
         else:
             words.append(f"c{i}")
-    return eval(f"lambda arrays, scalars, workspace: [{', '.join(words)}]", constants)  # type: ignore[no-any-return]
+    return eval(f"lambda seen, scalars, workspace: [{', '.join(words)}]", constants)  # type: ignore[no-any-return]
 
 
 class OpenCLBackend(Backend):

@@ -67,7 +67,7 @@ Output = Annotated[Path | None, typer.Option("--json", help="Write the record he
 def _measure(handle: Handle, groups: dict[str, tuple[str, ...]], peer: str, rounds: int) -> dict[str, Any]:
     """Time groups of lines, print their tables as they are done, and return the record."""
     other = _peer(handle, peer)
-    copy = runner.copy_rate(handle, 256 if handle.info.kind == "gpu" else 32)
+    copy = runner.copy_rate(handle, other, 256 if handle.info.kind == "gpu" else 32)
     result: dict[str, Any] = {
         **record.environment(),
         "device": record.device(handle),

@@ -43,13 +43,17 @@ class Row:
     rounds: int
 
 
-def copy_rate(handle: Handle, megabytes: int) -> float:
-    """Return the bytes per second, read and written, of a plain copy (transform_tensor) of that size; best of many."""
+def copy_rate(handle: Handle, peer: TorchPeer | None, megabytes: int) -> float:
+    """Return the bytes per second, read and written, of a plain copy of that size: the best of both sides' best."""
     line = f"transform_tensor x=f32:{megabytes}x256x32x32 y=f32:{megabytes}x256x32x32"
     problem, scalars = parse_line(line)
-    call = portadnn_call(handle, problem, scalars)
-    call()
-    return problem.bytes() / min(handle.device.time(call) for _ in range(20))
+    sides = [Side("portadnn", portadnn_call(handle, problem, scalars), handle.device.time)]
+    other = peer.side(problem) if peer else None
+    if other:
+        sides.append(other)
+    for side in sides:
+        side.call()
+    return problem.bytes() / min(side.timer(side.call) for side in sides for _ in range(20))
 
 
 def measure(handle: Handle, line: str, peer: TorchPeer | None, copy: float | None, rounds: int) -> Row:

@@ -24,9 +24,9 @@ DEVICE u32 cluster_rank() {
     return rank;
 }
 
-DEVICE void cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
+// Between the two, a group may do what its peers need not wait for.
+DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 // the same variable of the group with another rank in the cluster
 DEVICE real of_peer(const real *mine, u32 rank) {
@@ -113,7 +113,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
         shared[0] = top;
         shared[1] = sum;
     }
-    cluster_barrier();
+    cluster_arrive();
+    cluster_wait();
     real row_top = LOWEST_REAL, row_sum = 0;
     _Pragma("unroll 1") for (u32 peer = 0; peer < CLUSTER; ++peer) row_top = fmax(row_top, of_peer(shared, peer));
 #ifdef ALGO_FAST
@@ -121,7 +122,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
 #endif
     _Pragma("unroll 1") for (u32 peer = 0; peer < CLUSTER; ++peer)
         row_sum = row_sum + of_peer(shared + 1, peer) * exp(of_peer(shared, peer) - row_top);
-    cluster_barrier();  // no group may leave while its peers still read from it
+    cluster_arrive();
 #ifdef ALGO_LOG
     const real shift = row_top + log(row_sum);
 #elif !defined(ALGO_FAST)
@@ -133,4 +134,5 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
     }
     UNROLL for (int k = 0; k < KEPT; ++k)
         if (IN_ROW(PARKED + k)) VBLEND(to, STEP(PARKED + k), alpha, FINISH(kept[k], kept[k]), beta);
+    cluster_wait();  // no group may leave while its peers still read from it
 }

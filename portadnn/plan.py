@@ -68,18 +68,17 @@ def execute(
         Scratch memory; None lets the handle provide it.
     """
     device = check_handle(handle).device
-    numbers = [s if type(s) is float else _number(s, n) for s, n in zip(scalars, kind.scalars, strict=True)]
-    arrays = list(tensors)
-    for i, tensor in enumerate(arrays):
-        if tensor is not None and not device.owns(tensor):
-            arrays[i] = device.wrap(tensor, kind.tensor_names()[i])
+    numbers: Sequence[float] = scalars
+    for number in scalars:
+        if type(number) is not float:
+            numbers = [_number(s, n) for s, n in zip(scalars, kind.scalars, strict=True)]
+            break
     try:
+        arrays = list(tensors)
         key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
-    except BadParam as error:
-        error.argument = next(
-            (n for n, a in zip(kind.tensor_names(), arrays, strict=True) if _signature_fails(device, a)), None
-        )
-        raise
+    except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
+        arrays = _wrapped(device, kind, tensors)
+        key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
     entry = handle.entries.get(key)
     with handle.lock:
         if entry is None:
@@ -127,14 +126,19 @@ def _check_single(kind: type[Problem], numbers: Sequence[float]) -> None:
             raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
 
 
-def _signature_fails(device: Device, array: Any) -> bool:
-    if array is None:
-        return False
-    try:
-        device.signature(array)
-    except BadParam:
-        return True
-    return False
+def _wrapped(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> list[Any]:
+    """Turn views and other libraries' tensors into native arrays; errors name the argument."""
+    arrays = []
+    for name, tensor in zip(kind.tensor_names(), tensors, strict=True):
+        array = tensor if tensor is None or device.owns(tensor) else device.wrap(tensor, name)
+        if array is not None:
+            try:
+                device.signature(array)
+            except BadParam as error:
+                error.argument = name
+                raise
+        arrays.append(array)
+    return arrays
 
 
 def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
@@ -248,13 +252,15 @@ def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], para
 
 def _check_memory(device: Device, kind: type[Problem], entry: Entry, arrays: Sequence[Any]) -> None:
     """Refuse outputs that share memory with an input, except in place where the operation allows it."""
-    addresses = [device.address(array) for array in arrays]
+    address = device.address
+    addresses = [address(array) for array in arrays]
     extents = entry.extents
-    first_output = len(kind.inputs)
-    for out in range(first_output, len(arrays)):
-        start, end = addresses[out], addresses[out] + extents[out]
+    for out in range(len(kind.inputs), len(arrays)):
+        start = addresses[out]
+        end = start + extents[out]
         for other in range(out):
-            if addresses[other] < end and start < addresses[other] + extents[other]:
+            place = addresses[other]
+            if place < end and start < place + extents[other]:
                 _check_shared(kind, entry, out, other, addresses)
 
 
