@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -233,12 +235,11 @@ class CudaDevice(Device):
             return module
 
     def bind(self, launches: Sequence[Launch]) -> Run:
-        steps = []
         with self._current():
-            for launch in launches:
-                function = launch.kernel.native.get_function(launch.kernel.name)
-                steps.append((function, _padded(launch.grid), _padded(launch.block), _packer(launch.args)))
-        errors = (_cupy().cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
+            steps = [_Step(launch) for launch in launches]
+        cupy = _cupy()
+        enqueue, current_stream = cupy.cuda.driver.launchKernel, cupy.cuda.get_current_stream
+        errors = (cupy.cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
         get_device, index, address = self._runtime.getDevice, self._index, self.address
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
@@ -246,10 +247,11 @@ class CudaDevice(Device):
                 with self._current():
                     return run(arrays, scalars, workspace)
             workspace = 0 if workspace is None else address(workspace)
-            stream = self._stream
+            stream = (self._stream or current_stream()).ptr
             try:
-                for function, grid, block, pack in steps:
-                    function(grid, block, pack(arrays, scalars, workspace), 0, stream)
+                for step in steps:
+                    step.pack(arrays, scalars, workspace)
+                    enqueue(*step.shape, 0, stream, step.pointers, 0)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
@@ -301,25 +303,57 @@ def _kind(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__name__}"
 
 
+_STRUCT_CODES = {"i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
+
+
+class _Step:
+    """A launch ready for the driver: its argument values lie in one buffer, which every call fills anew.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The function, its grid and its block, as the driver takes them.
+    pointers : int
+        Address of the table of pointers to the argument values.
+    pack : callable
+        ``pack(arrays, scalars, workspace)`` writes the values.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self._function = launch.kernel.native.get_function(launch.kernel.name)  # keeps the module loaded
+        self.shape = (self._function.ptr, *_padded(launch.grid), *_padded(launch.block))
+        count = len(launch.args)
+        self._values = ctypes.create_string_buffer(8 * count)
+        first = ctypes.addressof(self._values)
+        self._table = (ctypes.c_void_p * count)(*[first + 8 * i for i in range(count)])
+        self.pointers = ctypes.addressof(self._table)
+        self.pack = _packer(launch.args, self._values)
+
+
 def _padded(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return (*sizes, *(1,) * (3 - len(sizes)))
 
 
-def _packer(args: Sequence[Arg]) -> Callable[[Sequence[Any], Sequence[float], Any], tuple[Any, ...]]:
-    """Return a function that lists a launch's arguments; generated, because it runs on every call."""
-    names: dict[str, Any] = {"f32": np.float32, "f64": np.float64}
-    words = []
+def _packer(args: Sequence[Arg], values: Any) -> Callable[[Sequence[Any], Sequence[float], int], None]:
+    """Return a function that writes a launch's arguments, 8 bytes each; generated, because it runs on every call."""
+    names: dict[str, Any] = {"values": values}
+    words, formats = [], []
     for i, arg in enumerate(args):
+        code = "Q"  # an address
         if isinstance(arg, TensorArg):
-            words.append(f"arrays[{arg.index}]")
+            words.append(f"arrays[{arg.index}].data.ptr")
         elif isinstance(arg, ScalarArg):
-            words.append(f"{'f64' if arg.dtype is DataType.DOUBLE else 'f32'}(scalars[{arg.index}])")
+            code = "d" if arg.dtype is DataType.DOUBLE else "f"
+            words.append(f"scalars[{arg.index}]")
         elif isinstance(arg, ConstantArg):
-            names[f"c{i}"] = arg.value
+            code = _STRUCT_CODES[arg.value.dtype.str[1:]]
+            names[f"c{i}"] = arg.value.item()
             words.append(f"c{i}")
         else:
             words.append(f"workspace + {arg.offset}")
-    return eval(f"lambda arrays, scalars, workspace: ({', '.join(words)},)", names)  # type: ignore[no-any-return]
+        formats.append(code + "x" * (8 - struct.calcsize("=" + code)))
+    names["pack_into"] = struct.Struct("=" + "".join(formats)).pack_into
+    return eval(f"lambda arrays, scalars, workspace: pack_into(values, 0, {', '.join(words)})", names)  # type: ignore[no-any-return]
 
 
 class CudaBackend(Backend):

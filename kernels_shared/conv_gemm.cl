@@ -91,22 +91,11 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 #endif
 }
 
-#ifndef FILTER_GRADIENT
+#if !defined(FILTER_GRADIENT) && !defined(DIRECT_FILTER)
 // packed[group][phase][kk][PADDED_M] = filter, in the order of kk that conv_load_image.h walks.
 // A work-group turns a block of 32 x 32 over, so that reads run along the filter's memory and writes along M.
 #define PACK_M ((PADDED_M + 31) / 32)
 #define PACK_K ((MAX_K + 31) / 32)
-
-DEVICE real filter_element(const GLOBAL T *filter, u32 m, int kk, const Phase *p) {
-    const int row = kk / p->taps_w;
-    const int plane = row / p->taps_h;
-    const int channel = plane / p->taps_d;
-    if (m >= GEMM_M || channel >= CHANNELS) return 0;
-    const u32 t = FILTER_INDEX(p->first_d + plane % p->taps_d * HOP_D, SIZE_D);
-    const u32 r = FILTER_INDEX(p->first_h + row % p->taps_h * HOP_H, SIZE_H);
-    const u32 s = FILTER_INDEX(p->first_w + kk % p->taps_w * HOP_W, SIZE_W);
-    return LOAD(filter, m * FILTER_M + (u32)channel * FILTER_C + t * FILTER_D + r * FILTER_H + s * FILTER_W);
-}
 
 KERNEL WG_SIZE(256, 1, 1) pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
     BIND_RESTRICT(const T, filter);

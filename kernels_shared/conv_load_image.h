@@ -1,6 +1,7 @@
 // Slices of the forward and the data-gradient product.
 //
-//   a: the filter, packed before as [group and phase][kk][PADDED_M] with zeros where there is nothing: plain vector copies
+//   a: the filter, packed before as [group and phase][kk][PADDED_M] with zeros where there is nothing: plain vector copies;
+//      or, with DIRECT_FILTER, gathered from where it lies, for problems that a second launch would take longer than
 //   b: the image, gathered: b[kk][column] = image[pixel(column) + channel and tap(kk)], 0 outside
 //
 // A work-item loads KK_EACH consecutive kk of COLUMNS_EACH columns, whose pixels stay in registers.
@@ -14,14 +15,19 @@
 #define COLUMNS_EACH (BN > ITEMS ? BN / ITEMS : 1)
 #define KK_EACH (B_EACH / COLUMNS_EACH)
 #define TABLE_SIZE (2 * BK)
+#ifdef DIRECT_FILTER
+typedef T A_TYPE;
+#else
 typedef real A_TYPE;
+#endif
 
 typedef struct {
     Pixel pixel[COLUMNS_EACH];
     Phase phase;
     u32 kk;                            // this item's first kk within a slice
     int channel, tap_d, tap_h, tap_w;  // TAP_SLICES: the next slice
-    i64 filter_first;                  // of the packed filter
+    i64 filter_first;                  // of the group's (packed) filter
+    u32 m0;                            // DIRECT_FILTER
     u32 image_first;
 } Loader;
 
@@ -46,7 +52,12 @@ DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 
         l->pixel[c] = pixel_of(column, &l->phase);
         if (column >= GEMM_N) l->pixel[c].h = FAR_OUT;
     }
+    l->m0 = m0;
+#ifdef DIRECT_FILTER
+    l->filter_first = (i64)group * FILTER_G;
+#else
     l->filter_first = (i64)(group * PHASES + phase) * MAX_K * PADDED_M + m0;
+#endif
     l->image_first = (u32)group * CHANNELS * IN_C;
 #ifdef TAP_SLICES
     const int taps = TAPS_OF(l->phase) > 0 ? TAPS_OF(l->phase) : 1;
@@ -59,6 +70,33 @@ DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 
 #endif
 }
 
+DEVICE real filter_element(const GLOBAL T *filter, u32 m, int kk, const Phase *p) {
+    const int row = kk / p->taps_w;
+    const int plane = row / p->taps_h;
+    const int channel = plane / p->taps_d;
+    if (m >= GEMM_M || channel >= CHANNELS) return 0;
+    const u32 t = FILTER_INDEX(p->first_d + plane % p->taps_d * HOP_D, SIZE_D);
+    const u32 r = FILTER_INDEX(p->first_h + row % p->taps_h * HOP_H, SIZE_H);
+    const u32 s = FILTER_INDEX(p->first_w + kk % p->taps_w * HOP_W, SIZE_W);
+    return LOAD(filter, m * FILTER_M + (u32)channel * FILTER_C + t * FILTER_D + r * FILTER_H + s * FILTER_W);
+}
+
+#ifdef DIRECT_FILTER
+DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, NextA a_next[A_EACH]) {
+    UNROLL for (int v = 0; v < A_EACH; ++v) {
+        const int at = item + v * ITEMS;
+        if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) {
+            const int kk = slice * BK + at / (BM / 4);
+            const u32 m = l->m0 + at % (BM / 4) * 4;
+            const GLOBAL T *from = filter + l->filter_first;
+            a_next[v].x = filter_element(from, m, kk, &l->phase);
+            a_next[v].y = filter_element(from, m + 1, kk, &l->phase);
+            a_next[v].z = filter_element(from, m + 2, kk, &l->phase);
+            a_next[v].w = filter_element(from, m + 3, kk, &l->phase);
+        }
+    }
+}
+#else
 DEVICE void load_filter(Loader *l, int item, const GLOBAL real *filter, int slice, NextA a_next[A_EACH]) {
     UNROLL for (int v = 0; v < A_EACH; ++v) {
         const int at = item + v * ITEMS;
@@ -68,6 +106,7 @@ DEVICE void load_filter(Loader *l, int item, const GLOBAL real *filter, int slic
         }
     }
 }
+#endif
 
 #ifdef TAP_SLICES
 #define NEEDS_TABLE 0

@@ -36,6 +36,7 @@ def force(monkeypatch, tile, splits):
         return conv_gemm.Choice(engine.geometry(problem), tile, splits, problem.dtype.accumulator.itemsize)
 
     monkeypatch.setattr(conv_gemm.ConvGemm, "choose", choose)
+    monkeypatch.setattr(conv_gemm, "SMALL", 0)  # with a packed filter; the tables of test_convolution go without
 
 
 @pytest.mark.parametrize("direction", LINES)
@@ -57,6 +58,16 @@ def test_workspace_is_what_the_choice_says(direction):
     parts = choice.work_groups * choice.tile.bm * choice.tile.bn * 4 if choice.splits > 1 else 0
     assert choice.workspace == choice.packed_size + parts
     assert choice.packed_size % 256 == 0
+
+
+def test_small_problems_take_one_launch():
+    small, large = (
+        parse("convolution_forward x=f32:1x4x4x4 w=f32:4x4x3x3"),
+        parse("convolution_forward x=f32:8x64x28x28 w=f32:64x64x3x3"),
+    )
+    choices = [ENGINES["forward"].choose(problem, H200) for problem in (small, large)]
+    assert [choice.packs for choice in choices] == [False, True]
+    assert choices[0].workspace == 0 < choices[1].workspace
 
 
 def test_large_sums_are_split_to_fill_the_device():

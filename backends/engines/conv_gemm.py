@@ -73,6 +73,7 @@ TILES = {
     ),
 }
 _MOST_SPLITS = 128
+SMALL = 1 << 20  # multiplications of a product that does without a packed filter
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
 
 
@@ -101,10 +102,17 @@ class Choice:
         return self.tiles_m * self.tiles_n * self.geometry.groups * self.geometry.phases * self.splits
 
     @property
+    def packs(self) -> bool:
+        """Whether the filter is packed by a launch of its own, which would outlast the product of a small problem."""
+        geometry = self.geometry
+        work = geometry.m * geometry.n * geometry.k * geometry.groups * geometry.phases
+        return geometry.packs and work > SMALL
+
+    @property
     def tap_slices(self) -> bool:
         """Whether padding the channels to whole slices costs little."""
         channels = self.geometry.defines["CHANNELS"]
-        return self.geometry.packs and -(-channels // self.tile.bk) * self.tile.bk <= 1.15 * channels
+        return self.packs and -(-channels // self.tile.bk) * self.tile.bk <= 1.15 * channels
 
     @property
     def max_k(self) -> int:
@@ -119,7 +127,7 @@ class Choice:
     def packed_size(self) -> int:
         """Bytes of the packed filter."""
         geometry = self.geometry
-        if not geometry.packs:
+        if not self.packs:
             return 0
         count = geometry.groups * geometry.phases * self.max_k * self.tiles_m * self.tile.bm
         return -(-count * self.item_size // _ALIGN) * _ALIGN
@@ -201,6 +209,8 @@ class Choice:
             del defines["LOAD_CHANNELS"]
         if problem.mode is ConvolutionMode.CONVOLUTION:
             defines["FLIP"] = 1
+        if geometry.packs and not self.packs:
+            defines["DIRECT_FILTER"] = 1
         if not geometry.packs:
             defines["RESIDENT"] = _RESIDENT  # its registers would just exceed the share; the other kernel's do not
         return defines
@@ -272,8 +282,8 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
     names = problem.tensor_names()
     image = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
     output: tuple[Arg, ...] = (TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
-    rows: Arg = TensorArg(names.index("dy")) if not geometry.packs else packed
-    if geometry.packs and choice.max_k:
+    rows: Arg = packed if choice.packs else TensorArg(names.index("w" if geometry.packs else "dy"))
+    if choice.packs and choice.max_k:
         padded_m = choice.tiles_m * tile.bm
         blocks = -(-padded_m // 32) * -(-choice.max_k // 32) * geometry.groups * geometry.phases
         kernel = device.compile(FILE, "pack_filter", defines)
