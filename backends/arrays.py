@@ -53,3 +53,8 @@ def span_bytes(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) 
     if 0 in shape:
         return 0
     return itemsize + sum((d - 1) * s for d, s in zip(shape, strides, strict=True))
+
+
+def type_name(value: Any) -> str:
+    """Return a value's type with its module, for messages."""
+    return f"{type(value).__module__}.{type(value).__name__}"

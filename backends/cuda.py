@@ -17,7 +17,7 @@ from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache, sources
-from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order
+from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import (
     Arg,
     Backend,
@@ -150,7 +150,9 @@ class CudaDevice(Device):
             elif isinstance(base, cupy.cuda.MemoryPointer):
                 available, memory = base.mem.size - (base.ptr - base.mem.ptr), base
             else:
-                raise BadParam(argument=argument, expected="a view of a CuPy array or MemoryPointer", got=_kind(base))
+                raise BadParam(
+                    argument=argument, expected="a view of a CuPy array or MemoryPointer", got=type_name(base)
+                )
             offset, strides = check_view(value, argument, available)
             return cupy.ndarray(value.spec.dims, value.spec.dtype.numpy, memory + offset, strides=strides)
         if hasattr(value, "__cuda_array_interface__"):
@@ -160,7 +162,7 @@ class CudaDevice(Device):
         raise BadParam(
             argument=argument,
             expected="a CuPy array, a CUDA tensor or descriptor.view(buffer)",
-            got=_kind(value),
+            got=type_name(value),
         )
 
     def signature(self, array: Any) -> tuple[Any, ...]:
@@ -205,7 +207,7 @@ class CudaDevice(Device):
             return int(workspace.nbytes)
         if isinstance(workspace, cupy.cuda.MemoryPointer):
             return int(workspace.mem.size - (workspace.ptr - workspace.mem.ptr))
-        raise BadParam(argument="workspace", expected="a CuPy array or MemoryPointer", got=_kind(workspace))
+        raise BadParam(argument="workspace", expected="a CuPy array or MemoryPointer", got=type_name(workspace))
 
     # execution
 
@@ -294,13 +296,9 @@ def check_stream(stream: Any, index: int) -> None:
     if stream is None:
         return
     if not isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
-        raise BadParam(argument="stream", expected="a CuPy stream", got=_kind(stream))
+        raise BadParam(argument="stream", expected="a CuPy stream", got=type_name(stream))
     if getattr(stream, "device_id", -1) not in (-1, index):
         raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
-
-
-def _kind(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__name__}"
 
 
 _STRUCT_CODES = {"i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}

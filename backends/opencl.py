@@ -18,7 +18,7 @@ from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache, sources
-from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order
+from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import (
     Arg,
     Backend,
@@ -169,7 +169,7 @@ class OpenCLDevice(Device):
             raise BadParam(
                 argument=argument,
                 expected="a pyopencl.array.Array or descriptor.view(buffer)",
-                got=_kind(value),
+                got=type_name(value),
             )
         base = value.base
         if isinstance(base, self._array):
@@ -179,7 +179,7 @@ class OpenCLDevice(Device):
         elif _is_buffer(base):
             available, buffer, start = base.size, base, 0
         else:
-            raise BadParam(argument=argument, expected="a view of a pyopencl Array or Buffer", got=_kind(base))
+            raise BadParam(argument=argument, expected="a view of a pyopencl Array or Buffer", got=type_name(base))
         if buffer is not None and buffer.context != self._context:
             raise BadParam(
                 argument=argument,
@@ -218,7 +218,7 @@ class OpenCLDevice(Device):
     def _look(self, array: Any) -> _Seen:
         """Ask everything that calls need to know of an array, and leave it with the array for the next call."""
         if not isinstance(array, self._array):
-            raise TypeError(f"{_kind(array)} is no pyopencl.array.Array")
+            raise TypeError(f"{type_name(array)} is no pyopencl.array.Array")
         if array.context != self._context:
             raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
         buffer, offset = array.base_data, int(array.offset)
@@ -245,7 +245,7 @@ class OpenCLDevice(Device):
                 buffer = parent
             return (buffer.int_ptr << 40) + offset  # type: ignore[no-any-return]
         except (AttributeError, cl.Error) as error:
-            raise BadParam(expected="memory in an OpenCL buffer", got=f"{_kind(buffer)} ({error})") from None
+            raise BadParam(expected="memory in an OpenCL buffer", got=f"{type_name(buffer)} ({error})") from None
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
@@ -290,7 +290,7 @@ class OpenCLDevice(Device):
         if buffer is None:
             return 0
         if not _is_buffer(buffer):
-            raise BadParam(argument="workspace", expected="a pyopencl Buffer or Array", got=_kind(workspace))
+            raise BadParam(argument="workspace", expected="a pyopencl Buffer or Array", got=type_name(workspace))
         if buffer.context != self._context:
             raise BadParam(
                 argument="workspace",
@@ -401,7 +401,7 @@ def check_queue(queue: Any) -> None:
     """Demand an in-order PyOpenCL queue."""
     cl = _cl()
     if not isinstance(queue, cl.CommandQueue):
-        raise BadParam(argument="stream", expected="a pyopencl.CommandQueue", got=_kind(queue))
+        raise BadParam(argument="stream", expected="a pyopencl.CommandQueue", got=type_name(queue))
     if queue.properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
         raise NotSupported(argument="stream", expected="an in-order queue", got="an out-of-order one")
 
@@ -413,10 +413,6 @@ def _is_buffer(value: Any) -> bool:
         return isinstance(value, cl.MemoryObjectHolder) and value.type == cl.mem_object_type.BUFFER
     except cl.Error:  # released
         return False
-
-
-def _kind(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__name__}"
 
 
 def _dtypes(arg: Arg) -> list[Any]:

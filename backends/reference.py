@@ -20,15 +20,11 @@ from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwar
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
-from .arrays import check_view, check_view_dtype, span_bytes
+from .arrays import check_view, check_view_dtype, span_bytes, type_name
 from .base import Backend, Device, DeviceInfo, Engine, Plan
 from .reference_ops import DEFINITIONS, evaluate
 
 _DLPACK_CPU = 1
-
-
-def _kind(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__name__}"
 
 
 def _address(array: Any) -> int:
@@ -86,7 +82,7 @@ class ReferenceDevice(Device):
         try:
             return memoryview(workspace).nbytes
         except TypeError:
-            raise BadParam(argument="workspace", expected="an array or a buffer", got=_kind(workspace)) from None
+            raise BadParam(argument="workspace", expected="an array or a buffer", got=type_name(workspace)) from None
 
     # execution
 
@@ -104,7 +100,7 @@ class ReferenceDevice(Device):
 
     def set_stream(self, stream: Any) -> None:
         if stream is not None:
-            raise BadParam(argument="stream", expected="None: reference has no streams", got=_kind(stream))
+            raise BadParam(argument="stream", expected="None: reference has no streams", got=type_name(stream))
 
     def close(self) -> None:
         """Do nothing: arrays free themselves."""
@@ -160,7 +156,7 @@ def _foreign(value: Any, argument: str) -> np.ndarray[Any, Any]:
     raise BadParam(
         argument=argument,
         expected="a numpy.ndarray, an array in host memory or descriptor.view(buffer)",
-        got=_kind(value),
+        got=type_name(value),
     )
 
 
