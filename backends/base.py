@@ -40,6 +40,9 @@ class DeviceInfo:
         Bytes.
     arch : str
         Code generation target ("sm_90"), or "".
+    flops, bandwidth : float
+        float32 operations and bytes of global memory per second, as estimated from clocks and widths; they rank
+        engines and promise nothing.
     features : frozenset of str
         Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters").
     """
@@ -60,6 +63,8 @@ class DeviceInfo:
     max_allocation: int = 0
     fp64: bool = True
     arch: str = ""
+    flops: float = 1e12
+    bandwidth: float = 1e11
     features: frozenset[str] = field(default_factory=frozenset)
 
     def with_schedule(self, schedule: Schedule) -> DeviceInfo:
@@ -275,6 +280,28 @@ class Device(abc.ABC):
         """Free what the device object owns."""
 
 
+LAUNCH_SECONDS = 4e-6  # from one launch to the next
+
+
+def roofline(
+    problem: Problem, info: DeviceInfo, efficiency: float = 0.5, *, extra_bytes: int = 0, launches: int = 1
+) -> float:
+    """Return the seconds that a problem takes at a share of the device's limits, for :meth:`Engine.seconds`.
+
+    Parameters
+    ----------
+    efficiency
+        Share of ``info.flops`` and of ``info.bandwidth`` that the engine reaches.
+    extra_bytes
+        What it reads and writes beyond each tensor once.
+    launches
+        Launches one after another.
+    """
+    rate = info.flops / 2 if problem.dtype is DataType.DOUBLE else info.flops
+    seconds = max(problem.flops() / rate, (problem.bytes() + extra_bytes) / info.bandwidth)
+    return seconds / efficiency + launches * LAUNCH_SECONDS
+
+
 class Engine(abc.ABC):
     """One way to compute some problems on one kind of device.
 
@@ -297,6 +324,18 @@ class Engine(abc.ABC):
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Return the guide's algorithm number that this engine implements for the problem, if any."""
         return None
+
+    def error_factor(self, problem: Problem) -> float:
+        """Return how far the result may be off, in units of :func:`portadnn.tolerance.tolerance`.
+
+        1 promises a sum of products: every element within its own tolerance, integers exact. Engines that multiply
+        transformed data (Winograd, FFT) return more, and are within that many times the largest element's tolerance.
+        """
+        return 1.0
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        """Estimate the time on a device without measuring; of several engines the one with the least is chosen."""
+        return roofline(problem, info)
 
     @abc.abstractmethod
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -354,4 +393,5 @@ __all__ = [
     "ScalarArg",
     "TensorArg",
     "WorkspaceArg",
+    "roofline",
 ]

@@ -82,6 +82,8 @@ def features(major: int) -> frozenset[str]:
 def _describe(index: int) -> DeviceInfo:
     runtime = _cupy().cuda.runtime
     properties = runtime.getDeviceProperties(index)
+    clock, memory_clock, bus_width = (runtime.deviceGetAttribute(attribute, index) for attribute in (13, 36, 37))
+    lanes = 64 if (properties["major"], properties["minor"]) in ((7, 0), (7, 5), (8, 0)) else 128
     return DeviceInfo(
         backend="cuda",
         name=properties["name"].decode(),
@@ -99,6 +101,8 @@ def _describe(index: int) -> DeviceInfo:
         max_allocation=properties["totalGlobalMem"],
         fp64=True,
         arch=f"sm_{properties['major']}{properties['minor']}",
+        flops=2e3 * clock * lanes * properties["multiProcessorCount"],  # clocks are in kHz
+        bandwidth=2e3 * memory_clock * bus_width / 8,
         features=features(properties["major"]),
     )
 

@@ -85,6 +85,8 @@ def _describe(device: Any) -> DeviceInfo:
     simd = _simd_width(device)
     if gpu:
         simd = int(device.warp_size_nv) if nvidia else 32
+    lanes = (128 if nvidia else 64) if gpu else 2 * simd  # of a compute unit; CPU cores have two multiply-add units
+    flops = 2e6 * max(device.max_clock_frequency, 1000) * lanes * device.max_compute_units
     return DeviceInfo(
         backend="opencl",
         name=device.name.strip(),
@@ -102,6 +104,8 @@ def _describe(device: Any) -> DeviceInfo:
         max_allocation=device.max_mem_alloc_size,
         fp64=bool(device.double_fp_config),
         arch=arch,
+        flops=flops,
+        bandwidth=flops / (15 if gpu else 10),  # OpenCL does not tell; usual for their kind
         features=frozenset({"inline_ptx"} if nvidia else ()),
     )
 

@@ -195,8 +195,12 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
     return problem
 
 
-def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> Engine:
-    """Return the first engine that takes the problem.
+def candidates(
+    engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None
+) -> list[Engine]:
+    """Return the engines that take the problem, the one with the least estimated time first.
+
+    With an algorithm, all of its engines; without one, those that are deterministic and sum exact products.
 
     Raises
     ------
@@ -207,20 +211,28 @@ def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: 
     """
     if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
         raise ArchMismatch(f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE")
-    reasons = []
-    offered = []
+    takers, reasons, offered = [], [], []
     for engine in engines:
         if algo is not None and engine.algo(problem) != algo:
             offered.append(str(engine.algo(problem)))
             continue
         reason = engine.why_not(problem, info)
+        if reason is None and algo is None and not (engine.deterministic and engine.error_factor(problem) == 1):
+            reason = f"only when asked for as {engine.algo(problem)}"
         if reason is None:
-            return engine
+            takers.append(engine)
         reasons.append(f"{engine.name}: {reason}")
+    if takers:
+        return sorted(takers, key=lambda engine: engine.seconds(problem, info)) if len(takers) > 1 else takers
     if algo is not None and not reasons:
         nearest = f"; available: {', '.join(dict.fromkeys(offered))}" if offered else ""
         raise NotSupported(f"no engine of {info.backend} implements {algo}{nearest}", argument="algo")
     raise NotSupported(f"no engine of {info.backend} takes it ({'; '.join(reasons) or 'none is registered'})")
+
+
+def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> Engine:
+    """Return the first of :func:`candidates`."""
+    return candidates(engines, problem, info, algo)[0]
 
 
 def prepare(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> Plan:

@@ -8,7 +8,7 @@ from portadnn.enums import ConvolutionMode, DataType
 from portadnn.ops.convolution import Convolution
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import DeviceInfo, Engine
+from ..base import DeviceInfo, Engine, roofline
 
 Defines = dict[str, int | float | str]
 Axes = tuple[int, int, int]  # depth, height, width
@@ -160,3 +160,6 @@ class ConvCpu(Engine):
         if info.backend != "opencl":
             return "it is written in OpenCL C only"
         return None
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        return roofline(problem, info, 0.6, launches=2)

@@ -21,7 +21,7 @@ from portadnn.ops.convolution import (
 )
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward, vector_channels
 
 FILE = "shared/conv_gemm.cl"
@@ -74,6 +74,7 @@ TILES = {
 }
 _MOST_SPLITS = 128
 SMALL = 1 << 20  # multiplications of a product that does without a packed filter
+_CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `Choice.clocks` counts
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
 
 
@@ -151,6 +152,11 @@ class Choice:
         """Reals from one row of a slice to the next; the filter gradient's are written across the rows."""
         gap = 0 if self.geometry.packs else 4
         return self.tile.bm + gap, self.tile.bn + gap
+
+    @property
+    def launches(self) -> int:
+        """Launches, one after another."""
+        return 1 + self.packs + (self.splits > 1)
 
     @property
     def share(self) -> float:
@@ -260,6 +266,13 @@ class ConvGemm(Engine):
         if choice.workspace > info.max_allocation:
             return f"needs {choice.workspace} bytes of workspace, the device allocates {info.max_allocation}"
         return None
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        assert isinstance(problem, Convolution)
+        choice = self.choose(problem, info)
+        assert choice is not None
+        rate = info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
+        return choice.clocks(info) / rate + choice.launches * LAUNCH_SECONDS
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
