@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-# the layers of common networks: filter size, stride, channels in and out, image size
-LAYERS = (
-    ("1x1_64_256_56", 1, 1, 64, 256, 56),
-    ("3x3_64_64_56", 3, 1, 64, 64, 56),
-    ("3x3_128_128_28", 3, 1, 128, 128, 28),
-    ("3x3_256_256_14", 3, 1, 256, 256, 14),
-    ("3x3_512_512_7", 3, 1, 512, 512, 7),
-    ("7x7s2_3_64_224", 7, 2, 3, 64, 224),
-    ("1x1_1024_256_14", 1, 1, 1024, 256, 14),
-)
+from collections.abc import Sequence
+
+from .layers import NETWORKS, SEVEN, Layer, problem_line
+
+DIRECTIONS = ("forward", "backward_data", "backward_filter")
 
 
-def _layer(op: str, batch: int, size: int, stride: int, c: int, k: int, h: int, dtype: str) -> str:
-    p = 1 + (h + 2 * (size // 2) - size) // stride
-    x, w, y = f"{dtype}:{batch}x{c}x{h}x{h}", f"{dtype}:{k}x{c}x{size}x{size}", f"{dtype}:{batch}x{k}x{p}x{p}"
-    names = {
-        "forward": ("x", "w", "y"),
-        "backward_data": ("dx", "w", "dy"),
-        "backward_filter": ("x", "dw", "dy"),
-    }
-    words = " ".join(f"{n}={t}" for n, t in zip(names[op], (x, w, y), strict=True))
-    return f"convolution_{op} {words} padding={size // 2},{size // 2} stride={stride},{stride}"
-
-
-def convolutions(op: str, batch: int, dtype: str = "f32") -> tuple[str, ...]:
-    """Return the layers as problem lines; `op` is forward, backward_data or backward_filter."""
-    return tuple(_layer(op, batch, *layer[1:], dtype) for layer in LAYERS)
+def convolutions(
+    direction: str, batch: int, dtype: str = "f32", layout: str = "nchw", network: Sequence[Layer] = SEVEN
+) -> tuple[str, ...]:
+    """Return layers as problem lines; `direction` is forward, backward_data or backward_filter."""
+    return tuple(problem_line(layer, direction, batch, dtype, layout) for layer in network)
 
 
 def memory_bound(n: int) -> tuple[str, ...]:
@@ -62,16 +47,28 @@ HOST = (
     "convolution_forward x=f32:1x4x4x4 w=f32:4x4x3x3 padding=1,1",
 )
 
+
+def _sets(prefix: str, batch: int, network: Sequence[Layer], layout: str = "nchw") -> dict[str, tuple[str, ...]]:
+    """Return one set for each direction, such as conv-backward-data-64."""
+    return {
+        f"{prefix}-{direction.replace('_', '-')}-{batch}": convolutions(direction, batch, "f32", layout, network)
+        for direction in DIRECTIONS
+    }
+
+
+_GPU_CONVOLUTIONS = _sets("conv", 64, SEVEN)
+_CPU_CONVOLUTIONS = {
+    **_sets("resnet50", 1, NETWORKS["resnet50"]),
+    **_sets("resnet50", 8, NETWORKS["resnet50"]),
+    **_sets("resnet50-nhwc", 8, NETWORKS["resnet50"], "nhwc"),
+}
 SETS: dict[str, tuple[str, ...]] = {
-    "conv-forward-64": convolutions("forward", 64),
-    "conv-backward-data-64": convolutions("backward_data", 64),
-    "conv-backward-filter-64": convolutions("backward_filter", 64),
-    "conv-forward-8": convolutions("forward", 8),
-    "conv-backward-data-8": convolutions("backward_data", 8),
-    "conv-backward-filter-8": convolutions("backward_filter", 8),
+    **_GPU_CONVOLUTIONS,
+    **_sets("conv", 8, SEVEN),
+    **_CPU_CONVOLUTIONS,
     "memory-256": memory_bound(256),
     "memory-32": memory_bound(32),
     "host": HOST,
 }
-GPU_SETS = ("conv-forward-64", "conv-backward-data-64", "conv-backward-filter-64", "memory-256")
-CPU_SETS = ("conv-forward-8", "conv-backward-data-8", "conv-backward-filter-8", "memory-32")
+GPU_SETS = (*_GPU_CONVOLUTIONS, "memory-256")
+CPU_SETS = (*_CPU_CONVOLUTIONS, "memory-32")

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.benchmarks import cli, runner, sets, timing
+from portadnn.benchmarks import cli, layers, runner, sets, timing
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.problem import parse_line
 
@@ -19,6 +19,24 @@ def test_set_lines_parse(line):
     problem, _ = parse_line(line)
     assert problem.flops() >= 0
     assert problem.bytes() > 0
+
+
+@pytest.mark.parametrize("network", layers.NETWORKS)
+def test_layers_are_distinct_and_named_for_what_they_are(network):
+    found = layers.NETWORKS[network]
+    assert len({layer.name for layer in found}) == len({layer[1:] for layer in found}) == len(found)
+    for direction in sets.DIRECTIONS:
+        for layer in found:
+            problem, _ = parse_line(layers.problem_line(layer, direction, 2, "f16", "nhwc"))
+            assert problem.flops() == 4 * layer.k * np.prod(layer.output) * layer.c // layer.groups * layer.r * layer.s
+
+
+def test_resnet50_has_its_layers():
+    """He et al. 2015 count 3.8e9 multiply-adds in all layers; the 23 distinct ones have about half of them."""
+    found = layers.NETWORKS["resnet50"]
+    assert len(found) == 23
+    assert sum(parse_line(layers.problem_line(layer, "forward", 1))[0].flops() for layer in found) == 3935404032
+    assert len(layers.SEVEN) == 7
 
 
 SMALL = [
