@@ -6,16 +6,12 @@ it; ``uncovered`` tells which kernel files no line reaches. Sizes are odd, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 import portadnn as dnn
-from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionForward
 from portadnn.plan import prepare
 from portadnn.problem import ALIGNMENT, parse_line
 from portadnn_backends import sources
-from portadnn_backends.engines import conv_gemm
 
 _TYPES = ("f32", "f16", "f64")
 _ACTIVATIONS = ("mode=sigmoid", "mode=tanh", "mode=relu", "mode=clipped_relu ceiling=0.5")
@@ -115,17 +111,6 @@ def _convolutions():
 LINES = (*_tensor_ops(), *_activations(), *_softmax(), *_windows(), *_convolutions())
 
 
-def variants(problem: dnn.Problem) -> Iterator[None]:
-    """Yield once for each way in which an engine may take the problem: convolutions gather the filter, or pack it."""
-    limit = conv_gemm.SMALL
-    for small in (limit, 0) if isinstance(problem, ConvolutionForward | ConvolutionBackwardData) else (limit,):
-        conv_gemm.SMALL = small
-        try:
-            yield
-        finally:
-            conv_gemm.SMALL = limit
-
-
 def run(handle: dnn.Handle, line: str) -> set[str]:
     """Run a problem on every engine of the handle that takes it, in buffers of exactly the size needed.
 
@@ -142,7 +127,7 @@ def run(handle: dnn.Handle, line: str) -> set[str]:
     engines = [e for e in handle.engines_for(problem) if e.why_not(problem, device.info) is None]
     if not engines:
         prepare(handle, problem)  # raises and says why
-    for engine in (engine for _ in variants(problem) for engine in engines):
+    for engine in engines:
         plan = engine.prepare(problem, device)
         arrays = []
         for name, spec in zip(problem.tensor_names(), problem.tensors, strict=True):

@@ -6,6 +6,7 @@ import pytest
 from helper import check, open_handle, targets
 
 import portadnn as dnn
+from portadnn.plan import choose
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines import conv_gemm
@@ -17,13 +18,15 @@ LINES = {
     "data": "convolution_backward_data " + FORWARD.replace("x={t}", "dx={t}", 1).replace("y={t}", "dy={t}", 1),
     "filter": "convolution_backward_filter " + FORWARD.replace("w={t}", "dw={t}", 1).replace("y={t}", "dy={t}", 1),
 }
-ENGINES = dict(zip(LINES, conv_gemm.ENGINES, strict=True))
+ENGINES = dict(zip(LINES, conv_gemm.ENGINES[:3], strict=True))
+PLAIN = dict(zip(LINES, conv_gemm.ENGINES[3:], strict=True))
 TILES = [("f32", "", tile) for tile in conv_gemm.TILES[dnn.DataType.FLOAT]]
 TILES += [("f64", ":nhwc", tile) for tile in conv_gemm.TILES[dnn.DataType.DOUBLE]]
 
 H200 = DeviceInfo(
     "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
     max_work_group=1024, local_memory=48 << 10, global_memory=1 << 37, max_allocation=1 << 37,
+    flops=67e12, bandwidth=4.8e12,
 )  # fmt: skip
 
 
@@ -33,10 +36,10 @@ def line(direction, dtype="f32", layout=""):
 
 def force(monkeypatch, tile, splits):
     def choose(engine, problem, info):
-        return conv_gemm.Choice(engine.geometry(problem), tile, splits, problem.dtype.accumulator.itemsize)
+        geometry = engine.geometry(problem)
+        return conv_gemm.Choice(geometry, tile, splits, geometry.packs, problem.dtype.accumulator.itemsize)
 
     monkeypatch.setattr(conv_gemm.ConvGemm, "choose", choose)
-    monkeypatch.setattr(conv_gemm, "SMALL", 0)  # with a packed filter; the tables of test_convolution go without
 
 
 @pytest.mark.parametrize("direction", LINES)
@@ -46,8 +49,8 @@ def test_every_tile_with_split_sums(monkeypatch, target, dtype, layout, tile, di
     if direction == "filter" and tile.filter_share == 0:
         return
     force(monkeypatch, tile, 3)
-    handle = open_handle.__wrapped__(target)  # a new one: it must not hold a plan with another tile
-    check(handle, f"{line(direction, dtype, layout)} alpha=2.0 beta=-0.5")
+    handle = open_handle(target)
+    check(handle, f"{line(direction, dtype, layout)} alpha=2.0 beta=-0.5", engine=ENGINES[direction])
 
 
 @pytest.mark.parametrize("direction", LINES)
@@ -60,14 +63,26 @@ def test_workspace_is_what_the_choice_says(direction):
     assert choice.packed_size % 256 == 0
 
 
+@pytest.mark.parametrize("direction", LINES)
+def test_without_a_workspace(direction):
+    engine, problem = PLAIN[direction], parse(line(direction))
+    assert engine.choose(problem, H200).launches == 1
+    assert engine.workspace(problem, H200) == 0
+
+
+@pytest.mark.parametrize("direction", LINES)
+@pytest.mark.parametrize("target", [t for t in targets() if t.schedule != "cpu"], ids=lambda t: t.name)
+def test_without_a_workspace_is_right(target, direction):
+    check(open_handle(target), f"{line(direction)} alpha=2.0 beta=-0.5", engine=PLAIN[direction])
+
+
 def test_small_problems_take_one_launch():
     small, large = (
         parse("convolution_forward x=f32:1x4x4x4 w=f32:4x4x3x3"),
         parse("convolution_forward x=f32:8x64x28x28 w=f32:64x64x3x3"),
     )
-    choices = [ENGINES["forward"].choose(problem, H200) for problem in (small, large)]
-    assert [choice.packs for choice in choices] == [False, True]
-    assert choices[0].workspace == 0 < choices[1].workspace
+    for problem, best in ((small, PLAIN), (large, ENGINES)):
+        assert choose((ENGINES["forward"], PLAIN["forward"]), problem, H200) is best["forward"]
 
 
 def test_large_sums_are_split_to_fill_the_device():

@@ -73,19 +73,28 @@ TILES = {
     ),
 }
 _MOST_SPLITS = 128
-SMALL = 1 << 20  # multiplications of a product that does without a packed filter
+_GATHERED = 1.4  # time of a product that gathers its filter, in that of one that reads a packed filter
 _CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `Choice.clocks` counts
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A tile and the number of parts of K, with what follows from them."""
+    """A tile and the number of parts of K, with what follows from them.
+
+    Attributes
+    ----------
+    packs : bool
+        Whether the filter is packed by a launch of its own, which would outlast the product of a small problem.
+    item_size : int
+        Bytes of the arithmetic type.
+    """
 
     geometry: Geometry
     tile: Tile
     splits: int
-    item_size: int  # bytes of the arithmetic type
+    packs: bool
+    item_size: int
 
     @property
     def tiles_m(self) -> int:
@@ -101,13 +110,6 @@ class Choice:
     def work_groups(self) -> int:
         """Work-groups of the product."""
         return self.tiles_m * self.tiles_n * self.geometry.groups * self.geometry.phases * self.splits
-
-    @property
-    def packs(self) -> bool:
-        """Whether the filter is packed by a launch of its own, which would outlast the product of a small problem."""
-        geometry = self.geometry
-        work = geometry.m * geometry.n * geometry.k * geometry.groups * geometry.phases
-        return geometry.packs and work > SMALL
 
     @property
     def tap_slices(self) -> bool:
@@ -176,6 +178,8 @@ class Choice:
         full, rest = divmod(-(-self.work_groups // units), resident)
         tiles = full * resident + (0.45 * resident + 0.55 * rest if rest else 0)
         cost = tiles * self.tile.bm * self.tile.bn * steps / (128 * self.share)
+        if geometry.packs and not self.packs:
+            cost *= _GATHERED
         if self.splits > 1:
             parts = 2 * self.work_groups * self.tile.bm * self.tile.bn * self.item_size
             cost += parts / (16 * units) + 4000
@@ -226,13 +230,13 @@ class Choice:
         return problem.result if isinstance(problem, ConvolutionBackwardData) else problem.image
 
 
-def _choices(geometry: Geometry, dtype: DataType, info: DeviceInfo) -> Iterator[Choice]:
+def _choices(geometry: Geometry, dtype: DataType, info: DeviceInfo, plain: bool) -> Iterator[Choice]:
     real = dtype.accumulator
     for tile in TILES[real]:
-        slices = max(-(-geometry.k // tile.bk), 1)
+        most = 1 if plain else min(_MOST_SPLITS, max(-(-geometry.k // tile.bk), 1))
         splits = 1
-        while splits <= min(_MOST_SPLITS, slices):
-            choice = Choice(geometry, tile, splits, real.itemsize)
+        while splits <= most:
+            choice = Choice(geometry, tile, splits, geometry.packs and not plain, real.itemsize)
             fits = choice.share > 0 and tile.items <= info.max_work_group and choice.local_memory <= info.local_memory
             if fits and (splits == 1 or choice.work_groups <= 16 * info.compute_units):
                 yield choice
@@ -240,12 +244,23 @@ def _choices(geometry: Geometry, dtype: DataType, info: DeviceInfo) -> Iterator[
 
 
 class ConvGemm(Engine):
-    """One direction of convolution as an implicit matrix product."""
+    """One direction of convolution as an implicit matrix product.
 
-    _wanted: DnnEnum
+    Attributes
+    ----------
+    plain : bool
+        Without a workspace: the filter is gathered from where it lies, and no sum is split.
+    """
+
+    _algos: tuple[DnnEnum, DnnEnum]  # with a workspace, and without
+
+    def __init__(self, plain: bool = False) -> None:
+        self.plain = plain
+        if plain:
+            self.name += "_plain"
 
     def algo(self, problem: Problem) -> DnnEnum | None:
-        return self._wanted
+        return self._algos[self.plain]
 
     def geometry(self, problem: Convolution) -> Geometry:
         """Return the direction's matrix product."""
@@ -253,7 +268,7 @@ class ConvGemm(Engine):
 
     def choose(self, problem: Convolution, info: DeviceInfo) -> Choice | None:
         """Return the tile with the least estimated time; None where none fits the device."""
-        options = _choices(self.geometry(problem), problem.dtype, info)
+        options = _choices(self.geometry(problem), problem.dtype, info, self.plain)
         return min(options, key=lambda choice: choice.clocks(info), default=None)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -315,7 +330,7 @@ class ConvGemmForward(ConvGemm):
 
     name = "conv_gemm_forward"
     problems = (ConvolutionForward,)
-    _wanted = ConvolutionFwdAlgo.IMPLICIT_GEMM
+    _algos = (ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM, ConvolutionFwdAlgo.IMPLICIT_GEMM)
 
     def geometry(self, problem: Convolution) -> Geometry:
         return forward(problem)
@@ -326,7 +341,7 @@ class ConvGemmBackwardData(ConvGemm):
 
     name = "conv_gemm_backward_data"
     problems = (ConvolutionBackwardData,)
-    _wanted = ConvolutionBwdDataAlgo.ALGO_1
+    _algos = (ConvolutionBwdDataAlgo.ALGO_1, ConvolutionBwdDataAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:
         return data_gradient(problem)
@@ -337,10 +352,11 @@ class ConvGemmBackwardFilter(ConvGemm):
 
     name = "conv_gemm_backward_filter"
     problems = (ConvolutionBackwardFilter,)
-    _wanted = ConvolutionBwdFilterAlgo.ALGO_1
+    _algos = (ConvolutionBwdFilterAlgo.ALGO_1, ConvolutionBwdFilterAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:
         return filter_gradient(problem)
 
 
-ENGINES = (ConvGemmForward(), ConvGemmBackwardData(), ConvGemmBackwardFilter())
+_DIRECTIONS = (ConvGemmForward, ConvGemmBackwardData, ConvGemmBackwardFilter)
+ENGINES = tuple(direction(plain) for plain in (False, True) for direction in _DIRECTIONS)
