@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import shutil
+import struct
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +22,6 @@ from portadnn.problem import TensorSpec
 from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import (
-    Arg,
     Backend,
     ConstantArg,
     Device,
@@ -130,9 +131,26 @@ def _devices() -> tuple[tuple[Any, DeviceInfo], ...]:
     return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
 
 
-class _Seen(NamedTuple):
-    """What an array looked like at its last call; `first` counts elements, `offset` bytes."""
+class _Signature(tuple[Any, ...]):
+    """An array's signature, one object for all equal ones: plan lookups hash and compare it by identity."""
 
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+
+_SERIAL = itertools.count(1)
+
+
+class _Seen(NamedTuple):
+    """What an array looked like at its last call; `first` counts elements, `offset` bytes.
+
+    `serial` is never used twice, and the array keeps the buffer alive: a kernel whose argument was set from the same
+    serial still holds it.
+    """
+
+    serial: int
     buffer: Any
     first: int
     offset: int
@@ -152,6 +170,8 @@ class OpenCLDevice(Device):
         self._device = device
         self._own_queue: Any = None
         self._programs: dict[str, Any] = {}
+        self._signatures: dict[tuple[Any, ...], _Signature] = {}
+        self._scratch = _scratch_type()
         self._array = cl.array.Array
         self._cl = cl
         if queue is None:
@@ -226,7 +246,9 @@ class OpenCLDevice(Device):
         if array.context != self._context:
             raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
         buffer, offset = array.base_data, int(array.offset)
+        signature = (array.shape, array.strides, array.dtype, offset & 15)
         array._portadnn_seen = seen = _Seen(
+            serial=next(_SERIAL),
             buffer=buffer,
             first=offset // array.dtype.itemsize,
             offset=offset,
@@ -234,7 +256,7 @@ class OpenCLDevice(Device):
             shape=array.shape,
             strides=array.strides,
             context=self._context,
-            signature=(array.shape, array.strides, array.dtype, offset & 15),
+            signature=self._signatures.setdefault(signature, _Signature(signature)),
         )
         return seen
 
@@ -277,7 +299,7 @@ class OpenCLDevice(Device):
     def workspace(self, nbytes: int) -> Any:
         cl = _cl()
         try:
-            return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
+            return self._scratch(self._context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
         except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as error:
             raise AllocFailed(f"{self.info.name}: {nbytes} bytes: {error}") from None
 
@@ -342,12 +364,8 @@ class OpenCLDevice(Device):
 
     def bind(self, launches: Sequence[Launch]) -> Run:
         cl = _cl()
-        steps = []
-        for launch in launches:
-            kernel = cl.Kernel(launch.kernel.native, launch.kernel.name)
-            kernel.set_scalar_arg_dtypes([dtype for arg in launch.args for dtype in _dtypes(arg)])
-            size = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
-            steps.append((kernel, size, launch.block, _packer(launch.args)))
+        steps = [_Step(launch) for launch in launches]
+        enqueue = cl.enqueue_nd_range_kernel
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         look = self._look
 
@@ -359,9 +377,14 @@ class OpenCLDevice(Device):
                 seen = [array._portadnn_seen for array in arrays]
             except AttributeError:
                 seen = [look(array) for array in arrays]
+            state = [one.serial for one in seen]
+            state.append(_PACK_DOUBLES[len(scalars)](*scalars))  # bytes, because -0.0 == 0.0
+            state.append(0 if workspace is None else getattr(workspace, "serial", None))
             try:
-                for kernel, size, block, pack in steps:
-                    kernel(queue, size, block, *pack(seen, scalars, workspace))
+                for step in steps:
+                    if step.state != state or state[-1] is None:
+                        step.set(seen, scalars, workspace, state)
+                    enqueue(queue, step.kernel, step.size, step.block)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
@@ -419,30 +442,62 @@ def _is_buffer(value: Any) -> bool:
         return False
 
 
-def _dtypes(arg: Arg) -> list[Any]:
-    if isinstance(arg, TensorArg):
-        return [None, np.int64]
-    if isinstance(arg, WorkspaceArg):
-        return [None, np.int64]
-    if isinstance(arg, ScalarArg):
-        return [np.float64 if arg.dtype is DataType.DOUBLE else np.float32]
-    return [arg.value.dtype.type]
+@functools.cache
+def _scratch_type() -> Any:
+    class Scratch(_cl().Buffer):  # type: ignore[misc]
+        """A buffer of the library's own, with a number by which kernels know it again."""
+
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self.serial = next(_SERIAL)
+
+    return Scratch
 
 
-def _packer(args: Sequence[Arg]) -> Callable[[Sequence[Any], Sequence[float], Any], list[Any]]:
-    """Return a function that lists a launch's arguments; generated, because it runs on every call."""
-    constants = {f"c{i}": arg.value for i, arg in enumerate(args) if isinstance(arg, ConstantArg)}
-    words = []
-    for i, arg in enumerate(args):
-        if isinstance(arg, TensorArg):
-            words.append(f"seen[{arg.index}].buffer, seen[{arg.index}].first")
-        elif isinstance(arg, ScalarArg):
-            words.append(f"scalars[{arg.index}]")
-        elif isinstance(arg, WorkspaceArg):
-            words.append(f"workspace, {arg.offset // arg.dtype.itemsize}")
-        else:
-            words.append(f"c{i}")
-    return eval(f"lambda seen, scalars, workspace: [{', '.join(words)}]", constants)  # type: ignore[no-any-return]
+class _Step:
+    """A launch with a kernel object of its own, whose arguments are set again only when they differ.
+
+    Attributes
+    ----------
+    state : list
+        What the arguments were set from: serials of the tensors, the numbers' bytes, serial of the workspace. Plain
+        memory objects have none: their arguments are set at every call.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.kernel = _cl().Kernel(launch.kernel.native, launch.kernel.name)
+        self.size = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
+        self.block = launch.block
+        self.state: list[Any] = []
+        self._args: list[tuple[int, TensorArg | ScalarArg | WorkspaceArg]] = []
+        position = 0
+        for arg in launch.args:
+            if isinstance(arg, ConstantArg):
+                self.kernel.set_arg(position, arg.value)
+            else:
+                self._args.append((position, arg))
+            position += 2 if isinstance(arg, (TensorArg, WorkspaceArg)) else 1
+
+    def set(self, seen: Sequence[_Seen], scalars: Sequence[float], workspace: Any, state: list[Any]) -> None:
+        """Set the arguments that differ from the last call's."""
+        old, self.state = self.state or [None] * len(state), []  # nothing is known if this fails half way
+        set_arg, set_bytes = self.kernel.set_arg, self.kernel._set_arg_buf
+        for position, arg in self._args:
+            if isinstance(arg, TensorArg):
+                if old[arg.index] != state[arg.index]:
+                    set_arg(position, seen[arg.index].buffer)
+                    set_bytes(position + 1, _pack_long(seen[arg.index].first))
+            elif isinstance(arg, ScalarArg):
+                pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float
+                set_bytes(position, pack(scalars[arg.index]))
+            elif old[-1] != state[-1] or state[-1] is None:
+                set_arg(position, workspace)
+                set_bytes(position + 1, _pack_long(arg.offset // arg.dtype.itemsize))
+        self.state = state
+
+
+_pack_long, _pack_float, _pack_double = (struct.Struct(code).pack for code in "qfd")
+_PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(9)]
 
 
 class OpenCLBackend(Backend):
