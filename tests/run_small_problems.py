@@ -36,6 +36,7 @@ def main(backend: str) -> int:
     print("not reached:", *uncovered(ran, backend), flush=True)
     for failure in failures:
         print("FAILED", failure, flush=True)
+    print(f"{len(LINES) - len(failures)} passed, {len(failures)} failed", flush=True)
     return len(failures) > 0
 
 

@@ -182,8 +182,13 @@ class Choice:
             cost *= _GATHERED
         if self.splits > 1:
             parts = 2 * self.work_groups * self.tile.bm * self.tile.bn * self.item_size
-            cost += parts / (16 * units) + 4000
+            cost += parts / (16 * units)
         return cost
+
+    def seconds(self, info: DeviceInfo) -> float:
+        """Estimate the time, launches included."""
+        rate = info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
+        return self.clocks(info) / rate + self.launches * LAUNCH_SECONDS
 
     def defines(self, problem: Convolution) -> dict[str, int]:
         """Everything that the kernel file needs."""
@@ -269,7 +274,7 @@ class ConvGemm(Engine):
     def choose(self, problem: Convolution, info: DeviceInfo) -> Choice | None:
         """Return the tile with the least estimated time; None where none fits the device."""
         options = _choices(self.geometry(problem), problem.dtype, info, self.plain)
-        return min(options, key=lambda choice: choice.clocks(info), default=None)
+        return min(options, key=lambda choice: choice.seconds(info), default=None)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
@@ -286,8 +291,7 @@ class ConvGemm(Engine):
         assert isinstance(problem, Convolution)
         choice = self.choose(problem, info)
         assert choice is not None
-        rate = info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
-        return choice.clocks(info) / rate + choice.launches * LAUNCH_SECONDS
+        return choice.seconds(info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
