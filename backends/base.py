@@ -44,7 +44,8 @@ class DeviceInfo:
         float32 operations and bytes of global memory per second, as estimated from clocks and widths; they rank
         engines and promise nothing.
     features : frozenset of str
-        Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters").
+        Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters",
+        "grid_fence").
     """
 
     backend: str

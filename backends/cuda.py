@@ -76,7 +76,7 @@ def _nvrtc_version() -> str:
 
 def features(major: int) -> frozenset[str]:
     """Return what kernels may ask of a GPU with that major compute capability."""
-    return frozenset({"shuffle", "inline_ptx"} | ({"clusters"} if major >= 9 else set()))
+    return frozenset({"shuffle", "inline_ptx", "grid_fence"} | ({"clusters"} if major >= 9 else set()))
 
 
 def _describe(index: int) -> DeviceInfo:

@@ -127,8 +127,8 @@ _UNET = (
     _layer(1, 64, 2, 388),
 )
 
-# Howard et al. 2017, table 1 (the last depthwise layer with stride 1, or its sizes do not fit), then what Sandler et al.
-# 2018, table 2, adds
+# Howard et al. 2017, table 1 (the last depthwise layer with stride 1, or its sizes do not fit), then what Sandler
+# et al. 2018, table 2, adds
 _MOBILENET = (
     _layer(3, 3, 32, 224, 2),
     *(
@@ -189,8 +189,8 @@ _MOBILENET = (
     ),
 )
 
-# Baidu's DeepBench, convolutions for training (speech, faces, VGG, GoogLeNet and ResNets), without those above that only
-# differ in their batch
+# Baidu's DeepBench, convolutions for training (speech, faces, VGG, GoogLeNet and ResNets), without those above that
+# only differ in their batch
 _DEEPBENCH = (
     _layer((5, 20), 1, 32, (161, 700), 2, 0),
     _layer((5, 10), 32, 32, (79, 341), 2, 0),

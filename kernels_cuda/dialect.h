@@ -19,6 +19,10 @@ DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDi
 #define BARRIER() __syncthreads()
 #define UNROLL _Pragma("unroll")
 
+// What a work-item wrote before GRID_FENCE is seen by those that count after it; devices with the feature grid_fence.
+#define GRID_FENCE() __threadfence()
+#define ATOMIC_INC(p) atomicAdd(p, 1)
+
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;

@@ -20,6 +20,14 @@
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define UNROLL _Pragma("unroll")
 
+// OpenCL 1.2 has no fence between work-groups; NVIDIA's has this one
+#ifdef __NV_CL_C_VERSION
+#define GRID_FENCE() asm volatile("membar.gl;" ::: "memory")
+#else
+#define GRID_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#endif
+#define ATOMIC_INC(p) atomic_inc(p)
+
 typedef long i64;
 typedef ulong u64;
 typedef uint u32;

@@ -10,7 +10,8 @@
 //   |  |     |tile| BM  |              load slice s+1 into registers | multiply slice s | store s+1 to the other
 //   v  +-----+----+-----+              half of local memory | barrier
 //
-// With SPLITS > 1 the tiles go to the workspace and reduce_splits adds them in order, so results do not vary.
+// With SPLITS > 1 the tiles go to the workspace and are added in order, so results do not vary: by reduce_splits, or
+// (FUSED_REDUCE, where a work-group sees what another wrote before it counted up) by the last work-group of a tile.
 
 #include "types.h"
 #include "gemm_tile.h"
@@ -23,7 +24,15 @@
 #include "conv_store.h"
 
 // work-group = ((group, phase, split), n tile, m tile): groups that run together share an image tile
-#if SPLITS > 1
+#if defined(FUSED_REDUCE)
+KERNEL TILE_WG_SIZE
+conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(real, partial),
+          TENSOR(int, arrived), TENSOR(T, out), const real alpha, const real beta) {
+    BIND(real, partial);
+    BIND(int, arrived);
+    BIND(T, out);
+    LOCAL int last_one[1];
+#elif SPLITS > 1
 KERNEL TILE_WG_SIZE
 conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(real, partial)) {
     BIND(real, partial);
@@ -86,7 +95,20 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 #if SPLITS > 1
     const i64 part = (i64)(split * GROUPS + group) * PHASES + index;
     store_partial(partial + part * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
-#else
+#endif
+#ifdef FUSED_REDUCE
+    GRID_FENCE();
+    BARRIER();
+    if (item == 0) {
+        const int slot = (group * PHASES + index) * (int)(TILES_M * TILES_N) + (int)(tile % (TILES_M * TILES_N));
+        last_one[0] = ATOMIC_INC(arrived + slot) == SPLITS - 1;
+    }
+    BARRIER();
+    if (!last_one[0]) return;
+    GRID_FENCE();
+    load_partials(partial + (i64)(group * PHASES + index) * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
+#endif
+#if SPLITS == 1 || defined(FUSED_REDUCE)
     store_tile(out + (i64)group * GEMM_M * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc);
 #endif
 }
@@ -97,9 +119,21 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 #define PACK_M ((PADDED_M + 31) / 32)
 #define PACK_K ((MAX_K + 31) / 32)
 
-KERNEL WG_SIZE(256, 1, 1) pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
+#ifdef FUSED_REDUCE
+#define ARRIVED_ARG , TENSOR(int, arrived)
+#define COUNTERS ((int)(TILES_M * TILES_N) * GROUPS * PHASES)
+#else
+#define ARRIVED_ARG
+#endif
+
+KERNEL WG_SIZE(256, 1, 1)
+pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed) ARRIVED_ARG) {
     BIND_RESTRICT(const T, filter);
     BIND_RESTRICT(real, packed);
+#ifdef FUSED_REDUCE
+    BIND(int, arrived);
+    for (int i = GRP(0) * 256 + LID(0); i < COUNTERS; i += NGRP(0) * 256) arrived[i] = 0;
+#endif
     LOCAL real block[32 * 33];
     const u32 group = (u32)GRP(0);
     const int x = LID(0) % 32;
@@ -125,7 +159,7 @@ KERNEL WG_SIZE(256, 1, 1) pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_R
 }
 #endif
 
-#if SPLITS > 1
+#if SPLITS > 1 && !defined(FUSED_REDUCE)
 // out = alpha * (the parts in order) + beta * out; one work-item an element
 KERNEL WG_SIZE(256, 1, 1)
 reduce_splits(TENSOR_RESTRICT(const real, partial), TENSOR(T, out), const real alpha, const real beta) {

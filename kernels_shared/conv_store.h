@@ -43,6 +43,28 @@ DEVICE void store_partial(GLOBAL real *partial, u32 m0, u32 n0, int tx, int ty, 
     }
 }
 
+#ifdef FUSED_REDUCE
+// acc = the parts of this tile, in order
+DEVICE void load_partials(const GLOBAL real *partial, u32 m0, u32 n0, int tx, int ty, real acc[TM][TN]) {
+    UNROLL for (int i = 0; i < TM; ++i) {
+        UNROLL for (int j = 0; j < TN; ++j) acc[i][j] = 0;
+    }
+    for (int split = 0; split < SPLITS; ++split) {
+        const GLOBAL real *part = partial + (i64)split * (GROUPS * PHASES) * PADDED_M * PADDED_N;
+        UNROLL for (int i = 0; i < TM; ++i) {
+            const GLOBAL real4 *row = (const GLOBAL real4 *)(part + (i64)(m0 + TILE_ROW(ty, i)) * PADDED_N + n0);
+            UNROLL for (int j = 0; j < TN; j += 4) {
+                const real4 v = row[TILE_COLUMN(tx, j) / 4];
+                acc[i][j] += v.x;
+                acc[i][j + 1] += v.y;
+                acc[i][j + 2] += v.z;
+                acc[i][j + 3] += v.w;
+            }
+        }
+    }
+}
+#endif
+
 #if defined(STORE_COLUMNS)
 DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
                        real acc[TM][TN]) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from helper import check, open_handle, targets
 
@@ -34,10 +36,10 @@ def line(direction, dtype="f32", layout=""):
     return LINES[direction].format(t=dtype, f=layout)
 
 
-def force(monkeypatch, tile, splits):
+def force(monkeypatch, tile, splits, packs=True, fused=False):
     def choose(engine, problem, info):
-        geometry = engine.geometry(problem)
-        return conv_gemm.Choice(geometry, tile, splits, geometry.packs, problem.dtype.accumulator.itemsize)
+        geometry, size = engine.geometry(problem), problem.dtype.accumulator.itemsize
+        return conv_gemm.Choice(geometry, tile, splits, geometry.packs and packs, fused, size)
 
     monkeypatch.setattr(conv_gemm.ConvGemm, "choose", choose)
 
@@ -53,14 +55,33 @@ def test_every_tile_with_split_sums(monkeypatch, target, dtype, layout, tile, di
     check(handle, f"{line(direction, dtype, layout)} alpha=2.0 beta=-0.5", engine=ENGINES[direction])
 
 
+@pytest.mark.parametrize("direction", ["forward", "data"])
+@pytest.mark.parametrize(("packs", "fused"), [(True, True), (False, False)], ids=["fused", "gathered"])
+@pytest.mark.parametrize(("dtype", "layout", "tile"), [TILES[0], TILES[3], TILES[-1]], ids=["64x128", "32x128", "f64"])
+@pytest.mark.parametrize("target", [t for t in targets() if t.schedule != "cpu"], ids=lambda t: t.name)
+def test_other_ways_to_split_sums(monkeypatch, target, dtype, layout, tile, packs, fused, direction):
+    force(monkeypatch, tile, 3, packs, fused)
+    check(open_handle(target), f"{line(direction, dtype, layout)} alpha=2.0 beta=-0.5", engine=ENGINES[direction])
+
+
 @pytest.mark.parametrize("direction", LINES)
-def test_workspace_is_what_the_choice_says(direction):
+@pytest.mark.parametrize("features", [(), ("grid_fence",)], ids=["plain", "grid_fence"])
+def test_workspace_is_what_the_choice_says(direction, features):
     engine, problem = ENGINES[direction], parse(line(direction))
-    choice = engine.choose(problem, H200)
-    assert engine.workspace(problem, H200) == choice.workspace
+    info = replace(H200, features=frozenset(features))
+    choice = engine.choose(problem, info)
+    assert engine.workspace(problem, info) == choice.workspace
     parts = choice.work_groups * choice.tile.bm * choice.tile.bn * 4 if choice.splits > 1 else 0
-    assert choice.workspace == choice.packed_size + parts
+    assert choice.workspace == choice.packed_size + choice.counters_size + parts
     assert choice.packed_size % 256 == 0
+
+
+@pytest.mark.parametrize("images", [1, 4, 64])
+@pytest.mark.parametrize("direction", LINES)
+def test_two_launches_suffice_where_the_last_work_group_can_add_up(direction, images):
+    dims = LINES[direction].format(t="f32", f="").replace("2x40", f"{images}x400").replace("36x20", "360x200")
+    problem = parse(dims.replace("2x36", f"{images}x360"))
+    assert ENGINES[direction].choose(problem, replace(H200, features=frozenset({"grid_fence"}))).launches <= 2
 
 
 @pytest.mark.parametrize("direction", LINES)

@@ -86,6 +86,8 @@ class Choice:
     ----------
     packs : bool
         Whether the filter is packed by a launch of its own, which would outlast the product of a small problem.
+    fused : bool
+        Whether the last work-group of a tile adds the parts up; else a launch of its own does.
     item_size : int
         Bytes of the arithmetic type.
     """
@@ -94,6 +96,7 @@ class Choice:
     tile: Tile
     splits: int
     packs: bool
+    fused: bool
     item_size: int
 
     @property
@@ -136,12 +139,20 @@ class Choice:
         return -(-count * self.item_size // _ALIGN) * _ALIGN
 
     @property
+    def tile_bytes(self) -> int:
+        """Bytes of a tile of partial sums."""
+        return self.tile.bm * self.tile.bn * self.item_size
+
+    @property
+    def counters_size(self) -> int:
+        """Bytes of the counters, one for each tile of the result."""
+        return -(-4 * (self.work_groups // self.splits) // _ALIGN) * _ALIGN if self.fused else 0
+
+    @property
     def workspace(self) -> int:
-        """Bytes of the packed filter and of the parts."""
-        if self.splits == 1:
-            return self.packed_size
-        tile = self.tile.bm * self.tile.bn * self.item_size
-        return self.packed_size + self.work_groups * tile
+        """Bytes of the packed filter, the counters and the parts."""
+        parts = self.work_groups * self.tile_bytes if self.splits > 1 else 0
+        return self.packed_size + self.counters_size + parts
 
     @property
     def local_memory(self) -> int:
@@ -158,7 +169,7 @@ class Choice:
     @property
     def launches(self) -> int:
         """Launches, one after another."""
-        return 1 + self.packs + (self.splits > 1)
+        return 1 + self.packs + (self.splits > 1 and not self.fused)
 
     @property
     def share(self) -> float:
@@ -181,8 +192,8 @@ class Choice:
         if geometry.packs and not self.packs:
             cost *= _GATHERED
         if self.splits > 1:
-            parts = 2 * self.work_groups * self.tile.bm * self.tile.bn * self.item_size
-            cost += parts / (16 * units)
+            parts = self.work_groups * self.tile_bytes / units
+            cost += (parts + (self.splits * self.tile_bytes if self.fused else parts)) / 16
         return cost
 
     def seconds(self, info: DeviceInfo) -> float:
@@ -226,6 +237,8 @@ class Choice:
             defines["FLIP"] = 1
         if geometry.packs and not self.packs:
             defines["DIRECT_FILTER"] = 1
+        if self.fused:
+            defines["FUSED_REDUCE"] = 1
         if not geometry.packs:
             defines["RESIDENT"] = _RESIDENT  # its registers would just exceed the share; the other kernel's do not
         return defines
@@ -236,15 +249,18 @@ class Choice:
 
 
 def _choices(geometry: Geometry, dtype: DataType, info: DeviceInfo, plain: bool) -> Iterator[Choice]:
-    real = dtype.accumulator
+    real, may_pack = dtype.accumulator, geometry.packs and not plain
     for tile in TILES[real]:
         most = 1 if plain else min(_MOST_SPLITS, max(-(-geometry.k // tile.bk), 1))
         splits = 1
         while splits <= most:
-            choice = Choice(geometry, tile, splits, geometry.packs and not plain, real.itemsize)
-            fits = choice.share > 0 and tile.items <= info.max_work_group and choice.local_memory <= info.local_memory
-            if fits and (splits == 1 or choice.work_groups <= 16 * info.compute_units):
-                yield choice
+            for packs in (True, False) if may_pack and splits > 1 else (may_pack,):
+                fused = packs and splits > 1 and "grid_fence" in info.features
+                choice = Choice(geometry, tile, splits, packs, fused, real.itemsize)
+                fits = choice.share > 0 and tile.items <= info.max_work_group
+                fits = fits and choice.local_memory <= info.local_memory
+                if fits and (splits == 1 or choice.work_groups <= 16 * info.compute_units):
+                    yield choice
             splits += max(splits // 4, 1)
 
 
@@ -310,7 +326,8 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
     geometry, tile = choice.geometry, choice.tile
     real = problem.dtype.accumulator
     defines = choice.defines(problem)
-    packed, parts = WorkspaceArg(0, real), WorkspaceArg(choice.packed_size, real)
+    packed, counters = WorkspaceArg(0, real), WorkspaceArg(choice.packed_size)
+    parts = WorkspaceArg(choice.packed_size + choice.counters_size, real)
     names = problem.tensor_names()
     image = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
     output: tuple[Arg, ...] = (TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
@@ -319,11 +336,11 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
         padded_m = choice.tiles_m * tile.bm
         blocks = -(-padded_m // 32) * -(-choice.max_k // 32) * geometry.groups * geometry.phases
         kernel = device.compile(FILE, "pack_filter", defines)
-        yield Launch(kernel, (blocks,), (256,), (TensorArg(names.index("w")), packed))
+        yield Launch(kernel, (blocks,), (256,), (TensorArg(names.index("w")), packed, *([counters] * choice.fused)))
     kernel = device.compile(FILE, "conv_gemm", defines)
-    target = (parts,) if choice.splits > 1 else output
+    target = (parts, counters, *output) if choice.fused else (parts,) if choice.splits > 1 else output
     yield Launch(kernel, (choice.work_groups,), (tile.items,), (rows, image, *target))
-    if choice.splits > 1:
+    if choice.splits > 1 and not choice.fused:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
         kernel = device.compile(FILE, "reduce_splits", defines)
         yield Launch(kernel, (-(-elements // 256),), (256,), (parts, *output))
