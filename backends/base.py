@@ -379,6 +379,10 @@ class Backend(abc.ABC):
     def engines(self) -> Sequence[Engine]:
         """List the engines in order of preference."""
 
+    def engines_version(self) -> str:
+        """Return a text that changes with engines and kernels: what others of them took says nothing of these."""
+        return ",".join(engine.name for engine in self.engines())
+
 
 __all__ = [
     "Arg",

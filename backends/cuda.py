@@ -390,5 +390,10 @@ class CudaBackend(Backend):
 
         return kernel_engines()
 
+    def engines_version(self) -> str:
+        from .engines import kernel_engines_version
+
+        return kernel_engines_version()
+
 
 BACKEND = CudaBackend()

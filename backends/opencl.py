@@ -540,5 +540,10 @@ class OpenCLBackend(Backend):
 
         return kernel_engines()
 
+    def engines_version(self) -> str:
+        from .engines import kernel_engines_version
+
+        return kernel_engines_version()
+
 
 BACKEND = OpenCLBackend()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 
-_FOLDERS = ("shared", "cuda", "opencl")
+FOLDERS = ("shared", "cuda", "opencl")
 _INCLUDE = re.compile(r'^[ \t]*#include "([^"]+)"[ \t]*$', re.MULTILINE)
 
 
@@ -15,7 +15,7 @@ _INCLUDE = re.compile(r'^[ \t]*#include "([^"]+)"[ \t]*$', re.MULTILINE)
 def read(file: str) -> str:
     """Return the text of ``"shared/x.cl"`` and the like."""
     folder, _, name = file.partition("/")
-    if folder not in _FOLDERS or not name:
+    if folder not in FOLDERS or not name:
         raise ValueError(f"no kernel file {file!r}")
     return files(f"portadnn_backends.kernels_{folder}").joinpath(name).read_text(encoding="utf-8")
 
@@ -24,7 +24,7 @@ def kernel_files() -> list[str]:
     """List all kernel files, for tests that compile every one."""
     return sorted(
         f"{folder}/{entry.name}"
-        for folder in _FOLDERS
+        for folder in FOLDERS
         for entry in files(f"portadnn_backends.kernels_{folder}").iterdir()
         if entry.name.endswith((".cl", ".cu"))
     )

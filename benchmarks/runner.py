@@ -59,7 +59,7 @@ def copy_rate(handle: Handle, peer: TorchPeer | None, megabytes: int) -> float:
 def measure(handle: Handle, line: str, peer: TorchPeer | None, copy: float | None, rounds: int) -> Row:
     """Time one problem line, alternating with the peer where there is one."""
     problem, scalars = parse_line(line)
-    engine = choose(handle.engines_for(problem), problem, handle.info)
+    engine = choose(handle, problem)
     sides = [Side("portadnn", portadnn_call(handle, problem, scalars), handle.device.time)]
     other = peer.side(problem) if peer else None
     if other:

@@ -86,6 +86,9 @@ _C_PREFIXES = {
     "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
     "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
     "ConvolutionBwdFilterAlgo": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_",
+    "ConvolutionFwdPreference": "CUDNN_CONVOLUTION_FWD_",
+    "ConvolutionBwdDataPreference": "CUDNN_CONVOLUTION_BWD_DATA_",
+    "ConvolutionBwdFilterPreference": "CUDNN_CONVOLUTION_BWD_FILTER_",
     "Status": "CUDNN_STATUS_",
 }
 
@@ -233,6 +236,30 @@ class ConvolutionBwdFilterAlgo(DnnEnum):
     ALGO_1 = 1
     FFT = 2
     ALGO_3 = 3
+
+
+class ConvolutionFwdPreference(DnnEnum):
+    """How much workspace an algorithm may need (guide section 3.14)."""
+
+    NO_WORKSPACE = 0
+    PREFER_FASTEST = 1
+    SPECIFY_WORKSPACE_LIMIT = 2
+
+
+class ConvolutionBwdDataPreference(DnnEnum):
+    """How much workspace an algorithm may need (guide section 3.20)."""
+
+    NO_WORKSPACE = 0
+    PREFER_FASTEST = 1
+    SPECIFY_WORKSPACE_LIMIT = 2
+
+
+class ConvolutionBwdFilterPreference(DnnEnum):
+    """How much workspace an algorithm may need (guide section 3.17)."""
+
+    NO_WORKSPACE = 0
+    PREFER_FASTEST = 1
+    SPECIFY_WORKSPACE_LIMIT = 2
 
 
 class Status(DnnEnum):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .descriptors import make_spec
 from .enums import DataType, TensorFormat
 from .errors import BadParam, NotInitialized, NotSupported, public
+from .found import Found
 from .problem import TensorSpec
 from .registry import backend_names, get_backend
 
@@ -45,17 +46,27 @@ class Handle:
     stream
         An existing CuPy stream or in-order PyOpenCL queue to enqueue on. By default CuPy's current stream, or
         a queue of the handle's own.
+    find_db
+        File that keeps what Find measures, for programs to come; by default ``PORTADNN_FIND_DB``, or none. "" is
+        none.
 
     Raises
     ------
     BadParam
-        Unknown backend, no such device, or a stream that is not of this backend.
+        Unknown backend, no such device, a stream that is not of this backend, or a database that is no path.
     NotSupported
         The backend does not work on this machine; the message says why and what to install.
     """
 
     @public
-    def __init__(self, backend: str = "auto", device: int | None = None, *, stream: Any = None) -> None:
+    def __init__(
+        self,
+        backend: str = "auto",
+        device: int | None = None,
+        *,
+        stream: Any = None,
+        find_db: str | os.PathLike[str] | None = None,
+    ) -> None:
         self._device: Device | None = None
         name, index = _select(backend, device)
         self.backend = name
@@ -65,6 +76,7 @@ class Handle:
             hint = f"; try: {chosen.install}" if chosen.install else ""
             raise NotSupported(f"backend {name} is not available: {reason}{hint}")
         schedule = _schedule_override()
+        self.found = Found(os.environ.get("PORTADNN_FIND_DB") if find_db is None else find_db, chosen.engines_version)
         self._device = chosen.open(index, stream)
         if schedule is not None:
             self._device.info = self._device.info.with_schedule(schedule)
@@ -197,6 +209,12 @@ class Handle:
     def engines_for(self, problem: Problem) -> list[Engine]:
         """Return the engines that may take problems of this kind, in order of preference."""
         return [engine for engine in self.engines if isinstance(problem, engine.problems)]
+
+    def forget(self, problem: Problem) -> None:
+        """Drop the plans of a problem, because another engine may be known to be faster."""
+        with self.lock:
+            for key in [key for key, entry in self.entries.items() if entry.plan.problem == problem]:
+                del self.entries[key]
 
     def close(self) -> None:
         """Wait for the device and free what the handle owns; closing twice is allowed."""

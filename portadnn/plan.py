@@ -77,7 +77,7 @@ def execute(
         arrays = list(tensors)
         key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
     except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
-        arrays = _wrapped(device, kind, tensors)
+        arrays = wrapped(device, kind, tensors)
         key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
     entry = handle.entries.get(key)
     with handle.lock:
@@ -85,7 +85,7 @@ def execute(
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
         for i, spec in entry.allocate:
             arrays[i] = device.empty(spec)
-        _check_memory(device, kind, entry, arrays)
+        check_memory(device, entry.plan.problem, entry.extents, arrays)
         if entry.single:
             for number in numbers:
                 if not -FLOAT_MAX <= number <= FLOAT_MAX:
@@ -95,7 +95,7 @@ def execute(
             if workspace is None:
                 workspace = handle.scratch(plan.workspace_size)
             else:
-                _check_workspace(device, kind, entry, arrays, workspace)
+                _check_workspace(device, entry, arrays, workspace)
         elif workspace is not None:
             device.workspace_size(workspace)  # not needed, but it must be one
         plan.run(arrays, numbers, workspace)
@@ -126,7 +126,7 @@ def _check_single(kind: type[Problem], numbers: Sequence[float]) -> None:
             raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
 
 
-def _wrapped(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> list[Any]:
+def wrapped(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> list[Any]:
     """Turn views and other libraries' tensors into native arrays; errors name the argument."""
     arrays = []
     for name, tensor in zip(kind.tensor_names(), tensors, strict=True):
@@ -195,6 +195,12 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
     return problem
 
 
+def check_type(problem: Problem, info: DeviceInfo) -> None:
+    """Raise ArchMismatch where the device cannot compute in the problem's type."""
+    if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
+        raise ArchMismatch(f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE")
+
+
 def candidates(
     engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None
 ) -> list[Engine]:
@@ -209,8 +215,7 @@ def candidates(
     NotSupported
         None does; the message gives every engine's reason.
     """
-    if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
-        raise ArchMismatch(f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE")
+    check_type(problem, info)
     takers, reasons, offered = [], [], []
     for engine in engines:
         if algo is not None and engine.algo(problem) != algo:
@@ -230,58 +235,61 @@ def candidates(
     raise NotSupported(f"no engine of {info.backend} takes it ({'; '.join(reasons) or 'none is registered'})")
 
 
-def choose(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> Engine:
-    """Return the first of :func:`candidates`."""
-    return candidates(engines, problem, info, algo)[0]
+def choose(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> Engine:
+    """Return the one of :func:`candidates` that Find measured as the fastest, or else the first."""
+    info = check_handle(handle).device.info
+    return handle.found.best(candidates(handle.engines_for(problem), problem, info, algo), problem, info)
 
 
 def prepare(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> Plan:
     """Make a new plan for a problem on a handle's device."""
     device = handle.device
-    engine = choose(handle.engines_for(problem), problem, device.info, algo)
+    engine = choose(handle, problem, algo)
     log.debug("%s: %s on %s", problem, engine.name, device.info.name)
     return engine.prepare(problem, device)
 
 
 def workspace_size(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> int:
     """Return the exact workspace bytes of the engine that would take the problem."""
-    info = check_handle(handle).device.info
-    return choose(handle.engines_for(problem), problem, info, algo).workspace(problem, info)
+    return choose(handle, problem, algo).workspace(problem, handle.device.info)
 
 
 def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None) -> Entry:
     problem = make_problem(handle, kind, arrays, params)
     specs = problem.tensors
     allocate = tuple((i, specs[i]) for i, array in enumerate(arrays) if array is None)
-    extents = tuple(spec.span * spec.dtype.itemsize for spec in specs)
     plan_key = (problem, algo)
     found = handle.entries.get(plan_key)
     plan = found.plan if found is not None else prepare(handle, problem, algo)
-    entry = Entry(plan, allocate, extents, problem.dtype.accumulator is DataType.FLOAT)
+    entry = Entry(plan, allocate, extents_of(problem), problem.dtype.accumulator is DataType.FLOAT)
     handle.entries.setdefault(plan_key, entry)
     return entry
 
 
-def _check_memory(device: Device, kind: type[Problem], entry: Entry, arrays: Sequence[Any]) -> None:
+def extents_of(problem: Problem) -> tuple[int, ...]:
+    """Return the bytes from the first to the last element of each tensor."""
+    return tuple(spec.span * spec.dtype.itemsize for spec in problem.tensors)
+
+
+def check_memory(device: Device, problem: Problem, extents: Sequence[int], arrays: Sequence[Any]) -> None:
     """Refuse outputs that share memory with an input, except in place where the operation allows it."""
     address = device.address
     addresses = [address(array) for array in arrays]
-    extents = entry.extents
-    for out in range(len(kind.inputs), len(arrays)):
+    for out in range(len(problem.inputs), len(arrays)):
         start = addresses[out]
         end = start + extents[out]
         for other in range(out):
             place = addresses[other]
             if place < end and start < place + extents[other]:
-                _check_shared(kind, entry, out, other, addresses)
+                _check_shared(problem, out, other, addresses)
 
 
-def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addresses: Sequence[int]) -> None:
-    specs = entry.plan.problem.tensors
-    names = kind.tensor_names()
+def _check_shared(problem: Problem, out: int, other: int, addresses: Sequence[int]) -> None:
+    specs = problem.tensors
+    names = problem.tensor_names()
     pair = (names[out], names[other])
-    if pair in kind.in_place and addresses[out] == addresses[other]:
-        needed = kind.together.get(pair)
+    if pair in problem.in_place and addresses[out] == addresses[other]:
+        needed = problem.together.get(pair)
         if needed is not None and addresses[names.index(needed)] != addresses[out]:
             raise BadParam(
                 argument=needed,
@@ -311,14 +319,21 @@ def _check_shared(kind: type[Problem], entry: Entry, out: int, other: int, addre
         )
 
 
-def _check_workspace(device: Device, kind: type[Problem], entry: Entry, arrays: Sequence[Any], workspace: Any) -> None:
+def _check_workspace(device: Device, entry: Entry, arrays: Sequence[Any], workspace: Any) -> None:
     """Demand a workspace of the caller's that is large enough and lies apart from the tensors."""
     needed, size = entry.plan.workspace_size, device.workspace_size(workspace)
     if size < needed:
         raise BadParam(argument="workspace", expected=f"at least {needed} bytes", got=f"{size} bytes")
+    check_apart(device, entry.plan.problem, entry.extents, arrays, workspace, needed)
+
+
+def check_apart(
+    device: Device, problem: Problem, extents: Sequence[int], arrays: Sequence[Any], workspace: Any, size: int
+) -> None:
+    """Demand that the first `size` bytes of a workspace belong to no tensor."""
     start = device.address(workspace)
-    for name, array, extent in zip(kind.tensor_names(), arrays, entry.extents, strict=True):
-        if extent and device.address(array) < start + needed and start < device.address(array) + extent:
+    for name, array, extent in zip(problem.tensor_names(), arrays, extents, strict=True):
+        if extent and device.address(array) < start + size and start < device.address(array) + extent:
             raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Sequence
+from importlib.resources import files
 
 from ..base import Engine
+from ..sources import FOLDERS
 
 
 @functools.cache
@@ -34,3 +37,14 @@ def kernel_engines() -> Sequence[Engine]:
         *softmax_cluster.ENGINES,
         *softmax.ENGINES,
     )
+
+
+@functools.cache
+def kernel_engines_version() -> str:
+    """Return a digest of the engines' and kernels' files."""
+    digest = hashlib.sha256()
+    for package in (__name__, *(f"portadnn_backends.kernels_{folder}" for folder in FOLDERS)):
+        for file in sorted(files(package).iterdir(), key=lambda entry: entry.name):
+            if file.name.endswith((".py", ".cl", ".cu", ".h")):
+                digest.update(f"{package}/{file.name}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

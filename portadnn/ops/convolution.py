@@ -445,6 +445,15 @@ def get_convolution_2d_forward_output_dim(
     return dims
 
 
+def convolution_problem(
+    handle: Handle, kind: type[Convolution], tensors: tuple[Any, ...], conv: ConvolutionDescriptor
+) -> Problem:
+    """Return the problem of a convolution whose tensors are given as arrays or as descriptors."""
+    check_handle(handle)
+    specs = [t.spec if isinstance(t, (TensorDescriptor, FilterDescriptor)) else t for t in tensors]
+    return make_problem(handle, kind, specs, _descriptor(conv))
+
+
 def _workspace_size(
     handle: Handle,
     kind: type[Convolution],
@@ -452,9 +461,7 @@ def _workspace_size(
     conv: ConvolutionDescriptor,
     algo: DnnEnum | None,
 ) -> int:
-    check_handle(handle)
-    specs = [t.spec if isinstance(t, (TensorDescriptor, FilterDescriptor)) else t for t in tensors]
-    return workspace_size(handle, make_problem(handle, kind, specs, _descriptor(conv)), algo)
+    return workspace_size(handle, convolution_problem(handle, kind, tensors, conv), algo)
 
 
 @public

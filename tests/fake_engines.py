@@ -1,0 +1,77 @@
+"""Engines that compute right, take the time they are told, and fail in the ways engines can; they run on reference."""
+
+from __future__ import annotations
+
+import time
+
+from portadnn.errors import AllocFailed, ExecutionFailed
+from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from portadnn_backends.base import Engine, Plan
+from portadnn_backends.reference_ops import evaluate
+
+ALL = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardFilter)
+
+
+class FakeEngine(Engine):
+    """Algorithm number `number` of every direction.
+
+    `estimate` is what it says it takes, `takes` what it does take, both in seconds. `fails` is what running raises;
+    `declines` its reason not to.
+    """
+
+    problems = ALL
+
+    def __init__(
+        self, name, number, takes=0.0, *, estimate=0.0, needs=0, factor=1.0, repeats=True, fails=None, no=None
+    ):
+        self.name, self.number, self.takes, self.estimate, self.needs = name, number, takes, estimate, needs
+        self.factor, self.deterministic, self.fails, self.no = factor, repeats, fails, no
+        self.prepared, self.runs, self.given = 0, 0, None
+
+    def algo(self, problem):
+        from portadnn.ops.convolution_algorithms import DATA, FILTER, FORWARD
+
+        for direction in (FORWARD, DATA, FILTER):
+            if isinstance(problem, direction.kind):
+                return direction.algos(self.number)
+        return None
+
+    def error_factor(self, problem):
+        return self.factor
+
+    def seconds(self, problem, info):
+        return self.estimate
+
+    def why_not(self, problem, info):
+        return self.no
+
+    def workspace(self, problem, info):
+        return self.needs
+
+    def prepare(self, problem, device):
+        self.prepared += 1
+        if self.fails is AllocFailed:
+            raise AllocFailed("no memory for tables")
+
+        def run(arrays, scalars, workspace):
+            self.runs += 1
+            self.given = workspace
+            if self.needs:
+                assert device.workspace_size(workspace) >= self.needs
+            if self.fails is not None:
+                raise self.fails("it broke")
+            time.sleep(self.takes)
+            arrays[-1][...] = evaluate(problem, arrays, scalars)
+
+        return Plan(problem, self, self.needs, run)
+
+
+def crowd():
+    """Return engines of every kind: the one thought fastest is not, and the fastest is not deterministic."""
+    return {
+        "slow": FakeEngine("slow", 0, 0.02, estimate=1e-4),
+        "quick": FakeEngine("quick", 0, 0.004, estimate=2e-4, needs=1000),
+        "atomic": FakeEngine("atomic", 1, 0.0, estimate=3e-4, repeats=False),
+        "rounding": FakeEngine("rounding", 2, 0.001, estimate=4e-4, needs=5000, factor=30.0),
+        "broken": FakeEngine("broken", 3, estimate=5e-4, fails=ExecutionFailed),
+    }
