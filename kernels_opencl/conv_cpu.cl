@@ -42,6 +42,22 @@ DEVICE taps_t find_taps(int phase, const int size, const int pad, const int stri
 #define PHASE_H(phase) ((phase) / PHASES_W % PHASES_H)
 #define PHASE_W(phase) ((phase) % PHASES_W)
 
+// Where tap (t, r, s) of a phase lies in the filter
+DEVICE int find_place(taps_t td, taps_t th, taps_t tw, int t, int r, int s) {
+    int ft = td.first + t * TAP_STEP_D, fr = th.first + r * TAP_STEP_H, fs = tw.first + s * TAP_STEP_W;
+#ifdef FLIP
+    ft = TAPS_D - 1 - ft, fr = TAPS_H - 1 - fr, fs = TAPS_W - 1 - fs;
+#endif
+    return ft * W_D + fr * W_H + fs * W_W;
+}
+
+DEVICE void find_places(int *places, taps_t td, taps_t th, taps_t tw) {
+    for (int t = 0; t < td.count; ++t)
+        for (int r = 0; r < th.count; ++r)
+            for (int s = 0; s < tw.count; ++s) *places++ = find_place(td, th, tw, t, r, s);
+}
+
+#ifdef PACKED
 // packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
     BIND(T, w);
@@ -58,11 +74,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
         for (int t = 0; t < td.count; ++t)
             for (int r = 0; r < th.count; ++r)
                 for (int s = 0; s < tw.count; ++s) {
-                    int ft = td.first + t * TAP_STEP_D, fr = th.first + r * TAP_STEP_H, fs = tw.first + s * TAP_STEP_W;
-#ifdef FLIP
-                    ft = TAPS_D - 1 - ft, fr = TAPS_H - 1 - fr, fs = TAPS_W - 1 - fs;
-#endif
-                    const int place = group * W_GROUP + panel * MR * W_M + ch * W_CH + ft * W_D + fr * W_H + fs * W_W;
+                    const int place = group * W_GROUP + panel * MR * W_M + ch * W_CH + find_place(td, th, tw, t, r, s);
 #define PACK_ROW(i) a[i] = i < rows ? LOAD(w, place + i * W_M) : (real)0;
                     ROWS(PACK_ROW)
                     a += MR;
@@ -84,6 +96,35 @@ NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *
     }
     ROWS(WRITE_ROW)
 }
+#else
+// The same with the filter where it lies: w at the tile's first channel and row, places[taps] the taps of a channel
+NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *w, const GLOBAL real *b, const int pitch, int channels, int add,
+                       int rows, const int *places, int taps) {
+#define START_ROW(i) const GLOBAL real *w##i = w + MIN(i, rows - 1) * W_M;
+    ROWS(START_ROW)
+    ROWS(DECLARE_ROW)
+#define STEP_ROW(i) { const vreal a##i = (vreal)(w##i[at]); COLS(FMA_VECTOR, i) }
+#ifdef W_STEP
+    for (int at = 0; at < channels * MAX_TAPS * W_STEP; at += W_STEP) {
+        COLS(LOAD_B, 0)
+        ROWS(STEP_ROW)
+        b += pitch;
+    }
+#else
+    for (int ch = 0; ch < channels; ++ch)
+        for (int tap = 0; tap < taps; ++tap) {
+            const int at = ch * W_CH + places[tap];
+            COLS(LOAD_B, 0)
+            ROWS(STEP_ROW)
+            b += pitch;
+        }
+#endif
+    if (add) {
+        ROWS(ADD_ROW)
+    }
+    ROWS(WRITE_ROW)
+}
+#endif
 
 // Rows of positions: which image and which place in it
 typedef struct {
@@ -150,6 +191,11 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, 
     }
 }
 
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_start(TENSOR(int, next_tile)) {
+    BIND(int, next_tile);
+    *next_tile = 0;
+}
+
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
                                       TENSOR(int, next_tile), const real alpha, const real beta) {
     BIND(T, src);
@@ -165,6 +211,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
         const int group = z % GROUPS, phase = z / GROUPS;
         const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
         const int taps = td.count * th.count * tw.count;
+#ifndef PACKED
+        int places[MAX_TAPS];
+        find_places(places, td, th, tw);
+#endif
         const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), channels_m = MIN(TILE_M, M - m0);
         const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
         for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += BLOCK_CH) {
@@ -174,10 +224,17 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
                 const int source = at.n * S_N + (group * CH + ch0) * S_C;
                 pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw);
             }
+#ifdef PACKED
             const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;
             for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
                 for (int m = 0; m < channels_m; m += MR)
                     multiply(c + m * PITCH + j, a + m * depth, b + j, PITCH, depth, ch0 > 0);
+#else
+            const GLOBAL real *a = packed + group * W_GROUP + ch0 * W_CH + m0 * W_M;
+            for (int m = 0; m < channels_m; m += MR)
+                for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
+                    multiply(c + m * PITCH + j, a + m * W_M, b + j, PITCH, channels, ch0 > 0, channels_m - m, places, taps);
+#endif
         }
         for (int i = 0; i < rows; ++i) {
             const row_t at = find_row(row0 + i);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionFwdAlgo, DnnEnum
+from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionFwdAlgo, ConvolutionMode, DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionForward
 from portadnn.problem import Problem
 
@@ -20,6 +20,7 @@ from .conv_cpu_common import (
     Image,
     Tile,
     ceil_div,
+    contiguous,
     per_axis,
     round_up,
     split_evenly,
@@ -30,7 +31,19 @@ BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of 
 BLOCK_COLUMNS = 256
 BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
+PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
 FILE = "opencl/conv_cpu.cl"
+
+
+def _filter_step(problem: Convolution, phases: Axes) -> int:
+    """Return the step from one product of the sum to the next in the filter, or 0 where that varies."""
+    k_stride, c_stride, *taps = problem.filter.strides
+    backward = isinstance(problem, ConvolutionBackwardData)
+    if math.prod(problem.filter.dims[2:]) == math.prod(phases) == 1:
+        return k_stride if backward else c_stride
+    if backward or problem.mode is ConvolutionMode.CONVOLUTION:
+        return 0
+    return 1 if contiguous(problem.filter.dims[1:], (c_stride, *taps)) else 0
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,8 @@ class Sum:
         From one tap of a phase to the next: in the filter and in `source`; from one position to the next in `source`.
     grid : tuple
         Positions per axis in the largest phase.
+    filter_step : int
+        From one product to the next in the filter, tap by tap and channel by channel; 0 where that varies.
     """
 
     geometry: Geometry
@@ -61,6 +76,7 @@ class Sum:
     tap_shift: Axes
     source_step: Axes
     grid: Axes
+    filter_step: int
 
     @classmethod
     def of(cls, problem: Convolution) -> Sum:
@@ -78,7 +94,8 @@ class Sum:
             phases, tap_shift, source_step = g.stride, (d, h, w), one
         d, h, w = (ceil_div(size, phase) for size, phase in zip(target.size, phases, strict=True))
         depth, rows = source.channels // problem.groups, target.channels // problem.groups
-        return cls(g, source, target, depth, rows, phases, tap_step, tap_shift, source_step, (d, h, w))
+        step = _filter_step(problem, phases)
+        return cls(g, source, target, depth, rows, phases, tap_step, tap_shift, source_step, (d, h, w), step)
 
     @property
     def max_taps(self) -> int:
@@ -100,6 +117,7 @@ class Sum:
             "W_GROUP": problem.filter.dims[0] // problem.groups * k_stride,
             "W_M": c_stride if backward else k_stride,
             "W_CH": k_stride if backward else c_stride,
+            **({"W_STEP": self.filter_step} if self.filter_step else {}),
             **self.source.defines("S"),
             **self.target.defines("D"),
             **per_axis("SRC", self.source.size),
@@ -117,20 +135,45 @@ class Blocks:
     """How a sum is cut into tiles, and the memory that takes."""
 
     defines: Defines
-    pack_grid: Axes
+    pack_grid: Axes | None
     work_groups: int
     scratch_start: int
     workspace: int
 
 
-def tile_rows(rows: int, columns: int, most: int, tile: Tile, units: int) -> int:
-    """Return how many of `rows` rows of `columns` to take at once: the least work of the busiest core."""
+def _tile_size(total: Sum, groups: int, cols: int, most: int, tile: Tile, units: int) -> tuple[int, int]:
+    """Return how many channels of the target and rows of positions a work-group takes at once.
 
-    def cost(count: int) -> tuple[int, int]:
-        work = round_up(count * columns, tile.columns) + tile.columns // 2
-        return ceil_div(ceil_div(rows, count), units) * work, -count
+    Those of the least work for the busiest core, in its cycles for each product that is summed: two multiply-adds of
+    vectors at a time, half a cycle to fetch a weight, and copies into b, where short rows cost more.
+    """
+    grid_rows = total.target.n * total.grid[0] * total.grid[1]
+    others = groups * math.prod(total.phases) * ceil_div(total.grid[2], cols)
 
-    return min(range(1, max(1, min(rows, most // columns)) + 1), key=cost)
+    def cost(size: tuple[int, int]) -> float:
+        channels, rows = size
+        tiles = others * ceil_div(total.rows, channels) * ceil_div(grid_rows, rows)
+        products = channels * (round_up(rows * cols, tile.columns) / (2 * tile.lanes) + 0.5)
+        copies = rows * (3 + 2 * cols / tile.lanes)
+        return ceil_div(tiles, units) * (products + copies)
+
+    fewest = ceil_div(total.rows, BLOCK_ROWS)
+    channels = {round_up(ceil_div(total.rows, n), tile.rows) for n in range(fewest, fewest + 8)}
+    rows = range(1, max(1, min(grid_rows, most // cols)) + 1)
+    return min(((m, r) for m in sorted(channels, reverse=True) for r in reversed(rows)), key=cost)
+
+
+def _packs(total: Sum, problem: Convolution) -> bool:
+    """Tell whether the filter is packed before; otherwise it is read where it lies, which saves a pass over it.
+
+    Packing pays where a row of weights is no run of memory and there are many positions to use it for.
+    """
+    if problem.dtype.accumulator is not problem.dtype:
+        return True
+    if total.filter_step == 1:
+        return False
+    positions = total.target.n * math.prod(total.grid)
+    return math.prod(total.phases) > 1 or positions > PACK_POSITIONS * total.max_taps
 
 
 def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
@@ -141,11 +184,10 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     block = split_evenly(total.depth, BLOCK_DEPTH // taps)
     if total.source.channel_stride == 1:  # channels are copied side by side, whole vectors of them
         block = round_up(block, tile.lanes)
-    tile_m = round_up(split_evenly(total.rows, BLOCK_ROWS), tile.rows)
     columns = max(tile.columns, min(BLOCK_COLUMNS, BLOCK_ELEMENTS // (block * taps)))
     cols = split_evenly(total.grid[2], columns)
+    tile_m, rows = _tile_size(total, problem.groups, cols, columns, tile, info.compute_units)
     grid_rows = total.target.n * total.grid[0] * total.grid[1]
-    rows = tile_rows(grid_rows, cols, columns, tile, info.compute_units)
     m_blocks = ceil_div(total.rows, tile_m)
     row_blocks, segments = ceil_div(grid_rows, rows), ceil_div(total.grid[2], cols)
     tiles = planes * m_blocks * row_blocks * segments
@@ -155,10 +197,12 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     m_padded = round_up(total.rows, tile.rows)
     work_groups = min(tiles, WORK_GROUPS_PER_CORE * info.compute_units)
     size = problem.dtype.accumulator.itemsize
-    packed = round_up(planes * total.depth * taps * m_padded * size, 256)
+    packs = _packs(total, problem)
+    packed = round_up(planes * total.depth * taps * m_padded * size, 256) if packs else 0
     defines: Defines = {
         **total.defines(problem),
         **tile.defines(),
+        **({"PACKED": 1} if packs else {}),
         "M_PADDED": m_padded,
         "TILE_M": tile_m,
         "M_BLOCKS": m_blocks,
@@ -173,7 +217,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         "SCRATCH": scratch,
         "SCRATCH_B": scratch_b,
     }
-    pack_grid = (m_padded // tile.rows, max(1, ceil_div(total.depth, block)), planes)
+    pack_grid = (m_padded // tile.rows, max(1, ceil_div(total.depth, block)), planes) if packs else None
     scratch_start = COUNTER_BYTES + packed
     return Blocks(defines, pack_grid, work_groups, scratch_start, scratch_start + work_groups * scratch * size)
 
@@ -199,19 +243,23 @@ class ConvCpuGemm(ConvCpu):
         real = problem.dtype.accumulator
         source, weights = (1, 0) if isinstance(problem, ConvolutionBackwardData) else (0, 1)
         counter, packed = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
-        pack = device.compile(FILE, "conv_cpu_pack", blocks.defines)
+        if blocks.pack_grid:
+            pack = device.compile(FILE, "conv_cpu_pack", blocks.defines)
+            first = Launch(pack, blocks.pack_grid, (1, 1, 1), (TensorArg(weights), packed, counter))
+        else:
+            first = Launch(device.compile(FILE, "conv_cpu_start", blocks.defines), (1,), (1,), (counter,))
         gemm = device.compile(FILE, "conv_cpu_gemm", blocks.defines)
         args = (
             TensorArg(source),
             TensorArg(2),
-            packed,
+            packed if blocks.pack_grid else TensorArg(weights),
             WorkspaceArg(blocks.scratch_start, real),
             counter,
             ScalarArg(0, real),
             ScalarArg(1, real),
         )
         launches = (
-            Launch(pack, blocks.pack_grid, (1, 1, 1), (TensorArg(weights), packed, counter)),
+            first,
             Launch(gemm, (blocks.work_groups,), (1,), args),
         )
         return Plan(problem, self, blocks.workspace, device.bind(launches), launches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from portadnn.enums import ConvolutionMode, DataType
@@ -31,6 +32,16 @@ def round_up(a: int, b: int) -> int:
 def split_evenly(size: int, most: int) -> int:
     """Return the size of blocks of at most `most` that divide `size` evenly; at least 1."""
     return max(1, ceil_div(size, max(1, ceil_div(size, max(1, most)))))
+
+
+def contiguous(dims: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether elements lie side by side, in the order of their dims."""
+    step = 1
+    for size, stride in zip(reversed(dims), reversed(strides), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
 
 
 def per_axis(name: str, values: Axes) -> Defines:

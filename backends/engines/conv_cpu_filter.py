@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardFilter
-from portadnn.problem import Problem, TensorSpec
+from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import (
@@ -19,6 +19,7 @@ from .conv_cpu_common import (
     Geometry,
     Tile,
     ceil_div,
+    contiguous,
     per_axis,
     round_up,
     split_evenly,
@@ -41,19 +42,9 @@ class Blocks:
     workspace: int
 
 
-def _contiguous(spec: TensorSpec) -> bool:
-    """Tell whether the elements of one filter lie side by side, in the order of their dims."""
-    step = 1
-    for size, stride in zip(reversed(spec.dims[1:]), reversed(spec.strides[1:]), strict=True):
-        if size > 1 and stride != step:
-            return False
-        step *= size
-    return True
-
-
 def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     """Cut a backward-filter convolution into blocks."""
-    g = Geometry.of(problem)
+    g, w = Geometry.of(problem), problem.filter
     c, k, taps = g.image.channels // problem.groups, g.result.channels // problem.groups, math.prod(g.taps)
     lanes, wide = (t := Tile.of(problem.dtype, info, 1, k)).lanes, t.columns
     block_k = min(round_up(k, wide), max(1, BLOCK_K // wide) * wide)
@@ -81,7 +72,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     defines: Defines = {
         **g.defines(problem),
         **tile.defines(),
-        **({"W_CONTIGUOUS": 1} if _contiguous(problem.filter) else {}),
+        **({"W_CONTIGUOUS": 1} if contiguous(w.dims[1:], w.strides[1:]) else {}),
         "C": c,
         "K": k,
         "BLOCK_C": block_c,
@@ -101,8 +92,8 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         "SCRATCH": scratch,
         "SCRATCH_X": scratch_x,
         "X_SPAN": g.image.span,
-        "W_K": problem.filter.strides[0],
-        "W_C": problem.filter.strides[1],
+        "W_K": w.strides[0],
+        "W_C": w.strides[1],
         **g.image.defines("X"),
         **g.result.defines("Y"),
         **per_axis("IMAGE", g.image.size),
