@@ -106,6 +106,12 @@ NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *w, const GLOBAL real *
 #define STEP_ROW(i) { const vreal a##i = (vreal)(w##i[at]); COLS(FMA_VECTOR, i) }
 #ifdef W_STEP
     for (int at = 0; at < channels * MAX_TAPS * W_STEP; at += W_STEP) {
+#if W_STEP == 1
+#define NEXT_ROW(i) PREFETCH(w##i + MR * W_M + at);
+        if (at % 16 == 0) {
+            ROWS(NEXT_ROW)
+        }
+#endif
         COLS(LOAD_B, 0)
         ROWS(STEP_ROW)
         b += pitch;
