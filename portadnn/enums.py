@@ -217,6 +217,7 @@ class ConvolutionFwdAlgo(DnnEnum):
     FFT = 4
     FFT_TILING = 5
     WINOGRAD = 6
+    WINOGRAD_NONFUSED = 7
 
 
 class ConvolutionBwdDataAlgo(DnnEnum):
@@ -227,6 +228,7 @@ class ConvolutionBwdDataAlgo(DnnEnum):
     FFT = 2
     FFT_TILING = 3
     WINOGRAD = 4
+    WINOGRAD_NONFUSED = 5
 
 
 class ConvolutionBwdFilterAlgo(DnnEnum):
@@ -236,6 +238,8 @@ class ConvolutionBwdFilterAlgo(DnnEnum):
     ALGO_1 = 1
     FFT = 2
     ALGO_3 = 3
+    WINOGRAD = 4
+    WINOGRAD_NONFUSED = 5
 
 
 class ConvolutionFwdPreference(DnnEnum):

@@ -24,6 +24,7 @@ def kernel_engines() -> Sequence[Engine]:
         softmax,
         softmax_cluster,
         transpose,
+        winograd,
     )
 
     return (
@@ -32,6 +33,7 @@ def kernel_engines() -> Sequence[Engine]:
         *conv_cpu.ENGINES,
         *conv_gemm.ENGINES,
         *conv_im2col.ENGINES,
+        *winograd.ENGINES,
         *bias_gradient.ENGINES,
         *pooling.ENGINES,
         *softmax_cluster.ENGINES,

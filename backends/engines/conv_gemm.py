@@ -75,6 +75,7 @@ TILES = {
 _MOST_SPLITS = 128
 _GATHERED = 1.4  # time of a product that gathers its filter, in that of one that reads a packed filter
 _CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `Choice.clocks` counts
+_REACHED, _FILTER_REACHED = 0.63, 0.51  # of these, what the fastest full tile reaches; measured on an H200
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
 
 
@@ -198,7 +199,8 @@ class Choice:
 
     def seconds(self, info: DeviceInfo) -> float:
         """Estimate the time, launches included."""
-        rate = info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
+        reached = _REACHED if self.geometry.packs else _FILTER_REACHED
+        rate = reached * info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
         return self.clocks(info) / rate + self.launches * LAUNCH_SECONDS
 
     def defines(self, problem: Convolution) -> dict[str, int]:

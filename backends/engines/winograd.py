@@ -1,0 +1,425 @@
+"""Winograd's F(2x2, 3x3), fused, for GPUs: 3 x 3 convolutions and their gradients with 16 products for 36."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from portadnn.enums import (
+    ConvolutionBwdDataAlgo,
+    ConvolutionBwdFilterAlgo,
+    ConvolutionFwdAlgo,
+    ConvolutionMode,
+    DataType,
+    DnnEnum,
+)
+from portadnn.ops.convolution import (
+    Convolution,
+    ConvolutionBackwardData,
+    ConvolutionBackwardFilter,
+    ConvolutionForward,
+)
+from portadnn.problem import Problem, TensorSpec
+
+from ..base import (
+    LAUNCH_SECONDS,
+    Arg,
+    ConstantArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
+
+PLANES = 16
+BAKED = 1 << 30  # operations from which a kernel of its own, with the geometry compiled in, is worth its compilation
+SUMMED = 16  # terms from which a sum of transformed data stays within the tolerance of a plain sum
+FEW_FACTOR = 2.0  # what fewer may exceed it by; measured, docs/kernels.md
+_MOST_SPLITS = 256
+_OVERHEAD = 3.0  # slices that starting and finishing a work-group takes as long as
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Sizes of a work-group's tile in all 16 planes (winograd.h).
+
+    Attributes
+    ----------
+    bm, bn, bk, tm, tn : int
+        As in gemm_tile.h.
+    columns : int
+        Of a work-item's `tn` columns, how many are exchanged at a time.
+    resident : int
+        Work-groups that shall share a multiprocessor.
+    share, gradient_share : float
+        Of the device's multiply-adds, how many the loops reach, and the filter gradient's.
+    """
+
+    bm: int
+    bn: int
+    bk: int
+    tm: int
+    tn: int
+    columns: int
+    resident: int
+    share: float
+    gradient_share: float
+
+    @property
+    def items(self) -> int:
+        """Work-items of a work-group."""
+        return PLANES * (self.bm // self.tm) * (self.bn // self.tn)
+
+    def reals(self, pitch_a: int, pitch_b: int) -> int:
+        """Local memory of a work-group: a slice, or, of a convolution, the columns exchanged at a time."""
+        exchange = PLANES * self.bn // self.tn * self.columns * (self.bm + 4)
+        return max(PLANES * self.bk * (pitch_a + pitch_b), exchange)
+
+
+# Shares as measured on an H200. Two resident work-groups would spill registers and lose more than they gain.
+TILES = {
+    DataType.FLOAT: (Tile(32, 32, 8, 8, 8, 4, 1, 0.46, 0.42), Tile(16, 16, 8, 4, 4, 4, 1, 0.25, 0.25)),
+    DataType.DOUBLE: (Tile(16, 16, 8, 4, 4, 4, 1, 0.2, 0.2),),
+}
+
+
+def declined(problem: Convolution, info: DeviceInfo) -> str | None:
+    """Return why a problem is none for Winograd's algorithm on GPUs, if so."""
+    if info.schedule != "gpu":
+        return "made for GPUs"
+    if len(problem.padding) != 2:
+        return "made for 2-D convolutions"
+    if problem.filter.dims[2:] != (3, 3):
+        return "made for 3 x 3 filters"
+    if problem.stride != (1, 1) or problem.dilation != (1, 1):
+        return "made for stride 1 and dilation 1"
+    return None
+
+
+def strides(spec: TensorSpec) -> tuple[int, ...]:
+    """Return the strides; that of a dimension of one, which does not matter, as 0."""
+    return tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
+
+
+def ints(*values: int) -> tuple[ConstantArg, ...]:
+    """Return kernel arguments."""
+    return tuple(ConstantArg(np.int32(value)) for value in values)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A direction as the kernels see it: a side that is transformed in tiles, one in outputs of 2 x 2, and a filter.
+
+    Attributes
+    ----------
+    wide, narrow : TensorSpec
+        The image that overlapping tiles are taken of, and the other one.
+    start : tuple of int
+        Input coordinates of output 0 and tap 0.
+    channels, filters : int
+        Of a group, on the wide and on the narrow side.
+    taps : tuple of int
+        Strides of group, filter, channel, row and column in the filter's memory, and the first tap's offset.
+    """
+
+    wide: TensorSpec
+    narrow: TensorSpec
+    start: tuple[int, int]
+    groups: int
+    channels: int
+    filters: int
+    taps: tuple[int, int, int, int, int, int]
+
+    @classmethod
+    def of(cls, problem: Convolution) -> Direction:
+        """Describe a problem."""
+        k, c, r, s = strides(problem.filter)
+        groups = problem.groups
+        filters, channels = problem.filter.dims[0] // groups, problem.filter.dims[1]
+        flipped = problem.mode is ConvolutionMode.CONVOLUTION
+        group = k * filters
+        if not isinstance(problem, ConvolutionBackwardData):
+            taps = (group, k, c, -r, -s, 2 * r + 2 * s) if flipped else (group, k, c, r, s, 0)
+            start = (-problem.padding[0], -problem.padding[1])
+            return cls(problem.image, problem.result, start, groups, channels, filters, taps)
+        taps = (group, c, k, r, s, 0) if flipped else (group, c, k, -r, -s, 2 * r + 2 * s)
+        start = (problem.padding[0] - 2, problem.padding[1] - 2)
+        return cls(problem.result, problem.image, start, groups, filters, channels, taps)
+
+    def tiles(self, size: int) -> tuple[int, int, int]:
+        """Return how many tiles of `size` x `size` outputs: in all, per column, per row."""
+        n, _, p, q = self.narrow.dims
+        return n * -(-p // size) * -(-q // size), -(-p // size), -(-q // size)
+
+    def geometry(self, size: int) -> dict[str, int]:
+        """Return the numbers of winograd.h, in the order of the kernels' parameters."""
+        tiles, tiles_h, tiles_w = self.tiles(size)
+        wide, narrow = strides(self.wide), strides(self.narrow)
+        return {
+            "TILES": tiles,
+            "TILES_H": tiles_h,
+            "TILES_W": tiles_w,
+            **dict(zip(("IN_N", "IN_C", "IN_H", "IN_W"), wide, strict=True)),
+            "EXTENT_H": self.wide.dims[2],
+            "EXTENT_W": self.wide.dims[3],
+            "START_H": self.start[0],
+            "START_W": self.start[1],
+            **dict(zip(("OUT_N", "OUT_C", "OUT_H", "OUT_W"), narrow, strict=True)),
+            "SIZE_H": self.narrow.dims[2],
+            "SIZE_W": self.narrow.dims[3],
+            "CHANNELS": self.channels,
+            "FILTERS": self.filters,
+        }
+
+    def together(self, spec: TensorSpec) -> bool:
+        """Tell whether channels are neighbours in memory."""
+        return strides(spec)[1] == 1 and spec.dims[1] > 1
+
+
+class Winograd(Engine):
+    """What the directions share."""
+
+    _gradient = False
+
+    def tile(self, problem: Convolution, info: DeviceInfo) -> Tile | None:
+        """Return the largest tile that the device can run."""
+        real = problem.dtype.accumulator
+        for tile in TILES[real]:
+            nbytes = tile.reals(*self._pitches(problem, tile)) * real.itemsize
+            if nbytes <= info.local_memory and tile.items <= info.max_work_group:
+                return tile
+        return None
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        assert isinstance(problem, Convolution)
+        reason = declined(problem, info)
+        if reason is None and self.tile(problem, info) is None:
+            reason = "no tile fits the device's work-group size and local memory"
+        if reason is None and self._workspace(problem, info) > info.max_allocation:
+            reason = (
+                f"needs {self._workspace(problem, info)} bytes of workspace, the device gives {info.max_allocation}"
+            )
+        return reason
+
+    def error_factor(self, problem: Problem) -> float:
+        """Return 1 where sums are long enough to drown what single products of transformed data are off."""
+        assert isinstance(problem, Convolution)
+        return 1.0 if self._summed(Direction.of(problem)) >= SUMMED else FEW_FACTOR
+
+    def _summed(self, direction: Direction) -> int:
+        return direction.channels
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        assert isinstance(problem, Convolution)
+        tile = self.tile(problem, info)
+        assert tile is not None
+        clocks, extra_bytes, launches = self._cost(problem, tile, info)
+        per_flop = 2 if problem.dtype is DataType.DOUBLE else 1
+        units = max(info.compute_units, 1)
+        return clocks * 256 * units * per_flop / info.flops + extra_bytes / info.bandwidth + launches * LAUNCH_SECONDS
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, Convolution)
+        return self._workspace(problem, info) if problem.tensors[-1].size else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, Convolution)
+        launches = self._launches(problem, device) if problem.tensors[-1].size else ()
+        return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
+
+    def _defines(self, problem: Convolution, tile: Tile) -> dict[str, int]:
+        pitch_a, pitch_b = self._pitches(problem, tile)
+        defines = {
+            f"DTYPE_{problem.dtype.name}": 1,
+            "BM": tile.bm,
+            "BN": tile.bn,
+            "BK": tile.bk,
+            "TM": tile.tm,
+            "TN": tile.tn,
+            "A_PITCH": pitch_a,
+            "B_PITCH": pitch_b,
+            "COLUMNS": tile.columns,
+            "RESIDENT": tile.resident,
+        }
+        return defines
+
+    def _geometry(self, problem: Convolution) -> tuple[dict[str, int], tuple[ConstantArg, ...]]:
+        """Return the geometry as defines of the kernel, or as its last arguments."""
+        geometry = Direction.of(problem).geometry(2)
+        return (geometry, ()) if problem.flops() >= BAKED else ({}, ints(*geometry.values()))
+
+    def _pitches(self, problem: Convolution, tile: Tile) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def _workspace(self, problem: Convolution, info: DeviceInfo) -> int:
+        raise NotImplementedError
+
+    def _launches(self, problem: Convolution, device: Device) -> tuple[Launch, ...]:
+        raise NotImplementedError
+
+    def _cost(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> tuple[float, int, int]:
+        """Return clocks, bytes beside the tensors, and launches."""
+        raise NotImplementedError
+
+
+def _clocks(groups: int, slices: int, tile: Tile, share: float, info: DeviceInfo) -> float:
+    """Estimate the clocks of a grid: waves of resident work-groups, each with slices and a fixed part."""
+    slice_clocks = tile.bm * tile.bn * PLANES * tile.bk / (128 * share)
+    full, rest = divmod(-(-groups // max(info.compute_units, 1)), tile.resident)
+    waves = full * tile.resident + (0.5 * tile.resident + 0.5 * rest if rest else 0)  # half a wave hides less
+    return waves * slice_clocks * (slices + _OVERHEAD)
+
+
+class WinogradConvolve(Winograd):
+    """Forward or data gradient: the filter is transformed into the workspace first."""
+
+    FILE = "shared/winograd_convolve.cl"
+
+    def _pitches(self, problem: Convolution, tile: Tile) -> tuple[int, int]:
+        direction = Direction.of(problem)
+        return tile.bm + 4 * direction.together(direction.wide), tile.bn
+
+    def _blocks(self, direction: Direction, tile: Tile) -> tuple[int, int]:
+        """Return the number of slices, and of blocks of filters in all groups."""
+        return -(-direction.channels // tile.bk), direction.groups * -(-direction.filters // tile.bn)
+
+    def _workspace(self, problem: Convolution, info: DeviceInfo) -> int:
+        tile, direction = self.tile(problem, info), Direction.of(problem)
+        assert tile is not None
+        slices, blocks = self._blocks(direction, tile)
+        return slices * blocks * PLANES * tile.bk * tile.bn * problem.dtype.accumulator.itemsize
+
+    def _cost(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> tuple[float, int, int]:
+        direction = Direction.of(problem)
+        slices, blocks = self._blocks(direction, tile)
+        groups = blocks * -(-direction.tiles(2)[0] // tile.bm)
+        return _clocks(groups, slices, tile, tile.share, info), 2 * self._workspace(problem, info), 2
+
+    def _launches(self, problem: Convolution, device: Device) -> tuple[Launch, ...]:
+        tile, direction = self.tile(problem, device.info), Direction.of(problem)
+        assert tile is not None
+        slices, blocks = self._blocks(direction, tile)
+        real = problem.dtype.accumulator
+        defines = self._defines(problem, tile)
+        geometry, arguments = self._geometry(problem)
+        layout = {
+            **({"CHANNELS_TOGETHER": 1} if direction.together(direction.wide) else {}),
+            **({"STORE_CHANNELS": 1} if direction.together(direction.narrow) else {}),
+        }
+        names = problem.tensor_names()
+        image = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
+        transformed = WorkspaceArg(0, real)
+        launches = []
+        if slices:
+            sizes = ints(direction.groups, direction.filters, direction.channels, *direction.taps)
+            kernel = device.compile(self.FILE, "winograd_filter", {**defines, **layout, **geometry})
+            grid = (-(-slices * blocks * tile.bk * tile.bn // 256),)
+            launches.append(Launch(kernel, grid, (256,), (TensorArg(names.index("w")), transformed, *sizes)))
+        kernel = device.compile(self.FILE, "winograd_convolve", {**defines, **layout, **geometry})
+        grid = (blocks * -(-direction.tiles(2)[0] // tile.bm),)
+        args: tuple[Arg, ...] = (transformed, image, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *arguments)
+        launches.append(Launch(kernel, grid, (tile.items,), args))
+        return tuple(launches)
+
+
+class WinogradForward(WinogradConvolve):
+    """Forward."""
+
+    name = "winograd_forward"
+    problems = (ConvolutionForward,)
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        return ConvolutionFwdAlgo.WINOGRAD
+
+
+class WinogradBackwardData(WinogradConvolve):
+    """Data gradient: a convolution of dy with the flipped filter."""
+
+    name = "winograd_backward_data"
+    problems = (ConvolutionBackwardData,)
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        return ConvolutionBwdDataAlgo.WINOGRAD
+
+
+class WinogradBackwardFilter(Winograd):
+    """Filter gradient; the sum over tiles is split and added up in a fixed order."""
+
+    name = "winograd_backward_filter"
+    problems = (ConvolutionBackwardFilter,)
+    FILE = "shared/winograd_gradient.cl"
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        return ConvolutionBwdFilterAlgo.WINOGRAD
+
+    def _summed(self, direction: Direction) -> int:
+        return direction.tiles(2)[0]
+
+    def _pitches(self, problem: Convolution, tile: Tile) -> tuple[int, int]:
+        gap = 0 if self._together(problem) else 4
+        return tile.bm + gap, tile.bn + gap
+
+    @staticmethod
+    def _together(problem: Convolution) -> bool:
+        direction = Direction.of(problem)
+        return direction.together(direction.wide)
+
+    def _blocks(self, direction: Direction, tile: Tile) -> tuple[int, int]:
+        """Return the work-groups of a split, and the reals of its part."""
+        blocks_c, blocks_k = -(-direction.channels // tile.bm), -(-direction.filters // tile.bn)
+        blocks = direction.groups * blocks_c * blocks_k
+        return blocks, blocks * PLANES * tile.bm * tile.bn
+
+    def splits(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> int:
+        """Return the number of parts with the least estimated time."""
+        return min(self._options(problem, tile, info))[1]
+
+    def _options(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> list[tuple[float, int]]:
+        direction = Direction.of(problem)
+        slices = max(-(-direction.tiles(2)[0] // tile.bk), 1)
+        blocks, reals = self._blocks(direction, tile)
+        bytes_per_clock = 16 * max(info.compute_units, 1)
+        options = []
+        for splits in range(1, min(_MOST_SPLITS, slices) + 1):
+            clocks = _clocks(blocks * splits, -(-slices // splits), tile, tile.gradient_share, info)
+            parts = 2 * splits * reals * problem.dtype.accumulator.itemsize
+            options.append((clocks + parts / bytes_per_clock, splits))
+        return options
+
+    def _workspace(self, problem: Convolution, info: DeviceInfo) -> int:
+        tile = self.tile(problem, info)
+        assert tile is not None
+        _, reals = self._blocks(Direction.of(problem), tile)
+        return self.splits(problem, tile, info) * reals * problem.dtype.accumulator.itemsize
+
+    def _cost(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> tuple[float, int, int]:
+        return min(self._options(problem, tile, info))[0], 0, 2
+
+    def _launches(self, problem: Convolution, device: Device) -> tuple[Launch, ...]:
+        tile, direction = self.tile(problem, device.info), Direction.of(problem)
+        assert tile is not None
+        splits = self.splits(problem, tile, device.info)
+        blocks, _ = self._blocks(direction, tile)
+        real = problem.dtype.accumulator
+        geometry, arguments = self._geometry(problem)
+        defines = {**self._defines(problem, tile), **geometry}
+        if self._together(problem):
+            defines["CHANNELS_TOGETHER"] = 1
+        parts = WorkspaceArg(0, real)
+        sizes = ints(direction.groups, splits)
+        kernel = device.compile(self.FILE, "winograd_gradient", defines)
+        args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), parts, *sizes, *arguments)
+        multiply = Launch(kernel, (blocks * splits,), (tile.items,), args)
+        kernel = device.compile(self.FILE, "winograd_gradient_sum", defines)
+        sizes = ints(direction.groups, splits, direction.filters, direction.channels, *direction.taps)
+        grid = (direction.groups * direction.channels * -(-direction.filters // 16),)
+        output: tuple[Arg, ...] = (parts, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *sizes)
+        return multiply, Launch(kernel, grid, (256,), output)
+
+
+ENGINES = (WinogradForward(), WinogradBackwardData(), WinogradBackwardFilter())

@@ -1,0 +1,164 @@
+// Filter gradient, the transposed form of F(2x2, 3x3), fused: transformed tiles live in local memory only.
+//
+//   rows (M): channels c        columns (N): filters k        summed over (K): tiles of 2 x 2 pixels of all images
+//
+//   x  --load 4x4, B' d B-->  a[plane][tile][c]  \
+//   dy --load 2x2, A y A'-->  b[plane][tile][k]  /  --multiply-->  parts[split][group][plane][c][k]
+//
+// winograd_gradient_sum adds the SPLITS parts in order and applies G' m G, so results do not vary.
+// CHANNELS_TOGETHER: neighbouring work-items load neighbouring channels (NHWC), else neighbouring tiles.
+
+#include "types.h"
+#include "gemm_tile.h"
+#include "winograd.h"
+
+#define A_SIZE (PLANES * BK * A_PITCH)
+#define B_SIZE (PLANES * BK * B_PITCH)
+#ifdef CHANNELS_TOGETHER
+#define UNIT_TILE(item) ((item) / BM)
+#define UNIT_LINE(item) ((item) % BM)
+#else
+#define UNIT_TILE(item) ((item) % BK)
+#define UNIT_LINE(item) ((item) / BK)
+#endif
+
+// y[2 x 2], 0 outside of the image
+#define LOAD_GRADIENT(y, from, p, q)                                                                       \
+    UNROLL for (int e = 0; e < 4; ++e) {                                                                   \
+        real v = 0;                                                                                        \
+        if ((u32)((p) + e / 2) < (u32)SIZE_H && (u32)((q) + e % 2) < (u32)SIZE_W) {                        \
+            v = LOAD(from, e / 2 * OUT_H + e % 2 * OUT_W);                                                 \
+        }                                                                                                  \
+        y[e] = v;                                                                                          \
+    }
+// what a work-item transforms next: channel and filter UNIT_LINE of tile (n, th, tw)
+#define LOAD_UNIT()                                                                                        \
+    {                                                                                                      \
+        const int p = at < TILES ? th * 2 : NOWHERE;                                                       \
+        const int h = c < CHANNELS ? p + START_H : NOWHERE;                                                \
+        const int w = tw * 2 + START_W;                                                                    \
+        const GLOBAL T *from = x + (i64)(n * IN_N + (th * 2 + START_H) * IN_H + w * IN_W);                 \
+        LOAD_INPUT(d, from, h, w)                                                                          \
+        const int row = k < FILTERS ? p : NOWHERE;                                                         \
+        const GLOBAL T *gradient = dy + (i64)(n * OUT_N + th * 2 * OUT_H + tw * 2 * OUT_W);                \
+        LOAD_GRADIENT(y, gradient, row, tw * 2)                                                            \
+    }
+
+// work-group = ((split, group), channels, filters)
+KERNEL PLANES_WG_SIZE
+winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy_first), TENSOR_RESTRICT(real, parts),
+                  const int groups, const int splits GEOMETRY) {
+    BIND_RESTRICT(const T, x_first);
+    BIND_RESTRICT(const T, dy_first);
+    BIND_RESTRICT(real, parts);
+    LOCAL real4 pool[(A_SIZE + B_SIZE) / 4];
+    LOCAL_ARG real4 *a = pool;
+    LOCAL_ARG real4 *b = pool + A_SIZE / 4;
+    const int item = LID(0);
+    const int plane = item / ITEMS;
+    const int tx = item % ITEMS_N;
+    const int ty = item % ITEMS / ITEMS_N;
+    const int blocks_k = UP(FILTERS, BN);
+    const int blocks_c = UP(CHANNELS, BM);
+    const int k0 = GRP(0) % blocks_k * BN;
+    const int c0 = GRP(0) / blocks_k % blocks_c * BM;
+    const int part = GRP(0) / blocks_k / blocks_c;
+    const int group = part % groups;
+    const int each = UP(UP(TILES, BK), splits);
+    const int first = part / groups * each;
+    const int last = first + each < UP(TILES, BK) ? first + each : UP(TILES, BK);
+
+    const int unit = item < BM * BK;
+    const int c = unit ? c0 + UNIT_LINE(item) : CHANNELS;
+    const int k = unit ? k0 + UNIT_LINE(item) : FILTERS;
+    const GLOBAL T *x = x_first + (i64)(group * CHANNELS + c) * IN_C;
+    const GLOBAL T *dy = dy_first + (i64)(group * FILTERS + k) * OUT_C;
+    int at = first * BK + UNIT_TILE(item);
+    int tw = at % TILES_W;
+    int th = at / TILES_W % TILES_H;
+    int n = at / TILES_W / TILES_H;
+    const int step_w = BK % TILES_W;
+    const int step_h = BK / TILES_W % TILES_H;
+    const int step_n = BK / TILES_W / TILES_H;
+
+    real d[16];
+    real y[4];
+    real acc[TM][TN];
+    UNROLL for (int i = 0; i < TM; ++i) {
+        UNROLL for (int j = 0; j < TN; ++j) acc[i][j] = 0;
+    }
+    if (first < last) LOAD_UNIT()
+    for (int slice = first; slice < last; ++slice) {
+        if (unit) {
+            const int line = UNIT_LINE(item);
+            const int kk = UNIT_TILE(item);
+            transform_input(d, (LOCAL_ARG real *)a + kk * A_PITCH + line, BK * A_PITCH);
+            transform_gradient(y, (LOCAL_ARG real *)b + kk * B_PITCH + line, BK * B_PITCH);
+        }
+        BARRIER();
+        if (slice + 1 < last) {
+            at += BK;
+            tw += step_w;
+            const int over = tw >= TILES_W;
+            tw -= over ? TILES_W : 0;
+            th += step_h + over;
+            const int below = th >= TILES_H;
+            th -= below ? TILES_H : 0;
+            n += step_n + below;
+            LOAD_UNIT()
+        }
+        multiply_slice(a + plane * (BK * A_PITCH / 4), b + plane * (BK * B_PITCH / 4), tx, ty, acc);
+        BARRIER();
+    }
+    const i64 pitch = (i64)blocks_k * BN;
+    GLOBAL real *to = parts + ((i64)part * PLANES + plane) * blocks_c * BM * pitch + c0 * pitch + k0;
+    UNROLL for (int i = 0; i < TM; ++i) {
+        UNROLL for (int j = 0; j < TN; j += 4) {
+            real4 v;
+            v.x = acc[i][j];
+            v.y = acc[i][j + 1];
+            v.z = acc[i][j + 2];
+            v.w = acc[i][j + 3];
+            *(GLOBAL real4 *)(to + TILE_ROW(ty, i) * pitch + TILE_COLUMN(tx, j)) = v;
+        }
+    }
+}
+
+// dw = alpha * G' (sum of the parts) G + beta * dw. A work-group takes 16 filters of a channel: work-items (plane, k)
+// add, then (element of the 3 x 3, k) combine. Strides are signed: taps may run backwards.
+KERNEL WG_SIZE(256, 1, 1)
+winograd_gradient_sum(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const real alpha, const real beta,
+                      const int groups, const int splits, const int filters, const int channels,
+                      const int group_stride, const int filter_stride, const int channel_stride, const int row_stride,
+                      const int column_stride, const int offset) {
+    BIND_RESTRICT(const real, parts);
+    BIND(T, dw);
+    LOCAL real m[256];
+    const int lane = LID(0) % 16;
+    const int element = LID(0) / 16;
+    const int runs = UP(filters, 16);
+    const int k = GRP(0) % runs * 16 + lane;
+    const int c = GRP(0) / runs % channels;
+    const int group = GRP(0) / runs / channels;
+    const int pitch = UP(filters, BN) * BN;
+    const i64 size = (i64)UP(channels, BM) * BM * pitch;
+    const GLOBAL real *from = parts + ((i64)group * PLANES + element) * size + (i64)c * pitch + k;
+    real sum = 0;
+    for (int split = 0; split < splits; ++split) sum += from[split * groups * PLANES * size];
+    m[LID(0)] = sum;
+    BARRIER();
+    if (element >= 9 || k >= filters) return;
+    const int r = element / 3;
+    const int s = element % 3;
+    real t[4];
+    UNROLL for (int i = 0; i < 4; ++i) {  // row r of G' m
+        const real m0 = m[i * 16 + lane], m1 = m[(4 + i) * 16 + lane], m2 = m[(8 + i) * 16 + lane];
+        const real m3 = m[(12 + i) * 16 + lane];
+        const real half_sum = (real)0.5 * (m1 + m2);
+        t[i] = r == 0 ? m0 + half_sum : r == 1 ? (real)0.5 * (m1 - m2) : half_sum + m3;
+    }
+    const real half_sum = (real)0.5 * (t[1] + t[2]);
+    const real v = s == 0 ? t[0] + half_sum : s == 1 ? (real)0.5 * (t[1] - t[2]) : half_sum + t[3];
+    const i64 to = offset + (i64)group * group_stride + (i64)k * filter_stride + (i64)c * channel_stride;
+    BLEND(dw, to + r * row_stride + s * column_stride, alpha, v, beta);
+}
