@@ -232,12 +232,10 @@ class OpenCLDevice(Device):
         return self._look(array).signature
 
     def address(self, array: Any) -> int:
-        if type(array) is not self._array:
-            return self._address(array, 0)  # a raw buffer
         try:
             return array._portadnn_seen.address  # type: ignore[no-any-return]
         except AttributeError:
-            return self._look(array).address
+            return self._look(array).address if self.owns(array) else self._address(array, 0)  # a raw buffer
 
     def _look(self, array: Any) -> _Seen:
         """Ask everything that calls need to know of an array, and leave it with the array for the next call."""

@@ -15,6 +15,7 @@ from rich.table import Table
 from portadnn.errors import DnnError
 from portadnn.handle import Handle
 
+from . import host as host_time
 from . import record, runner, sets
 from .peers import TorchPeer, torch_module
 from .timing import keep_pages
@@ -88,16 +89,17 @@ def _measure(handle: Handle, groups: dict[str, tuple[str, ...]], peer: str, roun
     return result
 
 
-def _host(handle: Handle) -> dict[str, float]:
+def _host(handle: Handle) -> list[dict[str, Any]]:
     """Measure and print what cached calls cost the host."""
-    seconds = {line: runner.host_seconds(handle, line) for line in sets.HOST}
+    rows = host_time.measure(handle, sets.HOST)
     table = Table(title=f"host time of a cached call, {handle.info.name} ({handle.backend})")
-    table.add_column("problem")
+    table.add_column("call")
+    table.add_column("launches", justify="right")
     table.add_column("us", justify="right")
-    for line, value in seconds.items():
-        table.add_row(line, f"{value * 1e6:.1f}")
+    for row in rows:
+        table.add_row(row.call, "" if row.launches is None else str(row.launches), f"{row.seconds * 1e6:.1f}")
     console.print(table)
-    return seconds
+    return host_time.as_dicts(rows)
 
 
 @contextmanager
@@ -151,7 +153,7 @@ def record_all(
     with _opened(backend, device) as handle:
         names = sets.GPU_SETS if handle.info.kind == "gpu" else sets.CPU_SETS
         result = _measure(handle, {name: sets.SETS[name] for name in names}, peer, rounds)
-        result["host_seconds"] = _host(handle)
+        result["host"] = _host(handle)
         slug = re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
         path = folder / f"{slug}.json"
         record.write(path, result)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,22 +75,6 @@ def measure(handle: Handle, line: str, peer: TorchPeer | None, copy: float | Non
         copy_fraction=problem.bytes() / ours / copy if copy else None,
         rounds=rounds,
     )
-
-
-def host_seconds(handle: Handle, line: str, calls: int = 2000) -> float:
-    """Return the host's time of one cached call that is only enqueued: median of 15 batches that fit the queue."""
-    problem, scalars = parse_line(line)
-    call = portadnn_call(handle, problem, scalars)
-    batch = 100
-    times = []
-    for _ in range(max(15, calls // batch)):
-        handle.synchronize()
-        start = time.perf_counter()
-        for _ in range(batch):
-            call()
-        times.append((time.perf_counter() - start) / batch)
-    handle.synchronize()
-    return statistics.median(times)
 
 
 def geometric_mean(values: list[float]) -> float:

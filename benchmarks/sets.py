@@ -44,7 +44,14 @@ def memory_bound(n: int) -> tuple[str, ...]:
 HOST = (
     "activation_forward x=f32:1x1x4x4 mode=relu",
     "add_tensor a=f32:1x4x1x1 c=f32:1x4x4x4",
+    "pooling_forward x=f32:1x4x8x8 mode=max window=2,2 padding=0,0 stride=2,2",
+    "softmax_forward x=f32:1x4x4x4 algorithm=accurate mode=channel",
+    "convolution_backward_bias dy=f32:1x4x4x4",
     "convolution_forward x=f32:1x4x4x4 w=f32:4x4x3x3 padding=1,1",
+    "convolution_forward x=f32:2x64x28x28 w=f32:64x64x3x3 padding=1,1",
+    "convolution_backward_data w=f32:64x64x3x3 dy=f32:2x64x28x28 dx=f32:2x64x28x28 padding=1,1",
+    "convolution_backward_filter x=f32:2x64x28x28 dy=f32:2x64x28x28 dw=f32:64x64x3x3 padding=1,1",
+    "convolution_forward x=f32:8x512x7x7 w=f32:512x512x3x3 padding=1,1",
 )
 
 

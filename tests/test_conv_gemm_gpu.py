@@ -8,7 +8,7 @@ import pytest
 from helper import check, open_handle, targets
 
 import portadnn as dnn
-from portadnn.plan import choose
+from portadnn.plan import candidates
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines import conv_gemm
@@ -103,7 +103,7 @@ def test_small_problems_take_one_launch():
         parse("convolution_forward x=f32:8x64x28x28 w=f32:64x64x3x3"),
     )
     for problem, best in ((small, PLAIN), (large, ENGINES)):
-        assert choose((ENGINES["forward"], PLAIN["forward"]), problem, H200) is best["forward"]
+        assert candidates((ENGINES["forward"], PLAIN["forward"]), problem, H200)[0] is best["forward"]
 
 
 def test_large_sums_are_split_to_fill_the_device():

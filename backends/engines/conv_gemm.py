@@ -241,8 +241,8 @@ class Choice:
             defines["DIRECT_FILTER"] = 1
         if self.fused:
             defines["FUSED_REDUCE"] = 1
-        if not geometry.packs:
-            defines["RESIDENT"] = _RESIDENT  # its registers would just exceed the share; the other kernel's do not
+        if self.fused or not geometry.packs:
+            defines["RESIDENT"] = _RESIDENT  # their registers would just exceed the share; the other kernel's do not
         return defines
 
     @staticmethod

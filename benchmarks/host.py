@@ -1,0 +1,94 @@
+"""What a cached call costs the host, beside a bare launch through CuPy or PyOpenCL in the same rounds."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from portadnn.handle import Handle
+from portadnn.plan import prepare
+from portadnn.problem import parse_line
+
+from .call import portadnn_call
+
+BATCH = 100  # calls between two waits: fewer than a queue holds
+_CUDA = 'extern "C" __global__ void bare(const float *x, float *y, float a) { y[threadIdx.x] = a * x[threadIdx.x]; }'
+_OPENCL = "kernel void bare(global float *x, global float *y, float a) { y[get_local_id(0)] = a * x[get_local_id(0)]; }"
+
+
+@dataclass(frozen=True)
+class HostRow:
+    """One measured call: median host seconds when it is only enqueued; `launches` is None for a bare launch."""
+
+    call: str
+    seconds: float
+    launches: int | None = None
+
+
+@dataclass(frozen=True)
+class _Timed:
+    name: str
+    call: Callable[[], Any]
+    wait: Callable[[], Any]
+    launches: int | None = None
+
+    def batch(self) -> float:
+        self.wait()
+        start = time.perf_counter()
+        for _ in range(BATCH):
+            self.call()
+        return (time.perf_counter() - start) / BATCH
+
+
+def _bare_cupy() -> _Timed | None:
+    """Return CuPy's bare RawKernel launch, where there is an NVIDIA GPU."""
+    try:
+        import cupy
+
+        x, y = cupy.ones(64, np.float32), cupy.empty(64, np.float32)
+    except Exception:  # not installed, no driver, no device: as CuPy's version words it
+        return None
+    kernel, a = cupy.RawKernel(_CUDA, "bare"), np.float32(2)
+    return _Timed("bare launch: cupy.RawKernel", lambda: kernel((1,), (64,), (x, y, a)), cupy.cuda.Device().synchronize)
+
+
+def _bare_pyopencl(handle: Handle) -> _Timed | None:
+    """Return PyOpenCL's bare kernel call on the handle's queue."""
+    if handle.backend != "opencl":
+        return None
+    import pyopencl as cl
+
+    queue = handle.get_stream()
+    kernel = cl.Kernel(cl.Program(queue.context, _OPENCL).build(), "bare")
+    kernel.set_scalar_arg_dtypes([None, None, np.float32])
+    x, y = (cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 256) for _ in range(2))
+    return _Timed("bare launch: pyopencl.Kernel", lambda: kernel(queue, (64,), (64,), x, y, 2.0), queue.finish)
+
+
+def _call(handle: Handle, line: str) -> _Timed:
+    problem, scalars = parse_line(line)
+    launches = len(prepare(handle, problem).launches)
+    return _Timed(line, portadnn_call(handle, problem, scalars), handle.synchronize, launches)
+
+
+def measure(handle: Handle, lines: tuple[str, ...], rounds: int = 25) -> list[HostRow]:
+    """Time bare launches and cached calls in turn, a batch of each a round; medians."""
+    bare = [timed for timed in (_bare_cupy(), _bare_pyopencl(handle)) if timed]
+    sides = [*bare, *(_call(handle, line) for line in lines)]
+    for side in sides:  # plans, kernels, queues
+        side.batch()
+    seconds = [[side.batch() for side in sides] for _ in range(rounds)]
+    for side in sides:
+        side.wait()
+    medians = [statistics.median(column) for column in zip(*seconds, strict=True)]
+    return [HostRow(side.name, median, side.launches) for side, median in zip(sides, medians, strict=True)]
+
+
+def as_dicts(rows: list[HostRow]) -> list[dict[str, Any]]:
+    """Return the rows for a record."""
+    return [asdict(row) for row in rows]
