@@ -8,7 +8,7 @@
 #define GLOBAL
 #define LOCAL __shared__
 #define LOCAL_ARG
-#define CONSTANT const
+#define CONSTANT static __device__ const
 #define RESTRICT __restrict__
 #define WG_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
 

@@ -12,6 +12,7 @@
 // Defines: MR (1 to 6), NV (1, 2 or 4), VW and the storage type.
 
 #include "types.h"
+#include "lanes.h"
 
 #define NR (NV * VW)
 // Scratch is read and written through a vector type without alignment, and products are left to the compiler to fuse: PoCL
@@ -53,18 +54,6 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define DECLARE_ROW(i) COLS(DECLARE_VECTOR, i)
 #define ADD_ROW(i) COLS(ADD_VECTOR, i)
 #define WRITE_ROW(i) COLS(WRITE_VECTOR, i)
-
-// Transpose VW vectors: each round deals the lanes of neighbours, even ones to the first half, odd ones to the second.
-DEVICE void transpose(vreal *rows) {
-    UNROLL for (int round = 1; round < VW; round *= 2) {
-        vreal dealt[VW];
-        UNROLL for (int i = 0; i < VW / 2; ++i) {
-            dealt[i] = (vreal)(rows[2 * i].even, rows[2 * i + 1].even);
-            dealt[i + VW / 2] = (vreal)(rows[2 * i].odd, rows[2 * i + 1].odd);
-        }
-        UNROLL for (int i = 0; i < VW; ++i) rows[i] = dealt[i];
-    }
-}
 
 // Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and
 // with zeros where first + q * step is outside of the row. Writes up to VW - 1 elements beyond, never reads beyond `span`.

@@ -240,6 +240,7 @@ class ConvolutionBwdFilterAlgo(DnnEnum):
     ALGO_3 = 3
     WINOGRAD = 4
     WINOGRAD_NONFUSED = 5
+    FFT_TILING = 6
 
 
 class ConvolutionFwdPreference(DnnEnum):

@@ -93,6 +93,7 @@ _CONVOLUTIONS = (  # image, filter, the rest
     ("1x3x4x5x6", "4x3x2x3x3", "padding=1,1,1 stride=1,2,1"),
     ("1x3x12x12", "7x3x5x5", "stride=2,2 padding=2,2 mode=convolution"),
     ("2x3x6x7/400,50,8,1", "4x3x3x3/1,4,12,36", ""),
+    ("1x1x3x70", "1x1x3x5", ""),  # a Fourier transform in global memory
 )
 
 

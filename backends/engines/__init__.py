@@ -17,6 +17,7 @@ def kernel_engines() -> Sequence[Engine]:
     from . import (
         bias_gradient,
         conv_cpu,
+        conv_fft,
         conv_gemm,
         conv_im2col,
         elementwise,
@@ -34,6 +35,7 @@ def kernel_engines() -> Sequence[Engine]:
         *conv_gemm.ENGINES,
         *conv_im2col.ENGINES,
         *winograd.ENGINES,
+        *conv_fft.ENGINES,
         *bias_gradient.ENGINES,
         *pooling.ENGINES,
         *softmax_cluster.ENGINES,

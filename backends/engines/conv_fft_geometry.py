@@ -1,0 +1,312 @@
+"""Convolution as products of spectra: which pixels a tile takes, and where its spectrum lies in which matrix.
+
+All three directions are c[m][n] = the sum over k of a[m][k] * conj(b[n][k]), once per frequency (fft_multiply.cl):
+
+================  ====================  ================  ================  =============================
+direction         rows m                columns n         sum over k        a, b, c are spectra of
+================  ====================  ================  ================  =============================
+forward           n, o, tile            filter k          t, channel c      x, w, y
+backward data     n, d, tile            channel c         t, filter k       dy, w (flipped), dx
+backward filter   t, channel c          filter k          n, o, tile        x, dy, dw
+================  ====================  ================  ================  =============================
+
+Along depth nothing is transformed: a filter of t frames is a sum over t products of shifted frames.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from portadnn.enums import ConvolutionMode
+from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionBackwardFilter
+
+from .conv_cpu_common import Axes, Image, ceil_div, three
+
+LENGTHS = (8, 16, 32, 64, 128, 256)
+TILE_LENGTHS = (16, 32, 64)
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of `length` squared, `tiles` of them down and across, which begin `step` pixels apart."""
+
+    length: int
+    tiles: Pair
+    step: Pair
+
+    @property
+    def frequencies(self) -> int:
+        """Complex numbers of a spectrum."""
+        return self.length * (self.length // 2 + 1)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A correlation along height and width: dst[p] = sum over r < taps of src[p + r - pad] * filter[r].
+
+    For the filter gradient dst is dw and the "filter" is dy. Taps that only ever meet padding are left out (`skipped`
+    of them at the beginning): they would add their rounding errors to a result that they are no part of.
+    """
+
+    src: Pair
+    dst: Pair
+    taps: Pair
+    pad: Pair
+    skipped: Pair
+    gradient: bool
+
+    @classmethod
+    def of(cls, src: Pair, dst: Pair, taps: Pair, pad: Pair, gradient: bool) -> Window:
+        """Leave out what does not count."""
+        (h, r, y), (w, s, x) = map(_taps_that_count, src, dst, taps, pad)
+        return cls(src, dst, (r, s), (y, x), (h, w), gradient)
+
+    def source_extent(self, tiling: Tiling) -> Pair:
+        """Return how much of a tile of src counts."""
+        short = self.dst if self.gradient else self.taps
+        h, w = (min(tiling.length, step + size - 1) for step, size in zip(tiling.step, short, strict=True))
+        return h, w
+
+    def whole(self) -> Tiling | None:
+        """Return the tiling with one tile, or None where it would have to be larger than 256."""
+        need = max(_reach(*axis) for axis in zip(self.src, self.dst, self.taps, self.pad, strict=True))
+        length = next((length for length in LENGTHS if length >= need), None)
+        return None if length is None else Tiling(length, (1, 1), self.taps if self.gradient else self.dst)
+
+    def tiled(self, length: int) -> Tiling | None:
+        """Return the tiling with overlapping tiles (overlap-save), or None where the filter leaves nothing of one."""
+        short, long = (self.dst, self.taps) if self.gradient else (self.taps, self.dst)
+        h, w = (length - size + 1 for size in short)
+        if h < 1 or w < 1:
+            return None
+        return Tiling(length, (max(1, ceil_div(long[0], h)), max(1, ceil_div(long[1], w))), (h, w))
+
+
+def _taps_that_count(src: int, dst: int, taps: int, pad: int) -> tuple[int, int, int]:
+    """Return the first tap that meets src somewhere, how many do, and the padding of a filter of those."""
+    first, end = max(0, pad - dst + 1), min(taps, pad + src)
+    return (first, end - first, pad - first) if first < end else (0, taps, pad)
+
+
+def _reach(src: int, dst: int, taps: int, pad: int) -> int:
+    """Return the least period with which nothing that counts wraps around onto something else.
+
+    Zeros on the left may also be those on the right: with pad < taps that is src + pad.
+    """
+    full = dst + taps - 1
+    return max(dst, taps, full - max(pad, 0), min(src + pad, full))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Tiles of a tensor and the places of their spectra; the fields are PLACE_ARGS of fft_tiles.cl."""
+
+    images: int
+    channels: int
+    tiles: Pair
+    depth: int  # frames that are transformed, and ...
+    size: Axes  # ... frames, height and width of the tensor
+    pad: Axes
+    step: Pair
+    extent: Pair
+    first: int
+    strides: tuple[int, int, int, int, int]
+    blocks: int
+    n_inner: int
+    block_outer: int
+    block_n: int
+    block_d: int
+    block_t: int
+    block_c: int
+
+    @property
+    def count(self) -> int:
+        """Number of tiles."""
+        return self.images * self.channels * self.depth * math.prod(self.tiles)
+
+    def numbers(self, per: int) -> list[np.generic]:
+        """Return the arguments for work-groups of `per` tiles."""
+        ints = [self.count, per, self.channels, self.tiles[1], self.tiles[0], self.depth, *self.size, *self.pad]
+        ints += [*self.step, *self.extent]
+        found: list[np.generic] = [np.int32(v) for v in ints]
+        found.append(np.int64(self.first))
+        found += [np.int32(v) for v in self.strides]
+        found += [np.int64(self.blocks), np.int32(self.n_inner)]
+        found += [np.int64(v) for v in (self.block_outer, self.block_n, self.block_d, self.block_t, self.block_c)]
+        return found
+
+
+@dataclass(frozen=True)
+class Product:
+    """The matrices of one frequency; fields and order as in fft_multiply.cl, `add` apart."""
+
+    rows: int
+    cols: int
+    outer: int
+    inner: int
+    groups: int
+    m_inner: int
+    a_outer: int
+    a_m: int
+    a_k: int
+    a_group: int
+    a_blocks: int
+    b_n: int
+    b_k: int
+    b_group: int
+    b_blocks: int
+    c_m: int
+    c_group: int
+    c_blocks: int
+
+    def numbers(self) -> list[np.generic]:
+        """Return the arguments."""
+        values = [getattr(self, field.name) for field in fields(self)]
+        return [np.int32(v) if i < 6 else np.int64(v) for i, v in enumerate(values)]
+
+    @property
+    def flops(self) -> int:
+        """Operations per frequency."""
+        return 8 * self.rows * self.cols * self.outer * self.inner * self.groups
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is computed at a time: the spectra a, b and c of some images."""
+
+    a: Place
+    b: Place
+    c: Place
+    product: Product
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A convolution cut into tiles, with three spatial axes.
+
+    Attributes
+    ----------
+    src, dst : Image
+        What the tiles of a are cut from, and the other image: the result, or dy for the filter gradient.
+    taps, pad : tuple
+        Of the correlation.
+    """
+
+    problem: Convolution
+    src: Image
+    dst: Image
+    taps: Axes
+    pad: Axes
+    flipped: bool
+    window: Window
+
+    @classmethod
+    def of(cls, problem: Convolution) -> Scheme:
+        """Read a problem."""
+        src, dst = Image.of(problem.image), Image.of(problem.result)
+        taps, pad = three(problem.filter.dims[2:], 1), three(problem.padding, 0)
+        flipped = problem.mode is ConvolutionMode.CONVOLUTION
+        gradient = isinstance(problem, ConvolutionBackwardFilter)
+        if isinstance(problem, ConvolutionBackwardData):
+            src, dst, flipped = dst, src, not flipped
+            d, h, w = (t - 1 - p for t, p in zip(taps, pad, strict=True))
+            pad = (d, h, w)
+        small, large = (taps[1:], dst.size[1:]) if gradient else (dst.size[1:], taps[1:])
+        window = Window.of(src.size[1:], small, large, pad[1:], gradient)
+        return cls(problem, src, dst, taps, (pad[0], *window.pad), flipped, window)
+
+    def filter_place(self) -> tuple[int, tuple[int, int, int, int, int]]:
+        """Return the first element and the strides (k, c, t, r, s) of the filter, turned around where flipped."""
+        k, c = self.problem.filter.strides[:2]
+        d, h, w = three(self.problem.filter.strides[2:], 0)
+        if not self.flipped:
+            return 0, (k, c, d, h, w)
+        first = sum((t - 1) * s for t, s in zip(self.taps, (d, h, w), strict=True))
+        return first, (k, c, -d, -h, -w)
+
+    def parts(self, tiling: Tiling, images: int) -> Iterator[Part]:
+        """Yield the work in parts of at most that many images."""
+        make = self._gradient_part if self.window.gradient else self._part
+        for start in range(0, max(self.src.n, 1), images):
+            yield make(tiling, start, min(images, self.src.n - start))
+
+    def _image_place(self, image: Image, tiling: Tiling, start: int, count: int) -> Place:
+        d, h, w = image.strides
+        strides = (image.n_stride, image.channel_stride, d, h, w)
+        return Place(
+            count, image.channels, tiling.tiles, image.size[0], image.size, (0, 0, 0), tiling.step, tiling.step,
+            start * image.n_stride, strides, 0, max(count, 1), 0, 0, 0, 0, 0,
+        )  # fmt: skip
+
+    def _source_place(self, tiling: Tiling, start: int, count: int) -> Place:
+        """Return tiles of src, whole ones, and all frames that a sum over t reaches."""
+        place = self._image_place(self.src, tiling, start, count)
+        extent = self.window.source_extent(tiling)
+        return replace(place, depth=self.dst.size[0] + self.taps[0] - 1, pad=self.pad, extent=extent)
+
+    def _without_skipped(self, place: Place) -> Place:
+        """Return the place of a filter (or dy) with only the taps that count."""
+        h, w = self.window.skipped
+        first = place.first + h * place.strides[3] + w * place.strides[4]
+        return replace(place, first=first, size=(place.size[0], *self.window.taps))
+
+    def _filter_tiles(self, extent: Pair) -> Place:
+        first, strides = self.filter_place()
+        k, c = self.problem.filter.dims[:2]
+        return Place(
+            k, c, (1, 1), self.taps[0], self.taps, (0, 0, 0), extent, extent,
+            first, strides, k * c * self.taps[0], max(k, 1), 0, 0, 0, 0, 0,
+        )  # fmt: skip
+
+    def _part(self, tiling: Tiling, start: int, count: int) -> Part:
+        """Forward or backward data: rows of a and c are (n, o, tile), their columns channels."""
+        groups, tiles, t = self.problem.groups, math.prod(tiling.tiles), self.taps[0]
+        source, target = self.src.channels, self.dst.channels
+        inner, cols, frames = source // groups, target // groups, self.dst.size[0]
+        a, c = self._source_place(tiling, start, count), self._image_place(self.dst, tiling, start, count)
+        a = replace(a, block_n=a.depth * tiles * source, block_d=tiles * source, block_t=source, block_c=1)
+        a = replace(a, blocks=count * a.block_n)
+        c = replace(c, block_n=frames * tiles * target, block_d=tiles * target, block_t=target, block_c=1)
+        c = replace(c, blocks=count * c.block_n)
+        b = self._without_skipped(self._filter_tiles((tiling.length, tiling.length)))
+        if isinstance(self.problem, ConvolutionBackwardData):
+            b = replace(
+                b, n_inner=max(inner, 1), block_outer=cols * t * inner, block_n=1, block_d=inner, block_c=t * inner
+            )
+        else:
+            b = replace(b, block_n=t * inner, block_d=inner, block_c=1)
+        product = Product(
+            count * frames * tiles, cols, t, inner, groups, max(frames * tiles, 1),
+            a.block_n, source, tiles * source, inner, a.blocks,
+            t * inner, inner, cols * t * inner, b.blocks, target, cols, c.blocks,
+        )  # fmt: skip
+        return Part(a, b, c, product)
+
+    def _gradient_part(self, tiling: Tiling, start: int, count: int) -> Part:
+        """Backward filter: a and b are [channel][n, frame, tile], c is [t, channel][filter]."""
+        groups, tiles, t = self.problem.groups, math.prod(tiling.tiles), self.taps[0]
+        channels, filters, frames = self.src.channels // groups, self.dst.channels // groups, self.dst.size[0]
+        a, b = self._source_place(tiling, start, count), self._image_place(self.dst, tiling, start, count)
+        b = self._without_skipped(b)
+        each_a, each_b = count * a.depth * tiles, count * frames * tiles
+        a = replace(a, block_n=a.depth * tiles, block_d=tiles, block_t=1, block_c=each_a)
+        a = replace(a, blocks=self.src.channels * each_a)
+        b = replace(b, block_n=frames * tiles, block_d=tiles, block_t=1, block_c=each_b)
+        b = replace(b, blocks=self.dst.channels * each_b)
+        c = self._filter_tiles((self.taps[1], self.taps[2]))
+        c = replace(
+            c, n_inner=max(filters, 1), block_outer=t * channels * filters,
+            block_n=1, block_d=channels * filters, block_c=filters,
+        )  # fmt: skip
+        outer, inner = (1, each_b) if t == 1 else (count, frames * tiles)
+        product = Product(
+            t * channels, filters, outer, inner, groups, max(channels, 1),
+            tiles, each_a, a.block_n, channels * each_a, a.blocks,
+            each_b, b.block_n, filters * each_b, b.blocks, filters, t * channels * filters, c.blocks,
+        )  # fmt: skip
+        return Part(a, b, c, product)
