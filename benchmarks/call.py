@@ -38,7 +38,7 @@ def _arguments(problem: Problem, arrays: dict[str, Any]) -> tuple[list[Any], dic
     p: Any = problem
     a = [arrays[name] for name in problem.tensor_names()]
     if isinstance(problem, dnn.ops.convolution.Convolution):
-        conv = dnn.ConvolutionDescriptor(p.padding, p.stride, p.dilation, p.groups, p.mode, p.compute_type)
+        conv = dnn.ConvolutionDescriptor(p.padding, p.stride, p.dilation, p.groups, p.mode, p.compute_type, p.math)
         return [a[0], a[1], conv, a[2]], {}
     if problem.op.startswith("pooling"):
         pool = dnn.PoolingDescriptor(p.mode, p.window, p.padding, p.stride, p.nan_propagation)

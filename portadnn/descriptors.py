@@ -17,6 +17,7 @@ from .enums import (
     ActivationMode,
     ConvolutionMode,
     DataType,
+    MathType,
     NanPropagation,
     OpTensorOp,
     PoolingMode,
@@ -335,6 +336,9 @@ class ConvolutionDescriptor(_Parameters):
         CROSS_CORRELATION, or CONVOLUTION, which flips the filter.
     compute_type
         Type of the arithmetic; None takes the accumulator of the data type (float32 for float16 data).
+    math
+        Which units and roundings are permitted (:class:`MathType`; cudnnSetConvolutionMathType). ``"tf32"`` lets
+        float32 data be rounded to TF32. It is a permission: engines without tensor cores compute exactly.
 
     Raises
     ------
@@ -350,6 +354,7 @@ class ConvolutionDescriptor(_Parameters):
     groups: int = 1
     mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
     compute_type: DataType | None = None
+    math: MathType = MathType.DEFAULT
 
     @public
     def __post_init__(self) -> None:
@@ -366,6 +371,7 @@ class ConvolutionDescriptor(_Parameters):
             groups=_integer(self.groups, "groups", 1),
             mode=ConvolutionMode.parse(self.mode, "mode"),
             compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+            math=MathType.parse(self.math, "math"),
         )
 
     __hash__ = _Parameters.__hash__
@@ -373,7 +379,7 @@ class ConvolutionDescriptor(_Parameters):
     @property
     def params(self) -> tuple[Any, ...]:
         """The values in the order of the convolution Problems' fields."""
-        return (self.padding, self.stride, self.dilation, self.groups, self.mode, self.compute_type)
+        return (self.padding, self.stride, self.dilation, self.groups, self.mode, self.compute_type, self.math)
 
 
 @dataclass(frozen=True)

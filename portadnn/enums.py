@@ -83,6 +83,7 @@ _C_PREFIXES = {
     "PoolingMode": "CUDNN_POOLING_",
     "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
     "SoftmaxMode": "CUDNN_SOFTMAX_MODE_",
+    "MathType": "CUDNN_",
     "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
     "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
     "ConvolutionBwdFilterAlgo": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_",
@@ -157,6 +158,37 @@ class ConvolutionMode(DnnEnum):
 
     CONVOLUTION = 0
     CROSS_CORRELATION = 1
+
+
+class MathType(DnnEnum):
+    """Which units and roundings a convolution may use (cudnnMathType_t of cuDNN 7 and later).
+
+    DEFAULT and TENSOR_OP keep float32 data exact and may put half data on tensor cores, whose sums are float32.
+    TENSOR_OP_ALLOW_CONVERSION, alias ``"tf32"``, also permits to round float32 data to TF32: 11 significant bits.
+    FMA forbids tensor cores. ``"fp32"`` is an alias of DEFAULT.
+    """
+
+    DEFAULT = 0
+    TENSOR_OP = 1
+    TENSOR_OP_ALLOW_CONVERSION = 2
+    FMA = 3
+
+    @property
+    def c_name(self) -> str:
+        """The name in cuDNN's header, such as ``CUDNN_TENSOR_OP_MATH``."""
+        words = self.name.partition("_ALLOW")
+        return f"CUDNN_{words[0]}_MATH{words[1]}{words[2]}"
+
+    @classmethod
+    def _named(cls, text: str) -> MathType | None:
+        name = text.upper()
+        alias = {"FP32": cls.DEFAULT, "TF32": cls.TENSOR_OP_ALLOW_CONVERSION}.get(name)
+        if alias is not None:
+            return alias
+        for member in cls:
+            if name in (member.name, member.c_name, member.c_name.removeprefix("CUDNN_")):
+                return member
+        return None
 
 
 class NanPropagation(DnnEnum):

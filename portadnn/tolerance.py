@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .enums import SoftmaxMode
+from .enums import DataType, MathType, SoftmaxMode
 from .ops.convolution import (
+    Convolution,
     ConvolutionBackwardBias,
     ConvolutionBackwardData,
     ConvolutionBackwardFilter,
@@ -21,6 +22,11 @@ from .problem import Problem
 
 FEW = 4.0  # roundings around every sum, and the few units that exp, tanh and division may be off
 GROWTH = 2.0  # times sqrt(length)
+TF32_ROUNDING = 2.0**-11  # of each factor, relative
+TF32_SPREAD = 32.0  # over sqrt(length): see `tolerance`
+
+
+_ROUNDS_FLOAT = (MathType.TENSOR_OP_ALLOW_CONVERSION,)
 
 
 def reduction_length(problem: Problem) -> int:
@@ -59,6 +65,12 @@ def tolerance(
     Rounding errors of a sum of K terms are independent enough to grow with sqrt(K) [1]_; on top comes the
     rounding of the stored result. A bound with K itself would hide a missing term.
 
+    Where float32 may be rounded to TF32, each product is off by a share d of itself, abs(d) <= 2**-10 (two factors
+    of 11 significant bits), so a sum by at most 2**-10 * `terms`. The d are independent with mean 0 and a standard
+    deviation of about 0.3 * 2**-10: K terms of similar size add up to 0.5 * 2**-10 * `terms` / sqrt(K) of it. Six
+    times that, with at least K/100 terms alike (padding and strides leave out many), gives at most
+    2**-10 * min(1, 32 / sqrt(K)).
+
     .. [1] N. J. Higham and T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci.
        Comput. 41(5), 2019, theorem 2.4.
     """
@@ -67,4 +79,7 @@ def tolerance(
     summed: np.finfo[Any] = np.finfo(output.accumulator.numpy)
     growth = FEW + GROWTH * math.sqrt(reduction_length(problem))
     smallest = float(stored.smallest_subnormal) + float(summed.smallest_normal)  # subnormals may become zero
-    return growth * float(summed.eps) * terms + float(stored.eps) * np.abs(want) + smallest
+    unit = growth * float(summed.eps)
+    if isinstance(problem, Convolution) and problem.dtype is DataType.FLOAT and problem.math in _ROUNDS_FLOAT:
+        unit += 2 * TF32_ROUNDING * min(1.0, TF32_SPREAD / math.sqrt(max(reduction_length(problem), 1)))
+    return unit * terms + float(stored.eps) * np.abs(want) + smallest

@@ -42,6 +42,7 @@ def test_parameters_are_values():
     assert conv == dnn.ConvolutionDescriptor((1, 2), (1, 1), (1, 1), 1, 0, "float32")
     assert hash(conv) == hash(dnn.ConvolutionDescriptor((1, 2), mode=0, compute_type="float"))
     assert conv.stride == (1, 1) and conv.mode is dnn.ConvolutionMode.CONVOLUTION
+    assert conv.math is dnn.MathType.DEFAULT and hash(dataclasses.replace(conv, math="tf32")) != hash(conv)
     pool = dnn.PoolingDescriptor("max", np.array([2, 3]))
     assert pool.window == (2, 3) and pool.padding == (0, 0) and pool.stride == (1, 1)
     relu = dnn.ActivationDescriptor("clipped_relu", ceiling=6)

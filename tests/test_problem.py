@@ -61,10 +61,9 @@ def convolutions(draw, op):
     roles = dict(zip(kind.roles, (x, w, y), strict=True))
     tensors = {n: draw(specs(roles[n], dtype, n in kind.outputs)) for n in kind.tensor_names()}
     compute = draw(st.sampled_from([None, dtype.accumulator]))
-    mode = draw(members(dnn.ConvolutionMode))
-    return kind(
-        **tensors, padding=padding, stride=stride, dilation=dilation, groups=groups, mode=mode, compute_type=compute
-    )
+    mode, math = draw(members(dnn.ConvolutionMode)), draw(members(dnn.MathType))
+    place = {"padding": padding, "stride": stride, "dilation": dilation, "groups": groups}
+    return kind(**tensors, **place, mode=mode, compute_type=compute, math=math)
 
 
 @st.composite

@@ -15,6 +15,7 @@ from ..enums import (
     ConvolutionMode,
     DataType,
     DnnEnum,
+    MathType,
 )
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
@@ -55,6 +56,7 @@ class Convolution(Problem):
     groups: int
     mode: ConvolutionMode
     compute_type: DataType | None
+    math: MathType
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> None:
@@ -120,6 +122,7 @@ class ConvolutionForward(Convolution):
     groups: int = 1
     mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
     compute_type: DataType | None = None
+    math: MathType = MathType.DEFAULT
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,7 @@ class ConvolutionBackwardData(Convolution):
     groups: int = 1
     mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
     compute_type: DataType | None = None
+    math: MathType = MathType.DEFAULT
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,7 @@ class ConvolutionBackwardFilter(Convolution):
     groups: int = 1
     mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
     compute_type: DataType | None = None
+    math: MathType = MathType.DEFAULT
 
 
 @dataclass(frozen=True)
