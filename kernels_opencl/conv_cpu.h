@@ -9,17 +9,20 @@
 //   a[MR-1]  | c[MR-1]_0 ..            |     because compilers spill arrays of vectors
 //            +-------------------------+
 //
-// Defines: MR (1 to 6), NV (1, 2 or 4), VW and the storage type.
+// Defines: MR (1 to 6), NV (1, 2 or 4), VW and the storage type; SCRATCH_SPACE where scratch is not in the workspace.
 
 #include "types.h"
 #include "lanes.h"
 
 #define NR (NV * VW)
+#ifndef SCRATCH_SPACE
+#define SCRATCH_SPACE GLOBAL
+#endif
 // Scratch is read and written through a vector type without alignment, and products are left to the compiler to fuse: PoCL
 // does not inline the functions vload, vstore, fma and min on processors that its built-in library was not compiled for.
 typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
-#define RLOAD(p) (*(const GLOBAL unaligned_t *)(p))
-#define RSTORE(v, p) (*(GLOBAL unaligned_t *)(p) = (v))
+#define RLOAD(p) (*(const SCRATCH_SPACE unaligned_t *)(p))
+#define RSTORE(v, p) (*(SCRATCH_SPACE unaligned_t *)(p) = (v))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 // Asks for the line at p, which may lie outside of its buffer; OpenCL's own prefetch does nothing on PoCL
 #ifdef __x86_64__
@@ -57,7 +60,7 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 
 // Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and
 // with zeros where first + q * step is outside of the row. Writes up to VW - 1 elements beyond, never reads beyond `span`.
-DEVICE void copy_row(GLOBAL real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,
+DEVICE void copy_row(SCRATCH_SPACE real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,
                      const int stride, const int span) {
     const vreal zero = (vreal)((real)0);
     int low = first < 0 ? (step - 1 - first) / step : 0;
@@ -81,7 +84,7 @@ DEVICE void copy_row(GLOBAL real *dst, const GLOBAL T *src, int row, int first, 
 }
 
 // The same for `channels` neighbours in memory at once, each to its own row of dst: VW pixels by VW channels at a time
-DEVICE void copy_channels(GLOBAL real *dst, const int pitch, const GLOBAL T *src, int row, int first, const int step,
+DEVICE void copy_channels(SCRATCH_SPACE real *dst, const int pitch, const GLOBAL T *src, int row, int first, const int step,
                           int count, int size, const int stride, int channels, const int span) {
     int ch = 0;
     for (; ch <= channels - VW; ch += VW)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from cases import Turns
 from cases_convolution import CONVOLUTIONS, EMPTY_CONVOLUTIONS, convolution
-from helper import Case, check, over
+from helper import Case, check, open_handle, over, targets
 
-from portadnn.problem import parse
-from portadnn_backends.engines import conv_im2col
+from portadnn.problem import parse, parse_line
+from portadnn_backends.base import DeviceInfo
+from portadnn_backends.engines import conv_direct_cpu, conv_direct_filter_cpu, conv_im2col
 
 IM2COL = conv_im2col.ENGINES[0]
 
@@ -34,3 +37,61 @@ def test_the_matrix_of_im2col_has_a_block_for_every_tap():
     product.validate()
     assert product.x.dims == (2, 6, 3 * 5, 2 * 7)
     assert (product.w, product.y) == (problem.w, problem.y)
+
+
+DIRECT = {
+    "forward": conv_direct_cpu.ENGINES[0],
+    "backward_data": conv_direct_cpu.ENGINES[2],
+    "backward_filter": conv_direct_filter_cpu.ENGINES[0],
+}
+CPUS = [target for target in targets() if target.schedule == "cpu"]
+DIRECT_LINES = (  # several bands, segments, blocks of channels and of filters; images that need no copy
+    "convolution_forward x=f32:1x40x21x23 w=f32:70x40x3x3 padding=1,1 alpha=2 beta=-1",
+    "convolution_forward x=f32:1x2x3x3500 w=f32:3x2x2x5 stride=1,2 padding=0,2",
+    "convolution_forward x=f16:2x24x9x9:nhwc w=f16:24x1x5x5 groups=24 padding=2,2 mode=convolution",
+    "convolution_backward_data w=f32:12x1x3x3 dy=f32:2x12x10x9 dx=f32:2x6x19x17 groups=6 stride=2,2 padding=1,1",
+    "convolution_backward_filter x=f32:2x40x21x23 dy=f32:2x37x21x23 dw=f32:37x40x3x3 padding=1,1 alpha=2 beta=-1",
+    "convolution_backward_filter x=f32:1x2x3x3500 dy=f32:1x3x2x1750 dw=f32:3x2x2x5 stride=1,2 padding=0,2",
+    "convolution_backward_filter x=f64:3x9x20x9:nhwc dy=f64:3x9x20x9:nhwc dw=f64:9x1x3x3 groups=9 padding=1,1",
+)
+
+
+def direct(line):
+    """Return the engine for a line's direction."""
+    return DIRECT[parse_line(line)[0].op.removeprefix("convolution_")]
+
+
+@pytest.mark.parametrize("target", CPUS, ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "case", [case for number, direction in enumerate(DIRECT) for case in cases(direction, 3, number)], ids=str
+)
+def test_direct_on_cpus(target, case):
+    check(open_handle(target), case, engine=direct(case.line))
+
+
+@pytest.mark.parametrize("target", CPUS, ids=lambda target: target.name)
+@pytest.mark.parametrize("line", DIRECT_LINES)
+def test_direct_on_cpus_in_blocks(target, line):
+    check(open_handle(target), Case(line), engine=direct(line))
+
+
+@pytest.mark.parametrize("target", CPUS, ids=lambda target: target.name)
+def test_not_a_number_stays_where_it_belongs(target):
+    """A row's vectors run into the next row; what is there must not reach the sums."""
+    line = "convolution_backward_filter x=f32:1x1x3x5 dy=f32:1x1x3x3 dw=f32:1x1x1x3"
+    problem = parse(line)
+    x, dy = np.zeros(problem.x.dims, np.float32), np.ones(problem.dy.dims, np.float32)
+    x[0, 0, 1, 0] = np.nan  # only the first tap meets it
+    handle, device = open_handle(target), open_handle(target).device
+    arrays = [handle.asarray(x), handle.asarray(dy), device.empty(problem.dw)]
+    DIRECT["backward_filter"].prepare(problem, device).run(arrays, (1.0, 0.0), None)
+    np.testing.assert_array_equal(handle.to_numpy(arrays[2]).ravel(), [np.nan, 0, 0])
+
+
+def test_a_window_too_large_for_the_stack_is_refused():
+    info = DeviceInfo("opencl", "cpu", "", "cpu", "", "", simd_width=8)
+    for line in (
+        "convolution_forward x=f32:1x1x700x700 w=f32:1x1x9x9 dilation=80,80",
+        "convolution_backward_filter x=f32:1x1x700x700 dy=f32:1x1x60x60 dw=f32:1x1x9x9 dilation=80,80",
+    ):
+        assert "scratch" in direct(line).why_not(parse(line), info)

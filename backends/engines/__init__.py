@@ -17,6 +17,8 @@ def kernel_engines() -> Sequence[Engine]:
     from . import (
         bias_gradient,
         conv_cpu,
+        conv_direct_cpu,
+        conv_direct_filter_cpu,
         conv_fft,
         conv_gemm,
         conv_im2col,
@@ -32,6 +34,8 @@ def kernel_engines() -> Sequence[Engine]:
         *transpose.ENGINES,
         *elementwise.ENGINES,
         *conv_cpu.ENGINES,
+        *conv_direct_cpu.ENGINES,
+        *conv_direct_filter_cpu.ENGINES,
         *conv_gemm.ENGINES,
         *conv_im2col.ENGINES,
         *winograd.ENGINES,

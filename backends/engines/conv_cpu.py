@@ -229,7 +229,7 @@ class ConvCpuGemm(ConvCpu):
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         backward = isinstance(problem, ConvolutionBackwardData)
-        return ConvolutionBwdDataAlgo.ALGO_1 if backward else ConvolutionFwdAlgo.IMPLICIT_GEMM
+        return ConvolutionBwdDataAlgo.ALGO_1 if backward else ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)

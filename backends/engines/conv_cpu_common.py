@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from portadnn.enums import ConvolutionMode, DataType
-from portadnn.ops.convolution import Convolution
+from portadnn.ops.convolution import Convolution, ConvolutionBackwardData
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import DeviceInfo, Engine, roofline
@@ -16,6 +16,7 @@ Axes = tuple[int, int, int]  # depth, height, width
 
 AXES = "DHW"
 COUNTER_BYTES = 256  # the counter from which work-groups take tiles lies at the start of the workspace
+_VISIT = 0.3e-6  # seconds
 WORK_GROUPS_PER_CORE = 2  # more than 1, because a runtime need not give every core one
 
 
@@ -173,4 +174,9 @@ class ConvCpu(Engine):
         return None
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        return roofline(problem, info, 0.6, launches=2)
+        """Estimate: what is packed pays with the rows of a group's product; each group of an image costs a visit."""
+        assert isinstance(problem, Convolution)
+        k, c = (problem.filter.dims[0] // problem.groups, problem.filter.dims[1])
+        rows = c if isinstance(problem, ConvolutionBackwardData) else k
+        visits = problem.image.dims[0] * problem.groups / max(info.compute_units, 1)
+        return roofline(problem, info, 0.65 * rows / (rows + 6) if rows else 0.65, launches=2) + visits * _VISIT
