@@ -308,6 +308,7 @@ def _parse_value(kind: Any, text: str, name: str) -> Any:
         raise BadParam(argument=name, expected="numbers", got=repr(text[:60])) from None
 
 
+@functools.cache
 def _field_types(kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}

@@ -228,13 +228,18 @@ def make_buffers(problem, numbers, case, seed):
 
 
 def run_engine(handle, engine, problem, arrays, scalars):
-    """Run one engine, whichever would be chosen, with a poisoned workspace of exactly the bytes it asks for."""
+    """Run one engine, whichever would be chosen, with a poisoned workspace and a guard after the bytes it asks for."""
     device = handle.device
     assert engine.why_not(problem, device.info) is None
     plan = engine.prepare(problem, device)
     assert plan.workspace_size == engine.workspace(problem, device.info)
-    workspace = handle.device.asarray(np.full(plan.workspace_size, 0xFF, np.uint8)) if plan.workspace_size else None
+    size, workspace = plan.workspace_size, None
+    if size:
+        workspace = device.asarray(np.append(np.full(size, 0xFF, np.uint8), np.full(GUARD, 0xA5, np.uint8)))
     plan.run(arrays, scalars, workspace)
+    if size:
+        beyond = device.to_numpy(workspace)[size:]
+        assert np.all(beyond == 0xA5), f"{engine.name} wrote beyond its workspace of {size} bytes"
 
 
 def run_once(handle, problem, numbers, buffers, alias=None, engine=None):
@@ -258,7 +263,7 @@ def run_once(handle, problem, numbers, buffers, alias=None, engine=None):
 def check(handle, case, *, seed=0, oracle=evaluate, engine=None):
     """Run a case twice on a handle and compare with the oracle, bit for bit where that can be asked.
 
-    With an engine that one is run, not the one that would be chosen.
+    With an engine that one is run, not the one that would be chosen. Return the worst error, 1 being the most allowed.
     """
     case = Case(case) if isinstance(case, str) else case
     problem, given = parse_line(case.line)
@@ -280,28 +285,28 @@ def check(handle, case, *, seed=0, oracle=evaluate, engine=None):
             assert first[name].tobytes() == buffer.memory.tobytes(), f"{name}: an input was written"
     got = Buffer(buffers[out].spec, first[out], buffers[out].offset).array.astype(np.float64)
     factor = 1.0 if engine is None else engine.error_factor(problem)
-    if case.data == "integer" and factor == 1:
-        compare(got, want, np.zeros(want.shape), case)
-        return
+    if case.data == "integer" and factor == 1:  # sums are exact, and rounded once
+        exact = Buffer.filled(buffers[out].spec, want).array.astype(np.float64)
+        return compare(got, exact, np.zeros(want.shape), case)
     terms = absolute_terms(problem, tensors, tuple(numbers.values()))
     if factor != 1 and terms.size:  # every element is made of the whole tile's numbers
         terms = np.full_like(terms, factor * terms.max())
-    compare(got, want, tolerance(problem, want, terms), case)
+    return compare(got, want, tolerance(problem, want, terms), case)
 
 
 def compare(got, want, bound, what=""):
-    """Demand |got - want| <= bound everywhere, and NaN and infinities in the same places."""
+    """Demand |got - want| <= bound everywhere, and NaN and infinities in the same places; return the worst quotient."""
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
     if want.size == 0:
-        return
+        return 0.0
     with np.errstate(all="ignore"):
         error = np.abs(got - want)
         same = (got == want) | (np.isnan(got) & np.isnan(want))
         excess = np.where(same, 0.0, error / np.broadcast_to(bound, want.shape))
     excess = np.where(np.isnan(excess), np.inf, excess)
     if excess.max() <= 1:
-        return
+        return float(excess.max())
     worst = tuple(map(int, np.unravel_index(excess.argmax(), want.shape)))
     finite = np.isfinite(got) & np.isfinite(want)
     norm = np.linalg.norm(want[finite]) or 1.0

@@ -1,0 +1,262 @@
+"""One part of the work: some generated problems for one engine and direction, each checked; and the processes for it.
+
+A worker is a process of its own, because a wrong kernel may end it or never return. It tells its parent which problem
+it begins; the parent gives it a time limit, notes what it died of, and lets another one go on behind that problem.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import time
+import traceback
+import zlib
+from dataclasses import dataclass, field
+
+import helper
+import numpy as np
+import pytest
+
+from portadnn.ops.convolution import Convolution
+from portadnn.registry import get_backend
+
+from . import draw
+
+PART = 20  # problems of a part, each with its variants
+PATIENCE = 1500  # refusals in a row after which an engine is thought to take nothing
+HOPELESS = 150  # the same before the first problem that it takes
+STARTING = 60  # seconds that a process may take to start
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides which problems are drawn and how they are run."""
+
+    backend: str
+    device: int = 0
+    schedule: str | None = None
+    seed: int = 1
+    variants: int = 4
+
+
+@dataclass(frozen=True)
+class Part:
+    """Problems number ``PART * number`` and on, of an engine and a direction."""
+
+    engine: str
+    direction: str
+    number: int
+
+
+@dataclass
+class Outcome:
+    """What came of a part.
+
+    Attributes
+    ----------
+    problems, geometries, exact : int
+        Lines that were checked; those that differ in more than alpha and beta; those whose integers had to be exact.
+    worst : dict
+        For each data type the largest error of inexact data, 1 being the most that is allowed, and the line. That of
+        narrow types is close to 0.5, because results are rounded.
+    refused : dict
+        How many problems were refused for which reason; digits are replaced by #.
+    failures : list of dict
+        Problem line, data, seed and message.
+    """
+
+    problems: int = 0
+    geometries: int = 0
+    exact: int = 0
+    worst: dict[str, tuple[float, str]] = field(default_factory=dict)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    refused: dict[str, int] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)
+    failures: list[dict[str, str]] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)  # check sums
+
+
+def open_handle(settings):
+    """Open a new handle, with the choices of a large GPU where GPU kernels run on a CPU."""
+    info = get_backend(settings.backend).devices()[settings.device]
+    slow = settings.schedule == "gpu" and info.kind == "cpu"
+    target = helper.Target("generated", settings.backend, settings.device, settings.schedule, slow=slow)
+    return helper.open_handle.__wrapped__(target)
+
+
+def engines_of(handle):
+    """Return (engine, direction) for every convolution engine."""
+    return [
+        (engine, kind.op.removeprefix("convolution_"))
+        for engine in handle.engines
+        for kind in engine.problems
+        if issubclass(kind, Convolution) and kind.op.removeprefix("convolution_") in draw.ROLES
+    ]
+
+
+def problems_of(source, count, variants):
+    """Yield the lines of `count` problems, each as a list of variants; fewer where the engine takes hardly any."""
+    found = vain = 0
+    while found < count and vain < (PATIENCE if found else HOPELESS):
+        line = source.next()
+        vain = 0 if line else vain + 1
+        if line:
+            found += 1
+            yield draw.lines(source.rng, line, variants)
+
+
+def check(handle, engine, line, data):
+    """Return (error, message): the worst error, and None or what is wrong."""
+    try:
+        return helper.check(handle, helper.Case(line, data), engine=engine), None
+    except (Exception, pytest.fail.Exception) as error:
+        text = str(error) or type(error).__name__
+        if not isinstance(error, pytest.fail.Exception | AssertionError):
+            text = "".join(traceback.format_exception(error)[-2:])
+        return 0.0, text[:2000]
+
+
+def do_on(handle, engine, part, settings, count=PART, tell=lambda line: None, skip=()):
+    """Do a part; `tell` is called with each line before it is run, lines in `skip` are left out."""
+    began, cpu = time.perf_counter(), time.process_time()
+    key = [settings.seed, zlib.crc32(f"{part.engine} {part.direction}".encode()), part.number]
+    info = handle.info
+    source = draw.Source(np.random.default_rng(key), part.direction, lambda problem: engine.why_not(problem, info))
+    outcome = Outcome()
+    for variants in problems_of(source, count, settings.variants):
+        outcome.geometries += 1
+        for line, data in variants:
+            if line in skip:
+                continue
+            tell(line)
+            error, wrong = check(handle, engine, line, data)
+            problem = helper.parse_line(line)[0]
+            outcome.problems += 1
+            outcome.lines.append(zlib.crc32(f"{line} {data}".encode()))
+            if data == "integer" and engine.error_factor(problem) == 1:
+                outcome.exact += 1
+            if error > outcome.worst.get(problem.dtype.name, (0.0, ""))[0]:
+                outcome.worst[problem.dtype.name] = (error, line)
+            if wrong:
+                outcome.failures.append({"line": line, "data": data, "message": wrong})
+    outcome.refused = dict(source.refused)
+    outcome.silent = source.silent[:5]
+    outcome.seconds, outcome.cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    return outcome
+
+
+def do(settings, part, tell, skip):
+    """Do a part on a handle of its own."""
+    with open_handle(settings) as handle:
+        engine = next(e for e, d in engines_of(handle) if (e.name, d) == (part.engine, part.direction))
+        return do_on(handle, engine, part, settings, tell=tell, skip=skip)
+
+
+# processes
+
+
+def _serve(settings, pipe):
+    pipe.send(("ready", None))
+    while True:
+        part, skip = pipe.recv()
+        if part is None:
+            return
+        try:
+            outcome = do(settings, part, lambda line: pipe.send(("begins", line)), skip)
+            pipe.send(("done", dataclasses.asdict(outcome)))
+        except Exception:
+            pipe.send(("broken", traceback.format_exc()[-2000:]))
+
+
+class Worker:
+    """A process that does parts, one at a time."""
+
+    def __init__(self, settings, serve=_serve):
+        self.settings = settings
+        self.serve = serve
+        self.process = None
+        self.part = None
+        self.lost = []  # failures of this part that ended a process
+        self.line = None
+
+    def start(self, part):
+        """Begin a part."""
+        self.part, self.lost = part, []
+        self._send()
+
+    def _send(self):
+        if self.process is None:
+            context = multiprocessing.get_context("spawn")
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=self.serve, args=(self.settings, theirs), daemon=True)
+            self.process.start()
+            theirs.close()
+            self.ready = False
+        self.line = None
+        self.heard = time.monotonic() + (0 if self.ready else STARTING)
+        self.pipe.send((self.part, tuple(failure["line"] for failure in self.lost)))
+
+    def poll(self, limit):
+        """Return the part's outcome as a dict once it is done, else None."""
+        try:
+            while self.pipe.poll():
+                what, said = self.pipe.recv()
+                self.heard = time.monotonic()
+                if what == "ready":
+                    self.ready = True
+                    continue
+                if what == "begins":
+                    self.line = said
+                    continue
+                if what == "broken":
+                    said = dataclasses.asdict(
+                        Outcome(failures=[{"line": self.line or "", "data": "", "message": said}])
+                    )
+                said["failures"] += self.lost
+                said["problems"] += len(self.lost)
+                self.part = None
+                return said
+        except (EOFError, ConnectionResetError):
+            self.process.join(5)
+            return self._died(f"the process ended with {self.process.exitcode}")
+        if time.monotonic() - self.heard > limit:
+            return self._died(f"nothing for {limit:.0f} s")
+        return None
+
+    def _died(self, why):
+        line = self.line
+        self.stop()
+        self.lost.append({"line": line or "", "data": "", "message": why})
+        if line is None or len(self.lost) > 5:  # it cannot even begin
+            outcome = dataclasses.asdict(Outcome(failures=self.lost))
+            self.part = None
+            return outcome
+        self._send()
+        return None
+
+    def stop(self):
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+
+def quiet_environment(folder):
+    """Set what workers need: no caches that grow without end, and no thread of PoCL's tied to a core.
+
+    Two threads each, so that work-groups do run at the same time.
+    """
+    for name, value in {
+        "POCL_AFFINITY": "0",
+        "POCL_MAX_PTHREAD_COUNT": "2",
+        "POCL_KERNEL_CACHE": "0",
+        "POCL_CACHE_DIR": str(folder),
+        "PORTADNN_CACHE_DIR": "",
+        "PORTADNN_FIND_DB": "",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }.items():
+        os.environ[name] = value
