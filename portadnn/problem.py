@@ -338,7 +338,7 @@ def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     kind = PROBLEMS.get(words[0]) if words else None
     if kind is None:
         raise BadParam(argument="line", expected=f"an operation ({', '.join(sorted(PROBLEMS))})", got=repr(line)[:60])
-    kinds = _field_types(kind)
+    kinds = _field_types(kind)  # type: ignore[arg-type]  # a class is hashable
     values: dict[str, Any] = {}
     scalars: dict[str, float] = {}
     for word in words[1:]:

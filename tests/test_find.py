@@ -69,6 +69,7 @@ def check_list(direction, found, count=None):
     assert [p.time for p in good] == sorted(p.time for p in good)
     assert all(p.time >= 0 and p.engine and not p.reason for p in good)
     assert all(p.time == -1 and p.reason for p in found[len(good) :])
+    assert all(p.math_type is dnn.MathType.DEFAULT for p in found)
     return good
 
 

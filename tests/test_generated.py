@@ -79,11 +79,13 @@ def test_all_kinds_of_problems_are_drawn(direction):
         lambda p: max(p.image.dims[1], p.filter.dims[0]) > 64,
         lambda p: p.dtype is dnn.DataType.HALF,
         lambda p: p.dtype is dnn.DataType.DOUBLE,
+        lambda p: p.math is dnn.MathType.TENSOR_OP_ALLOW_CONVERSION,
+        lambda p: p.math is dnn.MathType.FMA,
         lambda p: p.image.dims[2:] == (1, 1) or p.result.dims[2:] == (1, 1),
     ):
         assert any(map(kind, problems))
     assert len({str(problem) for problem in problems}) > 550
-    assert sum(p.dtype is dnn.DataType.FLOAT for p in problems) > 150
+    assert sum(p.dtype is dnn.DataType.FLOAT for p in problems) > 200
 
 
 def test_narrow_engines_get_their_problems():

@@ -15,6 +15,7 @@ from ..enums import (
     ConvolutionFwdAlgo,
     ConvolutionFwdPreference,
     DnnEnum,
+    MathType,
     Status,
 )
 from ..errors import BadParam, NotSupported
@@ -51,6 +52,8 @@ class AlgoPerf(Generic[A]):
         Exact bytes of workspace.
     deterministic : bool
         Whether repetition is known to give the same bits.
+    math_type : MathType
+        The math that the problem permits.
     engine : str
         Which implementation of the algorithm, the fastest where there are several; the one that runs when this
         algorithm is asked for.
@@ -63,6 +66,7 @@ class AlgoPerf(Generic[A]):
     time: float = -1.0
     memory: int = 0
     deterministic: bool = False
+    math_type: MathType = MathType.DEFAULT
     engine: str = ""
     reason: str = ""
 
@@ -120,8 +124,10 @@ def _integer(value: Any, argument: str, least: int) -> int:
 def _summary(direction: Direction[A, P], algo: A, problem: Problem, trials: Sequence[Trial]) -> P:
     """Return the fastest engine's trial as the algorithm's, or else the failure that came furthest."""
     mine = [trial for trial in trials if trial.engine.algo(problem) == algo]
+    assert isinstance(problem, Convolution)
+    math_type = problem.math
     if not mine:
-        return direction.perf(algo, Status.NOT_SUPPORTED, reason="no engine implements it here")
+        return direction.perf(algo, Status.NOT_SUPPORTED, math_type=math_type, reason="no engine implements it here")
     order = (Status.SUCCESS, Status.ALLOC_FAILED)  # then failures, then what is not supported
 
     def rank(trial: Trial) -> tuple[int, float, int]:
@@ -134,7 +140,7 @@ def _summary(direction: Direction[A, P], algo: A, problem: Problem, trials: Sequ
         time = 1e3 * best.seconds
     elif best.status is Status.NOT_SUPPORTED:
         reason = "; ".join(f"{trial.engine.name}: {trial.reason}" for trial in mine)
-    return direction.perf(algo, best.status, time, best.memory, engine.deterministic, engine.name, reason)
+    return direction.perf(algo, best.status, time, best.memory, engine.deterministic, math_type, engine.name, reason)
 
 
 def _sorted(direction: Direction[A, P], problem: Problem, trials: Sequence[Trial], count: int) -> list[P]:

@@ -177,16 +177,18 @@ RARE = {"empty": 0.1}
 
 
 def storages():
-    """Return the types and what layouts go with each: (name, type, layouts)."""
+    """Yield the types, what layouts go with each, and the math that is permitted: (name, (type, layout, math))."""
     types = [DataType.FLOAT, DataType.HALF, DataType.DOUBLE]
     if "BFLOAT16" in DataType.__members__:
         types.append(DataType["BFLOAT16"])
     for dtype, layout in itertools.product(types, ("nchw", "nhwc", "odd")):
-        yield f"{dtype.name} {layout}", dtype, layout
+        yield f"{dtype.name} {layout}", (dtype, layout, None)
+        if dtype is DataType.FLOAT:
+            yield f"TF32 {layout}", (dtype, layout, "tf32")
 
 
-STORAGES = {name: (dtype, layout) for name, dtype, layout in storages()}
-WEIGHTS = {"FLOAT": 1.0, "HALF": 0.35, "BFLOAT16": 0.35, "DOUBLE": 0.25}
+STORAGES = dict(storages())
+WEIGHTS = {"FLOAT": 1.0, "TF32": 0.3, "HALF": 0.35, "BFLOAT16": 0.35, "DOUBLE": 0.25}
 
 
 def shape_of(rng, name):
@@ -201,8 +203,9 @@ def shape_of(rng, name):
             return g
 
 
-def line_of(rng, direction, g, dtype, layout):
+def line_of(rng, direction, g, storage):
     """Return the problem line of a geometry in one direction, with layouts drawn for its tensors."""
+    dtype, layout, math_type = storage
     x, w, y = ROLES[direction]
     dims = {x: (g.n, g.c * g.groups, *g.size), w: (g.k * g.groups, g.c, *g.window), y: g.out()}
     written = {"forward": y, "backward_data": x, "backward_filter": w}[direction]
@@ -222,6 +225,10 @@ def line_of(rng, direction, g, dtype, layout):
         words.append(f"groups={g.groups}")
     if g.flipped:
         words.append("mode=convolution")
+    if math_type is None and rng.integers(12) == 0:
+        math_type = "fma"
+    if math_type is not None:
+        words.append(f"math={math_type}")
     return " ".join(words)
 
 
@@ -262,7 +269,7 @@ class Source:
 
     def weight(self, kind):
         shape, storage = kind
-        prior = RARE.get(shape, 1.0) * WEIGHTS[STORAGES[storage][0].name]
+        prior = RARE.get(shape, 1.0) * WEIGHTS[storage.split()[0]]
         return prior * (self.taken[kind] + 0.5) / (self.tried[kind] + 1)
 
     def next(self):
@@ -271,8 +278,7 @@ class Source:
         total = sum(weights)
         kind = self.kinds[int(self.rng.choice(len(weights), p=[w / total for w in weights]))]
         self.tried[kind] += 1
-        dtype, layout = STORAGES[kind[1]]
-        line = line_of(self.rng, self.direction, shape_of(self.rng, kind[0]), dtype, layout)
+        line = line_of(self.rng, self.direction, shape_of(self.rng, kind[0]), STORAGES[kind[1]])
         problem, _ = parse_line(line)
         reason = self.why_not(problem)
         if reason is None:
