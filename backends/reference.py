@@ -17,6 +17,7 @@ from portadnn.descriptors import TensorView
 from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
 from portadnn.errors import AllocFailed, BadParam
 from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
@@ -168,7 +169,7 @@ class DefinitionEngine(Engine):
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Name the direct algorithms, those that need no workspace and are deterministic."""
-        if isinstance(problem, ConvolutionForward):
+        if isinstance(problem, (ConvolutionForward, ConvolutionBiasActivationForward)):
             return ConvolutionFwdAlgo.IMPLICIT_GEMM
         if isinstance(problem, ConvolutionBackwardData):
             return ConvolutionBwdDataAlgo.ALGO_1

@@ -31,6 +31,7 @@ from portadnn.ops.convolution import (
     ConvolutionBackwardFilter,
     ConvolutionForward,
 )
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.pooling import PoolingBackward, PoolingForward
 from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
@@ -68,7 +69,7 @@ def evaluate(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Seq
             return numbers["alpha"] * tensors[0].astype(np.float64)
         result = DEFINITIONS[type(problem)](problem, numbers, *inputs)
         result = numbers.get("alpha", 1.0) * result
-        if numbers["beta"] != 0:
+        if numbers.get("beta", 0.0) != 0:
             result = result + numbers["beta"] * tensors[-1].astype(np.float64)
         return cast(Array, np.broadcast_to(result, problem.tensors[-1].dims))
 
@@ -100,17 +101,24 @@ def _op(problem: OpTensor, numbers: Numbers, a: Array, b: Array) -> Array:
 # activations (guide sections 4.77 and 4.78)
 
 
-def _ceiling(problem: ActivationForward | ActivationBackward) -> float:
+def _ceiling(problem: ActivationForward | ActivationBackward | ConvolutionBiasActivationForward) -> float:
     """Return the ceiling as the arithmetic of the data type sees it, so that x == ceiling means the same."""
-    if problem.mode is not ActivationMode.CLIPPED_RELU:
+    if _function(problem) is not ActivationMode.CLIPPED_RELU:
         return math.inf
     return float(problem.dtype.accumulator.numpy.type(problem.ceiling))
 
 
-def _activation(problem: ActivationForward, numbers: Numbers, x: Array) -> Array:
-    if problem.mode is ActivationMode.SIGMOID:
+def _function(problem: ActivationForward | ActivationBackward | ConvolutionBiasActivationForward) -> ActivationMode:
+    return problem.activation if isinstance(problem, ConvolutionBiasActivationForward) else problem.mode
+
+
+def _activation(problem: ActivationForward | ConvolutionBiasActivationForward, numbers: Numbers, x: Array) -> Array:
+    function = _function(problem)
+    if function is ActivationMode.IDENTITY:
+        return x
+    if function is ActivationMode.SIGMOID:
         return 1 / (1 + np.exp(-x))
-    if problem.mode is ActivationMode.TANH:
+    if function is ActivationMode.TANH:
         return np.tanh(x)
     clipped = np.fmin(np.fmax(x, 0.0), _ceiling(problem))  # NaN becomes 0
     if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
@@ -238,6 +246,16 @@ def _convolution(problem: ConvolutionForward, numbers: Numbers, x: Array, w: Arr
     return y.reshape(problem.y.dims)
 
 
+def _convolution_bias_activation(
+    problem: ConvolutionBiasActivationForward, numbers: Numbers, x: Array, w: Array, z: Array, bias: Array
+) -> Array:
+    """Y = activation(alpha1 * conv(x, w) + alpha2 * z + bias), where z is not read with alpha2 == 0."""
+    total = numbers["alpha1"] * _convolution(problem.convolution, numbers, x, w) + bias
+    if numbers["alpha2"] != 0:
+        total = total + numbers["alpha2"] * z
+    return _activation(problem, numbers, total)
+
+
 def _convolution_data(problem: ConvolutionBackwardData, numbers: Numbers, w: Array, dy: Array) -> Array:
     """Every output's gradient goes back to the pixels that the filter saw, by the weight each had."""
     geometry = _Geometry(problem)
@@ -336,6 +354,7 @@ DEFINITIONS: dict[type[Problem], Callable[..., Array]] = {
     SoftmaxForward: _softmax,
     SoftmaxBackward: _softmax_gradient,
     ConvolutionForward: _convolution,
+    ConvolutionBiasActivationForward: _convolution_bias_activation,
     ConvolutionBackwardData: _convolution_data,
     ConvolutionBackwardFilter: _convolution_filter,
     ConvolutionBackwardBias: _convolution_bias,

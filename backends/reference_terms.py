@@ -6,6 +6,7 @@ See :func:`portadnn.tolerance.tolerance`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,15 @@ import numpy.typing as npt
 
 from portadnn.enums import ActivationMode, OpTensorOp, PoolingMode, SoftmaxAlgorithm
 from portadnn.ops.activation import ActivationBackward, ActivationForward
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.pooling import PoolingBackward, PoolingForward
 from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.ops.tensor import OpTensor, ScaleTensor, SetTensor
 from portadnn.problem import Problem
 
 from .reference_ops import DEFINITIONS, Array, evaluate, summed_axes
+
+_CURVED = (ActivationMode.SIGMOID, ActivationMode.TANH)  # values up to 1, which have rounding errors of their own
 
 
 def absolute_terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequence[float]) -> Array:
@@ -35,7 +39,7 @@ def absolute_terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalar
     inputs = [t.astype(np.float64, copy=False) for t in tensors[: len(problem.inputs)]]
     with np.errstate(all="ignore"):
         terms = numbers.get("alpha", 1.0) * _terms(problem, numbers, inputs)
-        if numbers["beta"] != 0:
+        if numbers.get("beta", 0.0) != 0:
             terms = terms + numbers["beta"] * np.abs(tensors[-1].astype(np.float64))
     return np.broadcast_to(terms, problem.tensors[-1].dims)
 
@@ -44,6 +48,9 @@ def _terms(problem: Problem, numbers: dict[str, float], inputs: list[Array]) -> 
     definition = DEFINITIONS[type(problem)]
     if isinstance(problem, (SoftmaxForward, SoftmaxBackward)):
         return _softmax_terms(problem, *inputs)
+    if isinstance(problem, ConvolutionBiasActivationForward):  # no activation is steeper than 1
+        linear = replace(problem, activation=ActivationMode.IDENTITY)
+        return definition(linear, numbers, *map(np.abs, inputs)) + (problem.activation in _CURVED)
     if isinstance(problem, ActivationBackward):
         y, dy = np.abs(inputs[0]), np.abs(inputs[1])
         if problem.mode is ActivationMode.SIGMOID:

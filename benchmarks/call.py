@@ -39,6 +39,9 @@ def _arguments(problem: Problem, arrays: dict[str, Any]) -> tuple[list[Any], dic
     a = [arrays[name] for name in problem.tensor_names()]
     if isinstance(problem, dnn.ops.convolution.Convolution):
         conv = dnn.ConvolutionDescriptor(p.padding, p.stride, p.dilation, p.groups, p.mode, p.compute_type, p.math)
+        if problem.op == "convolution_bias_activation_forward":
+            activation = dnn.ActivationDescriptor(p.activation, p.nan_propagation, p.ceiling)
+            return [a[0], a[1], conv, a[3], activation, a[4]], {"z": a[2]}
         return [a[0], a[1], conv, a[2]], {}
     if problem.op.startswith("pooling"):
         pool = dnn.PoolingDescriptor(p.mode, p.window, p.padding, p.stride, p.nan_propagation)

@@ -97,6 +97,10 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
     if problem.op == "convolution_forward":
         conv = functional.conv2d if spatial == 2 else functional.conv3d
         return lambda: conv(t["x"], t["w"], None, p.stride, p.padding, p.dilation, p.groups)
+    if problem.op == "convolution_bias_activation_forward":  # without z, as alpha2 = 0 is
+        conv, activate = functional.conv2d if spatial == 2 else functional.conv3d, _activation(torch, p.activation, p)
+        bias = t["bias"].flatten()
+        return lambda: activate(conv(t["x"], t["w"], bias, p.stride, p.padding, p.dilation, p.groups))
     if problem.op in ("convolution_backward_data", "convolution_backward_filter"):
         data = problem.op == "convolution_backward_data"
         x = t["dx"] if data else t["x"]
@@ -109,13 +113,7 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
     if problem.op == "convolution_backward_bias":
         return lambda: t["dy"].sum(dim=[0, *range(2, spatial + 2)])
     if problem.op == "activation_forward":
-        functions = {
-            ActivationMode.RELU: torch.relu,
-            ActivationMode.SIGMOID: torch.sigmoid,
-            ActivationMode.TANH: torch.tanh,
-            ActivationMode.CLIPPED_RELU: lambda x: torch.clamp(x, 0.0, p.ceiling),
-        }
-        function = functions[p.mode]
+        function = _activation(torch, p.mode, p)
         return lambda: function(t["x"])
     if problem.op == "activation_backward":
         gradients = {
@@ -129,6 +127,17 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
     if problem.op.startswith("pooling"):
         return _pooling(torch, p, t, spatial)
     return _tensor_operation(torch, p, t)
+
+
+def _activation(torch: Any, mode: ActivationMode, p: Any) -> Callable[[Any], Any]:
+    functions: dict[ActivationMode, Callable[[Any], Any]] = {
+        ActivationMode.RELU: torch.relu,
+        ActivationMode.SIGMOID: torch.sigmoid,
+        ActivationMode.TANH: torch.tanh,
+        ActivationMode.CLIPPED_RELU: lambda x: torch.clamp(x, 0.0, p.ceiling),
+        ActivationMode.IDENTITY: lambda x: x,
+    }
+    return functions[mode]
 
 
 def _softmax(aten: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any]:

@@ -16,6 +16,7 @@
 //                                          scratch c [TILE_M][PITCH]: sums so far, blended into dst after the last block
 
 #include "conv_cpu.h"
+#include "epilogue.h"
 
 // Taps of one phase along one axis: first, first + TAP_STEP, ...; the first one reads at position * SRC_STEP + offset.
 typedef struct {
@@ -174,26 +175,48 @@ DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t a
         }
 }
 
-// Blend `count` columns of `rows` rows of c into dst
-DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha, real beta) {
+#ifdef Z_STRIDES
+#define Z_STEP_W Z_W
+#else
+#define Z_C D_C
+#define Z_STEP_W DST_STEP_W
+#endif
+#if defined(EPILOGUE) && BIAS_C == 1
+#define BIASES(m) VLOAD(bias, m)
+#elif defined(EPILOGUE)
+DEVICE vreal load_biases(const GLOBAL T *bias) {
+    vreal v;
+    for (int j = 0; j < VW; ++j) LANE(v, j) = LOAD(bias, j * BIAS_C);
+    return v;
+}
+#define BIASES(m) load_biases(bias + (m) * BIAS_C)
+#endif
+
+// Store `count` columns of `rows` rows of c into dst
+DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha,
+                      real beta EPILOGUE_PARAMS) {
     int m = 0;
-#if D_C == 1 && DST_STEP_W != 1
+#if D_C == 1 && DST_STEP_W != 1 && !defined(Z_STRIDES)
     for (; m <= rows - VW; m += VW)
         for (int q = 0; q < count; q += VW) {
             vreal block[VW];
             UNROLL for (int i = 0; i < VW; ++i) block[i] = RLOAD(c + (m + i) * PITCH + q);
             transpose(block);
-            UNROLL for (int j = 0; j < VW; ++j)
-                if (q + j < count) VBLEND(dst, first + m + (q + j) * DST_STEP_W, alpha, block[j], beta);
+            UNROLL for (int j = 0; j < VW; ++j) {
+                const int step = m + (q + j) * DST_STEP_W;
+                if (q + j < count) VFINISH(dst, first + step, step, alpha, block[j], beta, BIASES(m));
+            }
         }
 #endif
     for (; m < rows; ++m) {
         const int row = first + m * D_C;
         int q = 0;
-#if DST_STEP_W == 1
-        for (; q <= count - VW; q += VW) VBLEND(dst, row + q, alpha, RLOAD(c + m * PITCH + q), beta);
+#if DST_STEP_W == 1 && !defined(Z_STRIDES)
+        for (; q <= count - VW; q += VW)
+            VFINISH(dst, row + q, m * Z_C + q, alpha, RLOAD(c + m * PITCH + q), beta, VSPLAT(LOAD(bias, m * BIAS_C)));
 #endif
-        for (; q < count; ++q) BLEND(dst, row + q * DST_STEP_W, alpha, c[m * PITCH + q], beta);
+        for (; q < count; ++q)
+            FINISH(dst, row + q * DST_STEP_W, m * Z_C + q * Z_STEP_W, m * BIAS_C, alpha, c[m * PITCH + q], beta);
     }
 }
 
@@ -203,9 +226,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_start(TENSOR(int, next_tile)) {
 }
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
-                                      TENSOR(int, next_tile), const real alpha, const real beta) {
+                                      TENSOR(int, next_tile), const real alpha, const real beta EPILOGUE_TENSORS) {
     BIND(T, src);
     BIND(T, dst);
+    EPILOGUE_BIND
     BIND(real, packed);
     BIND(real, scratch);
     BIND(int, next_tile);
@@ -247,8 +271,15 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
             const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
             if (d >= DST_D || h >= DST_H || valid <= 0) continue;
-            const int first = at.n * D_N + (group * M + m0) * D_C + d * D_D + h * D_H + q0 * DST_STEP_W + PHASE_W(phase) * D_W;
-            store_row(dst, first, c + i * TILE_COLS, channels_m, valid, alpha, beta);
+            const int channel = group * M + m0;
+            const int first = at.n * D_N + channel * D_C + d * D_D + h * D_H + q0 * DST_STEP_W + PHASE_W(phase) * D_W;
+#ifdef Z_STRIDES
+            const int z_first = at.n * Z_N + channel * Z_C + d * Z_D + h * Z_H + q0 * Z_W;
+#else
+            const int z_first = first;
+#endif
+            store_row(dst, first, c + i * TILE_COLS, channels_m, valid, alpha,
+                      beta EPILOGUE_PASS(z_first, channel * BIAS_C));
         }
     }
 }

@@ -27,10 +27,11 @@
 #if defined(FUSED_REDUCE)
 KERNEL TILE_WG_SIZE
 conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(real, partial),
-          TENSOR(int, arrived), TENSOR(T, out), const real alpha, const real beta) {
+          TENSOR(int, arrived), TENSOR(T, out), const real alpha, const real beta EPILOGUE_TENSORS) {
     BIND(real, partial);
     BIND(int, arrived);
     BIND(T, out);
+    EPILOGUE_BIND
     LOCAL int last_one[1];
 #elif SPLITS > 1
 KERNEL TILE_WG_SIZE
@@ -39,8 +40,9 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 #else
 KERNEL TILE_WG_SIZE
 conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha,
-          const real beta) {
+          const real beta EPILOGUE_TENSORS) {
     BIND(T, out);
+    EPILOGUE_BIND
 #endif
     BIND_RESTRICT(const A_TYPE, rows);
     BIND_RESTRICT(const T, image);
@@ -109,7 +111,8 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
     load_partials(partial + (i64)(group * PHASES + index) * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
 #endif
 #if SPLITS == 1 || defined(FUSED_REDUCE)
-    store_tile(out + (i64)group * GEMM_M * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc);
+    const i64 row = (i64)group * GEMM_M;
+    store_tile(out + row * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc EPILOGUE_PASS(row * Z_M, row * BIAS_C));
 #endif
 }
 
@@ -162,21 +165,24 @@ pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed) ARRI
 #if SPLITS > 1 && !defined(FUSED_REDUCE)
 // out = alpha * (the parts in order) + beta * out; one work-item an element
 KERNEL WG_SIZE(256, 1, 1)
-reduce_splits(TENSOR_RESTRICT(const real, partial), TENSOR(T, out), const real alpha, const real beta) {
+reduce_splits(TENSOR_RESTRICT(const real, partial), TENSOR(T, out), const real alpha,
+              const real beta EPILOGUE_TENSORS) {
     BIND_RESTRICT(const real, partial);
     BIND(T, out);
+    EPILOGUE_BIND
     const u32 element = (u32)GRP(0) * 256 + LID(0);
     const u32 n = element % (u32)GEMM_N;
     const u32 m = element / (u32)GEMM_N % GEMM_M;
-    const u32 z = element / (u32)GEMM_N / GEMM_M;
-    if (z >= GROUPS * PHASES) return;
-    const Phase phase = phase_of((int)(z % PHASES));
+    const u32 part = element / (u32)GEMM_N / GEMM_M;
+    if (part >= GROUPS * PHASES) return;
+    const Phase phase = phase_of((int)(part % PHASES));
     const Column column = column_of(n, &phase);
     if (!column.in) return;
     real sum = 0;
     for (int split = 0; split < SPLITS; ++split) {
-        sum += partial[(((i64)split * (GROUPS * PHASES) + z) * PADDED_M + m) * PADDED_N + n];
+        sum += partial[(((i64)split * (GROUPS * PHASES) + part) * PADDED_M + m) * PADDED_N + n];
     }
-    BLEND(out, (i64)(z / PHASES) * GEMM_M * OUT_M + (i64)(m * OUT_M + column.offset), alpha, sum, beta);
+    const i64 row = (i64)(part / PHASES) * GEMM_M + m;
+    FINISH(out, row * OUT_M + column.offset, row * Z_M + Z_COLUMN(column), row * BIAS_C, alpha, sum, beta);
 }
 #endif

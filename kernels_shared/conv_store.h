@@ -1,14 +1,27 @@
 // From a tile of results to the output tensor, or to the work-group's slice of partial sums.
 //
 //   rows m: channels of the output (or filters of dw)            element m * OUT_M + column offset
+//                                                                and of z, with an epilogue, m * Z_M + its column offset
 //   columns: pixels (n, d, h, w), or elements (c, t, r, s) of a filter, in the order COLUMNS_0 .. COLUMNS_3
 //
 // STORE_COLUMNS / STORE_ROWS: four neighbours along columns / rows are one aligned vector.
 
+#include "epilogue.h"
+
 typedef struct {
     u32 offset;
+#ifdef Z_STRIDES
+    u32 z;
+#endif
     int in;  // 0: no such element
 } Column;
+
+#ifdef Z_STRIDES
+#define Z_COLUMN(column) ((column).z)
+#else
+#define Z_M OUT_M
+#define Z_COLUMN(column) ((column).offset)
+#endif
 
 DEVICE Column column_of(u32 index, const Phase *phase) {
     Column column;
@@ -25,6 +38,9 @@ DEVICE Column column_of(u32 index, const Phase *phase) {
     column.offset = i0 * OUT_0 + d * OUT_1 + h * OUT_2 + w * OUT_3;
 #else
     column.offset = i0 * OUT_0 + i1 * OUT_1 + i2 * OUT_2 + i3 * OUT_3;
+#endif
+#ifdef Z_STRIDES
+    column.z = i0 * Z_0 + i1 * Z_1 + i2 * Z_2 + i3 * Z_3;
 #endif
     return column;
 }
@@ -67,7 +83,7 @@ DEVICE void load_partials(const GLOBAL real *partial, u32 m0, u32 n0, int tx, in
 
 #if defined(STORE_COLUMNS)
 DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
-                       real acc[TM][TN]) {
+                       real acc[TM][TN] EPILOGUE_PARAMS) {
     UNROLL for (int j = 0; j < TN; j += 4) {
         const Column column = column_of(n0 + TILE_COLUMN(tx, j), phase);
         UNROLL for (int i = 0; i < TM; ++i) {
@@ -75,13 +91,14 @@ DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx
             if (!column.in || m >= GEMM_M) continue;
             vreal v;
             UNROLL for (int e = 0; e < 4; ++e) LANE(v, e) = acc[i][j + e];
-            VBLEND(out, (i64)(m * OUT_M + column.offset), alpha, v, beta);
+            const i64 place = m * OUT_M + column.offset;
+            VFINISH(out, place, place, alpha, v, beta, VSPLAT(LOAD(bias, m * BIAS_C)));
         }
     }
 }
 #elif defined(STORE_ROWS)
 DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
-                       real acc[TM][TN]) {
+                       real acc[TM][TN] EPILOGUE_PARAMS) {
     UNROLL for (int j = 0; j < TN; ++j) {
         const Column column = column_of(n0 + TILE_COLUMN(tx, j), phase);
         UNROLL for (int i = 0; i < TM; i += 4) {
@@ -89,18 +106,25 @@ DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx
             if (!column.in || m >= GEMM_M) continue;
             vreal v;
             UNROLL for (int e = 0; e < 4; ++e) LANE(v, e) = acc[i + e][j];
-            VBLEND(out, (i64)(m * OUT_M + column.offset), alpha, v, beta);
+#ifdef EPILOGUE
+            vreal biases;
+            UNROLL for (int e = 0; e < 4; ++e) LANE(biases, e) = LOAD(bias, (m + e) * BIAS_C);
+#endif
+            const i64 place = m * OUT_M + column.offset;
+            VFINISH(out, place, place, alpha, v, beta, biases);
         }
     }
 }
 #else
 DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
-                       real acc[TM][TN]) {
+                       real acc[TM][TN] EPILOGUE_PARAMS) {
     UNROLL for (int j = 0; j < TN; ++j) {
         const Column column = column_of(n0 + TILE_COLUMN(tx, j), phase);
         UNROLL for (int i = 0; i < TM; ++i) {
             const u32 m = m0 + TILE_ROW(ty, i);
-            if (column.in && m < GEMM_M) BLEND(out, (i64)(m * OUT_M + column.offset), alpha, acc[i][j], beta);
+            if (!column.in || m >= GEMM_M) continue;
+            FINISH(out, (i64)(m * OUT_M + column.offset), (i64)(m * Z_M + Z_COLUMN(column)), m * BIAS_C, alpha,
+                   acc[i][j], beta);
         }
     }
 }

@@ -12,6 +12,7 @@
 //   GPU, rows:      work-item i takes vector i of rows*INNER/VW
 //   CPU:            a work-group is one work-item and takes `chunk` elements (flat) or rows, vector by vector, then the tail
 #include "types.h"
+#include "activation.h"
 
 #if N_INPUTS == 0
 #define INPUTS
@@ -33,15 +34,10 @@
 #define SCALARS const real s0, const real s1, const real s2
 #endif
 
-// NaN handling: a comparison with NaN is false, so the branch that a NaN takes is the "no" one.
-#ifdef PROPAGATE_NAN
-#define RELU(v) PICK((v) <= (real)0, VSPLAT(0), v)
-#define CLIP(v) PICK((v) <= (real)0, VSPLAT(0), PICK((v) > (real)CEILING, VSPLAT(CEILING), v))
+#ifdef PROPAGATE_NAN  // a comparison with NaN is false, so the branch that a NaN takes is the "no" one
 #define LESSER(a, b) PICK((a) < (b), a, PICK((b) <= (a), b, (a) + (b)))
 #define GREATER(a, b) PICK((a) > (b), a, PICK((b) >= (a), b, (a) + (b)))
 #else
-#define RELU(v) PICK((v) > (real)0, v, VSPLAT(0))
-#define CLIP(v) PICK((v) > (real)0, PICK((v) > (real)CEILING, VSPLAT(CEILING), v), VSPLAT(0))
 #define LESSER(a, b) fmin(a, b)
 #define GREATER(a, b) fmax(a, b)
 #endif
@@ -58,14 +54,10 @@
 #define RESULT(a, b) LESSER((a) * s0, (b) * s1)
 #elif defined(OP_MAX)
 #define RESULT(a, b) GREATER((a) * s0, (b) * s1)
-#elif defined(OP_SIGMOID)
-#define RESULT(a, b) (VSPLAT(s0) / (exp(-(a)) + (real)1))
-#elif defined(OP_TANH)
-#define RESULT(a, b) (tanh(a) * s0)
-#elif defined(OP_RELU)
-#define RESULT(a, b) (RELU(a) * s0)
-#elif defined(OP_CLIPPED_RELU)
-#define RESULT(a, b) (CLIP(a) * s0)
+#elif defined(OP_ACTIVATION)
+#define RESULT(a, b) (VACTIVATE(a) * s0)
+#elif defined(OP_EPILOGUE)  // out = activation(out + s1 * in0 + in1), where in0 is not read with s1 == 0
+#define RESULT(a, b) ((a) * s1 + (b))
 // backward: in0 is dy, in1 is y (sigmoid, tanh) or x (relu, clipped relu)
 #elif defined(OP_SIGMOID_BACKWARD)
 #define RESULT(a, b) ((a) * s0 * ((b) * (VSPLAT(1) - (b))))
@@ -77,12 +69,19 @@
 #define RESULT(a, b) PICK((b) > (real)0, PICK((b) <= (real)CEILING, (a) * s0, VSPLAT(0)), VSPLAT(0))
 #endif
 
-#ifdef BETA
+#if defined(OP_EPILOGUE)
+#define READS_PRIOR 1
+#define READS_IN0 (s1 != (real)0)
+#define ADD_PRIOR(r, prior) VACTIVATE((prior) + (r))
+#elif defined(BETA)
 #define READS_PRIOR (BETA != (real)0)
 #define ADD_PRIOR(r, prior) ((prior) * BETA + (r))
 #else
 #define READS_PRIOR 0
 #define ADD_PRIOR(r, prior) (r)
+#endif
+#ifndef READS_IN0
+#define READS_IN0 1
 #endif
 
 // one scalar element at the given places
@@ -91,15 +90,15 @@
 #define IN0(i) ((real)0)
 #define IN1(i) ((real)0)
 #elif N_INPUTS == 1
-#define IN0(i) LOAD(in0, i)
+#define IN0(i) (READS_IN0 ? LOAD(in0, i) : (real)0)
 #define IN1(i) ((real)0)
 #else
-#define IN0(i) LOAD(in0, i)
+#define IN0(i) (READS_IN0 ? LOAD(in0, i) : (real)0)
 #define IN1(i) LOAD(in1, i)
 #endif
 
 #if N_INPUTS > 0
-#define VIN0(i, step) ((step) ? VLOAD(in0, i) : VSPLAT(LOAD(in0, i)))
+#define VIN0(i, step) (!READS_IN0 ? VSPLAT(0) : (step) ? VLOAD(in0, i) : VSPLAT(LOAD(in0, i)))
 #else
 #define VIN0(i, step) VSPLAT(0)
 #endif

@@ -89,6 +89,10 @@ from .ops.convolution_find import (
     get_convolution_forward_algorithm_v7,
     get_convolution_forward_find_workspace_size,
 )
+from .ops.convolution_fused import (
+    convolution_bias_activation_forward,
+    get_convolution_bias_activation_forward_workspace_size,
+)
 from .ops.pooling import (
     get_pooling_2d_forward_output_dim,
     get_pooling_nd_forward_output_dim,
@@ -146,6 +150,7 @@ __all__ = [
     "convolution_backward_bias",
     "convolution_backward_data",
     "convolution_backward_filter",
+    "convolution_bias_activation_forward",
     "convolution_forward",
     "find_convolution_backward_data_algorithm",
     "find_convolution_backward_data_algorithm_ex",
@@ -164,6 +169,7 @@ __all__ = [
     "get_convolution_backward_filter_algorithm_v7",
     "get_convolution_backward_filter_find_workspace_size",
     "get_convolution_backward_filter_workspace_size",
+    "get_convolution_bias_activation_forward_workspace_size",
     "get_convolution_forward_algorithm",
     "get_convolution_forward_algorithm_max_count",
     "get_convolution_forward_algorithm_v7",

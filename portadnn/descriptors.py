@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -283,6 +283,17 @@ class FilterDescriptor(_Viewable):
         return f"FilterDescriptor({self.spec})"
 
 
+D = TypeVar("D")
+
+
+def check_descriptor(value: Any, kind: type[D], argument: str) -> D:
+    """Demand a descriptor of that kind."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AO" else "a"
+        raise BadParam(argument=argument, expected=f"{article} {kind.__name__}", got=repr(value))
+    return value
+
+
 def check_ceiling(mode: ActivationMode, ceiling: float) -> None:
     """Demand a ceiling that bounds where it is used; never NaN, with which equal descriptors would differ."""
     if math.isnan(ceiling) or (mode is ActivationMode.CLIPPED_RELU and not 0 <= ceiling < math.inf):
@@ -442,7 +453,7 @@ class ActivationDescriptor(_Parameters):
     Parameters
     ----------
     mode
-        SIGMOID, RELU, TANH or CLIPPED_RELU.
+        SIGMOID, RELU, TANH or CLIPPED_RELU; IDENTITY for a fused convolution without activation.
     nan_propagation
         Whether RELU and CLIPPED_RELU keep NaN; the others always do.
     ceiling

@@ -208,12 +208,16 @@ class OpTensorOp(DnnEnum):
 
 
 class ActivationMode(DnnEnum):
-    """The activation function (guide section 3.26)."""
+    """The activation function (guide section 3.26).
+
+    IDENTITY, which cuDNN has since version 7, stands for no activation after a fused convolution.
+    """
 
     SIGMOID = 0
     RELU = 1
     TANH = 2
     CLIPPED_RELU = 3
+    IDENTITY = 5
 
 
 class PoolingMode(DnnEnum):

@@ -31,6 +31,7 @@ class Entry:
 
     plan: Plan
     allocate: tuple[tuple[int, TensorSpec], ...]  # outputs that the caller left out
+    absent: tuple[tuple[int, int], ...]  # optional inputs left out, and the numbers that must then be 0
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
     single: bool  # whether the run-time numbers are stored as float32 (guide section 2.6)
 
@@ -57,9 +58,11 @@ def execute(
     kind
         The Problem class.
     tensors
-        Inputs then outputs, as ``kind.tensor_names()``; an output may be None and is then allocated.
+        Inputs then outputs, as ``kind.tensor_names()``; an output may be None and is then allocated, and so may be
+        an optional input.
     params
-        Hashable: a descriptor with ``.params``, or a tuple, in the order of the Problem's other fields.
+        Hashable: a descriptor with ``.params``, or a tuple of such descriptors and of values, in the order of the
+        Problem's other fields.
     scalars
         Run-time numbers in the order of ``kind.scalars``.
     algo
@@ -83,8 +86,12 @@ def execute(
     with handle.lock:
         if entry is None:
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
+        if entry.absent:
+            _check_absent(kind, entry, numbers)
         for i, spec in entry.allocate:
             arrays[i] = device.empty(spec)
+        for i, _ in entry.absent:
+            arrays[i] = arrays[-1]
         check_memory(device, entry.plan.problem, entry.extents, arrays)
         if entry.single:
             for number in numbers:
@@ -117,6 +124,14 @@ def _number(value: Any, name: str) -> float:
         except OverflowError:
             raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
     raise BadParam(argument=name, expected="a number", got=repr(value))
+
+
+def _check_absent(kind: type[Problem], entry: Entry, numbers: Sequence[float]) -> None:
+    """Demand the optional inputs that would be read."""
+    for i, number in entry.absent:
+        if numbers[number] != 0:
+            name = kind.tensor_names()[i]
+            raise BadParam(argument=name, expected=f"a tensor, because {kind.optional[name]} is not 0", got=None)
 
 
 def _check_single(kind: type[Problem], numbers: Sequence[float]) -> None:
@@ -168,6 +183,11 @@ def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
     return TensorSpec(data_type, tuple(shape), tuple(s // size for s in strides), alignment)
 
 
+def _words(params: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return parameters with each descriptor replaced by its values."""
+    return tuple(word for param in params for word in getattr(param, "params", (param,)))
+
+
 def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any) -> Problem:
     """Build and validate the Problem of a call; specs of outputs that are None are inferred."""
     device = check_handle(handle).device
@@ -175,15 +195,15 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
     values: dict[str, Any] = {}
     for name, tensor in zip(names, tensors, strict=True):
         if tensor is None:
-            if name in kind.inputs:
+            if name in kind.inputs and name not in kind.optional:
                 raise BadParam(argument=name, expected="a tensor", got=None)
         elif isinstance(tensor, TensorSpec):
             values[name] = tensor
         else:
             array = tensor if device.owns(tensor) else device.wrap(tensor, name)
             values[name] = spec_of(device.signature(array), name)
-    words = params if isinstance(params, tuple) else getattr(params, "params", None)
-    if not isinstance(words, tuple) or len(words) != len(_parameter_names(kind)):
+    words = _words(params if isinstance(params, tuple) else (params,))
+    if len(words) != len(_parameter_names(kind)):
         raise BadParam(argument="descriptor", expected=f"the descriptor of {kind.op}", got=repr(params))
     values.update(zip(_parameter_names(kind), words, strict=True))
     kind.complete(values)
@@ -257,11 +277,15 @@ def workspace_size(handle: Handle, problem: Problem, algo: DnnEnum | None = None
 def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None) -> Entry:
     problem = make_problem(handle, kind, arrays, params)
     specs = problem.tensors
-    allocate = tuple((i, specs[i]) for i, array in enumerate(arrays) if array is None)
+    left_out = [i for i, array in enumerate(arrays) if array is None]
+    inputs = len(kind.inputs)
+    allocate = tuple((i, specs[i]) for i in left_out if i >= inputs)
+    numbers = list(kind.scalars)
+    absent = tuple((i, numbers.index(kind.optional[kind.inputs[i]])) for i in left_out if i < inputs)
     plan_key = (problem, algo)
     found = handle.entries.get(plan_key)
     plan = found.plan if found is not None else prepare(handle, problem, algo)
-    entry = Entry(plan, allocate, extents_of(problem), problem.dtype.accumulator is DataType.FLOAT)
+    entry = Entry(plan, allocate, absent, extents_of(problem), problem.dtype.accumulator is DataType.FLOAT)
     handle.entries.setdefault(plan_key, entry)
     return entry
 

@@ -18,6 +18,7 @@ import math
 import re
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
@@ -213,6 +214,9 @@ class Problem:
         Pairs (output, input) that may be the very same memory with the same layout.
     together : dict
         For such a pair, the other input that must then be the same memory as well.
+    optional : dict
+        Inputs that a call may leave out, with the run-time number that scales each. With that number 0 the input is
+        not read, and the (last) output stands in for it; otherwise it has to be given.
     """
 
     op: ClassVar[str] = ""
@@ -221,6 +225,7 @@ class Problem:
     scalars: ClassVar[dict[str, float]] = {"alpha": 1.0, "beta": 0.0}
     in_place: ClassVar[tuple[tuple[str, str], ...]] = ()
     together: ClassVar[dict[tuple[str, str], str]] = {}
+    optional: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -260,6 +265,13 @@ class Problem:
     def bytes(self) -> int:
         """Return the fewest bytes to move: every input read once, every output written once."""
         return sum(spec.nbytes for spec in self.tensors)
+
+    def unread(self, numbers: Mapping[str, float]) -> set[str]:
+        """Return the names of the tensors that are not read with these run-time numbers."""
+        names = {name for name, number in self.optional.items() if numbers[number] == 0}
+        if numbers.get("beta", 0.0 if self.inputs else 1.0) == 0:
+            names.update(self.outputs)
+        return names
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from .ops.convolution import (
     ConvolutionBackwardFilter,
     ConvolutionForward,
 )
+from .ops.convolution_fused import ConvolutionBiasActivationForward
 from .ops.pooling import PoolingBackward, PoolingForward
 from .ops.softmax import SoftmaxBackward, SoftmaxForward
 from .problem import Problem
@@ -31,7 +32,7 @@ _ROUNDS_FLOAT = (MathType.TENSOR_OP_ALLOW_CONVERSION,)
 
 def reduction_length(problem: Problem) -> int:
     """Return how many terms the longest sum behind one element of the output has."""
-    if isinstance(problem, ConvolutionForward):
+    if isinstance(problem, (ConvolutionForward, ConvolutionBiasActivationForward)):
         return math.prod(problem.w.dims[1:])
     if isinstance(problem, ConvolutionBackwardData):
         return problem.w.dims[0] // problem.groups * math.prod(problem.w.dims[2:])

@@ -33,7 +33,7 @@ def evaluate(problem, tensors, scalars):
     result = globals()[problem.op](problem, numbers, *inputs)
     for index in grid(out.shape):
         value = numbers.get("alpha", 1.0) * float(result[index])
-        out[index] = value + numbers["beta"] * float(prior[index]) if numbers["beta"] else value
+        out[index] = value + numbers["beta"] * float(prior[index]) if numbers.get("beta") else value
     return out
 
 
@@ -61,8 +61,9 @@ def op_tensor(problem, numbers, a, b):
     return out
 
 
-def _activate(problem, v):
-    name = problem.mode.name
+def _activate(problem, v, name):
+    if name == "IDENTITY":
+        return v
     if name == "SIGMOID":
         return 1 / (1 + math.exp(-v)) if v >= 0 else math.exp(v) / (1 + math.exp(v))
     if name == "TANH":
@@ -73,7 +74,7 @@ def _activate(problem, v):
 
 
 def activation_forward(problem, numbers, x):
-    return np.array([_activate(problem, float(v)) for v in x.ravel()]).reshape(x.shape)
+    return np.array([_activate(problem, float(v), problem.mode.name) for v in x.ravel()]).reshape(x.shape)
 
 
 def activation_backward(problem, numbers, y, dy, x):
@@ -146,6 +147,16 @@ def convolution_forward(problem, numbers, x, w):
     y = np.zeros(problem.y.dims)
     for i, j, o in _products(problem):
         y[o] += x[i] * w[j]
+    return y
+
+
+def convolution_bias_activation_forward(problem, numbers, x, w, z, bias):
+    y = convolution_forward(problem, numbers, x, w)
+    for index in grid(y.shape):
+        v = numbers["alpha1"] * y[index] + float(bias[(0, index[1], *[0] * (y.ndim - 2))])
+        if numbers["alpha2"]:
+            v += numbers["alpha2"] * float(z[index])
+        y[index] = _activate(problem, v, problem.activation.name)
     return y
 
 

@@ -213,12 +213,13 @@ def _result_of_forward(problem, inputs):
 
 
 def make_buffers(problem, numbers, case, seed):
-    """Return a filled buffer for every tensor; outputs that are not read hold NaN."""
+    """Return a filled buffer for every tensor; those that are not read hold NaN."""
+    unread = problem.unread(numbers)
     rng = np.random.default_rng([zlib.crc32(case.line.encode()), seed])
     buffers = {}
     for name, spec in zip(problem.tensor_names(), problem.tensors, strict=True):
         values = random_values(spec, case.data, rng)
-        if name in problem.outputs and numbers.get("beta") == 0 and (case.alias is None or name not in case.alias):
+        if name in unread and (case.alias is None or name not in case.alias):
             values = np.full(spec.dims, np.nan)
         buffers[name] = Buffer.filled(spec, values)
     _result_of_forward(problem, buffers)

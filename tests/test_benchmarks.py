@@ -55,6 +55,7 @@ SMALL = [
     "convolution_backward_data dx=f32:2x3x4x5 w=f32:4x3x3x3 dy=f32:2x4x4x5 padding=1,1",
     "convolution_backward_filter x=f32:2x3x4x5 dw=f32:4x3x3x3 dy=f32:2x4x4x5 padding=1,1",
     "convolution_backward_bias dy=f32:2x3x4x5",
+    "convolution_bias_activation_forward x=f32:2x3x4x5 w=f32:4x3x3x3 padding=1,1 activation=relu",
 ]
 
 

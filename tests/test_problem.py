@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import pytest
@@ -67,6 +68,23 @@ def convolutions(draw, op):
 
 
 @st.composite
+def fused(draw, op):
+    """Return a convolution with bias and activation around a plain one."""
+    plain = draw(convolutions("convolution_forward"))
+    bias = (1, plain.y.dims[1], *[1] * (len(plain.y.dims) - 2))
+    rest = {"activation": draw(members(dnn.ActivationMode)), "ceiling": draw(st.floats(0, 1e30))}
+    rest["nan_propagation"] = draw(members(dnn.NanPropagation))
+    z, bias = draw(specs(plain.y.dims, plain.dtype)), draw(specs(bias, plain.dtype))
+    problem = PROBLEMS[op](**vars_of(plain), z=z, bias=bias, **rest)
+    assert problem.convolution == plain
+    return problem
+
+
+def vars_of(problem):
+    return {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
+
+
+@st.composite
 def poolings(draw, op):
     dtype, spatial = draw(TYPES), draw(st.sampled_from([2, 3]))
     each = lambda least, most: tuple(draw(st.integers(least, most)) for _ in range(spatial))  # noqa: E731
@@ -90,7 +108,8 @@ def same_shape(draw, op):
     spec = draw(specs(dims, dtype, True))
     values = dict.fromkeys(kind.tensor_names(), spec)
     if "activation" in op:
-        values["mode"], values["ceiling"] = draw(members(dnn.ActivationMode)), draw(st.floats(0, 1e30))
+        modes = members(mode for mode in dnn.ActivationMode if mode is not dnn.ActivationMode.IDENTITY)
+        values["mode"], values["ceiling"] = draw(modes), draw(st.floats(0, 1e30))
         values["nan_propagation"] = draw(members(dnn.NanPropagation))
     if "softmax" in op:
         values["algorithm"], values["mode"] = draw(members(dnn.SoftmaxAlgorithm)), draw(members(dnn.SoftmaxMode))
@@ -122,6 +141,8 @@ def biases(draw, op):
 def strategy(op):
     if op == "convolution_backward_bias":
         return biases(op)
+    if op == "convolution_bias_activation_forward":
+        return fused(op)
     if op.startswith("convolution"):
         return convolutions(op)
     if op.startswith("pooling"):
@@ -186,6 +207,11 @@ def test_windows_are_counted(size, window, pad, stride, dil):
         ("convolution_forward x=f32:2x4x5x6 w=f32:8x4x3x3", 2 * 2 * 8 * 3 * 4 * 4 * 9, 4 * (240 + 288 + 192)),
         ("convolution_forward x=f16:1x4x5x6 w=f16:8x2x1x1 groups=2", 2 * 8 * 30 * 2, 2 * (120 + 16 + 240)),
         ("convolution_backward_bias dy=f64:2x3x4x5", 120, 8 * 123),
+        (  # z is not read with alpha2 = 0
+            "convolution_bias_activation_forward x=f32:1x4x5x6 w=f32:8x4x1x1 activation=relu",
+            2 * 8 * 30 * 4 + 2 * 240,
+            4 * (120 + 32 + 8 + 240),
+        ),
         ("pooling_forward x=f32:1x2x4x4 mode=max window=2,2 stride=2,2", 8 * 4, 4 * (32 + 8)),
         ("softmax_forward x=f32:2x3x4x5", 480, 4 * 240),
         ("add_tensor a=f32:1x3x1x1 c=f32:2x3x4x5", 360, 4 * (3 + 240)),

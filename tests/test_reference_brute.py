@@ -5,13 +5,14 @@ from __future__ import annotations
 import brute
 import pytest
 from cases_convolution import BIAS_CASES, CONVOLUTION_CASES
+from cases_convolution_fused import FUSED_CASES
 from cases_elementwise import ACTIVATION_CASES, TENSOR_CASES
 from cases_windows import POOLING_CASES, SOFTMAX_CASES
 from helper import check
 
 from portadnn.problem import parse_line
 
-TABLES = (ACTIVATION_CASES, BIAS_CASES, CONVOLUTION_CASES, POOLING_CASES, SOFTMAX_CASES, TENSOR_CASES)
+TABLES = (ACTIVATION_CASES, BIAS_CASES, CONVOLUTION_CASES, FUSED_CASES, POOLING_CASES, SOFTMAX_CASES, TENSOR_CASES)
 WORK = 100_000  # steps of the plain loops
 
 

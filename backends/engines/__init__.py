@@ -29,8 +29,9 @@ def kernel_engines() -> Sequence[Engine]:
         transpose,
         winograd,
     )
+    from .conv_epilogue import then_epilogue
 
-    return (
+    engines = (
         *transpose.ENGINES,
         *elementwise.ENGINES,
         *conv_cpu.ENGINES,
@@ -45,6 +46,7 @@ def kernel_engines() -> Sequence[Engine]:
         *softmax_cluster.ENGINES,
         *softmax.ENGINES,
     )
+    return (*engines, *then_epilogue(engines))
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionFwdAlgo, ConvolutionMode, DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionForward
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
@@ -26,6 +27,7 @@ from .conv_cpu_common import (
     split_evenly,
 )
 from .conv_cpu_filter import ConvCpuFilter
+from .conv_epilogue import epilogue_args, epilogue_defines, output
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
 BLOCK_COLUMNS = 256
@@ -106,6 +108,7 @@ class Sum:
         """Return the geometry as defines."""
         k_stride, c_stride = problem.filter.strides[:2]
         backward = isinstance(problem, ConvolutionBackwardData)
+        epilogue, z = epilogue_defines(problem), self.geometry.z
         return {
             **self.geometry.defines(problem),
             **({"BACKWARD_DATA": 1} if backward else {}),
@@ -127,6 +130,8 @@ class Sum:
             **per_axis("TAP_STEP", self.tap_step),
             **per_axis("TAP_SHIFT", self.tap_shift),
             **per_axis("SRC_STEP", self.source_step),
+            **epilogue,
+            **(z.defines("Z") if z and "Z_STRIDES" in epilogue else {}),
         }
 
 
@@ -225,7 +230,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
 class ConvCpuGemm(ConvCpu):
     """Forward and backward data: one launch packs the filter, one does the rest."""
 
-    problems = (ConvolutionForward, ConvolutionBackwardData)
+    problems = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBiasActivationForward)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         backward = isinstance(problem, ConvolutionBackwardData)
@@ -233,11 +238,11 @@ class ConvCpuGemm(ConvCpu):
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
-        return blocks_of(problem, info).workspace if problem.tensors[2].size else 0
+        return blocks_of(problem, info).workspace if problem.tensors[-1].size else 0
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
-        if problem.tensors[2].size == 0:
+        if problem.tensors[-1].size == 0:
             return Plan(problem, self, 0, device.bind(()))
         blocks = blocks_of(problem, device.info)
         real = problem.dtype.accumulator
@@ -251,12 +256,13 @@ class ConvCpuGemm(ConvCpu):
         gemm = device.compile(FILE, "conv_cpu_gemm", blocks.defines)
         args = (
             TensorArg(source),
-            TensorArg(2),
+            output(problem),
             packed if blocks.pack_grid else TensorArg(weights),
             WorkspaceArg(blocks.scratch_start, real),
             counter,
             ScalarArg(0, real),
             ScalarArg(1, real),
+            *epilogue_args(problem),
         )
         launches = (
             first,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from portadnn.enums import ConvolutionMode, DataType
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import DeviceInfo, Engine, roofline
@@ -94,10 +95,14 @@ class Image:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A convolution with three spatial axes. Pixels are one row where the filter is 1x1 and the layouts allow it."""
+    """A convolution with three spatial axes. Pixels are one row where the filter is 1x1 and the layouts allow it.
+
+    `z` is what a fused convolution adds.
+    """
 
     image: Image
     result: Image
+    z: Image | None
     taps: Axes
     padding: Axes
     stride: Axes
@@ -107,13 +112,14 @@ class Geometry:
     def of(cls, problem: Convolution) -> Geometry:
         """Read a problem of any direction."""
         image, result = Image.of(problem.image), Image.of(problem.result)
+        z = Image.of(problem.z) if isinstance(problem, ConvolutionBiasActivationForward) else None
         taps, padding = three(problem.filter.dims[2:], 1), three(problem.padding, 0)
         stride, dilation = three(problem.stride, 1), three(problem.dilation, 1)
         if taps == stride == (1, 1, 1) and padding == (0, 0, 0):
-            flat_image, flat_result = image.flat(), result.flat()
-            if flat_image and flat_result:
-                image, result = flat_image, flat_result
-        return cls(image, result, taps, padding, stride, dilation)
+            flat_image, flat_result, flat_z = image.flat(), result.flat(), z and z.flat()
+            if flat_image and flat_result and (flat_z or not z):
+                image, result, z = flat_image, flat_result, flat_z
+        return cls(image, result, z, taps, padding, stride, dilation)
 
     def defines(self, problem: Convolution) -> Defines:
         """Return the window, the filter's strides along its taps, and the storage type as defines."""

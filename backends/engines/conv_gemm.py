@@ -19,10 +19,21 @@ from portadnn.ops.convolution import (
     ConvolutionBackwardFilter,
     ConvolutionForward,
 )
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
-from .conv_geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward, vector_channels
+from .conv_epilogue import epilogue_args, epilogue_defines, output
+from .conv_geometry import (
+    Geometry,
+    add_layout_of_z,
+    axes,
+    checks,
+    data_gradient,
+    filter_gradient,
+    forward,
+    vector_channels,
+)
 
 FILE = "shared/conv_gemm.cl"
 _ALIGN = 256  # bytes, of the parts of the workspace
@@ -203,12 +214,12 @@ class Choice:
         rate = reached * info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
         return self.clocks(info) / rate + self.launches * LAUNCH_SECONDS
 
-    def defines(self, problem: Convolution) -> dict[str, int]:
+    def defines(self, problem: Convolution) -> dict[str, int | float]:
         """Everything that the kernel file needs."""
         geometry, tile = self.geometry, self.tile
         tail = geometry.n % tile.bn > 0
         strided = geometry.phases > 1 or "DATA_GRADIENT" in geometry.defines
-        defines = {
+        defines: dict[str, int | float] = {
             f"DTYPE_{problem.dtype.name}": 1,
             "VW": 4,
             "VECTOR_ALIGNED": 1,
@@ -228,10 +239,14 @@ class Choice:
             "MAX_K": self.max_k,
             **(axes("CHECK", (1, 1, 1)) if strided else checks(problem, tail)),
             **geometry.defines,
+            **epilogue_defines(problem),
         }
+        if isinstance(problem, ConvolutionBiasActivationForward):
+            add_layout_of_z(problem, defines)
         if self.tap_slices:
             defines["TAP_SLICES"] = 1
-            if vector_channels(self._image(problem), defines["CHANNELS"]) and defines["CHANNELS"] % tile.bk == 0:
+            channels = geometry.defines["CHANNELS"]
+            if vector_channels(self._image(problem), channels) and channels % tile.bk == 0:
                 defines["LOAD_CHANNELS"] = int(min(tile.bk * tile.bn // tile.items, tile.bk) % 4 == 0)
         if not defines.get("LOAD_CHANNELS", 1):
             del defines["LOAD_CHANNELS"]
@@ -332,7 +347,7 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
     parts = WorkspaceArg(choice.packed_size + choice.counters_size, real)
     names = problem.tensor_names()
     image = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
-    output: tuple[Arg, ...] = (TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
+    last: tuple[Arg, ...] = (output(problem), ScalarArg(0, real), ScalarArg(1, real), *epilogue_args(problem))
     rows: Arg = packed if choice.packs else TensorArg(names.index("w" if geometry.packs else "dy"))
     if choice.packs and choice.max_k:
         padded_m = choice.tiles_m * tile.bm
@@ -340,19 +355,19 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
         kernel = device.compile(FILE, "pack_filter", defines)
         yield Launch(kernel, (blocks,), (256,), (TensorArg(names.index("w")), packed, *([counters] * choice.fused)))
     kernel = device.compile(FILE, "conv_gemm", defines)
-    target = (parts, counters, *output) if choice.fused else (parts,) if choice.splits > 1 else output
+    target = (parts, counters, *last) if choice.fused else (parts,) if choice.splits > 1 else last
     yield Launch(kernel, (choice.work_groups,), (tile.items,), (rows, image, *target))
     if choice.splits > 1 and not choice.fused:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
         kernel = device.compile(FILE, "reduce_splits", defines)
-        yield Launch(kernel, (-(-elements // 256),), (256,), (parts, *output))
+        yield Launch(kernel, (-(-elements // 256),), (256,), (parts, *last))
 
 
 class ConvGemmForward(ConvGemm):
     """Forward."""
 
     name = "conv_gemm_forward"
-    problems = (ConvolutionForward,)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward)
     _algos = (ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM, ConvolutionFwdAlgo.IMPLICIT_GEMM)
 
     def geometry(self, problem: Convolution) -> Geometry:

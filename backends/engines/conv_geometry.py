@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from portadnn.ops.convolution import Convolution
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import TensorSpec
 
 
@@ -124,6 +125,18 @@ def forward(problem: Convolution) -> Geometry:
     elif vector_channels(y, k):
         defines["STORE_ROWS"] = 1
     return Geometry(k, y.dims[0] * math.prod(pixels), c * math.prod(taps), groups, 1, True, defines)
+
+
+def add_layout_of_z(problem: ConvolutionBiasActivationForward, defines: dict[str, int | float]) -> None:
+    """Tell a forward product where z lies; vectors only where its are those of y."""
+    z = problem.z
+    if "Z_STRIDES" in defines:
+        strides = _strides(z)
+        defines |= {"Z_M": strides[1], "Z_0": strides[0]}
+        defines |= {f"Z_{i}": stride for i, stride in enumerate(strides[2:], 1)}
+    if "Z_STRIDES" in defines or not _aligned(z):
+        defines.pop("STORE_COLUMNS", None)
+        defines.pop("STORE_ROWS", None)
 
 
 def data_gradient(problem: Convolution) -> Geometry:

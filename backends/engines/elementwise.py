@@ -12,6 +12,7 @@ import numpy as np
 
 from portadnn.enums import ActivationMode, NanPropagation
 from portadnn.ops.activation import ActivationBackward, ActivationForward
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
@@ -36,24 +37,34 @@ class Recipe:
 _BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU)
 
 
+def activation_defines(mode: ActivationMode, nan: NanPropagation, ceiling: float) -> dict[str, int | float]:
+    """Return the defines of activation.h."""
+    defines: dict[str, int | float] = {f"ACTIVATION_{mode.name}": 1}
+    if nan is NanPropagation.PROPAGATE_NAN:
+        defines["PROPAGATE_NAN"] = 1
+    if mode is ActivationMode.CLIPPED_RELU:
+        defines["CEILING"] = ceiling
+    return defines
+
+
 def recipe(problem: Problem) -> Recipe:
     """Return the recipe of an elementwise problem; its last scalar is beta unless it is set or scale."""
     if isinstance(problem, SetTensor):
         return Recipe("SET", ())
     if isinstance(problem, (ScaleTensor, TransformTensor, AddTensor)):
         return Recipe("COPY", (0,))
-    if isinstance(problem, (OpTensor, ActivationForward, ActivationBackward)):
-        constants: list[tuple[str, int | float]] = []
-        if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
-            constants.append(("PROPAGATE_NAN", 1))
-        if isinstance(problem, OpTensor):
-            return Recipe(problem.operation.name, (0, 1), tuple(constants))
-        if problem.mode is ActivationMode.CLIPPED_RELU:
-            constants.append(("CEILING", problem.ceiling))
+    if isinstance(problem, ConvolutionBiasActivationForward):  # what is left to do after the convolution
+        function = activation_defines(problem.activation, problem.nan_propagation, problem.ceiling)
+        return Recipe("EPILOGUE", (2, 3), tuple(function.items()))
+    if isinstance(problem, OpTensor):
+        propagate = problem.nan_propagation is NanPropagation.PROPAGATE_NAN
+        return Recipe(problem.operation.name, (0, 1), (("PROPAGATE_NAN", 1),) if propagate else ())
+    if isinstance(problem, (ActivationForward, ActivationBackward)):
+        function = activation_defines(problem.mode, problem.nan_propagation, problem.ceiling)
         if isinstance(problem, ActivationForward):
-            return Recipe(problem.mode.name, (0,), tuple(constants))
+            return Recipe("ACTIVATION", (0,), tuple(function.items()))
         saved = 2 if problem.mode in _BACKWARD_READS_X else 0
-        return Recipe(f"{problem.mode.name}_BACKWARD", (1, saved), tuple(constants))
+        return Recipe(f"{problem.mode.name}_BACKWARD", (1, saved), tuple(function.items()))
     raise TypeError(f"{type(problem).__name__} is not elementwise")
 
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import ActivationDescriptor, check_ceiling
+from ..descriptors import ActivationDescriptor, check_ceiling, check_descriptor
 from ..enums import ActivationMode, NanPropagation
-from ..errors import BadParam, NotSupported, public
+from ..errors import NotSupported, public
 from ..handle import Handle
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
+
+
+def _check_mode(mode: ActivationMode) -> None:
+    """Refuse IDENTITY, as the library does."""
+    if mode is ActivationMode.IDENTITY:
+        raise NotSupported(
+            "IDENTITY is for convolution_bias_activation_forward; transform_tensor copies",
+            argument="activation.mode",
+            expected="SIGMOID, RELU, TANH or CLIPPED_RELU",
+            got=mode,
+        )
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class ActivationForward(Problem):
     def validate(self) -> None:
         super().validate()
         check_ceiling(self.mode, self.ceiling)
+        _check_mode(self.mode)
         check_same(self.x, "x", self.y, "y")
 
 
@@ -66,6 +78,7 @@ class ActivationBackward(Problem):
     def validate(self) -> None:
         super().validate()
         check_ceiling(self.mode, self.ceiling)
+        _check_mode(self.mode)
         check_same(self.x, "x", self.y, "y", error=NotSupported)
         check_same(self.y, "y", self.dy, "dy", strides=True, error=NotSupported)
         check_same(self.x, "x", self.dx, "dx", strides=True, error=NotSupported)
@@ -75,12 +88,6 @@ class ActivationBackward(Problem):
 
     def bytes(self) -> int:
         return 3 * self.dx.nbytes  # dy, dx and one of x and y
-
-
-def _checked(activation: Any) -> ActivationDescriptor:
-    if not isinstance(activation, ActivationDescriptor):
-        raise BadParam(argument="activation", expected="an ActivationDescriptor", got=repr(activation))
-    return activation
 
 
 @public
@@ -116,8 +123,16 @@ def activation_forward(
     ------
     BadParam
         Dims or types differ, or in place with other strides.
+    NotSupported
+        The mode is IDENTITY.
     """
-    return execute(handle, ActivationForward, (x, y), _checked(activation), (alpha, beta))
+    return execute(
+        handle,
+        ActivationForward,
+        (x, y),
+        check_descriptor(activation, ActivationDescriptor, "activation"),
+        (alpha, beta),
+    )
 
 
 @public
@@ -156,6 +171,12 @@ def activation_backward(
     BadParam
         In place with other strides.
     NotSupported
-        Dims, types or strides differ, as the guide lists.
+        Dims, types or strides differ, as the guide lists; or the mode is IDENTITY.
     """
-    return execute(handle, ActivationBackward, (y, dy, x, dx), _checked(activation), (alpha, beta))
+    return execute(
+        handle,
+        ActivationBackward,
+        (y, dy, x, dx),
+        check_descriptor(activation, ActivationDescriptor, "activation"),
+        (alpha, beta),
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, logical_dims
+from ..descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, check_descriptor, logical_dims
 from ..enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdFilterAlgo,
@@ -198,9 +198,7 @@ class ConvolutionBackwardBias(Problem):
 
 
 def _descriptor(conv: Any) -> ConvolutionDescriptor:
-    if not isinstance(conv, ConvolutionDescriptor):
-        raise BadParam(argument="conv", expected="a ConvolutionDescriptor", got=repr(conv))
-    return conv
+    return check_descriptor(conv, ConvolutionDescriptor, "conv")
 
 
 @public

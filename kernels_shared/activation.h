@@ -1,0 +1,42 @@
+// Activations of a number and of a vector; include after types.h.
+//
+//   ACTIVATE(v), VACTIVATE(v)    f(v) of a real and of a vreal, for one of the defines ACTIVATION_SIGMOID,
+//                                ACTIVATION_TANH, ACTIVATION_RELU and ACTIVATION_CLIPPED_RELU; v itself without one
+//   CEILING                      upper bound of the clipped relu
+//   PROPAGATE_NAN                relu and clipped relu keep NaN, which otherwise becomes 0
+//
+// A comparison with NaN is false, so the branch that a NaN takes is the "no" one.
+
+#define PD_SCALAR(s) ((real)(s))
+
+#if defined(PD_OPENCL) && (VW == 16 || (VW == 8 && defined(DTYPE_DOUBLE)))
+// PoCL 3.0 crashes on exp and tanh of vectors of 64 bytes
+DEVICE vreal pd_exp(vreal v) { return (vreal)(exp(v.lo), exp(v.hi)); }
+DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
+#else
+#define pd_exp(v) exp(v)
+#define pd_tanh(v) tanh(v)
+#endif
+
+#if defined(ACTIVATION_SIGMOID)
+#define ACTIVATE(v) (PD_SCALAR(1) / (exp(-(v)) + (real)1))
+#define VACTIVATE(v) (VSPLAT(1) / (pd_exp(-(v)) + (real)1))
+#elif defined(ACTIVATION_TANH)
+#define ACTIVATE(v) tanh(v)
+#define VACTIVATE(v) pd_tanh(v)
+#elif defined(ACTIVATION_RELU) && defined(PROPAGATE_NAN)
+#define PD_RELU(v, SPLAT) PICK((v) <= (real)0, SPLAT(0), v)
+#elif defined(ACTIVATION_RELU)
+#define PD_RELU(v, SPLAT) PICK((v) > (real)0, v, SPLAT(0))
+#elif defined(ACTIVATION_CLIPPED_RELU) && defined(PROPAGATE_NAN)
+#define PD_RELU(v, SPLAT) PICK((v) <= (real)0, SPLAT(0), PICK((v) > (real)CEILING, SPLAT(CEILING), v))
+#elif defined(ACTIVATION_CLIPPED_RELU)
+#define PD_RELU(v, SPLAT) PICK((v) > (real)0, PICK((v) > (real)CEILING, SPLAT(CEILING), v), SPLAT(0))
+#else
+#define ACTIVATE(v) (v)
+#define VACTIVATE(v) (v)
+#endif
+#ifdef PD_RELU
+#define ACTIVATE(v) PD_RELU(v, PD_SCALAR)
+#define VACTIVATE(v) PD_RELU(v, VSPLAT)
+#endif

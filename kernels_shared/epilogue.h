@@ -1,0 +1,41 @@
+// The end of a convolution: what becomes of a sum when it is stored. Include after types.h.
+//
+//                     out = alpha * sum + beta * out
+//   with EPILOGUE     out = activation(alpha * sum + beta * z + bias)     (activation.h)
+//
+// With beta == 0 neither the prior value nor z is read. z has the dims of out and may be out itself; it has the strides
+// of out as well unless Z_STRIDES is defined. bias has one element per channel, BIAS_C elements apart.
+//
+//   EPILOGUE_TENSORS, EPILOGUE_BIND    a kernel's parameters after those that it has anyway, and their BIND
+//   EPILOGUE_PARAMS, EPILOGUE_PASS     parameters of a helper (addend, which is z, and bias), and what passes them on
+//   FINISH(out, i, j, k, alpha, v, beta)      one element: i its place in out, j in z, k in bias
+//   VFINISH(out, i, j, alpha, v, beta, b)     VW neighbours in memory; b is the vreal of their biases
+
+#ifdef EPILOGUE
+#include "activation.h"
+#define EPILOGUE_TENSORS , TENSOR(const T, addend), TENSOR_RESTRICT(const T, bias)
+#define EPILOGUE_BIND                                                                                      \
+    BIND(const T, addend);                                                                                 \
+    BIND_RESTRICT(const T, bias);
+#define EPILOGUE_PARAMS , const GLOBAL T *addend, const GLOBAL T *bias
+#define EPILOGUE_PASS(z_first, bias_first) , addend + (z_first), bias + (bias_first)
+#define FINISH(out, i, j, k, alpha, v, beta)                                                               \
+    {                                                                                                      \
+        real pd_sum = (alpha) * (v) + LOAD(bias, k);                                                       \
+        if ((beta) != (real)0) pd_sum += (beta) * LOAD(addend, j);                                         \
+        STORE(out, i, ACTIVATE(pd_sum));                                                                   \
+    }
+#define VFINISH(out, i, j, alpha, v, beta, b)                                                              \
+    {                                                                                                      \
+        vreal pd_sum = (v) * (alpha) + (b);                                                                \
+        if ((beta) != (real)0) pd_sum = pd_sum + VLOAD(addend, j) * (beta);                                \
+        VSTORE(out, i, VACTIVATE(pd_sum));                                                                 \
+    }
+#else
+#define EPILOGUE_TENSORS
+#define EPILOGUE_BIND
+#define EPILOGUE_PARAMS
+#define EPILOGUE_PASS(z_first, bias_first)
+#define FINISH(out, i, j, k, alpha, v, beta) BLEND(out, i, alpha, v, beta)
+#define VFINISH(out, i, j, alpha, v, beta, b) VBLEND(out, i, alpha, v, beta)
+#endif
