@@ -17,7 +17,7 @@
 #define FILTER_EACH (FILTER_SLICE / 4 / GROUP)
 #define ROUND (ITEMS_N * COLUMNS)  // columns exchanged at a time
 #define ROUND_PITCH (BM + 4)
-#define A_SIZE (PLANES * BK * A_PITCH)
+#define A_SIZE (PLANES * A_PLANE)
 #define LOOP_SIZE (A_SIZE + FILTER_SLICE)
 #define EXCHANGE_SIZE (PLANES * ROUND * ROUND_PITCH)
 #define POOL_SIZE (LOOP_SIZE > EXCHANGE_SIZE ? LOOP_SIZE : EXCHANGE_SIZE)
@@ -49,8 +49,8 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
     LOCAL_ARG real4 *b = pool + A_SIZE / 4;
     const int item = LID(0);
     const int plane = item / ITEMS;
-    const int tx = item % ITEMS_N;
-    const int ty = item % ITEMS / ITEMS_N;
+    const int tx = PLANE_TX(item);
+    const int ty = PLANE_TY(item);
     const int blocks = UP(FILTERS, BN);
     const int k0 = GRP(0) % blocks * BN;
     const int first_tile = GRP(0) / blocks % UP(TILES, BM) * BM;
@@ -71,9 +71,11 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
 
     real d[16];
     real4 f[FILTER_EACH];
-    real acc[TM][TN];
-    UNROLL for (int i = 0; i < TM; ++i) {
-        UNROLL for (int j = 0; j < TN; ++j) acc[i][j] = 0;
+    real acc[PLANES_EACH][TM][TN];
+    UNROLL for (int e = 0; e < PLANES_EACH; ++e) {
+        UNROLL for (int i = 0; i < TM; ++i) {
+            UNROLL for (int j = 0; j < TN; ++j) acc[e][i][j] = 0;
+        }
     }
     if (slices > 0) {
         const int row = channel < CHANNELS ? h : NOWHERE;
@@ -81,10 +83,10 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
         UNROLL for (int v = 0; v < FILTER_EACH; ++v) f[v] = filter_from[v * GROUP];
     }
     for (int slice = 0; slice < slices; ++slice) {
-        if (unit) {
-            transform_input(d, (LOCAL_ARG real *)a + UNIT_CHANNEL(item) * A_PITCH + UNIT_TILE(item), BK * A_PITCH);
-        }
         UNROLL for (int v = 0; v < FILTER_EACH; ++v) b[item + v * GROUP] = f[v];
+        if (unit) {
+            transform_input(d, (LOCAL_ARG real *)a + UNIT_CHANNEL(item) * A_PITCH + UNIT_TILE(item), A_PLANE);
+        }
         BARRIER();
         if (slice + 1 < slices) {
             channel += BK;
@@ -94,21 +96,27 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
             LOAD_INPUT(d, from, row, w)
             UNROLL for (int v = 0; v < FILTER_EACH; ++v) f[v] = filter_from[v * GROUP];
         }
-        multiply_slice(a + plane * (BK * A_PITCH / 4), b + plane * (BK * BN / 4), tx, ty, acc);
+        UNROLL for (int e = 0; e < PLANES_EACH; ++e) {
+            const int p = plane + e * (PLANES / PLANES_EACH);
+            multiply_plane(a + p * (A_PLANE / 4), b + p * (B_PLANE / 4), tx, ty, acc[e]);
+        }
         BARRIER();
     }
 
     // the planes meet: COLUMNS columns of every work-item at a time
     LOCAL_ARG real *exchange = (LOCAL_ARG real *)pool;
     UNROLL for (int first = 0; first < TN; first += COLUMNS) {
-        UNROLL for (int j = 0; j < COLUMNS; ++j) {
-            UNROLL for (int i = 0; i < TM; i += 4) {
-                real4 v;
-                v.x = acc[i][first + j];
-                v.y = acc[i + 1][first + j];
-                v.z = acc[i + 2][first + j];
-                v.w = acc[i + 3][first + j];
-                pool[((plane * ROUND + j * ITEMS_N + tx) * ROUND_PITCH + TILE_ROW(ty, i)) / 4] = v;
+        UNROLL for (int e = 0; e < PLANES_EACH; ++e) {
+            const int p = plane + e * (PLANES / PLANES_EACH);
+            UNROLL for (int j = 0; j < COLUMNS; ++j) {
+                UNROLL for (int i = 0; i < TM; i += 4) {
+                    real4 v;
+                    v.x = acc[e][i][first + j];
+                    v.y = acc[e][i + 1][first + j];
+                    v.z = acc[e][i + 2][first + j];
+                    v.w = acc[e][i + 3][first + j];
+                    pool[((p * ROUND + j * ITEMS_N + tx) * ROUND_PITCH + TILE_ROW(ty, i)) / 4] = v;
+                }
             }
         }
         BARRIER();

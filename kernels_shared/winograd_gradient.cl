@@ -12,8 +12,8 @@
 #include "gemm_tile.h"
 #include "winograd.h"
 
-#define A_SIZE (PLANES * BK * A_PITCH)
-#define B_SIZE (PLANES * BK * B_PITCH)
+#define A_SIZE (PLANES * A_PLANE)
+#define B_SIZE (PLANES * B_PLANE)
 #ifdef CHANNELS_TOGETHER
 #define UNIT_TILE(item) ((item) / BM)
 #define UNIT_LINE(item) ((item) % BM)
@@ -23,6 +23,16 @@
 #endif
 
 // y[2 x 2], 0 outside of the image
+#ifdef PAIRS
+#define LOAD_GRADIENT(y, from, p, q)                                                                       \
+    UNROLL for (int r = 0; r < 2; ++r) {                                                                   \
+        pair_t v;                                                                                          \
+        v.x = v.y = 0;                                                                                     \
+        if ((u32)((p) + r) < (u32)SIZE_H) v = *(const GLOBAL pair_t *)((from) + r * OUT_H);                \
+        y[r * 2] = v.x;                                                                                    \
+        y[r * 2 + 1] = v.y;                                                                                \
+    }
+#else
 #define LOAD_GRADIENT(y, from, p, q)                                                                       \
     UNROLL for (int e = 0; e < 4; ++e) {                                                                   \
         real v = 0;                                                                                        \
@@ -31,6 +41,7 @@
         }                                                                                                  \
         y[e] = v;                                                                                          \
     }
+#endif
 // what a work-item transforms next: channel and filter UNIT_LINE of tile (n, th, tw)
 #define LOAD_UNIT()                                                                                        \
     {                                                                                                      \
@@ -56,8 +67,8 @@ winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy
     LOCAL_ARG real4 *b = pool + A_SIZE / 4;
     const int item = LID(0);
     const int plane = item / ITEMS;
-    const int tx = item % ITEMS_N;
-    const int ty = item % ITEMS / ITEMS_N;
+    const int tx = PLANE_TX(item);
+    const int ty = PLANE_TY(item);
     const int blocks_k = UP(FILTERS, BN);
     const int blocks_c = UP(CHANNELS, BM);
     const int k0 = GRP(0) % blocks_k * BN;
@@ -92,8 +103,8 @@ winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy
         if (unit) {
             const int line = UNIT_LINE(item);
             const int kk = UNIT_TILE(item);
-            transform_input(d, (LOCAL_ARG real *)a + kk * A_PITCH + line, BK * A_PITCH);
-            transform_gradient(y, (LOCAL_ARG real *)b + kk * B_PITCH + line, BK * B_PITCH);
+            transform_input(d, (LOCAL_ARG real *)a + kk * A_PITCH + line, A_PLANE);
+            transform_gradient(y, (LOCAL_ARG real *)b + kk * B_PITCH + line, B_PLANE);
         }
         BARRIER();
         if (slice + 1 < last) {
@@ -107,7 +118,7 @@ winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy
             n += step_n + below;
             LOAD_UNIT()
         }
-        multiply_slice(a + plane * (BK * A_PITCH / 4), b + plane * (BK * B_PITCH / 4), tx, ty, acc);
+        multiply_plane(a + plane * (A_PLANE / 4), b + plane * (B_PLANE / 4), tx, ty, acc);
         BARRIER();
     }
     const i64 pitch = (i64)blocks_k * BN;
@@ -124,8 +135,9 @@ winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy
     }
 }
 
-// dw = alpha * G' (sum of the parts) G + beta * dw. A work-group takes 16 filters of a channel: work-items (plane, k)
-// add, then (element of the 3 x 3, k) combine. Strides are signed: taps may run backwards.
+// dw = alpha * G' (sum of the parts) G + beta * dw. A work-group takes 16 filters of EACH neighbouring channels: work-items
+// add the parts of (channel, plane, filter), then combine to (filter, channel, element of the 3 x 3), in dw's order.
+// Strides are signed: taps may run backwards.
 KERNEL WG_SIZE(256, 1, 1)
 winograd_gradient_sum(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const real alpha, const real beta,
                       const int groups, const int splits, const int filters, const int channels,
@@ -133,32 +145,37 @@ winograd_gradient_sum(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const r
                       const int column_stride, const int offset) {
     BIND_RESTRICT(const real, parts);
     BIND(T, dw);
-    LOCAL real m[256];
-    const int lane = LID(0) % 16;
-    const int element = LID(0) / 16;
+    LOCAL real sums[EACH * 256];
     const int runs = UP(filters, 16);
-    const int k = GRP(0) % runs * 16 + lane;
-    const int c = GRP(0) / runs % channels;
-    const int group = GRP(0) / runs / channels;
+    const int k0 = GRP(0) % runs * 16;
+    const int c0 = GRP(0) / runs % UP(channels, EACH) * EACH;
+    const int group = GRP(0) / runs / UP(channels, EACH);
     const int pitch = UP(filters, BN) * BN;
     const i64 size = (i64)UP(channels, BM) * BM * pitch;
-    const GLOBAL real *from = parts + ((i64)group * PLANES + element) * size + (i64)c * pitch + k;
-    real sum = 0;
-    for (int split = 0; split < splits; ++split) sum += from[split * groups * PLANES * size];
-    m[LID(0)] = sum;
-    BARRIER();
-    if (element >= 9 || k >= filters) return;
-    const int r = element / 3;
-    const int s = element % 3;
-    real t[4];
-    UNROLL for (int i = 0; i < 4; ++i) {  // row r of G' m
-        const real m0 = m[i * 16 + lane], m1 = m[(4 + i) * 16 + lane], m2 = m[(8 + i) * 16 + lane];
-        const real m3 = m[(12 + i) * 16 + lane];
-        const real half_sum = (real)0.5 * (m1 + m2);
-        t[i] = r == 0 ? m0 + half_sum : r == 1 ? (real)0.5 * (m1 - m2) : half_sum + m3;
+    const GLOBAL real *from =
+        parts + ((i64)group * PLANES + LID(0) / 16) * size + (i64)c0 * pitch + k0 + LID(0) % 16;
+    UNROLL for (int c = 0; c < EACH; ++c) {
+        real sum = 0;
+        for (int split = 0; split < splits; ++split) sum += from[split * groups * PLANES * size + c * pitch];
+        sums[c * 256 + LID(0)] = sum;
     }
-    const real half_sum = (real)0.5 * (t[1] + t[2]);
-    const real v = s == 0 ? t[0] + half_sum : s == 1 ? (real)0.5 * (t[1] - t[2]) : half_sum + t[3];
-    const i64 to = offset + (i64)group * group_stride + (i64)k * filter_stride + (i64)c * channel_stride;
-    BLEND(dw, to + r * row_stride + s * column_stride, alpha, v, beta);
+    BARRIER();
+    for (int at = LID(0); at < 16 * 9 * EACH; at += 256) {
+        const int k = at / 9 / EACH;
+        const int c = at / 9 % EACH;
+        const int r = at % 9 / 3;
+        const int s = at % 3;
+        if (k0 + k >= filters || c0 + c >= channels) continue;
+        real t[4];
+        UNROLL for (int j = 0; j < 4; ++j) {  // row r of G' m
+            const int place = c * 256 + j * 16 + k;
+            const real m1 = sums[place + 64], m2 = sums[place + 128];
+            const real half_sum = (real)0.5 * (m1 + m2);
+            t[j] = r == 1 ? (real)0.5 * (m1 - m2) : half_sum + sums[place + (r == 0 ? 0 : 192)];
+        }
+        const real half_sum = (real)0.5 * (t[1] + t[2]);
+        const real v = s == 1 ? (real)0.5 * (t[1] - t[2]) : half_sum + (s == 0 ? t[0] : t[3]);
+        const i64 to = offset + (i64)group * group_stride + (i64)(k0 + k) * filter_stride;
+        BLEND(dw, to + (i64)(c0 + c) * channel_stride + r * row_stride + s * column_stride, alpha, v, beta);
+    }
 }

@@ -41,7 +41,7 @@ BAKED = 1 << 30  # operations from which a kernel of its own, with the geometry 
 SUMMED = 16  # terms from which a sum of transformed data stays within the tolerance of a plain sum
 FEW_FACTOR = 2.0  # what fewer may exceed it by; measured, docs/kernels.md
 _MOST_SPLITS = 256
-_OVERHEAD = 3.0  # slices that starting and finishing a work-group takes as long as
+_OVERHEAD = 2.0  # slices that starting and finishing a work-group takes as long as
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,13 @@ class Tile:
     bm, bn, bk, tm, tn : int
         As in gemm_tile.h.
     columns : int
-        Of a work-item's `tn` columns, how many are exchanged at a time.
+        Of a work-item's `tn` columns, how many a convolution exchanges at a time.
+    planes_each : int
+        Planes of a work-item.
     resident : int
         Work-groups that shall share a multiprocessor.
-    share, gradient_share : float
-        Of the device's multiply-adds, how many the loops reach, and the filter gradient's.
+    share : float
+        Of the device's multiply-adds, how many the loops reach.
     """
 
     bm: int
@@ -65,15 +67,15 @@ class Tile:
     bk: int
     tm: int
     tn: int
-    columns: int
-    resident: int
-    share: float
-    gradient_share: float
+    columns: int = 4
+    planes_each: int = 1
+    resident: int = 1
+    share: float = 1.0
 
     @property
     def items(self) -> int:
         """Work-items of a work-group."""
-        return PLANES * (self.bm // self.tm) * (self.bn // self.tn)
+        return PLANES // self.planes_each * (self.bm // self.tm) * (self.bn // self.tn)
 
     def reals(self, pitch_a: int, pitch_b: int) -> int:
         """Local memory of a work-group: a slice, or, of a convolution, the columns exchanged at a time."""
@@ -81,10 +83,19 @@ class Tile:
         return max(PLANES * self.bk * (pitch_a + pitch_b), exchange)
 
 
-# Shares as measured on an H200. Two resident work-groups would spill registers and lose more than they gain.
+# Shares as measured on an H200. The filter gradient runs faster with two work-groups of 128 registers a work-item,
+# forward and data gradient with one: their prefetched filters would spill.
 TILES = {
-    DataType.FLOAT: (Tile(32, 32, 8, 8, 8, 4, 1, 0.46, 0.42), Tile(16, 16, 8, 4, 4, 4, 1, 0.25, 0.25)),
-    DataType.DOUBLE: (Tile(16, 16, 8, 4, 4, 4, 1, 0.2, 0.2),),
+    DataType.FLOAT: (
+        Tile(32, 64, 8, 8, 8, columns=2, planes_each=2, share=0.5),
+        Tile(32, 32, 8, 8, 8, columns=4, share=0.47),
+        Tile(16, 16, 8, 4, 4, columns=4, share=0.25),
+    ),
+    DataType.DOUBLE: (Tile(16, 16, 8, 4, 4, columns=4, share=0.2),),
+}
+GRADIENT_TILES = {
+    DataType.FLOAT: (Tile(32, 32, 8, 8, 8, resident=2, share=0.45), Tile(16, 16, 8, 4, 4, share=0.25)),
+    DataType.DOUBLE: (Tile(16, 16, 8, 4, 4, share=0.2),),
 }
 
 
@@ -176,6 +187,18 @@ class Direction:
             "FILTERS": self.filters,
         }
 
+    @property
+    def pairs(self) -> bool:
+        """Tell whether the middle two columns of every tile, and both of an output, are an aligned pair of floats."""
+        (*wide, step), (*narrow, narrow_step) = strides(self.wide), strides(self.narrow)
+        return (
+            self.wide.dtype is DataType.FLOAT
+            and self.start[1] == -1
+            and step == narrow_step == 1
+            and not any(number % 2 for number in (self.wide.dims[3], self.narrow.dims[3], *wide, *narrow))
+            and self.wide.alignment % 8 == self.narrow.alignment % 8 == 0
+        )
+
     def together(self, spec: TensorSpec) -> bool:
         """Tell whether channels are neighbours in memory."""
         return strides(spec)[1] == 1 and spec.dims[1] > 1
@@ -187,13 +210,18 @@ class Winograd(Engine):
     _gradient = False
 
     def tile(self, problem: Convolution, info: DeviceInfo) -> Tile | None:
-        """Return the largest tile that the device can run."""
+        """Return the tile with the least estimated time; None where none fits the device."""
         real = problem.dtype.accumulator
-        for tile in TILES[real]:
-            nbytes = tile.reals(*self._pitches(problem, tile)) * real.itemsize
-            if nbytes <= info.local_memory and tile.items <= info.max_work_group:
-                return tile
-        return None
+        fitting = [
+            tile
+            for tile in self._tiles()[real]
+            if tile.reals(*self._pitches(problem, tile)) * real.itemsize <= info.local_memory
+            and tile.items <= info.max_work_group
+        ]
+        return min(fitting, key=lambda tile: self._clocks(problem, tile, info), default=None)
+
+    def _tiles(self) -> dict[DataType, tuple[Tile, ...]]:
+        return TILES
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
@@ -218,10 +246,9 @@ class Winograd(Engine):
         assert isinstance(problem, Convolution)
         tile = self.tile(problem, info)
         assert tile is not None
-        clocks, extra_bytes, launches = self._cost(problem, tile, info)
-        per_flop = 2 if problem.dtype is DataType.DOUBLE else 1
-        units = max(info.compute_units, 1)
-        return clocks * 256 * units * per_flop / info.flops + extra_bytes / info.bandwidth + launches * LAUNCH_SECONDS
+        clocks = self._clocks(problem, tile, info) * (2 if problem.dtype is DataType.DOUBLE else 1)
+        seconds = clocks * 256 * max(info.compute_units, 1) / info.flops
+        return seconds + 2 * self._workspace(problem, info) / info.bandwidth + 2 * LAUNCH_SECONDS
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
@@ -243,9 +270,13 @@ class Winograd(Engine):
             "TN": tile.tn,
             "A_PITCH": pitch_a,
             "B_PITCH": pitch_b,
+            "PLANES_EACH": tile.planes_each,
             "COLUMNS": tile.columns,
-            "RESIDENT": tile.resident,
         }
+        if tile.resident > 1:
+            defines["RESIDENT"] = tile.resident
+        if Direction.of(problem).pairs:
+            defines["PAIRS"] = 1
         return defines
 
     def _geometry(self, problem: Convolution) -> tuple[dict[str, int], tuple[ConstantArg, ...]]:
@@ -262,14 +293,14 @@ class Winograd(Engine):
     def _launches(self, problem: Convolution, device: Device) -> tuple[Launch, ...]:
         raise NotImplementedError
 
-    def _cost(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> tuple[float, int, int]:
-        """Return clocks, bytes beside the tensors, and launches."""
+    def _clocks(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> float:
+        """Estimate the clocks of the product."""
         raise NotImplementedError
 
 
-def _clocks(groups: int, slices: int, tile: Tile, share: float, info: DeviceInfo) -> float:
+def grid_clocks(groups: int, slices: int, tile: Tile, info: DeviceInfo) -> float:
     """Estimate the clocks of a grid: waves of resident work-groups, each with slices and a fixed part."""
-    slice_clocks = tile.bm * tile.bn * PLANES * tile.bk / (128 * share)
+    slice_clocks = tile.bm * tile.bn * PLANES * tile.bk / (128 * tile.share)
     full, rest = divmod(-(-groups // max(info.compute_units, 1)), tile.resident)
     waves = full * tile.resident + (0.5 * tile.resident + 0.5 * rest if rest else 0)  # half a wave hides less
     return waves * slice_clocks * (slices + _OVERHEAD)
@@ -294,11 +325,10 @@ class WinogradConvolve(Winograd):
         slices, blocks = self._blocks(direction, tile)
         return slices * blocks * PLANES * tile.bk * tile.bn * problem.dtype.accumulator.itemsize
 
-    def _cost(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> tuple[float, int, int]:
+    def _clocks(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> float:
         direction = Direction.of(problem)
         slices, blocks = self._blocks(direction, tile)
-        groups = blocks * -(-direction.tiles(2)[0] // tile.bm)
-        return _clocks(groups, slices, tile, tile.share, info), 2 * self._workspace(problem, info), 2
+        return grid_clocks(blocks * -(-direction.tiles(2)[0] // tile.bm), slices, tile, info)
 
     def _launches(self, problem: Convolution, device: Device) -> tuple[Launch, ...]:
         tile, direction = self.tile(problem, device.info), Direction.of(problem)
@@ -357,6 +387,9 @@ class WinogradBackwardFilter(Winograd):
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdFilterAlgo.WINOGRAD
 
+    def _tiles(self) -> dict[DataType, tuple[Tile, ...]]:
+        return GRADIENT_TILES
+
     def _summed(self, direction: Direction) -> int:
         return direction.tiles(2)[0]
 
@@ -386,7 +419,7 @@ class WinogradBackwardFilter(Winograd):
         bytes_per_clock = 16 * max(info.compute_units, 1)
         options = []
         for splits in range(1, min(_MOST_SPLITS, slices) + 1):
-            clocks = _clocks(blocks * splits, -(-slices // splits), tile, tile.gradient_share, info)
+            clocks = grid_clocks(blocks * splits, -(-slices // splits), tile, info)
             parts = 2 * splits * reals * problem.dtype.accumulator.itemsize
             options.append((clocks + parts / bytes_per_clock, splits))
         return options
@@ -397,8 +430,8 @@ class WinogradBackwardFilter(Winograd):
         _, reals = self._blocks(Direction.of(problem), tile)
         return self.splits(problem, tile, info) * reals * problem.dtype.accumulator.itemsize
 
-    def _cost(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> tuple[float, int, int]:
-        return min(self._options(problem, tile, info))[0], 0, 2
+    def _clocks(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> float:
+        return min(self._options(problem, tile, info))[0]
 
     def _launches(self, problem: Convolution, device: Device) -> tuple[Launch, ...]:
         tile, direction = self.tile(problem, device.info), Direction.of(problem)
@@ -412,12 +445,13 @@ class WinogradBackwardFilter(Winograd):
             defines["CHANNELS_TOGETHER"] = 1
         parts = WorkspaceArg(0, real)
         sizes = ints(direction.groups, splits)
-        kernel = device.compile(self.FILE, "winograd_gradient", defines)
+        kernel = device.compile(self.FILE, "winograd_gradient", {**defines, "EACH": 1})
         args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), parts, *sizes, *arguments)
         multiply = Launch(kernel, (blocks * splits,), (tile.items,), args)
-        kernel = device.compile(self.FILE, "winograd_gradient_sum", defines)
+        each = 4 if direction.groups * direction.channels * direction.filters >= 256 * device.info.compute_units else 1
+        kernel = device.compile(self.FILE, "winograd_gradient_sum", {**defines, "EACH": each})
         sizes = ints(direction.groups, splits, direction.filters, direction.channels, *direction.taps)
-        grid = (direction.groups * direction.channels * -(-direction.filters // 16),)
+        grid = (direction.groups * -(-direction.channels // each) * -(-direction.filters // 16),)
         output: tuple[Arg, ...] = (parts, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *sizes)
         return multiply, Launch(kernel, grid, (256,), output)
 
