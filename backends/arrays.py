@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
+from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
+from portadnn.enums import DataType
 from portadnn.errors import BadParam
 
 
@@ -43,9 +46,13 @@ def check_view(view: TensorView, argument: str, available: int) -> tuple[int, tu
 
 
 def check_view_dtype(view: TensorView, argument: str, dtype: np.dtype[Any]) -> None:
-    """Demand that the array under a view has the view's type, or is raw bytes."""
-    if dtype not in (view.spec.dtype.numpy, np.uint8):
-        raise BadParam(argument=argument, expected=f"an array of {view.spec.dtype.numpy} or uint8", got=dtype)
+    """Demand that the array under a view has the view's type, or is raw bytes; bfloat16 may also lie in uint16."""
+    wanted = view.spec.dtype
+    if wanted is DataType.BFLOAT16:
+        if not is_bfloat16(dtype) and dtype not in (np.uint16, np.uint8):
+            raise BadParam(argument=argument, expected="an array of bfloat16, uint16 or uint8", got=dtype)
+    elif dtype not in (wanted.numpy, np.uint8):
+        raise BadParam(argument=argument, expected=f"an array of {wanted.numpy} or uint8", got=dtype)
 
 
 def span_bytes(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
@@ -53,6 +60,17 @@ def span_bytes(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) 
     if 0 in shape:
         return 0
     return itemsize + sum((d - 1) * s for d, s in zip(shape, strides, strict=True))
+
+
+def torch_bits(value: Any) -> Any:
+    """Return a torch tensor of bfloat16 as one of int16 on the same memory; None for everything else.
+
+    Neither DLPack nor the array interfaces carry bfloat16 between all versions of torch, NumPy and CuPy.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor) or value.dtype is not torch.bfloat16:
+        return None
+    return value.detach().view(torch.int16)
 
 
 def type_name(value: Any) -> str:

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
-from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed
+from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache, sources
-from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
+from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, torch_bits, type_name
 from .base import (
     Arg,
     Backend,
@@ -112,6 +113,18 @@ def _devices() -> tuple[DeviceInfo, ...]:
     return tuple(_describe(index) for index in range(_cupy().cuda.runtime.getDeviceCount()))
 
 
+def _storage(dtype: DataType) -> np.dtype[Any]:
+    """Return the dtype of CuPy arrays of that type."""
+    if dtype is DataType.BFLOAT16 and int(_cupy().__version__.split(".")[0]) < 14:
+        raise NotSupported(argument="dtype", expected="CuPy 14 or newer for bfloat16", got=_cupy().__version__)
+    return dtype.storage
+
+
+def _retyped(array: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the same memory as elements of another type of that size, whatever the strides."""
+    return _cupy().ndarray(array.shape, dtype, array.data, strides=array.strides)
+
+
 class CudaDevice(Device):
     """One NVIDIA GPU; enqueues on a given stream, or on CuPy's current one."""
 
@@ -144,7 +157,7 @@ class CudaDevice(Device):
         if isinstance(value, self._array):
             return value
         if isinstance(value, TensorView):
-            base = value.base
+            base = value.base if torch_bits(value.base) is None else self.wrap(value.base, argument)
             if hasattr(base, "__cuda_array_interface__") and not isinstance(base, self._array):
                 base = cupy.asarray(base)
             if isinstance(base, self._array):
@@ -158,7 +171,10 @@ class CudaDevice(Device):
                     argument=argument, expected="a view of a CuPy array or MemoryPointer", got=type_name(base)
                 )
             offset, strides = check_view(value, argument, available)
-            return cupy.ndarray(value.spec.dims, value.spec.dtype.numpy, memory + offset, strides=strides)
+            return cupy.ndarray(value.spec.dims, _storage(value.spec.dtype), memory + offset, strides=strides)
+        bits = torch_bits(value)
+        if bits is not None:
+            return _retyped(self.wrap(bits, argument), _storage(DataType.BFLOAT16))
         if hasattr(value, "__cuda_array_interface__"):
             return cupy.asarray(value)
         if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, managed
@@ -181,19 +197,26 @@ class CudaDevice(Device):
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
         memory = self.workspace(spec.span * size)
-        return self._array(spec.dims, spec.dtype.numpy, memory, strides=tuple(s * size for s in spec.strides))
+        return self._array(spec.dims, _storage(spec.dtype), memory, strides=tuple(s * size for s in spec.strides))
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
         cupy = _cupy()
         order = storage_order(array)
         with self._current(), self._on_stream():
             try:
-                return cupy.asarray(np.ascontiguousarray(array.transpose(order))).transpose(inverse(order))
+                host = np.ascontiguousarray(array.transpose(order))
+                if is_bfloat16(array.dtype):  # as plain bytes: CuPy need not know the type
+                    return _retyped(cupy.asarray(host.view(np.uint16)), _storage(DataType.BFLOAT16)).transpose(
+                        inverse(order)
+                    )
+                return cupy.asarray(host).transpose(inverse(order))
             except cupy.cuda.memory.OutOfMemoryError as error:
                 raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         with self._current(), self._on_stream():
+            if is_bfloat16(array.dtype):
+                return _cupy().asnumpy(_retyped(array, np.dtype(np.uint16))).view(array.dtype)  # type: ignore[no-any-return]
             return _cupy().asnumpy(array)  # type: ignore[no-any-return]
 
     def workspace(self, nbytes: int) -> Any:

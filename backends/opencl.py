@@ -211,7 +211,7 @@ class OpenCLDevice(Device):
                 got="one of another context",
             )
         offset, strides = check_view(value, argument, available)
-        return self._make(value.spec.dims, value.spec.dtype.numpy, strides, buffer, start + offset)
+        return self._make(value.spec.dims, value.spec.dtype.storage, strides, buffer, start + offset)
 
     def _make(self, shape: Any, dtype: Any, strides: Any, buffer: Any, offset: int) -> Any:
         return self._array(self._queue, shape, dtype, data=buffer, offset=offset, strides=strides)
@@ -274,7 +274,7 @@ class OpenCLDevice(Device):
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
         buffer = self.workspace(spec.span * size) if spec.span else None
-        return self._make(spec.dims, spec.dtype.numpy, tuple(s * size for s in spec.strides), buffer, 0)
+        return self._make(spec.dims, spec.dtype.storage, tuple(s * size for s in spec.strides), buffer, 0)
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
         cl = _cl()

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from portadnn.descriptors import TensorView
-from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
+from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DataType, DnnEnum
 from portadnn.errors import AllocFailed, BadParam
 from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
-from .arrays import check_view, check_view_dtype, span_bytes, type_name
+from .arrays import check_view, check_view_dtype, span_bytes, torch_bits, type_name
 from .base import Backend, Device, DeviceInfo, Engine, Plan
-from .reference_ops import DEFINITIONS, evaluate
+from .reference_ops import DEFINITIONS, evaluate, store
 
 _DLPACK_CPU = 1
 
@@ -59,7 +59,7 @@ class ReferenceDevice(Device):
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
         try:
-            memory = np.empty(spec.span, spec.dtype.numpy)
+            memory = np.empty(spec.span, spec.dtype.storage)
         except MemoryError as error:
             raise AllocFailed(f"{self.info.name}: {error}") from None
         return np.ndarray(spec.dims, memory.dtype, memory, strides=tuple(s * size for s in spec.strides))
@@ -119,18 +119,19 @@ def _view(view: TensorView, argument: str) -> np.ndarray[Any, Any]:
     if min(base.strides, default=0) < 0:
         raise BadParam(argument=argument, expected="an array without negative strides", got=base.strides)
     offset, strides = check_view(view, argument, span_bytes(base.shape, base.strides, base.dtype.itemsize))
-    return np.asarray(
+    array: np.ndarray[Any, Any] = np.asarray(
         _Memory(
             base,
             {
                 "version": 3,
                 "shape": view.spec.dims,
                 "strides": strides,
-                "typestr": view.spec.dtype.numpy.str,
+                "typestr": f"<u{view.spec.dtype.itemsize}",  # bfloat16 has no string
                 "data": (_address(base) + offset, not base.flags.writeable),
             },
         )
     )
+    return array.view(view.spec.dtype.storage)
 
 
 class _Memory:
@@ -144,6 +145,9 @@ class _Memory:
 def _foreign(value: Any, argument: str) -> np.ndarray[Any, Any]:
     """Return another library's array in host memory as a NumPy array, without a copy."""
     try:
+        bits = torch_bits(value)
+        if bits is not None:
+            return _foreign(bits, argument).view(DataType.BFLOAT16.storage)
         if hasattr(value, "__array_interface__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__") and int(value.__dlpack_device__()[0]) == _DLPACK_CPU:
@@ -188,9 +192,7 @@ class DefinitionEngine(Engine):
             out = arrays[-1]
             if not out.flags.writeable:
                 raise BadParam(argument=problem.outputs[-1], expected="a writable array", got="a read-only one")
-            result = evaluate(problem, arrays, scalars)
-            with np.errstate(all="ignore"):
-                out[...] = result
+            store(out, evaluate(problem, arrays, scalars))
 
         return Plan(problem, self, 0, run)
 

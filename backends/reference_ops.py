@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from portadnn import bfloat16
 from portadnn.enums import (
     ActivationMode,
     ConvolutionMode,
@@ -62,16 +63,30 @@ def evaluate(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Seq
     with np.errstate(all="ignore"):  # overflow and NaN are results like others
         values = [float(round_number(s)) for s in scalars]
         numbers = dict(zip(problem.scalars, values, strict=True))
-        inputs = [t.astype(np.float64, copy=False) for t in tensors[: len(problem.inputs)]]
+        inputs = [as_float64(t) for t in tensors[: len(problem.inputs)]]
         if isinstance(problem, SetTensor):
             return np.full(problem.y.dims, numbers["value"])
         if isinstance(problem, ScaleTensor):
-            return numbers["alpha"] * tensors[0].astype(np.float64)
+            return numbers["alpha"] * as_float64(tensors[0])
         result = DEFINITIONS[type(problem)](problem, numbers, *inputs)
         result = numbers.get("alpha", 1.0) * result
         if numbers.get("beta", 0.0) != 0:
-            result = result + numbers["beta"] * tensors[-1].astype(np.float64)
+            result = result + numbers["beta"] * as_float64(tensors[-1])
         return cast(Array, np.broadcast_to(result, problem.tensors[-1].dims))
+
+
+def as_float64(tensor: npt.NDArray[Any]) -> Array:
+    """Return a stored tensor's numbers."""
+    return bfloat16.widened(tensor) if bfloat16.is_bfloat16(tensor.dtype) else tensor.astype(np.float64, copy=False)
+
+
+def store(tensor: npt.NDArray[Any], values: Array) -> None:
+    """Round numbers into a tensor."""
+    with np.errstate(all="ignore"):
+        if bfloat16.is_bfloat16(tensor.dtype):
+            tensor.view(np.uint16)[...] = bfloat16.rounded(values)
+        else:
+            tensor[...] = values
 
 
 # tensor operations (guide sections 4.14 to 4.18)
@@ -299,7 +314,7 @@ def _maxima(problem: PoolingForward | PoolingBackward, x: Array) -> tuple[Array,
     maxima wins, and a window with nothing larger has no cell. Where NaN propagates, the first NaN wins.
     """
     wide = _padded(x, problem.padding, -math.inf)
-    best = np.full(problem.y.dims, float(np.finfo(problem.x.dtype.numpy).min))
+    best = np.full(problem.y.dims, problem.x.dtype.limits.lowest)
     winner = np.full(problem.y.dims, -1)
     for number, (_, place) in enumerate(_pooling_cells(problem)):
         value = wide[place]

@@ -20,7 +20,7 @@ from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.ops.tensor import OpTensor, ScaleTensor, SetTensor
 from portadnn.problem import Problem
 
-from .reference_ops import DEFINITIONS, Array, evaluate, summed_axes
+from .reference_ops import DEFINITIONS, Array, as_float64, evaluate, summed_axes
 
 _CURVED = (ActivationMode.SIGMOID, ActivationMode.TANH)  # values up to 1, which have rounding errors of their own
 
@@ -36,11 +36,11 @@ def absolute_terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalar
     if isinstance(problem, (SetTensor, ScaleTensor)):
         return np.abs(evaluate(problem, tensors, scalars))
     numbers = dict(zip(problem.scalars, map(abs, scalars), strict=True))
-    inputs = [t.astype(np.float64, copy=False) for t in tensors[: len(problem.inputs)]]
+    inputs = [as_float64(t) for t in tensors[: len(problem.inputs)]]
     with np.errstate(all="ignore"):
         terms = numbers.get("alpha", 1.0) * _terms(problem, numbers, inputs)
         if numbers.get("beta", 0.0) != 0:
-            terms = terms + numbers["beta"] * np.abs(tensors[-1].astype(np.float64))
+            terms = terms + numbers["beta"] * np.abs(as_float64(tensors[-1]))
     return np.broadcast_to(terms, problem.tensors[-1].dims)
 
 

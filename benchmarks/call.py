@@ -14,7 +14,7 @@ from portadnn.problem import Problem, TensorSpec
 
 def random_values(spec: TensorSpec, seed: int) -> np.ndarray[Any, Any]:
     """Return normal values for a tensor's whole span, gaps included."""
-    return np.random.default_rng(seed).standard_normal(spec.span, np.float32).astype(spec.dtype.numpy)
+    return spec.dtype.stored(np.random.default_rng(seed).standard_normal(spec.span, np.float32))
 
 
 def portadnn_call(handle: Handle, problem: Problem, scalars: dict[str, float]) -> Callable[[], None]:

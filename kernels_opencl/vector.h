@@ -5,7 +5,7 @@ typedef PD_CAT(PD_REAL, VW) vreal;
 // Aligned accesses need addresses that are multiples of the whole vector; the host promises 16 bytes.
 #if defined(DTYPE_DOUBLE)
 #define PD_MOST_ALIGNED 2
-#elif defined(DTYPE_HALF)
+#elif defined(DTYPE_HALF) || defined(DTYPE_BFLOAT16)
 #define PD_MOST_ALIGNED 8
 #else
 #define PD_MOST_ALIGNED 4
@@ -36,6 +36,35 @@ DEVICE void pd_vstore_half(GLOBAL half *p, vreal v) {
 #define VLOAD(p, i) PD_CAT(vload_half, VW)(0, (p) + (i))
 #define VSTORE(p, i, v) PD_CAT(PD_CAT(vstore_half, VW), _rte)(v, 0, (p) + (i))
 #endif
+#elif defined(DTYPE_BFLOAT16)
+typedef PD_CAT(ushort, VW) pd_shorts;
+typedef PD_CAT(uint, VW) pd_words;
+#ifdef __x86_64__
+// neither PoCL's vload and vstore nor its conversions are inlined on processors that its library was not compiled for
+typedef pd_shorts pd_shorts_at __attribute__((aligned(2)));
+#define PD_CONVERT(v, type) __builtin_convertvector(v, type)
+#define PD_SHORTS_AT(p) (*(const GLOBAL pd_shorts_at *)(p))
+#define PD_PUT_SHORTS(p, v) (*(GLOBAL pd_shorts_at *)(p) = (v))
+#else
+#define PD_CONVERT(v, type) PD_CAT(convert_, type)(v)
+#ifdef PD_ALIGNED
+#define PD_SHORTS_AT(p) (*(const GLOBAL pd_shorts *)(p))
+#define PD_PUT_SHORTS(p, v) (*(GLOBAL pd_shorts *)(p) = (v))
+#else
+#define PD_SHORTS_AT(p) PD_CAT(vload, VW)(0, p)
+#define PD_PUT_SHORTS(p, v) PD_CAT(vstore, VW)(v, 0, p)
+#endif
+#endif
+DEVICE vreal pd_vload_bf16(const GLOBAL bf16_t *p) {
+    return PD_CAT(as_float, VW)(PD_CONVERT(PD_SHORTS_AT(p), PD_CAT(uint, VW)) << 16);
+}
+DEVICE void pd_vstore_bf16(GLOBAL bf16_t *p, vreal v) {
+    const pd_words bits = PD_CAT(as_uint, VW)(v);
+    const pd_words stored = v != v ? BF16_NAN(bits) : BF16_ROUNDED(bits);
+    PD_PUT_SHORTS(p, PD_CONVERT(stored, PD_CAT(ushort, VW)));
+}
+#define VLOAD(p, i) pd_vload_bf16((p) + (i))
+#define VSTORE(p, i, v) pd_vstore_bf16((p) + (i), v)
 #elif defined(PD_ALIGNED)
 #define VLOAD(p, i) (*(const GLOBAL vreal *)((p) + (i)))
 #define VSTORE(p, i, v) (*(GLOBAL vreal *)((p) + (i)) = (v))

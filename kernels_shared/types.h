@@ -1,9 +1,9 @@
 // Storage and arithmetic types of a kernel, chosen by defines from the host:
-//   DTYPE_FLOAT, DTYPE_DOUBLE or DTYPE_HALF   how tensors are stored
+//   DTYPE_FLOAT, DTYPE_DOUBLE, DTYPE_HALF or DTYPE_BFLOAT16   how tensors are stored
 //   VW                                        lanes of a vector (1 where a kernel has no vectors)
 //   VECTOR_ALIGNED                            vector addresses are multiples of the vector's bytes (at most 16)
 //
-//   T             storage type            real          arithmetic type (float for half)
+//   T             storage type            real          arithmetic type (float for half and bfloat16)
 //   LOAD(p, i)    real from p[i]          STORE(p, i, v)
 //   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d)
 //   VLOAD(p, i)   vreal from p[i] .. p[i + VW - 1]      VSTORE(p, i, v)      VSPLAT(s)     LANE(v, j)
@@ -16,6 +16,11 @@ typedef double real;
 typedef f16_t T;
 typedef float real;
 #define PD_REAL float
+#elif defined(DTYPE_BFLOAT16)
+#include "bfloat16.h"
+typedef bf16_t T;
+typedef float real;
+#define PD_REAL float
 #else
 typedef float T;
 typedef float real;
@@ -25,6 +30,9 @@ typedef float real;
 #ifdef DTYPE_HALF
 #define LOAD(p, i) f16_load(p, i)
 #define STORE(p, i, v) f16_store(p, i, v)
+#elif defined(DTYPE_BFLOAT16)
+#define LOAD(p, i) bf16_load(p, i)
+#define STORE(p, i, v) bf16_store(p, i, v)
 #else
 #define LOAD(p, i) ((p)[i])
 #define STORE(p, i, v) ((p)[i] = (v))
@@ -34,6 +42,8 @@ typedef float real;
 #define LOWEST_STORED ((real) - 1.7976931348623157e308)
 #elif defined(DTYPE_HALF)
 #define LOWEST_STORED ((real) - 65504.0f)
+#elif defined(DTYPE_BFLOAT16)
+#define LOWEST_STORED ((real) - 3.3895313892515355e38f)
 #else
 #define LOWEST_STORED ((real) - 3.402823466e38f)
 #endif

@@ -129,7 +129,7 @@ class TensorDescriptor(_Viewable):
     dims
         3 to 8 sizes in logical order (n, c, [d,] h, w).
     dtype
-        float16, float32 or float64, as NumPy dtype, name or :class:`DataType`.
+        float16, bfloat16, float32 or float64, as NumPy dtype, name or :class:`DataType`.
     format
         Layout of a packed tensor.
     strides
@@ -223,7 +223,7 @@ class FilterDescriptor(_Viewable):
     dims
         3 to 8 sizes in logical order.
     dtype
-        float16, float32 or float64.
+        float16, bfloat16, float32 or float64.
     format
         NCHW means KCRS, NHWC means KRSC.
 
@@ -346,7 +346,7 @@ class ConvolutionDescriptor(_Parameters):
     mode
         CROSS_CORRELATION, or CONVOLUTION, which flips the filter.
     compute_type
-        Type of the arithmetic; None takes the accumulator of the data type (float32 for float16 data).
+        Type of the arithmetic; None takes the accumulator of the data type (float32 for float16 and bfloat16 data).
     math
         Which units and roundings are permitted (:class:`MathType`; cudnnSetConvolutionMathType). ``"tf32"`` lets
         float32 data be rounded to TF32. It is a permission: engines without tensor cores compute exactly.

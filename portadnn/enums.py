@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import operator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from . import bfloat16
 from .errors import BadParam
 
 if TYPE_CHECKING:
@@ -94,27 +95,77 @@ _C_PREFIXES = {
 }
 
 
+class Limits(NamedTuple):
+    """What numbers of a type can be: as ``numpy.finfo``, which does not know all of them.
+
+    Attributes
+    ----------
+    eps : float
+        From 1 to the next number.
+    lowest : float
+        The lowest finite number.
+    smallest_normal, smallest_subnormal : float
+        The smallest positive numbers, with all digits and with one.
+    """
+
+    eps: float
+    lowest: float
+    smallest_normal: float
+    smallest_subnormal: float
+
+
 class DataType(DnnEnum):
-    """Storage type of a tensor or filter (guide section 3.11)."""
+    """Storage type of a tensor or filter (guide section 3.11; BFLOAT16 is of cuDNN 8)."""
 
     FLOAT = 0
     DOUBLE = 1
     HALF = 2
+    BFLOAT16 = 9
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype with the same storage."""
-        return _NUMPY_OF[self]
+        """The NumPy dtype with the same storage; that of BFLOAT16 is ``ml_dtypes.bfloat16``.
+
+        Raises
+        ------
+        NotSupported
+            BFLOAT16, and ml_dtypes is not installed.
+        """
+        return bfloat16.numpy_dtype() if self is DataType.BFLOAT16 else _NUMPY_OF[self]
+
+    @property
+    def storage(self) -> np.dtype[Any]:
+        """The dtype of arrays on devices: `numpy`, or two plain bytes for BFLOAT16 where ml_dtypes is missing."""
+        return bfloat16.storage_dtype() if self is DataType.BFLOAT16 else _NUMPY_OF[self]
 
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
-        return _NUMPY_OF[self].itemsize
+        return 2 if self is DataType.BFLOAT16 else _NUMPY_OF[self].itemsize
+
+    @property
+    def type_name(self) -> str:
+        """The name of the NumPy dtype, such as ``"float32"``."""
+        return "bfloat16" if self is DataType.BFLOAT16 else _NUMPY_OF[self].name
+
+    @property
+    def limits(self) -> Limits:
+        """The type's precision and range."""
+        if self is DataType.BFLOAT16:
+            return Limits(2.0**-7, -(2 - 2.0**-7) * 2.0**127, 2.0**-126, 2.0**-133)
+        info: np.finfo[Any] = np.finfo(_NUMPY_OF[self])
+        return Limits(*map(float, (info.eps, info.min, info.smallest_normal, info.smallest_subnormal)))
 
     @property
     def accumulator(self) -> DataType:
-        """The type in which sums are kept: float32 for half, the type itself otherwise."""
-        return DataType.FLOAT if self is DataType.HALF else self
+        """The type in which sums are kept: float32 for the types of 16 bits, the type itself otherwise."""
+        return DataType.FLOAT if self in (DataType.HALF, DataType.BFLOAT16) else self
+
+    def stored(self, values: npt.ArrayLike) -> np.ndarray[Any, Any]:
+        """Return numbers rounded to this type, as an array of the dtype `storage`."""
+        if self is DataType.BFLOAT16:
+            return bfloat16.rounded(values).view(self.storage)
+        return np.asarray(values).astype(self.storage, copy=False)
 
     @classmethod
     def of(cls, dtype: npt.DTypeLike | DataType | int, argument: str = "dtype") -> DataType:
@@ -132,9 +183,10 @@ class DataType(DnnEnum):
         found = cls._named(dtype) if isinstance(dtype, str) else None
         if found is None and dtype is not None:  # None is float64 to NumPy
             with contextlib.suppress(TypeError, ValueError, SyntaxError):
-                found = _DATA_TYPE_OF.get(np.dtype(dtype))
+                kind = np.dtype(dtype)
+                found = cls.BFLOAT16 if bfloat16.is_bfloat16(kind) else _DATA_TYPE_OF.get(kind)
         if found is None:
-            raise BadParam(argument=argument, expected="float16, float32 or float64", got=repr(dtype))
+            raise BadParam(argument=argument, expected="float16, bfloat16, float32 or float64", got=repr(dtype))
         return found
 
 

@@ -178,7 +178,7 @@ def median_time(device: Device, run: Callable[[], None], best: float | None = No
 def _sample(device: Device, spec: TensorSpec) -> Any:
     """Return a new tensor with that layout and alignment, full of random numbers: some devices are faster on zeros."""
     skip = 0 if spec.alignment == ALIGNMENT else spec.alignment // spec.dtype.itemsize
-    numbers = np.random.default_rng(0).standard_normal(_SAMPLE).astype(spec.dtype.numpy)
+    numbers = spec.dtype.stored(np.random.default_rng(0).standard_normal(_SAMPLE))
     memory = device.asarray(np.resize(numbers, spec.span + skip))
     return device.wrap(TensorView(spec, memory, skip), "tensor") if spec.size else device.empty(spec)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .bfloat16 import BITS, is_bfloat16, widened
 from .descriptors import make_spec
 from .enums import DataType, TensorFormat
 from .errors import BadParam, NotInitialized, NotSupported, public
@@ -119,7 +120,7 @@ class Handle:
         array
             Anything NumPy understands.
         dtype
-            float16, float32 or float64; by default the array's own, where it is one of these, else float32.
+            float16, bfloat16, float32 or float64; by default the array's own, where it is one of these, else float32.
         format
             Layout of the result; by default the array's own layout is kept.
 
@@ -149,7 +150,9 @@ class Handle:
         format: TensorFormat | int | str = TensorFormat.NCHW,
     ) -> Any:
         """Return a new, uninitialised packed array of the backend."""
-        return self.device.empty(make_spec(dims, dtype, format))
+        spec = make_spec(dims, dtype, format)
+        _ = spec.dtype.numpy  # the result is to be a usual array
+        return self.device.empty(spec)
 
     @public
     def zeros(
@@ -168,7 +171,10 @@ class Handle:
         """Copy a tensor (native array or view) to the host, waiting for what writes it."""
         device = self.device
         with self.lock:
-            return device.to_numpy(array if device.owns(array) else device.wrap(array, "array"))
+            native = array if device.owns(array) else device.wrap(array, "array")
+            if native.dtype == BITS:
+                _ = DataType.BFLOAT16.numpy
+            return device.to_numpy(native)
 
     @public
     def synchronize(self) -> None:
@@ -246,15 +252,17 @@ def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarra
         host = np.asarray(array)
     except (TypeError, ValueError) as error:  # ragged lists, device arrays that refuse
         raise BadParam(argument="array", expected="host data that NumPy understands", got=str(error)) from None
-    if host.dtype.kind not in "fiub":
+    stored = is_bfloat16(host.dtype)
+    if host.dtype.kind not in "fiub" and not stored:
         raise BadParam(argument="array.dtype", expected="real numbers", got=host.dtype)
     if dtype is not None:
-        wanted = DataType.of(dtype).numpy
-    elif host.dtype.kind == "f" and host.dtype.itemsize <= 8:
-        wanted = host.dtype.newbyteorder("=")
+        wanted = DataType.of(dtype)
+    elif stored or (host.dtype.kind == "f" and host.dtype.itemsize <= 8):
+        wanted = DataType.of(host.dtype.newbyteorder("="))
     else:
-        wanted = np.dtype(np.float32)
-    return host.astype(wanted, copy=False)
+        wanted = DataType.FLOAT
+    _ = wanted.numpy  # there must be one: the result is to be a usual array
+    return wanted.stored(widened(host) if stored else host)
 
 
 def _select(backend: str, device: int | None) -> tuple[str, int]:

@@ -218,7 +218,9 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
 def check_type(problem: Problem, info: DeviceInfo) -> None:
     """Raise ArchMismatch where the device cannot compute in the problem's type."""
     if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
-        raise ArchMismatch(f"{info.name} has no float64", argument="dtype", expected="FLOAT or HALF", got="DOUBLE")
+        raise ArchMismatch(
+            f"{info.name} has no float64", argument="dtype", expected="FLOAT, HALF or BFLOAT16", got="DOUBLE"
+        )
 
 
 def candidates(
@@ -370,7 +372,7 @@ class _Phantom:
             "version": 3,
             "shape": spec.dims,
             "strides": tuple(s * size for s in spec.strides),
-            "typestr": spec.dtype.numpy.str,
+            "typestr": f"|V{size}",
             "data": (address, True),
         }
 

@@ -30,7 +30,7 @@ MAX_DIMS = 8  # CUDNN_DIM_MAX
 MAX_SPAN = 2**31  # elements of one tensor with its gaps (guide section 4.8)
 MAX_WORD = 500  # characters of a value in a problem line
 
-_DTYPE_CODES = {DataType.FLOAT: "f32", DataType.DOUBLE: "f64", DataType.HALF: "f16"}
+_DTYPE_CODES = {DataType.FLOAT: "f32", DataType.DOUBLE: "f64", DataType.HALF: "f16", DataType.BFLOAT16: "bf16"}
 _DTYPE_OF_CODE = {code: dtype for dtype, code in _DTYPE_CODES.items()}
 _TENSOR = re.compile(
     r"(?P<dtype>[a-z]+\d+):(?P<dims>\d+(?:x\d+)*)(?::(?P<format>nhwc)|/(?P<strides>\d+(?:,\d+)*))?(?:@(?P<alignment>\d+))?"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,11 +75,11 @@ def tolerance(
        Comput. 41(5), 2019, theorem 2.4.
     """
     output = problem.tensors[-1].dtype
-    stored: np.finfo[Any] = np.finfo(output.numpy)
-    summed: np.finfo[Any] = np.finfo(output.accumulator.numpy)
+    stored, summed = output.limits, output.accumulator.limits
     growth = FEW + GROWTH * math.sqrt(reduction_length(problem))
-    smallest = float(stored.smallest_subnormal) + float(summed.smallest_normal)  # subnormals may become zero
-    unit = growth * float(summed.eps)
+    smallest = stored.smallest_subnormal + summed.smallest_normal  # subnormals may become zero
+    unit = growth * summed.eps
     if isinstance(problem, Convolution) and problem.dtype is DataType.FLOAT and problem.math in _ROUNDS_FLOAT:
         unit += 2 * TF32_ROUNDING * min(1.0, TF32_SPREAD / math.sqrt(max(reduction_length(problem), 1)))
-    return unit * terms + float(stored.eps) * np.abs(want) + smallest
+    rounding = stored.eps if output is output.accumulator else stored.eps / 2  # the sum was wider
+    return unit * terms + rounding * np.abs(want) + smallest

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import portadnn as dnn
-from portadnn import BadParam, NotSupported
+from portadnn import BadParam, DataType, NotSupported
 
 BIG = 3 * 2**29  # twice this many elements are more than 2 Gi
 
@@ -46,7 +46,7 @@ class Env:
 
     def t(self, dims: Any, dtype: str = "float32", format: str = "nchw") -> Any:
         """Return an array of the handle with random numbers in it."""
-        host = self.random.standard_normal(dims).astype(dtype)
+        host = self.random.standard_normal(dims).astype(DataType.of(dtype).numpy)
         return self.keep(self.h.asarray(host, format=format))
 
     def keep(self, array: Any) -> Any:

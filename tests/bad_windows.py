@@ -55,6 +55,7 @@ CONVOLUTION: list[Row] = [
     bad("4.45", "convolution_forward", lambda e: e.conv(conv=C((1, 1), groups=2)), "x.dims[1]", "x has 3 channels", "w expects 6"),
     bad("4.45", "convolution_forward", lambda e: e.conv(w=e.t((4, 3, 3, 3), "float64")), "w.dtype", "FLOAT as x", "DOUBLE"),
     bad("4.45", "convolution_forward", lambda e: e.conv(y=e.t((1, 4, 8, 8), "float16")), "y.dtype", "FLOAT as x", "HALF"),
+    bad("4.45", "convolution_forward", lambda e: e.conv(w=e.t((4, 3, 3, 3), "bfloat16")), "w.dtype", "FLOAT as x", "BFLOAT16"),
     bad("4.45", "convolution_forward", lambda e: e.conv(w=(4, 3, 3, 12)), "w.dims[3]", "padded input (10)", "12"),
     bad("4.45", "convolution_forward", lambda e: e.conv(w=(4, 3, 0, 3)), "w.dims[2]", ">= 1", "0"),
     bad("4.45", "convolution_forward", lambda e: e.conv(y=(1, 4, 8, 7)), "y.dims", "(1, 4, 8, 8)", "(1, 4, 8, 7)"),

@@ -12,7 +12,12 @@ import numpy as np
 
 from portadnn.enums import ConvolutionMode, DataType, NanPropagation, PoolingMode
 
-LOWEST = {DataType.HALF: -65504.0, DataType.FLOAT: -(2 - 2**-23) * 2.0**127, DataType.DOUBLE: -(2 - 2**-52) * 2.0**1023}
+LOWEST = {
+    DataType.HALF: -65504.0,
+    DataType.BFLOAT16: -(2 - 2**-7) * 2.0**127,
+    DataType.FLOAT: -(2 - 2**-23) * 2.0**127,
+    DataType.DOUBLE: -(2 - 2**-52) * 2.0**1023,
+}
 
 
 def grid(sizes):

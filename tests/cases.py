@@ -11,8 +11,8 @@ import itertools
 from portadnn.enums import DataType, TensorFormat
 from portadnn.problem import ALIGNMENT, TensorSpec, packed_strides
 
-FLOAT, HALF, DOUBLE = DataType.FLOAT, DataType.HALF, DataType.DOUBLE
-TYPES = (FLOAT, HALF, DOUBLE)
+FLOAT, HALF, DOUBLE, BFLOAT16 = DataType.FLOAT, DataType.HALF, DataType.DOUBLE, DataType.BFLOAT16
+TYPES = (FLOAT, HALF, DOUBLE, BFLOAT16)
 BLENDS = ((1, 0), (0.5, 1), (-1.25, 0), (1, 1), (2, -0.5))
 
 

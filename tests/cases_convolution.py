@@ -106,7 +106,7 @@ BIAS_DIMS = (
 
 
 def _bias():
-    turn = Turns((*LAYOUTS, *INPUT_ONLY))
+    turn = Turns((*LAYOUTS, *INPUT_ONLY, "nhwc"))  # 11: no factor in common with the types
     for dims in BIAS_DIMS:
         for number in range(3):
             dtype, layout, numbers = turn(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from cases import DOUBLE, FLOAT, HALF, INPUT_ONLY, LAYOUTS, TYPES, Turns, tensor
+from cases import BFLOAT16, DOUBLE, FLOAT, HALF, INPUT_ONLY, LAYOUTS, TYPES, Turns, tensor
 from helper import Case
 
 # pooling: x dims, parameters
@@ -67,6 +67,7 @@ def _large_poolings():
         (FLOAT, "backward", "nchw"),
         (HALF, "backward", "nhwc"),
         (DOUBLE, "forward", "nchw"),
+        (BFLOAT16, "backward", "nchw"),
     ):
         line = _pooling((1, 2, 20, 19), "window=17,16 padding=3,2", "max", direction, dtype, layout, "alpha=1")
         yield Case(line, everywhere=dtype is FLOAT)
@@ -133,7 +134,7 @@ def _long_softmaxes():
     kinds = itertools.cycle((*SOFTMAX_KINDS, SOFTMAX_KINDS[2]))
     for dims, (dtype, layout), direction in itertools.product(
         ((1, 9, 64, 65), (2, 40000, 1, 1), (1, 3001, 2, 3)),
-        ((FLOAT, "nchw"), (HALF, "nhwc"), (DOUBLE, "gaps")),
+        ((FLOAT, "nchw"), (HALF, "nhwc"), (DOUBLE, "gaps"), (BFLOAT16, "nchw")),
         ("forward", "backward"),
     ):
         yield Case(_softmax(dims, next(kinds), direction, dtype, layout, "alpha=2"), everywhere=dtype is FLOAT)

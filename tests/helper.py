@@ -111,8 +111,8 @@ def open_handle(target):
 class Case:
     """A row of a table: a problem line with its numbers, and how to fill the inputs.
 
-    `data` is "normal", or "integer" for small integers, whose results must be exact. `everywhere` is False for
-    cases that the slow targets leave out. `alias` names an (output, input) pair that shares one buffer.
+    `data` is "normal", or "integer" for small integers, whose results must be exact and rounded once. `everywhere` is
+    False for cases that the slow targets leave out. `alias` names an (output, input) pair that shares one buffer.
     """
 
     line: str
@@ -317,6 +317,12 @@ def compare(got, want, bound, what=""):
         f"got {float(got[worst])!r}, expected {float(want[worst])!r}, {excess[worst]:.3g} times the tolerance; "
         f"relative L2 error {np.linalg.norm((got - want)[finite]) / norm:.3g}"
     )
+
+
+def assert_same(got, want, message=""):
+    """Demand the same numbers in arrays of one type; NaN equals NaN, also in bfloat16."""
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64), err_msg=message)
 
 
 def first_index(mask):

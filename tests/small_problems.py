@@ -13,7 +13,7 @@ from portadnn.plan import prepare
 from portadnn.problem import ALIGNMENT, parse_line
 from portadnn_backends import sources
 
-_TYPES = ("f32", "f16", "f64")
+_TYPES = ("f32", "f16", "f64", "bf16")
 _ACTIVATIONS = ("mode=sigmoid", "mode=tanh", "mode=relu", "mode=clipped_relu ceiling=0.5")
 _POOLS = ("max", "average_count_include_padding", "average_count_exclude_padding")
 _NAN = " nan_propagation=propagate_nan"
@@ -41,7 +41,7 @@ def _tensor_ops():
 
 def _activations():
     for i, mode in enumerate(_ACTIVATIONS):
-        t, nan = _TYPES[i % 3], _NAN if i % 2 else ""
+        t, nan = _TYPES[i], _NAN if i % 2 else ""
         yield f"activation_forward x={t}:2x3x5x7 {mode}{nan}"
         yield f"activation_forward x={t}:2x3x7x5:nhwc y={t}:2x3x7x5 {mode} beta=1"
         yield f"activation_backward x={t}:2x3x5x7 {mode}{nan}"
@@ -55,12 +55,12 @@ def _softmax():
     for algorithm in ("fast", "accurate", "log"):
         for mode in ("instance", "channel"):
             for shape in shapes:
-                t, i = _TYPES[i % 3], i + 1
+                t, i = _TYPES[i % 4], i + 1
                 beta = " beta=1" if i % 5 == 0 else ""
                 yield f"softmax_forward x={t}:{shape} algorithm={algorithm} mode={mode}{beta}"
                 yield f"softmax_backward y={t}:{shape} algorithm={algorithm} mode={mode}{beta}"
     yield "softmax_forward x=f32:2x5x3x7/210,42,14,2 y=f32:2x5x3x7/1,2,10,30"
-    for t, algorithm in zip(_TYPES, ("accurate", "log", "fast"), strict=True):
+    for t, algorithm in zip(_TYPES, ("accurate", "log", "fast", "accurate"), strict=True):
         yield f"softmax_forward x={t}:1x1x181x184 algorithm={algorithm} mode=instance"  # too long for a work-group
 
 
@@ -74,6 +74,9 @@ def _windows():
         ):
             yield f"pooling_forward {rest}"
             yield f"pooling_backward {rest}"
+    for line in ("x=bf16:2x5x7x8:nhwc mode=max window=3,3 stride=2,2", "x=bf16:2x3x9x7 mode=max window=2,2 beta=1"):
+        yield f"pooling_forward {line}"
+        yield f"pooling_backward {line}"
     yield "pooling_forward x=f32:2x3x9x7/1000,100,8,1 mode=max window=9,7"
     for t in _TYPES:
         yield f"convolution_backward_bias dy={t}:3x5x7x9"
@@ -99,7 +102,7 @@ _CONVOLUTIONS = (  # image, filter, the rest
 
 def _convolutions():
     for i, (x, w, rest) in enumerate(_CONVOLUTIONS):
-        types = _TYPES if i < 2 else (_TYPES[i % 3], "f32") if i % 3 else ("f32",)
+        types = _TYPES if i < 2 else (_TYPES[i % 4], "f32") if i % 4 else ("f32",)
         for t in types:
             line = f"convolution_forward x={t}:{x} w={t}:{w} {rest}"
             y = dnn.parse(line).y

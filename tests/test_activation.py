@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases_elementwise import ACTIVATION_CASES
 from helper import check, compare, everywhere, over
+from ml_dtypes import bfloat16, finfo
 
 import portadnn as dnn
 
@@ -33,17 +34,17 @@ def tensor(*values, dtype=np.float32):
 
 
 @everywhere()
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, bfloat16])
 @pytest.mark.parametrize(("mode", "nan", "want"), FORWARD)
 def test_special_values(handle, mode, nan, want, dtype):
     activation = dnn.ActivationDescriptor(mode, nan, ceiling=1.0)
     y = dnn.activation_forward(handle, handle.asarray(tensor(*SPECIAL, dtype=dtype)), activation)
-    eps = np.finfo(dtype).eps
+    eps = finfo(dtype).eps
     compare(handle.to_numpy(y), tensor(*want, dtype=np.float64), 4 * eps * np.abs(tensor(*want)), f"{mode} {nan}")
 
 
 @everywhere()
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, bfloat16])
 def test_gradient_at_the_kinks(handle, dtype):
     """Relu's slope at 0 is 0, and the ceiling itself still passes the gradient (as cuDNN does)."""
     x = handle.asarray(tensor(-1, -0.0, 0, 1e-3, 0.5, 1, 1.25, INF, -INF, dtype=dtype))

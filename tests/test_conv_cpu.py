@@ -28,6 +28,7 @@ MANY_BLOCKS = (
     "convolution_backward_filter x=f32:2x19x30x31:nhwc dy=f32:2x37x15x16:nhwc dw=f32:37x19x3x3 padding=1,1 stride=2,2",
     "convolution_backward_filter x=f32:1x3x2x700 dy=f32:1x5x2x700 dw=f32:5x3x1x3 padding=0,1 mode=convolution",
     "convolution_backward_filter x=f16:1x300x6x6 dy=f16:1x20x4x4 dw=f16:20x300x3x3",
+    "convolution_backward_filter x=bf16:1x300x6x6 dy=bf16:1x20x4x4 dw=bf16:20x300x3x3",
 )
 
 
@@ -64,6 +65,7 @@ def test_many_blocks(cpu, line):
         "convolution_backward_data w=f64:5x9x3x3 dy=f64:1x5x7x15 dx=f64:1x9x9x17",
         "convolution_backward_filter x=f32:2x17x9x18 dy=f32:2x21x9x18 dw=f32:21x17x1x1",
         "convolution_backward_filter x=f16:1x3x9x40 dy=f16:1x21x7x19 dw=f16:21x3x3x3 stride=1,2",
+        "convolution_forward x=bf16:2x5x7x19 w=bf16:13x5x3x3 padding=1,1",
     ],
 )
 def test_every_vector_width(cpu, line, simd_width):

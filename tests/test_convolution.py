@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases_convolution import BIAS_CASES, CONVOLUTION_CASES
 from helper import check, everywhere, over
+from ml_dtypes import bfloat16
 
 import portadnn as dnn
 
@@ -21,7 +22,7 @@ def test_bias_gradient_agrees_with_the_reference(handle, case):
 
 
 @everywhere()
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, bfloat16])
 @pytest.mark.parametrize(("mode", "want"), [("CROSS_CORRELATION", (1, 4, 7, 10, 8)), ("CONVOLUTION", (2, 5, 8, 11, 4))])
 def test_the_mode_turns_the_filter(handle, mode, want, dtype):
     x = np.array([1, 2, 3, 4], dtype).reshape(1, 1, 1, 4)

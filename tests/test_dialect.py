@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16, finfo
 from test_nvrtc import nvrtc_missing
 from where import open_handle
 
 from portadnn_backends import cuda, sources
 
 PROBE = (Path(__file__).parent / "dialect_probe.cl").read_text(encoding="utf-8")
-TYPES = {"FLOAT": np.float32, "DOUBLE": np.float64, "HALF": np.float16}
+TYPES = {"FLOAT": np.float32, "DOUBLE": np.float64, "HALF": np.float16, "BFLOAT16": bfloat16}
+TOLERANCES = {np.float32: 2e-6, np.float64: 1e-14, np.float16: 1e-3, bfloat16: 8e-3}
 WIDTHS = (1, 2, 4, 8, 16)
 # PoCL 3.0 aborts in programs of many kernels with vectors of more than 32 bytes on processors with AVX2
 RUN = [(d, w) for d in TYPES for w in WIDTHS if w * (8 if d == "DOUBLE" else 4) <= 32]
@@ -64,7 +66,7 @@ STATEMENTS = {
     "lane": (lanes("p - q"), lambda x, y, s: x - y),
     "is nan": (lanes("IS_NAN(q > (real)0 ? NAN_OF(real) : q) ? p : q"), lambda x, y, s: np.where(y > 0, x, y)),
     "pick": (lanes("PICK(p > q, p, q)"), lambda x, y, s: np.maximum(x, y)),
-    "lowest": (lanes("LOWEST_STORED"), lambda x, y, s: np.full_like(x, np.finfo(x.dtype).min)),
+    "lowest": (lanes("LOWEST_STORED"), lambda x, y, s: np.full_like(x, finfo(x.dtype).min)),
     "local memory": (
         "UNROLL for (int j = 0; j < VW; ++j) STORE(out, i + j, read(shared, (3 - LID(0)) * VW + j));",
         lambda x, y, s: x.reshape(-1, 4, x.size // 8)[:, ::-1].reshape(-1),
@@ -116,7 +118,7 @@ def test_opencl(dtype, width, aligned, opencl, monkeypatch):
 
     queue, store = opencl.get_stream(), TYPES[dtype]
     real = np.float64 if dtype == "DOUBLE" else np.float32
-    skip = 16 // store().itemsize if aligned else 1
+    skip = 16 // np.dtype(store).itemsize if aligned else 1
     groups, s = N // (4 * width), real(0.75)
     random = np.random.default_rng(2)
     x = random.uniform(0.1, 2, N).astype(store)
@@ -136,14 +138,15 @@ def test_opencl(dtype, width, aligned, opencl, monkeypatch):
         got = out.get()
         with np.errstate(all="ignore"):
             want = _expected(name, numpy, x, y, s, real, width, store)
-        tolerance = 1e-3 if store is np.float16 else 2e-6 if store is np.float32 else 1e-14
-        np.testing.assert_allclose(got[skip : skip + N], want, rtol=tolerance, atol=tolerance, err_msg=name)
+        tolerance = TOLERANCES[store]
+        got_numbers, want_numbers = got[skip : skip + N].astype(np.float64), want.astype(np.float64)
+        np.testing.assert_allclose(got_numbers, want_numbers, rtol=tolerance, atol=tolerance, err_msg=name)
         assert (got[:skip] == 0).all() and (got[skip + N :] == 7).all(), f"{name} wrote elsewhere"
 
 
 def _expected(name, numpy, x, y, s, real, width, store):
     if name == "lowest":
-        return np.full(N, np.finfo(store).min)
+        return np.full(N, finfo(store).min)
     if name == "local memory":
         return x.reshape(-1, 4, width)[:, ::-1].reshape(-1)
     return numpy(x.astype(real), y.astype(real), s).astype(store)

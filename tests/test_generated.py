@@ -78,6 +78,7 @@ def test_all_kinds_of_problems_are_drawn(direction):
         lambda p: p.filter.dims[2:] == (1, 1),
         lambda p: max(p.image.dims[1], p.filter.dims[0]) > 64,
         lambda p: p.dtype is dnn.DataType.HALF,
+        lambda p: p.dtype is dnn.DataType.BFLOAT16,
         lambda p: p.dtype is dnn.DataType.DOUBLE,
         lambda p: p.math is dnn.MathType.TENSOR_OP_ALLOW_CONVERSION,
         lambda p: p.math is dnn.MathType.FMA,

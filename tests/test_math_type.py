@@ -43,7 +43,7 @@ def test_text_form_changes_only_for_other_modes():
 
 
 @pytest.mark.parametrize("math", MathType)
-@pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f64"])
 def test_only_permitted_rounding_widens_the_tolerance(dtype, math):
     exact = dnn.parse(LINE.format(t=dtype, rest=""))
     problem = dnn.parse(LINE.format(t=dtype, rest=f"math={math.name}"))

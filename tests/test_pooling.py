@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases_windows import POOLING_CASES
-from helper import check, everywhere, over
+from helper import assert_same, check, everywhere, over
+from ml_dtypes import bfloat16
 
 import portadnn as dnn
 
@@ -17,8 +18,13 @@ def test_agrees_with_the_reference(handle, case):
 
 NAN, INF = np.nan, np.inf
 KEEP, DROP = "PROPAGATE_NAN", "NOT_PROPAGATE_NAN"
-LOWEST = {np.float16: -65504.0, np.float32: -3.4028234663852886e38, np.float64: -1.7976931348623157e308}
-TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+LOWEST = {
+    np.float16: -65504.0,
+    bfloat16: -3.3895313892515355e38,
+    np.float32: -3.4028234663852886e38,
+    np.float64: -1.7976931348623157e308,
+}
+TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, bfloat16])
 
 
 def row(*values, dtype=np.float32):
@@ -54,8 +60,8 @@ def test_which_maximum_wins(handle, nan, x, y, dx, dtype):
     pooling = dnn.PoolingDescriptor("MAX", (1, 3), stride=(1, 3), nan_propagation=nan)
     got_y, got_dx = pool(handle, pooling, row(*x, dtype=dtype), row(1, 2, dtype=dtype))
     want = row(*[LOWEST[dtype] if v is None else v for v in y], dtype=dtype)
-    np.testing.assert_array_equal(got_y, want)
-    np.testing.assert_array_equal(got_dx, row(*dx, dtype=dtype))
+    assert_same(got_y, want)
+    assert_same(got_dx, row(*dx, dtype=dtype))
 
 
 @everywhere()

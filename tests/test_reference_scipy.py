@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helper import compare
+from ml_dtypes import bfloat16
 
 import portadnn as dnn
 
@@ -93,7 +94,7 @@ def test_max_pooling_is_a_maximum_filter(reference):
     close(dnn.pooling_forward(reference, x, pooling)[0, 0], maximum_filter(x[0, 0], 3, mode="constant", cval=-np.inf))
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16, np.float32, np.float64])
 def test_results_are_rounded_once(reference, dtype):
     """With exact inputs the stored result is the nearest number of the type."""
     x = (np.arange(1, 25, dtype=np.float64) / 8).reshape(1, 2, 3, 4).astype(dtype)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases_windows import SOFTMAX_CASES
 from helper import check, compare, everywhere, over
+from ml_dtypes import bfloat16, finfo
 
 import portadnn as dnn
 
@@ -26,7 +27,7 @@ EXTREMES = [
 
 
 @everywhere()
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, bfloat16])
 @pytest.mark.parametrize("mode", ["CHANNEL", "INSTANCE"])
 @pytest.mark.parametrize(("x", "fast", "accurate", "log"), EXTREMES)
 def test_large_inputs(handle, x, fast, accurate, log, mode, dtype):
@@ -35,14 +36,14 @@ def test_large_inputs(handle, x, fast, accurate, log, mode, dtype):
     for algorithm, want in (("FAST", fast), ("ACCURATE", accurate), ("LOG", log)):
         y = handle.to_numpy(dnn.softmax_forward(handle, x, algorithm=algorithm, mode=mode))
         want = np.reshape(want, (1, 2, 1, 1)).astype(np.float64)
-        compare(y, want, 4 * np.finfo(dtype).eps * np.abs(want), f"{algorithm} {mode}")
+        compare(y, want, 4 * finfo(dtype).eps * np.abs(want), f"{algorithm} {mode}")
 
 
 @everywhere()
 def test_fast_overflows_where_the_accumulator_does(handle):
-    """exp(100) is beyond float32, in which float16 and float32 data is summed, and well within float64."""
+    """exp(100) is beyond float32, in which float16, bfloat16 and float32 data is summed, and well within float64."""
     x = np.array([100.0, 99.0]).reshape(1, 2, 1, 1)
-    for dtype, first in ((np.float16, NAN), (np.float32, NAN), (np.float64, 1 / (1 + np.exp(-1)))):
+    for dtype, first in ((np.float16, NAN), (bfloat16, NAN), (np.float32, NAN), (np.float64, 1 / (1 + np.exp(-1)))):
         y = handle.to_numpy(dnn.softmax_forward(handle, handle.asarray(x, dtype), algorithm="FAST"))
         compare(y[0, 0, 0, 0], first, 1e-14)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases_elementwise import TENSOR_CASES
-from helper import check, everywhere, over
+from helper import assert_same, check, everywhere, over
+from ml_dtypes import bfloat16
 
 import portadnn as dnn
 
@@ -16,7 +17,7 @@ def test_agrees_with_the_reference(handle, case):
 
 
 NAN, INF = np.nan, np.inf
-TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, bfloat16])
 
 
 def row(*values, dtype=np.float32):
@@ -36,7 +37,7 @@ def test_minimum_and_maximum_of_nan(handle, dtype):
     ):
         op = dnn.OpTensorDescriptor(operation, nan_propagation=nan)
         c = handle.to_numpy(dnn.op_tensor(handle, op, handle.asarray(a), handle.asarray(b)))
-        np.testing.assert_array_equal(c, row(*want, dtype=dtype), err_msg=f"{operation} {nan}")
+        assert_same(c, row(*want, dtype=dtype), f"{operation} {nan}")
 
 
 @everywhere()
@@ -52,11 +53,9 @@ def test_half_is_rounded_to_nearest_even(handle):
 @TYPES
 def test_set_and_scale_special_values(handle, dtype):
     y = handle.asarray(row(1, NAN, INF, -2, dtype=dtype))
-    np.testing.assert_array_equal(
-        handle.to_numpy(dnn.scale_tensor(handle, y, -0.5)), row(-0.5, NAN, -INF, 1, dtype=dtype)
-    )
+    assert_same(handle.to_numpy(dnn.scale_tensor(handle, y, -0.5)), row(-0.5, NAN, -INF, 1, dtype=dtype))
     for value in (NAN, -INF, 0.0, 0.1):
-        np.testing.assert_array_equal(handle.to_numpy(dnn.set_tensor(handle, y, value)), row(*[value] * 4, dtype=dtype))
+        assert_same(handle.to_numpy(dnn.set_tensor(handle, y, value)), row(*[value] * 4, dtype=dtype))
 
 
 @everywhere()

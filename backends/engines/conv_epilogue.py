@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from portadnn.enums import DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
@@ -66,8 +64,7 @@ class ConvThenEpilogue(Engine):
         That is half a unit of the stored type, of numbers that are at most the largest sum of absolute terms;
         :func:`portadnn.tolerance.tolerance` grants at least four units of the arithmetic type for each of these.
         """
-        stored, summed = (np.finfo(t.numpy).eps for t in (problem.dtype, problem.dtype.accumulator))
-        rounding = float(stored / summed) / 8
+        rounding = problem.dtype.limits.eps / problem.dtype.accumulator.limits.eps / 8
         return max(self.engine.error_factor(_convolution(problem)), 1 + rounding if rounding > 1 else 1.0)
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:

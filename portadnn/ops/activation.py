@@ -107,8 +107,8 @@ def activation_forward(
     handle
         Where to compute.
     x, y
-        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides. `y` may be
-        `x` itself, or left out.
+        Tensors of 3 to 8 dims, float16, bfloat16, float32 or float64, of equal dims and type and any strides. `y` may
+        be `x` itself, or left out.
     activation
         Which function.
     alpha, beta

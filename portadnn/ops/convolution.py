@@ -221,7 +221,7 @@ def convolution_forward(
     handle
         Where to compute.
     x
-        (n, c, [d,] h, w), float16, float32 or float64, any strides.
+        (n, c, [d,] h, w), float16, bfloat16, float32 or float64, any strides.
     w
         (k, c/groups, [t,] r, s), same type, any strides.
     conv
@@ -250,7 +250,7 @@ def convolution_forward(
 
     Notes
     -----
-    Sums are kept in float32 for float16 and float32 data, in float64 for float64 data. Deterministic.
+    Sums are kept in float32 for float16, bfloat16 and float32 data, in float64 for float64 data. Deterministic.
     """
     wanted = None if algo is None else ConvolutionFwdAlgo.parse(algo, "algo")
     return execute(

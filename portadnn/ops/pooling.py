@@ -127,7 +127,7 @@ def pooling_forward(
     handle
         Where to compute.
     x
-        (n, c, [d,] h, w), float16, float32 or float64, any strides.
+        (n, c, [d,] h, w), float16, bfloat16, float32 or float64, any strides.
     pooling
         Mode, window, padding, stride.
     y

@@ -87,8 +87,8 @@ def softmax_forward(
     handle
         Where to compute.
     x, y
-        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides. `y` may be
-        `x` itself, or left out.
+        Tensors of 3 to 8 dims, float16, bfloat16, float32 or float64, of equal dims and type and any strides. `y` may
+        be `x` itself, or left out.
     algorithm
         FAST (no maximum is subtracted: large inputs overflow to NaN), ACCURATE, or LOG for the logarithm.
     mode

@@ -154,7 +154,7 @@ def transform_tensor(handle: Handle, x: Any, y: Any = None, *, alpha: float = 1.
     handle
         Where to compute.
     x, y
-        Tensors of 3 to 8 dims, float16, float32 or float64, of equal dims and type and any strides; `y` may
+        Tensors of 3 to 8 dims, float16, bfloat16, float32 or float64, of equal dims and type and any strides; `y` may
         be left out and is then packed NCHW. They must not share memory.
     alpha, beta
         Blending factors; with ``beta == 0`` y is not read.

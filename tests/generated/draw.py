@@ -178,9 +178,7 @@ RARE = {"empty": 0.1}
 
 def storages():
     """Yield the types, what layouts go with each, and the math that is permitted: (name, (type, layout, math))."""
-    types = [DataType.FLOAT, DataType.HALF, DataType.DOUBLE]
-    if "BFLOAT16" in DataType.__members__:
-        types.append(DataType["BFLOAT16"])
+    types = (DataType.FLOAT, DataType.HALF, DataType.DOUBLE, DataType.BFLOAT16)
     for dtype, layout in itertools.product(types, ("nchw", "nhwc", "odd")):
         yield f"{dtype.name} {layout}", (dtype, layout, None)
         if dtype is DataType.FLOAT:
