@@ -16,6 +16,7 @@
 //                                          scratch c [TILE_M][PITCH]: sums so far, blended into dst after the last block
 
 #include "conv_cpu.h"
+#include "conv_cpu_multiply.h"
 #include "epilogue.h"
 
 // Taps of one phase along one axis: first, first + TAP_STEP, ...; the first one reads at position * SRC_STEP + offset.
@@ -82,25 +83,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
                 }
 }
 
-// c[MR][pitch] (+)= a[depth][MR] * b[depth][pitch], one register tile
-NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int pitch, int depth, int add) {
-    ROWS(DECLARE_ROW)
-    for (int k = 0; k < depth; ++k) {
-        COLS(LOAD_B, 0)
-#define STEP_ROW(i) { const vreal a##i = (vreal)(a[i]); COLS(FMA_VECTOR, i) }
-        ROWS(STEP_ROW)
-        a += MR;
-        b += pitch;
-    }
-    if (add) {
-        ROWS(ADD_ROW)
-    }
-    ROWS(WRITE_ROW)
-}
 #else
-// The same with the filter where it lies: w at the tile's first channel and row, places[taps] the taps of a channel
-NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *w, const GLOBAL real *b, const int pitch, int channels, int add,
-                       int rows, const int *places, int taps) {
+// The register tile with the filter where it lies: w at the tile's first channel and row, places[taps] the taps of a channel
+NOINLINE void multiply_in_place(GLOBAL real *c, const GLOBAL real *w, const GLOBAL real *b, const int pitch, int channels,
+                                int add, int rows, const int *places, int taps) {
 #define START_ROW(i) const GLOBAL real *w##i = w + MIN(i, rows - 1) * W_M;
     ROWS(START_ROW)
     ROWS(DECLARE_ROW)
@@ -258,12 +244,13 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;
             for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
                 for (int m = 0; m < channels_m; m += MR)
-                    multiply(c + m * PITCH + j, a + m * depth, b + j, PITCH, depth, ch0 > 0);
+                    multiply_packed(c + m * PITCH + j, a + m * depth, b + j, PITCH, depth, ch0 > 0);
 #else
             const GLOBAL real *a = packed + group * W_GROUP + ch0 * W_CH + m0 * W_M;
             for (int m = 0; m < channels_m; m += MR)
                 for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
-                    multiply(c + m * PITCH + j, a + m * W_M, b + j, PITCH, channels, ch0 > 0, channels_m - m, places, taps);
+                    multiply_in_place(c + m * PITCH + j, a + m * W_M, b + j, PITCH, channels, ch0 > 0, channels_m - m, places,
+                                      taps);
 #endif
         }
         for (int i = 0; i < rows; ++i) {

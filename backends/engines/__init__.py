@@ -28,6 +28,7 @@ def kernel_engines() -> Sequence[Engine]:
         softmax_cluster,
         transpose,
         winograd,
+        winograd_cpu,
     )
     from .conv_epilogue import then_epilogue
 
@@ -40,6 +41,7 @@ def kernel_engines() -> Sequence[Engine]:
         *conv_gemm.ENGINES,
         *conv_im2col.ENGINES,
         *winograd.ENGINES,
+        *winograd_cpu.ENGINES,
         *conv_fft.ENGINES,
         *bias_gradient.ENGINES,
         *pooling.ENGINES,

@@ -1,0 +1,98 @@
+"""Winograd for CPUs: both tiles, both directions, on problems whose tiles, channels and filters fill nothing."""
+
+from __future__ import annotations
+
+import pytest
+from helper import Case, check, open_handle, targets
+from test_conv_cpu import with_info
+
+import portadnn as dnn
+from portadnn.plan import choose
+from portadnn.problem import parse
+from portadnn_backends.engines import kernel_engines, winograd_cpu
+
+CPUS = [target for target in targets() if target.schedule == "cpu"]
+BOTH = winograd_cpu.ENGINES
+
+# image, filter, the rest: pads from 0 to beyond the filter, groups, both modes, gaps, channels last, one pixel, nothing
+CASES = (
+    ("f32:2x35x7x6", "f32:37x35x3x3", "padding=1,1"),
+    ("f32:3x32x5x9", "f32:34x16x3x3", "padding=0,2 groups=2 mode=convolution alpha=2 beta=-0.5"),
+    ("f32:2x40x6x41:nhwc", "f32:36x20x3x3:nhwc", "padding=1,1 groups=2 alpha=0.5 beta=1"),
+    ("f32:2x3x6x7/400,50,8,1", "f32:5x3x3x3/1,5,45,15", "padding=3,4 mode=convolution"),
+    ("f32:1x1x1x1", "f32:1x1x3x3", "padding=1,1"),
+    ("f32:0x3x5x5", "f32:4x3x3x3", "beta=0.5"),
+    ("f32:2x0x5x5", "f32:4x0x3x3", "beta=0.5"),
+    ("f16:2x33x9x7", "f16:18x33x3x3", "padding=1,0"),
+    ("f64:2x19x5x20", "f64:21x19x3x3", "padding=1,1 mode=convolution beta=2"),
+    ("f64:1x18x4x5:nhwc", "f64:18x18x3x3", "padding=1,1"),
+    ("f32:3x5x20x4", "f32:300x5x3x3", "padding=2,1"),
+    ("f32:1x700x3x4", "f32:4x700x3x3", "padding=1,1"),
+    ("f32:1x130x9x300", "f32:7x130x3x3", "padding=1,1"),
+)
+
+
+def lines(x, w, rest):
+    """Forward and backward data of a convolution."""
+    y = parse(f"convolution_forward x={x} w={w} {rest.partition(' alpha')[0].partition(' beta')[0]}").y
+    if "nhwc" in x:
+        y = f"{str(y).partition('/')[0].removesuffix(':nhwc')}:nhwc"
+    return (
+        f"convolution_forward x={x} w={w} y={y} {rest}",
+        f"convolution_backward_data w={w} dy={y} dx={x} {rest}",
+    )
+
+
+def on_cpus(function):
+    return pytest.mark.parametrize("target", CPUS, ids=lambda t: t.name)(function)
+
+
+def engines(function):
+    return pytest.mark.parametrize("engine", BOTH, ids=lambda e: e.name)(function)
+
+
+@on_cpus
+@pytest.mark.parametrize("turn", range(len(CASES)), ids=[" ".join(case) for case in CASES])
+def test_matches_the_definition(target, turn):
+    for i, line in enumerate(lines(*CASES[turn])):
+        check(open_handle(target), Case(line), engine=BOTH[(turn + i) % 2])
+
+
+@on_cpus
+@pytest.mark.parametrize("simd_width", [4, 16])
+def test_other_vectors_and_cores(target, simd_width):
+    with with_info(open_handle(target), schedule="cpu", simd_width=simd_width, compute_units=3) as handle:
+        for line, engine in zip(lines("f32:2x17x9x13", "f32:19x17x3x3", "padding=1,1"), BOTH, strict=True):
+            check(handle, Case(line), engine=engine)
+
+
+@on_cpus
+def test_whole_numbers_are_exact(target):
+    for line in lines("f32:2x70x9x9", "f32:13x70x3x3", "padding=1,1 beta=1"):
+        check(open_handle(target), Case(line, "integer"), engine=BOTH[0])
+
+
+@on_cpus
+def test_the_default_is_the_exact_one(target):
+    info = open_handle(target).info
+    line = lines("f32:1x64x56x56", "f32:64x64x3x3", "padding=1,1")[0]
+    problem = parse(line)
+    assert [engine.error_factor(problem) for engine in BOTH] == [1, 8]
+    assert choose(kernel_engines(), problem, info) is BOTH[0]
+    assert choose(kernel_engines(), problem, info, dnn.ConvolutionFwdAlgo.WINOGRAD_NONFUSED) is BOTH[1]
+    assert choose(kernel_engines(), parse(lines("f32:1x3x56x56", "f32:64x3x3x3", "padding=1,1")[0]), info) not in BOTH
+
+
+@on_cpus
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("convolution_forward x=f32:1x4x5x5 w=f32:4x4x5x5", "3 x 3"),
+        ("convolution_forward x=f32:1x4x7x7 w=f32:4x4x3x3 stride=2,1", "stride 1"),
+        ("convolution_forward x=f32:1x4x7x7 w=f32:4x4x3x3 dilation=1,2", "dilation 1"),
+        ("convolution_forward x=f32:1x4x7x7x7 w=f32:4x4x3x3x3", "2-D"),
+    ],
+)
+@engines
+def test_declines_the_rest(target, engine, line, reason):
+    assert reason in engine.why_not(parse(line), open_handle(target).info)
