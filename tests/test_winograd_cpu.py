@@ -74,13 +74,13 @@ def test_whole_numbers_are_exact(target):
 
 @on_cpus
 def test_the_default_is_the_exact_one(target):
-    info = open_handle(target).info
+    handle = open_handle(target)
     line = lines("f32:1x64x56x56", "f32:64x64x3x3", "padding=1,1")[0]
     problem = parse(line)
     assert [engine.error_factor(problem) for engine in BOTH] == [1, 8]
-    assert choose(kernel_engines(), problem, info) is BOTH[0]
-    assert choose(kernel_engines(), problem, info, dnn.ConvolutionFwdAlgo.WINOGRAD_NONFUSED) is BOTH[1]
-    assert choose(kernel_engines(), parse(lines("f32:1x3x56x56", "f32:64x3x3x3", "padding=1,1")[0]), info) not in BOTH
+    assert choose(handle, problem) is BOTH[0]
+    assert choose(handle, problem, dnn.ConvolutionFwdAlgo.WINOGRAD_NONFUSED) is BOTH[1]
+    assert choose(kernel_engines(), parse(lines("f32:1x3x56x56", "f32:64x3x3x3", "padding=1,1")[0])) not in BOTH
 
 
 @on_cpus
