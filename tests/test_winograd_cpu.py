@@ -9,7 +9,7 @@ from test_conv_cpu import with_info
 import portadnn as dnn
 from portadnn.plan import choose
 from portadnn.problem import parse
-from portadnn_backends.engines import kernel_engines, winograd_cpu
+from portadnn_backends.engines import winograd_cpu
 
 CPUS = [target for target in targets() if target.schedule == "cpu"]
 BOTH = winograd_cpu.ENGINES
@@ -80,7 +80,7 @@ def test_the_default_is_the_exact_one(target):
     assert [engine.error_factor(problem) for engine in BOTH] == [1, 8]
     assert choose(handle, problem) is BOTH[0]
     assert choose(handle, problem, dnn.ConvolutionFwdAlgo.WINOGRAD_NONFUSED) is BOTH[1]
-    assert choose(kernel_engines(), parse(lines("f32:1x3x56x56", "f32:64x3x3x3", "padding=1,1")[0])) not in BOTH
+    assert choose(handle, parse(lines("f32:1x3x56x56", "f32:64x3x3x3", "padding=1,1")[0])) not in BOTH
 
 
 @on_cpus
