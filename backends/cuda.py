@@ -77,7 +77,8 @@ def _nvrtc_version() -> str:
 
 def features(major: int) -> frozenset[str]:
     """Return what kernels may ask of a GPU with that major compute capability."""
-    return frozenset({"shuffle", "inline_ptx", "grid_fence"} | ({"clusters"} if major >= 9 else set()))
+    newer = ({"atomic64"} if major >= 6 else set()) | ({"clusters"} if major >= 9 else set())
+    return frozenset({"shuffle", "inline_ptx", "grid_fence"} | newer)
 
 
 def _describe(index: int) -> DeviceInfo:

@@ -107,7 +107,10 @@ def _describe(device: Any) -> DeviceInfo:
         arch=arch,
         flops=flops,
         bandwidth=flops / (15 if gpu else 10),  # OpenCL does not tell; usual for their kind
-        features=frozenset({"inline_ptx", "grid_fence"} if nvidia else ()),
+        features=frozenset(
+            (["inline_ptx", "grid_fence"] if nvidia else [])
+            + (["atomic64"] if nvidia or "cl_khr_int64_base_atomics" in extensions else [])
+        ),
     )
 
 

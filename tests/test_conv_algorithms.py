@@ -8,9 +8,11 @@ from cases import Turns
 from cases_convolution import CONVOLUTIONS, EMPTY_CONVOLUTIONS, convolution
 from helper import Case, check, open_handle, over, targets
 
+import portadnn as dnn
+from portadnn.plan import candidates
 from portadnn.problem import parse, parse_line
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_direct_cpu, conv_direct_filter_cpu, conv_im2col
+from portadnn_backends.engines import conv_atomic, conv_direct_cpu, conv_direct_filter_cpu, conv_im2col
 
 IM2COL = conv_im2col.ENGINES[0]
 
@@ -95,3 +97,36 @@ def test_a_window_too_large_for_the_stack_is_refused():
         "convolution_backward_filter x=f32:1x1x700x700 dy=f32:1x1x60x60 dw=f32:1x1x9x9 dilation=80,80",
     ):
         assert "scratch" in direct(line).why_not(parse(line), info)
+
+
+SCATTER, SUMS, INDEXED = conv_atomic.ENGINES
+
+
+@over(tuple(cases("backward_data", 4)))
+def test_atomic_data_gradient(handle, case):
+    check(handle, case, engine=SCATTER)
+
+
+@over(tuple(cases("backward_filter", 4, 1)))
+def test_atomic_filter_gradient(handle, case):
+    check(handle, case, engine=SUMS)
+
+
+@over(tuple(cases("backward_filter", 4, 2)))
+def test_atomic_filter_gradient_with_a_table(handle, case):
+    check(handle, case, engine=INDEXED)
+
+
+def test_atomics_are_only_for_those_who_ask():
+    info = DeviceInfo("cuda", "gpu", "", "gpu", "", "", schedule="gpu", max_allocation=1 << 30)
+    data = "convolution_backward_data w={0}:4x3x3x3 dy={0}:2x4x7x7 dx={0}:2x3x9x9"
+    problem = parse(data.format("f32"))
+    assert SCATTER.why_not(problem, info) is None
+    with pytest.raises(dnn.NotSupported, match="only when asked for as ALGO_0"):
+        candidates((SCATTER,), problem, info)
+    assert candidates((SCATTER,), problem, info, dnn.ConvolutionBwdDataAlgo.ALGO_0) == [SCATTER]
+    assert "64 bits" in SCATTER.why_not(parse(data.format("f64")), info)
+    assert SCATTER.workspace(parse(data.format("f16")), info) == 4 * 2 * 3 * 9 * 9
+    gradient = parse("convolution_backward_filter x=f16:2x3x9x9 dy=f16:2x4x7x7 dw=f16:4x3x3x3")
+    assert SUMS.workspace(gradient, info) == 4 * gradient.dw.size
+    assert INDEXED.workspace(gradient, info) == 1024 + 4 * gradient.dw.size  # 5 numbers for each of 49 pixels

@@ -16,6 +16,7 @@ def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
     from . import (
         bias_gradient,
+        conv_atomic,
         conv_cpu,
         conv_direct_cpu,
         conv_direct_filter_cpu,
@@ -40,6 +41,7 @@ def kernel_engines() -> Sequence[Engine]:
         *conv_direct_filter_cpu.ENGINES,
         *conv_gemm.ENGINES,
         *conv_im2col.ENGINES,
+        *conv_atomic.ENGINES,
         *winograd.ENGINES,
         *winograd_cpu.ENGINES,
         *conv_fft.ENGINES,
