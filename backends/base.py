@@ -38,13 +38,15 @@ class DeviceInfo:
         float32 lanes of a vector on a CPU; threads that run in step on a GPU.
     local_memory, global_memory, max_allocation : int
         Bytes.
+    dynamic_memory : int
+        Bytes of local memory that a launch can ask for (``Launch.local_bytes``); 0 where it cannot.
     arch : str
         Code generation target ("sm_90"), or "".
     flops, bandwidth : float
         float32 operations and bytes of global memory per second, as estimated from clocks and widths; they rank
         engines and promise nothing.
     features : frozenset of str
-        Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters",
+        Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters", "mma",
         "grid_fence").
     """
 
@@ -62,6 +64,7 @@ class DeviceInfo:
     local_memory: int = 0
     global_memory: int = 0
     max_allocation: int = 0
+    dynamic_memory: int = 0
     fp64: bool = True
     arch: str = ""
     flops: float = 1e12
@@ -118,12 +121,16 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch: `grid` work-groups of `block` work-items, and the arguments in order."""
+    """One kernel launch: `grid` work-groups of `block` work-items, and the arguments in order.
+
+    `local_bytes` is local memory that the kernel does not declare; ``DeviceInfo.dynamic_memory`` limits it.
+    """
 
     kernel: Kernel
     grid: tuple[int, ...]
     block: tuple[int, ...]
     args: tuple[Arg, ...]
+    local_bytes: int = 0
 
 
 # run(arrays, scalars, workspace): arrays and scalars in the problem's order

@@ -77,7 +77,8 @@ def _nvrtc_version() -> str:
 
 def features(major: int) -> frozenset[str]:
     """Return what kernels may ask of a GPU with that major compute capability."""
-    newer = ({"atomic64"} if major >= 6 else set()) | ({"clusters"} if major >= 9 else set())
+    least = {"mma": 8, "clusters": 9, "atomic64": 6}  # mma: mma.sync of half, bfloat16 and TF32, and cp.async
+    newer = {name for name, generation in least.items() if major >= generation}
     return frozenset({"shuffle", "inline_ptx", "grid_fence"} | newer)
 
 
@@ -99,6 +100,7 @@ def _describe(index: int) -> DeviceInfo:
         simd_width=properties["warpSize"],
         max_work_group=properties["maxThreadsPerBlock"],
         local_memory=properties["sharedMemPerBlock"],
+        dynamic_memory=runtime.deviceGetAttribute(97, index),  # cudaDevAttrMaxSharedMemoryPerBlockOptin
         global_memory=properties["totalGlobalMem"],
         max_allocation=properties["totalGlobalMem"],
         fp64=True,
@@ -281,7 +283,7 @@ class CudaDevice(Device):
             try:
                 for step in steps:
                     step.pack(arrays, scalars, workspace)
-                    enqueue(*step.shape, 0, stream, step.pointers, 0)
+                    enqueue(*step.shape, stream, step.pointers, 0)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
@@ -332,13 +334,16 @@ def check_stream(stream: Any, index: int) -> None:
 _STRUCT_CODES = {"i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
 
 
+_MOST_DYNAMIC_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
 class _Step:
     """A launch ready for the driver: its argument values lie in one buffer, which every call fills anew.
 
     Attributes
     ----------
     shape : tuple of int
-        The function, its grid and its block, as the driver takes them.
+        The function, its grid, its block and its dynamic local memory, as the driver takes them.
     pointers : int
         Address of the table of pointers to the argument values.
     pack : callable
@@ -347,7 +352,9 @@ class _Step:
 
     def __init__(self, launch: Launch) -> None:
         self._function = launch.kernel.native.get_function(launch.kernel.name)  # keeps the module loaded
-        self.shape = (self._function.ptr, *_padded(launch.grid), *_padded(launch.block))
+        self.shape = (self._function.ptr, *_padded(launch.grid), *_padded(launch.block), launch.local_bytes)
+        if launch.local_bytes:
+            _cupy().cuda.driver.funcSetAttribute(self._function.ptr, _MOST_DYNAMIC_MEMORY, launch.local_bytes)
         count = len(launch.args)
         self._values = ctypes.create_string_buffer(8 * count)
         first = ctypes.addressof(self._values)

@@ -1,4 +1,7 @@
-"""The peer: what PyTorch does for the same problem, on the CPU (oneDNN) or on CUDA (cuDNN), without TF32."""
+"""The peer: what PyTorch does for the same problem, on the CPU (oneDNN) or on CUDA (cuDNN).
+
+TF32 is allowed where a problem permits it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from portadnn.enums import ActivationMode, OpTensorOp, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
+from portadnn.enums import ActivationMode, MathType, OpTensorOp, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
 from portadnn.problem import Problem, TensorSpec
 
 from .call import random_values
@@ -42,13 +45,12 @@ class TorchPeer:
             self.torch.set_num_threads(len(os.sched_getaffinity(0)))
         else:
             self.torch.backends.cuda.matmul.allow_tf32 = False
-            self.torch.backends.cudnn.allow_tf32 = False
             self.torch.backends.cudnn.benchmark = True
 
     def describe(self) -> dict[str, Any]:
         """Return what a record has to say of the peer."""
         torch = self.torch
-        facts = {"name": "torch", "version": torch.__version__, "device": self.device, "tf32": False}
+        facts = {"name": "torch", "version": torch.__version__, "device": self.device, "tf32": "where permitted"}
         if self.device == "cpu":
             facts["threads"] = torch.get_num_threads()
             facts["omp_wait_policy"] = os.environ["OMP_WAIT_POLICY"]
@@ -82,7 +84,11 @@ class TorchPeer:
         if call is None:
             return None
 
+        cudnn = self.torch.backends.cudnn
+        tf32 = getattr(problem, "math", None) is MathType.TENSOR_OP_ALLOW_CONVERSION
+
         def run() -> None:
+            cudnn.allow_tf32 = tf32
             with self.torch.no_grad():
                 call()
 

@@ -63,7 +63,16 @@ def _sets(prefix: str, batch: int, network: Sequence[Layer], layout: str = "nchw
     }
 
 
+def _tensor_cores(dtype: str, layout: str, rest: str = "") -> tuple[str, ...]:
+    """Return the seven layers in all directions, batch 64."""
+    return tuple(line + rest for d in DIRECTIONS for line in convolutions(d, 64, dtype, layout))
+
+
 _GPU_CONVOLUTIONS = _sets("conv", 64, SEVEN)
+_GPU_TENSOR_CORES = {
+    "gpu-tf32": _tensor_cores("f32", "nchw", " math=tf32"),
+    "gpu-fp16": _tensor_cores("f16", "nhwc"),
+}
 _CPU_CONVOLUTIONS = {
     **_sets("resnet50", 1, NETWORKS["resnet50"]),
     **_sets("resnet50", 8, NETWORKS["resnet50"]),
@@ -71,11 +80,12 @@ _CPU_CONVOLUTIONS = {
 }
 SETS: dict[str, tuple[str, ...]] = {
     **_GPU_CONVOLUTIONS,
+    **_GPU_TENSOR_CORES,
     **_sets("conv", 8, SEVEN),
     **_CPU_CONVOLUTIONS,
     "memory-256": memory_bound(256),
     "memory-32": memory_bound(32),
     "host": HOST,
 }
-GPU_SETS = (*_GPU_CONVOLUTIONS, "memory-256")
+GPU_SETS = (*_GPU_CONVOLUTIONS, *_GPU_TENSOR_CORES, "memory-256")
 CPU_SETS = (*_CPU_CONVOLUTIONS, "memory-32")

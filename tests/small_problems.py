@@ -125,7 +125,17 @@ def _fused():
     yield f"{_FUSED} x=f32:1x3x4x5x6 w=f32:4x3x2x3x3 padding=1,1,1 activation=tanh"
 
 
-LINES = (*_tensor_ops(), *_activations(), *_softmax(), *_windows(), *_convolutions(), *_fused())
+def _tensor_cores():
+    """TF32 where permitted, in layouts that are packed and that are not; half is among the convolutions above."""
+    for f in ("", ":nhwc"):
+        dims = f"2x8x7x8{f}", f"24x8x3x3{f}", f"2x24x7x8{f}"
+        x, w, y = (f"f32:{d}" for d in dims)
+        yield f"convolution_forward x={x} w={w} y={y} padding=1,1 math=tf32"
+        yield f"convolution_backward_data w={w} dy={y} dx={x} padding=1,1 math=tf32 alpha=2 beta=1"
+        yield f"convolution_backward_filter x={x} dy={y} dw={w} padding=1,1 math=tf32"
+
+
+LINES = (*_tensor_ops(), *_activations(), *_softmax(), *_windows(), *_convolutions(), *_fused(), *_tensor_cores())
 
 
 def run(handle: dnn.Handle, line: str) -> set[str]:

@@ -41,6 +41,7 @@ class Recorder(Device):
             simd_width=32,
             max_work_group=1024,
             local_memory=48 << 10,
+            dynamic_memory=160 << 10,
             global_memory=40 << 30,
             max_allocation=40 << 30,
             arch=arch,
@@ -57,6 +58,7 @@ class Recorder(Device):
     def bind(self, launches):
         for launch in launches:
             assert 0 < max(launch.block) <= self.info.max_work_group
+            assert launch.local_bytes <= self.info.dynamic_memory
             assert len(launch.grid) == len(launch.block) <= 3
             assert all(0 < g < 2**31 for g in launch.grid[:1])
             assert all(0 < g < 2**16 for g in launch.grid[1:]), "CUDA's limit in y and z"

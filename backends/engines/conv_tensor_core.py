@@ -1,0 +1,505 @@
+"""Convolutions on tensor cores: NHWC images and packed filters as implicit matrix products (conv_mma*.cu)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from portadnn.enums import (
+    ConvolutionBwdDataAlgo,
+    ConvolutionBwdFilterAlgo,
+    ConvolutionFwdAlgo,
+    ConvolutionMode,
+    DataType,
+    DnnEnum,
+    MathType,
+    TensorFormat,
+)
+from portadnn.ops.convolution import (
+    Convolution,
+    ConvolutionBackwardData,
+    ConvolutionBackwardFilter,
+    ConvolutionForward,
+)
+from portadnn.problem import MAX_SPAN, Problem, TensorSpec
+
+from ..base import (
+    LAUNCH_SECONDS,
+    Arg,
+    ConstantArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
+from .conv_geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward
+from .conv_tensor_core_tiles import Choice, Product, choices
+
+CHUNK = 16  # bytes: what is copied at once
+_ALIGN = 256  # bytes, of the parts of the workspace
+_TYPES = (DataType.HALF, DataType.BFLOAT16, DataType.FLOAT)
+_PACKING_RATE = 0.5  # of the device's bandwidth
+
+
+def up(a: int, b: int) -> int:
+    """Return `a` rounded up to a multiple of `b`."""
+    return -(-a // b) * b
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image as the kernels read it.
+
+    Attributes
+    ----------
+    index : int
+        Of the problem's tensor.
+    source, spec : TensorSpec
+        The tensor, and what the kernel reads; the same where `native`.
+    groups, channels : int
+        Groups, and channels of each.
+    padded : int
+        Channels of a group with their padding.
+    """
+
+    index: int
+    source: TensorSpec
+    spec: TensorSpec
+    groups: int
+    channels: int
+    padded: int
+
+    @property
+    def native(self) -> bool:
+        """Whether the kernel reads the tensor itself."""
+        return self.spec is self.source
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed copy."""
+        return 0 if self.native else up(self.spec.size * self.spec.dtype.itemsize, _ALIGN)
+
+
+def make_image(problem: Convolution, name: str, *, gapless: bool = False) -> Image:
+    """Describe how the kernels read the tensor `name`; `gapless`: as one run of NHWC."""
+    spec: TensorSpec = getattr(problem, name)
+    lanes = CHUNK // spec.dtype.itemsize
+    channels = spec.dims[1] // problem.groups
+    strides = [s for d, s in zip(spec.dims, spec.strides, strict=True) if d > 1]
+    padded = up(channels, lanes)
+    packed = TensorSpec.packed(spec.dtype, (spec.dims[0], problem.groups * padded, *spec.dims[2:]), TensorFormat.NHWC)
+    chunks = channels % lanes == 0 and (spec.strides[1] == 1 or spec.dims[1] == 1)
+    chunks = chunks and all(s % lanes == 0 for s in strides if s != 1) and spec.alignment >= CHUNK
+    chunks = chunks and strides.count(1) == (spec.dims[1] > 1)
+    if gapless:
+        chunks = chunks and spec.same_strides(packed)
+    index = problem.tensor_names().index(name)
+    return Image(index, spec, spec if chunks else packed, problem.groups, channels, padded)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A direction of a convolution, ready to be compiled.
+
+    Attributes
+    ----------
+    images : tuple of Image
+        What is gathered, and for a filter gradient dy.
+    filter_pitch : int
+        Elements of a packed filter's column; 0 without one.
+    packs_filter : bool
+        Whether the filter is packed; else it is read as it is.
+    """
+
+    problem: Convolution
+    geometry: Geometry
+    images: tuple[Image, ...]
+    choice: Choice
+    filter_pitch: int
+    packs_filter: bool
+
+    @property
+    def filter_size(self) -> int:
+        """Bytes of the packed filter."""
+        g = self.geometry
+        size = g.groups * g.phases * g.m * self.filter_pitch * self.problem.dtype.itemsize
+        return up(size, _ALIGN) if self.packs_filter else 0
+
+    @property
+    def workspace(self) -> int:
+        """Bytes of the packed tensors and the parts."""
+        return sum(image.nbytes for image in self.images) + self.filter_size + self.choice.parts_size
+
+    def seconds(self, info: DeviceInfo) -> float:
+        """Estimate the time, packing and launches included."""
+        launches = 1 + sum(not image.native for image in self.images) + self.packs_filter
+        moved = sum(image.nbytes + image.source.nbytes for image in self.images if not image.native)
+        moved += 2 * self.filter_size
+        return self.choice.seconds(info) + moved / (_PACKING_RATE * info.bandwidth) + launches * LAUNCH_SECONDS
+
+
+class TensorCore(Engine):
+    """One direction of convolution on tensor cores."""
+
+    _algo: DnnEnum
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        return self._algo
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        assert isinstance(problem, Convolution)
+        if "mma" not in info.features or info.schedule != "gpu":
+            return "the device has no tensor cores that it can use"
+        if problem.math is MathType.FMA:
+            return "the math type forbids tensor cores"
+        if problem.dtype not in _TYPES:
+            return f"tensor cores do not take {problem.dtype}"
+        if problem.dtype is DataType.FLOAT and problem.math is not MathType.TENSOR_OP_ALLOW_CONVERSION:
+            return "rounding to TF32 is not permitted (math=tf32)"
+        if not problem.flops():
+            return "there is nothing to multiply"
+        setup = self.setup(problem, info)
+        if setup is None:
+            return "no tile fits the device's work-group size and local memory"
+        if any(image.spec.size >= MAX_SPAN for image in setup.images):
+            return f"a packed image would have {MAX_SPAN} elements or more"
+        if setup.workspace > info.max_allocation:
+            return f"needs {setup.workspace} bytes of workspace, the device allocates {info.max_allocation}"
+        return None
+
+    def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
+        """Return the packing and the tile with the least estimated time; None where none fits."""
+        raise NotImplementedError
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        assert isinstance(problem, Convolution)
+        setup = self.setup(problem, info)
+        assert setup is not None
+        return setup.seconds(info)
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, Convolution)
+        setup = self.setup(problem, info)
+        return setup.workspace if setup else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, Convolution)
+        setup = self.setup(problem, device.info)
+        assert setup is not None
+        launches = tuple(_launches(setup, device))
+        return Plan(problem, self, setup.workspace, device.bind(launches), launches)
+
+
+def best_choice(product: Product, info: DeviceInfo) -> Choice | None:
+    """Return the tile and splits with the least estimated time; None where no tile fits."""
+    return min(choices(product, info), key=lambda choice: choice.seconds(info), default=None)
+
+
+def _image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | None:
+    """Set up a forward convolution or a data gradient, which gathers from the tensor `name`."""
+    image = make_image(problem, name)
+    seen = replace(problem, **{name: image.spec})
+    geometry = data_gradient(seen) if isinstance(problem, ConvolutionBackwardData) else forward(seen)
+    pitch = geometry.k // max(image.channels, 1) * image.padded
+    size = problem.dtype.itemsize
+    moved = image.spec.nbytes + problem.tensors[-1].nbytes
+    batches = geometry.groups * geometry.phases
+    choice = best_choice(Product(geometry.n, geometry.m, pitch, batches, size, moved, False), info)
+    if choice is None:
+        return None
+    w = problem.filter
+    native = (
+        isinstance(problem, ConvolutionForward)
+        and problem.dtype is not DataType.FLOAT  # which has to be rounded
+        and problem.mode is ConvolutionMode.CROSS_CORRELATION
+        and image.padded == image.channels
+        and w.alignment >= CHUNK
+        and w.same_strides(TensorSpec.packed(w.dtype, w.dims, TensorFormat.NHWC))
+    )
+    return Setup(problem, geometry, (image,), choice, pitch, not native)
+
+
+def _filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
+    x, dy = make_image(problem, "x"), make_image(problem, "dy", gapless=True)
+    geometry = filter_gradient(replace(problem, x=x.spec))  # type: ignore[call-arg]
+    columns = geometry.n // max(x.channels, 1) * x.padded
+    moved = x.spec.nbytes + dy.spec.nbytes
+    size = problem.dtype.itemsize
+    choice = best_choice(Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, True), info)
+    return None if choice is None else Setup(problem, geometry, (x, dy), choice, 0, False)
+
+
+# defines
+
+
+def _common(setup: Setup) -> dict[str, int | float | str]:
+    problem, geometry, choice = setup.problem, setup.geometry, setup.choice
+    defines: dict[str, int | float | str] = {
+        f"DTYPE_{problem.dtype.name}": 1,
+        **{k: v for k, v in geometry.defines.items() if k not in ("STORE_COLUMNS", "STORE_ROWS", "CHANNEL_LAST")},
+        "GROUPS": geometry.groups,
+        "PHASES": geometry.phases,
+        "GEMM_N": geometry.n,
+        "SPLITS": choice.splits,
+        "CPAD": setup.images[0].padded,
+    }
+    if problem.mode is ConvolutionMode.CONVOLUTION:
+        defines["FLIP"] = 1
+    return defines
+
+
+def _tile_defines(setup: Setup) -> dict[str, int | float | str]:
+    tile = setup.choice.tile
+    return {"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "STAGES": tile.stages}
+
+
+def _rounds(image: Image) -> bool:
+    return image.native and image.source.dtype is DataType.FLOAT
+
+
+def _strides(spec: TensorSpec) -> tuple[int, ...]:
+    return tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
+
+
+def _vector(spec: TensorSpec, lanes: int) -> bool:
+    return all(s % lanes == 0 for s in _strides(spec) if s != 1) and spec.alignment >= min(
+        CHUNK, lanes * spec.dtype.itemsize
+    )
+
+
+def _store_defines(setup: Setup) -> dict[str, int | float | str]:
+    """Say how results are stored: in vectors along channels, along pixels, or one by one."""
+    spec, geometry, tile = setup.problem.tensors[-1], setup.geometry, setup.choice.tile
+    strides = _strides(spec)
+    if setup.choice.has_parts:
+        return {"PARTS_BY_ROWS": 1} if strides[1] != 1 else {}
+    if strides[1] == 1:
+        for lanes in (8, 4):
+            if lanes <= tile.wn // 4 and geometry.m % lanes == 0 and _vector(spec, lanes):
+                return {"STORE_COLUMNS": 1, "VW": lanes, "VECTOR_ALIGNED": 1}
+    run, sizes = 1, spec.dims[2:]
+    for size, stride in zip(reversed(sizes), reversed(strides[2:]), strict=True):
+        if size > 1 and stride != run:
+            run = 0
+            break
+        run *= size
+    for lanes in (8, 4):
+        fits = geometry.phases == 1 and run and run % lanes == 0 and lanes <= tile.wm // 8
+        if (
+            fits
+            and all(s % lanes == 0 for s in strides[:2])
+            and spec.alignment >= min(CHUNK, lanes * spec.dtype.itemsize)
+        ):
+            return {"STORE_ROWS": 1, "PERMUTED_ROWS": 1, "VW": lanes, "VECTOR_ALIGNED": 1}
+    return {}
+
+
+def _product_defines(setup: Setup) -> dict[str, int | float | str]:
+    geometry, tile = setup.geometry, setup.choice.tile
+    tail = geometry.n % tile.bm > 0
+    strided = "DATA_GRADIENT" in geometry.defines
+    defines = {
+        **_common(setup),
+        **_tile_defines(setup),
+        **(axes("CHECK", (1, 1, 1)) if strided else checks(setup.problem, tail)),
+        **_store_defines(setup),
+        "SLICE": tile.slice,
+        "ROWS": f"{geometry.n}u",
+        "COLS": geometry.m,
+        "FILTER_PITCH": setup.filter_pitch,
+    }
+    if _rounds(setup.images[0]):
+        defines["ROUND_IMAGE"] = 1
+    return defines
+
+
+def _gradient_defines(setup: Setup) -> dict[str, int | float | str]:
+    geometry, choice = setup.geometry, setup.choice
+    x, dy = setup.images
+    defines = {
+        **_common(setup),
+        **_tile_defines(setup),
+        **checks(setup.problem, False),
+        "BK": choice.tile.depth(setup.problem.dtype.itemsize),
+        "ROWS": geometry.m,
+        "COLS": choice.product.columns,
+        "COUNT": f"{geometry.k}u",
+        "KPAD": dy.padded,
+    }
+    return {
+        **defines,
+        **({"ROUND_IMAGE": 1} if _rounds(x) else {}),
+        **({"ROUND_DY": 1} if _rounds(dy) else {}),
+    }
+
+
+def _reduce_defines(setup: Setup) -> dict[str, int | float | str]:
+    geometry, choice = setup.geometry, setup.choice
+    gradient = choice.product.across
+    rows, columns = choice.padded
+    by_rows = not gradient and "PARTS_BY_ROWS" in _store_defines(setup)
+    defines = {
+        **_common(setup),
+        **axes("CHECK", (0, 0, 0)),
+        "ROWS": f"{geometry.m if gradient else geometry.n}u",
+        "COLS": f"{geometry.n if gradient else geometry.m}u",
+        "PART_SIZE": f"{rows * columns}ll",
+        "PART_PITCH": rows if by_rows else columns,
+    }
+    if by_rows:
+        defines["PARTS_BY_ROWS"] = 1
+    return defines
+
+
+def _image_defines(image: Image) -> dict[str, int | float | str]:
+    spec = image.source
+    strides = _strides(spec)
+    sizes = (*(1,) * (5 - len(spec.dims)), *spec.dims[2:])
+    steps = (*(0,) * (5 - len(spec.dims)), *strides[2:])
+    run, neighbours = 1, True
+    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
+        neighbours = neighbours and (size == 1 or step == run)
+        run *= size
+    defines: dict[str, int | float | str] = {
+        f"DTYPE_{spec.dtype.name}": 1,
+        **axes("PLANE", sizes),
+        **axes("FROM", steps),
+        "FROM_N": strides[0],
+        "FROM_C": strides[1],
+        "IMAGES": spec.dims[0],
+        "GROUPS": image.groups,
+        "CHANNELS": image.channels,
+        "CPAD": image.padded,
+    }
+    if neighbours and run > 1 and image.groups * image.padded >= 16:
+        defines["TILED"] = 1
+    return defines
+
+
+def _filter_tile(setup: Setup) -> tuple[dict[str, int | float | str], int]:
+    """Return the defines of pack_filter's tile, and the number of tiles."""
+    geometry, padded = setup.geometry, setup.images[0].padded
+    w = setup.problem.filter
+    taps = math.prod(w.dims[2:])
+    tap = min(taps, 128)
+    ch = min(32, padded)
+    col = 1
+    while col < min(32, geometry.m) and 2 * col * ch * tap <= 4096:
+        col *= 2
+    steps = {"COL": geometry.defines["FILTER_M"], "CH": geometry.defines["FILTER_C"]}
+    steps = {name: step if step else 1 << 40 for name, step in steps.items()}
+    innermost = min(s if d > 1 else 1 << 39 for d, s in zip(w.dims[2:], w.strides[2:], strict=True))
+    order = sorted([("COL", steps["COL"]), ("CH", steps["CH"]), ("TAP", innermost)], key=lambda pair: pair[1])
+    sizes = {"COL": col, "CH": ch, "TAP": tap}
+    defines: dict[str, int | float | str] = {f"TILE_{name}": size for name, size in sizes.items()}
+    below = 1
+    for name, _ in order:
+        defines[f"READ_{name}(e)"] = f"((e) / {below} % {sizes[name]})"
+        below *= sizes[name]
+    tiles = -(-geometry.m // col) * -(-padded // ch) * -(-taps // tap) * geometry.groups
+    return defines, tiles
+
+
+# launches
+
+
+def _launches(setup: Setup, device: Device) -> Iterator[Launch]:
+    problem, geometry, choice = setup.problem, setup.geometry, setup.choice
+    names = problem.tensor_names()
+    offset, args = 0, []
+    for image in setup.images:
+        arg: Arg = TensorArg(image.index)
+        if not image.native:
+            packed = WorkspaceArg(offset, problem.dtype)
+            offset += image.nbytes
+            yield _pack_image(image, arg, packed, device)
+            arg = packed
+        args.append(arg)
+    if not choice.product.across:
+        arg = TensorArg(names.index("w"))
+        if setup.packs_filter:
+            packed = WorkspaceArg(offset, problem.dtype)
+            offset += setup.filter_size
+            tile, tiles = _filter_tile(setup)
+            kernel = device.compile(
+                "cuda/conv_mma_pack_filter.cu",
+                "pack_filter",
+                {
+                    **_common(setup),
+                    **axes("CHECK", (0, 0, 0)),
+                    **tile,
+                    "COLS": geometry.m,
+                    "FILTER_PITCH": setup.filter_pitch,
+                },
+            )
+            yield Launch(kernel, (tiles,), (256,), (arg, packed))
+            arg = packed
+        args.append(arg)
+    parts: Arg = WorkspaceArg(offset) if choice.has_parts else ConstantArg(np.uint64(0))
+    blend = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT))
+    grid, block = (choice.work_groups,), (choice.tile.items,)
+    if choice.product.across:
+        kernel = device.compile("cuda/conv_mma_filter.cu", "conv_mma_filter", _gradient_defines(setup))
+        yield Launch(kernel, grid, block, (*args, parts), choice.local_bytes)
+    else:
+        kernel = device.compile("cuda/conv_mma.cu", "conv_mma", _product_defines(setup))
+        yield Launch(kernel, grid, block, (*args, TensorArg(2), parts, *blend), choice.local_bytes)
+    if choice.has_parts:
+        elements = geometry.groups * geometry.phases * geometry.m * geometry.n
+        kernel = device.compile("cuda/conv_mma_reduce.cu", "conv_mma_reduce", _reduce_defines(setup))
+        yield Launch(kernel, (-(-elements // 256),), (256,), (parts, TensorArg(2), *blend))
+
+
+def _pack_image(image: Image, source: Arg, packed: Arg, device: Device) -> Launch:
+    defines = _image_defines(image)
+    kernel = device.compile("cuda/conv_mma_pack_image.cu", "pack_image", defines)
+    lanes, width = CHUNK // image.spec.dtype.itemsize, image.groups * image.padded
+    plane = math.prod(image.spec.dims[2:])
+    if "TILED" in defines:
+        groups = image.spec.dims[0] * -(-plane // 64) * -(-width // (8 * lanes))
+    else:
+        groups = -(-image.spec.dims[0] * plane * (width // lanes) // 256)
+    return Launch(kernel, (groups,), (256,), (source, packed))
+
+
+class TensorCoreForward(TensorCore):
+    """Forward."""
+
+    name = "tensor_core_forward"
+    problems = (ConvolutionForward,)
+    _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
+
+    def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
+        return _image_setup(problem, "x", info)
+
+
+class TensorCoreBackwardData(TensorCore):
+    """Data gradient, gathered phase by phase."""
+
+    name = "tensor_core_backward_data"
+    problems = (ConvolutionBackwardData,)
+    _algo = ConvolutionBwdDataAlgo.ALGO_1
+
+    def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
+        return _image_setup(problem, "dy", info)
+
+
+class TensorCoreBackwardFilter(TensorCore):
+    """Filter gradient; the sum over pixels is split and added up in a fixed order."""
+
+    name = "tensor_core_backward_filter"
+    problems = (ConvolutionBackwardFilter,)
+    _algo = ConvolutionBwdFilterAlgo.ALGO_1
+
+    def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
+        return _filter_setup(problem, info)
+
+
+ENGINES = (TensorCoreForward(), TensorCoreBackwardData(), TensorCoreBackwardFilter())

@@ -1,0 +1,232 @@
+// Forward convolution and data gradient on tensor cores: an implicit matrix product of NHWC images and packed filters.
+//
+//      columns: filters of y, or channels of dx          chunks of 16 bytes of a tile's row lie XOR-swizzled,
+//        +-----BN-----+                                   such that ldmatrix and cp.async meet every bank once
+//        | WM x WN per|
+//   BM   | sub-group  |   rows: pixels (n, d, h, w)       K = taps x CPAD, in slices of SLICE bytes; STAGES slices
+//        +------------+                                   are in local memory, all but one still being copied
+//
+// K runs over the taps of the phase (conv_geometry.h) and, fastest, over the channels of a group, padded to chunks.
+//   image   element (pixel, tap, channel) at pixel offset + tap offset + group * CPAD + channel
+//   filter  [group][phase][column][FILTER_PITCH], K fastest
+//
+// PERMUTED_ROWS: a lane's rows are neighbours, for layouts whose pixels are; its columns always are.
+// Results go to `out`, blended, in vectors of VW along columns (STORE_COLUMNS) or rows (STORE_ROWS), or one by one; or,
+// with SPLITS > 1, to parts[split][group][phase] of PADDED_ROWS x PADDED_COLS, columns fastest unless PARTS_BY_ROWS.
+//
+// Defines: those of conv_geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
+// GROUPS PHASES SPLITS CPAD MAX_K FILTER_PITCH BM BN WM WN SLICE STAGES ROUND_IMAGE.
+
+#include "types.h"
+#include "mma.h"
+#include "conv_geometry.h"
+#include "conv_column.h"
+
+#define ITEMS (BM / WM * (BN / WN) * 32)
+#define CHUNKS (SLICE / 16)
+#define BK (CHUNKS * VE)
+#define PASS (ITEMS / CHUNKS)  // rows that the group copies at once
+#define A_PASSES ((BM + PASS - 1) / PASS)
+#define B_PASSES ((BN + PASS - 1) / PASS)
+#define MT (WM / 16)
+#define NT (WN / 8)
+#define RUN (NT < 4 ? NT : 4)  // column tiles whose columns a lane holds as 2 * RUN neighbours
+#define STAGE_BYTES ((BM + BN) * SLICE)
+
+#define TILES_R (((u32)ROWS + BM - 1) / BM)
+#define TILES_C ((COLS + BN - 1) / BN)
+#define PADDED_ROWS ((i64)TILES_R * BM)
+#define PADDED_COLS ((i64)TILES_C * BN)
+
+// rows of tile i that row r (0 .. 15) of a product step is, and the bits that spread such rows over the banks
+#ifdef PERMUTED_ROWS
+#define A_ROW(i, r) (2 * MT * ((r) % 8) + 2 * (i) + (r) / 8)
+#define A_SPREAD(row) ((row) / (2 * MT) % 8)
+#else
+#define A_ROW(i, r) (16 * (i) + (r))
+#define A_SPREAD(row) (CHUNKS == 4 ? (row) / 2 % 4 : (row) % 8)
+#endif
+#define B_ROW(j, c) ((j) / RUN * (8 * RUN) + (c) / 2 * (2 * RUN) + (j) % RUN * 2 + (c) % 2)
+#define B_SPREAD(row) (CHUNKS == 4 ? (row) / (2 * RUN) % 4 : (row) / (2 * RUN) % 4 * 2 + (row) % 2)
+#define PLACE(row, chunk, spread) (((((row) * CHUNKS) ^ (spread)) ^ (chunk)) * 16)
+
+typedef struct {
+    int channel, d, h, w, k;  // the tap and the channel of a chunk, and their place in K
+} Place;
+
+DEVICE Place place_at(int k, const Phase *phase) {
+    Place at;
+    const int tap = k / CPAD;
+    at.k = k;
+    at.channel = k % CPAD;
+    at.w = tap % (phase->taps_w > 0 ? phase->taps_w : 1);
+    const int row = tap / (phase->taps_w > 0 ? phase->taps_w : 1);
+    at.h = row % (phase->taps_h > 0 ? phase->taps_h : 1);
+    at.d = row / (phase->taps_h > 0 ? phase->taps_h : 1);
+    return at;
+}
+
+DEVICE void advance(Place *at, const Phase *phase) {
+    at->k += BK;
+    at->channel += BK;
+    while (at->channel >= CPAD) {
+        at->channel -= CPAD;
+        if (++at->w < phase->taps_w) continue;
+        at->w = 0;
+        if (++at->h < phase->taps_h) continue;
+        at->h = 0;
+        ++at->d;
+    }
+}
+
+KERNEL __launch_bounds__(ITEMS)
+conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *__restrict__ out, float *__restrict__ parts,
+         float alpha, float beta) {
+    extern __shared__ __align__(128) unsigned char tiles[];
+    const u32 base = local_address(tiles);
+    const int item = threadIdx.x, lane = item % 32;
+    u32 group = blockIdx.x;
+    const int n0 = group % TILES_C * BN;
+    group /= TILES_C;
+    const u32 m0 = group % TILES_R * BM;
+    group /= TILES_R;
+    const int z = group % (GROUPS * PHASES), split = group / (GROUPS * PHASES);
+    const Phase phase = phase_of(z % PHASES);
+    const int all = phase.taps_d * phase.taps_h * phase.taps_w * CPAD;
+    const int slices = (all + BK - 1) / BK;
+    const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;
+
+    // what this work-item copies: chunk `chunk` of some rows of either tile
+    const int chunk = item % CHUNKS, row0 = item / CHUNKS;
+    Pixel pixels[A_PASSES];
+    UNROLL for (int i = 0; i < A_PASSES; ++i) {
+        const u32 m = m0 + row0 + i * PASS;
+        pixels[i] = pixel_of(m, &phase);
+        if (m >= (u32)ROWS) pixels[i].d = pixels[i].h = pixels[i].w = FAR_OUT;
+    }
+    Place at = place_at(first * BK + chunk * VE, &phase);
+    const E *images = image + z / PHASES * CPAD;
+    const E *filters = filter + ((i64)z * COLS + n0 + row0) * FILTER_PITCH;
+
+    auto copy_slice = [&](int stage) {
+        const u32 to = base + stage * STAGE_BYTES;
+        const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
+        const u32 hop = TAP_OFFSET(d, h, w) + (u32)at.channel;
+        const bool in = at.k < all;
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            const int row = row0 + i * PASS;
+            if (BM % PASS != 0 && row >= BM) break;
+            const bool reads = in && inside(&pixels[i], d, h, w);
+            copy_chunk(to + PLACE(row, chunk, A_SPREAD(row)), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
+        }
+        UNROLL for (int i = 0; i < B_PASSES; ++i) {
+            const int row = row0 + i * PASS;
+            if (BN % PASS != 0 && row >= BN) break;
+            const bool reads = in && n0 + row < COLS;
+            copy_chunk(to + BM * SLICE + PLACE(row, chunk, B_SPREAD(row)),
+                       reads ? filters + (i64)i * PASS * FILTER_PITCH + at.k : filter, reads);
+        }
+        advance(&at, &phase);
+    };
+
+    float acc[MT][NT][4];
+    UNROLL for (int i = 0; i < MT; ++i) {
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
+        }
+    }
+    UNROLL for (int s = 0; s < STAGES - 1; ++s) {
+        if (s < count) copy_slice(s);
+        copies_issued();
+    }
+
+    const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
+    const int a_row = wm + A_ROW(0, lane % 16);
+    const u32 a_at = PLACE(a_row, lane / 16, A_SPREAD(a_row));
+    const int b_row = wn + B_ROW(lane / 16, lane % 8);
+    const u32 b_at = BM * SLICE + PLACE(b_row, lane / 8 % 2, B_SPREAD(b_row));
+
+    for (int s = 0; s < count; ++s) {
+        copies_wait<STAGES - 2>();
+        __syncthreads();
+        if (s + STAGES - 1 < count) copy_slice((s + STAGES - 1) % STAGES);
+        copies_issued();
+        const u32 stage = base + s % STAGES * STAGE_BYTES;
+        UNROLL for (int step = 0; step < CHUNKS / 2; ++step) {
+            u32 a[MT][4], b[NT / 2][4];
+            UNROLL for (int i = 0; i < MT; ++i) {
+                const u32 down = (A_ROW(i, 0)) * SLICE;
+                load_matrices(a[i], stage + (a_at ^ (u32)(step * 32)) + down);
+#ifdef ROUND_IMAGE
+                UNROLL for (int e = 0; e < 4; ++e) a[i][e] = tf32_bits(__uint_as_float(a[i][e]));
+#endif
+            }
+            UNROLL for (int j = 0; j < NT; j += 2) {
+                const u32 down = (B_ROW(j, 0)) * SLICE;
+                load_matrices(b[j / 2], stage + (b_at ^ (u32)(step * 32)) + down);
+            }
+            UNROLL for (int i = 0; i < MT; ++i) {
+                UNROLL for (int j = 0; j < NT; ++j) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+            }
+        }
+    }
+
+#define ROW(i, half) (m0 + wm + A_ROW(i, lane / 4 + 8 * (half)))
+#define COLUMN(j) (n0 + wn + (j) / RUN * (8 * RUN) + lane % 4 * (2 * RUN) + (j) % RUN * 2)
+#if SPLITS > 1
+    float *part = parts + (i64)group * (PADDED_ROWS * PADDED_COLS);
+    UNROLL for (int i = 0; i < MT; ++i) {
+#ifdef PARTS_BY_ROWS
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int e = 0; e < 4; ++e) part[(COLUMN(j) + e % 2) * PADDED_ROWS + ROW(i, e / 2)] = acc[i][j][e];
+        }
+#else
+        UNROLL for (int half = 0; half < 2; ++half) {
+            UNROLL for (int j = 0; j < NT; j += 2) {
+                const Four v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1], acc[i][j + 1][2 * half],
+                                 acc[i][j + 1][2 * half + 1]}};
+                *(Four *)(part + ROW(i, half) * PADDED_COLS + COLUMN(j)) = v;
+            }
+        }
+#endif
+    }
+#else
+    T *to = out + (i64)(z / PHASES * COLS) * OUT_M;
+#if defined(STORE_ROWS)
+    UNROLL for (int i = 0; i < MT; i += VW / 2) {  // rows of VW / 2 tiles, both halves, are VW neighbours
+        const Column pixel = column_of(ROW(i, 0), &phase);
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int e = 0; e < 2; ++e) {
+                const int n = COLUMN(j) + e;
+                vreal v;
+                UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = acc[i + x / 2][j][x % 2 * 2 + e];
+                if (pixel.in && n < COLS) VBLEND(to, (i64)((u32)n * OUT_M + pixel.offset), alpha, v, beta);
+            }
+        }
+    }
+#else
+    UNROLL for (int i = 0; i < MT; ++i) {
+        UNROLL for (int half = 0; half < 2; ++half) {
+            const Column pixel = column_of(ROW(i, half), &phase);
+#if defined(STORE_COLUMNS)
+            UNROLL for (int j = 0; j < NT; j += VW / 2) {
+                const int n = COLUMN(j);
+                vreal v;
+                UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = acc[i][j + x / 2][half * 2 + x % 2];
+                if (pixel.in && n < COLS) VBLEND(to, (i64)((u32)n + pixel.offset), alpha, v, beta);
+            }
+#else
+            UNROLL for (int j = 0; j < NT; ++j) {
+                UNROLL for (int e = 0; e < 2; ++e) {
+                    const int n = COLUMN(j) + e;
+                    if (pixel.in && n < COLS) {
+                        BLEND(to, (i64)((u32)n * OUT_M + pixel.offset), alpha, acc[i][j][half * 2 + e], beta);
+                    }
+                }
+            }
+#endif
+        }
+    }
+#endif
+#endif
+}

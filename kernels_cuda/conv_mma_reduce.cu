@@ -1,0 +1,38 @@
+// Adds the parts of conv_mma.cu or conv_mma_filter.cu in order and blends the sums into the output.
+//
+// Defines: those of conv_column.h, ROWS COLS GROUPS PHASES SPLITS OUT_M PART_SIZE PART_PITCH; PARTS_BY_ROWS;
+// for a filter gradient FILTER_GRADIENT CHANNELS CPAD.
+
+#include "types.h"
+#include "conv_geometry.h"
+#include "conv_column.h"
+
+KERNEL WG_SIZE(256, 1, 1) conv_mma_reduce(const float *__restrict__ parts, T *__restrict__ out, float alpha, float beta) {
+    const i64 i = (i64)blockIdx.x * 256 + threadIdx.x;
+    const u32 z = (u32)(i / ((i64)ROWS * COLS)), e = (u32)(i % ((i64)ROWS * COLS));
+    if (z >= GROUPS * PHASES) return;
+#ifdef PARTS_BY_ROWS
+    const u32 row = e % ROWS, col = e / ROWS;
+    i64 at = (i64)col * PART_PITCH + row;
+#else
+    const u32 row = e / COLS, col = e % COLS;
+    i64 at = (i64)row * PART_PITCH + col;
+#endif
+    const Phase phase = phase_of(z % PHASES);
+#ifdef FILTER_GRADIENT
+    u32 tap = col / CHANNELS;
+#ifdef FLIP
+    tap = COLS / CHANNELS - 1 - tap;
+#endif
+    at = (i64)row * PART_PITCH + tap * CPAD + col % CHANNELS;
+    const Column column = column_of(col, &phase);
+    const i64 to = (i64)(z * ROWS + row) * OUT_M + column.offset;
+#else
+    const Column column = column_of(row, &phase);
+    const i64 to = (i64)(z / PHASES * COLS + col) * OUT_M + column.offset;
+#endif
+    float sum = 0;
+    at += (i64)z * PART_SIZE;
+    UNROLL for (int split = 0; split < SPLITS; ++split) sum += parts[at + (i64)split * (GROUPS * PHASES) * PART_SIZE];
+    if (column.in) BLEND(out, to, alpha, sum, beta);
+}

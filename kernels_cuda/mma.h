@@ -1,0 +1,64 @@
+// Tensor cores and asynchronous copies of sm_80 and later, by PTX; no headers.
+//
+//   E       element in local memory: 2 bytes (half, bfloat16), or float rounded to TF32
+//   VE      elements of a chunk of 16 bytes, the unit of all copies and of ldmatrix
+//   A 16 x (2 * VE) product step: a is rows x K, b columns x K, both with K in chunks; acc += a * b
+//
+//      lane l holds of a: rows l/4, l/4 + 8, K elements of word l%4 of both chunks; of b: column l/4, the same words;
+//      of acc: rows l/4, l/4 + 8, columns 2 * (l%4), + 1.  (PTX ISA, mma.m16n8k16 and mma.m16n8k8)
+
+#ifdef DTYPE_FLOAT
+typedef float E;
+#define VE 4
+#else
+typedef unsigned short E;
+#define VE 8
+#endif
+
+struct alignas(16) Four {
+    float v[4];
+};
+
+DEVICE u32 local_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+
+// 16 bytes from global to local memory; zeros where not `in`
+DEVICE void copy_chunk(u32 to, const E *from, bool in) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0));
+}
+DEVICE void copies_issued() { asm volatile("cp.async.commit_group;"); }
+template <int PENDING> DEVICE void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING)); }
+
+// four 8-row matrices of chunks; lane l gives the address of row l % 8 of matrix l / 8
+DEVICE void load_matrices(u32 *v, u32 at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(at));
+}
+DEVICE void load_matrices_transposed(u32 *v, u32 at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(at));
+}
+DEVICE void load_chunk(u32 *v, u32 at) {
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at));
+}
+
+// float rounded to TF32, to nearest: the tensor cores would cut off
+DEVICE u32 tf32_bits(float v) {
+    u32 bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
+    return bits;
+}
+
+#ifdef DTYPE_FLOAT
+#define PD_MMA "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+#elif defined(DTYPE_BFLOAT16)
+#define PD_MMA "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+#else
+#define PD_MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+#endif
+DEVICE void multiply(float *acc, const u32 *a, u32 b0, u32 b1) {
+    asm(PD_MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}

@@ -1,0 +1,125 @@
+"""Convolutions on tensor cores: what they take, what they need, and on NVIDIA GPUs every tile with split sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from helper import Case, check, open_handle, targets
+
+from portadnn.enums import MathType
+from portadnn.plan import candidates
+from portadnn.problem import parse
+from portadnn_backends import cuda
+from portadnn_backends.base import DeviceInfo
+from portadnn_backends.engines import conv_gemm, conv_tensor_core
+from portadnn_backends.engines.conv_tensor_core_tiles import FILTER_TILES, IMAGE_TILES, Choice
+
+H200 = DeviceInfo(
+    "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
+    max_work_group=1024, local_memory=48 << 10, dynamic_memory=227 << 10, global_memory=1 << 37,
+    max_allocation=1 << 37, flops=67e12, bandwidth=4.8e12, arch="sm_90", features=cuda.features(9),
+)  # fmt: skip
+
+# channels that fill chunks and some that do not, strides and dilations that share factors, two groups
+SHAPES = (
+    "{x}={t}:2x40x7x5{f} {w}={t}:36x20x3x2{f} {y}={t}:2x36x4x4{f} padding=1,0 stride=2,1 dilation=1,1 groups=2",
+    "{x}={t}:2x16x9x8{f} {w}={t}:24x16x3x3{f} {y}={t}:2x24x9x8{f} padding=1,1 mode=convolution",
+    "{x}={t}:1x3x12x12{f} {w}={t}:7x3x5x5{f} {y}={t}:1x7x6x6{f} padding=2,2 stride=2,2",
+    "{x}={t}:1x9x4x5x6{f} {w}={t}:5x9x2x3x3{f} {y}={t}:1x5x5x3x6{f} padding=1,1,1 stride=1,2,1",
+    "{x}={t}:3x8x6x8{f} {w}={t}:16x8x1x1{f} {y}={t}:3x16x6x8{f} padding=0,0",
+)
+OPS = {
+    "forward": ("convolution_forward", ("x", "w", "y")),
+    "data": ("convolution_backward_data", ("dx", "w", "dy")),
+    "filter": ("convolution_backward_filter", ("x", "dw", "dy")),
+}
+ENGINES = dict(zip(OPS, conv_tensor_core.ENGINES, strict=True))
+GPUS = [target for target in targets() if target.backend == "cuda"]
+
+
+def line(direction, shape=SHAPES[0], dtype="f16", layout="", rest=""):
+    op, (x, w, y) = OPS[direction]
+    math = " math=tf32" if dtype == "f32" and "math" not in rest else ""
+    return f"{op} {shape.format(x=x, w=w, y=y, t=dtype, f=layout)}{math} {rest}".strip()
+
+
+def tiles(direction):
+    return FILTER_TILES if direction == "filter" else IMAGE_TILES
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("layout", ["", ":nhwc"], ids=["nchw", "nhwc"])
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
+@pytest.mark.parametrize("direction", OPS)
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_chosen_tile(target, direction, shape, layout, dtype):
+    text = line(direction, SHAPES[shape], dtype, layout)
+    handle = open_handle(target)
+    if "mma" not in handle.info.features:
+        pytest.skip("no tensor cores")
+    check(handle, text, engine=ENGINES[direction])
+    check(handle, Case(text + " alpha=2.0 beta=-1.0", "integer"), engine=ENGINES[direction])
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("direction", OPS)
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_every_tile(monkeypatch, target, direction, dtype, splits):
+    handle = open_handle(target)
+    if "mma" not in handle.info.features:
+        pytest.skip("no tensor cores")
+    for tile in tiles(direction):
+        monkeypatch.setattr(
+            conv_tensor_core, "best_choice", lambda product, info, tile=tile: Choice(product, tile, splits)
+        )
+        for layout in ("", ":nhwc"):
+            text = line(direction, SHAPES[1], dtype, layout, "alpha=2.0 beta=-0.5")
+            check(handle, text, engine=ENGINES[direction])
+
+
+@pytest.mark.parametrize("direction", OPS)
+def test_workspace_is_what_is_packed_and_split(direction):
+    engine, problem = ENGINES[direction], parse(line(direction))
+    setup = engine.setup(problem, H200)
+    packed = sum(image.nbytes for image in setup.images) + setup.filter_size
+    assert engine.workspace(problem, H200) == packed + setup.choice.parts_size
+    assert packed > 0 and packed % 256 == 0
+
+
+def test_channels_last_is_read_where_it_lies():
+    for direction in OPS:
+        setup = ENGINES[direction].setup(parse(line(direction, SHAPES[4], layout=":nhwc")), H200)
+        assert all(image.native for image in setup.images)
+        packed = ENGINES[direction].setup(parse(line(direction, SHAPES[4])), H200)
+        assert not any(image.native for image in packed.images)
+    assert ENGINES["forward"].workspace(parse(line("forward", SHAPES[4], layout=":nhwc")), H200) == 0
+
+
+@pytest.mark.parametrize("direction", OPS)
+def test_what_they_decline(direction):
+    engine = ENGINES[direction]
+    assert engine.why_not(parse(line(direction)), H200) is None
+    assert engine.why_not(parse(line(direction, dtype="f32")), H200) is None
+    for math in MathType:
+        permitted = math is MathType.TENSOR_OP_ALLOW_CONVERSION
+        reason = engine.why_not(parse(line(direction, dtype="f32", rest=f"math={math.name}")), H200)
+        assert (reason is None) == permitted
+    assert "forbids" in engine.why_not(parse(line(direction, rest="math=fma")), H200)
+    assert "DOUBLE" in engine.why_not(parse(line(direction, dtype="f64")), H200)
+    old = replace(H200, features=cuda.features(7))
+    assert "no tensor cores" in engine.why_not(parse(line(direction)), old)
+    assert "no tile" in engine.why_not(parse(line(direction)), replace(H200, dynamic_memory=1024))
+
+
+@pytest.mark.parametrize("direction", OPS)
+def test_chosen_for_large_problems_in_half_and_tf32_only(direction):
+    shape = "{x}={t}:32x64x28x28{f} {w}={t}:64x64x3x3{f} {y}={t}:32x64x28x28{f} padding=1,1"
+    index = list(OPS).index(direction)
+    engines = (conv_gemm.ENGINES[index], ENGINES[direction])
+    choose = lambda problem: candidates(engines, problem, H200)[0]  # noqa: E731
+    for dtype, layout, rest in (("f16", ":nhwc", ""), ("f16", "", ""), ("f32", "", "math=tf32")):
+        assert choose(parse(line(direction, shape, dtype, layout, rest))) is ENGINES[direction]
+    for dtype, rest in (("f32", "math=default"), ("f16", "math=fma")):
+        assert choose(parse(line(direction, shape, dtype, "", rest))) is engines[0]
