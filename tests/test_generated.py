@@ -22,7 +22,7 @@ from portadnn_backends.base import Plan
 from portadnn_backends.engines import kernel_engines
 
 SETTINGS = work.Settings("reference", variants=6)
-SAMPLE = 2  # problems of each engine, in 6 variants
+SAMPLE = {draw.FUSED: 1}  # problems of each engine, in 6 variants; of the other directions 2
 ENGINES = [
     (target, engine, kind.op.removeprefix("convolution_"))
     for target in targets()
@@ -38,10 +38,11 @@ ENGINES = [
 def test_sample(target, engine, direction):
     """Each engine is right on what it takes, and has a reason for what it refuses."""
     part = work.Part(engine.name, direction, 0)
-    outcome = work.do_on(open_handle(target), engine, part, SETTINGS, SAMPLE)
+    count = SAMPLE.get(direction, 2)
+    outcome = work.do_on(open_handle(target), engine, part, SETTINGS, count)
     assert not outcome.failures, "\n".join(f"{f['line']} {f['data']}: {f['message']}" for f in outcome.failures)
     assert not outcome.silent
-    assert outcome.geometries == SAMPLE or sum(outcome.refused.values()) >= work.HOPELESS
+    assert outcome.geometries == count or sum(outcome.refused.values()) >= work.HOPELESS
     assert outcome.problems == 6 * outcome.geometries
 
 
@@ -70,7 +71,7 @@ def test_all_kinds_of_problems_are_drawn(direction):
         lambda p: p.mode is dnn.ConvolutionMode.CONVOLUTION,
         lambda p: len(p.image.dims) == 5,
         lambda p: p.image.size == 0 or p.filter.size == 0,
-        lambda p: all(t.format is dnn.TensorFormat.NHWC for t in p.tensors),
+        lambda p: all(t.format is dnn.TensorFormat.NHWC for t in (p.image, p.filter, p.result)),
         lambda p: any(t.format is None for t in p.tensors),
         lambda p: any(t.alignment < 16 for t in p.tensors),
         lambda p: any(t.overlapping for t in p.tensors[:2]),
@@ -111,6 +112,9 @@ def test_variants_differ(variants):
     found = draw.lines(np.random.default_rng(0), "problem", variants)
     assert len(set(found)) == variants
     assert abs(sum(data == "integer" for _, data in found) - variants / 2) < 1
+    fused = draw.lines(np.random.default_rng(0), f"convolution_{draw.FUSED} activation=tanh", variants)
+    assert len({line for line, _ in fused}) == variants
+    assert all("alpha=" not in line and data == "normal" for line, data in fused)
 
 
 # what is found
@@ -182,7 +186,7 @@ def test_what_is_right_passes():
     engine = fake_engines.FakeEngine("right", 0, needs=100)
     outcome = work.do_on(handle, engine, work.Part("right", "forward", 0), SETTINGS, 5)
     assert (outcome.problems, outcome.geometries, outcome.exact, outcome.failures) == (30, 5, 15, [])
-    assert 0 < max(error for error, _ in outcome.worst.values()) <= 0.51
+    assert 0 < max(error for error, _ in outcome.worst.values()) <= 1
 
 
 def test_refusing_in_silence_is_a_mistake():

@@ -16,7 +16,7 @@ from cases import tensor
 
 from portadnn import shapes
 from portadnn.enums import DataType
-from portadnn.problem import parse_line
+from portadnn.problem import PROBLEMS, parse_line
 
 LARGEST = 33
 MOST_WORK = 1_500_000  # multiplications
@@ -27,7 +27,29 @@ WHOLE_BLENDS = ("alpha=2 beta=1", "", "alpha=-1 beta=2", "alpha=3", "alpha=1 bet
 PLAIN_LAYOUTS = ("nchw", "nhwc")
 ODD_LAYOUTS = ("gaps", "shifted", "spread", "reversed", "nhwc gaps")
 INPUT_LAYOUTS = ("repeat", "overlap", "constant")  # elements that share memory: for inputs only
-ROLES = {"forward": ("x", "w", "y"), "backward_data": ("dx", "w", "dy"), "backward_filter": ("x", "dw", "dy")}
+FUSED = "bias_activation_forward"
+ROLES = {  # names of image, filter and result
+    "forward": ("x", "w", "y"),
+    "backward_data": ("dx", "w", "dy"),
+    "backward_filter": ("x", "dw", "dy"),
+    FUSED: ("x", "w", "y"),
+}
+EXACT_ACTIVATIONS = (
+    "activation=identity",
+    "activation=relu",
+    "activation=clipped_relu ceiling=9",
+    "activation=relu nan_propagation=propagate_nan",
+)
+ACTIVATIONS = (*EXACT_ACTIVATIONS, "activation=sigmoid", "activation=tanh")
+FUSED_BLENDS = (
+    "alpha1=1.5",
+    "alpha1=0.5 alpha2=1",
+    "alpha1=-1.25 alpha2=-0.5",
+    "alpha2=0.75",
+    "alpha1=0.25",
+    "alpha1=0 alpha2=2",
+)
+FUSED_WHOLE_BLENDS = ("alpha2=1", "", "alpha1=2 alpha2=-1", "alpha1=3", "alpha1=-1 alpha2=2", "alpha1=0")
 
 
 @dataclass(frozen=True)
@@ -173,7 +195,7 @@ SHAPES = {
     "volume 3x3x3": volume_3x3x3,
     "volume grouped": volume_grouped,
 }
-RARE = {"empty": 0.1}
+RARE = {"empty": 0.25}
 
 
 def storages():
@@ -206,9 +228,11 @@ def line_of(rng, direction, g, storage):
     dtype, layout, math_type = storage
     x, w, y = ROLES[direction]
     dims = {x: (g.n, g.c * g.groups, *g.size), w: (g.k * g.groups, g.c, *g.window), y: g.out()}
-    written = {"forward": y, "backward_data": x, "backward_filter": w}[direction]
+    if direction == FUSED:
+        dims |= {"z": dims[y], "bias": (1, dims[y][1], *(1 for _ in g.size))}
     words = [f"convolution_{direction}"]
-    order = {"forward": (x, w, y), "backward_data": (w, y, x), "backward_filter": (x, y, w)}[direction]
+    order = PROBLEMS[words[0]].tensor_names()
+    written = order[-1]
     for name in order:
         chosen = layout
         if layout == "odd":
@@ -227,6 +251,8 @@ def line_of(rng, direction, g, storage):
         math_type = "fma"
     if math_type is not None:
         words.append(f"math={math_type}")
+    if direction == FUSED:
+        words.append(str(rng.choice(ACTIVATIONS)))
     return " ".join(words)
 
 
@@ -236,6 +262,9 @@ def lines(rng, problem_line, variants):
     They differ in the blending factors, which no kernel is compiled for.
     """
     kinds = (("normal", BLENDS), ("integer", WHOLE_BLENDS))
+    if problem_line.startswith(f"convolution_{FUSED} "):
+        exact = problem_line.endswith(EXACT_ACTIVATIONS)
+        kinds = (("normal", FUSED_BLENDS), ("integer" if exact else "normal", FUSED_WHOLE_BLENDS))
     start, turn = int(rng.integers(2)), int(rng.integers(len(BLENDS)))
     found = []
     for number in range(variants):

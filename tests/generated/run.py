@@ -195,8 +195,8 @@ def main(words=None):
 
 
 def table(record, count):
-    """Print the record; return the exit status: 1 where something is wrong or missing."""
-    wrong = 0
+    """Print the record; return the exit status: 1 where something is wrong, 2 where something is missing."""
+    wrong, few = 0, False
     print(f"{'engine':32} {'direction':16} {'problems':>9} {'refused':>8} {'worst':>6} {'wrong':>6}")
     for engine, directions in record["engines"].items():
         for direction, found in directions.items():
@@ -208,9 +208,10 @@ def table(record, count):
                 print(f"    {failure['line']} {failure['data']}: {failure['message'].splitlines()[-1][:200]}")
         accepted = sum(found["accepted"] for found in directions.values())
         if 0 < accepted < count:
-            print(f"    {engine}: only {accepted} of {count} problems were found")
+            few = True
+            print(f"    {engine}: only {accepted} of {count} problems")
     print(f"{record['seconds']:.0f} s, {'complete' if record['complete'] else 'out of time'}, {wrong} wrong")
-    return 1 if wrong else 0
+    return 1 if wrong else 2 if few or not record["complete"] else 0
 
 
 if __name__ == "__main__":

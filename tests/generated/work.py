@@ -59,7 +59,7 @@ class Outcome:
         Lines that were checked; those that differ in more than alpha and beta; those whose integers had to be exact.
     worst : dict
         For each data type the largest error of inexact data, 1 being the most that is allowed, and the line. That of
-        narrow types is close to 0.5, because results are rounded.
+        narrow types is close to 1, because results are rounded.
     refused : dict
         How many problems were refused for which reason; digits are replaced by #.
     failures : list of dict
