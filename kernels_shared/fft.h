@@ -17,8 +17,9 @@
 //
 // The transform is Stockham's, in passes of radix 8 and 4, each from one buffer to another, so no bits are reversed.
 //   [C. Van Loan, "Computational Frameworks for the Fast Fourier Transform", SIAM 1992, section 1.7]
+// With FEW (for filters) rows and columns of a tile from L / RADIX on are zero: the first pass then only copies.
 //
-// Defines: L (8, 16, ... 256), PITCH (numbers from row to row), VW (divides HALF), ITEMS (work-items of a tile), WAVES
+// Defines: FEW or nothing, L (8, 16, ... 256), PITCH (numbers from row to row), VW (divides HALF), ITEMS (work-items of a tile), WAVES
 // (cos(2 pi t / L) for t < 5 L / 4), and SCRATCH_LOCAL or SCRATCH_GLOBAL (otherwise scratch is private).
 
 #include "lanes.h"
@@ -40,6 +41,12 @@
 #define SYNC() barrier(CLK_GLOBAL_MEM_FENCE)
 #else
 #define SYNC() BARRIER()
+#endif
+
+#if L == 16 || L == 32
+#define RADIX 4  // of the first pass; conv_fft.py knows it, too
+#else
+#define RADIX 8
 #endif
 
 #define VAT(p) (*(SPACE vreal *)(p))
@@ -134,6 +141,21 @@ DEVICE void pass8(SPACE real *to, SPACE real *from, const int ns, const int re_a
     SYNC();
 }
 
+// The first pass where only the first row of each butterfly is not zero
+DEVICE void pass_few(SPACE real *to, SPACE real *from, const int re_at, const int im_at, const int item) {
+    for (int unit = item; unit < L / RADIX * COLUMNS; unit += ITEMS) {
+        const int j = unit / COLUMNS, column = unit % COLUMNS * VW;
+        SPACE real *f = from + j * PITCH + column;
+        SPACE real *t = to + j * RADIX * PITCH + column;
+        const vreal re = VAT(f + re_at), im = VAT(f + im_at);
+        UNROLL for (int q = 0; q < RADIX; ++q) {
+            VAT(t + q * PITCH + re_at) = re;
+            VAT(t + q * PITCH + im_at) = im;
+        }
+    }
+    SYNC();
+}
+
 // Transform every column of a, using b. The result is in AFTER(a, b): in b after an odd number of passes.
 #if L == 8 || L >= 128
 #define AFTER(a, b) (b)
@@ -144,13 +166,17 @@ DEVICE void pass8(SPACE real *to, SPACE real *from, const int ns, const int re_a
 #endif
 
 DEVICE void fft(SPACE real *a, SPACE real *b, const int re_at, const int im_at, const int item) {
-#if L == 16
+#ifdef FEW
+    pass_few(b, a, re_at, im_at, item);
+#elif RADIX == 4
     pass4(b, a, 1, re_at, im_at, item);
-    pass4(a, b, 4, re_at, im_at, item);
 #else
     pass8(b, a, 1, re_at, im_at, item);
-#if L == 32
-    pass4(a, b, 8, re_at, im_at, item);
+#endif
+#if L == 16
+    pass4(a, b, 4, re_at, im_at, item);
+#elif L == 32
+    pass8(a, b, 4, re_at, im_at, item);
 #elif L == 64
     pass8(a, b, 8, re_at, im_at, item);
 #elif L == 128
@@ -160,13 +186,18 @@ DEVICE void fft(SPACE real *a, SPACE real *b, const int re_at, const int im_at, 
     pass8(a, b, 8, re_at, im_at, item);
     pass4(b, a, 64, re_at, im_at, item);
 #endif
-#endif
 }
 
 // From the transforms z of columns m + i (m + HALF) to rows m and m + HALF of their spectra, VW x VW at a time
+#ifdef FEW
+#define SPLIT_COLUMNS ((L / RADIX + VW - 1) / VW)  // of columns that are not zero; the other halves are
+#else
+#define SPLIT_COLUMNS COLUMNS
+#endif
+
 DEVICE void split(SPACE real *to, SPACE real *from, const int item) {
-    for (int unit = item; unit < COLUMNS * COLUMNS; unit += ITEMS) {
-        const int m = unit % COLUMNS * VW, f = unit / COLUMNS * VW;
+    for (int unit = item; unit < COLUMNS * SPLIT_COLUMNS; unit += ITEMS) {
+        const int m = unit % SPLIT_COLUMNS * VW, f = unit / SPLIT_COLUMNS * VW;
         vreal a_re[VW], a_im[VW], b_re[VW], b_im[VW];
         UNROLL for (int i = 0; i < VW; ++i) {
             SPACE real *z = from + (f + i) * PITCH + m;
@@ -186,15 +217,20 @@ DEVICE void split(SPACE real *to, SPACE real *from, const int item) {
         }
         transpose(a_re);
         transpose(a_im);
-        transpose(b_re);
-        transpose(b_im);
         UNROLL for (int i = 0; i < VW; ++i) {
             SPACE real *a = to + (m + i) * PITCH + f;
             VAT(a) = a_re[i];
             VAT(a + HALF) = a_im[i];
-            VAT(a + HALF * PITCH) = b_re[i];
-            VAT(a + HALF * PITCH + HALF) = b_im[i];
         }
+#ifndef FEW
+        transpose(b_re);
+        transpose(b_im);
+        UNROLL for (int i = 0; i < VW; ++i) {
+            SPACE real *b = to + (m + HALF + i) * PITCH + f;
+            VAT(b) = b_re[i];
+            VAT(b + HALF) = b_im[i];
+        }
+#endif
     }
     SYNC();
 }

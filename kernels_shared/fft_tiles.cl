@@ -15,6 +15,11 @@
 #include "types.h"
 #include "fft.h"
 
+#ifdef FEW
+#define ROWS_READ (L / RADIX)  // by the first pass
+#else
+#define ROWS_READ L
+#endif
 #define TILE_SIZE (L * PITCH)
 #define GROUP (ITEMS * TILES)
 
@@ -86,7 +91,7 @@ typedef real unaligned_t;
 // Fill the tile row by row; what does not count is zero.
 DEVICE void load_tile(SPACE real *to, const GLOBAL T *from, const place_t at, const int stride_h, const int stride_w) {
     const int low = at.x < 0 ? -at.x : 0;
-    for (int u = 0; u < L; ++u, to += PITCH) {
+    for (int u = 0; u < ROWS_READ; ++u, to += PITCH) {
         for (int v = 0; v < L; v += VW) VAT(to + v) = (vreal)((real)0);
         if (u >= at.rows || at.y + u < 0) continue;
         const GLOBAL T *row = from + (i64)(at.y + u) * stride_h + (i64)at.x * stride_w;
@@ -120,7 +125,7 @@ DEVICE void store_tile(GLOBAL T *to, SPACE real *from, const place_t at, const i
 #else
 DEVICE void load_tile(SPACE real *to, const GLOBAL T *from, const place_t at, const int stride_h, const int stride_w,
                       const int item) {
-    for (int i = item; i < L * L; i += ITEMS) {
+    for (int i = item; i < ROWS_READ * L; i += ITEMS) {
         const int u = i / L, v = i % L;
         const int in = u < at.rows && v < at.columns && at.y + u >= 0 && at.x + v >= 0;
         to[u * PITCH + v] = in ? LOAD(from, (i64)(at.y + u) * stride_h + (i64)(at.x + v) * stride_w) : (real)0;
@@ -189,6 +194,7 @@ fft_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(real, spectra) SCRATCH_
     }
 }
 
+#ifndef FEW
 KERNEL WG_SIZE(GROUP, 1, 1)
 fft_inverse(TENSOR(T, y), TENSOR_RESTRICT(const real, spectra) SCRATCH_ARG, PLACE_ARGS, const real alpha, const real beta) {
     BIND(T, y);
@@ -224,3 +230,4 @@ fft_inverse(TENSOR(T, y), TENSOR_RESTRICT(const real, spectra) SCRATCH_ARG, PLAC
         SYNC();
     }
 }
+#endif

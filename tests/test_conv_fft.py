@@ -12,7 +12,7 @@ from helper import Case, check, open_handle, over, targets
 import portadnn as dnn
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_fft
+from portadnn_backends.engines import conv_fft, conv_fft_setup
 from portadnn_backends.engines.conv_fft_geometry import LENGTHS, Window, _reach
 
 WHOLE, TILING = conv_fft.ENGINES
@@ -27,6 +27,7 @@ LAYERS = (
     ("f16:2x6x13x9:nhwc", "f16:9x2x5x4:nhwc", "padding=2,1 groups=3 alpha=-0.5 beta=0.5", 16),
     ("f32:2x3x6x7/400,50,8,1", "f32:4x3x3x3/1,4,12,36", "", 8),
     ("f32:1x4x31x28", "f32:3x4x11x11", "padding=5,5", 64),
+    ("bf16:2x3x14x9", "bf16:4x3x3x5", "padding=1,2 beta=1", 16),
     ("f64:1x1x30x30", "f64:2x1x2x31", "mode=convolution padding=0,2", 32),
     ("f32:2x4x3x9x8", "f32:6x2x2x5x3", "padding=1,2,1 groups=2 alpha=2 beta=-1", 16),
     ("f32:1x2x60x50", "f32:2x2x7x7", "padding=3,3", 64),
@@ -46,7 +47,7 @@ def lines(x, w, rest):
     )
 
 
-SLOW = (0, 4, 5, 9, 10, 12)  # rows for GPU kernels on a CPU, whose compilation takes seconds: a row for each length
+SLOW = (0, 5, 10, 11, 13)  # rows for GPU kernels on a CPU, whose compilation takes seconds: a row for each length
 TABLE = [Case(line, everywhere=i in SLOW) for i, row in enumerate(LAYERS) for line in lines(*row[:3])]
 H200 = DeviceInfo(
     "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
@@ -77,10 +78,26 @@ def test_several_parts(monkeypatch, target, line):
     handle, engine = open_handle.__wrapped__(target), WHOLE
     problem = parse(line.split("alpha")[0])
     whole = engine.work(problem, handle.info).workspace
-    monkeypatch.setattr(conv_fft, "MEMORY", whole // 2)
+    monkeypatch.setattr(conv_fft_setup, "MEMORY", whole // 2)
     work = engine.work(problem, handle.info)
     assert 1 <= work.images < 7
     assert engine.workspace(problem, handle.info) == work.workspace <= whole // 2 < whole
+    check(handle, line, engine=engine)
+
+
+@pytest.mark.parametrize("target", [t for t in targets() if not t.missing and not t.slow], ids=lambda t: t.name)
+@pytest.mark.parametrize("line", lines("f32:2x2x50x19", "f32:3x2x5x5", "padding=1,2 alpha=2 beta=1 mode=convolution"))
+def test_bands_of_tiles(monkeypatch, target, line):
+    """Where even one image is too large, rows of its tiles are taken."""
+    handle, engine = open_handle.__wrapped__(target), TILING
+    problem = parse(line.split("alpha")[0])
+    monkeypatch.setattr(engine, "tilings", lambda scheme: [scheme.window.tiled(16)])
+    whole = engine.work(problem, handle.info)
+    monkeypatch.setattr(conv_fft_setup, "MEMORY", whole.workspace // 4)
+    work = engine.work(problem, handle.info)
+    assert work.images == 1
+    assert 1 <= work.bands < whole.bands
+    assert len(work.parts) == work.count
     check(handle, line, engine=engine)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DataType, DnnEnum
+from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
 from portadnn.ops.convolution import (
     Convolution,
     ConvolutionBackwardData,
@@ -18,221 +16,14 @@ from portadnn.ops.convolution import (
 )
 from portadnn.problem import Problem
 
-from ..base import (
-    LAUNCH_SECONDS,
-    Arg,
-    ConstantArg,
-    Device,
-    DeviceInfo,
-    Engine,
-    Launch,
-    Plan,
-    ScalarArg,
-    TensorArg,
-    WorkspaceArg,
-)
+from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import ceil_div, round_up
-from .conv_fft_geometry import TILE_LENGTHS, Part, Place, Product, Scheme, Tiling
+from .conv_fft_geometry import TILE_LENGTHS, Place, Product, Scheme, Tiling
+from .conv_fft_setup import Setup, Work, blocks_of, work_of
 
 TILES_FILE, MULTIPLY_FILE = "shared/fft_tiles.cl", "shared/fft_multiply.cl"
-_ALIGN = 256  # bytes, of the parts of the workspace
-MEMORY = 1 << 30  # bytes of spectra from which on images are taken in several parts
 _MOST_PARTS = 64
 _MOST = 2**31 - 1
-_GROUP_TILES = 4  # tiles of a CPU's work-group
-# work-items of a tile and tiles of a work-group on GPUs, by the length of a tile
-_GPU_ITEMS = {8: (8, 16), 16: (32, 4), 32: (64, 2), 64: (256, 1), 128: (256, 1), 256: (256, 1)}
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Sums of a worker of fft_multiply.cl and workers of a work-group."""
-
-    tm: int
-    tn: int
-    workers_m: int = 1
-    workers_n: int = 1
-
-    def cost(self, product: Product) -> float:
-        """Rank by multiplications and loads, with what is done in vain."""
-        m, n = self.tm * self.workers_m, self.tn * self.workers_n
-        tiles = ceil_div(max(product.rows, 1), m) * ceil_div(max(product.cols, 1), n) * self.workers_m * self.workers_n
-        return tiles * (4 * self.tm * self.tn + 3 * (self.tm + self.tn))
-
-
-_CPU_BLOCKS = (
-    Blocks(3, 4),
-    Blocks(4, 3),
-    Blocks(3, 3),
-    Blocks(2, 4),
-    Blocks(4, 2),
-    Blocks(1, 4),
-    Blocks(4, 1),
-    Blocks(2, 2),
-)
-_GPU_BLOCKS = (Blocks(4, 8, 4, 4), Blocks(4, 4, 4, 4), Blocks(2, 2, 4, 4), Blocks(4, 1, 4, 4), Blocks(1, 4, 4, 4))
-
-
-@dataclass(frozen=True)
-class Setup:
-    """How a problem's transforms run on a device.
-
-    Attributes
-    ----------
-    lanes : int
-        Frequencies that lie side by side (FB).
-    vector, pitch, items, tiles : int
-        VW, PITCH, ITEMS and TILES of the transforms.
-    scratch : {"", "LOCAL", "GLOBAL"}
-        Where the transforms keep a tile; "" is private memory.
-    """
-
-    tiling: Tiling
-    real: DataType
-    lanes: int
-    vector: int
-    pitch: int
-    items: int
-    tiles: int
-    scratch: str
-    units: int
-
-    @classmethod
-    def of(cls, tiling: Tiling, real: DataType, info: DeviceInfo) -> Setup:
-        """Choose for a device."""
-        length, size = tiling.length, real.itemsize
-        if info.schedule == "cpu":
-            lanes = max(4, max(4, min(16, info.simd_width)) * 4 // size)
-            pitch = length if length <= 32 else length + 16  # + 16: rows fall into different sets of the L1 cache
-            return cls(tiling, real, lanes, min(lanes, length // 2), pitch, 1, 1, "", info.compute_units)
-        items, tiles = _GPU_ITEMS[length]
-        items = min(items, info.max_work_group)
-        tile = 2 * length * (length + 1) * size
-        tiles = max(1, min(tiles, info.max_work_group // items, info.local_memory // tile))
-        scratch = "LOCAL" if tile * tiles <= info.local_memory else "GLOBAL"
-        return cls(tiling, real, 16, 1, length + 1, items, tiles, scratch, info.compute_units)
-
-    @property
-    def frequency_blocks(self) -> int:
-        """Blocks of `lanes` frequencies."""
-        return ceil_div(self.tiling.frequencies, self.lanes)
-
-    def spectra_bytes(self, place: Place) -> int:
-        """Bytes of all spectra of a tensor."""
-        return round_up(self.frequency_blocks * place.blocks * 2 * self.lanes * self.real.itemsize, _ALIGN)
-
-    @property
-    def scratch_groups(self) -> int:
-        """Work-groups for which scratch is kept in the workspace; they take many tiles each."""
-        return 2 * self.units if self.scratch == "GLOBAL" else 0
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Bytes of that scratch."""
-        return round_up(self.scratch_groups * 2 * self.tiling.length * self.pitch * self.real.itemsize, _ALIGN)
-
-    def per_group(self, count: int) -> int:
-        """Return how many of `count` tiles a work-group takes."""
-        if self.scratch == "GLOBAL":
-            return ceil_div(count, self.scratch_groups)
-        return self.tiles if self.items > 1 else _GROUP_TILES
-
-    def tile_defines(self, dtype: DataType) -> dict[str, int | float | str]:
-        """Everything that fft_tiles.cl needs."""
-        return {
-            f"DTYPE_{dtype.name}": 1,
-            "L": self.tiling.length,
-            "PITCH": self.pitch,
-            "VW": self.vector,
-            "FB": self.lanes,
-            "ITEMS": self.items,
-            "TILES": self.tiles,
-            "WAVES": _waves(self.tiling.length, self.real),
-            **({f"SCRATCH_{self.scratch}": 1} if self.scratch else {}),
-        }
-
-
-@functools.cache
-def _waves(length: int, real: DataType) -> str:
-    """Return cos(2 pi t / length) for t < 5/4 length, rounded once."""
-    suffix = "" if real is DataType.DOUBLE else "f"
-    # folded into the first eighth, where cosine and sine are exact at 0 and equal at 1/8
-    return ",".join(f"{_cosine(t, length)!r}{suffix}" for t in range(length * 5 // 4))
-
-
-def _cosine(t: int, length: int) -> float:
-    t %= length
-    if t > length // 2:
-        t = length - t
-    if t > length // 4:
-        return -_cosine(length // 2 - t, length)
-    return 0.0 if 4 * t == length else math.cos(2 * math.pi * t / length)
-
-
-@dataclass(frozen=True)
-class Work:
-    """A problem laid out: parts of its images, and where the spectra lie in the workspace."""
-
-    scheme: Scheme
-    setup: Setup
-    images: int
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The parts, the first of which is the largest."""
-        return tuple(self.scheme.parts(self.setup.tiling, self.images))
-
-    @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Bytes of the spectra a, b and c of a part, and of scratch."""
-        part = next(self.scheme.parts(self.setup.tiling, self.images))
-        a, b, c = (self.setup.spectra_bytes(place) for place in (part.a, part.b, part.c))
-        return a, b, c, self.setup.scratch_bytes
-
-    @property
-    def workspace(self) -> int:
-        """Bytes."""
-        return sum(self.sizes)
-
-    def seconds(self, info: DeviceInfo) -> float:
-        """Estimate the time: transforms at a quarter of the peak, products at half of it, spectra through memory."""
-        setup, length = self.setup, self.setup.tiling.length
-        flops = info.flops / 2 if setup.real is DataType.DOUBLE else info.flops
-        parts = self.parts
-        tiles = sum(p.a.count + p.c.count + p.b.count for p in parts)
-        transform = tiles * (5 * length**2 * math.log2(length) + 8 * length**2)
-        blocks = _blocks(setup, parts[0].product)
-        waste = blocks.cost(parts[0].product) / (4 * max(parts[0].product.rows * parts[0].product.cols, 1))
-        product = sum(p.product.flops for p in parts) * setup.frequency_blocks * setup.lanes * min(waste, 16)
-        memory = 2 * len(parts) * self.workspace
-        launches = 4 * len(parts)
-        return (
-            transform / (0.12 * flops) + product / (0.7 * flops) + memory / info.bandwidth + launches * LAUNCH_SECONDS
-        )
-
-
-def _blocks(setup: Setup, product: Product) -> Blocks:
-    options = _GPU_BLOCKS if setup.items > 1 else _CPU_BLOCKS
-    return min(options, key=lambda blocks: blocks.cost(product))
-
-
-def _limit(info: DeviceInfo) -> int:
-    return min(MEMORY, info.max_allocation)
-
-
-def work_of(scheme: Scheme, tiling: Tiling, info: DeviceInfo) -> Work:
-    """Lay a problem out; as many images at a time as fit into memory, but one at least."""
-    setup = Setup.of(tiling, scheme.problem.dtype.accumulator, info)
-    images = max(scheme.src.n, 1)
-    whole = Work(scheme, setup, images)
-    if whole.workspace <= _limit(info):
-        return whole
-    one, two = (Work(scheme, setup, min(n, images)).workspace for n in (1, 2))
-    each = max(two - one, 1)
-    images = min(images, max(1, (_limit(info) - one) // each + 1))
-    while images > 1 and Work(scheme, setup, images).workspace > _limit(info):  # what is rounded up to _ALIGN
-        images -= 1
-    return Work(scheme, setup, images)
 
 
 class ConvFft(Engine):
@@ -312,10 +103,9 @@ class ConvFft(Engine):
 def _why_too_large(work: Work, info: DeviceInfo) -> str | None:
     if work.workspace > info.max_allocation:
         return f"needs {work.workspace} bytes of workspace, the device allocates {info.max_allocation}"
-    parts = ceil_div(max(work.scheme.src.n, 1), work.images)
-    if parts > _MOST_PARTS:
-        return f"its spectra would have to be computed in {parts} parts"
-    largest = next(work.scheme.parts(work.setup.tiling, work.images))
+    if work.count > _MOST_PARTS:
+        return f"its spectra would have to be computed in {work.count} parts"
+    largest = next(work.scheme.parts(work.setup.tiling, work.images, work.bands))
     if max(place.count for place in (largest.a, largest.b, largest.c)) > _MOST:
         return "more tiles than 32 bits count"
     return None
@@ -352,13 +142,12 @@ def _launches(problem: Convolution, work: Work, device: Device) -> Iterator[Laun
     a, b, c, scratch = (WorkspaceArg(start, real) for start in starts[:4])
     extra: tuple[Arg, ...] = (scratch,) if setup.scratch == "GLOBAL" else ()
     numbers = (ScalarArg(0, real), ScalarArg(1, real))
-    defines = setup.tile_defines(problem.dtype)
-    forward = device.compile(TILES_FILE, "fft_forward", defines)
-    inverse = device.compile(TILES_FILE, "fft_inverse", defines)
+    inverse = device.compile(TILES_FILE, "fft_inverse", setup.tile_defines(problem.dtype))
 
     def transform(place: Place, tensor: Arg, spectra: Arg) -> Iterator[Launch]:
         if place.count:
             per = setup.per_group(place.count)
+            forward = device.compile(TILES_FILE, "fft_forward", setup.tile_defines(problem.dtype, place))
             args = (tensor, spectra, *extra, *_constants(place.numbers(per)))
             yield Launch(forward, (ceil_div(place.count, per),), (setup.items * setup.tiles,), args)
 
@@ -380,7 +169,7 @@ def _constants(values: list[np.generic]) -> Iterator[Arg]:
 
 
 def _multiply(device: Device, setup: Setup, product: Product, spectra: tuple[Arg, ...], *, add: bool) -> Launch:
-    blocks = _blocks(setup, product)
+    blocks = blocks_of(setup, product)
     cpu = setup.items == 1
     vector = setup.lanes if cpu else 1
     kernel = device.compile(

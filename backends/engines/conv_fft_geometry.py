@@ -176,6 +176,22 @@ class Product:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """Which images, and which rows of their tiles, are taken at a time."""
+
+    tiling: Tiling
+    start: int
+    count: int
+    top: int
+    rows: int
+
+    @property
+    def tiles(self) -> Pair:
+        """Tiles of a plane."""
+        return self.rows, self.tiling.tiles[1]
+
+
+@dataclass(frozen=True)
 class Part:
     """What is computed at a time: the spectra a, b and c of some images."""
 
@@ -229,84 +245,95 @@ class Scheme:
         first = sum((t - 1) * s for t, s in zip(self.taps, (d, h, w), strict=True))
         return first, (k, c, -d, -h, -w)
 
-    def parts(self, tiling: Tiling, images: int) -> Iterator[Part]:
-        """Yield the work in parts of at most that many images."""
+    def parts(self, tiling: Tiling, images: int, bands: int) -> Iterator[Part]:
+        """Yield the work in parts of at most that many images and rows of tiles."""
         make = self._gradient_part if self.window.gradient else self._part
         for start in range(0, max(self.src.n, 1), images):
-            yield make(tiling, start, min(images, self.src.n - start))
+            count = min(images, self.src.n - start)
+            for top in range(0, tiling.tiles[0], bands):
+                yield make(Cut(tiling, start, count, top, min(bands, tiling.tiles[0] - top)))
 
-    def _image_place(self, image: Image, tiling: Tiling, start: int, count: int) -> Place:
+    def _image_place(self, image: Image, cut: Cut) -> Place:
+        """Return tiles side by side, of both tensors whose tiles do not overlap."""
         d, h, w = image.strides
         strides = (image.n_stride, image.channel_stride, d, h, w)
+        step, above = cut.tiling.step, cut.top * cut.tiling.step[0]
+        size = (image.size[0], image.size[1] - above, image.size[2])
         return Place(
-            count, image.channels, tiling.tiles, image.size[0], image.size, (0, 0, 0), tiling.step, tiling.step,
-            start * image.n_stride, strides, 0, max(count, 1), 0, 0, 0, 0, 0,
+            cut.count, image.channels, cut.tiles, image.size[0], size, (0, 0, 0), step, step,
+            cut.start * image.n_stride + above * h, strides, 0, max(cut.count, 1), 0, 0, 0, 0, 0,
         )  # fmt: skip
 
-    def _source_place(self, tiling: Tiling, start: int, count: int) -> Place:
-        """Return tiles of src, whole ones, and all frames that a sum over t reaches."""
-        place = self._image_place(self.src, tiling, start, count)
-        extent = self.window.source_extent(tiling)
-        return replace(place, depth=self.dst.size[0] + self.taps[0] - 1, pad=self.pad, extent=extent)
+    def _source_place(self, cut: Cut) -> Place:
+        """Return overlapping tiles of src, and all frames that a sum over t reaches."""
+        place = self._image_place(self.src, replace(cut, top=0))
+        d, h, w = self.pad
+        pad = (d, h - cut.top * cut.tiling.step[0], w)
+        extent = self.window.source_extent(cut.tiling)
+        return replace(place, depth=self.dst.size[0] + self.taps[0] - 1, pad=pad, extent=extent)
 
-    def _without_skipped(self, place: Place) -> Place:
-        """Return the place of a filter (or dy) with only the taps that count."""
+    def _without_skipped(self, place: Place, above: int = 0) -> Place:
+        """Return the place of a filter (or dy, from row `above` on) with only the taps that count."""
         h, w = self.window.skipped
         first = place.first + h * place.strides[3] + w * place.strides[4]
-        return replace(place, first=first, size=(place.size[0], *self.window.taps))
+        return replace(place, first=first, size=(place.size[0], self.window.taps[0] - above, self.window.taps[1]))
 
     def _filter_tiles(self, extent: Pair) -> Place:
         first, strides = self.filter_place()
         k, c = self.problem.filter.dims[:2]
         return Place(
             k, c, (1, 1), self.taps[0], self.taps, (0, 0, 0), extent, extent,
-            first, strides, k * c * self.taps[0], max(k, 1), 0, 0, 0, 0, 0,
+            first, strides, 0, max(k, 1), 0, 0, 0, 0, 0,
         )  # fmt: skip
 
-    def _part(self, tiling: Tiling, start: int, count: int) -> Part:
+    def _part(self, cut: Cut) -> Part:
         """Forward or backward data: rows of a and c are (n, o, tile), their columns channels."""
-        groups, tiles, t = self.problem.groups, math.prod(tiling.tiles), self.taps[0]
-        source, target = self.src.channels, self.dst.channels
-        inner, cols, frames = source // groups, target // groups, self.dst.size[0]
-        a, c = self._source_place(tiling, start, count), self._image_place(self.dst, tiling, start, count)
+        groups, count, tiles, t = self.problem.groups, cut.count, math.prod(cut.tiles), self.taps[0]
+        inner, cols, frames = self.src.channels // groups, self.dst.channels // groups, self.dst.size[0]
+        source, target, run = odd(self.src.channels), odd(self.dst.channels), odd(t * inner)
+        a, c = self._source_place(cut), self._image_place(self.dst, cut)
         a = replace(a, block_n=a.depth * tiles * source, block_d=tiles * source, block_t=source, block_c=1)
-        a = replace(a, blocks=count * a.block_n)
+        a = replace(a, blocks=odd(count * a.block_n))
         c = replace(c, block_n=frames * tiles * target, block_d=tiles * target, block_t=target, block_c=1)
-        c = replace(c, blocks=count * c.block_n)
-        b = self._without_skipped(self._filter_tiles((tiling.length, tiling.length)))
+        c = replace(c, blocks=odd(count * c.block_n))
+        b = self._without_skipped(self._filter_tiles(self.window.taps))
+        b = replace(b, block_d=inner, blocks=odd(groups * cols * run))
         if isinstance(self.problem, ConvolutionBackwardData):
-            b = replace(
-                b, n_inner=max(inner, 1), block_outer=cols * t * inner, block_n=1, block_d=inner, block_c=t * inner
-            )
+            b = replace(b, n_inner=max(inner, 1), block_outer=cols * run, block_n=1, block_c=run)
         else:
-            b = replace(b, block_n=t * inner, block_d=inner, block_c=1)
+            b = replace(b, block_n=run, block_c=1)
         product = Product(
             count * frames * tiles, cols, t, inner, groups, max(frames * tiles, 1),
             a.block_n, source, tiles * source, inner, a.blocks,
-            t * inner, inner, cols * t * inner, b.blocks, target, cols, c.blocks,
+            run, inner, cols * run, b.blocks, target, cols, c.blocks,
         )  # fmt: skip
         return Part(a, b, c, product)
 
-    def _gradient_part(self, tiling: Tiling, start: int, count: int) -> Part:
+    def _gradient_part(self, cut: Cut) -> Part:
         """Backward filter: a and b are [channel][n, frame, tile], c is [t, channel][filter]."""
-        groups, tiles, t = self.problem.groups, math.prod(tiling.tiles), self.taps[0]
+        groups, count, tiles, t = self.problem.groups, cut.count, math.prod(cut.tiles), self.taps[0]
         channels, filters, frames = self.src.channels // groups, self.dst.channels // groups, self.dst.size[0]
-        a, b = self._source_place(tiling, start, count), self._image_place(self.dst, tiling, start, count)
-        b = self._without_skipped(b)
-        each_a, each_b = count * a.depth * tiles, count * frames * tiles
+        a, b = self._source_place(cut), self._image_place(self.dst, cut)
+        b = self._without_skipped(b, cut.top * cut.tiling.step[0])
+        each_a, each_b, row = odd(count * a.depth * tiles), odd(count * frames * tiles), odd(filters)
         a = replace(a, block_n=a.depth * tiles, block_d=tiles, block_t=1, block_c=each_a)
-        a = replace(a, blocks=self.src.channels * each_a)
+        a = replace(a, blocks=odd(self.src.channels * each_a))
         b = replace(b, block_n=frames * tiles, block_d=tiles, block_t=1, block_c=each_b)
-        b = replace(b, blocks=self.dst.channels * each_b)
+        b = replace(b, blocks=odd(self.dst.channels * each_b))
         c = self._filter_tiles((self.taps[1], self.taps[2]))
         c = replace(
-            c, n_inner=max(filters, 1), block_outer=t * channels * filters,
-            block_n=1, block_d=channels * filters, block_c=filters,
+            c, n_inner=max(filters, 1), block_outer=t * channels * row,
+            block_n=1, block_d=channels * row, block_c=row, blocks=odd(groups * t * channels * row),
         )  # fmt: skip
-        outer, inner = (1, each_b) if t == 1 else (count, frames * tiles)
+        outer, inner = (1, count * frames * tiles) if t == 1 else (count, frames * tiles)
         product = Product(
             t * channels, filters, outer, inner, groups, max(channels, 1),
             tiles, each_a, a.block_n, channels * each_a, a.blocks,
-            each_b, b.block_n, filters * each_b, b.blocks, filters, t * channels * filters, c.blocks,
+            each_b, b.block_n, filters * each_b, b.blocks, row, t * channels * row, c.blocks,
         )  # fmt: skip
         return Part(a, b, c, product)
+
+
+def odd(count: int) -> int:
+    """Return the odd number from `count` on: rows that many blocks apart share no sets of a cache."""
+    return count | 1
