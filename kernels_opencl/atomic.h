@@ -25,7 +25,7 @@ typedef uint pd_word;
 #endif
 DEVICE void ATOMIC_ADD(GLOBAL real *p, real v) {
     volatile GLOBAL pd_word *word = (volatile GLOBAL pd_word *)p;
-    pd_word seen = *word, expected;
+    pd_word seen = 0, expected;  // the first exchange reads, and often is the last: most sums begin at zero
     do {
         expected = seen;
         seen = pd_exchange(word, expected, pd_bits_of(pd_number(expected) + v));

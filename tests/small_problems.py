@@ -92,6 +92,7 @@ _CONVOLUTIONS = (  # image, filter, the rest
     ("2x33x5x5:nhwc", "18x33x3x3:nhwc", "padding=1,1"),
     ("2x4x9x9", "6x2x3x3", "groups=2 stride=2,2 padding=1,1"),
     ("1x5x8x8", "5x1x3x3", "groups=5 padding=1,1"),
+    ("1x33x6x5:nhwc", "33x1x3x3", "groups=33 padding=1,1"),
     ("1x3x11x10", "4x3x3x2", "dilation=2,3 mode=convolution"),
     ("1x3x4x5x6", "4x3x2x3x3", "padding=1,1,1 stride=1,2,1"),
     ("1x3x12x12", "7x3x5x5", "stride=2,2 padding=2,2 mode=convolution"),

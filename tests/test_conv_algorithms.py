@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import Turns
-from cases_convolution import CONVOLUTIONS, EMPTY_CONVOLUTIONS, convolution
+from cases import FLOAT, HALF, Turns
+from cases_convolution import CONVOLUTIONS, DIRECTIONS, EMPTY_CONVOLUTIONS, convolution
 from helper import Case, check, open_handle, over, targets
 
 import portadnn as dnn
 from portadnn.plan import candidates
 from portadnn.problem import parse, parse_line
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_atomic, conv_direct_cpu, conv_direct_filter_cpu, conv_im2col
+from portadnn_backends.engines import (
+    conv_atomic,
+    conv_direct,
+    conv_direct_cpu,
+    conv_direct_filter_cpu,
+    conv_im2col,
+    kernel_engines,
+)
 
 IM2COL = conv_im2col.ENGINES[0]
 
@@ -27,7 +34,7 @@ def cases(direction, step=1, start=0):
             yield Case(convolution(direction, geometry, dtype, layout, numbers), everywhere=often)
 
 
-@over(tuple(cases("forward", 2)))
+@over(tuple(cases("forward", 4)))
 def test_im2col(handle, case):
     check(handle, case, engine=IM2COL)
 
@@ -65,7 +72,7 @@ def direct(line):
 
 @pytest.mark.parametrize("target", CPUS, ids=lambda target: target.name)
 @pytest.mark.parametrize(
-    "case", [case for number, direction in enumerate(DIRECT) for case in cases(direction, 3, number)], ids=str
+    "case", [case for number, direction in enumerate(DIRECT) for case in cases(direction, 5, number)], ids=str
 )
 def test_direct_on_cpus(target, case):
     check(open_handle(target), case, engine=direct(case.line))
@@ -102,17 +109,17 @@ def test_a_window_too_large_for_the_stack_is_refused():
 SCATTER, SUMS, INDEXED = conv_atomic.ENGINES
 
 
-@over(tuple(cases("backward_data", 4)))
+@over(tuple(cases("backward_data", 6)))
 def test_atomic_data_gradient(handle, case):
     check(handle, case, engine=SCATTER)
 
 
-@over(tuple(cases("backward_filter", 4, 1)))
+@over(tuple(cases("backward_filter", 6, 1)))
 def test_atomic_filter_gradient(handle, case):
     check(handle, case, engine=SUMS)
 
 
-@over(tuple(cases("backward_filter", 4, 2)))
+@over(tuple(cases("backward_filter", 6, 2)))
 def test_atomic_filter_gradient_with_a_table(handle, case):
     check(handle, case, engine=INDEXED)
 
@@ -130,3 +137,66 @@ def test_atomics_are_only_for_those_who_ask():
     gradient = parse("convolution_backward_filter x=f16:2x3x9x9 dy=f16:2x4x7x7 dw=f16:4x3x3x3")
     assert SUMS.workspace(gradient, info) == 4 * gradient.dw.size
     assert INDEXED.workspace(gradient, info) == 1024 + 4 * gradient.dw.size  # 5 numbers for each of 49 pixels
+
+
+GPUS = [target for target in targets() if target.schedule != "cpu"]
+ON_GPUS = {
+    "forward": conv_direct.ENGINES[0],
+    "backward_data": conv_direct.ENGINES[2],
+    "backward_filter": conv_direct.ENGINES[3],
+}
+DEPTHWISE = (  # channels side by side, runs of columns that do not divide the width, taps in registers and not, slices
+    "convolution_forward x=f32:2x33x9x11:nhwc w=f32:33x1x3x3 y=f32:2x33x9x11:nhwc groups=33 padding=1,1"
+    " alpha=2 beta=-1",
+    "convolution_forward x=f16:1x5x12x9 w=f16:10x1x7x7 groups=5 padding=3,3 stride=2,1 mode=convolution",
+    "convolution_forward x=f32:1x3x14x9 w=f32:6x3x11x3 padding=5,1 dilation=1,2",
+    "convolution_backward_data w=f32:34x1x3x3 dy=f32:1x34x5x6:nhwc dx=f32:1x34x9x11:nhwc groups=34 padding=1,1"
+    " stride=2,2",
+    "convolution_backward_data w=f64:6x1x2x3x3 dy=f64:1x6x3x5x6 dx=f64:1x3x4x9x11 groups=3 padding=0,1,1 stride=1,2,2",
+    "convolution_backward_filter x=f32:3x33x20x21:nhwc dy=f32:3x33x10x11:nhwc dw=f32:33x1x3x3 groups=33 padding=1,1"
+    " stride=2,2 alpha=2 beta=-1",
+    "convolution_backward_filter x=f32:2x3x30x21 dy=f32:2x6x30x21 dw=f32:6x1x5x5 groups=3 padding=2,2 mode=convolution",
+)
+
+
+@pytest.mark.parametrize("target", GPUS, ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "case", [case for number, direction in enumerate(ON_GPUS) for case in cases(direction, 5, number)], ids=str
+)
+def test_direct_on_gpus(target, case):
+    check(open_handle(target), case, engine=ON_GPUS[parse_line(case.line)[0].op.removeprefix("convolution_")])
+
+
+@pytest.mark.parametrize("target", GPUS, ids=lambda target: target.name)
+@pytest.mark.parametrize("line", DEPTHWISE)
+def test_depthwise_on_gpus(target, line):
+    check(open_handle(target), Case(line), engine=ON_GPUS[parse_line(line)[0].op.removeprefix("convolution_")])
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_every_direction_works_without_a_workspace(schedule, direction):
+    """The guide's NO_WORKSPACE is always served, with the same bits every time."""
+    info = DeviceInfo(
+        "opencl", schedule, "", schedule, "", "", schedule=schedule, max_work_group=1024, local_memory=48 << 10,
+        max_allocation=1 << 30, compute_units=16, simd_width=8,
+    )  # fmt: skip
+    for geometry in CONVOLUTIONS:
+        problem = parse(convolution(direction, geometry, HALF, "gaps", ""))
+        takers = [engine for engine in kernel_engines() if isinstance(problem, engine.problems)]
+        takers = [e for e in takers if e.why_not(problem, info) is None and e.error_factor(problem) == 1]
+        assert any(e.deterministic and e.workspace(problem, info) == 0 for e in takers)
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_depthwise_layers_are_not_padded_to_matrices(schedule, direction):
+    info = DeviceInfo(
+        "opencl", schedule, "", schedule, "", "", schedule=schedule, max_work_group=1024, local_memory=48 << 10,
+        max_allocation=1 << 30, compute_units=16, simd_width=8, flops=1e12, bandwidth=1e11,
+    )  # fmt: skip
+    for channels, size in ((32, 112), (1024, 7)):
+        geometry = ((8, channels, size, size), channels, (3, 3), f"padding=1,1 groups={channels}")
+        problem = parse(convolution(direction, geometry, FLOAT, "nchw", ""))
+        engines = [engine for engine in kernel_engines() if isinstance(problem, engine.problems)]
+        assert "direct" in candidates(engines, problem, info)[0].name

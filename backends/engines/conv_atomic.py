@@ -19,7 +19,7 @@ from .conv_geometry import axes, forward
 _FILE = "shared/conv_atomic.cl"
 _GROUP = {"gpu": 256, "cpu": 64}
 _BLOCK = 4  # channels or filters of a work-item
-_SHARE = {"gpu": 0.1, "cpu": 0.02}  # of the device's speed
+_SLOWER = {"gpu": 1, "cpu": 4}  # work-items without vectors
 _ALIGN = 256  # bytes
 _MOST_GROUPS = (1 << 31) - 1
 
@@ -37,6 +37,7 @@ class ConvAtomic(Engine):
     """Base: the output is multiplied by beta, or numbers of float are zeroed; then come the sums."""
 
     deterministic = False
+    share: float  # of the device's speed, with full blocks
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
@@ -51,7 +52,13 @@ class ConvAtomic(Engine):
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
-        return roofline(problem, info, _SHARE[info.schedule], launches=2 + _narrow(problem))
+        blocked = self.blocked(problem)
+        share = self.share * min(blocked, _BLOCK) / _BLOCK / _SLOWER[info.schedule]
+        return roofline(problem, info, max(share, 1e-3), launches=2 + _narrow(problem))
+
+    def blocked(self, problem: Convolution) -> int:
+        """Return how many channels or filters there are for a work-item's block."""
+        raise NotImplementedError
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
@@ -128,6 +135,10 @@ class ConvAtomicData(ConvAtomic):
 
     name = "atomic_scatter"
     problems = (ConvolutionBackwardData,)
+    share = 0.1
+
+    def blocked(self, problem: Convolution) -> int:
+        return problem.filter.dims[1]
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdDataAlgo.ALGO_0
@@ -156,6 +167,10 @@ class ConvAtomicFilter(ConvAtomic):
     def __init__(self, algo: ConvolutionBwdFilterAlgo) -> None:
         self._algo = algo
         self.name = "atomic_sums" if algo is ConvolutionBwdFilterAlgo.ALGO_0 else "atomic_sums_indexed"
+        self.share = 0.03 if algo is ConvolutionBwdFilterAlgo.ALGO_0 else 0.04
+
+    def blocked(self, problem: Convolution) -> int:
+        return problem.filter.dims[0] // problem.groups
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return self._algo

@@ -15,7 +15,7 @@ from portadnn.problem import Problem, TensorSpec
 
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
 from .conv_cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
-from .conv_geometry import Geometry, axes, data_gradient, forward
+from .conv_geometry import Geometry, axes, image_sum
 
 _FILE = "opencl/conv_direct_cpu.cl"
 SCRATCH = 6 * 1024  # reals of copied input, half of an L1 cache; they lie on the stack, as do the sums
@@ -23,16 +23,6 @@ MOST_SCRATCH = 48 * 1024  # where one row of one channel takes more
 _SUMS = 12 * 1024
 _DEPTH = 512  # products summed per visit of a register tile
 TILES_PER_CORE = 4
-
-
-def geometry_of(problem: Convolution) -> Geometry:
-    """Return the direction's sum, with output phases and sizes named in both directions."""
-    if isinstance(problem, ConvolutionBackwardData):
-        return data_gradient(problem)
-    found = forward(problem)
-    ones = axes("PHASES", (1, 1, 1))
-    sizes = {f"OUT_{axis}": found.defines[f"PIXELS_{axis}"] for axis in "DHW"}
-    return replace(found, defines={**found.defines, **ones, **sizes})
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ class Window:
     @classmethod
     def of(cls, problem: Convolution, lanes: int) -> Window:
         """Read a problem: a band of one row, or of a part of one where scratch is too small."""
-        geometry = geometry_of(problem)
+        geometry = image_sum(problem)
         d, h, w = (Taps.of(geometry, axis) for axis in "DHW")
         pixels = geometry.defines["PIXELS_W"]
         most = SCRATCH // max(1, d.taps * h.taps * w.period) - w.reach
@@ -210,7 +200,7 @@ def _bands(rows: int) -> Iterator[int]:
 
 def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     """Cut a problem into tiles: as many rows as scratch has room for, unless cores would be idle."""
-    geometry = geometry_of(problem)
+    geometry = image_sum(problem)
     tile = Tile.of(problem.dtype, info, geometry.m)
     if tile.rows <= 2:
         tile = replace(tile, vectors=4)

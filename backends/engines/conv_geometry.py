@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from portadnn.ops.convolution import Convolution
+from portadnn.ops.convolution import Convolution, ConvolutionBackwardData
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import TensorSpec
 
@@ -205,3 +205,12 @@ def filter_gradient(problem: Convolution) -> Geometry:
     }
     count = dy.dims[0] * math.prod(pixels)
     return Geometry(k, c * math.prod(taps), count, groups, 1, False, defines)
+
+
+def image_sum(problem: Convolution) -> Geometry:
+    """Describe y or dx, with the output's phases and sizes and the hops of taps named in both directions."""
+    if isinstance(problem, ConvolutionBackwardData):
+        return data_gradient(problem)
+    found = forward(problem)
+    sizes = {f"OUT_{axis}": found.defines[f"PIXELS_{axis}"] for axis in "DHW"}
+    return replace(found, defines={**found.defines, **axes("PHASES", (1, 1, 1)), **sizes})
