@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from portadnn.enums import ConvolutionMode, DataType
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData
@@ -120,6 +120,14 @@ class Geometry:
             if flat_image and flat_result and (flat_z or not z):
                 image, result, z = flat_image, flat_result, flat_z
         return cls(image, result, z, taps, padding, stride, dilation)
+
+    def subsampled(self) -> Geometry:
+        """Return a 1x1 filter's geometry with stride 1, on an image of only the pixels that it visits."""
+        one: Axes = (1, 1, 1)
+        if self.taps != one or self.padding != (0, 0, 0) or self.stride == one:
+            return self
+        d, h, w = (step * stride for step, stride in zip(self.image.strides, self.stride, strict=True))
+        return replace(self, image=replace(self.image, size=self.result.size, strides=(d, h, w)), stride=one)
 
     def defines(self, problem: Convolution) -> Defines:
         """Return the window, the filter's strides along its taps, and the storage type as defines."""

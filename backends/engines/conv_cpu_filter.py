@@ -44,7 +44,7 @@ class Blocks:
 
 def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     """Cut a backward-filter convolution into blocks."""
-    g, w = Geometry.of(problem), problem.filter
+    g, w = Geometry.of(problem).subsampled(), problem.filter
     c, k, taps = g.image.channels // problem.groups, g.result.channels // problem.groups, math.prod(g.taps)
     lanes, wide = (t := Tile.of(problem.dtype, info, 1, k)).lanes, t.columns
     block_k = min(round_up(k, wide), max(1, BLOCK_K // wide) * wide)
