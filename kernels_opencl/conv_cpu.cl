@@ -59,28 +59,43 @@ DEVICE void find_places(int *places, taps_t td, taps_t th, taps_t tw) {
             for (int s = 0; s < tw.count; ++s) *places++ = find_place(td, th, tw, t, r, s);
 }
 
+// Channels of a block in a phase: fewer taps leave room for more
+DEVICE int block_channels(int taps) {
+#if BLOCK_CH >= VW && S_C == 1
+    return taps ? MAX_TAPS * BLOCK_CH / taps / VW * VW : CH;
+#else
+    return taps ? MAX_TAPS * BLOCK_CH / taps : CH;
+#endif
+}
+
 #ifdef PACKED
-// packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M
+// packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M. A work-group packs PACK_PANELS panels of a
+// block side by side, because they are neighbours in the filters of data gradients.
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
     BIND(T, w);
     BIND(real, packed);
     BIND(int, next_tile);
     if (GRP(0) == 0 && GRP(1) == 0 && GRP(2) == 0) *next_tile = 0;
-    const int panel = GRP(0), ch0 = GRP(1) * BLOCK_CH, group = GRP(2) % GROUPS, phase = GRP(2) / GROUPS;
+    const int group = GRP(2) % GROUPS, phase = GRP(2) / GROUPS;
     const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
     const int taps = td.count * th.count * tw.count;
-    const int channels = MIN(BLOCK_CH, CH - ch0);
-    const int rows = M - panel * MR;
-    GLOBAL real *a = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED + (i64)panel * channels * taps * MR;
-    for (int ch = ch0; ch < ch0 + channels; ++ch)
-        for (int t = 0; t < td.count; ++t)
-            for (int r = 0; r < th.count; ++r)
-                for (int s = 0; s < tw.count; ++s) {
-                    const int place = group * W_GROUP + panel * MR * W_M + ch * W_CH + find_place(td, th, tw, t, r, s);
+    const int ch0 = GRP(1) * block_channels(taps), channels = MIN(block_channels(taps), CH - ch0);
+    const int first = GRP(0) * PACK_PANELS, end = MIN(first + PACK_PANELS, M_PADDED / MR);
+    GLOBAL real *block = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED;
+    for (int ch = 0; ch < channels; ++ch)
+        for (int panel = first; panel < end; ++panel) {
+            GLOBAL real *a = block + ((i64)panel * channels + ch) * taps * MR;
+            const int rows = M - panel * MR;
+            for (int t = 0; t < td.count; ++t)
+                for (int r = 0; r < th.count; ++r)
+                    for (int s = 0; s < tw.count; ++s) {
+                        const int row = group * W_GROUP + panel * MR * W_M + (ch0 + ch) * W_CH;
+                        const int place = row + find_place(td, th, tw, t, r, s);
 #define PACK_ROW(i) a[i] = i < rows ? LOAD(w, place + i * W_M) : (real)0;
-                    ROWS(PACK_ROW)
-                    a += MR;
-                }
+                        ROWS(PACK_ROW)
+                        a += MR;
+                    }
+        }
 }
 
 #else
@@ -233,8 +248,9 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
 #endif
         const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), channels_m = MIN(TILE_M, M - m0);
         const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
-        for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += BLOCK_CH) {
-            const int channels = MIN(BLOCK_CH, CH - ch0), depth = channels * taps;
+        const int block = block_channels(taps);
+        for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += block) {
+            const int channels = MIN(block, CH - ch0), depth = channels * taps;
             for (int i = 0; i < rows; ++i) {
                 const row_t at = find_row(row0 + i);
                 const int source = at.n * S_N + (group * CH + ch0) * S_C;

@@ -33,6 +33,7 @@ BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of 
 BLOCK_COLUMNS = 256
 BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
+PACK_PANELS = 8  # of a work-group that packs
 PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
 FILE = "opencl/conv_cpu.cl"
 
@@ -208,6 +209,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         **total.defines(problem),
         **tile.defines(),
         **({"PACKED": 1} if packs else {}),
+        "PACK_PANELS": PACK_PANELS,
         "M_PADDED": m_padded,
         "TILE_M": tile_m,
         "M_BLOCKS": m_blocks,
@@ -222,7 +224,9 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         "SCRATCH": scratch,
         "SCRATCH_B": scratch_b,
     }
-    pack_grid = (m_padded // tile.rows, max(1, ceil_div(total.depth, block)), planes) if packs else None
+    pack_grid = (
+        (ceil_div(m_padded // tile.rows, PACK_PANELS), max(1, ceil_div(total.depth, block)), planes) if packs else None
+    )
     scratch_start = COUNTER_BYTES + packed
     return Blocks(defines, pack_grid, work_groups, scratch_start, scratch_start + work_groups * scratch * size)
 

@@ -193,4 +193,4 @@ class ConvCpu(Engine):
         k, c = (problem.filter.dims[0] // problem.groups, problem.filter.dims[1])
         rows = c if isinstance(problem, ConvolutionBackwardData) else k
         visits = problem.image.dims[0] * problem.groups / max(info.compute_units, 1)
-        return roofline(problem, info, 0.65 * rows / (rows + 6) if rows else 0.65, launches=2) + visits * _VISIT
+        return roofline(problem, info, 0.72 * rows / (rows + 6) if rows else 0.72, launches=2) + visits * _VISIT
