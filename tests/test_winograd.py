@@ -11,7 +11,7 @@ import portadnn as dnn
 from portadnn.plan import candidates
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_gemm, winograd
+from portadnn_backends.engines import conv_gemm, winograd, winograd_nonfused
 
 # image, filter, the rest: pads from 0 to beyond the filter, groups, both modes, gaps, channels last, one pixel, nothing
 CASES = (
@@ -26,6 +26,7 @@ CASES = (
     ("f64:1x18x4x5:nhwc", "f64:18x18x3x3", "padding=1,1"),
 )
 FORWARD, DATA, FILTER = winograd.ENGINES
+NONFUSED = dict(zip(winograd.ENGINES, winograd_nonfused.ENGINES, strict=True))
 GPU_TARGETS = [t for t in targets() if t.schedule != "cpu"]
 H200 = DeviceInfo(
     "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
@@ -62,6 +63,7 @@ def test_matches_the_definition(target, case):
         if " beta" in line and "0x3" in line and engine is not FILTER:
             continue  # nothing to blend
         check(handle, line, engine=engine)
+        check(handle, line, engine=NONFUSED[engine])
 
 
 @pytest.mark.parametrize("layout", ["", ":nhwc"])
@@ -84,6 +86,18 @@ def test_small_tile_and_split_sums(monkeypatch, target, dtype):
     handle = open_on(target)
     for engine, line in lines(f"{dtype}:3x18x5x8", f"{dtype}:17x18x3x3", "padding=1,1 beta=1").items():
         check(handle, line, engine=engine)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@on_gpus
+def test_nonfused_in_chunks(monkeypatch, target, dtype):
+    monkeypatch.setattr(winograd_nonfused, "CHUNK", 0)
+    monkeypatch.setattr(winograd_nonfused, "TILES", {k: v[-1:] for k, v in winograd_nonfused.TILES.items()})
+    handle = open_on(target)
+    for engine, line in lines(f"{dtype}:9x3x16x15", f"{dtype}:2x3x3x3", "padding=1,1 beta=1").items():
+        problem = parse(line)
+        assert next(winograd_nonfused.choices(problem, handle.info)).chunks == 2
+        check(handle, line, engine=NONFUSED[engine])
 
 
 def test_reasons_against_it():

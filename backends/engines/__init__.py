@@ -32,6 +32,7 @@ def kernel_engines() -> Sequence[Engine]:
         transpose,
         winograd,
         winograd_cpu,
+        winograd_nonfused,
     )
     from .conv_epilogue import then_epilogue
 
@@ -48,6 +49,7 @@ def kernel_engines() -> Sequence[Engine]:
         *conv_tensor_core.ENGINES,
         *winograd.ENGINES,
         *winograd_cpu.ENGINES,
+        *winograd_nonfused.ENGINES,
         *conv_fft.ENGINES,
         *bias_gradient.ENGINES,
         *pooling.ENGINES,

@@ -1,0 +1,284 @@
+"""Winograd's F(4x4, 3x3), not fused, for GPUs: transforms, 36 matrix products, and the transform back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DataType, DnnEnum
+from portadnn.ops.convolution import (
+    Convolution,
+    ConvolutionBackwardData,
+    ConvolutionBackwardFilter,
+    ConvolutionForward,
+)
+from portadnn.problem import Problem, TensorSpec
+
+from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from .winograd import Direction, declined, ints, strides
+
+PLANES = 36
+ERROR_FACTOR = 16.0  # the transforms multiply by up to 8 and 1/24; measured, docs/kernels.md
+CHUNK = 64 << 20  # bytes of transformed tiles and products at a time, which the caches of large GPUs hold
+_TRANSFORMS = "shared/winograd_transforms.cl"
+_MULTIPLY = "shared/winograd_multiply.cl"
+_ALIGN = 256  # bytes, of the parts of the workspace
+_RESIDENT = 384  # work-items that a multiprocessor runs at a time
+_BANDWIDTH = 0.7  # of the device's, what the transforms reach
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Sizes of a work-group's tile of a product (gemm_tile.h), and the share of the multiply-adds that it reaches."""
+
+    bm: int
+    bn: int
+    tm: int
+    tn: int
+    share: float
+    bk: int = 8
+
+    @property
+    def items(self) -> int:
+        """Work-items of a work-group."""
+        return self.bm // self.tm * (self.bn // self.tn)
+
+
+TILES = {
+    DataType.FLOAT: (Tile(64, 128, 8, 8, 0.6), Tile(64, 64, 8, 8, 0.55), Tile(32, 32, 4, 4, 0.25)),
+    DataType.DOUBLE: (Tile(32, 32, 4, 4, 0.25),),
+}
+
+
+def _up(size: int, step: int) -> int:
+    return -(-size // step) * step
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A tile, and the sizes that follow.
+
+    Attributes
+    ----------
+    rows, columns, depth : int
+        Of a product, in whole tiles: filters, tiles and channels; of a filter gradient, channels, filters and tiles.
+    chunks : int
+        Launches of each kind that the tiles of the image are taken in.
+    splits : int
+        Parts of a filter gradient's depth.
+    """
+
+    direction: Direction
+    gradient: bool
+    item_size: int
+    tile: Tile
+    rows: int
+    columns: int
+    depth: int
+    chunks: int
+    splits: int
+
+    @property
+    def products(self) -> int:
+        """Matrix products of a launch."""
+        return self.direction.groups * PLANES
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of the image in a launch, in whole tiles of the product."""
+        return self.depth if self.gradient else self.columns
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Bytes of the left and right sides of the products, and of the products."""
+        reals = (self.rows * self.depth, self.columns * self.depth, self.rows * self.columns * self.splits)
+        a, b, c = (_up(self.products * count * self.item_size, _ALIGN) for count in reals)
+        return a, b, c
+
+    @property
+    def work_groups(self) -> int:
+        """Work-groups of a launch of products."""
+        return self.products * (self.rows // self.tile.bm) * (self.columns // self.tile.bn) * self.splits
+
+    def seconds(self, info: DeviceInfo) -> float:
+        """Estimate the time: transforms move memory, products compute."""
+        units = max(info.compute_units, 1)
+        resident = max(_RESIDENT // self.tile.items, 1)
+        full, rest = divmod(-(-self.work_groups // units), resident)
+        waves = full * resident + (0.5 * resident + 0.5 * rest if rest else 0)
+        steps = -(-self.depth // self.splits) + 40
+        clocks = self.chunks * waves * self.tile.bm * self.tile.bn * steps / (128 * self.tile.share)
+        clocks *= self.item_size / 4
+        image = self.direction.wide.span * self.direction.wide.dtype.itemsize
+        result = self.direction.narrow.span * self.direction.narrow.dtype.itemsize
+        moved = image + result + 2 * self.chunks * sum(self.sizes)
+        launches = 1 + 3 * self.chunks
+        return clocks * 256 * units / info.flops + moved / (_BANDWIDTH * info.bandwidth) + launches * LAUNCH_SECONDS
+
+
+def choices(problem: Convolution, info: DeviceInfo) -> Iterator[Choice]:
+    """Yield the tiles that the device can run."""
+    direction = Direction.of(problem)
+    gradient = isinstance(problem, ConvolutionBackwardFilter)
+    real = problem.dtype.accumulator
+    tiles = direction.tiles(4)[0]
+    for tile in TILES[real]:
+        pitches = tile.bm + tile.bn + (8 if gradient else 0)
+        if 2 * tile.bk * pitches * real.itemsize > info.local_memory or tile.items > info.max_work_group:
+            continue
+        step = tile.bk if gradient else tile.bn
+        # of the left side (the filter, when it is not the gradient that is sought) there is one for all chunks
+        lines = direction.channels + direction.filters
+        each = PLANES * direction.groups * lines * real.itemsize
+        chunk = max(CHUNK // max(each, 1) // 128 * 128, 128)
+        chunks = max(-(-tiles // chunk), 1)
+        count = max(_up(min(tiles, chunk), step), step) if chunks == 1 else chunk
+        if gradient:
+            rows, columns, depth = _up(direction.channels, tile.bm), _up(direction.filters, tile.bn), count
+        else:
+            rows, columns, depth = _up(direction.filters, tile.bm), count, _up(direction.channels, tile.bk)
+        groups = direction.groups * PLANES * (rows // tile.bm) * (columns // tile.bn)
+        wanted = 4 * max(info.compute_units, 1) // max(groups, 1)
+        splits = max(min(wanted, depth // tile.bk // 16), 1) if gradient else 1
+        yield Choice(direction, gradient, real.itemsize, tile, rows, columns, depth, chunks, splits)
+
+
+class WinogradNonfused(Engine):
+    """One direction; the results of a transform lie in the workspace."""
+
+    _wanted: DnnEnum
+
+    def algo(self, problem: Problem) -> DnnEnum | None:
+        return self._wanted
+
+    def error_factor(self, problem: Problem) -> float:
+        return ERROR_FACTOR
+
+    def choose(self, problem: Convolution, info: DeviceInfo) -> Choice | None:
+        """Return the choice with the least estimated time; None where no tile fits the device."""
+        return min(choices(problem, info), key=lambda choice: choice.seconds(info), default=None)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        assert isinstance(problem, Convolution)
+        reason = declined(problem, info)
+        if reason is not None:
+            return reason
+        choice = self.choose(problem, info)
+        if choice is None:
+            return "no tile fits the device's work-group size and local memory"
+        if sum(choice.sizes) > info.max_allocation:
+            return f"needs {sum(choice.sizes)} bytes of workspace, the device allocates {info.max_allocation}"
+        return None
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        assert isinstance(problem, Convolution)
+        choice = self.choose(problem, info)
+        assert choice is not None
+        return choice.seconds(info)
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, Convolution)
+        choice = self.choose(problem, info)
+        return sum(choice.sizes) if choice and problem.tensors[-1].size else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, Convolution)
+        choice = self.choose(problem, device.info)
+        assert choice is not None
+        launches = tuple(_launches(problem, choice, device)) if problem.tensors[-1].size else ()
+        return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
+
+
+def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[Launch]:
+    """Yield the launches; those of an empty sum are left out, as the products' launch writes zeros."""
+    direction, tile = choice.direction, choice.tile
+    real = problem.dtype.accumulator
+    storage = {f"DTYPE_{problem.dtype.name}": 1}
+    gap = 4 if choice.gradient else 0
+    product = {
+        f"DTYPE_{real.name}": 1,
+        "BM": tile.bm,
+        "BN": tile.bn,
+        "BK": tile.bk,
+        "TM": tile.tm,
+        "TN": tile.tn,
+        "A_PITCH": tile.bm + gap,
+        "B_PITCH": tile.bn + gap,
+        "RESIDENT": _RESIDENT,
+        **({"ALONG_K": 1} if choice.gradient else {}),
+    }
+    a_size, b_size, _ = choice.sizes
+    left, right, planes = WorkspaceArg(0, real), WorkspaceArg(a_size, real), WorkspaceArg(a_size + b_size, real)
+    output = (TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
+    names = problem.tensor_names()
+    tiles, tiles_h, tiles_w = direction.tiles(4)
+    groups, sizes = direction.groups, (direction.filters, direction.channels)
+
+    def flat(
+        kernel: str, lines: int, count: int, *args: TensorArg | WorkspaceArg | ScalarArg, **defines: int
+    ) -> Launch:
+        compiled = device.compile(_TRANSFORMS, kernel, {**storage, **defines})
+        return Launch(compiled, (-(-groups * lines * count // 256),), (256,), (*args, *numbers))
+
+    def side(spec: TensorSpec, channels: int, lines: int, begin: int, start: tuple[int, int]) -> tuple[int, ...]:
+        shape = (groups, lines, choice.tiles, begin, tiles, tiles_h, tiles_w, channels)
+        return (*shape, *strides(spec), *spec.dims[2:], *start)
+
+    if not choice.gradient and choice.depth:
+        numbers = ints(groups, choice.depth, choice.rows, *sizes, *direction.taps)
+        yield flat("winograd_filter", choice.depth, choice.rows, TensorArg(names.index("w")), left)
+    for begin in range(0, max(tiles, 1), choice.tiles):
+        wide = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
+        if choice.gradient:
+            numbers = ints(*side(direction.wide, direction.channels, choice.rows, begin, direction.start))
+            yield flat("winograd_image", choice.rows, choice.tiles, wide, left)
+            numbers = ints(*side(direction.narrow, direction.filters, choice.columns, begin, (0, 0)))
+            yield flat("winograd_gradient_tiles", choice.columns, choice.tiles, TensorArg(1), right)
+        elif choice.depth:
+            numbers = ints(*side(direction.wide, direction.channels, choice.depth, begin, direction.start))
+            yield flat("winograd_image", choice.depth, choice.tiles, wide, right)
+        accumulate = int(choice.gradient and begin > 0)
+        shape = ints(choice.products, choice.rows, choice.columns, choice.depth, choice.splits, accumulate)
+        kernel = device.compile(_MULTIPLY, "winograd_multiply", product)
+        yield Launch(kernel, (choice.work_groups,), (tile.items,), (left, right, planes, *shape))
+        if not choice.gradient:
+            numbers = ints(*side(direction.narrow, direction.filters, choice.rows, begin, (0, 0))[:-2])
+            quads = {"QUADS": 1, "VW": 4, "VECTOR_ALIGNED": 1} if _quads(direction.narrow) else {}
+            yield flat("winograd_output", choice.rows, choice.tiles, planes, *output, **quads)
+    if choice.gradient:
+        numbers = ints(groups, choice.rows, choice.columns, choice.splits, *sizes, *direction.taps)
+        yield flat("winograd_filter_gradient", direction.channels, choice.columns, planes, *output)
+
+
+def _quads(spec: TensorSpec) -> bool:
+    """Tell whether the four outputs of a tile's row are always an aligned vector."""
+    *others, step = strides(spec)
+    whole = spec.dims[3] % 4 == 0 and not any(stride % 4 for stride in others)
+    return whole and step == 1 and spec.alignment >= min(16, 4 * spec.dtype.itemsize)
+
+
+class WinogradNonfusedForward(WinogradNonfused):
+    """Forward."""
+
+    name = "winograd_nonfused_forward"
+    problems = (ConvolutionForward,)
+    _wanted = ConvolutionFwdAlgo.WINOGRAD_NONFUSED
+
+
+class WinogradNonfusedBackwardData(WinogradNonfused):
+    """Data gradient: a convolution of dy with the flipped filter."""
+
+    name = "winograd_nonfused_backward_data"
+    problems = (ConvolutionBackwardData,)
+    _wanted = ConvolutionBwdDataAlgo.WINOGRAD_NONFUSED
+
+
+class WinogradNonfusedBackwardFilter(WinogradNonfused):
+    """Filter gradient; the sum over tiles is split and added up in a fixed order."""
+
+    name = "winograd_nonfused_backward_filter"
+    problems = (ConvolutionBackwardFilter,)
+    _wanted = ConvolutionBwdFilterAlgo.WINOGRAD_NONFUSED
+
+
+ENGINES = (WinogradNonfusedForward(), WinogradNonfusedBackwardData(), WinogradNonfusedBackwardFilter())
