@@ -143,10 +143,10 @@ winograd_filter(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(real, out), const i
     UNROLL for (int p = 0; p < PLANES; ++p) to[p * plane] = v[p];
 }
 
-// y = alpha * A' m A + beta * y; lines are filters, neighbours are tiles
+// y = alpha * A' (sum of the splits' m) A + beta * y; lines are filters, neighbours are tiles
 KERNEL WG_SIZE(256, 1, 1)
 winograd_output(TENSOR_RESTRICT(const real, planes), TENSOR(T, out), const real alpha, const real beta,
-                const int groups, const int lines, const int count, const int begin, const int tiles,
+                const int splits, const int groups, const int lines, const int count, const int begin, const int tiles,
                 const int tiles_h, const int tiles_w, const int channels, const int stride_n, const int stride_c,
                 const int stride_h, const int stride_w, const int size_h, const int size_w) {
     BIND_RESTRICT(const real, planes);
@@ -159,6 +159,9 @@ winograd_output(TENSOR_RESTRICT(const real, planes), TENSOR(T, out), const real 
     real m[36];
     real y[16];
     UNROLL for (int p = 0; p < PLANES; ++p) m[p] = from[p * plane];
+    for (int split = 1; split < splits; ++split) {
+        UNROLL for (int p = 0; p < PLANES; ++p) m[p] += from[(split * (i64)groups * PLANES + p) * plane];
+    }
     BOTH(output_4, m, 6, y, 4)
     const int h = th * 4, w = tw * 4;
     GLOBAL T *to = out + (i64)n * stride_n + (i64)(group * channels + line) * stride_c + (i64)h * stride_h +
@@ -177,30 +180,39 @@ winograd_output(TENSOR_RESTRICT(const real, planes), TENSOR(T, out), const real 
     }
 }
 
-// dw = alpha * G' (sum of the splits' m) G + beta * dw; lines are channels, neighbours are filters
+// dw = alpha * G' (sum of the splits' m) G + beta * dw. A work-group takes 32 filters of 8 channels, and writes their
+// elements in dw's order.
 KERNEL WG_SIZE(256, 1, 1)
 winograd_filter_gradient(TENSOR_RESTRICT(const real, planes), TENSOR(T, dw), const real alpha, const real beta,
-                         const int groups, const int lines, const int count, const int splits, const int filters,
+                         const int splits, const int groups, const int lines, const int count, const int filters,
                          const int channels, const int group_stride, const int filter_stride,
                          const int channel_stride, const int row_stride, const int column_stride, const int first) {
     BIND_RESTRICT(const real, planes);
     BIND(T, dw);
-    if (FLAT >= (u32)groups * channels * count) return;
-    const int k = (int)(FLAT % count);
-    const int c = (int)(FLAT / count % channels);
-    const int group = (int)(FLAT / count / channels);
-    if (k >= filters) return;
+    LOCAL real elements[32 * 73];
+    const int k0 = GRP(0) % (count / 32) * 32;
+    const int c0 = GRP(0) / (count / 32) % (lines / 8) * 8;
+    const int group = GRP(0) / (count / 32) / (lines / 8);
+    const int k = LID(0) % 32;
+    const int c = LID(0) / 32;
     const i64 plane = (i64)lines * count;
-    const GLOBAL real *from = planes + group * PLANES * plane + (i64)c * count + k;
+    const GLOBAL real *from = planes + group * PLANES * plane + (i64)(c0 + c) * count + k0 + k;
     real m[36];
     real g[9];
-    UNROLL for (int p = 0; p < PLANES; ++p) m[p] = 0;
-    for (int split = 0; split < splits; ++split) {
+    UNROLL for (int p = 0; p < PLANES; ++p) m[p] = from[p * plane];
+    for (int split = 1; split < splits; ++split) {
         UNROLL for (int p = 0; p < PLANES; ++p) m[p] += from[(split * (i64)groups * PLANES + p) * plane];
     }
     BOTH(gradient_3, m, 6, g, 3)
-    const i64 to = first + (i64)group * group_stride + (i64)k * filter_stride + (i64)c * channel_stride;
-    UNROLL for (int i = 0; i < 9; ++i) {
-        BLEND(dw, to + i / 3 * row_stride + i % 3 * column_stride, alpha, g[i], beta);
+    UNROLL for (int i = 0; i < 9; ++i) elements[k * 73 + c * 9 + i] = g[i];
+    BARRIER();
+    for (int at = LID(0); at < 32 * 72; at += 256) {
+        const int filter = k0 + at / 72;
+        const int channel = c0 + at % 72 / 9;
+        if (filter >= filters || channel >= channels) continue;
+        const i64 to = first + (i64)group * group_stride + (i64)filter * filter_stride + (i64)channel * channel_stride;
+        const int r = at % 9 / 3;
+        const int s = at % 3;
+        BLEND(dw, to + r * row_stride + s * column_stride, alpha, elements[at / 72 * 73 + at % 72], beta);
     }
 }

@@ -38,7 +38,7 @@ from ..base import (
 
 PLANES = 16
 BAKED = 1 << 30  # operations from which a kernel of its own, with the geometry compiled in, is worth its compilation
-SUMMED = 16  # terms from which a sum of transformed data stays within the tolerance of a plain sum
+SUMMED = 32  # terms from which a sum of transformed data stays within the tolerance of a plain sum
 FEW_FACTOR = 2.0  # what fewer may exceed it by; measured, docs/kernels.md
 _MOST_SPLITS = 256
 _OVERHEAD = 2.0  # slices that starting and finishing a work-group takes as long as

@@ -19,11 +19,12 @@ from .winograd import Direction, declined, ints, strides
 
 PLANES = 36
 ERROR_FACTOR = 16.0  # the transforms multiply by up to 8 and 1/24; measured, docs/kernels.md
-CHUNK = 64 << 20  # bytes of transformed tiles and products at a time, which the caches of large GPUs hold
+CHUNK = 256 << 20  # bytes of transformed tiles and products at a time; smaller chunks were slower on an H200
 _TRANSFORMS = "shared/winograd_transforms.cl"
 _MULTIPLY = "shared/winograd_multiply.cl"
 _ALIGN = 256  # bytes, of the parts of the workspace
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time
+_SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # into which the depth of a product may be cut
 _BANDWIDTH = 0.7  # of the device's, what the transforms reach
 
 
@@ -65,7 +66,7 @@ class Choice:
     chunks : int
         Launches of each kind that the tiles of the image are taken in.
     splits : int
-        Parts of a filter gradient's depth.
+        Parts of a product's depth.
     """
 
     direction: Direction
@@ -100,6 +101,11 @@ class Choice:
         """Work-groups of a launch of products."""
         return self.products * (self.rows // self.tile.bm) * (self.columns // self.tile.bn) * self.splits
 
+    @property
+    def launches(self) -> int:
+        """Launches, one after another."""
+        return 1 + 3 * self.chunks
+
     def seconds(self, info: DeviceInfo) -> float:
         """Estimate the time: transforms move memory, products compute."""
         units = max(info.compute_units, 1)
@@ -111,9 +117,11 @@ class Choice:
         clocks *= self.item_size / 4
         image = self.direction.wide.span * self.direction.wide.dtype.itemsize
         result = self.direction.narrow.span * self.direction.narrow.dtype.itemsize
-        moved = image + result + 2 * self.chunks * sum(self.sizes)
-        launches = 1 + 3 * self.chunks
-        return clocks * 256 * units / info.flops + moved / (_BANDWIDTH * info.bandwidth) + launches * LAUNCH_SECONDS
+        planes = sum(self.sizes) * self.chunks - (0 if self.gradient else (self.chunks - 1) * self.sizes[0])
+        moved = image + result + 2 * planes
+        return (
+            clocks * 256 * units / info.flops + moved / (_BANDWIDTH * info.bandwidth) + self.launches * LAUNCH_SECONDS
+        )
 
 
 def choices(problem: Convolution, info: DeviceInfo) -> Iterator[Choice]:
@@ -127,20 +135,17 @@ def choices(problem: Convolution, info: DeviceInfo) -> Iterator[Choice]:
         if 2 * tile.bk * pitches * real.itemsize > info.local_memory or tile.items > info.max_work_group:
             continue
         step = tile.bk if gradient else tile.bn
-        # of the left side (the filter, when it is not the gradient that is sought) there is one for all chunks
-        lines = direction.channels + direction.filters
-        each = PLANES * direction.groups * lines * real.itemsize
-        chunk = max(CHUNK // max(each, 1) // 128 * 128, 128)
-        chunks = max(-(-tiles // chunk), 1)
-        count = max(_up(min(tiles, chunk), step), step) if chunks == 1 else chunk
+        each = PLANES * direction.groups * (direction.channels + direction.filters) * real.itemsize  # bytes of a tile
+        chunks = max(-(-tiles * each // max(CHUNK, 128 * each, 1)), 1)
+        count = _up(max(-(-tiles // chunks), 1), 128 if chunks > 1 else step)
+        used = max(-(-tiles // count), 1)
         if gradient:
             rows, columns, depth = _up(direction.channels, tile.bm), _up(direction.filters, tile.bn), count
         else:
             rows, columns, depth = _up(direction.filters, tile.bm), count, _up(direction.channels, tile.bk)
-        groups = direction.groups * PLANES * (rows // tile.bm) * (columns // tile.bn)
-        wanted = 4 * max(info.compute_units, 1) // max(groups, 1)
-        splits = max(min(wanted, depth // tile.bk // 16), 1) if gradient else 1
-        yield Choice(direction, gradient, real.itemsize, tile, rows, columns, depth, chunks, splits)
+        for splits in _SPLITS:
+            if splits == 1 or depth // tile.bk >= 8 * splits:
+                yield Choice(direction, gradient, real.itemsize, tile, rows, columns, depth, used, splits)
 
 
 class WinogradNonfused(Engine):
@@ -242,12 +247,12 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
         kernel = device.compile(_MULTIPLY, "winograd_multiply", product)
         yield Launch(kernel, (choice.work_groups,), (tile.items,), (left, right, planes, *shape))
         if not choice.gradient:
-            numbers = ints(*side(direction.narrow, direction.filters, choice.rows, begin, (0, 0))[:-2])
+            numbers = ints(choice.splits, *side(direction.narrow, direction.filters, choice.rows, begin, (0, 0))[:-2])
             quads = {"QUADS": 1, "VW": 4, "VECTOR_ALIGNED": 1} if _quads(direction.narrow) else {}
             yield flat("winograd_output", choice.rows, choice.tiles, planes, *output, **quads)
     if choice.gradient:
-        numbers = ints(groups, choice.rows, choice.columns, choice.splits, *sizes, *direction.taps)
-        yield flat("winograd_filter_gradient", direction.channels, choice.columns, planes, *output)
+        numbers = ints(choice.splits, groups, choice.rows, choice.columns, *sizes, *direction.taps)
+        yield flat("winograd_filter_gradient", choice.rows, choice.columns, planes, *output)
 
 
 def _quads(spec: TensorSpec) -> bool:
