@@ -338,6 +338,7 @@ class Engine(abc.ABC):
 
         1 promises a sum of products: every element within its own tolerance, integers exact. Engines that multiply
         transformed data (Winograd, FFT) return more, and are within that many times the largest element's tolerance.
+        That counts one product of the largest factors at least: a stride may leave out all elements but zeros.
         """
         return 1.0
 

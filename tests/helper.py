@@ -290,8 +290,10 @@ def check(handle, case, *, seed=0, oracle=evaluate, engine=None):
         exact = Buffer.filled(buffers[out].spec, want).array.astype(np.float64)
         return compare(got, exact, np.zeros(want.shape), case)
     terms = absolute_terms(problem, tensors, tuple(numbers.values()))
-    if factor != 1 and terms.size:  # every element is made of the whole tile's numbers
-        terms = np.full_like(terms, factor * terms.max())
+    if factor != 1 and terms.size:  # every element is made of the whole tile's numbers, also of those that it skips
+        largest = [np.abs(tensor.astype(np.float64)).max(initial=0.0) for tensor in tensors[:2]]
+        product = abs(next(iter(numbers.values()))) * np.prod(largest)
+        terms = np.full_like(terms, factor * max(terms.max(), product))
     return compare(got, want, tolerance(problem, want, terms), case)
 
 

@@ -181,6 +181,13 @@ def test_mistakes_are_found(spoil, message):
     assert any(message in failure["message"] for failure in outcome.failures)
 
 
+def test_a_lost_device_ends_the_process():
+    handle = dnn.Handle("reference")
+    engine = Wrong(lambda *rest: handle.close(), needs=100)
+    with pytest.raises(work.DeviceLost):
+        work.do_on(handle, engine, work.Part("wrong", "forward", 0), SETTINGS, 3)
+
+
 def test_what_is_right_passes():
     handle = open_handle(Target("reference", "reference"))
     engine = fake_engines.FakeEngine("right", 0, needs=100)
@@ -200,10 +207,10 @@ def test_refusing_in_silence_is_a_mistake():
 
 
 def fragile(settings, pipe):
-    """Serve parts, but die of problem "b" and hang in problem "c"."""
+    """Serve parts, but die of problem "b", hang in problem "c" and lose the device in problem "d"."""
     pipe.send(("ready", None))
     _, skip = pipe.recv()
-    for line in ("a", "b", "c", "d"):
+    for line in "abcde":
         if line in skip:
             continue
         pipe.send(("begins", line))
@@ -211,6 +218,9 @@ def fragile(settings, pipe):
             os._exit(7)
         if line == "c":
             time.sleep(60)
+        if line == "d":
+            pipe.send(("lost", "illegal address"))
+            os._exit(1)
     pipe.send(("done", dataclasses.asdict(work.Outcome(problems=2))))
 
 
@@ -224,10 +234,11 @@ def test_death_and_silence_are_survived():
             time.sleep(0.01)
     finally:
         worker.stop()
-    assert outcome["problems"] == 4
+    assert outcome["problems"] == 5
     assert [(f["line"], f["message"]) for f in outcome["failures"]] == [
         ("b", "the process ended with 7"),
         ("c", "nothing for 2 s"),
+        ("d", "illegal address"),
     ]
 
 

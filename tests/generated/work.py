@@ -18,6 +18,7 @@ import helper
 import numpy as np
 import pytest
 
+import portadnn as dnn
 from portadnn.ops.convolution import Convolution
 from portadnn.registry import get_backend
 
@@ -118,6 +119,18 @@ def check(handle, engine, line, data):
         return 0.0, text[:2000]
 
 
+class DeviceLost(Exception):
+    """After a kernel's fault nothing works any more in this process."""
+
+
+def is_well(handle):
+    """Tell whether the device still computes."""
+    try:
+        return not handle.to_numpy(dnn.scale_tensor(handle, handle.zeros((1, 1, 8)), 2.0)).any()
+    except Exception:
+        return False
+
+
 def do_on(handle, engine, part, settings, count=PART, tell=lambda line: None, skip=()):
     """Do a part; `tell` is called with each line before it is run, lines in `skip` are left out."""
     began, cpu = time.perf_counter(), time.process_time()
@@ -132,6 +145,8 @@ def do_on(handle, engine, part, settings, count=PART, tell=lambda line: None, sk
                 continue
             tell(line)
             error, wrong = check(handle, engine, line, data)
+            if wrong and not is_well(handle):
+                raise DeviceLost(wrong)
             problem = helper.parse_line(line)[0]
             outcome.problems += 1
             outcome.lines.append(zlib.crc32(f"{line} {data}".encode()))
@@ -166,6 +181,9 @@ def _serve(settings, pipe):
         try:
             outcome = do(settings, part, lambda line: pipe.send(("begins", line)), skip)
             pipe.send(("done", dataclasses.asdict(outcome)))
+        except DeviceLost as error:
+            pipe.send(("lost", str(error)))
+            os._exit(1)  # what is left would wait for the device
         except Exception:
             pipe.send(("broken", traceback.format_exc()[-2000:]))
 
@@ -210,6 +228,8 @@ class Worker:
                 if what == "begins":
                     self.line = said
                     continue
+                if what == "lost":
+                    return self._died(said)
                 if what == "broken":
                     said = dataclasses.asdict(
                         Outcome(failures=[{"line": self.line or "", "data": "", "message": said}])
