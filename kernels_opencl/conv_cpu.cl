@@ -17,7 +17,7 @@
 
 #include "conv_cpu.h"
 #include "conv_cpu_multiply.h"
-#include "epilogue.h"
+#include "conv_cpu_store.h"
 
 // Taps of one phase along one axis: first, first + TAP_STEP, ...; the first one reads at position * SRC_STEP + offset.
 typedef struct {
@@ -176,51 +176,6 @@ DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t a
         }
 }
 
-#ifdef Z_STRIDES
-#define Z_STEP_W Z_W
-#else
-#define Z_C D_C
-#define Z_STEP_W DST_STEP_W
-#endif
-#if defined(EPILOGUE) && BIAS_C == 1
-#define BIASES(m) VLOAD(bias, m)
-#elif defined(EPILOGUE)
-DEVICE vreal load_biases(const GLOBAL T *bias) {
-    vreal v;
-    for (int j = 0; j < VW; ++j) LANE(v, j) = LOAD(bias, j * BIAS_C);
-    return v;
-}
-#define BIASES(m) load_biases(bias + (m) * BIAS_C)
-#endif
-
-// Store `count` columns of `rows` rows of c into dst
-DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha,
-                      real beta EPILOGUE_PARAMS) {
-    int m = 0;
-#if D_C == 1 && DST_STEP_W != 1 && !defined(Z_STRIDES)
-    for (; m <= rows - VW; m += VW)
-        for (int q = 0; q < count; q += VW) {
-            vreal block[VW];
-            UNROLL for (int i = 0; i < VW; ++i) block[i] = RLOAD(c + (m + i) * PITCH + q);
-            transpose(block);
-            UNROLL for (int j = 0; j < VW; ++j) {
-                const int step = m + (q + j) * DST_STEP_W;
-                if (q + j < count) VFINISH(dst, first + step, step, alpha, block[j], beta, BIASES(m));
-            }
-        }
-#endif
-    for (; m < rows; ++m) {
-        const int row = first + m * D_C;
-        int q = 0;
-#if DST_STEP_W == 1 && !defined(Z_STRIDES)
-        for (; q <= count - VW; q += VW)
-            VFINISH(dst, row + q, m * Z_C + q, alpha, RLOAD(c + m * PITCH + q), beta, VSPLAT(LOAD(bias, m * BIAS_C)));
-#endif
-        for (; q < count; ++q)
-            FINISH(dst, row + q * DST_STEP_W, m * Z_C + q * Z_STEP_W, m * BIAS_C, alpha, c[m * PITCH + q], beta);
-    }
-}
-
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_start(TENSOR(int, next_tile)) {
     BIND(int, next_tile);
     *next_tile = 0;
@@ -281,7 +236,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
 #else
             const int z_first = first;
 #endif
-            store_row(dst, first, c + i * TILE_COLS, channels_m, valid, alpha,
+            store_row(dst, first, c + i * TILE_COLS, PITCH, channels_m, valid, alpha,
                       beta EPILOGUE_PASS(z_first, channel * BIAS_C));
         }
     }

@@ -12,10 +12,11 @@
 //     lines [ch][SIDE][LINE]                 the rows of src that one row of tiles sees, zero-padded
 //     v     [plane][ch][PITCH]               the transformed inputs of all CH channels: a column is a tile
 //     c     [plane][CHUNK][PITCH]            the products for CHUNK channels of dst at a time
-//     out   [OUT][CHUNK][OUT_LINE]           their outputs for one row of tiles, blended into dst row by row
+//     out   [OUT][CHUNK][OUT_LINE]           their outputs for one row of tiles, stored in dst row by row
 
 #include "conv_cpu.h"
 #include "conv_cpu_multiply.h"
+#include "conv_cpu_store.h"
 
 #define PLANES (SIDE * SIDE)
 #define PANEL (CH * MR + VW)
@@ -215,33 +216,11 @@ DEVICE void transform_source(GLOBAL real *v, GLOBAL real *lines, const GLOBAL T 
     }
 }
 
-// Blend `count` columns of `rows` channels into dst
-DEVICE void store_channels(GLOBAL T *dst, int first, const GLOBAL real *c, int rows, int count, real alpha, real beta) {
-    int m = 0;
-#if OUT_C == 1 && OUT_W != 1
-    for (; m <= rows - VW; m += VW)
-        for (int q = 0; q < count; q += VW) {
-            vreal block[VW];
-            UNROLL for (int i = 0; i < VW; ++i) block[i] = RLOAD(c + (m + i) * OUT_LINE + q);
-            transpose(block);
-            UNROLL for (int j = 0; j < VW; ++j)
-                if (q + j < count) VBLEND(dst, first + m + (q + j) * OUT_W, alpha, block[j], beta);
-        }
-#endif
-    for (; m < rows; ++m) {
-        const int row = first + m * OUT_C;
-        int q = 0;
-#if OUT_W == 1
-        for (; q <= count - VW; q += VW) VBLEND(dst, row + q, alpha, RLOAD(c + m * OUT_LINE + q), beta);
-#endif
-        for (; q < count; ++q) BLEND(dst, row + q * OUT_W, alpha, c[m * OUT_LINE + q], beta);
-    }
-}
-
 KERNEL WG_SIZE(1, 1, 1) winograd_cpu(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
-                                     TENSOR(int, next_tile), const real alpha, const real beta) {
+                                     TENSOR(int, next_tile), const real alpha, const real beta EPILOGUE_TENSORS) {
     BIND(T, src);
     BIND(T, dst);
+    EPILOGUE_BIND
     BIND(real, packed);
     BIND(real, scratch);
     BIND(int, next_tile);
@@ -274,9 +253,17 @@ KERNEL WG_SIZE(1, 1, 1) winograd_cpu(TENSOR(T, src), TENSOR(T, dst), TENSOR(real
                 for (int k = 0; k < channels; ++k)
                     finish_row(out + k * OUT_LINE, c + k * PITCH + i * TILE_COLS, columns);
                 const int count = MIN(columns * OUT, SIZE_W - q0 * OUT);
-                for (int r = 0; r < MIN(OUT, SIZE_H - h); ++r)
-                    store_channels(dst, n * OUT_N + (group * M + m) * OUT_C + (h + r) * OUT_H + q0 * OUT * OUT_W,
-                                   out + r * CHUNK * OUT_LINE, channels, count, alpha, beta);
+                for (int r = 0; r < MIN(OUT, SIZE_H - h); ++r) {
+                    const int channel = group * M + m;
+                    const int first = n * OUT_N + channel * OUT_C + (h + r) * OUT_H + q0 * OUT * OUT_W;
+#ifdef Z_STRIDES
+                    const int z_first = n * Z_N + channel * Z_C + (h + r) * Z_H + q0 * OUT * Z_W;
+#else
+                    const int z_first = first;
+#endif
+                    store_row(dst, first, out + r * CHUNK * OUT_LINE, OUT_LINE, channels, count, alpha,
+                              beta EPILOGUE_PASS(z_first, channel * BIAS_C));
+                }
             }
         }
     }

@@ -66,6 +66,19 @@ def test_other_vectors_and_cores(target, simd_width):
             check(handle, Case(line), engine=engine)
 
 
+FUSED = (
+    "x=f32:2x17x9x13 w=f32:19x17x3x3 padding=1,1 activation=relu alpha1=2 alpha2=1",
+    "x=f32:1x20x6x7:nhwc w=f32:24x20x3x3 y=f32:1x24x6x7:nhwc padding=1,1 activation=tanh alpha2=0.5",
+    "x=f16:1x18x6x7 w=f16:10x9x3x3 z=f16:1x10x4x5:nhwc groups=2 activation=sigmoid alpha2=-1",
+)
+
+
+@on_cpus
+@pytest.mark.parametrize("turn", range(len(FUSED)), ids=FUSED)
+def test_finishes_what_it_stores(target, turn):
+    check(open_handle(target), Case(f"convolution_bias_activation_forward {FUSED[turn]}"), engine=BOTH[turn % 2])
+
+
 @on_cpus
 def test_whole_numbers_are_exact(target):
     for line in lines("f32:2x70x9x9", "f32:13x70x3x3", "padding=1,1 beta=1"):

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionFwdAlgo, DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionForward
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile, ceil_div, round_up, split_evenly
-from .winograd import Direction
+from .conv_epilogue import epilogue_args, epilogue_defines, output
+from .winograd import Direction, strides
 
 FILE = "opencl/winograd_cpu.cl"
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of v stays in the L1 cache
@@ -115,6 +117,8 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "M_PADDED": panels * tile.rows,
         "GRID_ROWS": grid_rows,
         "SRC_SPAN": d.wide.span,
+        "D_C": geometry["OUT_C"],
+        "DST_STEP_W": geometry["OUT_W"],
         "W_GROUP": w_group,
         "W_M": w_m,
         "W_CH": w_ch,
@@ -141,6 +145,9 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "SCRATCH_LINES": scratch_lines,
         "SCRATCH_OUT": scratch_out,
     }
+    defines.update(epilogue_defines(problem))
+    if isinstance(problem, ConvolutionBiasActivationForward) and "Z_STRIDES" in defines:
+        defines.update(zip(("Z_N", "Z_C", "Z_H", "Z_W"), strides(problem.z), strict=True))
     together = abs(w_w) == 1 and w_h == 3 * w_w and tile.lanes <= 8
     if together:
         defines.update({"TAPS_TOGETHER": 1, "W_FIRST": min(w_first, w_first + 2 * w_h + 2 * w_w)})
@@ -152,7 +159,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
 class WinogradCpu(Engine):
     """Forward and backward data: one launch transforms the filter, one does the rest."""
 
-    problems = (ConvolutionForward, ConvolutionBackwardData)
+    problems = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBiasActivationForward)
 
     def __init__(self, name: str, variant: Variant) -> None:
         self.name = name
@@ -184,7 +191,7 @@ class WinogradCpu(Engine):
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
-        if problem.tensors[2].size == 0:
+        if problem.tensors[-1].size == 0:
             return 0.0
         lanes = Tile.of(problem.dtype, info, 1).lanes
         width = 4 if problem.dtype.accumulator.itemsize == 4 else 8
@@ -196,11 +203,11 @@ class WinogradCpu(Engine):
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
-        return blocks_of(problem, info, self.variant).workspace if problem.tensors[2].size else 0
+        return blocks_of(problem, info, self.variant).workspace if problem.tensors[-1].size else 0
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
-        if problem.tensors[2].size == 0:
+        if problem.tensors[-1].size == 0:
             return Plan(problem, self, 0, device.bind(()))
         blocks = blocks_of(problem, device.info, self.variant)
         real = problem.dtype.accumulator
@@ -210,12 +217,13 @@ class WinogradCpu(Engine):
         convolve = device.compile(FILE, "winograd_cpu", blocks.defines)
         args = (
             TensorArg(source),
-            TensorArg(2),
+            output(problem),
             packed,
             WorkspaceArg(blocks.scratch_start, real),
             counter,
             ScalarArg(0, real),
             ScalarArg(1, real),
+            *epilogue_args(problem),
         )
         launches = (
             Launch(transform, blocks.filter_grid, (1, 1), (TensorArg(weights), packed, counter)),
