@@ -17,7 +17,7 @@ def random_values(spec: TensorSpec, seed: int) -> np.ndarray[Any, Any]:
     return spec.dtype.stored(np.random.default_rng(seed).standard_normal(spec.span, np.float32))
 
 
-def portadnn_call(handle: Handle, problem: Problem, scalars: dict[str, float]) -> Callable[[], None]:
+def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> Callable[[], None]:
     """Return a function that makes the public call of `problem` on arrays that already lie on the device."""
     names = problem.tensor_names()
     arrays = {}
@@ -26,7 +26,7 @@ def portadnn_call(handle: Handle, problem: Problem, scalars: dict[str, float]) -
         arrays[name] = handle.device.wrap(view, name)
     function = getattr(dnn, problem.op)
     positional, keywords = _arguments(problem, arrays)
-    keywords.update(scalars)
+    keywords.update(options)
 
     def call() -> None:
         function(handle, *positional, **keywords)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
+from portadnn.enums import MathType
 from portadnn.errors import DnnError
 from portadnn.handle import Handle
 
+from . import ceilings, record, roofline, roofline_plot, roofline_table, runner, sets
 from . import host as host_time
-from . import record, runner, sets
+from .layers import NETWORKS
 from .peers import TorchPeer, torch_module
 from .timing import keep_pages
 
@@ -132,6 +135,67 @@ def run(
         result = _measure(handle, groups, peer, rounds)
         if output:
             record.write(output, result)
+
+
+@app.command()
+def conv(
+    networks: Annotated[list[str], typer.Option("--set", help=f"{', '.join(NETWORKS)}; may be repeated.")],
+    batch: Annotated[int | None, typer.Option(min=1, help="Images. [default: 64 on GPUs, 8 on CPUs]")] = None,
+    direction: Annotated[str, typer.Option(help="forward, data, filter or all.")] = "forward",
+    dtype: Annotated[str, typer.Option(help="f32, f16, bf16 or f64.")] = "f32",
+    math: Annotated[str, typer.Option(help="fp32 (exact), tf32 or fma (no tensor cores).")] = "fp32",
+    layout: Annotated[str, typer.Option(help="nchw or nhwc.")] = "nchw",
+    algo: Annotated[str, typer.Option(help="find (the fastest), default, or an algorithm's name.")] = "find",
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+    peer: Peer = "torch",
+    rounds: Rounds = 11,
+    output: Annotated[
+        Path, typer.Option("--output", help="Record to write; the plot gets the same name with .png.")
+    ] = Path("portadnn-roofline.json"),
+    plot: Annotated[bool, typer.Option(help="Draw the plot.")] = True,
+) -> None:
+    """Report on a network's convolution layers: their speed beside the device's ceilings and the peer."""
+    _demand(networks, NETWORKS, "--set")
+    _demand([direction], (*roofline.DIRECTIONS, "all"), "--direction")
+    _demand([dtype], ("f32", "f16", "bf16", "f64"), "--dtype")
+    _demand([layout], ("nchw", "nhwc"), "--layout")
+    if plot and (missing := roofline_plot.missing()):
+        console.print(f"error: {missing}", style="red", markup=False)
+        raise typer.Exit(2)
+    with _opened(backend, device) as handle:
+        n = batch or (64 if handle.info.kind == "gpu" else 8)
+        other, math_type = _peer(handle, peer), MathType.parse(math, "--math")
+        todo = roofline.lines(networks, direction, n, dtype, layout, math_type)
+        limits = ceilings.measure(handle, other, dtype, layout, math_type)
+        done = list(track(roofline.run(handle, todo, other, algo, rounds), total=len(todo), transient=True))
+        limits = ceilings.best(limits, ceilings.measure(handle, other, dtype, layout, math_type))
+        title = f"{', '.join(networks)}, n={n}, {dtype} {layout}{'' if math_type is MathType.DEFAULT else f', {math}'}"
+        title = f"{title}, on {handle.info.name} ({handle.backend})"
+        for source, rate in limits.sources.items():
+            console.print(f"{source}: {rate / 1e12:.4g} TFLOP/s")
+        console.print(f"copy: {limits.bandwidth / 1e9:.4g} GB/s")
+        roofline_table.show(console, done, limits, title)
+        settings = {"batch": n, "dtype": dtype, "math": math_type.name, "layout": layout, "algo": algo}
+        result = {
+            **record.environment(),
+            "device": record.device(handle),
+            "peer": other.describe() if other else None,
+            **settings,
+            **roofline.as_record(done, limits),
+        }
+        record.write(output, result)
+        console.print(f"wrote {output}")
+        if plot:
+            picture = output.with_suffix(".png")
+            roofline_plot.draw(picture, done, limits, title, other and other.title)
+            console.print(f"wrote {picture}")
+
+
+def _demand(values: list[str], known: Iterable[str], option: str) -> None:
+    for value in values:
+        if value not in known:
+            raise typer.BadParameter(f"expected one of {', '.join(known)}, got {value!r}", param_hint=option)
 
 
 @app.command()

@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from portadnn.enums import ActivationMode, MathType, OpTensorOp, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
+import numpy as np
+
+from portadnn.enums import ActivationMode, DataType, MathType, OpTensorOp, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
 from portadnn.problem import Problem, TensorSpec
 
 from .call import random_values
@@ -47,6 +49,12 @@ class TorchPeer:
             self.torch.backends.cuda.matmul.allow_tf32 = False
             self.torch.backends.cudnn.benchmark = True
 
+    @property
+    def title(self) -> str:
+        """What tables and plots call it."""
+        version = self.torch.__version__.partition("+")[0]
+        return f"torch {version}, {'cuDNN' if self.device == 'cuda' else 'CPU'}"
+
     def describe(self) -> dict[str, Any]:
         """Return what a record has to say of the peer."""
         torch = self.torch
@@ -61,7 +69,11 @@ class TorchPeer:
 
     def tensor(self, spec: TensorSpec, seed: int) -> Any:
         """Return a torch tensor with the spec's layout and random values."""
-        flat = self.torch.from_numpy(random_values(spec, seed)).to(self.device)
+        values = random_values(spec, seed)
+        if spec.dtype is DataType.BFLOAT16:  # which NumPy and torch do not share
+            flat = self.torch.from_numpy(values.view(np.int16)).view(self.torch.bfloat16).to(self.device)
+        else:
+            flat = self.torch.from_numpy(values).to(self.device)
         return flat.as_strided(spec.dims, spec.strides)
 
     def timer(self, function: Callable[[], None]) -> float:
@@ -74,6 +86,18 @@ class TorchPeer:
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) / 1e3
+
+    def product(self, spec: TensorSpec, tf32: bool) -> Side:
+        """Return the side of a product of two square matrices, the last two dims of `spec`."""
+        a, b = (self.tensor(spec, seed)[0, 0] for seed in range(2))
+        settings = self.torch.backends.cuda.matmul
+
+        def run() -> None:
+            settings.allow_tf32 = tf32
+            self.torch.mm(a, b)
+            settings.allow_tf32 = False
+
+        return Side(f"torch {self.device}", run, self.timer)
 
     def side(self, problem: Problem) -> Side | None:
         """Return the peer's side for a problem, or None where torch has no equivalent."""

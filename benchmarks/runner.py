@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from portadnn.enums import DnnEnum
 from portadnn.handle import Handle
 from portadnn.plan import choose
 from portadnn.problem import parse_line
@@ -54,11 +55,14 @@ def copy_rate(handle: Handle, peer: TorchPeer | None, megabytes: int) -> float:
     return problem.bytes() / min(side.timer(side.call) for side in sides for _ in range(20))
 
 
-def measure(handle: Handle, line: str, peer: TorchPeer | None, copy: float | None, rounds: int) -> Row:
-    """Time one problem line, alternating with the peer where there is one."""
+def measure(
+    handle: Handle, line: str, peer: TorchPeer | None, copy: float | None, rounds: int, algo: DnnEnum | None = None
+) -> Row:
+    """Time one problem line, alternating with the peer where there is one; `algo` is for convolutions."""
     problem, scalars = parse_line(line)
-    engine = choose(handle, problem)
-    sides = [Side("portadnn", portadnn_call(handle, problem, scalars), handle.device.time)]
+    engine = choose(handle, problem, algo)
+    call = portadnn_call(handle, problem, scalars if algo is None else {**scalars, "algo": algo})
+    sides = [Side("portadnn", call, handle.device.time)]
     other = peer.side(problem) if peer else None
     if other:
         sides.append(other)
