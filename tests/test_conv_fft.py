@@ -174,6 +174,17 @@ def test_asked_for_by_algorithm(handle, case):
             dnn.convolution_forward(handle, x, w, dnn.ConvolutionDescriptor((0, 0), (2, 2)), algo=algo)
 
 
+@over([Case("convolution_backward_data w=f32:2x3x1x1 dy=f32:1x2x1x1 dx=f32:1x3x1x1 padding=1,1 stride=3,3")])
+def test_what_only_meets_padding_leaves_no_rounding_errors(handle, case):
+    problem = parse(case.line)
+    w, dy = (handle.asarray(np.full(spec.dims, 0.1, np.float32)) for spec in (problem.w, problem.dy))
+    conv = dnn.ConvolutionDescriptor((1, 1), (3, 3))
+    for algo in ("fft", "fft_tiling"):
+        dx = dnn.convolution_backward_data(handle, w, dy, conv, dnn.TensorDescriptor(problem.dx.dims), algo=algo)
+        assert not handle.to_numpy(dx).any()
+    check(handle, case, engine=WHOLE)
+
+
 def test_never_chosen_unless_asked_for():
     problem = parse("convolution_forward x=f32:8x64x56x56 w=f32:64x64x11x11 padding=5,5")
     assert all(engine.error_factor(problem) > 1 for engine in conv_fft.ENGINES)

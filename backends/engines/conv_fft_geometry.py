@@ -81,7 +81,7 @@ class Window:
     def tiled(self, length: int) -> Tiling | None:
         """Return the tiling with overlapping tiles (overlap-save), or None where the filter leaves nothing of one."""
         short, long = (self.dst, self.taps) if self.gradient else (self.taps, self.dst)
-        h, w = (length - size + 1 for size in short)
+        h, w = (length - max(size, 1) + 1 for size in short)
         if h < 1 or w < 1:
             return None
         return Tiling(length, (max(1, ceil_div(long[0], h)), max(1, ceil_div(long[1], w))), (h, w))
@@ -90,7 +90,7 @@ class Window:
 def _taps_that_count(src: int, dst: int, taps: int, pad: int) -> tuple[int, int, int]:
     """Return the first tap that meets src somewhere, how many do, and the padding of a filter of those."""
     first, end = max(0, pad - dst + 1), min(taps, pad + src)
-    return (first, end - first, pad - first) if first < end else (0, taps, pad)
+    return (first, end - first, pad - first) if first < end else (0, 0, pad)  # none: the result is zero
 
 
 def _reach(src: int, dst: int, taps: int, pad: int) -> int:
