@@ -88,6 +88,10 @@ def _measure(handle: Handle, groups: dict[str, tuple[str, ...]], peer: str, roun
         if len(ratios) > 1:
             summary["geometric_mean_ratio"] = runner.geometric_mean(ratios)
             console.print(f"geometric mean: {summary['geometric_mean_ratio']:.2f} times the peer")
+        busy = [row.processor_ratio for row in rows if row.processor_ratio]
+        if len(busy) > 1:
+            summary["geometric_mean_processor_ratio"] = runner.geometric_mean(busy)
+            console.print(f"by processor time: {summary['geometric_mean_processor_ratio']:.2f} times the peer")
         result["groups"][name] = summary
     return result
 

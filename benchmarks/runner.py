@@ -14,7 +14,7 @@ from portadnn.problem import parse_line
 
 from .call import portadnn_call
 from .peers import TorchPeer
-from .timing import Side, alternate, ratio
+from .timing import Side, alternate, processor_ratio, ratio
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Row:
         What the definition needs.
     copy_fraction
         Bytes per second over those of a large device copy measured in the same run.
+    processor_ratio
+        On CPUs, the ratio of the processor time of all threads: what a shared machine leaves of the comparison.
     """
 
     line: str
@@ -40,6 +42,7 @@ class Row:
     bytes: int
     copy_fraction: float | None
     rounds: int
+    processor_ratio: float | None = None
 
 
 def copy_rate(handle: Handle, peer: TorchPeer | None, megabytes: int) -> float:
@@ -78,6 +81,7 @@ def measure(
         bytes=problem.bytes(),
         copy_fraction=problem.bytes() / ours / copy if copy else None,
         rounds=rounds,
+        processor_ratio=processor_ratio(*timings) if other and handle.info.kind == "cpu" else None,
     )
 
 

@@ -22,10 +22,11 @@ class Side:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call of each round."""
+    """Seconds per call of each round, and the seconds that all threads of the process were busy with one."""
 
     name: str
     seconds: tuple[float, ...]
+    processor: tuple[float, ...] = ()
 
     @property
     def median(self) -> float:
@@ -77,14 +78,22 @@ def alternate(sides: list[Side], rounds: int = 11, target: float = 0.02) -> list
         once = max(min(side.timer(side.call) for _ in range(2)), 1e-7)
         counts.append(max(1, min(1000, round(target / once))))
     seconds: list[list[float]] = [[] for _ in sides]
+    processor: list[list[float]] = [[] for _ in sides]
     for number in range(rounds + 2):
-        for side, count, record in zip(sides, counts, seconds, strict=True):
+        for side, count, record, busy in zip(sides, counts, seconds, processor, strict=True):
+            start = time.process_time()
             spent = side.timer(_repeated(side.call, count)) / count
             if number >= 2:
                 record.append(spent)
-    return [Timing(side.name, tuple(s)) for side, s in zip(sides, seconds, strict=True)]
+                busy.append((time.process_time() - start) / count)
+    return [Timing(side.name, tuple(s), tuple(p)) for side, s, p in zip(sides, seconds, processor, strict=True)]
 
 
 def ratio(ours: Timing, peer: Timing) -> float:
     """Return how many times as fast as the peer we are: the median over rounds of peer / ours."""
     return statistics.median(p / o for o, p in zip(ours.seconds, peer.seconds, strict=True))
+
+
+def processor_ratio(ours: Timing, peer: Timing) -> float:
+    """Return the same of processor time, which tells more where a CPU is shared with other processes."""
+    return statistics.median(p / o for o, p in zip(ours.processor, peer.processor, strict=True))

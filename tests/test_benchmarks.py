@@ -83,6 +83,8 @@ def test_rounds_alternate_and_medians_are_per_call():
 def test_ratio_is_the_median_of_the_rounds():
     ours, peer = timing.Timing("a", (1.0, 2.0, 4.0)), timing.Timing("b", (2.0, 2.0, 2.0))
     assert timing.ratio(ours, peer) == 1.0
+    ours, peer = (timing.Timing("", (1.0,) * 3, busy) for busy in ((1.0, 2.0, 4.0), (3.0, 3.0, 3.0)))
+    assert timing.processor_ratio(ours, peer) == 1.5
     assert runner.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
 
 
