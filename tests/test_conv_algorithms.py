@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import FLOAT, HALF, Turns
+from cases import DOUBLE, FLOAT, HALF, Turns
 from cases_convolution import CONVOLUTIONS, DIRECTIONS, EMPTY_CONVOLUTIONS, convolution
 from helper import Case, check, open_handle, over, targets
 
@@ -14,6 +14,7 @@ from portadnn.problem import parse, parse_line
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines import (
     conv_atomic,
+    conv_depthwise_cpu,
     conv_direct,
     conv_direct_cpu,
     conv_direct_filter_cpu,
@@ -200,3 +201,31 @@ def test_depthwise_layers_are_not_padded_to_matrices(schedule, direction):
         problem = parse(convolution(direction, geometry, FLOAT, "nchw", ""))
         engines = [engine for engine in kernel_engines() if isinstance(problem, engine.problems)]
         assert "direct" in candidates(engines, problem, info)[0].name
+
+
+CHANNELS_LAST = (  # a last vector of channels that meets the one before, borders, phases, three dimensions
+    ((2, 19, 9, 13), 19, (3, 3), "padding=1,1 groups=19"),
+    ((1, 70, 6, 5), 70, (5, 5), "padding=2,2 groups=70 mode=convolution"),
+    ((1, 9, 12, 14), 9, (3, 2), "padding=2,1 groups=9 stride=1,3 dilation=2,1"),
+    ((1, 8, 4, 5, 9), 8, (2, 3, 3), "padding=1,1,0 groups=8 stride=2,1,2"),
+)
+
+
+@pytest.mark.parametrize("target", CPUS, ids=lambda target: target.name)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("number", range(len(CHANNELS_LAST)))
+def test_depthwise_channels_last_on_cpus(target, direction, number):
+    dtype, layout = (FLOAT, HALF, DOUBLE)[number % 3], ("nhwc", "nhwc gaps")[number % 2]
+    line = convolution(direction, CHANNELS_LAST[number], dtype, layout, "alpha=2 beta=-0.5")
+    check(open_handle(target), Case(line), engine=conv_depthwise_cpu.ENGINES[0])
+
+
+def test_depthwise_channels_last_is_refused_elsewhere():
+    info = DeviceInfo("opencl", "cpu", "", "cpu", "", "", simd_width=8)
+    engine = conv_depthwise_cpu.ENGINES[0]
+    for rest, reason in (
+        ("x=f32:1x16x9x9 w=f32:16x1x3x3 groups=16", "side by side"),
+        ("x=f32:1x16x9x9:nhwc w=f32:32x1x3x3 groups=16", "one filter"),
+        ("x=f32:1x3x9x9:nhwc w=f32:3x1x3x3 groups=3", "at least 8 channels"),
+    ):
+        assert reason in engine.why_not(parse("convolution_forward " + rest), info)
