@@ -21,6 +21,7 @@
 #include "mma.h"
 #include "conv_geometry.h"
 #include "conv_column.h"
+#include "epilogue.h"
 
 #define ITEMS (BM / WM * (BN / WN) * 32)
 #define CHUNKS (SLICE / 16)
@@ -80,8 +81,8 @@ DEVICE void advance(Place *at, const Phase *phase) {
 }
 
 KERNEL __launch_bounds__(ITEMS)
-conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *__restrict__ out, float *__restrict__ parts,
-         float alpha, float beta) {
+conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, float *__restrict__ parts,
+         float alpha, float beta EPILOGUE_TENSORS) {
     extern __shared__ __align__(128) unsigned char tiles[];
     const u32 base = local_address(tiles);
     const int item = threadIdx.x, lane = item % 32;
@@ -192,6 +193,10 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *__restric
     }
 #else
     T *to = out + (i64)(z / PHASES * COLS) * OUT_M;
+#ifdef EPILOGUE
+    addend += (i64)(z / PHASES * COLS) * Z_M;
+    bias += (i64)(z / PHASES * COLS) * BIAS_C;
+#endif
 #if defined(STORE_ROWS)
     UNROLL for (int i = 0; i < MT; i += VW / 2) {  // rows of VW / 2 tiles, both halves, are VW neighbours
         const Column pixel = column_of(ROW(i, 0), &phase);
@@ -200,7 +205,8 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *__restric
                 const int n = COLUMN(j) + e;
                 vreal v;
                 UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = acc[i + x / 2][j][x % 2 * 2 + e];
-                if (pixel.in && n < COLS) VBLEND(to, (i64)((u32)n * OUT_M + pixel.offset), alpha, v, beta);
+                const i64 place = (u32)n * OUT_M + pixel.offset;
+                if (pixel.in && n < COLS) VFINISH(to, place, place, alpha, v, beta, VSPLAT(LOAD(bias, n * BIAS_C)));
             }
         }
     }
@@ -213,14 +219,21 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *__restric
                 const int n = COLUMN(j);
                 vreal v;
                 UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = acc[i][j + x / 2][half * 2 + x % 2];
-                if (pixel.in && n < COLS) VBLEND(to, (i64)((u32)n + pixel.offset), alpha, v, beta);
+                if (!pixel.in || n >= COLS) continue;
+#ifdef EPILOGUE
+                vreal biases;
+                UNROLL for (int x = 0; x < VW; ++x) LANE(biases, x) = LOAD(bias, (n + x) * BIAS_C);
+#endif
+                const i64 place = (u32)n + pixel.offset;
+                VFINISH(to, place, place, alpha, v, beta, biases);
             }
 #else
             UNROLL for (int j = 0; j < NT; ++j) {
                 UNROLL for (int e = 0; e < 2; ++e) {
                     const int n = COLUMN(j) + e;
                     if (pixel.in && n < COLS) {
-                        BLEND(to, (i64)((u32)n * OUT_M + pixel.offset), alpha, acc[i][j][half * 2 + e], beta);
+                        FINISH(to, (i64)((u32)n * OUT_M + pixel.offset), (i64)((u32)n * Z_M + Z_COLUMN(pixel)),
+                               n * BIAS_C, alpha, acc[i][j][half * 2 + e], beta);
                     }
                 }
             }

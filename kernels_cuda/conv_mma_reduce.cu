@@ -6,8 +6,10 @@
 #include "types.h"
 #include "conv_geometry.h"
 #include "conv_column.h"
+#include "epilogue.h"
 
-KERNEL WG_SIZE(256, 1, 1) conv_mma_reduce(const float *__restrict__ parts, T *__restrict__ out, float alpha, float beta) {
+KERNEL WG_SIZE(256, 1, 1)
+conv_mma_reduce(const float *__restrict__ parts, T *out, float alpha, float beta EPILOGUE_TENSORS) {
     const i64 i = (i64)blockIdx.x * 256 + threadIdx.x;
     const u32 z = (u32)(i / ((i64)ROWS * COLS)), e = (u32)(i % ((i64)ROWS * COLS));
     if (z >= GROUPS * PHASES) return;
@@ -29,10 +31,11 @@ KERNEL WG_SIZE(256, 1, 1) conv_mma_reduce(const float *__restrict__ parts, T *__
     const i64 to = (i64)(z * ROWS + row) * OUT_M + column.offset;
 #else
     const Column column = column_of(row, &phase);
-    const i64 to = (i64)(z / PHASES * COLS + col) * OUT_M + column.offset;
+    const i64 channel = z / PHASES * COLS + col;
+    const i64 to = channel * OUT_M + column.offset;
 #endif
     float sum = 0;
     at += (i64)z * PART_SIZE;
     UNROLL for (int split = 0; split < SPLITS; ++split) sum += parts[at + (i64)split * (GROUPS * PHASES) * PART_SIZE];
-    if (column.in) BLEND(out, to, alpha, sum, beta);
+    if (column.in) FINISH(out, to, channel * Z_M + Z_COLUMN(column), channel * BIAS_C, alpha, sum, beta);
 }

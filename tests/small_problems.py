@@ -122,6 +122,8 @@ def _fused():
         t = _TYPES[i % 3]
         rest = activation.replace("mode", "activation") + (_NAN if i % 2 else "")
         yield f"{_FUSED} x={t}:2x5x7x4 w={t}:9x5x3x3 padding=1,1 alpha2={i % 3 - 1} {rest}"
+    yield f"{_FUSED} x=f16:1x16x5x4:nhwc w=f16:24x16x3x3:nhwc padding=1,1 activation=relu alpha2=1"
+    yield f"{_FUSED} x=f16:2x16x8x8 w=f16:24x16x1x1 activation=sigmoid alpha2=1"
     yield f"{_FUSED} x=f32:1x8x5x4:nhwc w=f32:12x8x1x1:nhwc activation=relu alpha2=1"
     yield f"{_FUSED} x=f32:1x8x5x4 w=f32:12x8x1x1 z=f32:1x12x5x4:nhwc activation=relu alpha2=1"
     yield f"{_FUSED} x=f32:1x3x4x5x6 w=f32:4x3x2x3x3 padding=1,1,1 activation=tanh"

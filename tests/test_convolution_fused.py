@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases_convolution_fused import FUSED_CASES, fused
+from cases import HALF
+from cases_convolution_fused import FUSED_CASES, INTEGER, fused
 from helper import Case, check, compare, everywhere, over
 
 import portadnn as dnn
@@ -24,8 +25,8 @@ FALLBACK = (
     Case(
         fused(GEOMETRY, dnn.DataType.FLOAT, "nhwc", "activation=relu alpha1=2 alpha2=-1"), "integer", alias=("y", "z")
     ),
-    Case(fused(GEOMETRY, dnn.DataType.HALF, "nchw", "activation=tanh alpha1=0.5 alpha2=0")),
-    Case(fused(GEOMETRY, dnn.DataType.HALF, "nchw", "activation=relu alpha1=3 alpha2=1", "nhwc")),
+    Case(fused(GEOMETRY, HALF, "nchw", "activation=tanh alpha1=0.5 alpha2=0")),
+    Case(fused(GEOMETRY, HALF, "nchw", "activation=relu alpha1=3 alpha2=1", "nhwc")),
     Case(fused(GEOMETRY, dnn.DataType.DOUBLE, "gaps", "activation=sigmoid alpha2=0.5"), alias=("y", "z")),
 )
 
@@ -39,6 +40,26 @@ def test_agrees_with_the_reference(handle, case):
 def test_convolution_and_then_the_rest(handle, case):
     plain = parse_line(case.line)[0].convolution
     engines = [ConvThenEpilogue(engine) for engine in PLAIN if engine.why_not(plain, handle.info) is None]
+    assert engines
+    for engine in engines:
+        check(handle, case, engine=engine)
+
+
+# stores of tensor cores: vectors of channels, vectors of pixels, one by one, and split sums; TF32 and bfloat16
+NATIVE = (
+    Case(fused(((2, 16, 7, 9), 24, (3, 3), "padding=1,1"), HALF, "nhwc", "activation=tanh alpha1=0.5 alpha2=1")),
+    Case(fused(((2, 16, 8, 8), 24, (1, 1), ""), HALF, "nchw", INTEGER), "integer", alias=("y", "z")),
+    Case(fused(((2, 16, 8, 8), 24, (3, 3), "groups=2"), HALF, "nchw", "activation=relu alpha2=-1", "nhwc")),
+    Case(fused(((1, 512, 4, 4), 8, (3, 3), "padding=1,1"), dnn.DataType.BFLOAT16, "nhwc", "activation=sigmoid")),
+    Case(fused(((2, 8, 8, 8), 24, (1, 1), "math=tf32"), dnn.DataType.FLOAT, "nchw", "activation=relu alpha2=1")),
+)
+
+
+@over(NATIVE)
+def test_every_engine_that_finishes_in_its_stores(handle, case):
+    problem = parse_line(case.line)[0]
+    engines = [e for e in handle.engines_for(problem) if not isinstance(e, ConvThenEpilogue)]
+    engines = [e for e in engines if e.why_not(problem, handle.info) is None]
     assert engines
     for engine in engines:
         check(handle, case, engine=engine)

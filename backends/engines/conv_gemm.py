@@ -26,13 +26,14 @@ from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Launch, Plan
 from .conv_epilogue import epilogue_args, epilogue_defines, output
 from .conv_geometry import (
     Geometry,
-    add_layout_of_z,
     axes,
     checks,
     data_gradient,
     filter_gradient,
     forward,
     vector_channels,
+    z_defines,
+    z_like_y,
 )
 
 FILE = "shared/conv_gemm.cl"
@@ -242,7 +243,10 @@ class Choice:
             **epilogue_defines(problem),
         }
         if isinstance(problem, ConvolutionBiasActivationForward):
-            add_layout_of_z(problem, defines)
+            defines |= z_defines(problem)
+            if not z_like_y(problem):
+                defines.pop("STORE_COLUMNS", None)
+                defines.pop("STORE_ROWS", None)
         if self.tap_slices:
             defines["TAP_SLICES"] = 1
             channels = geometry.defines["CHANNELS"]

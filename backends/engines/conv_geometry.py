@@ -127,16 +127,17 @@ def forward(problem: Convolution) -> Geometry:
     return Geometry(k, y.dims[0] * math.prod(pixels), c * math.prod(taps), groups, 1, True, defines)
 
 
-def add_layout_of_z(problem: ConvolutionBiasActivationForward, defines: dict[str, int | float]) -> None:
-    """Tell a forward product where z lies; vectors only where its are those of y."""
-    z = problem.z
-    if "Z_STRIDES" in defines:
-        strides = _strides(z)
-        defines |= {"Z_M": strides[1], "Z_0": strides[0]}
-        defines |= {f"Z_{i}": stride for i, stride in enumerate(strides[2:], 1)}
-    if "Z_STRIDES" in defines or not _aligned(z):
-        defines.pop("STORE_COLUMNS", None)
-        defines.pop("STORE_ROWS", None)
+def z_like_y(problem: ConvolutionBiasActivationForward) -> bool:
+    """Tell whether the vectors of y are vectors of z, too."""
+    return problem.z.same_strides(problem.y) and problem.z.alignment >= problem.y.alignment
+
+
+def z_defines(problem: ConvolutionBiasActivationForward) -> dict[str, int]:
+    """Tell a forward product where z lies, if not where y does."""
+    if problem.z.same_strides(problem.y):
+        return {}
+    strides = _strides(problem.z)
+    return {"Z_M": strides[1], "Z_0": strides[0], **{f"Z_{i}": step for i, step in enumerate(strides[2:], 1)}}
 
 
 def data_gradient(problem: Convolution) -> Geometry:

@@ -24,6 +24,7 @@ from portadnn.ops.convolution import (
     ConvolutionBackwardFilter,
     ConvolutionForward,
 )
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import MAX_SPAN, Problem, TensorSpec
 
 from ..base import (
@@ -39,7 +40,8 @@ from ..base import (
     TensorArg,
     WorkspaceArg,
 )
-from .conv_geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward
+from .conv_epilogue import epilogue_args, epilogue_defines, output
+from .conv_geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward, z_defines, z_like_y
 from .conv_tensor_core_tiles import Choice, Product, choices
 
 CHUNK = 16  # bytes: what is copied at once
@@ -163,7 +165,7 @@ class TensorCore(Engine):
             return f"tensor cores do not take {problem.dtype}"
         if problem.dtype is DataType.FLOAT and problem.math is not MathType.TENSOR_OP_ALLOW_CONVERSION:
             return "rounding to TF32 is not permitted (math=tf32)"
-        if not problem.flops():
+        if not (problem.result.size and problem.filter.size):
             return "there is nothing to multiply"
         setup = self.setup(problem, info)
         if setup is None:
@@ -216,7 +218,7 @@ def _image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | N
         return None
     w = problem.filter
     native = (
-        isinstance(problem, ConvolutionForward)
+        not isinstance(problem, ConvolutionBackwardData)
         and problem.dtype is not DataType.FLOAT  # which has to be rounded
         and problem.mode is ConvolutionMode.CROSS_CORRELATION
         and image.padded == image.channels
@@ -252,6 +254,9 @@ def _common(setup: Setup) -> dict[str, int | float | str]:
     }
     if problem.mode is ConvolutionMode.CONVOLUTION:
         defines["FLIP"] = 1
+    defines |= epilogue_defines(problem)
+    if isinstance(problem, ConvolutionBiasActivationForward):
+        defines |= z_defines(problem)
     return defines
 
 
@@ -280,6 +285,8 @@ def _store_defines(setup: Setup) -> dict[str, int | float | str]:
     strides = _strides(spec)
     if setup.choice.has_parts:
         return {"PARTS_BY_ROWS": 1} if strides[1] != 1 else {}
+    if isinstance(setup.problem, ConvolutionBiasActivationForward) and not z_like_y(setup.problem):
+        return {}
     if strides[1] == 1:
         for lanes in (8, 4):
             if lanes <= tile.wn // 4 and geometry.m % lanes == 0 and _vector(spec, lanes):
@@ -443,18 +450,18 @@ def _launches(setup: Setup, device: Device) -> Iterator[Launch]:
             arg = packed
         args.append(arg)
     parts: Arg = WorkspaceArg(offset) if choice.has_parts else ConstantArg(np.uint64(0))
-    blend = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT))
+    blend: tuple[Arg, ...] = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT), *epilogue_args(problem))
     grid, block = (choice.work_groups,), (choice.tile.items,)
     if choice.product.across:
         kernel = device.compile("cuda/conv_mma_filter.cu", "conv_mma_filter", _gradient_defines(setup))
         yield Launch(kernel, grid, block, (*args, parts), choice.local_bytes)
     else:
         kernel = device.compile("cuda/conv_mma.cu", "conv_mma", _product_defines(setup))
-        yield Launch(kernel, grid, block, (*args, TensorArg(2), parts, *blend), choice.local_bytes)
+        yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend), choice.local_bytes)
     if choice.has_parts:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
         kernel = device.compile("cuda/conv_mma_reduce.cu", "conv_mma_reduce", _reduce_defines(setup))
-        yield Launch(kernel, (-(-elements // 256),), (256,), (parts, TensorArg(2), *blend))
+        yield Launch(kernel, (-(-elements // 256),), (256,), (parts, output(problem), *blend))
 
 
 def _pack_image(image: Image, source: Arg, packed: Arg, device: Device) -> Launch:
@@ -473,7 +480,7 @@ class TensorCoreForward(TensorCore):
     """Forward."""
 
     name = "tensor_core_forward"
-    problems = (ConvolutionForward,)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward)
     _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
