@@ -24,6 +24,7 @@ MANY_BLOCKS = (
     "convolution_backward_data w=f32:40x19x5x3 dy=f32:2x40x11x15 dx=f32:2x19x23x29 stride=2,2 padding=1,1 beta=1",
     "convolution_backward_data w=f32:9x600x1x1 dy=f32:1x9x8x8 dx=f32:1x600x8x8",
     "convolution_backward_data w=f32:33x20x3x3 dy=f32:1x33x9x9:nhwc dx=f32:1x20x9x9:nhwc padding=1,1",
+    "convolution_forward x=f32:1x40x6x6:nhwc w=f32:70x40x3x3:nhwc y=f32:1x70x3x3:nhwc stride=2,2 padding=1,1",
     "convolution_backward_data w=f32:150x13x3x3 dy=f32:1x150x7x8:nhwc dx=f32:1x13x13x15:nhwc stride=2,2 padding=1,1",
     "convolution_backward_filter x=f32:3x70x20x21 dy=f32:3x140x20x21 dw=f32:140x70x3x3 padding=1,1 alpha=2 beta=1",
     "convolution_backward_filter x=f32:2x19x30x31:nhwc dy=f32:2x37x15x16:nhwc dw=f32:37x19x3x3 padding=1,1 stride=2,2",

@@ -33,7 +33,7 @@ BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of 
 BLOCK_COLUMNS = 256
 BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
-PACK_PANELS = 8  # of a work-group that packs
+PACK_PANELS = 8  # packed side by side where the rows of a product are nearer neighbours than its channels
 PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
 FILE = "opencl/conv_cpu.cl"
 
@@ -172,14 +172,17 @@ def _tile_size(total: Sum, groups: int, cols: int, most: int, tile: Tile, units:
 def _packs(total: Sum, problem: Convolution) -> bool:
     """Tell whether the filter is packed before; otherwise it is read where it lies, which saves a pass over it.
 
-    Packing pays where a row of weights is no run of memory and there are many positions to use it for.
+    Packing pays where a row of weights is no run of memory and there are many positions to use it for, or where a
+    channel's taps lie far apart: every product would fetch a line.
     """
     if problem.dtype.accumulator is not problem.dtype:
         return True
     if total.filter_step == 1:
         return False
     positions = total.target.n * math.prod(total.grid)
-    return math.prod(total.phases) > 1 or positions > PACK_POSITIONS * total.max_taps
+    dims, strides = problem.filter.dims[2:], problem.filter.strides[2:]
+    apart = sum((size - 1) * stride for size, stride in zip(dims, strides, strict=True)) >= math.prod(dims)
+    return apart or math.prod(total.phases) > 1 or positions > PACK_POSITIONS * total.max_taps
 
 
 def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
@@ -204,12 +207,14 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     work_groups = min(tiles, WORK_GROUPS_PER_CORE * info.compute_units)
     size = problem.dtype.accumulator.itemsize
     packs = _packs(total, problem)
+    geometry = total.defines(problem)
+    pack_panels = PACK_PANELS if geometry["W_M"] < geometry["W_CH"] else 1  # type: ignore[operator]
     packed = round_up(planes * total.depth * taps * m_padded * size, 256) if packs else 0
     defines: Defines = {
-        **total.defines(problem),
+        **geometry,
         **tile.defines(),
         **({"PACKED": 1} if packs else {}),
-        "PACK_PANELS": PACK_PANELS,
+        "PACK_PANELS": pack_panels,
         "M_PADDED": m_padded,
         "TILE_M": tile_m,
         "M_BLOCKS": m_blocks,
@@ -225,7 +230,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         "SCRATCH_B": scratch_b,
     }
     pack_grid = (
-        (ceil_div(m_padded // tile.rows, PACK_PANELS), max(1, ceil_div(total.depth, block)), planes) if packs else None
+        (ceil_div(m_padded // tile.rows, pack_panels), max(1, ceil_div(total.depth, block)), planes) if packs else None
     )
     scratch_start = COUNTER_BYTES + packed
     return Blocks(defines, pack_grid, work_groups, scratch_start, scratch_start + work_groups * scratch * size)
