@@ -90,13 +90,14 @@ def test_small_tile_and_split_sums(monkeypatch, target, dtype):
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @on_gpus
-def test_nonfused_in_chunks(monkeypatch, target, dtype):
+def test_nonfused_in_chunks_and_splits(monkeypatch, target, dtype):
     monkeypatch.setattr(winograd_nonfused, "CHUNK", 0)
     monkeypatch.setattr(winograd_nonfused, "TILES", {k: v[-1:] for k, v in winograd_nonfused.TILES.items()})
     handle = open_on(target)
-    for engine, line in lines(f"{dtype}:9x3x16x15", f"{dtype}:2x3x3x3", "padding=1,1 beta=1").items():
-        problem = parse(line)
-        assert next(winograd_nonfused.choices(problem, handle.info)).chunks == 2
+    for engine, line in lines(f"{dtype}:9x17x16x15", f"{dtype}:2x17x3x3", "padding=1,1 beta=1").items():
+        choice = replace(next(winograd_nonfused.choices(parse(line), handle.info)), splits=2)
+        assert choice.chunks == 2
+        monkeypatch.setattr(winograd_nonfused.WinogradNonfused, "choose", lambda *_, choice=choice: choice)
         check(handle, line, engine=NONFUSED[engine])
 
 
