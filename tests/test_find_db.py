@@ -33,7 +33,7 @@ def path(tmp_path):
 def crowded(path, **info):
     """Return a new handle of reference with fake engines and a database, as another program would have it."""
     handle = open_handle("reference", find_db=path)
-    handle.engines = tuple(fake_engines.crowd().values())
+    fake_engines.install(handle)
     if info:
         handle.device.info = dataclasses.replace(handle.info, **info)
     return handle
