@@ -10,12 +10,15 @@
 //   image   element (pixel, tap, channel) at pixel offset + tap offset + group * CPAD + channel
 //   filter  [group][phase][column][FILTER_PITCH], K fastest
 //
-// PERMUTED_ROWS: a lane's rows are neighbours, for layouts whose pixels are; its columns always are.
+// A lane's columns are runs of 2 * RUN neighbours, and its rows of ROW_RUN (2: not), so that stores fill whole sectors.
+// PLANES: a 1 x 1 filter without stride or padding on a float image whose pixels are neighbours (NCHW): A's slices have rows
+// of BM + 8 pixels, one for each channel, as in conv_mma_filter.cu, and nothing is packed; ROW_RUN is 4.
 // Results go to `out`, blended, in vectors of VW along columns (STORE_COLUMNS) or rows (STORE_ROWS), or one by one; or,
 // with SPLITS > 1, to parts[split][group][phase] of PADDED_ROWS x PADDED_COLS, columns fastest unless PARTS_BY_ROWS.
 //
 // Defines: those of conv_geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
-// GROUPS PHASES SPLITS CPAD MAX_K FILTER_PITCH BM BN WM WN SLICE STAGES ROUND_IMAGE.
+// GROUPS PHASES SPLITS CPAD FILTER_PITCH BM BN WM WN
+// SLICE STAGES RUN ROW_RUN, ROUND_IMAGE COPY_CACHED.
 
 #include "types.h"
 #include "mma.h"
@@ -31,8 +34,13 @@
 #define B_PASSES ((BN + PASS - 1) / PASS)
 #define MT (WM / 16)
 #define NT (WN / 8)
-#define RUN (NT < 4 ? NT : 4)  // column tiles whose columns a lane holds as 2 * RUN neighbours
-#define STAGE_BYTES ((BM + BN) * SLICE)
+#ifdef PLANES
+#define A_PITCH ((BM + 8) * 4)
+#define A_BYTES (BK * A_PITCH)
+#else
+#define A_BYTES (BM * SLICE)
+#endif
+#define STAGE_BYTES (A_BYTES + BN * SLICE)
 
 #define TILES_R (((u32)ROWS + BM - 1) / BM)
 #define TILES_C ((COLS + BN - 1) / BN)
@@ -40,9 +48,9 @@
 #define PADDED_COLS ((i64)TILES_C * BN)
 
 // rows of tile i that row r (0 .. 15) of a product step is, and the bits that spread such rows over the banks
-#ifdef PERMUTED_ROWS
-#define A_ROW(i, r) (2 * MT * ((r) % 8) + 2 * (i) + (r) / 8)
-#define A_SPREAD(row) ((row) / (2 * MT) % 8)
+#if ROW_RUN > 2
+#define A_ROW(i, r) ((i) / (ROW_RUN / 2) * (8 * ROW_RUN) + ROW_RUN * ((r) % 8) + (i) % (ROW_RUN / 2) * 2 + (r) / 8)
+#define A_SPREAD(row) ((row) / ROW_RUN % 8)
 #else
 #define A_ROW(i, r) (16 * (i) + (r))
 #define A_SPREAD(row) (CHUNKS == 4 ? (row) / 2 % 4 : (row) % 8)
@@ -99,32 +107,48 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
 
     // what this work-item copies: chunk `chunk` of some rows of either tile
     const int chunk = item % CHUNKS, row0 = item / CHUNKS;
+#ifdef PLANES
+    const u32 m = m0 + item % (BM / 4) * 4;
+    const E *images = image + (u32)(z * CHANNELS) * IN_C + pixel_of(m, &phase).offset;
+    int channel = first * BK + item / (BM / 4);
+#else
+    const E *images = image + z / PHASES * CPAD;
     Pixel pixels[A_PASSES];
     UNROLL for (int i = 0; i < A_PASSES; ++i) {
         const u32 m = m0 + row0 + i * PASS;
         pixels[i] = pixel_of(m, &phase);
         if (m >= (u32)ROWS) pixels[i].d = pixels[i].h = pixels[i].w = FAR_OUT;
     }
+#endif
     Place at = place_at(first * BK + chunk * VE, &phase);
-    const E *images = image + z / PHASES * CPAD;
     const E *filters = filter + ((i64)z * COLS + n0 + row0) * FILTER_PITCH;
 
     auto copy_slice = [&](int stage) {
         const u32 to = base + stage * STAGE_BYTES;
+        const bool in = at.k < all;
+#ifdef PLANES
+        UNROLL for (int k = 0; k < BK; k += ITEMS / (BM / 4)) {
+            if (BK % (ITEMS / (BM / 4)) != 0 && k + item / (BM / 4) >= BK) break;
+            const bool reads = m < (u32)ROWS && channel + k < CHANNELS;
+            copy_chunk(to + (k + item / (BM / 4)) * A_PITCH + item % (BM / 4) * 16,
+                       reads ? images + (u32)(channel + k) * IN_C : image, reads);
+        }
+        channel += BK;
+#else
         const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
         const u32 hop = TAP_OFFSET(d, h, w) + (u32)at.channel;
-        const bool in = at.k < all;
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
             const int row = row0 + i * PASS;
             if (BM % PASS != 0 && row >= BM) break;
             const bool reads = in && inside(&pixels[i], d, h, w);
             copy_chunk(to + PLACE(row, chunk, A_SPREAD(row)), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
         }
+#endif
         UNROLL for (int i = 0; i < B_PASSES; ++i) {
             const int row = row0 + i * PASS;
             if (BN % PASS != 0 && row >= BN) break;
             const bool reads = in && n0 + row < COLS;
-            copy_chunk(to + BM * SLICE + PLACE(row, chunk, B_SPREAD(row)),
+            copy_chunk(to + A_BYTES + PLACE(row, chunk, B_SPREAD(row)),
                        reads ? filters + (i64)i * PASS * FILTER_PITCH + at.k : filter, reads);
         }
         advance(&at, &phase);
@@ -142,10 +166,14 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
     }
 
     const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
+#ifdef PLANES
+    const u32 a_at = lane % 4 * A_PITCH + wm * 4 + lane / 4 * 16;
+#else
     const int a_row = wm + A_ROW(0, lane % 16);
     const u32 a_at = PLACE(a_row, lane / 16, A_SPREAD(a_row));
+#endif
     const int b_row = wn + B_ROW(lane / 16, lane % 8);
-    const u32 b_at = BM * SLICE + PLACE(b_row, lane / 8 % 2, B_SPREAD(b_row));
+    const u32 b_at = A_BYTES + PLACE(b_row, lane / 8 % 2, B_SPREAD(b_row));
 
     for (int s = 0; s < count; ++s) {
         copies_wait<STAGES - 2>();
@@ -155,6 +183,15 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
         const u32 stage = base + s % STAGES * STAGE_BYTES;
         UNROLL for (int step = 0; step < CHUNKS / 2; ++step) {
             u32 a[MT][4], b[NT / 2][4];
+#ifdef PLANES
+            UNROLL for (int i = 0; i < MT; i += 2) {
+                UNROLL for (int x = 0; x < 2; ++x) {  // words t and t + 4 of K, rows of tiles i and i + 1
+                    u32 v[4];
+                    load_chunk(v, stage + a_at + (8 * step + 4 * x) * A_PITCH + i * 64);
+                    UNROLL for (int e = 0; e < 4; ++e) a[i + e / 2][2 * x + e % 2] = tf32_bits(__uint_as_float(v[e]));
+                }
+            }
+#else
             UNROLL for (int i = 0; i < MT; ++i) {
                 const u32 down = (A_ROW(i, 0)) * SLICE;
                 load_matrices(a[i], stage + (a_at ^ (u32)(step * 32)) + down);
@@ -162,6 +199,7 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
                 UNROLL for (int e = 0; e < 4; ++e) a[i][e] = tf32_bits(__uint_as_float(a[i][e]));
 #endif
             }
+#endif
             UNROLL for (int j = 0; j < NT; j += 2) {
                 const u32 down = (B_ROW(j, 0)) * SLICE;
                 load_matrices(b[j / 2], stage + (b_at ^ (u32)(step * 32)) + down);
@@ -179,7 +217,15 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
     UNROLL for (int i = 0; i < MT; ++i) {
 #ifdef PARTS_BY_ROWS
         UNROLL for (int j = 0; j < NT; ++j) {
+#if ROW_RUN == 4
+            if (i % 2) break;
+            UNROLL for (int e = 0; e < 2; ++e) {
+                const Four v = {{acc[i][j][e], acc[i][j][2 + e], acc[i + 1][j][e], acc[i + 1][j][2 + e]}};
+                *(Four *)(part + (COLUMN(j) + e) * PADDED_ROWS + ROW(i, 0)) = v;
+            }
+#else
             UNROLL for (int e = 0; e < 4; ++e) part[(COLUMN(j) + e % 2) * PADDED_ROWS + ROW(i, e / 2)] = acc[i][j][e];
+#endif
         }
 #else
         UNROLL for (int half = 0; half < 2; ++half) {

@@ -3,7 +3,7 @@
 //        columns (tap, c)                x and dy are NHWC: a slice of the tile is BK pixels of either, channels fastest,
 //        +-----BN-----+                  so K runs across the rows in local memory.
 //   BM   | WM x WN per|                  2 bytes: rows of chunks, XOR-swizzled, read by transposing ldmatrix.
-//  dy k  | sub-group  |                  4 bytes: rows of BM + 8 words; a lane reads four neighbouring channels, which
+//  dy k  | sub-group  |                  4 bytes: rows of BM + 8 or BN + 4 words; a lane reads four neighbouring channels, which
 //        +------------+                  are rows (columns) of different tiles: ROW_OF and COLUMN_OF say which.
 //
 // The sum over pixels is split; parts[split][group] of PADDED_ROWS x PADDED_COLS are added in order by conv_mma_reduce.
@@ -26,11 +26,12 @@
 #define B_PASSES ((BK + B_PASS - 1) / B_PASS)
 #ifdef DTYPE_FLOAT
 #define A_PITCH ((BM + 8) * 4)
-#define B_PITCH ((BN + 8) * 4)
+#define B_PITCH ((BN + 4) * 4)
 #define A_PLACE(k, chunk) ((k) * A_PITCH + (chunk) * 16)
 #define B_PLACE(k, chunk) ((k) * B_PITCH + (chunk) * 16)
 #define ROW_OF(i, r) ((i) / 2 * 32 + (r) % 8 * 4 + (i) % 2 * 2 + (r) / 8)
-#define COLUMN_OF(j, c) ((j) / 4 * 32 + (c) * 4 + (j) % 4)
+#define COLUMN_OF(j, c) ((j) / 4 * 32 + SPOT(c) * 4 + (j) % 4)
+#define SPOT(c) ((c) / 2 + (c) % 2 * 4)  // what the lanes of a row store is one run
 #else
 #define A_PITCH (BM * 2)
 #define B_PITCH (BN * 2)
@@ -49,6 +50,7 @@
 KERNEL __launch_bounds__(ITEMS)
 conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, float *__restrict__ parts) {
     extern __shared__ __align__(128) unsigned char tiles[];
+    __shared__ Pixel places[2][BK];  // of the pixels of the next slice
     const u32 base = local_address(tiles);
     const int item = threadIdx.x, lane = item % 32;
     u32 group = blockIdx.x;
@@ -72,7 +74,11 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
     const E *gradients = gradient + z * KPAD + m0 + a_chunk * VE;
     u32 pixel0 = (u32)first * BK;
 
-    auto copy_slice = [&](int stage) {
+    auto place_slice = [&](int slice) {
+        if (item < BK) places[slice % 2][item] = pixel_of((u32)(first + slice) * BK + item, &phase);
+    };
+    auto copy_slice = [&](int slice) {
+        const int stage = slice % STAGES;
         const u32 to = base + stage * STAGE_BYTES;
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
             const int k = a_k + i * A_PASS;
@@ -83,7 +89,7 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
         UNROLL for (int i = 0; i < B_PASSES; ++i) {
             const int k = b_k + i * B_PASS;
             if (BK % B_PASS != 0 && k >= BK) break;
-            const Pixel pixel = pixel_of(pixel0 + k, &phase);
+            const Pixel pixel = places[slice % 2][k];
             const bool reads = b_in && pixel0 + k < (u32)COUNT && inside(&pixel, d, h, w);
             copy_chunk(to + BK * A_PITCH + B_PLACE(k, b_chunk), reads ? images + (u32)(pixel.offset + hop) : image, reads);
         }
@@ -96,17 +102,22 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
             UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
         }
     }
+    place_slice(0);
+    __syncthreads();
     UNROLL for (int s = 0; s < STAGES - 1; ++s) {
         if (s < count) copy_slice(s);
         copies_issued();
+        place_slice(s + 1);
+        __syncthreads();
     }
     const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
 
     for (int s = 0; s < count; ++s) {
         copies_wait<STAGES - 2>();
         __syncthreads();
-        if (s + STAGES - 1 < count) copy_slice((s + STAGES - 1) % STAGES);
+        if (s + STAGES - 1 < count) copy_slice(s + STAGES - 1);
         copies_issued();
+        place_slice(s + STAGES);
         const u32 a_tile = base + s % STAGES * STAGE_BYTES, b_tile = a_tile + BK * A_PITCH;
         UNROLL for (int k = 0; k < BK; k += 2 * VE) {
             u32 a[MT][4], b[NT][2];
@@ -125,7 +136,7 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
                 }
                 UNROLL for (int j = 0; j < NT; j += 4) {
                     u32 v[4];
-                    load_chunk(v, b_tile + B_PLACE(row, (wn + j * 8) / 4 + lane / 4));
+                    load_chunk(v, b_tile + B_PLACE(row, (wn + j * 8) / 4 + SPOT(lane / 4)));
                     UNROLL for (int e = 0; e < 4; ++e) {
 #ifdef ROUND_IMAGE
                         v[e] = tf32_bits(__uint_as_float(v[e]));
@@ -155,17 +166,20 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
     UNROLL for (int i = 0; i < MT; ++i) {
         UNROLL for (int half = 0; half < 2; ++half) {
             float *row = part + ROW_OF(i, lane / 4 + half * 8) * PADDED_COLS;
-            UNROLL for (int e = 0; e < 2; ++e) {
 #ifdef DTYPE_FLOAT
+            UNROLL for (int e = 0; e < 2; ++e) {
                 UNROLL for (int j = 0; j < NT; j += 4) {
                     const Four v = {{acc[i][j][2 * half + e], acc[i][j + 1][2 * half + e], acc[i][j + 2][2 * half + e],
                                      acc[i][j + 3][2 * half + e]}};
                     *(Four *)(row + COLUMN_OF(j, lane % 4 * 2 + e)) = v;
                 }
-#else
-                UNROLL for (int j = 0; j < NT; ++j) row[COLUMN_OF(j, lane % 4 * 2 + e)] = acc[i][j][2 * half + e];
-#endif
             }
+#else
+            UNROLL for (int j = 0; j < NT; ++j) {
+                const Two v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1]}};
+                *(Two *)(row + COLUMN_OF(j, lane % 4 * 2)) = v;
+            }
+#endif
         }
     }
 }

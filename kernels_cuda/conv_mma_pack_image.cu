@@ -5,7 +5,8 @@
 // TILED: pixels are neighbours in memory (NCHW): 64 pixels x TC channels go through local memory, so that both sides move
 // runs of 128 bytes or more. Otherwise a work-item gathers a chunk.
 //
-// Defines: PLANE_D PLANE_H PLANE_W IMAGES GROUPS CHANNELS CPAD, FROM_N FROM_C FROM_D FROM_H FROM_W (strides).
+// Defines: PLANE_D PLANE_H PLANE_W IMAGES GROUPS CHANNELS CPAD, FROM_N FROM_C FROM_D FROM_H FROM_W (strides), VP (pixels
+// of a load, aligned; 1 or 4).
 
 #include "types.h"
 #include "mma.h"
@@ -26,6 +27,11 @@ struct alignas(16) Stored {
 };
 #endif
 
+// VP neighbouring pixels, which VP divides the plane into
+struct alignas(VP * sizeof(T)) Pixels {
+    T v[VP];
+};
+
 // the source's channel, or -1 for padding
 DEVICE int channel_of(int to) { return to < WIDTH && to % CPAD < CHANNELS ? to / CPAD * CHANNELS + to % CPAD : -1; }
 
@@ -38,10 +44,18 @@ KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__
     group /= (WIDTH + TC - 1) / TC;
     const int p0 = group % ((PLANE + 63) / 64) * 64;
     const u32 n = group / ((PLANE + 63) / 64);
-    UNROLL for (int y = 0; y < TC; y += 4) {
-        const int channel = channel_of(c0 + y + item / 64), p = p0 + item % 64;
-        const bool in = channel >= 0 && p < PLANE;
-        tile[(y + item / 64) * 65 + item % 64] = in ? CONVERT(from[n * FROM_N + (u32)channel * FROM_C + (u32)p]) : 0;
+    const int x = item % (64 / VP) * VP, step = 4 * VP;
+    Pixels values[TC / (4 * VP)];
+    UNROLL for (int i = 0; i < TC / step; ++i) {
+        const int channel = channel_of(c0 + i * step + item / (64 / VP));
+        const Pixels none = {};
+        const bool in = channel >= 0 && p0 + x < PLANE;
+        values[i] = in ? *(const Pixels *)(from + n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x)) : none;
+    }
+    UNROLL for (int i = 0; i < TC / step; ++i) {
+        UNROLL for (int e = 0; e < VP; ++e) {
+            tile[(i * step + item / (64 / VP)) * 65 + x + e] = CONVERT(values[i].v[e]);
+        }
     }
     __syncthreads();
     UNROLL for (int i = 0; i < 2; ++i) {

@@ -18,12 +18,20 @@ typedef unsigned short E;
 struct alignas(16) Four {
     float v[4];
 };
+struct alignas(8) Two {
+    float v[2];
+};
 
 DEVICE u32 local_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
-// 16 bytes from global to local memory; zeros where not `in`
+// 16 bytes from global to local memory; zeros where not `in`. COPY_CACHED: by way of the first-level cache.
+#ifdef COPY_CACHED
+#define PD_COPY "cp.async.ca"
+#else
+#define PD_COPY "cp.async.cg"
+#endif
 DEVICE void copy_chunk(u32 to, const E *from, bool in) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0));
+    asm volatile(PD_COPY ".shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0));
 }
 DEVICE void copies_issued() { asm volatile("cp.async.commit_group;"); }
 template <int PENDING> DEVICE void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING)); }

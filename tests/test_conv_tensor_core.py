@@ -97,6 +97,14 @@ def test_channels_last_is_read_where_it_lies():
     assert ENGINES["forward"].workspace(parse(line("forward", SHAPES[4], layout=":nhwc")), H200) == 0
 
 
+@pytest.mark.parametrize("direction", ["forward", "data"])
+def test_planes_of_a_1x1_filter_are_read_where_they_lie(direction):
+    (image,) = ENGINES[direction].setup(parse(line(direction, SHAPES[4], "f32")), H200).images
+    assert image.native and image.planes
+    odd = parse(line(direction, SHAPES[4].replace("x6x8", "x7x7"), "f32"))
+    assert not ENGINES[direction].setup(odd, H200).images[0].native
+
+
 @pytest.mark.parametrize("direction", OPS)
 def test_what_they_decline(direction):
     engine = ENGINES[direction]

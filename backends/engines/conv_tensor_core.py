@@ -69,6 +69,8 @@ class Image:
         Groups, and channels of each.
     padded : int
         Channels of a group with their padding.
+    planes : bool
+        Whether the kernel reads it as planes of neighbouring pixels; else as NHWC.
     """
 
     index: int
@@ -77,6 +79,7 @@ class Image:
     groups: int
     channels: int
     padded: int
+    planes: bool = False
 
     @property
     def native(self) -> bool:
@@ -204,16 +207,27 @@ def best_choice(product: Product, info: DeviceInfo) -> Choice | None:
     return min(choices(product, info), key=lambda choice: choice.seconds(info), default=None)
 
 
+def _planes(problem: Convolution, name: str) -> Image | None:
+    """Describe a float image in planes that a 1 x 1 filter can read as they are; None where it cannot."""
+    spec: TensorSpec = getattr(problem, name)
+    plain = math.prod(problem.filter.dims[2:]) == 1 and not any(problem.padding) and set(problem.stride) == {1}
+    if not plain or spec.dtype is not DataType.FLOAT or _pixel_lanes(spec) < 4:
+        return None
+    channels = spec.dims[1] // problem.groups
+    index = problem.tensor_names().index(name)
+    return Image(index, spec, spec, problem.groups, channels, up(channels, 4), planes=True)
+
+
 def _image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | None:
     """Set up a forward convolution or a data gradient, which gathers from the tensor `name`."""
-    image = make_image(problem, name)
+    image = _planes(problem, name) or make_image(problem, name)
     seen = replace(problem, **{name: image.spec})
     geometry = data_gradient(seen) if isinstance(problem, ConvolutionBackwardData) else forward(seen)
     pitch = geometry.k // max(image.channels, 1) * image.padded
     size = problem.dtype.itemsize
     moved = image.spec.nbytes + problem.tensors[-1].nbytes
     batches = geometry.groups * geometry.phases
-    choice = best_choice(Product(geometry.n, geometry.m, pitch, batches, size, moved, False), info)
+    choice = best_choice(Product(geometry.n, geometry.m, pitch, batches, size, moved, 8 if image.planes else 0), info)
     if choice is None:
         return None
     w = problem.filter
@@ -234,11 +248,16 @@ def _filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
     columns = geometry.n // max(x.channels, 1) * x.padded
     moved = x.spec.nbytes + dy.spec.nbytes
     size = problem.dtype.itemsize
-    choice = best_choice(Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, True), info)
+    choice = best_choice(Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, 12, True), info)
     return None if choice is None else Setup(problem, geometry, (x, dy), choice, 0, False)
 
 
 # defines
+
+
+def reuses(setup: Setup) -> bool:
+    """Tell whether neighbouring pixels share so many bytes that copies pass by the first-level cache."""
+    return setup.images[0].padded * setup.problem.dtype.itemsize < 64
 
 
 def _common(setup: Setup) -> dict[str, int | float | str]:
@@ -279,6 +298,21 @@ def _vector(spec: TensorSpec, lanes: int) -> bool:
     )
 
 
+def _pixel_lanes(spec: TensorSpec) -> int:
+    """Return how many neighbouring pixels, 8, 4 or 1, are one aligned vector wherever they start."""
+    strides = _strides(spec)
+    run = 1
+    for size, stride in zip(reversed(spec.dims[2:]), reversed(strides[2:]), strict=True):
+        if size > 1 and stride != run:
+            return 1
+        run *= size
+    for lanes in (8, 4):
+        aligned = spec.alignment >= min(CHUNK, lanes * spec.dtype.itemsize)
+        if aligned and run % lanes == 0 and all(s % lanes == 0 for s in strides[:2]):
+            return lanes
+    return 1
+
+
 def _store_defines(setup: Setup) -> dict[str, int | float | str]:
     """Say how results are stored: in vectors along channels, along pixels, or one by one."""
     spec, geometry, tile = setup.problem.tensors[-1], setup.geometry, setup.choice.tile
@@ -288,23 +322,12 @@ def _store_defines(setup: Setup) -> dict[str, int | float | str]:
     if isinstance(setup.problem, ConvolutionBiasActivationForward) and not z_like_y(setup.problem):
         return {}
     if strides[1] == 1:
-        for lanes in (8, 4):
+        for lanes in (8, 4) if spec.dtype.itemsize == 2 else (4,):
             if lanes <= tile.wn // 4 and geometry.m % lanes == 0 and _vector(spec, lanes):
-                return {"STORE_COLUMNS": 1, "VW": lanes, "VECTOR_ALIGNED": 1}
-    run, sizes = 1, spec.dims[2:]
-    for size, stride in zip(reversed(sizes), reversed(strides[2:]), strict=True):
-        if size > 1 and stride != run:
-            run = 0
-            break
-        run *= size
-    for lanes in (8, 4):
-        fits = geometry.phases == 1 and run and run % lanes == 0 and lanes <= tile.wm // 8
-        if (
-            fits
-            and all(s % lanes == 0 for s in strides[:2])
-            and spec.alignment >= min(CHUNK, lanes * spec.dtype.itemsize)
-        ):
-            return {"STORE_ROWS": 1, "PERMUTED_ROWS": 1, "VW": lanes, "VECTOR_ALIGNED": 1}
+                return {"STORE_COLUMNS": 1, "RUN": lanes // 2, "VW": lanes, "VECTOR_ALIGNED": 1}
+    lanes = min(_pixel_lanes(spec), tile.wm // 8, CHUNK // spec.dtype.itemsize)
+    if geometry.phases == 1 and lanes >= 4:
+        return {"STORE_ROWS": 1, "ROW_RUN": lanes, "VW": lanes, "VECTOR_ALIGNED": 1}
     return {}
 
 
@@ -316,14 +339,21 @@ def _product_defines(setup: Setup) -> dict[str, int | float | str]:
         **_common(setup),
         **_tile_defines(setup),
         **(axes("CHECK", (1, 1, 1)) if strided else checks(setup.problem, tail)),
+        "RUN": 2,
+        "ROW_RUN": 4 if setup.images[0].planes else 2,
         **_store_defines(setup),
         "SLICE": tile.slice,
         "ROWS": f"{geometry.n}u",
         "COLS": geometry.m,
         "FILTER_PITCH": setup.filter_pitch,
     }
-    if _rounds(setup.images[0]):
+    image = setup.images[0]
+    if image.planes:
+        defines["PLANES"] = 1
+    elif _rounds(image):
         defines["ROUND_IMAGE"] = 1
+    if reuses(setup):
+        defines["COPY_CACHED"] = 1
     return defines
 
 
@@ -344,6 +374,7 @@ def _gradient_defines(setup: Setup) -> dict[str, int | float | str]:
         **defines,
         **({"ROUND_IMAGE": 1} if _rounds(x) else {}),
         **({"ROUND_DY": 1} if _rounds(dy) else {}),
+        **({"COPY_CACHED": 1} if reuses(setup) else {}),
     }
 
 
@@ -384,9 +415,11 @@ def _image_defines(image: Image) -> dict[str, int | float | str]:
         "GROUPS": image.groups,
         "CHANNELS": image.channels,
         "CPAD": image.padded,
+        "VP": 1,
     }
     if neighbours and run > 1 and image.groups * image.padded >= 16:
         defines["TILED"] = 1
+        defines["VP"] = min(_pixel_lanes(spec), 4)
     return defines
 
 
