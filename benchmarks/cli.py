@@ -68,8 +68,15 @@ Rounds = Annotated[int, typer.Option("--rounds", min=3, help="Rounds that count.
 Output = Annotated[Path | None, typer.Option("--json", help="Write the record here.")]
 
 
-def _measure(handle: Handle, groups: dict[str, tuple[str, ...]], peer: str, rounds: int) -> dict[str, Any]:
-    """Time groups of lines, print their tables as they are done, and return the record."""
+def _measure(
+    handle: Handle,
+    groups: dict[str, tuple[str, ...]],
+    peer: str,
+    rounds: int,
+    path: Path | None = None,
+    **more: Any,
+) -> None:
+    """Time groups of lines, print their tables as they are done, and write the record so far after each."""
     other = _peer(handle, peer)
     copy = runner.copy_rate(handle, other, 256 if handle.info.kind == "gpu" else 32)
     result: dict[str, Any] = {
@@ -77,6 +84,7 @@ def _measure(handle: Handle, groups: dict[str, tuple[str, ...]], peer: str, roun
         "device": record.device(handle),
         "peer": other.describe() if other else None,
         "copy_bytes_per_second": copy,
+        **more,
         "groups": {},
     }
     console.print(f"{handle.info.name} ({handle.backend}): copy {copy / 1e9:.0f} GB/s")
@@ -93,7 +101,8 @@ def _measure(handle: Handle, groups: dict[str, tuple[str, ...]], peer: str, roun
             summary["geometric_mean_processor_ratio"] = runner.geometric_mean(busy)
             console.print(f"by processor time: {summary['geometric_mean_processor_ratio']:.2f} times the peer")
         result["groups"][name] = summary
-    return result
+        if path:
+            record.write(path, result)
 
 
 def _host(handle: Handle) -> list[dict[str, Any]]:
@@ -136,9 +145,7 @@ def run(
         loose = tuple(line for line in lines if line not in sets.SETS)
         if loose:
             groups["lines"] = loose
-        result = _measure(handle, groups, peer, rounds)
-        if output:
-            record.write(output, result)
+        _measure(handle, groups, peer, rounds, output)
 
 
 @app.command()
@@ -219,12 +226,10 @@ def record_all(
 ) -> None:
     """Time every named set that suits the device, and host time, into ``FOLDER/BACKEND-DEVICE.json``."""
     with _opened(backend, device) as handle:
-        names = sets.GPU_SETS if handle.info.kind == "gpu" else sets.CPU_SETS
-        result = _measure(handle, {name: sets.SETS[name] for name in names}, peer, rounds)
-        result["host"] = _host(handle)
         slug = re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
         path = folder / f"{slug}.json"
-        record.write(path, result)
+        groups = {name: sets.SETS[name] for name in sets.for_device(handle.info)}
+        _measure(handle, groups, peer, rounds, path, host=_host(handle))
         console.print(f"wrote {path}")
 
 

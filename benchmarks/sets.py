@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .layers import NETWORKS, SEVEN, Layer, problem_line
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import DeviceInfo
 
 DIRECTIONS = ("forward", "backward_data", "backward_filter")
 
@@ -87,5 +91,10 @@ SETS: dict[str, tuple[str, ...]] = {
     "memory-32": memory_bound(32),
     "host": HOST,
 }
-GPU_SETS = (*_GPU_CONVOLUTIONS, *_GPU_TENSOR_CORES, "memory-256")
-CPU_SETS = (*_CPU_CONVOLUTIONS, "memory-32")
+
+
+def for_device(info: DeviceInfo) -> tuple[str, ...]:
+    """Return the names of the sets that a record of the device holds."""
+    if info.kind == "cpu":
+        return (*_CPU_CONVOLUTIONS, "memory-32")
+    return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256")
