@@ -84,7 +84,12 @@ KERNEL WG_SIZE(256, 1, 1) conv_direct(TENSOR_RESTRICT(const T, filter), TENSOR_R
 #define LAST_TAP(x, X) phase.taps_##x
 #endif
 
-    for (int q = run; q < run + RUN && q < PIXELS_W; ++q) {
+#if RUN > 1
+    for (int q = run; q < run + RUN && q < PIXELS_W; ++q)
+#else
+    const int q = run;  // not as a loop of one turn, on some of which NVIDIA's compiler crashes (NVRTC 13.0 to 13.5)
+#endif
+    {
         const int w0 = q * STEP_W + FIRST(w, W);
         real sum[BLOCK_M][TP];
         UNROLL for (int m = 0; m < BLOCK_M; ++m) {

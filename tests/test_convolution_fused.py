@@ -91,7 +91,7 @@ def test_is_the_three_calls_in_one(handle):
     compare(handle.to_numpy(got), want, 1e-5)
     same = dnn.convolution_bias_activation_forward(handle, x, w, CONV, bias, RELU, z, z=z, alpha1=0.5, alpha2=2.0)
     assert same is z
-    np.testing.assert_array_equal(handle.to_numpy(z), handle.to_numpy(got))
+    compare(handle.to_numpy(z), handle.to_numpy(got), 1e-5)  # in place z may be added at another point
 
 
 @everywhere()

@@ -7,7 +7,7 @@ import pytest
 from cases import LAYOUTS, TYPES, tensor
 from cases_convolution import convolution
 from helper import Case, check
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 random_problems = settings(
@@ -79,6 +79,9 @@ def test_convolution(reference, line):
 @pytest.mark.parametrize("data", ["normal", "integer"])
 @random_problems
 @given(line=poolings())
+@example(  # a window of padding only, whose maximum is the least float
+    line="pooling_forward x=f32:1x1x1x1 y=f32:1x1x1x3 mode=max window=1,1 padding=0,1 stride=1,1 alpha=-2 beta=0"
+)
 def test_pooling(reference, data, line):
     if data == "integer":  # exact for maxima only
         line = line.replace("average_count_include_padding", "max").replace("average_count_exclude_padding", "max")
