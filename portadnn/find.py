@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -172,7 +171,7 @@ def median_time(device: Device, run: Callable[[], None], best: float | None = No
     times: list[float] = []
     while len(times) < ROUNDS and sum(times) * batch < LONG:
         times.append(device.time(runs) / batch)
-    return statistics.median(times)
+    return float(np.median(times))
 
 
 def _sample(device: Device, spec: TensorSpec) -> Any:

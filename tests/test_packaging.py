@@ -248,17 +248,20 @@ def test_editable_install_finds_every_package() -> None:
 def test_import_is_light(tmp_path: Path) -> None:
     """``import portadnn``, NumPy's own import included, takes < 150 ms and loads no GPU library.
 
-    Processor time is measured: on an idle machine it is the wall time, and other tests run beside this one.
+    Processor time is measured: on an idle machine it is the wall time, and other tests run beside this one. A
+    machine on which NumPy alone takes longer than 94 ms gets as much more.
     """
     code = (
-        "import time; t = time.process_time(); import portadnn; t = time.process_time() - t\n"
-        f"import sys; portadnn.__version__; print(t, *[m for m in {HEAVY_LIBRARIES} if m in sys.modules])"
+        "import time; t = time.process_time(); import {0}; t = time.process_time() - t\n"
+        f"import sys; {{0}}.__version__; print(t, *[m for m in {HEAVY_LIBRARIES} if m in sys.modules])"
     )
-    fastest = float("inf")
+    fastest, numpy = float("inf"), float("inf")
     for attempt in range(20):  # the least of five; more when the machine is busy with something else
-        seconds, *heavy = run(sys.executable, "-c", code, cwd=tmp_path).split()
+        seconds, *heavy = run(sys.executable, "-c", code.format("portadnn"), cwd=tmp_path).split()
         assert not heavy, f"import portadnn imports {heavy}"
         fastest = min(fastest, float(seconds))
-        if attempt >= 4 and fastest < 0.150:
+        numpy = min(numpy, float(run(sys.executable, "-c", code.format("numpy"), cwd=tmp_path).split()[0]))
+        limit = max(0.150, 1.6 * numpy)
+        if attempt >= 4 and fastest < limit:
             break
-    assert fastest < 0.150
+    assert fastest < limit
