@@ -66,51 +66,24 @@ class Blocks:
 
 def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Blocks:
     """Cut a convolution into blocks."""
-    d, out, planes = Direction.of(problem), variant.out, variant.planes
+    d = Direction.of(problem)
     tile = Tile.of(problem.dtype, info, d.filters)
-    geometry = d.geometry(out)
+    geometry = d.geometry(variant.out)
     grid_rows, tiles_w = d.wide.dims[0] * geometry["TILES_H"], geometry["TILES_W"]
     panels = ceil_div(d.filters, tile.rows)
-    most = max(2 * tile.columns, SOURCE_ELEMENTS // (planes * max(1, d.channels)))
+    most = max(2 * tile.columns, SOURCE_ELEMENTS // (variant.planes * max(1, d.channels)))
     cols = split_evenly(tiles_w, most)
     segments = ceil_div(tiles_w, cols)
-
-    def cost(size: tuple[int, int]) -> float:
-        """Return the cycles of the busiest core for blocks of that many panels and rows of tiles."""
-        blocks = d.groups * ceil_div(panels, size[0]) * ceil_div(grid_rows, size[1]) * segments
-        vectors = ceil_div(cols, tile.lanes)
-        filters = size[0] * tile.rows
-        products = planes * d.channels * filters * (round_up(size[1] * cols, tile.columns) / (2 * tile.lanes) + 0.5)
-        inputs = variant.side * (10 + 2 * out * vectors) + variant.input_cycles * vectors
-        outputs = variant.output_cycles * vectors + out * (10 + 2 * out * vectors)
-        block = products + size[1] * (d.channels * inputs + filters * outputs)
-        return ceil_div(blocks, info.compute_units) * block
-
-    rows = range(1, max(1, min(grid_rows, most // cols)) + 1)
-    splits = {ceil_div(panels, n) for n in range(1, 9)}
-    size = min(((p, r) for p in sorted(splits, reverse=True) for r in reversed(rows)), key=cost)
-    tile_m, tile_rows = size[0] * tile.rows, size[1]
-    pitch = round_up(tile_rows * cols, tile.columns) + 16
-    chunk = min(tile_m, max(1, TARGET_ELEMENTS // (planes * pitch * tile.rows)) * tile.rows)
-    copied = tile.lanes if d.together(d.wide) and d.wide.strides[3] != 1 else 1
-    line = round_up(round_up(cols, tile.lanes) * out + tile.lanes + 4, 16)
-    out_line = round_up(cols, tile.lanes) * out
-    v_plane, c_plane = d.channels * pitch + 16, chunk * pitch + 16  # + 16: planes fall into different sets of the cache
-    scratch_c = round_up(planes * v_plane, 64)
-    scratch_lines = round_up(scratch_c + planes * c_plane, 64)
-    scratch_out = round_up(scratch_lines + copied * variant.side * line, 64)
-    scratch = round_up(scratch_out + out * chunk * out_line, 64)
-    blocks = d.groups * ceil_div(panels, size[0]) * ceil_div(grid_rows, tile_rows) * segments
+    size, cycles = _block_size(d, variant, tile, info, (panels, grid_rows, segments, cols, most))
+    blocks = d.groups * ceil_div(panels, size[0]) * ceil_div(grid_rows, size[1]) * segments
     work_groups = min(blocks, WORK_GROUPS_PER_CORE * info.compute_units)
-    bytes_each = problem.dtype.accumulator.itemsize
-    panel = d.channels * tile.rows + tile.lanes
-    packed = round_up(d.groups * planes * panels * panel * bytes_each, 256)
-    w_group, w_m, w_ch, w_h, w_w, w_first = d.taps
+    scratch = _scratch(d, variant, tile, size, cols)
     defines: Defines = {
         **geometry,
         **tile.defines(),
+        **scratch,
         f"DTYPE_{problem.dtype.name}": 1,
-        "OUT": out,
+        "OUT": variant.out,
         "SIDE": variant.side,
         "CH": d.channels,
         "M": d.filters,
@@ -119,20 +92,64 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "SRC_SPAN": d.wide.span,
         "D_C": geometry["OUT_C"],
         "DST_STEP_W": geometry["OUT_W"],
-        "W_GROUP": w_group,
-        "W_M": w_m,
-        "W_CH": w_ch,
-        "W_H": w_h,
-        "W_W": w_w,
-        "W_FIRST": w_first,
         "BLOCKS": blocks,
         "BLOCK_CH": BLOCK_DEPTH,
-        "TILE_M": tile_m,
         "M_BLOCKS": ceil_div(panels, size[0]),
-        "TILE_ROWS": tile_rows,
-        "ROW_BLOCKS": ceil_div(grid_rows, tile_rows),
+        "ROW_BLOCKS": ceil_div(grid_rows, size[1]),
         "TILE_COLS": cols,
         "SEGMENTS": segments,
+        **_filter_defines(d, tile),
+        **epilogue_defines(problem),
+    }
+    if isinstance(problem, ConvolutionBiasActivationForward) and "Z_STRIDES" in defines:
+        defines.update(zip(("Z_N", "Z_C", "Z_H", "Z_W"), strides(problem.z), strict=True))
+    bytes_each = problem.dtype.accumulator.itemsize
+    panel = d.channels * tile.rows + tile.lanes
+    packed = round_up(d.groups * variant.planes * panels * panel * bytes_each, 256)
+    start = COUNTER_BYTES + packed
+    workspace = start + work_groups * scratch["SCRATCH"] * bytes_each
+    return Blocks(defines, (panels, d.groups), work_groups, start, workspace, cycles, packed)
+
+
+def _block_size(
+    d: Direction, variant: Variant, tile: Tile, info: DeviceInfo, grid: tuple[int, int, int, int, int]
+) -> tuple[tuple[int, int], float]:
+    """Return the panels of filters and the rows of tiles of a block, and the cycles of the busiest core with them."""
+    panels, grid_rows, segments, cols, most = grid
+    vectors, out = ceil_div(cols, tile.lanes), variant.out
+
+    def cost(size: tuple[int, int]) -> float:
+        blocks = d.groups * ceil_div(panels, size[0]) * ceil_div(grid_rows, size[1]) * segments
+        filters = size[0] * tile.rows
+        columns = round_up(size[1] * cols, tile.columns)
+        products = variant.planes * d.channels * filters * (columns / (2 * tile.lanes) + 0.5)
+        inputs = variant.side * (10 + 2 * out * vectors) + variant.input_cycles * vectors
+        outputs = variant.output_cycles * vectors + out * (10 + 2 * out * vectors)
+        block = products + size[1] * (d.channels * inputs + filters * outputs)
+        return ceil_div(blocks, info.compute_units) * block
+
+    rows = range(1, max(1, min(grid_rows, most // cols)) + 1)
+    splits = {ceil_div(panels, n) for n in range(1, 9)}
+    size = min(((p, r) for p in sorted(splits, reverse=True) for r in reversed(rows)), key=cost)
+    return size, cost(size)
+
+
+def _scratch(d: Direction, variant: Variant, tile: Tile, size: tuple[int, int], cols: int) -> dict[str, int]:
+    """Return where what lies in a work-group's scratch memory, in numbers of the arithmetic type."""
+    out, planes = variant.out, variant.planes
+    tile_m, tile_rows = size[0] * tile.rows, size[1]
+    pitch = round_up(tile_rows * cols, tile.columns) + 16
+    chunk = min(tile_m, max(1, TARGET_ELEMENTS // (planes * pitch * tile.rows)) * tile.rows)
+    copied = tile.lanes if d.together(d.wide) and d.wide.strides[3] != 1 else 1
+    out_line = round_up(cols, tile.lanes) * out
+    line = round_up(out_line + tile.lanes + 4, 16)
+    v_plane, c_plane = d.channels * pitch + 16, chunk * pitch + 16  # + 16: planes fall into different sets of the cache
+    scratch_c = round_up(planes * v_plane, 64)
+    scratch_lines = round_up(scratch_c + planes * c_plane, 64)
+    scratch_out = round_up(scratch_lines + copied * variant.side * line, 64)
+    return {
+        "TILE_M": tile_m,
+        "TILE_ROWS": tile_rows,
         "CHUNK": chunk,
         "COPIED": copied,
         "PITCH": pitch,
@@ -140,20 +157,20 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "OUT_LINE": out_line,
         "V_PLANE": v_plane,
         "C_PLANE": c_plane,
-        "SCRATCH": scratch,
+        "SCRATCH": round_up(scratch_out + out * chunk * out_line, 64),
         "SCRATCH_C": scratch_c,
         "SCRATCH_LINES": scratch_lines,
         "SCRATCH_OUT": scratch_out,
     }
-    defines.update(epilogue_defines(problem))
-    if isinstance(problem, ConvolutionBiasActivationForward) and "Z_STRIDES" in defines:
-        defines.update(zip(("Z_N", "Z_C", "Z_H", "Z_W"), strides(problem.z), strict=True))
-    together = abs(w_w) == 1 and w_h == 3 * w_w and tile.lanes <= 8
-    if together:
-        defines.update({"TAPS_TOGETHER": 1, "W_FIRST": min(w_first, w_first + 2 * w_h + 2 * w_w)})
-    start = COUNTER_BYTES + packed
-    workspace = start + work_groups * scratch * bytes_each
-    return Blocks(defines, (panels, d.groups), work_groups, start, workspace, cost(size), packed)
+
+
+def _filter_defines(d: Direction, tile: Tile) -> dict[str, int]:
+    """Return the filter's strides; TAPS_TOGETHER where its nine taps are read as neighbours."""
+    defines = dict(zip(("W_GROUP", "W_M", "W_CH", "W_H", "W_W", "W_FIRST"), d.taps, strict=True))
+    w_h, w_w, first = defines["W_H"], defines["W_W"], defines["W_FIRST"]
+    if abs(w_w) == 1 and w_h == 3 * w_w and tile.lanes <= 8:
+        defines.update({"TAPS_TOGETHER": 1, "W_FIRST": min(first, first + 2 * w_h + 2 * w_w)})
+    return defines
 
 
 class WinogradCpu(Engine):
