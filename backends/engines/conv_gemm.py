@@ -59,7 +59,7 @@ class Tile:
     tm: int
     tn: int
     share: float
-    filter_share: float
+    filter_share: float = 0
     bk: int = 8
 
     @property

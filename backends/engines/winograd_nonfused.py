@@ -15,6 +15,7 @@ from portadnn.ops.convolution import (
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from .conv_gemm import Tile
 from .winograd import Direction, declined, ints, strides
 
 PLANES = 36
@@ -28,23 +29,7 @@ _SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # into which the depth of a produc
 _BANDWIDTH = 0.7  # of the device's, what the transforms reach
 
 
-@dataclass(frozen=True)
-class Tile:
-    """Sizes of a work-group's tile of a product (gemm_tile.h), and the share of the multiply-adds that it reaches."""
-
-    bm: int
-    bn: int
-    tm: int
-    tn: int
-    share: float
-    bk: int = 8
-
-    @property
-    def items(self) -> int:
-        """Work-items of a work-group."""
-        return self.bm // self.tm * (self.bn // self.tn)
-
-
+# of a product (gemm_tile.h); shares of the multiply-adds that they reach
 TILES = {
     DataType.FLOAT: (Tile(64, 128, 8, 8, 0.6), Tile(64, 64, 8, 8, 0.55), Tile(32, 32, 4, 4, 0.25)),
     DataType.DOUBLE: (Tile(32, 32, 4, 4, 0.25),),
