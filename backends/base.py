@@ -9,7 +9,7 @@ launches as data (:class:`Launch`), which a device binds into a fast callable.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -181,20 +181,32 @@ class Device(abc.ABC):
         """
 
     @abc.abstractmethod
-    def signature(self, array: Any) -> tuple[Any, ...]:
-        """Return what plans depend on, as fast as possible: (shape, byte strides, dtype, address mod 16).
+    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
+        """Return each array's signature and its address, as fast as possible; None and 0 for None.
+
+        A signature is what plans depend on: (shape, byte strides, dtype, address mod 16).
 
         Raises
         ------
         BadParam
-            The array lives on another device.
+            An array lives on another device.
         AttributeError, TypeError
-            It is no native array.
+            One is no native array.
         """
 
+    def signature(self, array: Any) -> tuple[Any, ...]:
+        """Return one array's signature; see :meth:`look`."""
+        return self.look((array,))[0][0]  # type: ignore[no-any-return]
+
     @abc.abstractmethod
-    def address(self, array: Any) -> int:
-        """Return a number that grows with the array's first byte and is unique in the device's memory."""
+    def address(self, memory: Any) -> int:
+        """Return a number that grows with the first byte and is unique in the device's memory.
+
+        Parameters
+        ----------
+        memory
+            A native array, or a raw buffer such as a workspace.
+        """
 
     @abc.abstractmethod
     def empty(self, spec: TensorSpec) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -188,14 +188,25 @@ class CudaDevice(Device):
             got=type_name(value),
         )
 
-    def signature(self, array: Any) -> tuple[Any, ...]:
-        data = array.data
-        if data.device_id != self._index:
-            raise BadParam(expected=f"an array of CUDA device {self._index}", got=f"one of device {data.device_id}")
-        return (array.shape, array.strides, array.dtype, data.ptr & 15)
+    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
+        index = self._index
+        signatures: list[Any] = []
+        addresses: list[int] = []
+        for array in arrays:
+            if array is None:
+                signatures.append(None)
+                addresses.append(0)
+                continue
+            data = array.data
+            if data.device_id != index:
+                raise BadParam(expected=f"an array of CUDA device {index}", got=f"one of device {data.device_id}")
+            address = data.ptr
+            signatures.append((array.shape, array.strides, array.dtype, address & 15))
+            addresses.append(address)
+        return signatures, addresses
 
-    def address(self, array: Any) -> int:
-        return getattr(array, "data", array).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer
+    def address(self, memory: Any) -> int:
+        return getattr(memory, "data", memory).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize

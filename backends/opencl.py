@@ -4,134 +4,24 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
-import shutil
-import struct
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from portadnn.descriptors import TensorView
-from portadnn.enums import DataType
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
-from .base import (
-    Backend,
-    ConstantArg,
-    Device,
-    DeviceInfo,
-    Engine,
-    Kernel,
-    Launch,
-    Run,
-    ScalarArg,
-    TensorArg,
-    WorkspaceArg,
-)
+from .base import Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
+from .opencl_devices import found_devices, lacks_linker, opencl
+from .opencl_launch import Step, bytes_of, direct_enqueue, enqueue
 
 OPTIONS = "-cl-std=CL1.2"
-# LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
-_AVX512: tuple[str, ...] = (
-    "skylake-avx512",
-    "cascadelake",
-    "cooperlake",
-    "cannonlake",
-    "icelake",
-    "tigerlake",
-)
-_AVX512 += ("rocketlake", "sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5")
-
-
-def _pin_threads() -> None:
-    """Ask PoCL to pin its threads, one to a core, before it starts them.
-
-    Left alone, Linux often wakes all of them on one core: 1.0 of two cores measured. Not where the process may not
-    use some core, because there PoCL aborts. ``POCL_AFFINITY=0`` turns it off.
-    """
-    if hasattr(os, "sched_getaffinity") and os.sched_getaffinity(0) == set(range(os.cpu_count() or 0)):
-        os.environ.setdefault("POCL_AFFINITY", "1")
-
-
-@functools.cache
-def _cl() -> Any:
-    _pin_threads()
-    import pyopencl
-    import pyopencl.array
-
-    return pyopencl
-
-
-def _simd_width(device: Any) -> int:
-    """Return the float32 lanes that the compiler will use.
-
-    PoCL overstates them for processors newer than its LLVM.
-    """
-    if "PoCL" in device.platform.name or "Portable Computing" in device.platform.name:
-        return 16 if any(name in device.version for name in _AVX512) else 8
-    return max(int(device.native_vector_width_float), 4)
-
-
-def _describe(device: Any) -> DeviceInfo:
-    cl = _cl()
-    extensions = device.extensions.split()
-    gpu = bool(device.type & cl.device_type.GPU) and not device.type & cl.device_type.CPU  # simulators are both
-    nvidia = "cl_nv_device_attribute_query" in extensions
-    arch = f"sm_{device.compute_capability_major_nv}{device.compute_capability_minor_nv}" if nvidia else ""
-    simd = _simd_width(device)
-    if gpu:
-        simd = int(device.warp_size_nv) if nvidia else 32
-    lanes = (128 if nvidia else 64) if gpu else 2 * simd  # of a compute unit; CPU cores have two multiply-add units
-    flops = 2e6 * max(device.max_clock_frequency, 1000) * lanes * device.max_compute_units
-    return DeviceInfo(
-        backend="opencl",
-        name=device.name.strip(),
-        vendor=device.vendor.strip(),
-        kind="gpu" if gpu else "cpu",
-        driver=device.driver_version,
-        version=device.version,
-        platform=device.platform.name.strip(),
-        schedule="gpu" if gpu else "cpu",
-        compute_units=device.max_compute_units,
-        simd_width=simd,
-        max_work_group=device.max_work_group_size,
-        local_memory=device.local_mem_size,
-        global_memory=device.global_mem_size,
-        max_allocation=device.max_mem_alloc_size,
-        fp64=bool(device.double_fp_config),
-        arch=arch,
-        flops=flops,
-        bandwidth=flops / (15 if gpu else 10),  # OpenCL does not tell; usual for their kind
-        features=frozenset(
-            (["inline_ptx", "grid_fence"] if nvidia else [])
-            + (["atomic64"] if nvidia or "cl_khr_int64_base_atomics" in extensions else [])
-        ),
-    )
-
-
-def _lacks_linker(platform: Any) -> bool:
-    """Tell whether PoCL would abort the process at the first kernel, because it calls a linker that is not there."""
-    return "Portable Computing" in platform.name and shutil.which("ld") is None
-
-
-@functools.cache
-def _devices() -> tuple[tuple[Any, DeviceInfo], ...]:
-    """All devices: GPUs before others, then in platform order."""
-    cl = _cl()
-    found = []
-    for platform in cl.get_platforms():
-        if _lacks_linker(platform):
-            continue
-        try:
-            found += [(device, _describe(device)) for device in platform.get_devices()]
-        except cl.Error:  # a platform without devices raises
-            continue
-    return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
 
 
 class _Signature(tuple[Any, ...]):
@@ -146,7 +36,7 @@ class _Signature(tuple[Any, ...]):
 _SERIAL = itertools.count(1)
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """What an array looked like at its last call; `first` counts elements, `offset` bytes.
 
     `serial` is never used twice, and the array keeps the buffer alive: a kernel whose argument was set from the same
@@ -168,7 +58,7 @@ class OpenCLDevice(Device):
     """One OpenCL device with an in-order queue."""
 
     def __init__(self, device: Any, info: DeviceInfo, queue: Any = None) -> None:
-        cl = _cl()
+        cl = opencl()
         self.info = info
         self._device = device
         self._own_queue: Any = None
@@ -183,6 +73,10 @@ class OpenCLDevice(Device):
         else:
             self._context = queue.context
         self._queue = queue
+        direct = (
+            direct_enqueue(device, queue) if info.kind == "gpu" else None
+        )  # on CPUs ctypes costs more than it saves
+        self._enqueue = direct or enqueue
 
     # arrays
 
@@ -219,28 +113,38 @@ class OpenCLDevice(Device):
     def _make(self, shape: Any, dtype: Any, strides: Any, buffer: Any, offset: int) -> Any:
         return self._array(self._queue, shape, dtype, data=buffer, offset=offset, strides=strides)
 
-    def signature(self, array: Any) -> tuple[Any, ...]:
-        try:
-            seen: _Seen = array._portadnn_seen
-            if (
-                seen.buffer is array.base_data
-                and seen.offset == array.offset
-                and seen.shape is array.shape
-                and seen.strides is array.strides
-                and seen.context is self._context
-            ):
-                return seen.signature
-        except AttributeError:
-            pass
-        return self._look(array).signature
+    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
+        context = self._context
+        signatures: list[Any] = []
+        addresses: list[int] = []
+        for array in arrays:
+            if array is None:
+                signatures.append(None)
+                addresses.append(0)
+                continue
+            try:
+                seen: Seen = array._portadnn_seen
+                if (
+                    seen.buffer is not array.base_data
+                    or seen.offset != array.offset
+                    or seen.shape is not array.shape
+                    or seen.strides is not array.strides
+                    or seen.context is not context
+                ):
+                    seen = self._examine(array)
+            except AttributeError:
+                seen = self._examine(array)
+            signatures.append(seen.signature)
+            addresses.append(seen.address)
+        return signatures, addresses
 
-    def address(self, array: Any) -> int:
+    def address(self, memory: Any) -> int:
         try:
-            return array._portadnn_seen.address  # type: ignore[no-any-return]
+            return memory._portadnn_seen.address  # type: ignore[no-any-return]
         except AttributeError:
-            return self._look(array).address if self.owns(array) else self._address(array, 0)  # a raw buffer
+            return self._examine(memory).address if self.owns(memory) else self._address(memory, 0)
 
-    def _look(self, array: Any) -> _Seen:
+    def _examine(self, array: Any) -> Seen:
         """Ask everything that calls need to know of an array, and leave it with the array for the next call."""
         if not isinstance(array, self._array):
             raise TypeError(f"{type_name(array)} is no pyopencl.array.Array")
@@ -248,7 +152,7 @@ class OpenCLDevice(Device):
             raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
         buffer, offset = array.base_data, int(array.offset)
         signature = (array.shape, array.strides, array.dtype, offset & 15)
-        array._portadnn_seen = seen = _Seen(
+        array._portadnn_seen = seen = Seen(
             serial=next(_SERIAL),
             buffer=buffer,
             first=offset // array.dtype.itemsize,
@@ -280,7 +184,7 @@ class OpenCLDevice(Device):
         return self._make(spec.dims, spec.dtype.storage, tuple(s * size for s in spec.strides), buffer, 0)
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
-        cl = _cl()
+        cl = opencl()
         order = storage_order(array)
         host = np.ascontiguousarray(array.transpose(order))
         try:
@@ -292,13 +196,13 @@ class OpenCLDevice(Device):
         nbytes = span_bytes(array.shape, array.strides, array.dtype.itemsize)
         raw = np.empty(nbytes, np.uint8)
         if nbytes:
-            _cl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
+            opencl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
         strided = np.ndarray(array.shape, array.dtype, raw.data if nbytes else None, strides=array.strides)
         copy: np.ndarray[Any, Any] = strided.copy()
         return copy
 
     def workspace(self, nbytes: int) -> Any:
-        cl = _cl()
+        cl = opencl()
         try:
             return self._scratch(self._context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
         except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as error:
@@ -336,7 +240,7 @@ class OpenCLDevice(Device):
         return Kernel(name, program, source)
 
     def _build(self, source: str) -> Any:
-        cl = _cl()
+        cl = opencl()
         info = self.info
         key = ("opencl", source, OPTIONS, info.platform, info.name, info.driver, info.version)
         # PoCL has a cache of its own, and compiles every kernel for all work-group sizes when asked for its binary
@@ -364,11 +268,11 @@ class OpenCLDevice(Device):
             return program.build(OPTIONS, devices=[self._device], cache_dir=False)
 
     def bind(self, launches: Sequence[Launch]) -> Run:
-        cl = _cl()
-        steps = [_Step(launch) for launch in launches]
-        enqueue = cl.enqueue_nd_range_kernel
+        cl = opencl()
+        steps = [Step(launch) for launch in launches]
+        enqueue = self._enqueue
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
-        look = self._look
+        examine = self._examine
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             queue = self._queue
@@ -377,15 +281,15 @@ class OpenCLDevice(Device):
             try:
                 seen = [array._portadnn_seen for array in arrays]
             except AttributeError:
-                seen = [look(array) for array in arrays]
+                seen = [examine(array) for array in arrays]
             state = [one.serial for one in seen]
-            state.append(_PACK_DOUBLES[len(scalars)](*scalars))  # bytes, because -0.0 == 0.0
+            state.append(bytes_of(scalars))
             state.append(0 if workspace is None else getattr(workspace, "serial", None))
             try:
                 for step in steps:
                     if step.state != state or state[-1] is None:
                         step.set(seen, scalars, workspace, state)
-                    enqueue(queue, step.kernel, step.size, step.block)
+                    enqueue(queue, step)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
@@ -394,7 +298,7 @@ class OpenCLDevice(Device):
     def synchronize(self) -> None:
         try:
             self._queue.finish()
-        except _cl().Error as error:
+        except opencl().Error as error:
             raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
     def time(self, function: Callable[[], None]) -> float:
@@ -411,7 +315,7 @@ class OpenCLDevice(Device):
     def set_stream(self, stream: Any) -> None:
         if stream is None:
             if self._own_queue is None:
-                self._own_queue = _cl().CommandQueue(self._context, self._device)
+                self._own_queue = opencl().CommandQueue(self._context, self._device)
             stream = self._own_queue
         check_queue(stream)
         if stream.context != self._context or stream.device != self._device:
@@ -427,7 +331,7 @@ class OpenCLDevice(Device):
 
 def check_queue(queue: Any) -> None:
     """Demand an in-order PyOpenCL queue."""
-    cl = _cl()
+    cl = opencl()
     if not isinstance(queue, cl.CommandQueue):
         raise BadParam(argument="stream", expected="a pyopencl.CommandQueue", got=type_name(queue))
     if queue.properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
@@ -436,7 +340,7 @@ def check_queue(queue: Any) -> None:
 
 def _is_buffer(value: Any) -> bool:
     """Tell whether `value` is a plain buffer, pooled or not; images are memory objects too."""
-    cl = _cl()
+    cl = opencl()
     try:
         return isinstance(value, cl.MemoryObjectHolder) and value.type == cl.mem_object_type.BUFFER
     except cl.Error:  # released
@@ -445,7 +349,7 @@ def _is_buffer(value: Any) -> bool:
 
 @functools.cache
 def _scratch_type() -> Any:
-    class Scratch(_cl().Buffer):  # type: ignore[misc]
+    class Scratch(opencl().Buffer):  # type: ignore[misc]
         """A buffer of the library's own, with a number by which kernels know it again."""
 
         def __init__(self, *args: Any) -> None:
@@ -453,52 +357,6 @@ def _scratch_type() -> Any:
             self.serial = next(_SERIAL)
 
     return Scratch
-
-
-class _Step:
-    """A launch with a kernel object of its own, whose arguments are set again only when they differ.
-
-    Attributes
-    ----------
-    state : list
-        What the arguments were set from: serials of the tensors, the numbers' bytes, serial of the workspace. Plain
-        memory objects have none: their arguments are set at every call.
-    """
-
-    def __init__(self, launch: Launch) -> None:
-        self.kernel = _cl().Kernel(launch.kernel.native, launch.kernel.name)
-        self.size = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
-        self.block = launch.block
-        self.state: list[Any] = []
-        self._args: list[tuple[int, TensorArg | ScalarArg | WorkspaceArg]] = []
-        position = 0
-        for arg in launch.args:
-            if isinstance(arg, ConstantArg):
-                self.kernel.set_arg(position, arg.value)
-            else:
-                self._args.append((position, arg))
-            position += 2 if isinstance(arg, (TensorArg, WorkspaceArg)) else 1
-
-    def set(self, seen: Sequence[_Seen], scalars: Sequence[float], workspace: Any, state: list[Any]) -> None:
-        """Set the arguments that differ from the last call's."""
-        old, self.state = self.state or [None] * len(state), []  # nothing is known if this fails half way
-        set_arg, set_bytes = self.kernel.set_arg, self.kernel._set_arg_buf
-        for position, arg in self._args:
-            if isinstance(arg, TensorArg):
-                if old[arg.index] != state[arg.index]:
-                    set_arg(position, seen[arg.index].buffer)
-                    set_bytes(position + 1, _pack_long(seen[arg.index].first))
-            elif isinstance(arg, ScalarArg):
-                pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float
-                set_bytes(position, pack(scalars[arg.index]))
-            elif old[-1] != state[-1] or state[-1] is None:
-                set_arg(position, workspace)
-                set_bytes(position + 1, _pack_long(arg.offset // arg.dtype.itemsize))
-        self.state = state
-
-
-_pack_long, _pack_float, _pack_double = (struct.Struct(code).pack for code in "qfd")
-_PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(9)]
 
 
 class OpenCLBackend(Backend):
@@ -509,23 +367,23 @@ class OpenCLBackend(Backend):
 
     def why_unavailable(self) -> str | None:
         try:
-            cl = _cl()
+            cl = opencl()
         except ImportError as error:
             return f"PyOpenCL cannot be imported ({error})"
         try:
-            if _devices():
+            if found_devices():
                 return None
-            if any(_lacks_linker(platform) for platform in cl.get_platforms()):
+            if any(lacks_linker(platform) for platform in cl.get_platforms()):
                 return "PoCL needs the linker `ld` (Debian and Ubuntu: apt install gcc libc6-dev)"
             return "no OpenCL platform has a device"
         except cl.Error as error:
             return f"no OpenCL platform was found ({error})"
 
     def devices(self) -> Sequence[DeviceInfo]:
-        return [info for _, info in _devices()]
+        return [info for _, info in found_devices()]
 
     def open(self, index: int, stream: Any = None) -> Device:
-        found = _devices()
+        found = found_devices()
         if stream is not None:
             check_queue(stream)
             for device, info in found:

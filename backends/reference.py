@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,11 +50,16 @@ class ReferenceDevice(Device):
             return _view(value, argument)
         return _foreign(value, argument)
 
-    def signature(self, array: Any) -> tuple[Any, ...]:
-        return (array.shape, array.strides, array.dtype, _address(array) & 15)
+    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
+        known = list(arrays)
+        addresses = [0 if array is None else _address(array) for array in known]
+        return [
+            None if array is None else (array.shape, array.strides, array.dtype, address & 15)
+            for array, address in zip(known, addresses, strict=True)
+        ], addresses
 
-    def address(self, array: Any) -> int:
-        return _address(array)
+    def address(self, memory: Any) -> int:
+        return _address(memory)
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize

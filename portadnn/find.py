@@ -79,7 +79,7 @@ def search_with(
     problem = make_problem(handle, kind, arrays, params)
     extents = extents_of(problem)
     with handle.lock:
-        check_memory(device, problem, extents, arrays)
+        check_memory(problem, extents, device.look(arrays)[1])
         size = 0
         if workspace is not None:
             size = device.workspace_size(workspace)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo, Engine, Plan
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
     """A cached plan with what each call still has to do around it."""
 
@@ -34,6 +34,7 @@ class Entry:
     absent: tuple[tuple[int, int], ...]  # optional inputs left out, and the numbers that must then be 0
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
     single: bool  # whether the run-time numbers are stored as float32 (guide section 2.6)
+    checked: Sequence[int] = ()  # the addresses of the last call whose memory was found apart
 
 
 def _parameter_names(kind: Any) -> tuple[str, ...]:
@@ -78,10 +79,11 @@ def execute(
             break
     try:
         arrays = list(tensors)
-        key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
+        signatures, addresses = device.look(arrays)
     except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
         arrays = wrapped(device, kind, tensors)
-        key = (kind, params, algo, *[None if a is None else device.signature(a) for a in arrays])
+        signatures, addresses = device.look(arrays)
+    key = (kind, params, algo, *signatures)
     entry = handle.entries.get(key)
     with handle.lock:
         if entry is None:
@@ -89,10 +91,13 @@ def execute(
         if entry.absent:
             _check_absent(kind, entry, numbers)
         for i, spec in entry.allocate:
-            arrays[i] = device.empty(spec)
+            arrays[i] = array = device.empty(spec)
+            addresses[i] = device.address(array)
         for i, _ in entry.absent:
-            arrays[i] = arrays[-1]
-        check_memory(device, entry.plan.problem, entry.extents, arrays)
+            arrays[i], addresses[i] = arrays[-1], addresses[-1]
+        if addresses != entry.checked:
+            check_memory(entry.plan.problem, entry.extents, addresses)
+            entry.checked = addresses
         if entry.single:
             for number in numbers:
                 if not -FLOAT_MAX <= number <= FLOAT_MAX:
@@ -297,11 +302,9 @@ def extents_of(problem: Problem) -> tuple[int, ...]:
     return tuple(spec.span * spec.dtype.itemsize for spec in problem.tensors)
 
 
-def check_memory(device: Device, problem: Problem, extents: Sequence[int], arrays: Sequence[Any]) -> None:
+def check_memory(problem: Problem, extents: Sequence[int], addresses: Sequence[int]) -> None:
     """Refuse outputs that share memory with an input, except in place where the operation allows it."""
-    address = device.address
-    addresses = [address(array) for array in arrays]
-    for out in range(len(problem.inputs), len(arrays)):
+    for out in range(len(problem.inputs), len(addresses)):
         start = addresses[out]
         end = start + extents[out]
         for other in range(out):

@@ -64,7 +64,7 @@ class Recorder(Device):
             assert all(0 < g < 2**16 for g in launch.grid[1:]), "CUDA's limit in y and z"
         return lambda arrays, scalars, workspace: None
 
-    owns = wrap = signature = address = empty = asarray = to_numpy = workspace = workspace_size = None
+    owns = wrap = look = address = empty = asarray = to_numpy = workspace = workspace_size = None
     synchronize = time = stream = set_stream = close = None
 
 

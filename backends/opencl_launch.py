@@ -1,0 +1,107 @@
+"""Kernel launches on OpenCL: arguments that are set only when they change, and enqueueing as cheaply as can be."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from portadnn.enums import DataType
+
+from .base import ConstantArg, Launch, ScalarArg, TensorArg, WorkspaceArg
+from .opencl_devices import opencl
+
+if TYPE_CHECKING:
+    from .opencl import Seen
+
+
+class Step:
+    """A launch with a kernel object of its own, whose arguments are set again only when they differ.
+
+    Attributes
+    ----------
+    words : tuple
+        What clEnqueueNDRangeKernel takes after the queue.
+    state : list
+        What the arguments were set from: serials of the tensors, the numbers' bytes, serial of the workspace. Plain
+        memory objects have none: their arguments are set at every call.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.kernel = opencl().Kernel(launch.kernel.native, launch.kernel.name)
+        self.size = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
+        self.block = launch.block
+        dims = len(self.size)
+        self._sizes = (ctypes.c_size_t * (2 * dims))(*self.size, *self.block)
+        first = ctypes.addressof(self._sizes)
+        block = first + dims * ctypes.sizeof(ctypes.c_size_t)
+        self.words = (self.kernel.int_ptr, dims, None, first, block, 0, None, None)
+        self.state: list[Any] = []
+        self._args: list[tuple[int, TensorArg | ScalarArg | WorkspaceArg]] = []
+        position = 0
+        for arg in launch.args:
+            if isinstance(arg, ConstantArg):
+                self.kernel.set_arg(position, arg.value)
+            else:
+                self._args.append((position, arg))
+            position += 2 if isinstance(arg, (TensorArg, WorkspaceArg)) else 1
+
+    def set(self, seen: Sequence[Seen], scalars: Sequence[float], workspace: Any, state: list[Any]) -> None:
+        """Set the arguments that differ from the last call's."""
+        old, self.state = self.state or [None] * len(state), []  # nothing is known if this fails half way
+        set_arg, set_bytes = self.kernel.set_arg, self.kernel._set_arg_buf
+        for position, arg in self._args:
+            if isinstance(arg, TensorArg):
+                if old[arg.index] != state[arg.index]:
+                    set_arg(position, seen[arg.index].buffer)
+                    set_bytes(position + 1, _pack_long(seen[arg.index].first))
+            elif isinstance(arg, ScalarArg):
+                pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float
+                set_bytes(position, pack(scalars[arg.index]))
+            elif old[-1] != state[-1] or state[-1] is None:
+                set_arg(position, workspace)
+                set_bytes(position + 1, _pack_long(arg.offset // arg.dtype.itemsize))
+        self.state = state
+
+
+_pack_long, _pack_float, _pack_double = (struct.Struct(code).pack for code in "qfd")
+_PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(9)]
+
+
+def bytes_of(numbers: Sequence[float]) -> bytes:
+    """Return the numbers' bytes: -0.0 and 0.0 are equal, but not the same argument."""
+    return _PACK_DOUBLES[len(numbers)](*numbers)
+
+
+# enqueueing
+
+_ENQUEUE_KERNEL = 59  # clEnqueueNDRangeKernel's place in the table of an ICD's functions (cl_icd.h)
+_POINTER = ctypes.c_void_p
+_PROTOTYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int32, _POINTER, _POINTER, ctypes.c_uint32, *[_POINTER] * 3, ctypes.c_uint32, _POINTER, _POINTER
+)
+
+
+def enqueue(queue: Any, step: Step) -> None:
+    """Enqueue a launch through PyOpenCL."""
+    opencl().enqueue_nd_range_kernel(queue, step.kernel, step.size, step.block)
+
+
+def direct_enqueue(device: Any, queue: Any) -> Callable[[Any, Step], None] | None:
+    """Return a function that enqueues through the driver's own, without an event; None where that cannot be.
+
+    PyOpenCL asks for an event at every launch: 0.7 us more on an NVIDIA GPU. Objects of drivers with ``cl_khr_icd``
+    begin with a pointer to a table of the driver's functions.
+    """
+    if "cl_khr_icd" not in device.platform.extensions.split():
+        return None
+    table = _POINTER.from_address(queue.int_ptr).value or 0
+    function = _PROTOTYPE(_POINTER.from_address(table + _ENQUEUE_KERNEL * ctypes.sizeof(_POINTER)).value or 0)
+
+    def enqueue(queue: Any, step: Step) -> None:
+        status = function(queue.int_ptr, *step.words)
+        if status:
+            raise opencl().RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
+
+    return enqueue

@@ -1,0 +1,54 @@
+"""OpenCL launches that go to the driver without an event, as on GPUs: tried on any device whose driver allows it."""
+
+import numpy as np
+import pytest
+from where import BACKENDS
+
+import portadnn as dnn
+
+opencl_launch = pytest.importorskip("portadnn_backends.opencl_launch")
+RELU = dnn.ActivationDescriptor("relu")
+
+
+@pytest.fixture
+def direct():
+    """Return an OpenCL handle that enqueues without events."""
+    if "opencl" not in BACKENDS:
+        pytest.skip("opencl is not among the backends to test")
+    with dnn.Handle("opencl") as handle:
+        device = handle.device
+        device._enqueue = opencl_launch.direct_enqueue(device._device, device._queue)
+        if device._enqueue is None:
+            pytest.skip("this driver's objects carry no table of functions (cl_khr_icd)")
+        yield handle
+
+
+def test_launches_see_the_arguments_of_each_call(direct):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((2, 3, 5, 7)).astype(np.float32) for _ in range(2))
+    x, y = direct.asarray(a), direct.asarray(b)
+    outs = [
+        dnn.scale_tensor(direct, direct.asarray(a), 2.0),
+        dnn.scale_tensor(direct, direct.asarray(b), -3.0),
+        dnn.activation_forward(direct, x, RELU),
+        dnn.activation_forward(direct, y, RELU, alpha=2.0),
+    ]
+    wanted = [2 * a, -3 * b, np.maximum(a, 0), 2 * np.maximum(b, 0)]
+    for out, right in zip(outs, wanted, strict=True):
+        np.testing.assert_array_equal(direct.to_numpy(out), right)
+
+
+def test_a_refused_launch_raises(direct):
+    x = direct.zeros((1, 1, 4, 4))
+    dnn.activation_forward(direct, x, RELU)
+    function = direct.device._enqueue
+
+    def with_a_wrong_block(queue, step):
+        kernel, _, offset, size, _, *rest = step.words
+        step.words = (kernel, 0, offset, size, None, *rest)  # a grid without dimensions
+        function(queue, step)
+
+    direct.device._enqueue = with_a_wrong_block
+    direct.entries.clear()
+    with pytest.raises(dnn.ExecutionFailed, match="status -53"):  # CL_INVALID_WORK_DIMENSION
+        dnn.activation_forward(direct, x, RELU)
