@@ -8,7 +8,7 @@ import bad_windows
 import numpy as np
 import pytest
 from bad_calls import Env
-from where import BACKENDS, open_handle
+from where import BACKENDS, open_handle, scratch
 
 import portadnn as dnn
 
@@ -88,15 +88,6 @@ def too_small(env):
     return None
 
 
-def scratch(env, nbytes):
-    """Return `nbytes` of memory as a user would pass them."""
-    if env.h.backend == "cuda":  # a MemoryPointer knows its block of CuPy's pool, which is larger
-        import cupy
-
-        return cupy.empty(nbytes, np.uint8)
-    return env.h.device.workspace(nbytes)
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_workspace(backend, handles):
     """A byte too few is refused and both numbers are named; the exact size is taken."""
@@ -106,7 +97,7 @@ def test_workspace(backend, handles):
         pytest.skip(f"no convolution of {backend} needs a workspace")
     function, args, needed = found
     with pytest.raises(dnn.BadParam) as caught:
-        function(env.h, *args, workspace=scratch(env, needed - 1))
+        function(env.h, *args, workspace=scratch(env.h, needed - 1))
     assert f"workspace: expected at least {needed} bytes, got {needed - 1} bytes" in str(caught.value)
     head = dnn.TensorDescriptor(args[0].shape)
     base = env.t((1, 1, max(needed, head.size_in_bytes) // 4 + 1))
@@ -114,4 +105,4 @@ def test_workspace(backend, handles):
         function(env.h, head.view(base), *args[1:], workspace=base)
     for array, before in env.made:
         assert np.array_equal(env.h.to_numpy(array), before)
-    function(env.h, *args, workspace=scratch(env, needed))
+    function(env.h, *args, workspace=scratch(env.h, needed))

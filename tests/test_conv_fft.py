@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from helper import Case, check, open_handle, over, targets
+from where import scratch
 
 import portadnn as dnn
 from portadnn.problem import parse
@@ -166,10 +167,10 @@ def test_asked_for_by_algorithm(handle, case):
     x, w = handle.asarray(x), handle.asarray(w)
     for algo in ("fft", "fft_tiling"):
         size = dnn.get_convolution_forward_workspace_size(handle, x, w, conv, algo=algo)
-        got = dnn.convolution_forward(handle, x, w, conv, algo=algo, workspace=handle.device.workspace(size))
+        got = dnn.convolution_forward(handle, x, w, conv, algo=algo, workspace=scratch(handle, size))
         np.testing.assert_allclose(handle.to_numpy(got), want, atol=1e-4)
         with pytest.raises(dnn.BadParam, match=f"at least {size} bytes"):
-            dnn.convolution_forward(handle, x, w, conv, algo=algo, workspace=handle.device.workspace(size - 1))
+            dnn.convolution_forward(handle, x, w, conv, algo=algo, workspace=scratch(handle, size - 1))
         with pytest.raises(dnn.NotSupported, match="stride"):
             dnn.convolution_forward(handle, x, w, dnn.ConvolutionDescriptor((0, 0), (2, 2)), algo=algo)
 

@@ -7,6 +7,7 @@ import pytest
 from cases import HALF
 from cases_convolution_fused import FUSED_CASES, INTEGER, fused
 from helper import Case, check, compare, everywhere, over
+from where import scratch
 
 import portadnn as dnn
 from portadnn.problem import parse_line
@@ -113,9 +114,9 @@ def test_workspace_is_exact(handle):
     needed = dnn.get_convolution_bias_activation_forward_workspace_size(handle, x, w, CONV, bias, RELU)
     if needed:
         with pytest.raises(dnn.BadParam, match=f"at least {needed} bytes, got {needed - 1} bytes"):
-            workspace = handle.device.workspace(needed - 1)
+            workspace = scratch(handle, needed - 1)
             dnn.convolution_bias_activation_forward(handle, x, w, CONV, bias, RELU, workspace=workspace)
-    workspace = handle.device.workspace(max(needed, 1))
+    workspace = scratch(handle, needed)
     dnn.convolution_bias_activation_forward(handle, x, w, CONV, bias, RELU, workspace=workspace)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from fake_engines import FakeEngine
 from helper import everywhere
-from test_bad_input import scratch
-from where import open_handle
+from where import open_handle, scratch
 
 import portadnn as dnn
 from portadnn import find
@@ -85,12 +84,12 @@ def test_cudnns_order(handle, direction):
     want = expected(handle, direction, tensors)
     for perf in good:
         assert call(direction, "get_{}_workspace_size", handle, descriptors(direction), algo=perf.algo) == perf.memory
-        workspace = scratch_of(handle, perf.memory)
+        workspace = scratch(handle, perf.memory)
         result = handle.to_numpy(call(direction, "{}", handle, tensors, algo=perf.algo, workspace=workspace))
         np.testing.assert_allclose(result, want, rtol=1e-3, atol=1e-3)
         if perf.memory:
             with pytest.raises(dnn.BadParam, match=rf"at least {perf.memory} bytes, got {perf.memory - 1} bytes"):
-                call(direction, "{}", handle, tensors, algo=perf.algo, workspace=scratch_of(handle, perf.memory - 1))
+                call(direction, "{}", handle, tensors, algo=perf.algo, workspace=scratch(handle, perf.memory - 1))
 
 
 @everywhere()
@@ -98,7 +97,7 @@ def test_cudnns_order(handle, direction):
 def test_miopens_order(handle, direction):
     """Ask for the workspace, find with it on the caller's arrays, run with the same workspace."""
     size = call(direction, "get_{}_find_workspace_size", handle, descriptors(direction))
-    workspace = scratch_of(handle, size)
+    workspace = scratch(handle, size)
     tensors = arrays(handle, direction)
     want = expected(handle, direction, tensors)
     before = [handle.to_numpy(tensor) for tensor in tensors[:2]]
@@ -145,13 +144,6 @@ def test_empty_and_strided_tensors(handle):
     assert dnn.find_convolution_forward_algorithm(handle, empty, w, conv)[0].status is Status.SUCCESS
     gaps = dnn.TensorDescriptor((2, 3, 8, 8), strides=(1000, 200, 20, 2))
     assert dnn.find_convolution_forward_algorithm(handle, gaps, w, conv)[0].status is Status.SUCCESS
-
-
-def scratch_of(handle, nbytes):
-    class Env:
-        h = handle
-
-    return scratch(Env, nbytes) if nbytes else None
 
 
 # the search, on fake engines

@@ -1,9 +1,11 @@
-"""Which backends the tests of the core use, and handles on them."""
+"""Which backends the tests of the core use, handles on them, and memory there."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import numpy as np
 import pytest
 
 import portadnn as dnn
@@ -19,3 +21,14 @@ def open_handle(backend: str, **options) -> dnn.Handle:
     if reason is not None:
         pytest.skip(f"backend {backend}: {reason}")
     return dnn.Handle(backend, **options)
+
+
+def scratch(handle: dnn.Handle, nbytes: int) -> Any:
+    """Return a workspace of `nbytes` as a user would pass it, of exactly that size; None where none is needed."""
+    if not nbytes:
+        return None
+    if handle.backend == "cuda":  # a MemoryPointer knows its block of CuPy's pool, which is larger
+        import cupy
+
+        return cupy.empty(nbytes, np.uint8)
+    return handle.device.workspace(nbytes)
