@@ -23,7 +23,8 @@ from portadnn.problem import Problem, TensorSpec
 
 from .arrays import check_view, check_view_dtype, span_bytes, torch_bits, type_name
 from .base import Backend, Device, DeviceInfo, Engine, Plan
-from .reference_ops import DEFINITIONS, evaluate, store
+from .reference_ops import store
+from .reference_outcomes import KINDS, outcomes
 
 _DLPACK_CPU = 1
 
@@ -174,7 +175,7 @@ class DefinitionEngine(Engine):
     """Every problem, computed from its definition."""
 
     name = "definition"
-    problems = (*DEFINITIONS, SetTensor, ScaleTensor)
+    problems = (*KINDS, SetTensor, ScaleTensor)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Name the direct algorithms, those that need no workspace and are deterministic."""
@@ -194,10 +195,12 @@ class DefinitionEngine(Engine):
         """Return a plan that evaluates the definition and rounds the result into the output."""
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-            out = arrays[-1]
-            if not out.flags.writeable:
-                raise BadParam(argument=problem.outputs[-1], expected="a writable array", got="a read-only one")
-            store(out, evaluate(problem, arrays, scalars))
+            outputs = dict(zip(problem.names, arrays, strict=True))
+            for name in problem.written:
+                if not outputs[name].flags.writeable:
+                    raise BadParam(argument=name, expected="a writable array", got="a read-only one")
+            for name, values in outcomes(problem, arrays, scalars).items():
+                store(outputs[name], values)
 
         return Plan(problem, self, 0, run)
 

@@ -51,18 +51,15 @@ def evaluate(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Seq
         The problem's tensors, inputs then outputs, of any float type and strides. When beta is 0 the output
         is not read and may hold anything (guide section 2.6).
     scalars
-        The run-time numbers in the order of ``problem.scalars``. They count as rounded to the accumulator's
-        type, because the C interface takes them as float, or double for double tensors.
+        The run-time numbers in the order of ``problem.scalars``; see :func:`rounded_numbers`.
 
     Returns
     -------
     array
         Float64, in the dims of the output.
     """
-    round_number = problem.dtype.accumulator.numpy.type
     with np.errstate(all="ignore"):  # overflow and NaN are results like others
-        values = [float(round_number(s)) for s in scalars]
-        numbers = dict(zip(problem.scalars, values, strict=True))
+        numbers = rounded_numbers(problem, scalars)
         inputs = [as_float64(t) for t in tensors[: len(problem.inputs)]]
         if isinstance(problem, SetTensor):
             return np.full(problem.y.dims, numbers["value"])
@@ -75,6 +72,16 @@ def evaluate(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Seq
         return cast(Array, np.broadcast_to(result, problem.tensors[-1].dims))
 
 
+def rounded_numbers(problem: Problem, scalars: Sequence[float]) -> Numbers:
+    """Return the run-time numbers by name, rounded to the accumulator's type.
+
+    The C interface takes them as float, or as double for double tensors.
+    """
+    round_number = problem.dtype.accumulator.numpy.type
+    with np.errstate(all="ignore"):
+        return {name: float(round_number(s)) for name, s in zip(problem.scalars, scalars, strict=True)}
+
+
 def as_float64(tensor: npt.NDArray[Any]) -> Array:
     """Return a stored tensor's numbers."""
     return bfloat16.widened(tensor) if bfloat16.is_bfloat16(tensor.dtype) else tensor.astype(np.float64, copy=False)
@@ -82,7 +89,7 @@ def as_float64(tensor: npt.NDArray[Any]) -> Array:
 
 def store(tensor: npt.NDArray[Any], values: Array) -> None:
     """Round numbers into a tensor."""
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # indices and bytes are whole numbers
         if bfloat16.is_bfloat16(tensor.dtype):
             tensor.view(np.uint16)[...] = bfloat16.rounded(values)
         else:

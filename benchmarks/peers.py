@@ -101,9 +101,7 @@ class TorchPeer:
 
     def side(self, problem: Problem) -> Side | None:
         """Return the peer's side for a problem, or None where torch has no equivalent."""
-        tensors = {
-            n: self.tensor(s, i) for i, (n, s) in enumerate(zip(problem.tensor_names(), problem.tensors, strict=True))
-        }
+        tensors = {n: self.tensor(s, i) for i, (n, s) in enumerate(zip(problem.names, problem.tensors, strict=True))}
         call = _call(self.torch, problem, tensors)
         if call is None:
             return None

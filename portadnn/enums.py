@@ -95,6 +95,9 @@ _C_PREFIXES = {
 }
 
 
+FLOATS = "float16, bfloat16, float32 or float64"  # as messages name the types that operations compute in
+
+
 class Limits(NamedTuple):
     """What numbers of a type can be: as ``numpy.finfo``, which does not know all of them.
 
@@ -115,11 +118,16 @@ class Limits(NamedTuple):
 
 
 class DataType(DnnEnum):
-    """Storage type of a tensor or filter (guide section 3.11; BFLOAT16 is of cuDNN 8)."""
+    """Storage type of a tensor or filter (guide section 3.11; BFLOAT16 is of cuDNN 8).
+
+    The integer types (of cuDNN 6) are those of indices and of byte buffers; operations compute in the others.
+    """
 
     FLOAT = 0
     DOUBLE = 1
     HALF = 2
+    INT32 = 4
+    UINT8 = 6
     BFLOAT16 = 9
 
     @property
@@ -149,6 +157,11 @@ class DataType(DnnEnum):
         return "bfloat16" if self is DataType.BFLOAT16 else _NUMPY_OF[self].name
 
     @property
+    def is_float(self) -> bool:
+        """Whether operations compute in this type."""
+        return self not in (DataType.INT32, DataType.UINT8)
+
+    @property
     def limits(self) -> Limits:
         """The type's precision and range."""
         if self is DataType.BFLOAT16:
@@ -174,19 +187,37 @@ class DataType(DnnEnum):
         Raises
         ------
         BadParam
+            The dtype is none that portadnn computes in.
+        """
+        if isinstance(dtype, int):
+            found = next((member for member in cls if member == dtype and member.is_float), None)
+        else:
+            found = cls._stored_as(dtype)
+        if found is None or not found.is_float:
+            raise BadParam(argument=argument, expected=FLOATS, got=repr(dtype))
+        return found
+
+    @classmethod
+    def of_array(cls, dtype: np.dtype[Any], argument: str) -> DataType:
+        """Return the data type of an array, which may hold indices or bytes.
+
+        Raises
+        ------
+        BadParam
             The dtype is none that portadnn stores.
         """
-        if isinstance(dtype, DataType):
-            return dtype
-        if isinstance(dtype, int):
-            return cls.parse(dtype, argument)
+        found = cls._stored_as(dtype)
+        if found is None:
+            raise BadParam(argument=argument, expected=FLOATS, got=repr(dtype))
+        return found
+
+    @classmethod
+    def _stored_as(cls, dtype: Any) -> DataType | None:
         found = cls._named(dtype) if isinstance(dtype, str) else None
         if found is None and dtype is not None:  # None is float64 to NumPy
             with contextlib.suppress(TypeError, ValueError, SyntaxError):
                 kind = np.dtype(dtype)
                 found = cls.BFLOAT16 if bfloat16.is_bfloat16(kind) else _DATA_TYPE_OF.get(kind)
-        if found is None:
-            raise BadParam(argument=argument, expected="float16, bfloat16, float32 or float64", got=repr(dtype))
         return found
 
 
@@ -194,6 +225,8 @@ _NUMPY_OF: dict[DataType, np.dtype[Any]] = {
     DataType.FLOAT: np.dtype(np.float32),
     DataType.DOUBLE: np.dtype(np.float64),
     DataType.HALF: np.dtype(np.float16),
+    DataType.INT32: np.dtype(np.int32),
+    DataType.UINT8: np.dtype(np.uint8),
 }
 _DATA_TYPE_OF: dict[np.dtype[Any], DataType] = {dtype: member for member, dtype in _NUMPY_OF.items()}
 

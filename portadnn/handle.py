@@ -155,6 +155,21 @@ class Handle:
         return self.device.empty(spec)
 
     @public
+    def empty_bytes(self, nbytes: int) -> Any:
+        """Return a new, uninitialised byte buffer of the backend, for reserve spaces, states and workspaces.
+
+        Raises
+        ------
+        BadParam
+            `nbytes` is no number of bytes.
+        AllocFailed
+            No memory.
+        """
+        if isinstance(nbytes, bool) or not isinstance(nbytes, (int, np.integer)) or nbytes < 0:
+            raise BadParam(argument="nbytes", expected="a number of bytes", got=repr(nbytes))
+        return self.device.empty(TensorSpec(DataType.UINT8, (int(nbytes),), (1,)))
+
+    @public
     def zeros(
         self,
         dims: Sequence[int],

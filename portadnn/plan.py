@@ -31,7 +31,8 @@ class Entry:
 
     plan: Plan
     allocate: tuple[tuple[int, TensorSpec], ...]  # outputs that the caller left out
-    absent: tuple[tuple[int, int], ...]  # optional inputs left out, and the numbers that must then be 0
+    skipped: tuple[tuple[int, int], ...]  # optional inputs left out, and the numbers that must then be 0
+    present: tuple[int, ...] | None  # the tensors that the problem has, None for all
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
     single: bool  # whether the run-time numbers are stored as float32 (guide section 2.6)
     checked: Sequence[int] = ()  # the addresses of the last call whose memory was found apart
@@ -52,15 +53,15 @@ def execute(
     algo: DnnEnum | None = None,
     workspace: Any = None,
 ) -> Any:
-    """Run a problem on a handle and return its (last) output.
+    """Run a problem on a handle and return its output, or a tuple of all outputs with None for those it lacks.
 
     Parameters
     ----------
     kind
         The Problem class.
     tensors
-        Inputs then outputs, as ``kind.tensor_names()``; an output may be None and is then allocated, and so may be
-        an optional input.
+        Inputs then outputs, as ``kind.tensor_names()``. None stands for an optional input, for a tensor that the
+        problem is to do without (``kind.absent``), or else for an output that is to be allocated.
     params
         Hashable: a descriptor with ``.params``, or a tuple of such descriptors and of values, in the order of the
         Problem's other fields.
@@ -88,13 +89,17 @@ def execute(
     with handle.lock:
         if entry is None:
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
-        if entry.absent:
-            _check_absent(kind, entry, numbers)
+        if entry.skipped:
+            _check_skipped(kind, entry, numbers)
         for i, spec in entry.allocate:
             arrays[i] = array = device.empty(spec)
             addresses[i] = device.address(array)
-        for i, _ in entry.absent:
+        for i, _ in entry.skipped:
             arrays[i], addresses[i] = arrays[-1], addresses[-1]
+        used = arrays
+        if entry.present is not None:
+            used = [arrays[i] for i in entry.present]
+            addresses = [addresses[i] for i in entry.present]
         if addresses != entry.checked:
             check_memory(entry.plan.problem, entry.extents, addresses)
             entry.checked = addresses
@@ -107,12 +112,19 @@ def execute(
             if workspace is None:
                 workspace = handle.scratch(plan.workspace_size)
             else:
-                _check_workspace(device, entry, arrays, workspace)
+                _check_workspace(device, entry, used, workspace)
         elif workspace is not None:
             device.workspace_size(workspace)  # not needed, but it must be one
-        plan.run(arrays, numbers, workspace)
-    last = tensors[-1]
-    return arrays[-1] if last is None or isinstance(last, TensorView) else last
+        plan.run(used, numbers, workspace)
+    if len(kind.outputs) == 1:
+        return _given(tensors[-1], arrays[-1])
+    first = len(kind.inputs)
+    return tuple(map(_given, tensors[first:], arrays[first:]))
+
+
+def _given(tensor: Any, array: Any) -> Any:
+    """Return what the caller passed as an output, or the array that was made of it or for it."""
+    return array if tensor is None or isinstance(tensor, TensorView) else tensor
 
 
 def check_handle(handle: Any) -> Handle:
@@ -131,9 +143,9 @@ def _number(value: Any, name: str) -> float:
     raise BadParam(argument=name, expected="a number", got=repr(value))
 
 
-def _check_absent(kind: type[Problem], entry: Entry, numbers: Sequence[float]) -> None:
+def _check_skipped(kind: type[Problem], entry: Entry, numbers: Sequence[float]) -> None:
     """Demand the optional inputs that would be read."""
-    for i, number in entry.absent:
+    for i, number in entry.skipped:
         if numbers[number] != 0:
             name = kind.tensor_names()[i]
             raise BadParam(argument=name, expected=f"a tensor, because {kind.optional[name]} is not 0", got=None)
@@ -170,7 +182,7 @@ def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
         A dtype that portadnn does not store, or strides or an address that are no multiples of the element.
     """
     shape, byte_strides, dtype, misalignment = signature
-    data_type = DataType.of(dtype, f"{name}.dtype") if dtype.isnative else None
+    data_type = DataType.of_array(dtype, f"{name}.dtype") if dtype.isnative else None
     if data_type is None:
         raise BadParam(argument=f"{name}.dtype", expected="native byte order", got=dtype)
     size = data_type.itemsize
@@ -200,7 +212,7 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
     values: dict[str, Any] = {}
     for name, tensor in zip(names, tensors, strict=True):
         if tensor is None:
-            if name in kind.inputs and name not in kind.optional:
+            if name in kind.inputs and name not in kind.optional and name not in kind.absent:
                 raise BadParam(argument=name, expected="a tensor", got=None)
         elif isinstance(tensor, TensorSpec):
             values[name] = tensor
@@ -212,7 +224,7 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
         raise BadParam(argument="descriptor", expected=f"the descriptor of {kind.op}", got=repr(params))
     values.update(zip(_parameter_names(kind), words, strict=True))
     kind.complete(values)
-    missing = [name for name in names if name not in values]
+    missing = [name for name in names if name not in values and name not in kind.absent]
     if missing:
         raise BadParam(argument=missing[0], expected="a tensor, because its shape does not follow", got=None)
     problem = kind(**values)
@@ -283,16 +295,24 @@ def workspace_size(handle: Handle, problem: Problem, algo: DnnEnum | None = None
 
 def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None) -> Entry:
     problem = make_problem(handle, kind, arrays, params)
-    specs = problem.tensors
-    left_out = [i for i, array in enumerate(arrays) if array is None]
+    names = kind.tensor_names()
+    present = tuple(i for i, name in enumerate(names) if getattr(problem, name) is not None)
+    left_out = [i for i in present if arrays[i] is None]
     inputs = len(kind.inputs)
-    allocate = tuple((i, specs[i]) for i in left_out if i >= inputs)
+    allocate = tuple((i, getattr(problem, names[i])) for i in left_out if i >= inputs)
     numbers = list(kind.scalars)
-    absent = tuple((i, numbers.index(kind.optional[kind.inputs[i]])) for i in left_out if i < inputs)
+    skipped = tuple((i, numbers.index(kind.optional[names[i]])) for i in left_out if i < inputs)
     plan_key = (problem, algo)
     found = handle.entries.get(plan_key)
     plan = found.plan if found is not None else prepare(handle, problem, algo)
-    entry = Entry(plan, allocate, absent, extents_of(problem), problem.dtype.accumulator is DataType.FLOAT)
+    entry = Entry(
+        plan,
+        allocate,
+        skipped,
+        present if len(present) < len(names) else None,
+        extents_of(problem),
+        problem.dtype.accumulator is DataType.FLOAT,
+    )
     handle.entries.setdefault(plan_key, entry)
     return entry
 
@@ -304,7 +324,7 @@ def extents_of(problem: Problem) -> tuple[int, ...]:
 
 def check_memory(problem: Problem, extents: Sequence[int], addresses: Sequence[int]) -> None:
     """Refuse outputs that share memory with an input, except in place where the operation allows it."""
-    for out in range(len(problem.inputs), len(addresses)):
+    for out in range(len(addresses) - len(problem.written), len(addresses)):
         start = addresses[out]
         end = start + extents[out]
         for other in range(out):
@@ -315,7 +335,7 @@ def check_memory(problem: Problem, extents: Sequence[int], addresses: Sequence[i
 
 def _check_shared(problem: Problem, out: int, other: int, addresses: Sequence[int]) -> None:
     specs = problem.tensors
-    names = problem.tensor_names()
+    names = problem.names
     pair = (names[out], names[other])
     if pair in problem.in_place and addresses[out] == addresses[other]:
         needed = problem.together.get(pair)
@@ -361,7 +381,7 @@ def check_apart(
 ) -> None:
     """Demand that the first `size` bytes of a workspace belong to no tensor."""
     start = device.address(workspace)
-    for name, array, extent in zip(problem.tensor_names(), arrays, extents, strict=True):
+    for name, array, extent in zip(problem.names, arrays, extents, strict=True):
         if extent and device.address(array) < start + size and start < device.address(array) + extent:
             raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
 

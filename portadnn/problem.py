@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
-from .enums import DataType, DnnEnum, TensorFormat
+from .enums import FLOATS, DataType, DnnEnum, TensorFormat
 from .errors import BadParam, NotSupported, public
 
 ALIGNMENT = 16  # bytes: what vector loads need
@@ -30,7 +30,14 @@ MAX_DIMS = 8  # CUDNN_DIM_MAX
 MAX_SPAN = 2**31  # elements of one tensor with its gaps (guide section 4.8)
 MAX_WORD = 500  # characters of a value in a problem line
 
-_DTYPE_CODES = {DataType.FLOAT: "f32", DataType.DOUBLE: "f64", DataType.HALF: "f16", DataType.BFLOAT16: "bf16"}
+_DTYPE_CODES = {
+    DataType.FLOAT: "f32",
+    DataType.DOUBLE: "f64",
+    DataType.HALF: "f16",
+    DataType.BFLOAT16: "bf16",
+    DataType.INT32: "i32",
+    DataType.UINT8: "u8",
+}
 _DTYPE_OF_CODE = {code: dtype for dtype, code in _DTYPE_CODES.items()}
 _TENSOR = re.compile(
     r"(?P<dtype>[a-z]+\d+):(?P<dims>\d+(?:x\d+)*)(?::(?P<format>nhwc)|/(?P<strides>\d+(?:,\d+)*))?(?:@(?P<alignment>\d+))?"
@@ -144,7 +151,7 @@ class TensorSpec:
             raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text[:60]))
         dims = tuple(map(int, match["dims"].split("x")))
         alignment = int(match["alignment"] or ALIGNMENT)
-        if alignment not in (2, 4, 8, 16) or alignment < dtype.itemsize:
+        if alignment not in (1, 2, 4, 8, 16) or alignment < dtype.itemsize:
             raise BadParam(argument=argument, expected="an alignment of the element's bytes up to 16", got=repr(text))
         strides = packed_strides(dims, TensorFormat.NHWC if match["format"] else TensorFormat.NCHW)
         if match["strides"]:
@@ -217,6 +224,10 @@ class Problem:
     optional : dict
         Inputs that a call may leave out, with the run-time number that scales each. With that number 0 the input is
         not read, and the (last) output stands in for it; otherwise it has to be given.
+    absent : tuple of str
+        Tensors that a problem may do without: their fields may be None, and a call says so by passing None.
+    raw : tuple of str
+        Byte buffers (reserve spaces, states): packed tensors of UINT8 with one dim, which may be longer than needed.
     """
 
     op: ClassVar[str] = ""
@@ -226,6 +237,8 @@ class Problem:
     in_place: ClassVar[tuple[tuple[str, str], ...]] = ()
     together: ClassVar[dict[tuple[str, str], str]] = {}
     optional: ClassVar[dict[str, str]] = {}
+    absent: ClassVar[tuple[str, ...]] = ()
+    raw: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -240,18 +253,39 @@ class Problem:
         BadParam, NotSupported
             As the guide lists for the call, naming the field at fault.
         """
-        for name in self.tensor_names():
-            check_spec(getattr(self, name), name, output=name in self.outputs)
+        for name, spec in zip(self.names, self.tensors, strict=True):
+            if name in self.raw:
+                check_raw(spec, name)
+            else:
+                check_spec(spec, name, output=name in self.outputs, types=self.types(name))
+
+    def types(self, name: str) -> tuple[DataType, ...]:
+        """Return the types that a tensor may have; by default those that operations compute in."""
+        return FLOAT_TYPES
 
     @classmethod
     def tensor_names(cls) -> tuple[str, ...]:
-        """Names of the tensor fields in the order in which plans take them."""
+        """Names of all tensor fields, inputs then outputs."""
         return cls.inputs + cls.outputs
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the tensors that this problem has, in the order in which plans take them."""
+        return tuple(name for name in self.tensor_names() if getattr(self, name) is not None)
 
     @functools.cached_property
     def tensors(self) -> tuple[TensorSpec, ...]:
         """The tensor specs in the order in which plans take them."""
-        return tuple(getattr(self, name) for name in self.tensor_names())
+        return tuple(getattr(self, name) for name in self.names)
+
+    def index(self, name: str) -> int:
+        """Return a tensor's place in that order."""
+        return self.names.index(name)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Names of the outputs that this problem has."""
+        return tuple(name for name in self.outputs if getattr(self, name) is not None)
 
     @property
     def dtype(self) -> DataType:
@@ -260,7 +294,21 @@ class Problem:
 
     def flops(self) -> int:
         """Return the floating-point operations that the definition needs."""
-        return sum(getattr(self, name).size for name in self.outputs)
+        return sum(getattr(self, name).size for name in self.written)
+
+    def reduction_length(self, output: str) -> int:
+        """Return how many terms the longest sum behind one element of an output has."""
+        return 1
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return what the public function of this problem takes after the handle, positional and by keyword.
+
+        Parameters
+        ----------
+        arrays
+            The problem's tensors by name. Run-time numbers come as keywords besides.
+        """
+        return [arrays.get(name) for name in self.tensor_names()], {}
 
     def bytes(self) -> int:
         """Return the fewest bytes to move: every input read once, every output written once."""
@@ -298,7 +346,7 @@ def _print_value(value: Any) -> str:
 
 
 def _parse_value(kind: Any, text: str, name: str) -> Any:
-    if isinstance(kind, types.UnionType):  # DataType | None: None is not printed
+    if isinstance(kind, types.UnionType):  # with None, which is not printed
         kind = next(option for option in kind.__args__ if option is not type(None))
     if kind is TensorSpec:
         return TensorSpec.parse(text, name)
@@ -379,16 +427,22 @@ def parse(line: str) -> Problem:
     return _parse_line(line)[0]
 
 
-def check_spec(spec: TensorSpec, name: str, *, output: bool = False) -> None:
+FLOAT_TYPES = tuple(dtype for dtype in DataType if dtype.is_float)
+
+
+def check_spec(spec: TensorSpec, name: str, *, output: bool = False, types: tuple[DataType, ...] = FLOAT_TYPES) -> None:
     """Check what holds for every tensor.
 
     Raises
     ------
     BadParam
-        Wrong number of dims or strides, or a negative dim.
+        A type other than `types`, wrong number of dims or strides, or a negative dim.
     NotSupported
         More than 8 dims, negative strides, more than 2 Gi elements, or an output that overlaps itself.
     """
+    if spec.dtype not in types:
+        wanted = FLOATS if types == FLOAT_TYPES else " or ".join(dtype.type_name for dtype in types)
+        raise BadParam(argument=f"{name}.dtype", expected=wanted, got=spec.dtype.type_name)
     if len(spec.dims) != len(spec.strides):
         raise BadParam(argument=f"{name}.strides", expected=f"{len(spec.dims)} strides", got=spec.strides)
     if len(spec.dims) < 3:
@@ -410,6 +464,26 @@ def check_spec(spec: TensorSpec, name: str, *, output: bool = False) -> None:
         raise NotSupported(
             "an output must not overlap itself", argument=name, expected="strides without overlap", got=spec
         )
+
+
+def check_raw(spec: TensorSpec, name: str, least: int = 0) -> None:
+    """Check a byte buffer, of which at least that many bytes are needed.
+
+    Raises
+    ------
+    BadParam
+        Not bytes, not packed in one dim, not aligned to 16 bytes, or too small.
+    """
+    if spec.dtype is not DataType.UINT8:
+        raise BadParam(argument=f"{name}.dtype", expected="uint8", got=spec.dtype.type_name)
+    if len(spec.dims) != 1 or (spec.dims[0] > 1 and spec.strides != (1,)):
+        raise BadParam(
+            argument=name, expected="packed bytes in one dim", got=f"{spec.dims} with strides {spec.strides}"
+        )
+    if spec.alignment != ALIGNMENT:
+        raise BadParam(argument=name, expected=f"an address that is a multiple of {ALIGNMENT} bytes", got=spec)
+    if spec.size < least:
+        raise BadParam(argument=name, expected=f"at least {least} bytes", got=f"{spec.size} bytes")
 
 
 def check_same(

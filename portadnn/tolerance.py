@@ -7,17 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from .enums import DataType, MathType, SoftmaxMode
-from .ops.convolution import (
-    Convolution,
-    ConvolutionBackwardBias,
-    ConvolutionBackwardData,
-    ConvolutionBackwardFilter,
-    ConvolutionForward,
-)
-from .ops.convolution_fused import ConvolutionBiasActivationForward
-from .ops.pooling import PoolingBackward, PoolingForward
-from .ops.softmax import SoftmaxBackward, SoftmaxForward
+from .enums import DataType, MathType
+from .ops.convolution import Convolution
 from .problem import Problem
 
 FEW = 4.0  # roundings around every sum, and the few units that exp, tanh and division may be off
@@ -29,24 +20,8 @@ TF32_SPREAD = 32.0  # over sqrt(length): see `tolerance`
 _ROUNDS_FLOAT = (MathType.TENSOR_OP_ALLOW_CONVERSION,)
 
 
-def reduction_length(problem: Problem) -> int:
-    """Return how many terms the longest sum behind one element of the output has."""
-    if isinstance(problem, (ConvolutionForward, ConvolutionBiasActivationForward)):
-        return math.prod(problem.w.dims[1:])
-    if isinstance(problem, ConvolutionBackwardData):
-        return problem.w.dims[0] // problem.groups * math.prod(problem.w.dims[2:])
-    if isinstance(problem, (ConvolutionBackwardFilter, ConvolutionBackwardBias)):
-        return problem.dy.dims[0] * math.prod(problem.dy.dims[2:])
-    if isinstance(problem, (PoolingForward, PoolingBackward)):
-        return math.prod(problem.window)
-    if isinstance(problem, (SoftmaxForward, SoftmaxBackward)):
-        dims = problem.tensors[0].dims
-        return dims[1] if problem.mode is SoftmaxMode.CHANNEL else math.prod(dims[1:])
-    return 1
-
-
 def tolerance(
-    problem: Problem, want: npt.NDArray[np.float64], terms: npt.NDArray[np.float64]
+    problem: Problem, want: npt.NDArray[np.float64], terms: npt.NDArray[np.float64], output: str | None = None
 ) -> npt.NDArray[np.float64]:
     """Return the error that each element of the output may have.
 
@@ -54,11 +29,14 @@ def tolerance(
     ----------
     problem
         What was computed; its output's type says how results are stored, the accumulator how sums are kept.
+        Integers are exact.
     want
         The exact result.
     terms
         The sum of the absolute values of what was added up for each element: large beside `want` where terms
         cancel.
+    output
+        Name of the output; by default the last.
 
     Notes
     -----
@@ -74,12 +52,16 @@ def tolerance(
     .. [1] N. J. Higham and T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci.
        Comput. 41(5), 2019, theorem 2.4.
     """
-    output = problem.tensors[-1].dtype
-    stored, summed = output.limits, output.accumulator.limits
-    growth = FEW + GROWTH * math.sqrt(reduction_length(problem))
+    name = problem.written[-1] if output is None else output
+    dtype = problem.tensors[problem.index(name)].dtype
+    if not dtype.is_float:
+        return np.zeros(want.shape)
+    length = problem.reduction_length(name)
+    stored, summed = dtype.limits, dtype.accumulator.limits
+    growth = FEW + GROWTH * math.sqrt(length)
     smallest = stored.smallest_subnormal + summed.smallest_normal  # subnormals may become zero
     unit = growth * summed.eps
     if isinstance(problem, Convolution) and problem.dtype is DataType.FLOAT and problem.math in _ROUNDS_FLOAT:
-        unit += 2 * TF32_ROUNDING * min(1.0, TF32_SPREAD / math.sqrt(max(reduction_length(problem), 1)))
-    rounding = stored.eps if output is output.accumulator else stored.eps / 2  # the sum was wider
+        unit += 2 * TF32_ROUNDING * min(1.0, TF32_SPREAD / math.sqrt(max(length, 1)))
+    rounding = stored.eps if dtype is dtype.accumulator else stored.eps / 2  # the sum was wider
     return unit * terms + rounding * np.abs(want) + smallest

@@ -20,7 +20,7 @@ from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
 from portadnn.registry import backend_names, get_backend
 from portadnn.tolerance import tolerance
 from portadnn_backends.reference_ops import evaluate
-from portadnn_backends.reference_terms import absolute_terms
+from portadnn_backends.reference_outcomes import outcomes, terms
 
 GUARD = 32  # elements at each end of every buffer, a multiple of 16 bytes
 
@@ -190,25 +190,34 @@ class Buffer:
 
 
 def random_values(spec, data, rng):
-    """Return values for a tensor: rounded normal deviates, or small integers."""
+    """Return values for a tensor: rounded normal deviates, or small integers; any bytes for integer types."""
+    if not spec.dtype.is_float:
+        return rng.integers(0, 256, spec.dims)
     if data == "integer":
         return rng.integers(-3, 4, spec.dims).astype(spec.dtype.numpy)
     return rng.standard_normal(spec.dims).astype(spec.dtype.numpy)
 
 
-def _result_of_forward(problem, inputs):
-    """Replace the input y of a gradient by the output of the forward pass, where it means that."""
-    forward = {
-        "activation_backward": "activation_forward",
-        "softmax_backward": "softmax_forward",
-        "pooling_backward": "pooling_forward",
-    }.get(problem.op)
-    if forward is None:
-        return
-    kind = dnn.problem.PROBLEMS[forward]
-    x = inputs.get("x", inputs["y"])
+PREPARE = {}  # by operation: functions that replace inputs which cannot be any numbers
+
+
+def prepares(*operations):
+    """Register a function (problem, numbers, buffers, rng) that replaces values in the buffers of an operation."""
+
+    def register(function):
+        PREPARE.update(dict.fromkeys(operations, function))
+        return function
+
+    return register
+
+
+@prepares("activation_backward", "softmax_backward", "pooling_backward")
+def _result_of_forward(problem, numbers, buffers, rng):
+    """Replace the input y of a gradient by the output of the forward pass."""
+    kind = dnn.problem.PROBLEMS[problem.op.replace("_backward", "_forward")]
+    x = buffers.get("x", buffers["y"])
     parameters = {f.name: getattr(problem, f.name) for f in fields(kind) if f.name not in ("x", "y")}
-    y = inputs["y"]
+    y = buffers["y"]
     y.array[...] = evaluate(kind(x=x.spec, y=y.spec, **parameters), [x.array.copy(), y.array], (1.0, 0.0))
 
 
@@ -217,12 +226,13 @@ def make_buffers(problem, numbers, case, seed):
     unread = problem.unread(numbers)
     rng = np.random.default_rng([zlib.crc32(case.line.encode()), seed])
     buffers = {}
-    for name, spec in zip(problem.tensor_names(), problem.tensors, strict=True):
+    for name, spec in zip(problem.names, problem.tensors, strict=True):
         values = random_values(spec, case.data, rng)
         if name in unread and (case.alias is None or name not in case.alias):
-            values = np.full(spec.dims, np.nan)
+            values = np.full(spec.dims, np.nan if spec.dtype.is_float else 0xA5)
         buffers[name] = Buffer.filled(spec, values)
-    _result_of_forward(problem, buffers)
+    if problem.op in PREPARE:
+        PREPARE[problem.op](problem, numbers, buffers, rng)
     if case.alias is not None:
         buffers[case.alias[0]] = buffers[case.alias[1]]
     return buffers
@@ -248,56 +258,63 @@ def run_once(handle, problem, numbers, buffers, alias=None, engine=None):
     native = {}
     for name, buffer in buffers.items():
         native[name] = native[alias[1]] if alias and name == alias[0] else handle.asarray(buffer.memory)
-    names = problem.tensor_names()
-    views = tuple(dnn.TensorView(buffers[n].spec, native[n], buffers[n].offset) for n in names)
+    views = {n: dnn.TensorView(buffers[n].spec, native[n], buffers[n].offset) for n in problem.names}
     if alias or engine:  # in place means one array, not two views
-        views = tuple(handle.device.wrap(view, name) for view, name in zip(views, names, strict=True))
+        views = {name: handle.device.wrap(view, name) for name, view in views.items()}
+    names = problem.tensor_names()
     parameters = tuple(getattr(problem, f.name) for f in fields(problem) if f.name not in names)
     scalars = tuple(map(float, numbers.values()))
     if engine is not None:
-        run_engine(handle, engine, problem, views, scalars)
+        run_engine(handle, engine, problem, tuple(views.values()), scalars)
     else:
-        execute(handle, type(problem), views, parameters, scalars)
+        execute(handle, type(problem), tuple(map(views.get, names)), parameters, scalars)
     return {name: handle.to_numpy(array) for name, array in native.items()}
 
 
-def check(handle, case, *, seed=0, oracle=evaluate, engine=None):
+def check(handle, case, *, seed=0, oracle=outcomes, engine=None):
     """Run a case twice on a handle and compare with the oracle, bit for bit where that can be asked.
 
-    With an engine that one is run, not the one that would be chosen. Return the worst error, 1 being the most allowed.
+    The oracle returns arrays by the names of outputs, or the one output. With an engine that one is run, not the one
+    that would be chosen. Return the worst error, 1 being the most allowed.
     """
     case = Case(case) if isinstance(case, str) else case
     problem, given = parse_line(case.line)
     numbers = {**problem.scalars, **given}
     buffers = make_buffers(problem, numbers, case, seed)
-    tensors = [buffers[name].array.copy() for name in problem.tensor_names()]
+    tensors = [buffers[name].array.copy() for name in problem.names]
     want = oracle(problem, tensors, tuple(numbers.values()))
-    with np.errstate(over="ignore"):
-        stored = problem.tensors[-1].dtype.stored(want).astype(np.float64)
-    want = np.where(np.isinf(stored), stored, want)  # beyond what the type can hold
+    wanted = want if isinstance(want, dict) else {problem.outputs[-1]: want}
     first = run_once(handle, problem, numbers, buffers, case.alias, engine)
     again = run_once(handle, problem, numbers, buffers, case.alias, engine)
     deterministic = engine is None or engine.deterministic
-    out = problem.outputs[-1]
     for name, buffer in buffers.items():
         after = Buffer(buffer.spec, first[name], buffer.offset)
         if deterministic:
             assert first[name].tobytes() == again[name].tobytes(), f"{name}: two runs differ"
-        if name == out or (case.alias and name in case.alias):
+        if name in problem.written or (case.alias and name in case.alias):
             assert after.outside() == buffer.outside(), f"{name}: bytes outside the tensor were written"
         else:
             assert first[name].tobytes() == buffer.memory.tobytes(), f"{name}: an input was written"
-    got = Buffer(buffers[out].spec, first[out], buffers[out].offset).array.astype(np.float64)
     factor = 1.0 if engine is None else engine.error_factor(problem)
-    if case.data == "integer" and factor == 1:  # sums are exact, and rounded once
-        exact = Buffer.filled(buffers[out].spec, want).array.astype(np.float64)
-        return compare(got, exact, np.zeros(want.shape), case)
-    terms = absolute_terms(problem, tensors, tuple(numbers.values()))
-    if factor != 1 and terms.size:  # every element is made of the whole tile's numbers, also of those that it skips
-        largest = [np.abs(tensor.astype(np.float64)).max(initial=0.0) for tensor in tensors[:2]]
-        product = abs(next(iter(numbers.values()))) * np.prod(largest)
-        terms = np.full_like(terms, factor * max(terms.max(), product))
-    return compare(got, want, tolerance(problem, want, terms), case)
+    sums = {} if case.data == "integer" and factor == 1 else terms(problem, tensors, tuple(numbers.values()))
+    errors = [0.0]
+    for out, want in wanted.items():
+        buffer = buffers[out]
+        got = Buffer(buffer.spec, first[out], buffer.offset).array.astype(np.float64)
+        with np.errstate(over="ignore"):
+            stored = buffer.spec.dtype.stored(want).astype(np.float64)
+        what = case if len(wanted) == 1 else f"{case}: {out}"
+        if not sums or not buffer.spec.dtype.is_float:  # sums are exact, and rounded once
+            errors.append(compare(got, stored, np.zeros(want.shape), what))
+            continue
+        bound = sums[out]
+        if factor != 1 and bound.size:  # every element is made of the whole tile's numbers, also of those that it skips
+            largest = [np.abs(tensor.astype(np.float64)).max(initial=0.0) for tensor in tensors[:2]]
+            product = abs(next(iter(numbers.values()))) * np.prod(largest)
+            bound = np.full_like(bound, factor * max(bound.max(), product))
+        want = np.where(np.isinf(stored), stored, want)  # beyond what the type can hold
+        errors.append(compare(got, want, tolerance(problem, want, bound, out), what))
+    return max(errors)
 
 
 def compare(got, want, bound, what=""):

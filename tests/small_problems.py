@@ -10,7 +10,7 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn.plan import prepare
-from portadnn.problem import ALIGNMENT, parse_line
+from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
 from portadnn_backends import sources
 
 NO_PROBLEMS = ("shared/fma_chain.cl",)  # run by benchmarks, not by engines; tests/test_roofline.py has it
@@ -161,16 +161,14 @@ def run(handle: dnn.Handle, line: str) -> set[str]:
     for engine in engines:
         plan = engine.prepare(problem, device)
         arrays = []
-        for name, spec in zip(problem.tensor_names(), problem.tensors, strict=True):
+        for name, spec in zip(problem.names, problem.tensors, strict=True):
             skip = 0 if spec.alignment == ALIGNMENT else spec.alignment // spec.dtype.itemsize
-            span = (1, 1, spec.span + skip)
             if name in problem.unread(numbers):
-                base = handle.empty(span, spec.dtype)
+                base = device.empty(TensorSpec(spec.dtype, (spec.span + skip,), (1,)))
             else:
-                seed = np.random.default_rng(len(arrays))
-                base = handle.asarray(seed.standard_normal(span), spec.dtype)
-            view = dnn.TensorDescriptor(spec.dims, spec.dtype, strides=spec.strides).view(base, skip)
-            arrays.append(device.wrap(view, name))
+                values = np.random.default_rng(len(arrays)).standard_normal(spec.span + skip)
+                base = device.asarray(spec.dtype.stored(values if spec.dtype.is_float else np.zeros(values.shape)))
+            arrays.append(device.wrap(dnn.TensorView(spec, base, skip), name))
         workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
         plan.run(arrays, list(numbers.values()), workspace)
         handle.synchronize()

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import portadnn as dnn
 from portadnn import DataType, TensorFormat, TensorSpec
 from portadnn.enums import DnnEnum
-from portadnn.problem import MAX_SPAN, PROBLEMS, packed_strides
+from portadnn.problem import FLOAT_TYPES, MAX_SPAN, PROBLEMS, packed_strides
 from portadnn.shapes import convolution_output_dims, pooling_output_dims, window_output
 
-TYPES = st.sampled_from(list(DataType))
+TYPES = st.sampled_from(FLOAT_TYPES)
 
 
 @st.composite

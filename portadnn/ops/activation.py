@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -50,6 +51,9 @@ class ActivationForward(Problem):
         _check_mode(self.mode)
         check_same(self.x, "x", self.y, "y")
 
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        return _call_arguments(self, arrays)
+
 
 @dataclass(frozen=True)
 class ActivationBackward(Problem):
@@ -88,6 +92,17 @@ class ActivationBackward(Problem):
 
     def bytes(self) -> int:
         return 3 * self.dx.nbytes  # dy, dx and one of x and y
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        return _call_arguments(self, arrays)
+
+
+def _call_arguments(
+    problem: ActivationForward | ActivationBackward, arrays: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    activation = ActivationDescriptor(problem.mode, problem.nan_propagation, problem.ceiling)
+    *inputs, out = (arrays[name] for name in problem.tensor_names())
+    return [*inputs, activation, out], {}
 
 
 @public

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -104,6 +104,17 @@ class Convolution(Problem):
     def flops(self) -> int:
         return 2 * self.result.size * math.prod(self.filter.dims[1:])
 
+    @property
+    def descriptor(self) -> ConvolutionDescriptor:
+        """What the public call takes."""
+        return ConvolutionDescriptor(
+            self.padding, self.stride, self.dilation, self.groups, self.mode, self.compute_type, self.math
+        )
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        first, second, out = (arrays[name] for name in self.tensor_names())
+        return [first, second, self.descriptor, out], {}
+
 
 @dataclass(frozen=True)
 class ConvolutionForward(Convolution):
@@ -123,6 +134,9 @@ class ConvolutionForward(Convolution):
     mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
     compute_type: DataType | None = None
     math: MathType = MathType.DEFAULT
+
+    def reduction_length(self, output: str) -> int:
+        return math.prod(self.w.dims[1:])
 
 
 @dataclass(frozen=True)
@@ -145,6 +159,9 @@ class ConvolutionBackwardData(Convolution):
     compute_type: DataType | None = None
     math: MathType = MathType.DEFAULT
 
+    def reduction_length(self, output: str) -> int:
+        return self.w.dims[0] // self.groups * math.prod(self.w.dims[2:])
+
 
 @dataclass(frozen=True)
 class ConvolutionBackwardFilter(Convolution):
@@ -165,6 +182,9 @@ class ConvolutionBackwardFilter(Convolution):
     mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
     compute_type: DataType | None = None
     math: MathType = MathType.DEFAULT
+
+    def reduction_length(self, output: str) -> int:
+        return self.dy.dims[0] * math.prod(self.dy.dims[2:])
 
 
 @dataclass(frozen=True)
@@ -195,6 +215,9 @@ class ConvolutionBackwardBias(Problem):
 
     def flops(self) -> int:
         return self.dy.size
+
+    def reduction_length(self, output: str) -> int:
+        return self.dy.dims[0] * math.prod(self.dy.dims[2:])
 
 
 def _descriptor(conv: Any) -> ConvolutionDescriptor:

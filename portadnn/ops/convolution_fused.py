@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -74,6 +75,14 @@ class ConvolutionBiasActivationForward(Convolution):
 
     def flops(self) -> int:
         return super().flops() + 2 * self.y.size
+
+    def reduction_length(self, output: str) -> int:
+        return self.convolution.reduction_length(output)
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        x, w, z, bias, y = (arrays[name] for name in self.tensor_names())
+        activation = ActivationDescriptor(self.activation, self.nan_propagation, self.ceiling)
+        return [x, w, self.descriptor, bias, activation, y], {"z": z}
 
     def bytes(self) -> int:
         return super().bytes() - self.z.nbytes  # alpha2 is 0 unless stated

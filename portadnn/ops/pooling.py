@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -58,6 +58,12 @@ class PoolingForward(Problem):
     def flops(self) -> int:
         return self.y.size * math.prod(self.window)
 
+    def reduction_length(self, output: str) -> int:
+        return math.prod(self.window)
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        return _call_arguments(self, arrays)
+
 
 @dataclass(frozen=True)
 class PoolingBackward(Problem):
@@ -99,6 +105,12 @@ class PoolingBackward(Problem):
     def flops(self) -> int:
         return self.dy.size * math.prod(self.window)
 
+    def reduction_length(self, output: str) -> int:
+        return math.prod(self.window)
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        return _call_arguments(self, arrays)
+
     def bytes(self) -> int:
         reads_x = self.mode is PoolingMode.MAX  # to find the maxima; averages need dy only
         return self.dy.nbytes + (2 if reads_x else 1) * self.dx.nbytes
@@ -108,6 +120,15 @@ def _checked(pooling: Any) -> PoolingDescriptor:
     if not isinstance(pooling, PoolingDescriptor):
         raise BadParam(argument="pooling", expected="a PoolingDescriptor", got=repr(pooling))
     return pooling
+
+
+def _call_arguments(
+    problem: PoolingForward | PoolingBackward, arrays: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    p = problem
+    pool = PoolingDescriptor(p.mode, p.window, p.padding, p.stride, p.nan_propagation)
+    *inputs, out = (arrays[name] for name in p.tensor_names())
+    return [*inputs, pool, out], {}
 
 
 @public

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,6 +40,12 @@ class SoftmaxForward(Problem):
     def flops(self) -> int:
         return 4 * self.x.size
 
+    def reduction_length(self, output: str) -> int:
+        return _summed(self.tensors[0], self.mode)
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        return [arrays[name] for name in self.tensor_names()], {"algorithm": self.algorithm, "mode": self.mode}
+
 
 @dataclass(frozen=True)
 class SoftmaxBackward(Problem):
@@ -67,6 +75,17 @@ class SoftmaxBackward(Problem):
 
     def flops(self) -> int:
         return 4 * self.dx.size
+
+    def reduction_length(self, output: str) -> int:
+        return _summed(self.tensors[0], self.mode)
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        return [arrays[name] for name in self.tensor_names()], {"algorithm": self.algorithm, "mode": self.mode}
+
+
+def _summed(spec: TensorSpec, mode: SoftmaxMode) -> int:
+    """Return how many elements are normalised together."""
+    return spec.dims[1] if mode is SoftmaxMode.CHANNEL else math.prod(spec.dims[1:])
 
 
 @public

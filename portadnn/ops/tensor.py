@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -111,6 +112,10 @@ class OpTensor(Problem):
 
     def flops(self) -> int:
         return 4 * self.c.size
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        op = OpTensorDescriptor(self.operation, self.compute_type, self.nan_propagation)
+        return [op, *(arrays[name] for name in self.tensor_names())], {}
 
 
 @dataclass(frozen=True)
