@@ -313,8 +313,11 @@ def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[
         raise
 
 
-class _Parameters:
-    """Base of the frozen parameter descriptors; remembers the hash, which every plan lookup needs."""
+class Parameters:
+    """Base of the frozen parameter descriptors, here and beside the operations.
+
+    It remembers the hash, which every plan lookup needs.
+    """
 
     _hash: int
 
@@ -333,7 +336,7 @@ class _Parameters:
 
 
 @dataclass(frozen=True)
-class ConvolutionDescriptor(_Parameters):
+class ConvolutionDescriptor(Parameters):
     """Geometry and mode of a convolution (guide sections 4.34 to 4.38).
 
     Parameters
@@ -385,7 +388,7 @@ class ConvolutionDescriptor(_Parameters):
             math=MathType.parse(self.math, "math"),
         )
 
-    __hash__ = _Parameters.__hash__
+    __hash__ = Parameters.__hash__
 
     @property
     def params(self) -> tuple[Any, ...]:
@@ -394,7 +397,7 @@ class ConvolutionDescriptor(_Parameters):
 
 
 @dataclass(frozen=True)
-class PoolingDescriptor(_Parameters):
+class PoolingDescriptor(Parameters):
     """Mode and window of a pooling (guide sections 4.60 to 4.63).
 
     Parameters
@@ -438,7 +441,7 @@ class PoolingDescriptor(_Parameters):
             nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
         )
 
-    __hash__ = _Parameters.__hash__
+    __hash__ = Parameters.__hash__
 
     @property
     def params(self) -> tuple[Any, ...]:
@@ -447,7 +450,7 @@ class PoolingDescriptor(_Parameters):
 
 
 @dataclass(frozen=True)
-class ActivationDescriptor(_Parameters):
+class ActivationDescriptor(Parameters):
     """Mode of an activation (guide sections 4.80 and 4.81).
 
     Parameters
@@ -482,7 +485,7 @@ class ActivationDescriptor(_Parameters):
             ceiling=ceiling,
         )
 
-    __hash__ = _Parameters.__hash__
+    __hash__ = Parameters.__hash__
 
     @property
     def params(self) -> tuple[Any, ...]:
@@ -491,7 +494,7 @@ class ActivationDescriptor(_Parameters):
 
 
 @dataclass(frozen=True)
-class OpTensorDescriptor(_Parameters):
+class OpTensorDescriptor(Parameters):
     """Operation of :func:`~portadnn.op_tensor` (guide sections 3.10 and 4.16).
 
     Parameters
@@ -521,7 +524,7 @@ class OpTensorDescriptor(_Parameters):
             nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
         )
 
-    __hash__ = _Parameters.__hash__
+    __hash__ = Parameters.__hash__
 
     @property
     def params(self) -> tuple[Any, ...]:
