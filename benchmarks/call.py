@@ -24,11 +24,22 @@ def random_values(spec: TensorSpec, seed: int) -> np.ndarray[Any, Any]:
     return np.resize(spec.dtype.stored(values), spec.span)
 
 
+def device_values(handle: Handle, spec: TensorSpec, seed: int) -> Any:
+    """Return an array on the device with at least those values; on GPUs the device repeats them itself."""
+    if handle.info.kind == "cpu" or spec.span <= PERIOD or not spec.dtype.is_float:
+        return handle.asarray(random_values(spec, seed))
+    row = TensorSpec.packed(spec.dtype, (1, 1, PERIOD))
+    whole = TensorSpec.packed(spec.dtype, (-(-spec.span // PERIOD), 1, PERIOD))
+    flat = handle.device.empty(whole)
+    dnn.add_tensor(handle, handle.asarray(random_values(row, seed).reshape(row.dims)), flat, beta=0.0)
+    return flat
+
+
 def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> Callable[[], None]:
     """Return a function that makes the public call of `problem` on arrays that already lie on the device."""
     arrays = {}
     for seed, (name, spec) in enumerate(zip(problem.names, problem.tensors, strict=True)):
-        view = dnn.TensorView(spec, handle.asarray(random_values(spec, seed)))
+        view = dnn.TensorView(spec, device_values(handle, spec, seed))
         arrays[name] = handle.device.wrap(view, name)
     function = getattr(dnn, problem.op)
     positional, keywords = problem.call_arguments(arrays)

@@ -14,7 +14,7 @@ from portadnn.problem import TensorSpec, parse_line
 from portadnn_backends.base import ConstantArg, Launch, TensorArg
 
 from .call import portadnn_call
-from .peers import TorchPeer
+from .peer import Peer
 from .runner import copy_rate
 
 CHAINS, STEPS = 10, 16
@@ -50,7 +50,7 @@ class Ceilings:
         return min(self.flops, intensity * self.bandwidth)
 
 
-def measure(handle: Handle, peer: TorchPeer | None, dtype: str, layout: str, math: MathType) -> Ceilings:
+def measure(handle: Handle, peer: Peer | None, dtype: str, layout: str, math: MathType) -> Ceilings:
     """Measure a device's ceilings for a type (``"f32"``, ...), a layout and the math permitted."""
     kind = handle.info.kind
     size = PRODUCT_SIZE[kind]
@@ -119,8 +119,10 @@ def _product(handle: Handle, dtype: str, layout: str, math: MathType, size: int)
     return problem.flops() / _best(lambda: handle.device.time(call))
 
 
-def _peer_product(peer: TorchPeer, spec: TensorSpec, math: MathType) -> float | None:
+def _peer_product(peer: Peer, spec: TensorSpec, math: MathType) -> float | None:
     side = peer.product(spec, math is MathType.TENSOR_OP_ALLOW_CONVERSION)
+    if side is None:
+        return None
     try:
         return 2.0 * spec.dims[-1] ** 3 / _best(lambda: side.timer(side.call))
     except RuntimeError:  # no product of that type on the device

@@ -1,4 +1,4 @@
-"""``portadnn bench``: time problem lines or named sets on any backend against PyTorch."""
+"""``portadnn bench``: time problem lines or named sets on any backend against a peer."""
 
 from __future__ import annotations
 
@@ -16,22 +16,32 @@ from rich.table import Table
 from portadnn.enums import MathType
 from portadnn.errors import DnnError
 from portadnn.handle import Handle
+from portadnn.registry import backend_names
 
 from . import ceilings, record, roofline, roofline_plot, roofline_table, runner, sets
 from . import host as host_time
+from .cudnn_library import CudnnError
+from .cudnn_peer import CudnnPeer
 from .layers import NETWORKS
-from .peers import TorchPeer, torch_module
+from .peer import Peer
+from .peers import BackendPeer, TorchPeer, torch_module
 from .timing import keep_pages
 
-app = typer.Typer(help="Time problem lines against PyTorch, alternating.", no_args_is_help=True)
+app = typer.Typer(help="Time problem lines against a peer, alternating.", no_args_is_help=True)
 console = Console() if Console().is_terminal else Console(width=180)  # logs and files are wide enough
 
 
-def _peer(handle: Handle, wanted: str) -> TorchPeer | None:
+def _peer(handle: Handle, wanted: str) -> Peer | None:
+    others = [name for name in backend_names() if name != handle.backend]
     if wanted == "none":
         return None
+    if wanted == "cudnn" and handle.info.kind == "gpu":
+        return _cudnn()
+    if wanted in others:
+        return BackendPeer(Handle(wanted))
     if wanted != "torch":
-        raise typer.BadParameter(f"expected torch or none, got {wanted!r}", param_hint="--peer")
+        known = ", ".join(["torch", "cudnn", *others])
+        raise typer.BadParameter(f"expected {known} or none, got {wanted!r}", param_hint="--peer")
     torch = torch_module()
     if torch is None:
         console.print("torch is not installed: no peer (pip install torch)", style="yellow")
@@ -40,6 +50,14 @@ def _peer(handle: Handle, wanted: str) -> TorchPeer | None:
         console.print("torch has no CUDA here: no peer", style="yellow")
         return None
     return TorchPeer("cuda" if handle.info.kind == "gpu" else "cpu")
+
+
+def _cudnn() -> CudnnPeer | None:
+    try:
+        return CudnnPeer()
+    except (CudnnError, ImportError) as error:
+        console.print(f"no cuDNN: {error}", style="yellow", markup=False)
+        return None
 
 
 def _table(rows: list[runner.Row], title: str) -> Table:
@@ -56,14 +74,14 @@ def _table(rows: list[runner.Row], title: str) -> Table:
             f"{row.bytes / row.seconds / 1e9:.0f}",
             f"{row.copy_fraction:.0%}" if row.copy_fraction else "",
             f"{row.peer_seconds * 1e6:.1f}" if row.peer_seconds else "",
-            f"{row.ratio:.2f}" if row.ratio else "",
+            f"{row.ratio:.2f}" if row.ratio else row.peer_call,
         )
     return table
 
 
 Backends = Annotated[str, typer.Option("--backend", help="Backend to time.")]
 DeviceNumber = Annotated[int | None, typer.Option("--device", help="Its device number.")]
-Peer = Annotated[str, typer.Option("--peer", help="torch or none.")]
+PeerName = Annotated[str, typer.Option("--peer", help="torch, cudnn (its legacy calls), another backend, or none.")]
 Rounds = Annotated[int, typer.Option("--rounds", min=3, help="Rounds that count.")]
 Output = Annotated[Path | None, typer.Option("--json", help="Write the record here.")]
 
@@ -89,7 +107,7 @@ def _measure(
     }
     console.print(f"{handle.info.name} ({handle.backend}): copy {copy / 1e9:.0f} GB/s")
     for name, lines in groups.items():
-        rows = [runner.measure(handle, line, other, copy, rounds) for line in lines]
+        rows = [row for line in lines for row in runner.measure(handle, line, other, copy, rounds)]
         summary: dict[str, Any] = {"rows": [runner.as_dict(row) for row in rows]}
         console.print(_table(rows, f"{name} on {handle.info.name} ({handle.backend})"))
         ratios = [row.ratio for row in rows if row.ratio]
@@ -101,6 +119,12 @@ def _measure(
             summary["geometric_mean_processor_ratio"] = runner.geometric_mean(busy)
             console.print(f"by processor time: {summary['geometric_mean_processor_ratio']:.2f} times the peer")
         result["groups"][name] = summary
+        if path:
+            record.write(path, result)
+    found = [row["ratio"] for group in result["groups"].values() for row in group["rows"] if row["ratio"]]
+    if len(groups) > 1 and found:
+        result["all"] = {"geometric_mean_ratio": runner.geometric_mean(found), "lowest_ratio": min(found)}
+        console.print(f"all: {result['all']['geometric_mean_ratio']:.2f} times the peer, lowest {min(found):.2f}")
         if path:
             record.write(path, result)
 
@@ -135,7 +159,7 @@ def run(
     lines: Annotated[list[str], typer.Argument(help="Problem lines (quoted), or names of sets.")],
     backend: Backends = "auto",
     device: DeviceNumber = None,
-    peer: Peer = "torch",
+    peer: PeerName = "torch",
     rounds: Rounds = 11,
     output: Output = None,
 ) -> None:
@@ -159,7 +183,7 @@ def conv(
     algo: Annotated[str, typer.Option(help="find (the fastest), default, or an algorithm's name.")] = "find",
     backend: Backends = "auto",
     device: DeviceNumber = None,
-    peer: Peer = "torch",
+    peer: PeerName = "torch",
     rounds: Rounds = 11,
     output: Annotated[
         Path, typer.Option("--output", help="Record to write; the plot gets the same name with .png.")
@@ -221,14 +245,20 @@ def record_all(
     folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
     backend: Backends = "auto",
     device: DeviceNumber = None,
-    peer: Peer = "torch",
+    peer: PeerName = "torch",
     rounds: Rounds = 11,
 ) -> None:
-    """Time every named set that suits the device, and host time, into ``FOLDER/BACKEND-DEVICE.json``."""
+    """Time every named set that suits the device, and host time, into ``FOLDER/BACKEND-DEVICE.json``.
+
+    Beside cuDNN's legacy calls, or another backend, those are the bandwidth-bound calls, and the file's name ends in
+    the peer's.
+    """
     with _opened(backend, device) as handle:
         slug = re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
         path = folder / f"{slug}.json"
-        groups = {name: sets.SETS[name] for name in sets.for_device(handle.info)}
+        if peer != "torch":
+            slug = f"{slug}-{peer}"
+        groups = {name: sets.SETS[name] for name in sets.for_device(handle.info, peer)}
         _measure(handle, groups, peer, rounds, path, host=_host(handle))
         console.print(f"wrote {path}")
 

@@ -6,15 +6,17 @@ TF32 is allowed where a problem permits it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from portadnn.enums import ActivationMode, DataType, MathType, OpTensorOp, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
+from portadnn.handle import Handle
 from portadnn.problem import Problem, TensorSpec
 
-from .call import random_values
+from .call import portadnn_call, random_values
+from .peer import NoEquivalent
 from .timing import Side, wall
 
 
@@ -99,12 +101,12 @@ class TorchPeer:
 
         return Side(f"torch {self.device}", run, self.timer)
 
-    def side(self, problem: Problem) -> Side | None:
-        """Return the peer's side for a problem, or None where torch has no equivalent."""
+    def sides(self, problem: Problem, numbers: Mapping[str, float]) -> Sequence[Side]:
+        """Return torch's one way; run-time numbers have no equivalent and are left out."""
         tensors = {n: self.tensor(s, i) for i, (n, s) in enumerate(zip(problem.names, problem.tensors, strict=True))}
         call = _call(self.torch, problem, tensors)
         if call is None:
-            return None
+            raise NoEquivalent(f"torch has no {problem.op} of this kind")
 
         cudnn = self.torch.backends.cudnn
         tf32 = getattr(problem, "math", None) is MathType.TENSOR_OP_ALLOW_CONVERSION
@@ -114,7 +116,31 @@ class TorchPeer:
             with self.torch.no_grad():
                 call()
 
-        return Side(f"torch {self.device}", run, self.timer)
+        return [Side(f"torch {self.device}", run, self.timer)]
+
+
+class BackendPeer:
+    """Another backend of portadnn's, which shows what a kernel dialect costs on one device."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+    @property
+    def title(self) -> str:
+        """What tables and plots call it."""
+        return f"portadnn {self.handle.backend}"
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a record has to say of the peer."""
+        return {"name": self.title, "device": self.handle.info.name, "driver": self.handle.info.driver}
+
+    def sides(self, problem: Problem, numbers: Mapping[str, float]) -> Sequence[Side]:
+        """Return the same call on the other backend."""
+        return [Side(self.title, portadnn_call(self.handle, problem, dict(numbers)), self.handle.device.time)]
+
+    def product(self, spec: TensorSpec, tf32: bool) -> Side | None:
+        """Return None: its own convolutions are no ceiling."""
+        return None
 
 
 def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] | None:

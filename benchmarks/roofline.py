@@ -26,7 +26,7 @@ from portadnn.problem import parse
 
 from .ceilings import Ceilings
 from .layers import NETWORKS, problem_line
-from .peers import TorchPeer
+from .peer import Peer
 from .runner import Row, as_dict, geometric_mean, measure
 
 DIRECTIONS = {"forward": "forward", "data": "backward_data", "filter": "backward_filter"}
@@ -99,9 +99,7 @@ def algo_to_ask_for(handle: Handle, layer: Measured, wanted: str) -> DnnEnum | N
     return None if best is None else best.engine.algo(problem)
 
 
-def run(
-    handle: Handle, todo: Sequence[Measured], peer: TorchPeer | None, wanted: str, rounds: int
-) -> Iterator[Measured]:
+def run(handle: Handle, todo: Sequence[Measured], peer: Peer | None, wanted: str, rounds: int) -> Iterator[Measured]:
     """Measure one layer after the other, alternating with the peer; what is not supported says so in its note."""
     for layer in todo:
         try:
@@ -114,15 +112,15 @@ def run(
             yield replace(layer, algo=str(algo), row=row, note=note)
 
 
-def _measure(handle: Handle, line: str, peer: TorchPeer | None, rounds: int, algo: DnnEnum | None) -> tuple[Row, str]:
+def _measure(handle: Handle, line: str, peer: Peer | None, rounds: int, algo: DnnEnum | None) -> tuple[Row, str]:
     try:
-        return measure(handle, line, peer, None, rounds, algo), ""
+        return measure(handle, line, peer, None, rounds, algo)[0], ""
     except DnnError:
         raise
     except RuntimeError as error:  # torch has no such convolution, or no memory for it
         if peer is None:
             raise
-        return measure(handle, line, None, None, rounds, algo), f"torch: {error}".splitlines()[0]
+        return measure(handle, line, None, None, rounds, algo)[0], f"torch: {error}".splitlines()[0]
 
 
 def summary(done: Sequence[Measured], ceilings: Ceilings) -> dict[str, dict[str, float]]:

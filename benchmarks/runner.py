@@ -13,13 +13,15 @@ from portadnn.plan import choose
 from portadnn.problem import parse_line
 
 from .call import portadnn_call
-from .peers import TorchPeer
+from .peer import NoEquivalent, Peer
 from .timing import Side, alternate, processor_ratio, ratio
+
+CPU_ROUND, GPU_ROUND = 0.02, 0.01  # seconds of a side's share; other processes do not disturb a GPU's clock
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measured line.
+    """One measured line, beside one of the peer's ways to compute it.
 
     Attributes
     ----------
@@ -31,6 +33,8 @@ class Row:
         Bytes per second over those of a large device copy measured in the same run.
     processor_ratio
         On CPUs, the ratio of the processor time of all threads: what a shared machine leaves of the comparison.
+    peer_call
+        Which way of the peer's, or why it has none.
     """
 
     line: str
@@ -43,46 +47,56 @@ class Row:
     copy_fraction: float | None
     rounds: int
     processor_ratio: float | None = None
+    peer_call: str = ""
 
 
-def copy_rate(handle: Handle, peer: TorchPeer | None, megabytes: int) -> float:
-    """Return the bytes per second, read and written, of a plain copy of that size: the best of both sides' best."""
+def copy_rate(handle: Handle, peer: Peer | None, megabytes: int) -> float:
+    """Return the bytes per second, read and written, of a plain copy of that size: the best of all sides' best."""
     line = f"transform_tensor x=f32:{megabytes}x256x32x32 y=f32:{megabytes}x256x32x32"
     problem, scalars = parse_line(line)
     sides = [Side("portadnn", portadnn_call(handle, problem, scalars), handle.device.time)]
-    other = peer.side(problem) if peer else None
-    if other:
-        sides.append(other)
+    if peer:
+        sides.extend(peer.sides(problem, scalars))
     for side in sides:
         side.call()
     return problem.bytes() / min(side.timer(side.call) for side in sides for _ in range(20))
 
 
 def measure(
-    handle: Handle, line: str, peer: TorchPeer | None, copy: float | None, rounds: int, algo: DnnEnum | None = None
-) -> Row:
-    """Time one problem line, alternating with the peer where there is one; `algo` is for convolutions."""
+    handle: Handle, line: str, peer: Peer | None, copy: float | None, rounds: int, algo: DnnEnum | None = None
+) -> list[Row]:
+    """Time one problem line, alternating with each of the peer's ways, which get a row each; at least one row.
+
+    `algo` is for convolutions.
+    """
     problem, scalars = parse_line(line)
     engine = choose(handle, problem, algo)
     call = portadnn_call(handle, problem, scalars if algo is None else {**scalars, "algo": algo})
-    sides = [Side("portadnn", call, handle.device.time)]
-    other = peer.side(problem) if peer else None
-    if other:
-        sides.append(other)
-    timings = alternate(sides, rounds)
-    ours = timings[0].median
-    return Row(
-        line=line,
-        engine=engine.name,
-        seconds=ours,
-        peer_seconds=timings[1].median if other else None,
-        ratio=ratio(timings[0], timings[1]) if other else None,
-        flops=problem.flops(),
-        bytes=problem.bytes(),
-        copy_fraction=problem.bytes() / ours / copy if copy else None,
-        rounds=rounds,
-        processor_ratio=processor_ratio(*timings) if other and handle.info.kind == "cpu" else None,
-    )
+    sides, reason = [Side("portadnn", call, handle.device.time)], ""
+    try:
+        sides.extend(peer.sides(problem, scalars) if peer else ())
+    except NoEquivalent as error:
+        reason = str(error)
+    cpu = handle.info.kind == "cpu"
+    ours, *others = alternate(sides, rounds, CPU_ROUND if cpu else GPU_ROUND)
+
+    def row(index: int | None) -> Row:
+        other = None if index is None else others[index]
+        return Row(
+            line=line,
+            engine=engine.name,
+            seconds=ours.median,
+            peer_seconds=other.median if other else None,
+            ratio=ratio(ours, other) if other else None,
+            flops=problem.flops(),
+            bytes=problem.bytes(),
+            copy_fraction=problem.bytes() / ours.median / copy if copy else None,
+            rounds=rounds,
+            processor_ratio=processor_ratio(ours, other) if other and cpu else None,
+            peer_call=other.name if other else reason,
+        )
+
+    return [row(index) for index in range(len(others))] or [row(None)]
 
 
 def geometric_mean(values: list[float]) -> float:

@@ -44,6 +44,54 @@ def memory_bound(n: int) -> tuple[str, ...]:
     )
 
 
+def _pooled(shape: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """Return the output of windows of 3 with stride 2 and padding 1."""
+    n, c, h, w = shape
+    return (n, c, (h + 1) // 2, (w + 1) // 2)
+
+
+def calls(shape: tuple[int, int, int, int], rows: tuple[int, int], layout: str = "nchw") -> tuple[str, ...]:
+    """Return every call that cuDNN's legacy functions have beside convolutions, once, for tensors of one shape."""
+    suffix, other = ("", ":nhwc") if layout == "nchw" else (":nhwc", "")
+    dims = "x".join(map(str, shape))
+    t, turned = f"f32:{dims}{suffix}", f"f32:{dims}{other}"
+    pooled = f"f32:{'x'.join(map(str, _pooled(shape)))}{suffix}"
+    window = "window=3,3 padding=1,1 stride=2,2"
+    average = f"mode=average_count_include_padding {window}"
+    return (
+        f"softmax_forward x={t} mode=channel",
+        f"softmax_forward x={t} mode=instance",
+        f"softmax_forward x=f32:{rows[0]}x{rows[1]}x1x1 mode=channel",
+        f"softmax_backward y={t} mode=channel",
+        f"activation_forward x={t} mode=relu",
+        f"activation_forward x={t} mode=sigmoid",
+        f"activation_forward x={t} mode=tanh",
+        f"activation_backward x={t} mode=relu",
+        f"pooling_forward x={t} y={pooled} mode=max {window}",
+        f"pooling_forward x={t} y={pooled} {average}",
+        f"pooling_backward y={pooled} dy={pooled} x={t} dx={t} mode=max {window}",
+        f"pooling_backward y={pooled} dy={pooled} x={t} dx={t} {average}",
+        f"add_tensor a=f32:1x{shape[1]}x1x1 c={t}",
+        f"op_tensor a={t} b={t} c={t} operation=add",
+        f"transform_tensor x={t} y={turned}",
+        f"scale_tensor y={t}",
+        f"convolution_backward_bias dy={t}",
+    )
+
+
+def growing(n: int) -> tuple[str, ...]:
+    """Return calls that read and write tensors of n * 784 KB: their time should grow as n does."""
+    t, half = f"f32:{n}x64x56x56", f"f32:{n}x64x28x28"
+    return (
+        f"activation_forward x={t} mode=relu",
+        f"add_tensor a=f32:1x64x1x1 c={t}",
+        f"transform_tensor x={t} y={t}:nhwc",
+        f"softmax_forward x={t} mode=channel",
+        f"pooling_forward x={t} y={half} mode=max window=3,3 padding=1,1 stride=2,2",
+        f"convolution_backward_bias dy={t}",
+    )
+
+
 # what a call costs the host: tensors so small that the device is never the limit
 HOST = (
     "activation_forward x=f32:1x1x4x4 mode=relu",
@@ -82,6 +130,13 @@ _CPU_CONVOLUTIONS = {
     **_sets("resnet50", 8, NETWORKS["resnet50"]),
     **_sets("resnet50-nhwc", 8, NETWORKS["resnet50"], "nhwc"),
 }
+_CALLS = {
+    "calls": calls((256, 64, 56, 56), (8192, 4096)),
+    "calls-small": calls((16, 64, 14, 14), (512, 1000)),
+    "calls-nhwc": calls((128, 64, 56, 56), (8192, 2048), "nhwc"),
+    "calls-odd": calls((127, 67, 53, 51), (8191, 4093)),
+}
+_GROWING = {f"growing-{n * 49 // 64}": growing(n) for n in (21, 84, 336, 1344, 5376)}  # megabytes
 SETS: dict[str, tuple[str, ...]] = {
     **_GPU_CONVOLUTIONS,
     **_GPU_TENSOR_CORES,
@@ -89,12 +144,16 @@ SETS: dict[str, tuple[str, ...]] = {
     **_CPU_CONVOLUTIONS,
     "memory-256": memory_bound(256),
     "memory-32": memory_bound(32),
+    **_CALLS,
+    **_GROWING,
     "host": HOST,
 }
 
 
-def for_device(info: DeviceInfo) -> tuple[str, ...]:
-    """Return the names of the sets that a record of the device holds."""
+def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
+    """Return the names of the sets that a record of the device beside that peer holds."""
+    if peer != "torch" and info.kind == "gpu":
+        return (*_CALLS, *_GROWING)
     if info.kind == "cpu":
         return (*_CPU_CONVOLUTIONS, "memory-32")
     return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256")

@@ -1,15 +1,18 @@
 """The benchmark runner: what it measures is right, its records are whole."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.benchmarks import cli, layers, runner, sets, timing
+from portadnn.benchmarks import call, cli, layers, runner, sets, timing
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.problem import parse_line
+from portadnn.registry import get_backend
 
 ALL_LINES = sorted({line for lines in sets.SETS.values() for line in lines})
 
@@ -103,6 +106,43 @@ def test_record_is_written(tmp_path):
     assert record["device"]["backend"] == "reference"
 
 
+def test_record_beside_another_backend(tmp_path):
+    """The reference as the peer of itself would say nothing; another name than its own is needed."""
+    other = next(name for name in ("opencl", "cuda", None) if name is None or not get_backend(name).why_unavailable())
+    if other is None:
+        pytest.skip("no second backend works here")
+    path = tmp_path / "record.json"
+    arguments = ["run", SMALL[0], "--backend", "reference", "--peer", other, "--rounds", "3", "--json", str(path)]
+    result = CliRunner().invoke(cli.app, arguments)
+    assert result.exit_code == 0, result.output
+    record = json.loads(path.read_text())
+    row = record["groups"]["lines"]["rows"][0]
+    assert row["peer_call"] == record["peer"]["name"] == f"portadnn {other}"
+    assert row["peer_seconds"] > 0
+
+
+def test_unknown_peer_is_one_clear_message():
+    result = CliRunner().invoke(cli.app, ["run", SMALL[0], "--backend", "reference", "--peer", "reference"])
+    assert result.exit_code == 2
+    assert "expected torch" in " ".join(result.output.split())
+
+
+def test_large_values_repeat_on_the_device():
+    """What GPUs repeat for themselves is what the host would have sent."""
+    spec = dnn.problem.TensorSpec.packed(dnn.DataType.HALF, (3, 1, call.PERIOD // 2))
+    with dnn.Handle("reference") as handle:
+        handle.device.info = replace(handle.info, kind="gpu")
+        values = handle.device.to_numpy(call.device_values(handle, spec, 5)).ravel()[: spec.span]
+    np.testing.assert_array_equal(values, call.random_values(spec, 5))
+
+
+def test_calls_cover_the_same_at_every_shape():
+    shapes = [sets.SETS[name] for name in sets.SETS if name.startswith("calls")]
+    assert len(shapes) == 4
+    words = [[re.sub(r"f32:\S+", "", line) for line in lines] for lines in shapes]
+    assert all(other == words[0] for other in words)
+
+
 def test_bad_line_is_one_clear_message():
     result = CliRunner().invoke(cli.app, ["run", "convolve x=1", "--backend", "reference", "--peer", "none"])
     assert result.exit_code == 2
@@ -114,9 +154,7 @@ def test_peer_computes_the_same_problem(line):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from portadnn.benchmarks.peers import TorchPeer
 
-    problem, _ = parse_line(line)
-    side = TorchPeer("cpu").side(problem)
-    assert side is not None
+    (side,) = TorchPeer("cpu").sides(*parse_line(line))
     assert torch.get_num_threads() >= 1
     assert side.timer(side.call) > 0
     assert np.isfinite(side.timer(side.call))
