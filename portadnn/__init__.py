@@ -22,6 +22,7 @@ from .descriptors import (
 )
 from .enums import (
     ActivationMode,
+    BatchNormMode,
     ConvolutionBwdDataAlgo,
     ConvolutionBwdDataPreference,
     ConvolutionBwdFilterAlgo,
@@ -53,6 +54,13 @@ from .errors import (
 )
 from .handle import Handle
 from .ops.activation import activation_backward, activation_forward
+from .ops.batch_norm import (
+    BN_MIN_EPSILON,
+    batch_normalization_backward,
+    batch_normalization_forward_inference,
+    batch_normalization_forward_training,
+    derive_bn_tensor_descriptor,
+)
 from .ops.convolution import (
     convolution_backward_bias,
     convolution_backward_data,
@@ -104,11 +112,13 @@ from .ops.tensor import add_tensor, op_tensor, scale_tensor, set_tensor, transfo
 from .problem import Problem, TensorSpec, parse, parse_line
 
 __all__ = [
+    "BN_MIN_EPSILON",
     "ActivationDescriptor",
     "ActivationMode",
     "AllocFailed",
     "ArchMismatch",
     "BadParam",
+    "BatchNormMode",
     "CompileError",
     "ConvolutionBwdDataAlgo",
     "ConvolutionBwdDataAlgoPerf",
@@ -147,11 +157,15 @@ __all__ = [
     "activation_backward",
     "activation_forward",
     "add_tensor",
+    "batch_normalization_backward",
+    "batch_normalization_forward_inference",
+    "batch_normalization_forward_training",
     "convolution_backward_bias",
     "convolution_backward_data",
     "convolution_backward_filter",
     "convolution_bias_activation_forward",
     "convolution_forward",
+    "derive_bn_tensor_descriptor",
     "find_convolution_backward_data_algorithm",
     "find_convolution_backward_data_algorithm_ex",
     "find_convolution_backward_filter_algorithm",

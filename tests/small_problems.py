@@ -129,6 +129,21 @@ def _fused():
     yield f"{_FUSED} x=f32:1x3x4x5x6 w=f32:4x3x2x3x3 padding=1,1,1 activation=tanh"
 
 
+def _normalisations():
+    for t, mode in (("f32", "spatial"), ("f16", "spatial"), ("f64", "per_activation"), ("bf16", "spatial")):
+        p = f"{'f64' if t == 'f64' else 'f32'}:1x5x{'2x3' if mode == 'per_activation' else '1x1'}"
+        saved = f"saved_mean={p} saved_inv_variance={p}"
+        running = f"running_mean={p} running_variance={p}"
+        x = f"x={t}:3x5x2x3"
+        yield f"batch_normalization_forward_training {x} {running} {saved} mode={mode} beta=1"
+        yield f"batch_normalization_forward_inference {x} mode={mode}"
+        yield f"batch_normalization_backward {x} {saved} mode={mode} beta_param_diff=1"
+    yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
+    long = "x=f32:3x4x9x11:nhwc"  # more than one slice
+    yield f"batch_normalization_forward_training {long}"
+    yield f"batch_normalization_backward {long}"
+
+
 def _tensor_cores():
     """TF32 where permitted, in layouts that are packed and that are not; half is among the convolutions above."""
     for f in ("", ":nhwc"):
@@ -139,7 +154,16 @@ def _tensor_cores():
         yield f"convolution_backward_filter x={x} dy={y} dw={w} padding=1,1 math=tf32"
 
 
-LINES = (*_tensor_ops(), *_activations(), *_softmax(), *_windows(), *_convolutions(), *_fused(), *_tensor_cores())
+LINES = (
+    *_tensor_ops(),
+    *_activations(),
+    *_softmax(),
+    *_normalisations(),
+    *_windows(),
+    *_convolutions(),
+    *_fused(),
+    *_tensor_cores(),
+)
 
 
 def run(handle: dnn.Handle, line: str) -> set[str]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import portadnn as dnn
 from portadnn import DataType, TensorFormat, TensorSpec
 from portadnn.enums import DnnEnum
+from portadnn.ops.batch_norm import parameter_dims
 from portadnn.problem import FLOAT_TYPES, MAX_SPAN, PROBLEMS, packed_strides
 from portadnn.shapes import convolution_output_dims, pooling_output_dims, window_output
 
@@ -138,7 +139,23 @@ def biases(draw, op):
     return PROBLEMS[op](dy=draw(specs(dims, dtype)), db=draw(specs(db, dtype, True)))
 
 
+@st.composite
+def batch_norms(draw, op):
+    dtype, mode, dims = draw(TYPES), draw(members(dnn.BatchNormMode)), draw(dims_of(draw(st.integers(4, 5))))
+    kind, parameters = PROBLEMS[op], parameter_dims(dims, mode)
+    left_out = draw(st.sets(st.sampled_from(["running", "saved"])))
+    tensors = {}
+    for name in kind.tensor_names():
+        if name not in kind.absent or name.partition("_")[0] not in left_out:
+            data = name in ("x", "y", "dy", "dx")
+            shape, element = (dims, dtype) if data else (parameters, dtype.accumulator)
+            tensors[name] = draw(specs(shape, element, name in kind.outputs))
+    return kind(**tensors, mode=mode)
+
+
 def strategy(op):
+    if op.startswith("batch_normalization"):
+        return batch_norms(op)
     if op == "convolution_backward_bias":
         return biases(op)
     if op == "convolution_bias_activation_forward":
