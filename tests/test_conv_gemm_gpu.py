@@ -84,6 +84,11 @@ def test_two_launches_suffice_where_the_last_work_group_can_add_up(direction, im
     assert ENGINES[direction].choose(problem, replace(H200, features=frozenset({"grid_fence"}))).launches <= 2
 
 
+def test_a_split_filter_gradient_takes_one_launch_where_the_last_work_group_can_add_up():
+    choice = ENGINES["filter"].choose(parse(line("filter")), replace(H200, features=frozenset({"grid_fence"})))
+    assert choice.splits > 1 and choice.launches == 1
+
+
 @pytest.mark.parametrize("direction", LINES)
 def test_without_a_workspace(direction):
     engine, problem = PLAIN[direction], parse(line(direction))
