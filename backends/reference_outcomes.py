@@ -10,13 +10,16 @@ import numpy.typing as npt
 
 from portadnn.problem import Problem
 
-from . import reference_norm
+from . import reference_dropout, reference_norm
 from .reference_definition import Definition, Evaluate
 from .reference_ops import DEFINITIONS as SIMPLE
 from .reference_ops import Array, as_float64, evaluate, rounded_numbers
 from .reference_terms import absolute_terms
 
-DEFINITIONS: dict[type[Problem], Definition] = {**reference_norm.DEFINITIONS}
+DEFINITIONS: dict[type[Problem], Definition] = {
+    **reference_dropout.DEFINITIONS,
+    **reference_norm.DEFINITIONS,
+}
 
 KINDS = (*SIMPLE, *DEFINITIONS)
 
@@ -63,7 +66,7 @@ def terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequen
 def _results(
     function: Evaluate, problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequence[float]
 ) -> dict[str, npt.NDArray[Any]]:
-    with np.errstate(all="ignore"):  # overflow and NaN are results like others
+    with np.errstate(all="ignore"):  # overflow and NaN are results like others, and outputs may hold anything
         arrays = {name: as_float64(tensor) for name, tensor in zip(problem.names, tensors, strict=True)}
         found = function(problem, rounded_numbers(problem, scalars), arrays)
         return {name: np.broadcast_to(value, getattr(problem, name).dims) for name, value in found.items()}

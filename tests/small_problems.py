@@ -65,6 +65,16 @@ def _softmax():
         yield f"softmax_forward x={t}:1x1x181x184 algorithm={algorithm} mode=instance"  # too long for a work-group
 
 
+def _dropout():
+    yield "set_dropout_descriptor seed=5"
+    for i, t in enumerate(_TYPES):
+        for tensors in ("2x3x5x7", "1x2x67x77", "2x8x3x4:nhwc", "2x3x5x7/300,64,8,1"):
+            yield f"dropout_forward x={t}:{tensors} dropout=0.5"
+            yield f"dropout_backward dy={t}:{tensors} dropout=0.5"
+        yield f"dropout_forward x={t}:1x2x3x7 dropout={i % 2}.0"
+    yield "dropout_forward x=f32:1x3x5x8@4 dropout=0.25"
+
+
 def _windows():
     for i, mode in enumerate(_POOLS):
         t = _TYPES[i]
@@ -159,6 +169,7 @@ LINES = (
     *_activations(),
     *_softmax(),
     *_normalisations(),
+    *_dropout(),
     *_windows(),
     *_convolutions(),
     *_fused(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bad_dropout
 import bad_norm
 import bad_queries
 import bad_tensors
@@ -13,7 +14,14 @@ from where import BACKENDS, open_handle, scratch
 
 import portadnn as dnn
 
-ROWS = bad_tensors.ROWS + bad_windows.ROWS + bad_queries.ROWS + bad_norm.ROWS
+TABLES = (
+    bad_dropout,
+    bad_norm,
+    bad_queries,
+    bad_tensors,
+    bad_windows,
+)
+ROWS = [row for table in TABLES for row in table.ROWS]
 CASES = [(backend, row) for backend in BACKENDS for row in ROWS if backend in row.backends]
 
 

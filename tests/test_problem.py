@@ -153,9 +153,22 @@ def batch_norms(draw, op):
     return kind(**tensors, mode=mode)
 
 
+@st.composite
+def dropouts(draw, op):
+    kind, states, rate = PROBLEMS[op], dnn.parse("set_dropout_descriptor").states, draw(st.floats(0, 1))
+    if op == "set_dropout_descriptor":
+        return kind(states, draw(st.integers(0, 2**64 - 1)))
+    dtype, dims = draw(TYPES), draw(dims_of(draw(st.integers(3, 8))))
+    x, y = draw(specs(dims, dtype)), draw(specs(dims, dtype, True))
+    mask = TensorSpec.packed(dnn.DataType.UINT8, (dnn.dropout_get_reserve_space_size(dims),))
+    return kind(x, y, mask, states, rate) if op == "dropout_forward" else kind(x, mask, y, rate)
+
+
 def strategy(op):
     if op.startswith("batch_normalization"):
         return batch_norms(op)
+    if "dropout" in op:
+        return dropouts(op)
     if op == "convolution_backward_bias":
         return biases(op)
     if op == "convolution_bias_activation_forward":

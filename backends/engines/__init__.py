@@ -26,6 +26,7 @@ def kernel_engines() -> Sequence[Engine]:
         conv_gemm,
         conv_im2col,
         conv_tensor_core,
+        dropout,
         elementwise,
         norm,
         pooling,
@@ -59,6 +60,7 @@ def kernel_engines() -> Sequence[Engine]:
         *pooling.ENGINES,
         *softmax_cluster.ENGINES,
         *softmax.ENGINES,
+        *dropout.ENGINES,
     )
     return (*engines, *then_epilogue(engines))
 
