@@ -19,21 +19,39 @@ PERIOD = 1_000_003  # normal values take seconds to draw for the largest tensors
 
 
 def random_values(spec: TensorSpec, seed: int) -> np.ndarray[Any, Any]:
-    """Return normal values for a tensor's whole span, gaps included; they repeat after a prime number of them.
-
-    Indices and bytes are zeros.
-    """
-    if not spec.dtype.is_float:
-        return np.zeros(spec.span, spec.dtype.numpy)
+    """Return normal values for a tensor's whole span, gaps included; they repeat after a prime number of them."""
     values = np.random.default_rng(seed).standard_normal(min(spec.span, PERIOD), np.float32)
     return np.resize(spec.dtype.stored(values), spec.span)
 
 
+def _affine_grid(spec: TensorSpec) -> np.ndarray[Any, Any]:
+    """Return a grid, (n, h, w, 2), that turns and shrinks every image a little, each in its own way."""
+    n, h, w, _ = spec.dims
+    angle, size = np.linspace(-0.3, 0.3, max(n, 1)), np.linspace(0.8, 1.1, max(n, 1))
+    columns, rows = np.linspace(-1, 1, w, dtype=np.float32), np.linspace(-1, 1, h, dtype=np.float32)
+    values = np.zeros(spec.span, spec.dtype.numpy)
+    steps = [s * spec.dtype.itemsize for s in spec.strides]
+    grid = np.ndarray(spec.dims, values.dtype, values, 0, tuple(steps))
+    for image in range(n):
+        c, s = np.cos(angle[image]) * size[image], np.sin(angle[image]) * size[image]
+        grid[image, :, :, 0] = spec.dtype.stored(c * columns[None, :] - s * rows[:, None])
+        grid[image, :, :, 1] = spec.dtype.stored(s * columns[None, :] + c * rows[:, None])
+    return values
+
+
+_SPECIAL = {"spatial_tf_sampler_forward": {"grid": _affine_grid}, "spatial_tf_sampler_backward": {"grid": _affine_grid}}
+
+
+def tensor_values(problem: Problem, name: str) -> np.ndarray[Any, Any]:
+    """Return the values of a problem's tensor for its whole span: random ones, or what the operation is meant for."""
+    special = _SPECIAL.get(problem.op, {}).get(name)
+    spec: TensorSpec = getattr(problem, name)
+    return special(spec) if special else random_values(spec, problem.index(name))
+
+
 def device_values(handle: Handle, spec: TensorSpec, seed: int) -> Any:
-    """Return an array on the device with at least those values; on GPUs the device repeats them itself."""
-    if not spec.dtype.is_float:
-        return handle.device.asarray(random_values(spec, seed))
-    if handle.info.kind == "cpu" or spec.span <= PERIOD:
+    """Return an array on the device with at least those random values; on GPUs the device repeats them itself."""
+    if handle.info.kind == "cpu" or spec.span <= PERIOD or not spec.dtype.is_float:
         return handle.asarray(random_values(spec, seed))
     row = TensorSpec.packed(spec.dtype, (1, 1, PERIOD))
     whole = TensorSpec.packed(spec.dtype, (-(-spec.span // PERIOD), 1, PERIOD))
@@ -45,8 +63,12 @@ def device_values(handle: Handle, spec: TensorSpec, seed: int) -> Any:
 def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> Callable[[], None]:
     """Return a function that makes the public call of `problem` on arrays that already lie on the device."""
     arrays = {}
-    for seed, (name, spec) in enumerate(zip(problem.names, problem.tensors, strict=True)):
-        view = dnn.TensorView(spec, device_values(handle, spec, seed))
+    for name, spec in zip(problem.names, problem.tensors, strict=True):
+        if name in _SPECIAL.get(problem.op, {}):
+            base = handle.asarray(tensor_values(problem, name))
+        else:
+            base = device_values(handle, spec, problem.index(name))
+        view = dnn.TensorView(spec, base)
         arrays[name] = handle.device.wrap(view, name)
     function = getattr(dnn, problem.op)
     positional, keywords = problem.call_arguments(arrays)

@@ -13,7 +13,7 @@ from typing import Any
 from portadnn.enums import DataType
 from portadnn.problem import Problem, TensorSpec
 
-from .call import PERIOD, random_values
+from .call import PERIOD, random_values, tensor_values
 from .cudnn_library import CudnnError, Descriptor, Library, ints
 from .peer import NoEquivalent
 from .timing import Side
@@ -129,13 +129,15 @@ class Setting:
     def data(self, name: str) -> Any:
         """Return the address of a tensor's memory, which holds random values at first."""
         if name not in self._memory:
-            self._memory[name] = self._values(self.spec(name), self.problem.index(name))
+            self._memory[name] = self._values(name)
         return self._memory[name].data.ptr
 
-    def _values(self, spec: TensorSpec, seed: int) -> Any:
-        cupy = self.peer.cupy
+    def _values(self, name: str) -> Any:
+        cupy, spec = self.peer.cupy, self.spec(name)
+        if self.problem.op.startswith("spatial_tf"):
+            return cupy.asarray(tensor_values(self.problem, name).view("u1"))
         row = TensorSpec.packed(spec.dtype, (1, 1, min(spec.span, PERIOD)))
-        period = cupy.asarray(random_values(row, seed).view("u1"))
+        period = cupy.asarray(random_values(row, self.problem.index(name)).view("u1"))
         return cupy.tile(period, -(-spec.span // PERIOD))
 
     def bytes(self, count: int) -> Any:
@@ -224,6 +226,22 @@ def _bias_gradient(s: Setting) -> Calls:
     return s.one("cudnnConvolutionBackwardBias", *s.blended(("dy",), "db"))
 
 
+def _spatial_transformer(s: Setting) -> Calls:
+    p = s.problem
+    transformed = p.descriptor.dims
+    how = s.descriptor("SpatialTransformer", "Nd", int(p.sampler), int(p.dtype), len(transformed), ints(transformed))
+    if p.op == "spatial_tf_grid_generator_forward":
+        return s.one("cudnnSpatialTfGridGeneratorForward", how, s.data("theta"), s.data("grid"))
+    if p.op == "spatial_tf_grid_generator_backward":
+        return s.one("cudnnSpatialTfGridGeneratorBackward", how, s.data("dgrid"), s.data("dtheta"))
+    alpha, beta = s.number("alpha"), s.number("beta")
+    if p.op == "spatial_tf_sampler_forward":
+        return s.one("cudnnSpatialTfSamplerForward", how, alpha, *s.pairs("x"), s.data("grid"), beta, *s.pairs("y"))
+    images = (alpha, *s.pairs("x"), beta, *s.pairs("dx"))
+    rest = (s.number("alpha_dgrid"), *s.pairs("dy"), s.data("grid"), s.number("beta_dgrid"), s.data("dgrid"))
+    return s.one("cudnnSpatialTfSamplerBackward", how, *images, *rest)
+
+
 CALLS: dict[str, Callable[[Setting], Calls]] = {
     "activation_backward": _activation,
     "activation_forward": _activation,
@@ -236,5 +254,9 @@ CALLS: dict[str, Callable[[Setting], Calls]] = {
     "set_tensor": _set,
     "softmax_backward": _softmax,
     "softmax_forward": _softmax,
+    "spatial_tf_grid_generator_backward": _spatial_transformer,
+    "spatial_tf_grid_generator_forward": _spatial_transformer,
+    "spatial_tf_sampler_backward": _spatial_transformer,
+    "spatial_tf_sampler_forward": _spatial_transformer,
     "transform_tensor": _transform,
 }

@@ -15,7 +15,7 @@ from portadnn.enums import ActivationMode, DataType, MathType, OpTensorOp, Pooli
 from portadnn.handle import Handle
 from portadnn.problem import Problem, TensorSpec
 
-from .call import portadnn_call, random_values
+from .call import portadnn_call, random_values, tensor_values
 from .peer import NoEquivalent
 from .timing import Side, wall
 
@@ -69,9 +69,8 @@ class TorchPeer:
             facts["cudnn_benchmark"] = True
         return facts
 
-    def tensor(self, spec: TensorSpec, seed: int) -> Any:
-        """Return a torch tensor with the spec's layout and random values."""
-        values = random_values(spec, seed)
+    def tensor(self, spec: TensorSpec, values: np.ndarray[Any, Any]) -> Any:
+        """Return a torch tensor with the spec's layout and those values."""
         if spec.dtype is DataType.BFLOAT16:  # which NumPy and torch do not share
             flat = self.torch.from_numpy(values.view(np.int16)).view(self.torch.bfloat16).to(self.device)
         else:
@@ -91,7 +90,7 @@ class TorchPeer:
 
     def product(self, spec: TensorSpec, tf32: bool) -> Side:
         """Return the side of a product of two square matrices, the last two dims of `spec`."""
-        a, b = (self.tensor(spec, seed)[0, 0] for seed in range(2))
+        a, b = (self.tensor(spec, random_values(spec, seed))[0, 0] for seed in range(2))
         settings = self.torch.backends.cuda.matmul
 
         def run() -> None:
@@ -103,7 +102,8 @@ class TorchPeer:
 
     def sides(self, problem: Problem, numbers: Mapping[str, float]) -> Sequence[Side]:
         """Return torch's one way; run-time numbers have no equivalent and are left out."""
-        tensors = {n: self.tensor(s, i) for i, (n, s) in enumerate(zip(problem.names, problem.tensors, strict=True))}
+        specs = zip(problem.names, problem.tensors, strict=True)
+        tensors = {name: self.tensor(spec, tensor_values(problem, name)) for name, spec in specs}
         call = _call(self.torch, problem, tensors)
         if call is None:
             raise NoEquivalent(f"torch has no {problem.op} of this kind")
@@ -178,13 +178,10 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
         return gradients.get(p.mode)
     if problem.op in ("softmax_forward", "softmax_backward"):
         return _softmax(aten, p, t)
-    if problem.op == "dropout_forward":
-        return lambda: aten.native_dropout(t["x"], p.dropout, True)
-    if problem.op == "dropout_backward":
-        mask = t["dy"] > 0
-        return lambda: aten.native_dropout_backward(t["dy"], mask, 1 / (1 - p.dropout))
     if problem.op.startswith("pooling"):
         return _pooling(torch, p, t, spatial)
+    if problem.op.startswith("spatial_tf"):
+        return _spatial_transformer(torch, p, t)
     return _tensor_operation(torch, p, t)
 
 
@@ -227,6 +224,18 @@ def _pooling(torch: Any, p: Any, t: dict[str, Any], spatial: int) -> Callable[[]
             t["dy"], t["x"], p.window, p.stride, p.padding, [1, 1], False, indices
         )
     return lambda: aten.avg_pool2d_backward(t["dy"], t["x"], p.window, p.stride, p.padding, False, include, None)
+
+
+def _spatial_transformer(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any]:
+    aten = torch.ops.aten
+    n, h, w, _ = p.grid_spec.dims
+    if p.op == "spatial_tf_grid_generator_forward":
+        return lambda: torch.nn.functional.affine_grid(t["theta"], [n, 1, h, w], align_corners=True)
+    if p.op == "spatial_tf_grid_generator_backward":
+        return lambda: aten.affine_grid_generator_backward(t["dgrid"], [n, 1, h, w], True)
+    if p.op == "spatial_tf_sampler_forward":
+        return lambda: aten.grid_sampler_2d(t["x"], t["grid"], 0, 0, True)
+    return lambda: aten.grid_sampler_2d_backward(t["dy"], t["x"], t["grid"], 0, 0, True, [True, True])
 
 
 def _tensor_operation(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:

@@ -79,6 +79,19 @@ def calls(shape: tuple[int, int, int, int], rows: tuple[int, int], layout: str =
     )
 
 
+def spatial_transformer(x: tuple[int, int, int, int], places: tuple[int, int], layout: str = "nchw") -> tuple[str, ...]:
+    """Return the four calls of a spatial transformer that reads images x at a grid of (h, w) places."""
+    suffix = "" if layout == "nchw" else ":nhwc"
+    dims, (h, w) = "x".join(map(str, x)), places
+    images = f"x=f32:{dims}{suffix} dims={x[0]},{x[1]},{h},{w}"
+    return (
+        f"spatial_tf_grid_generator_forward theta=f32:{x[0]}x2x3 grid=f32:{x[0]}x{h}x{w}x2",
+        f"spatial_tf_grid_generator_backward dgrid=f32:{x[0]}x{h}x{w}x2",
+        f"spatial_tf_sampler_forward {images}",
+        f"spatial_tf_sampler_backward {images}",
+    )
+
+
 def growing(n: int) -> tuple[str, ...]:
     """Return calls that read and write tensors of n * 784 KB: their time should grow as n does."""
     t, half = f"f32:{n}x64x56x56", f"f32:{n}x64x28x28"
@@ -89,14 +102,6 @@ def growing(n: int) -> tuple[str, ...]:
         f"softmax_forward x={t} mode=channel",
         f"pooling_forward x={t} y={half} mode=max window=3,3 padding=1,1 stride=2,2",
         f"convolution_backward_bias dy={t}",
-    )
-
-
-def dropout(n: int) -> tuple[str, ...]:
-    """Return dropout at (n, 64, 56, 56), in other types and layouts, at odd sizes and small ones."""
-    shapes = (f"f32:{n}x64x56x56", f"f32:{n}x64x56x56:nhwc", f"f16:{n}x64x56x56", f"f32:{n}x37x53x51", "f32:8x512x1x1")
-    return tuple(
-        f"dropout_{direction}={shape} dropout=0.5" for direction in ("forward x", "backward dy") for shape in shapes
     )
 
 
@@ -144,6 +149,13 @@ _CALLS = {
     "calls-nhwc": calls((128, 64, 56, 56), (8192, 2048), "nhwc"),
     "calls-odd": calls((127, 67, 53, 51), (8191, 4093)),
 }
+_TRANSFORMERS = {
+    "spatial": spatial_transformer((64, 64, 56, 56), (56, 56)),
+    "spatial-small": spatial_transformer((64, 1, 28, 28), (28, 28)),
+    "spatial-large": spatial_transformer((16, 3, 512, 512), (512, 512)),
+    "spatial-nhwc": spatial_transformer((64, 64, 56, 56), (56, 56), "nhwc"),
+    "spatial-odd": spatial_transformer((13, 37, 53, 61), (47, 51)),
+}
 _GROWING = {f"growing-{n * 49 // 64}": growing(n) for n in (21, 84, 336, 1344, 5376)}  # megabytes
 SETS: dict[str, tuple[str, ...]] = {
     **_GPU_CONVOLUTIONS,
@@ -152,9 +164,8 @@ SETS: dict[str, tuple[str, ...]] = {
     **_CPU_CONVOLUTIONS,
     "memory-256": memory_bound(256),
     "memory-32": memory_bound(32),
-    "dropout-256": dropout(256),
-    "dropout-32": dropout(32),
     **_CALLS,
+    **_TRANSFORMERS,
     **_GROWING,
     "host": HOST,
 }
@@ -165,5 +176,5 @@ def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
     if peer != "torch" and info.kind == "gpu":
         return (*_CALLS, *_GROWING)
     if info.kind == "cpu":
-        return (*_CPU_CONVOLUTIONS, "memory-32", "dropout-32")
-    return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256", "dropout-256")
+        return (*_CPU_CONVOLUTIONS, "memory-32")
+    return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256")

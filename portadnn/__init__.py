@@ -22,7 +22,6 @@ from .descriptors import (
 )
 from .enums import (
     ActivationMode,
-    BatchNormMode,
     ConvolutionBwdDataAlgo,
     ConvolutionBwdDataPreference,
     ConvolutionBwdFilterAlgo,
@@ -35,6 +34,7 @@ from .enums import (
     NanPropagation,
     OpTensorOp,
     PoolingMode,
+    SamplerType,
     SoftmaxAlgorithm,
     SoftmaxMode,
     Status,
@@ -54,13 +54,6 @@ from .errors import (
 )
 from .handle import Handle
 from .ops.activation import activation_backward, activation_forward
-from .ops.batch_norm import (
-    BN_MIN_EPSILON,
-    batch_normalization_backward,
-    batch_normalization_forward_inference,
-    batch_normalization_forward_training,
-    derive_bn_tensor_descriptor,
-)
 from .ops.convolution import (
     convolution_backward_bias,
     convolution_backward_data,
@@ -101,16 +94,6 @@ from .ops.convolution_fused import (
     convolution_bias_activation_forward,
     get_convolution_bias_activation_forward_workspace_size,
 )
-from .ops.dropout import (
-    DropoutDescriptor,
-    dropout_backward,
-    dropout_forward,
-    dropout_get_reserve_space_size,
-    dropout_get_states_size,
-    get_dropout_descriptor,
-    restore_dropout_descriptor,
-    set_dropout_descriptor,
-)
 from .ops.pooling import (
     get_pooling_2d_forward_output_dim,
     get_pooling_nd_forward_output_dim,
@@ -118,17 +101,21 @@ from .ops.pooling import (
     pooling_forward,
 )
 from .ops.softmax import softmax_backward, softmax_forward
+from .ops.spatial_sampler import spatial_tf_sampler_backward, spatial_tf_sampler_forward
+from .ops.spatial_transformer import (
+    SpatialTransformerDescriptor,
+    spatial_tf_grid_generator_backward,
+    spatial_tf_grid_generator_forward,
+)
 from .ops.tensor import add_tensor, op_tensor, scale_tensor, set_tensor, transform_tensor
 from .problem import Problem, TensorSpec, parse, parse_line
 
 __all__ = [
-    "BN_MIN_EPSILON",
     "ActivationDescriptor",
     "ActivationMode",
     "AllocFailed",
     "ArchMismatch",
     "BadParam",
-    "BatchNormMode",
     "CompileError",
     "ConvolutionBwdDataAlgo",
     "ConvolutionBwdDataAlgoPerf",
@@ -143,7 +130,6 @@ __all__ = [
     "ConvolutionMode",
     "DataType",
     "DnnError",
-    "DropoutDescriptor",
     "ExecutionFailed",
     "FilterDescriptor",
     "Handle",
@@ -157,8 +143,10 @@ __all__ = [
     "PoolingDescriptor",
     "PoolingMode",
     "Problem",
+    "SamplerType",
     "SoftmaxAlgorithm",
     "SoftmaxMode",
+    "SpatialTransformerDescriptor",
     "Status",
     "TensorDescriptor",
     "TensorFormat",
@@ -168,19 +156,11 @@ __all__ = [
     "activation_backward",
     "activation_forward",
     "add_tensor",
-    "batch_normalization_backward",
-    "batch_normalization_forward_inference",
-    "batch_normalization_forward_training",
     "convolution_backward_bias",
     "convolution_backward_data",
     "convolution_backward_filter",
     "convolution_bias_activation_forward",
     "convolution_forward",
-    "derive_bn_tensor_descriptor",
-    "dropout_backward",
-    "dropout_forward",
-    "dropout_get_reserve_space_size",
-    "dropout_get_states_size",
     "find_convolution_backward_data_algorithm",
     "find_convolution_backward_data_algorithm_ex",
     "find_convolution_backward_filter_algorithm",
@@ -205,7 +185,6 @@ __all__ = [
     "get_convolution_forward_find_workspace_size",
     "get_convolution_forward_workspace_size",
     "get_convolution_nd_forward_output_dim",
-    "get_dropout_descriptor",
     "get_error_string",
     "get_pooling_2d_forward_output_dim",
     "get_pooling_nd_forward_output_dim",
@@ -214,11 +193,13 @@ __all__ = [
     "parse_line",
     "pooling_backward",
     "pooling_forward",
-    "restore_dropout_descriptor",
     "scale_tensor",
-    "set_dropout_descriptor",
     "set_tensor",
     "softmax_backward",
     "softmax_forward",
+    "spatial_tf_grid_generator_backward",
+    "spatial_tf_grid_generator_forward",
+    "spatial_tf_sampler_backward",
+    "spatial_tf_sampler_forward",
     "transform_tensor",
 ]

@@ -84,7 +84,6 @@ _C_PREFIXES = {
     "PoolingMode": "CUDNN_POOLING_",
     "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
     "SoftmaxMode": "CUDNN_SOFTMAX_MODE_",
-    "BatchNormMode": "CUDNN_BATCHNORM_",
     "MathType": "CUDNN_",
     "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
     "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
@@ -92,6 +91,7 @@ _C_PREFIXES = {
     "ConvolutionFwdPreference": "CUDNN_CONVOLUTION_FWD_",
     "ConvolutionBwdDataPreference": "CUDNN_CONVOLUTION_BWD_DATA_",
     "ConvolutionBwdFilterPreference": "CUDNN_CONVOLUTION_BWD_FILTER_",
+    "SamplerType": "CUDNN_SAMPLER_",
     "Status": "CUDNN_STATUS_",
 }
 
@@ -329,14 +329,6 @@ class SoftmaxMode(DnnEnum):
     CHANNEL = 1
 
 
-class BatchNormMode(DnnEnum):
-    """What a batch normalisation normalises together (guide section 3.29; SPATIAL_PERSISTENT is of cuDNN 7)."""
-
-    PER_ACTIVATION = 0
-    SPATIAL = 1
-    SPATIAL_PERSISTENT = 2  # computes what SPATIAL does
-
-
 class ConvolutionFwdAlgo(DnnEnum):
     """Forward convolution algorithms (guide section 3.15)."""
 
@@ -395,6 +387,12 @@ class ConvolutionBwdFilterPreference(DnnEnum):
     NO_WORKSPACE = 0
     PREFER_FASTEST = 1
     SPECIFY_WORKSPACE_LIMIT = 2
+
+
+class SamplerType(DnnEnum):
+    """How a spatial transformer reads between pixels (guide section 3.36)."""
+
+    BILINEAR = 0
 
 
 class Status(DnnEnum):

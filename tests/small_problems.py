@@ -65,16 +65,6 @@ def _softmax():
         yield f"softmax_forward x={t}:1x1x181x184 algorithm={algorithm} mode=instance"  # too long for a work-group
 
 
-def _dropout():
-    yield "set_dropout_descriptor seed=5"
-    for i, t in enumerate(_TYPES):
-        for tensors in ("2x3x5x7", "1x2x67x77", "2x8x3x4:nhwc", "2x3x5x7/300,64,8,1"):
-            yield f"dropout_forward x={t}:{tensors} dropout=0.5"
-            yield f"dropout_backward dy={t}:{tensors} dropout=0.5"
-        yield f"dropout_forward x={t}:1x2x3x7 dropout={i % 2}.0"
-    yield "dropout_forward x=f32:1x3x5x8@4 dropout=0.25"
-
-
 def _windows():
     for i, mode in enumerate(_POOLS):
         t = _TYPES[i]
@@ -139,21 +129,6 @@ def _fused():
     yield f"{_FUSED} x=f32:1x3x4x5x6 w=f32:4x3x2x3x3 padding=1,1,1 activation=tanh"
 
 
-def _normalisations():
-    for t, mode in (("f32", "spatial"), ("f16", "spatial"), ("f64", "per_activation"), ("bf16", "spatial")):
-        p = f"{'f64' if t == 'f64' else 'f32'}:1x5x{'2x3' if mode == 'per_activation' else '1x1'}"
-        saved = f"saved_mean={p} saved_inv_variance={p}"
-        running = f"running_mean={p} running_variance={p}"
-        x = f"x={t}:3x5x2x3"
-        yield f"batch_normalization_forward_training {x} {running} {saved} mode={mode} beta=1"
-        yield f"batch_normalization_forward_inference {x} mode={mode}"
-        yield f"batch_normalization_backward {x} {saved} mode={mode} beta_param_diff=1"
-    yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
-    long = "x=f32:3x4x9x11:nhwc"  # more than one slice
-    yield f"batch_normalization_forward_training {long}"
-    yield f"batch_normalization_backward {long}"
-
-
 def _tensor_cores():
     """TF32 where permitted, in layouts that are packed and that are not; half is among the convolutions above."""
     for f in ("", ":nhwc"):
@@ -164,16 +139,30 @@ def _tensor_cores():
         yield f"convolution_backward_filter x={x} dy={y} dw={w} padding=1,1 math=tf32"
 
 
+def _spatial_transformers():
+    for t in _TYPES:
+        yield f"spatial_tf_grid_generator_forward theta={t}:2x2x3 dims=2,1,3,4"
+        yield f"spatial_tf_grid_generator_backward dgrid={t}:2x3x3x2"
+        yield f"spatial_tf_sampler_forward x={t}:2x3x3x5 grid={t}:2x2x3x2 beta=1"
+        yield f"spatial_tf_sampler_backward x={t}:2x3x3x5 grid={t}:2x2x3x2 beta_dgrid=1"
+    yield "spatial_tf_grid_generator_forward theta=f32:1x2x3 dims=1,1,3,3"
+    for rest in ("x=f32:1x8x3x2:nhwc grid=f32:1x3x3x2", "x=f32:1x1x2x2 grid=f32:1x11x37x2"):  # the last: full cells
+        yield f"spatial_tf_sampler_forward {rest}"
+        yield f"spatial_tf_sampler_backward {rest}"
+    for rest in ("x=f32:1x3x5x6 grid=f32:1x1x2x2", "x=f32:1x4x5x6:nhwc grid=f32:1x1x2x2"):  # few points: none copies x
+        yield f"spatial_tf_sampler_forward {rest}"
+        yield f"spatial_tf_sampler_backward {rest}"
+
+
 LINES = (
     *_tensor_ops(),
     *_activations(),
     *_softmax(),
-    *_normalisations(),
-    *_dropout(),
     *_windows(),
     *_convolutions(),
     *_fused(),
     *_tensor_cores(),
+    *_spatial_transformers(),
 )
 
 

@@ -52,9 +52,6 @@ SMALL = [
     "transform_tensor x=f32:2x3x4x5 y=f32:2x3x4x5:nhwc",
     "softmax_forward x=f32:2x3x4x5",
     "softmax_backward y=f32:2x3x4x5",
-    "set_dropout_descriptor seed=3",
-    "dropout_forward x=f32:2x3x4x5 dropout=0.5",
-    "dropout_backward dy=f32:2x3x4x5 dropout=0.5",
     "pooling_forward x=f32:2x3x4x6 mode=max window=2,2 stride=2,2",
     "pooling_backward x=f32:2x3x4x6 mode=max window=2,2 stride=2,2",
     "convolution_forward x=f32:2x3x4x5 w=f32:4x3x3x3 padding=1,1",
@@ -62,6 +59,10 @@ SMALL = [
     "convolution_backward_filter x=f32:2x3x4x5 dw=f32:4x3x3x3 dy=f32:2x4x4x5 padding=1,1",
     "convolution_backward_bias dy=f32:2x3x4x5",
     "convolution_bias_activation_forward x=f32:2x3x4x5 w=f32:4x3x3x3 padding=1,1 activation=relu",
+    "spatial_tf_grid_generator_forward theta=f32:2x2x3 dims=2,3,4,5",
+    "spatial_tf_grid_generator_backward dgrid=f32:2x4x5x2",
+    "spatial_tf_sampler_forward x=f32:2x3x4x5 dims=2,3,6,7",
+    "spatial_tf_sampler_backward x=f32:2x3x4x5 dims=2,3,6,7",
 ]
 
 
@@ -152,7 +153,7 @@ def test_bad_line_is_one_clear_message():
     assert "expected an operation" in result.output
 
 
-@pytest.mark.parametrize("line", [line for line in SMALL if "descriptor" not in line])
+@pytest.mark.parametrize("line", SMALL)
 def test_peer_computes_the_same_problem(line):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from portadnn.benchmarks.peers import TorchPeer

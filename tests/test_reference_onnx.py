@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 EXACT = 1e-12  # both compute in float64
 
 
-def evaluate(operator, *inputs, outputs=1, **attributes):
+def evaluate(operator, *inputs, outputs=1, opset=17, **attributes):
     """Run one ONNX operator on float64 arrays."""
     names = [f"i{n}" for n in range(len(inputs))]
     results = [f"o{n}" for n in range(outputs)]
@@ -26,7 +26,7 @@ def evaluate(operator, *inputs, outputs=1, **attributes):
         [make.make_tensor_value_info(name, TensorProto.DOUBLE, None) for name in names],
         [make.make_tensor_value_info(name, TensorProto.DOUBLE, None) for name in results],
     )
-    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)])
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", opset)])
     with np.errstate(all="ignore"):
         return ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True)))[0]
 

@@ -15,6 +15,7 @@ from ..sources import FOLDERS
 def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
     from . import (
+        affine_grid,
         bias_gradient,
         conv_atomic,
         conv_cpu,
@@ -26,9 +27,8 @@ def kernel_engines() -> Sequence[Engine]:
         conv_gemm,
         conv_im2col,
         conv_tensor_core,
-        dropout,
         elementwise,
-        norm,
+        grid_sample,
         pooling,
         softmax,
         softmax_cluster,
@@ -56,11 +56,11 @@ def kernel_engines() -> Sequence[Engine]:
         *winograd_nonfused.ENGINES,
         *conv_fft.ENGINES,
         *bias_gradient.ENGINES,
-        *norm.ENGINES,
         *pooling.ENGINES,
+        *affine_grid.ENGINES,
+        *grid_sample.ENGINES,
         *softmax_cluster.ENGINES,
         *softmax.ENGINES,
-        *dropout.ENGINES,
     )
     return (*engines, *then_epilogue(engines))
 

@@ -1,0 +1,111 @@
+"""Grids of affine transformations and the gradient of their matrices: the spatial transformer's grid generator."""
+
+from __future__ import annotations
+
+from portadnn.enums import DataType
+from portadnn.ops.spatial_transformer import SpatialTfGridGeneratorBackward, SpatialTfGridGeneratorForward
+from portadnn.problem import Problem, TensorSpec
+
+from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, TensorArg, WorkspaceArg, roofline
+from .grid_sample import words
+from .tiles import storage_defines
+
+_FILE = "shared/affine_grid.cl"
+_GROUP = {"gpu": 256, "cpu": 64}
+_FINISH = {"gpu": 64, "cpu": 1}
+_POINTS = 2048  # of a slice at least
+_Generator = SpatialTfGridGeneratorForward | SpatialTfGridGeneratorBackward
+
+
+def _up(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _sizes(grid: TensorSpec, theta: TensorSpec) -> tuple[Arg, ...]:
+    strides = [s if d > 1 else 0 for spec in (grid, theta) for d, s in zip(spec.dims, spec.strides, strict=True)]
+    return words(*grid.dims[1:3], *strides)
+
+
+class AffineGrid(Engine):
+    """Both directions, any strides."""
+
+    name = "affine"
+    problems = (SpatialTfGridGeneratorForward, SpatialTfGridGeneratorBackward)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        assert isinstance(problem, (SpatialTfGridGeneratorForward, SpatialTfGridGeneratorBackward))
+        if max(problem.grid_spec.dims[1:3]) > 1 << 24:
+            return "float32 cannot count that many pixels"
+        return None
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        return roofline(problem, info, launches=1 if isinstance(problem, SpatialTfGridGeneratorForward) else 2)
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, (SpatialTfGridGeneratorForward, SpatialTfGridGeneratorBackward))
+        if isinstance(problem, SpatialTfGridGeneratorForward):
+            return 0
+        return problem.dgrid.dims[0] * _slices(problem, info)[0] * 6 * problem.dtype.accumulator.itemsize
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        if isinstance(problem, SpatialTfGridGeneratorForward):
+            launches = _forward(problem, device) if problem.grid.size else ()
+        else:
+            assert isinstance(problem, SpatialTfGridGeneratorBackward)
+            launches = _backward(problem, device) if problem.dtheta.size else ()
+        return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
+
+
+def _forward(problem: SpatialTfGridGeneratorForward, device: Device) -> tuple[Launch, ...]:
+    grid, info = problem.grid, device.info
+    n, h, w, _ = grid.dims
+    width = 16 // grid.dtype.itemsize if info.schedule == "gpu" else 8
+    rows_fit = grid.is_packed() and grid.alignment * (info.schedule == "cpu" or grid.alignment == 16)
+    while width > 1 and (not rows_fit or w % (width // 2)):
+        width //= 2
+    if width * grid.dtype.accumulator.itemsize < 16:  # no vectors of two floats
+        width = 1
+    group = _GROUP[info.schedule]
+    defines = {**storage_defines(grid), "FORWARD": 1, "GROUP": group, "VW": width}
+    if width > 1 and info.schedule == "gpu":
+        defines["VECTOR_ALIGNED"] = 1
+    items = n * h * w if width == 1 else n * h * w * 2 // width
+    kernel = device.compile(_FILE, "affine_grid", defines)
+    args = (TensorArg(0), TensorArg(1), *_sizes(grid, problem.theta), *words(items))
+    return (Launch(kernel, (_up(items, group),), (group,), args),)
+
+
+def _slices(problem: SpatialTfGridGeneratorBackward, info: DeviceInfo) -> tuple[int, int]:
+    """Return how many slices an image's points are cut into, and points of each."""
+    n, h, w, _ = problem.dgrid.dims
+    points = h * w
+    if not points:
+        return 0, 1
+    wanted = (8 if info.schedule == "gpu" else 2) * info.compute_units
+    slices = max(1, min(_up(wanted, max(n, 1)), points // _POINTS))
+    length = _up(points, slices)
+    return _up(points, length), length
+
+
+def _backward(problem: SpatialTfGridGeneratorBackward, device: Device) -> tuple[Launch, ...]:
+    dgrid, dtheta, schedule = problem.dgrid, problem.dtheta, device.info.schedule
+    group, finish = _GROUP["gpu"] if schedule == "gpu" else 1, _FINISH[schedule]
+    defines = {**storage_defines(dgrid), "BACKWARD": 1, "GROUP": group, "FINISH": finish, "VW": 1}
+    slices, length = _slices(problem, device.info)
+    real: DataType = problem.dtype.accumulator
+    sums = WorkspaceArg(0, real)
+    sizes = _sizes(dgrid, dtheta)
+    launches: list[Launch] = []
+    if slices:
+        kernel = device.compile(_FILE, "affine_theta", defines)
+        args = (TensorArg(0), sums, *sizes, *words(slices, length))
+        launches.append(Launch(kernel, (dgrid.dims[0] * slices,), (group,), args))
+    kernel = device.compile(_FILE, "affine_theta_finish", defines)
+    items = dtheta.size
+    last: Arg = sums if slices else TensorArg(1)  # no points: nothing is read
+    args = (last, TensorArg(1), *sizes, *words(slices, items))
+    launches.append(Launch(kernel, (_up(items, finish),), (finish,), args))
+    return tuple(launches)
+
+
+ENGINES = (AffineGrid(),)

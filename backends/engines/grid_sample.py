@@ -1,0 +1,364 @@
+"""Bilinear sampling and its gradients: the spatial transformer's sampler, forward and backward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from portadnn.enums import DataType
+from portadnn.ops.spatial_sampler import SpatialTfSamplerBackward, SpatialTfSamplerForward
+from portadnn.problem import Problem, TensorSpec
+
+from ..base import (
+    LAUNCH_SECONDS,
+    Arg,
+    ConstantArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+    roofline,
+)
+from .tiles import storage_defines
+
+_FILE = "shared/grid_sample.cl"
+_GATHER = "shared/grid_gather.cl"
+_CPU_FILE = "opencl/grid_sample_cpu.cl"
+_GROUP = 256
+_BINS_GROUP = 256
+_SHARING = 8  # work-items of a point that share its channels, for dgrid
+_IN_FLIGHT = 8  # channels of a work-item, where they are planes
+_VECTORS = 2  # vectors of channels of a work-item, where they are lanes
+_LANES = 8  # of a CPU's vectors of channels
+_BAND = 1 << 18  # numbers of scratch of a CPU work-group that sums up dx
+_WHOLE = 1 << 20  # numbers of an image's scratch from which on a CPU reads x where it lies
+_READS = 6  # pixels copied that cost as much as a point read where it lies
+_CPU_GROUPS = 4  # work-groups for each core, each with scratch of its own
+
+Defines = dict[str, int | float | str]
+_Sampler = SpatialTfSamplerForward | SpatialTfSamplerBackward
+
+
+def _up(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """Sizes and strides as the kernels' SIZES has them; runs of rows are merged to one row where that is the same."""
+
+    n: int
+    c: int
+    h: int
+    w: int
+    p: int
+    q: int
+    x: tuple[int, ...]
+    y: tuple[int, ...]
+    grid: tuple[int, ...]
+    dgrid: tuple[int, ...]
+
+    @property
+    def points(self) -> int:
+        """Points of an image's grid."""
+        return self.p * self.q
+
+    def args(self, x: tuple[int, ...] | None = None) -> tuple[Arg, ...]:
+        """Return SIZES; `x` are the strides of dx where they take the place of x's."""
+        signed = (self.c, self.h, self.w, self.p, self.q)
+        return (*ints(*signed), *words(*(x or self.x), *self.y, *self.grid))
+
+    def bin_args(self) -> tuple[Arg, ...]:
+        """Return BIN_SIZES."""
+        return (*ints(self.h, self.w), *words(self.q, self.points, *self.grid))
+
+
+def ints(*values: int) -> tuple[Arg, ...]:
+    """Return arguments of 32 bits."""
+    return tuple(ConstantArg(np.int32(value)) for value in values)
+
+
+def words(*values: int) -> tuple[Arg, ...]:
+    """Return unsigned arguments of 32 bits."""
+    return tuple(ConstantArg(np.uint32(value)) for value in values)
+
+
+def _strides(spec: TensorSpec) -> tuple[int, ...]:
+    """Return the strides; that of a dimension of one does not matter, and 2^32 does not hold all of them."""
+    return tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
+
+
+def _geometry(problem: _Sampler) -> _Geometry:
+    y = problem.y if isinstance(problem, SpatialTfSamplerForward) else problem.dy
+    dgrid = problem.grid if isinstance(problem, SpatialTfSamplerForward) else problem.dgrid
+    n, c, h, w = problem.x.dims
+    _, p, q, _ = problem.grid.dims
+    geometry = _Geometry(n, c, h, w, p, q, *(_strides(spec) for spec in (problem.x, y, problem.grid, dgrid)))
+    rows = ((y, 2, 3), (problem.grid, 1, 2), (dgrid, 1, 2))
+    if q and p > 1 and all(spec.strides[i] == q * spec.strides[j] for spec, i, j in rows):
+        step = tuple(spec.strides[j] for spec, _, j in rows)
+        geometry = replace(
+            geometry,
+            p=1,
+            q=p * q,
+            y=(*geometry.y[:2], 0, step[0]),
+            grid=(geometry.grid[0], 0, step[1], geometry.grid[3]),
+            dgrid=(geometry.dgrid[0], 0, step[2], geometry.dgrid[3]),
+        )
+    return geometry
+
+
+def _lanes(problem: _Sampler, specs: tuple[TensorSpec, ...], info: DeviceInfo) -> int:
+    """Return how many channels make an aligned vector in all of the specs; 0 where channels do not lie side by side."""
+    if problem.x.dims[1] < 2 or any(spec.strides[1] != 1 for spec in specs):
+        return 0
+    if info.schedule == "cpu":
+        return 1
+    width = 16 // problem.dtype.itemsize
+    while width > 1:
+        others = [s for spec in specs for a, s in enumerate(spec.strides) if a != 1 and spec.dims[a] > 1]
+        fits = problem.x.dims[1] % width == 0 and all(s % width == 0 for s in others)
+        if fits and all(spec.alignment % (width * problem.dtype.itemsize) == 0 for spec in specs):
+            return width if width * problem.dtype.accumulator.itemsize >= 16 else 1  # no vectors of two floats
+        width //= 2
+    return 1
+
+
+def _power(n: int) -> int:
+    """Return the highest power of two up to `n`, and at least 1."""
+    return 1 << max(n.bit_length() - 1, 0)
+
+
+def _tile(problem: _Sampler, specs: tuple[TensorSpec, ...], info: DeviceInfo, sharing: int) -> Defines:
+    """Return how work-items are laid over points (or pixels) and channels."""
+    defines: Defines = storage_defines(problem.x)
+    lanes = _lanes(problem, specs, info)
+    group = _GROUP if info.schedule == "gpu" else 64
+    if lanes:
+        vectors = problem.x.dims[1] // lanes
+        share = 1 if info.schedule == "cpu" else min(_power(vectors), 32)
+        defines.update(CHANNELS_LAST=1, VW=lanes, SHARING=share, POINTS=group // share, CHANNELS=_VECTORS)
+        if lanes > 1:
+            defines["VECTOR_ALIGNED"] = 1
+        return defines
+    share = 1 if info.schedule == "cpu" else min(sharing, _power(max(problem.x.dims[1], 1)))
+    return {**defines, "VW": 1, "SHARING": share, "POINTS": group // share, "CHANNELS": _IN_FLIGHT}
+
+
+def _number(defines: Defines, name: str) -> int:
+    return int(defines[name])
+
+
+def _covered(defines: Defines, points: int, channels: int) -> tuple[int, int, tuple[int]]:
+    """Return work-groups along points and along channels, and a work-group's size."""
+    points_each, sharing = _number(defines, "POINTS"), _number(defines, "SHARING")
+    channels_each = _number(defines, "CHANNELS") * sharing * _number(defines, "VW")
+    return _up(points, points_each), _up(channels, channels_each), (points_each * sharing,)
+
+
+def _scalars(dtype: DataType, first: int = 0) -> tuple[Arg, Arg]:
+    return (ScalarArg(first, dtype.accumulator), ScalarArg(first + 1, dtype.accumulator))
+
+
+class _Scratch:
+    """The workspace, handed out piece by piece."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def take(self, count: int, dtype: DataType) -> WorkspaceArg:
+        arg = WorkspaceArg(self.size, dtype)
+        self.size += _up(count * dtype.itemsize, 256) * 256
+        return arg
+
+
+def _vectors(rows: int, w: int) -> int:
+    """Return the vectors of a CPU work-group's scratch, as grid_sample_cpu.cl counts them."""
+    return (rows + 3) * (w + 2) + 2
+
+
+def _packs(problem: _Sampler, info: DeviceInfo) -> bool:
+    """Tell whether CPU kernels copy x to scratch: images of moderate size with enough points do."""
+    _, _, h, w = problem.x.dims
+    enough = h * w <= _READS * problem.grid.dims[1] * problem.grid.dims[2]
+    return info.schedule == "cpu" and enough and _vectors(h, w) * _LANES <= _WHOLE
+
+
+def _cpu_defines(geometry: _Geometry, problem: _Sampler, part: str) -> Defines:
+    defines: Defines = {**storage_defines(problem.x), "VW": _LANES, part: 1}
+    if geometry.p == 1 and geometry.y[3] == 1:
+        defines["Y_RUNS"] = 1
+    image = problem.x if part != "SCATTER" else problem.tensors[problem.index("dx")]
+    if image.strides[3] == 1 or image.dims[3] == 1:
+        defines["X_RUNS"] = 1
+    return defines
+
+
+def _shares(jobs: int, points: int, info: DeviceInfo) -> tuple[int, int]:
+    """Return into how many shares, of how many points, an image's points go so that every core has work."""
+    shares = max(1, min(_up(2 * info.compute_units, max(jobs, 1)), points // 256))
+    share = _up(points, shares)
+    return _up(points, share), share
+
+
+def _cpu_groups(jobs: int, info: DeviceInfo) -> int:
+    return min(jobs, _CPU_GROUPS * info.compute_units)
+
+
+class GridSampler(Engine):
+    """Both directions, any strides: y and dgrid by points, dx by pixels from sorted points, or in their order."""
+
+    name = "bilinear"
+    problems = (SpatialTfSamplerForward, SpatialTfSamplerBackward)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        assert isinstance(problem, (SpatialTfSamplerForward, SpatialTfSamplerBackward))
+        if max(problem.x.dims[2:]) > 1 << 22:
+            return "the image is wider than float32 can count in steps of a part of a pixel"
+        needed = self.workspace(problem, info)
+        if needed > info.max_allocation > 0:
+            return f"needs {needed} bytes of workspace, the device allocates {info.max_allocation}"
+        return None
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        launches = 1 if isinstance(problem, SpatialTfSamplerForward) else 2 if info.schedule == "cpu" else 7
+        return roofline(problem, info, 0.3) + launches * LAUNCH_SECONDS
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        return _describe(problem, info)[1]
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        steps, size = _describe(problem, device.info)
+        launches = tuple(step.launch(device) for step in steps)
+        return Plan(problem, self, size, device.bind(launches), launches)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A launch whose kernel is not compiled yet."""
+
+    file: str
+    kernel: str
+    defines: Defines
+    groups: int
+    block: tuple[int]
+    args: tuple[Arg, ...]
+
+    def launch(self, device: Device) -> Launch:
+        kernel = device.compile(self.file, self.kernel, self.defines)
+        return Launch(kernel, (self.groups,), self.block, self.args)
+
+
+def _describe(problem: Problem, info: DeviceInfo) -> tuple[list[_Step], int]:
+    """Return the launches and the bytes of workspace."""
+    assert isinstance(problem, (SpatialTfSamplerForward, SpatialTfSamplerBackward))
+    geometry, scratch = _geometry(problem), _Scratch()
+    steps: list[_Step] = []
+    if isinstance(problem, SpatialTfSamplerForward):
+        if problem.y.size:
+            steps.append(_forward(problem, geometry, info, scratch))
+        return steps, scratch.size
+    if problem.dgrid.size:
+        steps.append(_grid_gradient(problem, geometry, info, scratch))
+    if problem.dx.size:
+        steps += (_scatter if info.schedule == "cpu" else _gather)(problem, geometry, info, scratch)
+    return steps, scratch.size
+
+
+def _forward(problem: SpatialTfSamplerForward, geometry: _Geometry, info: DeviceInfo, scratch: _Scratch) -> _Step:
+    tensors = (TensorArg(0), TensorArg(1), TensorArg(2))
+    real = problem.dtype.accumulator
+    g = geometry
+    if _packs(problem, info):
+        blocks = g.n * _up(g.c, _LANES)
+        shares, share = _shares(blocks, g.points, info)
+        groups = _cpu_groups(blocks * shares, info)
+        images = scratch.take(groups * _vectors(g.h, g.w) * _LANES, real)
+        args = (*tensors, images, *_scalars(real), *g.args(), *ints(blocks * shares, shares, share))
+        defines = _cpu_defines(g, problem, "FORWARD")
+        return _Step(_CPU_FILE, "sampler_forward_cpu", defines, groups, (1,), args)
+    defines = {**_tile(problem, (problem.x, problem.y), info, 1), "FORWARD": 1}
+    tiles, blocks, block = _covered(defines, g.points, g.c)
+    args = (*tensors, *_scalars(real), *g.args(), *words(tiles, blocks))
+    return _Step(_FILE, "sampler_forward", defines, tiles * blocks * g.n, block, args)
+
+
+def _grid_gradient(
+    problem: SpatialTfSamplerBackward, geometry: _Geometry, info: DeviceInfo, scratch: _Scratch
+) -> _Step:
+    tensors = (TensorArg(0), TensorArg(1), TensorArg(2), TensorArg(4))
+    real = problem.dtype.accumulator
+    g = geometry
+    if _packs(problem, info):
+        shares, share = _shares(g.n, g.points, info)
+        groups = _cpu_groups(g.n * shares, info)
+        images = scratch.take(groups * (_vectors(g.h, g.w) * _LANES + 2 * share), real)
+        rest = (*words(*g.dgrid), *ints(g.n * shares, shares, share))
+        args: tuple[Arg, ...] = (*tensors, images, *_scalars(real, 2), *g.args(), *rest)
+        defines = _cpu_defines(g, problem, "GRID_GRADIENT")
+        return _Step(_CPU_FILE, "sampler_grid_cpu", defines, groups, (1,), args)
+    defines = {**_tile(problem, (problem.x, problem.dy), info, _SHARING), "GRID_GRADIENT": 1}
+    tiles, _, block = _covered(defines, g.points, g.c)
+    args = (*tensors, *_scalars(real, 2), *g.args(), *words(*g.dgrid, tiles))
+    return _Step(_FILE, "sampler_grid", defines, tiles * g.n, block, args)
+
+
+def _scatter(
+    problem: SpatialTfSamplerBackward, geometry: _Geometry, info: DeviceInfo, scratch: _Scratch
+) -> list[_Step]:
+    """Return the CPU's way to dx: a work-group sums up some rows of some channels."""
+    g, real = geometry, problem.dtype.accumulator
+    blocks = g.n * _up(g.c, _LANES)
+    bands = max(_up(2 * info.compute_units, blocks), _up(_vectors(g.h, g.w) * _LANES, _BAND))
+    band = _up(g.h, min(bands, g.h))
+    bands = _up(g.h, band)
+    groups = _cpu_groups(blocks * bands, info)
+    sums = scratch.take(groups * _vectors(band, g.w) * _LANES, real)
+    sizes = g.args(_strides(problem.dx))
+    args = (TensorArg(1), TensorArg(2), TensorArg(3), sums, *_scalars(real), *sizes, *ints(blocks * bands, bands, band))
+    defines = _cpu_defines(g, problem, "SCATTER")
+    return [_Step(_CPU_FILE, "sampler_scatter_cpu", defines, groups, (1,), args)]
+
+
+def _gather(problem: SpatialTfSamplerBackward, geometry: _Geometry, info: DeviceInfo, scratch: _Scratch) -> list[_Step]:
+    """Return the GPU's way to dx: points are sorted by their cells, pixels gather."""
+    g, real = geometry, problem.dtype.accumulator
+    cells = (g.h + 1) * (g.w + 1)
+    counters, points = g.n * (cells + 1), g.n * g.points
+    starts = scratch.take(counters, DataType.FLOAT)
+    slots = scratch.take(points, DataType.FLOAT)
+    order = scratch.take(points, DataType.FLOAT)
+    us, vs = scratch.take(points, real), scratch.take(points, real)
+    grid = TensorArg(2)
+    bins: Defines = {**storage_defines(problem.x), "BINS": 1, "WG": _BINS_GROUP, "VW": 1}
+    block = (_BINS_GROUP,)
+
+    def step(kernel: str, groups: int, *args: Any) -> _Step:
+        return _Step(_GATHER, kernel, bins, groups, block, args)
+
+    tiles = _up(cells, _BINS_GROUP)
+    each = _up(points, _BINS_GROUP)
+    sizes = g.bin_args()
+    steps = [step("bins_clear", _up(counters, _BINS_GROUP), starts, *words(counters))]
+    if points:
+        steps += [
+            step("bins_count", each, grid, starts, slots, *sizes, *words(points)),
+            step("bins_scan", g.n, starts, *ints(g.h, g.w)),
+            step("bins_fill", each, grid, starts, slots, order, *sizes, *words(points)),
+            step("bins_order", g.n * tiles, grid, starts, order, us, vs, *sizes, *words(*g.y[2:], tiles)),
+        ]
+    defines = {**_tile(problem, (problem.dx, problem.dy), info, 1), "GATHER": 1}
+    along, blocks, group = _covered(defines, g.h * g.w, g.c)
+    args = (TensorArg(1), TensorArg(3), starts, order, us, vs, *_scalars(real))
+    rest = (*g.args(_strides(problem.dx)), *words(along, blocks))
+    steps.append(_Step(_GATHER, "sampler_gather", defines, along * blocks * g.n, group, (*args, *rest)))
+    return steps
+
+
+ENGINES = (GridSampler(),)

@@ -1,0 +1,155 @@
+// Grids of affine transformations, and the gradient of their matrices.
+//
+//   grid[n, i, j] = theta[n] (x_j, y_i, 1)^T       pixel j of w sits at x_j = (2j - (w - 1)) / (w - 1), the only one at -1
+//
+//   forward    a work-item makes ITEMS points of a row, neighbours with VW > 1: (x, y) pairs fill the vector's lanes
+//   backward   every work-group adds up the points of a slice of an image, six sums; a work-item then adds the slices' sums
+//              in order. Deterministic.
+//
+//        dgrid of image n   [ slice 0 | slice 1 | slice 2 ..]   ->  sums [n][slice][6]  ->  dtheta[n]
+//
+// Numerator and denominator of x_j are whole numbers: corners sit at exactly -1 and 1.
+// Defines: GROUP; FORWARD with VW (a power of two; 1 for any strides), or BACKWARD.
+
+#include "types.h"
+
+#define SIZES                                                                                              \
+    const u32 h, const u32 w, const u32 g_n, const u32 g_h, const u32 g_w, const u32 g_2, const u32 t_n,   \
+        const u32 t_r, const u32 t_k
+
+// where pixel i of `size` sits
+DEVICE real place(u32 i, u32 size) {
+    return size == 1 ? (real)-1 : (real)((int)(2 * i) - (int)(size - 1)) / (real)(size - 1);
+}
+
+#ifdef FORWARD
+#define POINTS (VW == 1 ? 1 : VW / 2)  // of a work-item
+
+KERNEL WG_SIZE(GROUP, 1, 1)
+affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const u32 items) {
+    BIND(const T, theta);
+    BIND(T, grid);
+    const u32 id = (u32)GRP(0) * GROUP + LID(0);
+    if (id >= items) return;
+    const u32 across = w / POINTS, row = id / across, j = (id - row * across) * POINTS;
+    const u32 n = row / h, i = row - n * h;
+    const GLOBAL T *t = theta + n * t_n;
+    const real y = place(i, h);
+    const real ax = LOAD(t, 0), ay = LOAD(t, t_r);
+    const real bx = LOAD(t, t_k) * y + LOAD(t, 2 * t_k), by = LOAD(t, t_r + t_k) * y + LOAD(t, t_r + 2 * t_k);
+    const u32 to = n * g_n + i * g_h + j * g_w;
+#if VW == 1
+    const real x = place(j, w);
+    STORE(grid, to, ax * x + bx);
+    STORE(grid, to + g_2, ay * x + by);
+#else
+    vreal v;
+    UNROLL for (int k = 0; k < VW; ++k) {
+        const real x = place(j + k / 2, w);
+        LANE(v, k) = k % 2 ? ay * x + by : ax * x + bx;
+    }
+    VSTORE(grid, to, v);
+#endif
+}
+#endif
+
+#ifdef BACKWARD
+// Sums over the points of a slice: of dgrid_x and dgrid_y times x, y and 1.
+KERNEL WG_SIZE(GROUP, 1, 1)
+affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices, const u32 length) {
+    LOCAL real scratch[6 * GROUP];
+    BIND(const T, dgrid);
+    BIND(real, sums);
+    const int lid = LID(0);
+    const u32 n = (u32)GRP(0) / slices, slice = (u32)GRP(0) - n * slices;
+    const u32 first = slice * length, end = first + length < h * w ? first + length : h * w;
+    const GLOBAL T *from = dgrid + n * g_n;
+    real xx = 0, xy = 0, x1 = 0, yx = 0, yy = 0, y1 = 0;
+
+#if GROUP > 1
+    for (u32 s = first + lid; s < end; s += GROUP) {
+        const u32 i = s / w, j = s - i * w;
+        const u32 at = i * g_h + j * g_w;
+        const real x = place(j, w), y = place(i, h), gx = LOAD(from, at), gy = LOAD(from, at + g_2);
+        xx += gx * x;
+        xy += gx * y;
+        x1 += gx;
+        yx += gy * x;
+        yy += gy * y;
+        y1 += gy;
+    }
+    scratch[lid] = xx;
+    scratch[GROUP + lid] = xy;
+    scratch[2 * GROUP + lid] = x1;
+    scratch[3 * GROUP + lid] = yx;
+    scratch[4 * GROUP + lid] = yy;
+    scratch[5 * GROUP + lid] = y1;
+    for (int step = GROUP / 2; step > 0; step /= 2) {
+        BARRIER();
+        if (lid < step)
+            for (int k = 0; k < 6; ++k) scratch[k * GROUP + lid] += scratch[k * GROUP + lid + step];
+    }
+    BARRIER();
+    if (lid < 6) sums[(u32)GRP(0) * 6 + lid] = scratch[lid * GROUP];
+#else  // a CPU: runs of a row, whose sums over 8 neighbours are independent
+    for (u32 s = first; s < end;) {
+        const u32 i = s / w, j0 = s - i * w;
+        const u32 j1 = w < end - i * w ? w : end - i * w;
+        real px[8], p1[8], qx[8], q1[8];
+        for (int k = 0; k < 8; ++k) px[k] = p1[k] = qx[k] = q1[k] = 0;
+        const GLOBAL T *row = from + i * g_h;
+        u32 j = j0;
+        for (; j + 8 <= j1; j += 8)
+            for (int k = 0; k < 8; ++k) {
+                const real x = place(j + k, w), gx = LOAD(row, (j + k) * g_w), gy = LOAD(row, (j + k) * g_w + g_2);
+                px[k] += gx * x;
+                p1[k] += gx;
+                qx[k] += gy * x;
+                q1[k] += gy;
+            }
+        for (; j < j1; ++j) {
+            const real x = place(j, w), gx = LOAD(row, j * g_w), gy = LOAD(row, j * g_w + g_2);
+            px[0] += gx * x;
+            p1[0] += gx;
+            qx[0] += gy * x;
+            q1[0] += gy;
+        }
+        for (int step = 4; step > 0; step /= 2)
+            for (int k = 0; k < step; ++k) {
+                px[k] += px[k + step];
+                p1[k] += p1[k + step];
+                qx[k] += qx[k + step];
+                q1[k] += q1[k + step];
+            }
+        const real y = place(i, h);
+        xx += px[0];
+        xy += p1[0] * y;
+        x1 += p1[0];
+        yx += qx[0];
+        yy += q1[0] * y;
+        y1 += q1[0];
+        s += j1 - j0;
+    }
+    GLOBAL real *to = sums + (u32)GRP(0) * 6;
+    to[0] = xx;
+    to[1] = xy;
+    to[2] = x1;
+    to[3] = yx;
+    to[4] = yy;
+    to[5] = y1;
+#endif
+}
+
+// A work-item adds up the slices' sums of one number of a matrix.
+KERNEL WG_SIZE(FINISH, 1, 1)
+affine_theta_finish(TENSOR(const real, sums), TENSOR(T, dtheta), SIZES, const u32 slices, const u32 items) {
+    BIND(const real, sums);
+    BIND(T, dtheta);
+    const u32 id = (u32)GRP(0) * FINISH + LID(0);
+    if (id >= items) return;
+    const u32 n = id / 6, k = id - n * 6;
+    real total = 0;
+    for (u32 slice = 0; slice < slices; ++slice) total += sums[(n * slices + slice) * 6 + k];
+    STORE(dtheta, n * t_n + k / 3 * t_r + k % 3 * t_k, total);
+}
+#endif

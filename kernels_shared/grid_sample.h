@@ -1,0 +1,39 @@
+// Where the points of a grid lie in an image, for the kernels of the spatial transformer's sampler; include after types.h.
+//
+//      j        j + 1           u = (grid_x + 1) / 2 * (w - 1) counts pixels from the first one's centre, v rows;
+//   i  a--------b               j, i are u, v rounded down, fu, fv what is left:
+//      |   * (u, v)
+//      |        |               y = (1 - fv) ((1 - fu) a + fu b) + fv ((1 - fu) c + fu d)
+//  i+1 c--------d
+//
+// Pixels outside the image are zero. A point further than a pixel outside, or none (NaN), is not `inside`.
+
+// h, w: x's size; p, q: the grid's; then strides of x (or dx), y (or dy) and the grid
+#define SIZES                                                                                              \
+    const int channels, const int h, const int w, const int p, const int q, const u32 x_n, const u32 x_c,  \
+        const u32 x_h, const u32 x_w, const u32 y_n, const u32 y_c, const u32 y_h, const u32 y_w,          \
+        const u32 g_n, const u32 g_h, const u32 g_w, const u32 g_2
+
+typedef struct {
+    int i, j, inside;
+    real u, v, fu, fv;
+} Place;
+
+DEVICE Place place_of(real gx, real gy, int h, int w) {
+    Place at;
+    at.u = (gx + (real)1) * ((real)0.5 * (real)(w - 1));
+    at.v = (gy + (real)1) * ((real)0.5 * (real)(h - 1));
+    at.inside = at.u > (real)-1 && at.u < (real)w && at.v > (real)-1 && at.v < (real)h;
+    at.u = at.inside ? at.u : (real)0;
+    at.v = at.inside ? at.v : (real)0;
+    at.j = (int)at.u;  // towards zero
+    at.i = (int)at.v;
+    at.j -= at.u < (real)at.j;
+    at.i -= at.v < (real)at.i;
+    at.fu = at.u - (real)at.j;
+    at.fv = at.v - (real)at.i;
+    return at;
+}
+
+// number of the cell that has (i, j) as its first pixel, among (h + 1) (w + 1)
+#define CELL(at, w) ((u32)((at).i + 1) * ((w) + 1) + (u32)((at).j + 1))
