@@ -107,7 +107,19 @@ class ConstantArg:
     value: np.generic
 
 
-Arg = TensorArg | ScalarArg | WorkspaceArg | ConstantArg
+@dataclass(frozen=True)
+class CountersArg:
+    """A kernel argument: `count` (at most ``MOST_COUNTERS``) int32 zeros, which the launch leaves as zeros.
+
+    All launches of a stream share them. They let the last work-group of several know that it is the last.
+    """
+
+    count: int
+
+
+MOST_COUNTERS = 65536
+
+Arg = TensorArg | ScalarArg | WorkspaceArg | CountersArg | ConstantArg
 
 
 @dataclass(frozen=True)
@@ -301,6 +313,7 @@ class Device(abc.ABC):
 
 
 LAUNCH_SECONDS = 4e-6  # from one launch to the next
+HOST_SECONDS = 7e-6  # that a launch occupies the host: a problem of small kernels takes no less
 
 
 def roofline(
@@ -408,6 +421,7 @@ __all__ = [
     "Arg",
     "Backend",
     "ConstantArg",
+    "CountersArg",
     "Device",
     "DeviceInfo",
     "Engine",

@@ -20,9 +20,11 @@ from portadnn.problem import TensorSpec
 from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, torch_bits, type_name
 from .base import (
+    MOST_COUNTERS,
     Arg,
     Backend,
     ConstantArg,
+    CountersArg,
     Device,
     DeviceInfo,
     Engine,
@@ -137,6 +139,7 @@ class CudaDevice(Device):
         self._index = index
         self._stream = stream
         self._programs: dict[str, Any] = {}
+        self._counters: dict[int, Any] = {}  # by stream
         self._array = cupy.ndarray
         self._runtime = cupy.cuda.runtime
 
@@ -284,6 +287,8 @@ class CudaDevice(Device):
         enqueue, current_stream = cupy.cuda.driver.launchKernel, cupy.cuda.get_current_stream
         errors = (cupy.cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
         get_device, index, address = self._runtime.getDevice, self._index, self.address
+        counts = any(isinstance(arg, CountersArg) for launch in launches for arg in launch.args)
+        counters_of = self._counters_of if counts else _no_counters
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             if get_device() != index:
@@ -292,13 +297,23 @@ class CudaDevice(Device):
             workspace = 0 if workspace is None else address(workspace)
             stream = (self._stream or current_stream()).ptr
             try:
+                counters = counters_of(stream)
                 for step in steps:
-                    step.pack(arrays, scalars, workspace)
+                    step.pack(arrays, scalars, workspace, counters)
                     enqueue(*step.shape, stream, step.pointers, 0)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
         return run
+
+    def _counters_of(self, stream: int) -> int:
+        """Return the address of a stream's counters."""
+        memory = self._counters.get(stream)
+        if memory is None:
+            size = 4 * MOST_COUNTERS
+            memory = self._counters[stream] = self.workspace(size)
+            self._runtime.memsetAsync(memory.ptr, 0, size, stream)
+        return memory.ptr  # type: ignore[no-any-return]
 
     def synchronize(self) -> None:
         cupy = _cupy()
@@ -329,6 +344,7 @@ class CudaDevice(Device):
 
     def close(self) -> None:
         self._programs.clear()
+        self._counters.clear()
 
 
 def check_stream(stream: Any, index: int) -> None:
@@ -358,7 +374,7 @@ class _Step:
     pointers : int
         Address of the table of pointers to the argument values.
     pack : callable
-        ``pack(arrays, scalars, workspace)`` writes the values.
+        ``pack(arrays, scalars, workspace, counters)`` writes the values.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -378,7 +394,11 @@ def _padded(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return (*sizes, *(1,) * (3 - len(sizes)))
 
 
-def _packer(args: Sequence[Arg], values: Any) -> Callable[[Sequence[Any], Sequence[float], int], None]:
+def _no_counters(stream: int) -> int:
+    return 0
+
+
+def _packer(args: Sequence[Arg], values: Any) -> Callable[[Sequence[Any], Sequence[float], int, int], None]:
     """Return a function that writes a launch's arguments, 8 bytes each; generated, because it runs on every call."""
     names: dict[str, Any] = {"values": values}
     words, formats = [], []
@@ -393,11 +413,13 @@ def _packer(args: Sequence[Arg], values: Any) -> Callable[[Sequence[Any], Sequen
             code = _STRUCT_CODES[arg.value.dtype.str[1:]]
             names[f"c{i}"] = arg.value.item()
             words.append(f"c{i}")
+        elif isinstance(arg, CountersArg):
+            words.append("counters")
         else:
             words.append(f"workspace + {arg.offset}")
         formats.append(code + "x" * (8 - struct.calcsize("=" + code)))
     names["pack_into"] = struct.Struct("=" + "".join(formats)).pack_into
-    return eval(f"lambda arrays, scalars, workspace: pack_into(values, 0, {', '.join(words)})", names)  # type: ignore[no-any-return]
+    return eval(f"lambda arrays, scalars, workspace, counters: pack_into(values, 0, {', '.join(words)})", names)  # type: ignore[no-any-return]
 
 
 class CudaBackend(Backend):

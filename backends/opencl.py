@@ -17,7 +17,7 @@ from portadnn.problem import TensorSpec
 
 from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
-from .base import Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
+from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
 from .opencl_devices import found_devices, lacks_linker, opencl
 from .opencl_launch import Step, bytes_of, direct_enqueue, enqueue
 
@@ -64,6 +64,7 @@ class OpenCLDevice(Device):
         self._own_queue: Any = None
         self._programs: dict[str, Any] = {}
         self._signatures: dict[tuple[Any, ...], _Signature] = {}
+        self._counters: Any = None
         self._scratch = _scratch_type()
         self._array = cl.array.Array
         self._cl = cl
@@ -269,7 +270,7 @@ class OpenCLDevice(Device):
 
     def bind(self, launches: Sequence[Launch]) -> Run:
         cl = opencl()
-        steps = [Step(launch) for launch in launches]
+        steps = [Step(launch, self._zeros) for launch in launches]
         enqueue = self._enqueue
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         examine = self._examine
@@ -294,6 +295,13 @@ class OpenCLDevice(Device):
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
         return run
+
+    def _zeros(self) -> Any:
+        """Return the counters, which calls share in the order of the queue."""
+        if self._counters is None:
+            self._counters = self.workspace(4 * MOST_COUNTERS)
+            opencl().enqueue_copy(self._queue, self._counters, np.zeros(MOST_COUNTERS, np.int32))
+        return self._counters
 
     def synchronize(self) -> None:
         try:
@@ -322,11 +330,13 @@ class OpenCLDevice(Device):
             raise BadParam(
                 argument="stream", expected="a queue of the handle's context and device", got="another one's"
             )
+        if self._counters is not None:
+            self.synchronize()  # what is enqueued may still use them
         self._queue = stream
 
     def close(self) -> None:
         self._programs.clear()
-        self._own_queue = self._queue = None
+        self._own_queue = self._queue = self._counters = None
 
 
 def check_queue(queue: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from portadnn.enums import DataType
 
-from .base import ConstantArg, Launch, ScalarArg, TensorArg, WorkspaceArg
+from .base import ConstantArg, CountersArg, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .opencl_devices import opencl
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Step:
         memory objects have none: their arguments are set at every call.
     """
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Launch, counters: Callable[[], Any]) -> None:
         self.kernel = opencl().Kernel(launch.kernel.native, launch.kernel.name)
         self.size = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
         self.block = launch.block
@@ -43,9 +43,12 @@ class Step:
         for arg in launch.args:
             if isinstance(arg, ConstantArg):
                 self.kernel.set_arg(position, arg.value)
+            elif isinstance(arg, CountersArg):
+                self.kernel.set_arg(position, counters())
+                self.kernel._set_arg_buf(position + 1, _pack_long(0))
             else:
                 self._args.append((position, arg))
-            position += 2 if isinstance(arg, (TensorArg, WorkspaceArg)) else 1
+            position += 2 if isinstance(arg, (TensorArg, WorkspaceArg, CountersArg)) else 1
 
     def set(self, seen: Sequence[Seen], scalars: Sequence[float], workspace: Any, state: list[Any]) -> None:
         """Set the arguments that differ from the last call's."""

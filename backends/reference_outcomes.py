@@ -10,13 +10,15 @@ import numpy.typing as npt
 
 from portadnn.problem import Problem
 
-from . import reference_spatial
+from . import reference_dropout, reference_norm, reference_spatial
 from .reference_definition import Definition, Evaluate
 from .reference_ops import DEFINITIONS as SIMPLE
 from .reference_ops import Array, as_float64, evaluate, rounded_numbers
 from .reference_terms import absolute_terms
 
 DEFINITIONS: dict[type[Problem], Definition] = {
+    **reference_dropout.DEFINITIONS,
+    **reference_norm.DEFINITIONS,
     **reference_spatial.DEFINITIONS,
 }
 

@@ -19,7 +19,12 @@ PERIOD = 1_000_003  # normal values take seconds to draw for the largest tensors
 
 
 def random_values(spec: TensorSpec, seed: int) -> np.ndarray[Any, Any]:
-    """Return normal values for a tensor's whole span, gaps included; they repeat after a prime number of them."""
+    """Return normal values for a tensor's whole span, gaps included; they repeat after a prime number of them.
+
+    Indices and bytes are zeros.
+    """
+    if not spec.dtype.is_float:
+        return np.zeros(spec.span, spec.dtype.numpy)
     values = np.random.default_rng(seed).standard_normal(min(spec.span, PERIOD), np.float32)
     return np.resize(spec.dtype.stored(values), spec.span)
 
@@ -51,7 +56,9 @@ def tensor_values(problem: Problem, name: str) -> np.ndarray[Any, Any]:
 
 def device_values(handle: Handle, spec: TensorSpec, seed: int) -> Any:
     """Return an array on the device with at least those random values; on GPUs the device repeats them itself."""
-    if handle.info.kind == "cpu" or spec.span <= PERIOD or not spec.dtype.is_float:
+    if not spec.dtype.is_float:
+        return handle.device.asarray(random_values(spec, seed))
+    if handle.info.kind == "cpu" or spec.span <= PERIOD:
         return handle.asarray(random_values(spec, seed))
     row = TensorSpec.packed(spec.dtype, (1, 1, PERIOD))
     whole = TensorSpec.packed(spec.dtype, (-(-spec.span // PERIOD), 1, PERIOD))

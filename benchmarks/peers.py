@@ -178,6 +178,11 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
         return gradients.get(p.mode)
     if problem.op in ("softmax_forward", "softmax_backward"):
         return _softmax(aten, p, t)
+    if problem.op == "dropout_forward":
+        return lambda: aten.native_dropout(t["x"], p.dropout, True)
+    if problem.op == "dropout_backward":
+        mask = t["dy"] > 0
+        return lambda: aten.native_dropout_backward(t["dy"], mask, 1 / (1 - p.dropout))
     if problem.op.startswith("pooling"):
         return _pooling(torch, p, t, spatial)
     if problem.op.startswith("spatial_tf"):

@@ -105,6 +105,14 @@ def growing(n: int) -> tuple[str, ...]:
     )
 
 
+def dropout(n: int) -> tuple[str, ...]:
+    """Return dropout at (n, 64, 56, 56), in other types and layouts, at odd sizes and small ones."""
+    shapes = (f"f32:{n}x64x56x56", f"f32:{n}x64x56x56:nhwc", f"f16:{n}x64x56x56", f"f32:{n}x37x53x51", "f32:8x512x1x1")
+    return tuple(
+        f"dropout_{direction}={shape} dropout=0.5" for direction in ("forward x", "backward dy") for shape in shapes
+    )
+
+
 # what a call costs the host: tensors so small that the device is never the limit
 HOST = (
     "activation_forward x=f32:1x1x4x4 mode=relu",
@@ -164,6 +172,8 @@ SETS: dict[str, tuple[str, ...]] = {
     **_CPU_CONVOLUTIONS,
     "memory-256": memory_bound(256),
     "memory-32": memory_bound(32),
+    "dropout-256": dropout(256),
+    "dropout-32": dropout(32),
     **_CALLS,
     **_TRANSFORMERS,
     **_GROWING,
@@ -176,5 +186,5 @@ def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
     if peer != "torch" and info.kind == "gpu":
         return (*_CALLS, *_GROWING)
     if info.kind == "cpu":
-        return (*_CPU_CONVOLUTIONS, "memory-32")
-    return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256")
+        return (*_CPU_CONVOLUTIONS, "memory-32", "dropout-32")
+    return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256", "dropout-256")

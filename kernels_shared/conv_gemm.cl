@@ -101,12 +101,11 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 #ifdef FUSED_REDUCE
     GRID_FENCE();
     BARRIER();
-    if (item == 0) {
-        const int slot = (group * PHASES + index) * (int)(TILES_M * TILES_N) + (int)(tile % (TILES_M * TILES_N));
-        last_one[0] = ATOMIC_INC(arrived + slot) == SPLITS - 1;
-    }
+    const int slot = (group * PHASES + index) * (int)(TILES_M * TILES_N) + (int)(tile % (TILES_M * TILES_N));
+    if (item == 0) last_one[0] = ATOMIC_INC(arrived + slot) == SPLITS - 1;
     BARRIER();
     if (!last_one[0]) return;
+    if (item == 0) arrived[slot] = 0;  // as the next launch wants it
     GRID_FENCE();
     load_partials(partial + (i64)(group * PHASES + index) * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
 #endif
@@ -122,21 +121,10 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 #define PACK_M ((PADDED_M + 31) / 32)
 #define PACK_K ((MAX_K + 31) / 32)
 
-#ifdef FUSED_REDUCE
-#define ARRIVED_ARG , TENSOR(int, arrived)
-#define COUNTERS ((int)(TILES_M * TILES_N) * GROUPS * PHASES)
-#else
-#define ARRIVED_ARG
-#endif
-
 KERNEL WG_SIZE(256, 1, 1)
-pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed) ARRIVED_ARG) {
+pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
     BIND_RESTRICT(const T, filter);
     BIND_RESTRICT(real, packed);
-#ifdef FUSED_REDUCE
-    BIND(int, arrived);
-    for (int i = GRP(0) * 256 + LID(0); i < COUNTERS; i += NGRP(0) * 256) arrived[i] = 0;
-#endif
     LOCAL real block[32 * 33];
     const u32 group = (u32)GRP(0);
     const int x = LID(0) % 32;

@@ -22,6 +22,7 @@ from .descriptors import (
 )
 from .enums import (
     ActivationMode,
+    BatchNormMode,
     ConvolutionBwdDataAlgo,
     ConvolutionBwdDataPreference,
     ConvolutionBwdFilterAlgo,
@@ -54,6 +55,13 @@ from .errors import (
 )
 from .handle import Handle
 from .ops.activation import activation_backward, activation_forward
+from .ops.batch_norm import (
+    BN_MIN_EPSILON,
+    batch_normalization_backward,
+    batch_normalization_forward_inference,
+    batch_normalization_forward_training,
+    derive_bn_tensor_descriptor,
+)
 from .ops.convolution import (
     convolution_backward_bias,
     convolution_backward_data,
@@ -94,6 +102,16 @@ from .ops.convolution_fused import (
     convolution_bias_activation_forward,
     get_convolution_bias_activation_forward_workspace_size,
 )
+from .ops.dropout import (
+    DropoutDescriptor,
+    dropout_backward,
+    dropout_forward,
+    dropout_get_reserve_space_size,
+    dropout_get_states_size,
+    get_dropout_descriptor,
+    restore_dropout_descriptor,
+    set_dropout_descriptor,
+)
 from .ops.pooling import (
     get_pooling_2d_forward_output_dim,
     get_pooling_nd_forward_output_dim,
@@ -111,11 +129,13 @@ from .ops.tensor import add_tensor, op_tensor, scale_tensor, set_tensor, transfo
 from .problem import Problem, TensorSpec, parse, parse_line
 
 __all__ = [
+    "BN_MIN_EPSILON",
     "ActivationDescriptor",
     "ActivationMode",
     "AllocFailed",
     "ArchMismatch",
     "BadParam",
+    "BatchNormMode",
     "CompileError",
     "ConvolutionBwdDataAlgo",
     "ConvolutionBwdDataAlgoPerf",
@@ -130,6 +150,7 @@ __all__ = [
     "ConvolutionMode",
     "DataType",
     "DnnError",
+    "DropoutDescriptor",
     "ExecutionFailed",
     "FilterDescriptor",
     "Handle",
@@ -156,11 +177,19 @@ __all__ = [
     "activation_backward",
     "activation_forward",
     "add_tensor",
+    "batch_normalization_backward",
+    "batch_normalization_forward_inference",
+    "batch_normalization_forward_training",
     "convolution_backward_bias",
     "convolution_backward_data",
     "convolution_backward_filter",
     "convolution_bias_activation_forward",
     "convolution_forward",
+    "derive_bn_tensor_descriptor",
+    "dropout_backward",
+    "dropout_forward",
+    "dropout_get_reserve_space_size",
+    "dropout_get_states_size",
     "find_convolution_backward_data_algorithm",
     "find_convolution_backward_data_algorithm_ex",
     "find_convolution_backward_filter_algorithm",
@@ -185,6 +214,7 @@ __all__ = [
     "get_convolution_forward_find_workspace_size",
     "get_convolution_forward_workspace_size",
     "get_convolution_nd_forward_output_dim",
+    "get_dropout_descriptor",
     "get_error_string",
     "get_pooling_2d_forward_output_dim",
     "get_pooling_nd_forward_output_dim",
@@ -193,7 +223,9 @@ __all__ = [
     "parse_line",
     "pooling_backward",
     "pooling_forward",
+    "restore_dropout_descriptor",
     "scale_tensor",
+    "set_dropout_descriptor",
     "set_tensor",
     "softmax_backward",
     "softmax_forward",

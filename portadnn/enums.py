@@ -84,6 +84,7 @@ _C_PREFIXES = {
     "PoolingMode": "CUDNN_POOLING_",
     "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
     "SoftmaxMode": "CUDNN_SOFTMAX_MODE_",
+    "BatchNormMode": "CUDNN_BATCHNORM_",
     "MathType": "CUDNN_",
     "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
     "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
@@ -327,6 +328,14 @@ class SoftmaxMode(DnnEnum):
 
     INSTANCE = 0
     CHANNEL = 1
+
+
+class BatchNormMode(DnnEnum):
+    """What a batch normalisation normalises together (guide section 3.29; SPATIAL_PERSISTENT is of cuDNN 7)."""
+
+    PER_ACTIVATION = 0
+    SPATIAL = 1
+    SPATIAL_PERSISTENT = 2  # computes what SPATIAL does
 
 
 class ConvolutionFwdAlgo(DnnEnum):

@@ -257,7 +257,7 @@ def run_once(handle, problem, numbers, buffers, alias=None, engine=None):
     """Run a problem on copies of the buffers; return every tensor's memory afterwards."""
     native = {}
     for name, buffer in buffers.items():
-        native[name] = native[alias[1]] if alias and name == alias[0] else handle.asarray(buffer.memory)
+        native[name] = native[alias[1]] if alias and name == alias[0] else handle.device.asarray(buffer.memory)
     views = {n: dnn.TensorView(buffers[n].spec, native[n], buffers[n].offset) for n in problem.names}
     if alias or engine:  # in place means one array, not two views
         views = {name: handle.device.wrap(view, name) for name, view in views.items()}

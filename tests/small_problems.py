@@ -65,6 +65,16 @@ def _softmax():
         yield f"softmax_forward x={t}:1x1x181x184 algorithm={algorithm} mode=instance"  # too long for a work-group
 
 
+def _dropout():
+    yield "set_dropout_descriptor seed=5"
+    for i, t in enumerate(_TYPES):
+        for tensors in ("2x3x5x7", "1x2x67x77", "2x8x3x4:nhwc", "2x3x5x7/300,64,8,1"):
+            yield f"dropout_forward x={t}:{tensors} dropout=0.5"
+            yield f"dropout_backward dy={t}:{tensors} dropout=0.5"
+        yield f"dropout_forward x={t}:1x2x3x7 dropout={i % 2}.0"
+    yield "dropout_forward x=f32:1x3x5x8@4 dropout=0.25"
+
+
 def _windows():
     for i, mode in enumerate(_POOLS):
         t = _TYPES[i]
@@ -129,6 +139,21 @@ def _fused():
     yield f"{_FUSED} x=f32:1x3x4x5x6 w=f32:4x3x2x3x3 padding=1,1,1 activation=tanh"
 
 
+def _normalisations():
+    for t, mode in (("f32", "spatial"), ("f16", "spatial"), ("f64", "per_activation"), ("bf16", "spatial")):
+        p = f"{'f64' if t == 'f64' else 'f32'}:1x5x{'2x3' if mode == 'per_activation' else '1x1'}"
+        saved = f"saved_mean={p} saved_inv_variance={p}"
+        running = f"running_mean={p} running_variance={p}"
+        x = f"x={t}:3x5x2x3"
+        yield f"batch_normalization_forward_training {x} {running} {saved} mode={mode} beta=1"
+        yield f"batch_normalization_forward_inference {x} mode={mode}"
+        yield f"batch_normalization_backward {x} {saved} mode={mode} beta_param_diff=1"
+    yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
+    long = "x=f32:3x4x9x11:nhwc"  # more than one slice
+    yield f"batch_normalization_forward_training {long}"
+    yield f"batch_normalization_backward {long}"
+
+
 def _tensor_cores():
     """TF32 where permitted, in layouts that are packed and that are not; half is among the convolutions above."""
     for f in ("", ":nhwc"):
@@ -158,6 +183,8 @@ LINES = (
     *_tensor_ops(),
     *_activations(),
     *_softmax(),
+    *_normalisations(),
+    *_dropout(),
     *_windows(),
     *_convolutions(),
     *_fused(),

@@ -72,7 +72,7 @@ def test_workspace_is_what_the_choice_says(direction, features):
     choice = engine.choose(problem, info)
     assert engine.workspace(problem, info) == choice.workspace
     parts = choice.work_groups * choice.tile.bm * choice.tile.bn * 4 if choice.splits > 1 else 0
-    assert choice.workspace == choice.packed_size + choice.counters_size + parts
+    assert choice.workspace == choice.packed_size + parts
     assert choice.packed_size % 256 == 0
 
 
@@ -82,6 +82,11 @@ def test_two_launches_suffice_where_the_last_work_group_can_add_up(direction, im
     dims = LINES[direction].format(t="f32", f="").replace("2x40", f"{images}x400").replace("36x20", "360x200")
     problem = parse(dims.replace("2x36", f"{images}x360"))
     assert ENGINES[direction].choose(problem, replace(H200, features=frozenset({"grid_fence"}))).launches <= 2
+
+
+def test_a_split_filter_gradient_takes_one_launch_where_the_last_work_group_can_add_up():
+    choice = ENGINES["filter"].choose(parse(line("filter")), replace(H200, features=frozenset({"grid_fence"})))
+    assert choice.splits > 1 and choice.launches == 1
 
 
 @pytest.mark.parametrize("direction", LINES)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import portadnn as dnn
 from portadnn import DataType, TensorFormat, TensorSpec
 from portadnn.enums import DnnEnum
+from portadnn.ops.batch_norm import parameter_dims
 from portadnn.problem import FLOAT_TYPES, MAX_SPAN, PROBLEMS, packed_strides
 from portadnn.shapes import convolution_output_dims, pooling_output_dims, window_output
 
@@ -139,6 +140,31 @@ def biases(draw, op):
 
 
 @st.composite
+def batch_norms(draw, op):
+    dtype, mode, dims = draw(TYPES), draw(members(dnn.BatchNormMode)), draw(dims_of(draw(st.integers(4, 5))))
+    kind, parameters = PROBLEMS[op], parameter_dims(dims, mode)
+    left_out = draw(st.sets(st.sampled_from(["running", "saved"])))
+    tensors = {}
+    for name in kind.tensor_names():
+        if name not in kind.absent or name.partition("_")[0] not in left_out:
+            data = name in ("x", "y", "dy", "dx")
+            shape, element = (dims, dtype) if data else (parameters, dtype.accumulator)
+            tensors[name] = draw(specs(shape, element, name in kind.outputs))
+    return kind(**tensors, mode=mode)
+
+
+@st.composite
+def dropouts(draw, op):
+    kind, states, rate = PROBLEMS[op], dnn.parse("set_dropout_descriptor").states, draw(st.floats(0, 1))
+    if op == "set_dropout_descriptor":
+        return kind(states, draw(st.integers(0, 2**64 - 1)))
+    dtype, dims = draw(TYPES), draw(dims_of(draw(st.integers(3, 8))))
+    x, y = draw(specs(dims, dtype)), draw(specs(dims, dtype, True))
+    mask = TensorSpec.packed(dnn.DataType.UINT8, (dnn.dropout_get_reserve_space_size(dims),))
+    return kind(x, y, mask, states, rate) if op == "dropout_forward" else kind(x, mask, y, rate)
+
+
+@st.composite
 def transformers(draw, op):
     dtype, (n, c, h, w) = draw(TYPES), draw(dims_of(4))
     grid = (n, h, w, 2)
@@ -157,6 +183,10 @@ def transformers(draw, op):
 
 
 def strategy(op):
+    if op.startswith("batch_normalization"):
+        return batch_norms(op)
+    if "dropout" in op:
+        return dropouts(op)
     if op == "convolution_backward_bias":
         return biases(op)
     if op == "convolution_bias_activation_forward":

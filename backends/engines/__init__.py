@@ -27,8 +27,10 @@ def kernel_engines() -> Sequence[Engine]:
         conv_gemm,
         conv_im2col,
         conv_tensor_core,
+        dropout,
         elementwise,
         grid_sample,
+        norm,
         pooling,
         softmax,
         softmax_cluster,
@@ -56,11 +58,13 @@ def kernel_engines() -> Sequence[Engine]:
         *winograd_nonfused.ENGINES,
         *conv_fft.ENGINES,
         *bias_gradient.ENGINES,
+        *norm.ENGINES,
         *pooling.ENGINES,
         *affine_grid.ENGINES,
         *grid_sample.ENGINES,
         *softmax_cluster.ENGINES,
         *softmax.ENGINES,
+        *dropout.ENGINES,
     )
     return (*engines, *then_epilogue(engines))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from portadnn.enums import (
     ConvolutionBwdDataAlgo,
@@ -22,7 +22,21 @@ from portadnn.ops.convolution import (
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import (
+    HOST_SECONDS,
+    LAUNCH_SECONDS,
+    MOST_COUNTERS,
+    Arg,
+    CountersArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
 from .conv_epilogue import epilogue_args, epilogue_defines, output
 from .conv_geometry import (
     Geometry,
@@ -85,7 +99,9 @@ TILES = {
     ),
 }
 _MOST_SPLITS = 128
-_GATHERED = 1.4  # time of a product that gathers its filter, in that of one that reads a packed filter
+_GATHERED = (
+    1.3  # time of a product that gathers its filter, in that of one that reads a packed filter; 1.0 to 1.35 measured
+)
 _CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `Choice.clocks` counts
 _REACHED, _FILTER_REACHED = 0.63, 0.51  # of these, what the fastest full tile reaches; measured on an H200
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
@@ -157,15 +173,15 @@ class Choice:
         return self.tile.bm * self.tile.bn * self.item_size
 
     @property
-    def counters_size(self) -> int:
-        """Bytes of the counters, one for each tile of the result."""
-        return -(-4 * (self.work_groups // self.splits) // _ALIGN) * _ALIGN if self.fused else 0
+    def counters(self) -> int:
+        """Counters of a fused sum, one for each tile of the result."""
+        return self.work_groups // self.splits
 
     @property
     def workspace(self) -> int:
-        """Bytes of the packed filter, the counters and the parts."""
+        """Bytes of the packed filter and the parts."""
         parts = self.work_groups * self.tile_bytes if self.splits > 1 else 0
-        return self.packed_size + self.counters_size + parts
+        return self.packed_size + parts
 
     @property
     def local_memory(self) -> int:
@@ -213,7 +229,7 @@ class Choice:
         """Estimate the time, launches included."""
         reached = _REACHED if self.geometry.packs else _FILTER_REACHED
         rate = reached * info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
-        return self.clocks(info) / rate + self.launches * LAUNCH_SECONDS
+        return max(self.clocks(info) / rate + self.launches * LAUNCH_SECONDS, self.launches * HOST_SECONDS)
 
     def defines(self, problem: Convolution) -> dict[str, int | float]:
         """Everything that the kernel file needs."""
@@ -276,8 +292,9 @@ def _choices(geometry: Geometry, dtype: DataType, info: DeviceInfo, plain: bool)
         splits = 1
         while splits <= most:
             for packs in (True, False) if may_pack and splits > 1 else (may_pack,):
-                fused = packs and splits > 1 and "grid_fence" in info.features
-                choice = Choice(geometry, tile, splits, packs, fused, real.itemsize)
+                choice = Choice(geometry, tile, splits, packs, False, real.itemsize)
+                if splits > 1 and "grid_fence" in info.features and choice.counters <= MOST_COUNTERS:
+                    choice = replace(choice, fused=True)
                 fits = choice.share > 0 and tile.items <= info.max_work_group
                 fits = fits and choice.local_memory <= info.local_memory
                 if fits and (splits == 1 or choice.work_groups <= 16 * info.compute_units):
@@ -347,8 +364,7 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
     geometry, tile = choice.geometry, choice.tile
     real = problem.dtype.accumulator
     defines = choice.defines(problem)
-    packed, counters = WorkspaceArg(0, real), WorkspaceArg(choice.packed_size)
-    parts = WorkspaceArg(choice.packed_size + choice.counters_size, real)
+    packed, parts = WorkspaceArg(0, real), WorkspaceArg(choice.packed_size, real)
     names = problem.tensor_names()
     image = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
     last: tuple[Arg, ...] = (output(problem), ScalarArg(0, real), ScalarArg(1, real), *epilogue_args(problem))
@@ -357,9 +373,9 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
         padded_m = choice.tiles_m * tile.bm
         blocks = -(-padded_m // 32) * -(-choice.max_k // 32) * geometry.groups * geometry.phases
         kernel = device.compile(FILE, "pack_filter", defines)
-        yield Launch(kernel, (blocks,), (256,), (TensorArg(names.index("w")), packed, *([counters] * choice.fused)))
+        yield Launch(kernel, (blocks,), (256,), (TensorArg(names.index("w")), packed))
     kernel = device.compile(FILE, "conv_gemm", defines)
-    target = (parts, counters, *last) if choice.fused else (parts,) if choice.splits > 1 else last
+    target = (parts, CountersArg(choice.counters), *last) if choice.fused else (parts,) if choice.splits > 1 else last
     yield Launch(kernel, (choice.work_groups,), (tile.items,), (rows, image, *target))
     if choice.splits > 1 and not choice.fused:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n

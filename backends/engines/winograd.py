@@ -23,6 +23,7 @@ from portadnn.ops.convolution import (
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import (
+    HOST_SECONDS,
     LAUNCH_SECONDS,
     Arg,
     ConstantArg,
@@ -248,7 +249,8 @@ class Winograd(Engine):
         assert tile is not None
         clocks = self._clocks(problem, tile, info) * (2 if problem.dtype is DataType.DOUBLE else 1)
         seconds = clocks * 256 * max(info.compute_units, 1) / info.flops
-        return seconds + 2 * self._workspace(problem, info) / info.bandwidth + 2 * LAUNCH_SECONDS
+        seconds += 2 * self._workspace(problem, info) / info.bandwidth + 2 * LAUNCH_SECONDS
+        return max(seconds, 2 * HOST_SECONDS)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)

@@ -14,7 +14,18 @@ from portadnn.ops.convolution import (
 )
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import (
+    HOST_SECONDS,
+    LAUNCH_SECONDS,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
 from .conv_gemm import Tile
 from .winograd import Direction, declined, ints, strides
 
@@ -104,9 +115,8 @@ class Choice:
         result = self.direction.narrow.span * self.direction.narrow.dtype.itemsize
         planes = sum(self.sizes) * self.chunks - (0 if self.gradient else (self.chunks - 1) * self.sizes[0])
         moved = image + result + 2 * planes
-        return (
-            clocks * 256 * units / info.flops + moved / (_BANDWIDTH * info.bandwidth) + self.launches * LAUNCH_SECONDS
-        )
+        seconds = clocks * 256 * units / info.flops + moved / (_BANDWIDTH * info.bandwidth)
+        return max(seconds + self.launches * LAUNCH_SECONDS, self.launches * HOST_SECONDS)
 
 
 def choices(problem: Convolution, info: DeviceInfo) -> Iterator[Choice]:

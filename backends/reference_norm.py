@@ -1,0 +1,131 @@
+"""Definitions of the normalisations (guide sections 4.95 to 4.97) in NumPy and float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from portadnn.ops.batch_norm import (
+    BatchNormalizationBackward,
+    BatchNormalizationForwardInference,
+    BatchNormalizationForwardTraining,
+)
+from portadnn.problem import Problem
+
+from .reference_definition import Definition
+from .reference_ops import Array, Numbers
+
+Arrays = Mapping[str, Array]
+
+
+def blend(alpha: float, value: Array, beta: float, prior: Array) -> Array:
+    """Return alpha * value + beta * prior, where a beta of 0 leaves prior unread."""
+    return alpha * value if beta == 0 else alpha * value + beta * prior
+
+
+def average(a: Array, axes: tuple[int, ...]) -> Array:
+    """Return the mean over `axes`, which stay as dims of one; NaN over nothing."""
+    return cast(Array, a.sum(axes, keepdims=True) / math.prod(a.shape[axis] for axis in axes))
+
+
+def moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return mean and (biased) variance over `axes`."""
+    mean = average(x, axes)
+    return mean, average((x - mean) ** 2, axes)
+
+
+def axes_of(problem: Any) -> tuple[int, ...]:
+    """Return the axes that batch normalisation normalises over: those along which its parameters have one value."""
+    parameters = problem.scale.dims
+    return tuple(axis for axis, size in enumerate(parameters) if axis == 0 or (axis > 1 and size == 1))
+
+
+def _training(problem: BatchNormalizationForwardTraining, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    axes = axes_of(problem)
+    mean, variance = moments(t["x"], axes)
+    inverse = 1 / np.sqrt(variance + numbers["epsilon"])
+    y = t["scale"] * ((t["x"] - mean) * inverse) + t["bias"]
+    found = {"y": blend(numbers["alpha"], y, numbers["beta"], t["y"])}
+    if "running_mean" in t:
+        factor, count = numbers["exponential_average_factor"], problem.count
+        unbiased = variance * count / (np.float64(count) - 1)
+        found["running_mean"] = blend(factor, mean, 1 - factor, t["running_mean"])
+        found["running_variance"] = blend(factor, unbiased, 1 - factor, t["running_variance"])
+    if "saved_mean" in t:
+        found.update(saved_mean=mean, saved_inv_variance=inverse)
+    return found
+
+
+def _training_terms(problem: BatchNormalizationForwardTraining, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    """Measure the mean's error by the standard deviation, not by the mean: large means must not matter."""
+    axes = axes_of(problem)
+    mean, variance = moments(t["x"], axes)
+    deviation = np.sqrt(variance)
+    inverse = 1 / np.sqrt(variance + numbers["epsilon"])
+    y = np.abs(t["scale"]) * (np.abs(t["x"] - mean) + deviation) * inverse + np.abs(t["bias"])
+    found = {"y": blend(abs(numbers["alpha"]), y, abs(numbers["beta"]), np.abs(t["y"]))}
+    if "running_mean" in t:
+        factor, count = numbers["exponential_average_factor"], problem.count
+        rest, unbiased = abs(1 - factor), variance * count / (np.float64(count) - 1)
+        found["running_mean"] = blend(abs(factor), np.abs(mean) + deviation, rest, np.abs(t["running_mean"]))
+        found["running_variance"] = blend(abs(factor), unbiased, rest, np.abs(t["running_variance"]))
+    if "saved_mean" in t:
+        found.update(saved_mean=np.abs(mean) + deviation, saved_inv_variance=inverse)
+    return found
+
+
+def _inference(problem: BatchNormalizationForwardInference, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    inverse = 1 / np.sqrt(t["estimated_variance"] + numbers["epsilon"])
+    y = t["scale"] * ((t["x"] - t["estimated_mean"]) * inverse) + t["bias"]
+    return {"y": blend(numbers["alpha"], y, numbers["beta"], t["y"])}
+
+
+def _inference_terms(problem: BatchNormalizationForwardInference, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    inverse = 1 / np.sqrt(t["estimated_variance"] + numbers["epsilon"])
+    y = np.abs(t["scale"] * (t["x"] - t["estimated_mean"]) * inverse) + np.abs(t["bias"])
+    return {"y": blend(abs(numbers["alpha"]), y, abs(numbers["beta"]), np.abs(t["y"]))}
+
+
+def _statistics(t: Arrays, epsilon: float, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return mean and inverse standard deviation, the saved ones where there are any."""
+    if "saved_mean" in t:
+        return t["saved_mean"], t["saved_inv_variance"]
+    mean, variance = moments(t["x"], axes)
+    return mean, 1 / np.sqrt(variance + epsilon)
+
+
+def _backward(problem: BatchNormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    axes = axes_of(problem)
+    mean, inverse = _statistics(t, numbers["epsilon"], axes)
+    z, dy = (t["x"] - mean) * inverse, t["dy"]
+    dx = t["scale"] * inverse * (dy - average(dy, axes) - z * average(dy * z, axes))
+    alpha, beta = numbers["alpha_param_diff"], numbers["beta_param_diff"]
+    return {
+        "dx": blend(numbers["alpha_data_diff"], dx, numbers["beta_data_diff"], t["dx"]),
+        "dscale": blend(alpha, (dy * z).sum(axes, keepdims=True), beta, t["dscale"]),
+        "dbias": blend(alpha, dy.sum(axes, keepdims=True), beta, t["dbias"]),
+    }
+
+
+def _backward_terms(problem: BatchNormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    axes = axes_of(problem)
+    mean, inverse = _statistics(t, numbers["epsilon"], axes)
+    z, dy = np.abs((t["x"] - mean) * inverse), np.abs(t["dy"])
+    sizes, products = average(dy, axes), average(dy * z, axes)
+    dx = np.abs(t["scale"]) * inverse * (dy + sizes + products + z * (sizes + products))
+    alpha, beta = abs(numbers["alpha_param_diff"]), abs(numbers["beta_param_diff"])
+    return {
+        "dx": blend(abs(numbers["alpha_data_diff"]), dx, abs(numbers["beta_data_diff"]), np.abs(t["dx"])),
+        "dscale": blend(alpha, (dy * (z + 1)).sum(axes, keepdims=True), beta, np.abs(t["dscale"])),
+        "dbias": blend(alpha, dy.sum(axes, keepdims=True), beta, np.abs(t["dbias"])),
+    }
+
+
+DEFINITIONS: dict[type[Problem], Definition] = {
+    BatchNormalizationForwardTraining: Definition(_training, _training_terms),
+    BatchNormalizationForwardInference: Definition(_inference, _inference_terms),
+    BatchNormalizationBackward: Definition(_backward, _backward_terms),
+}

@@ -1,0 +1,283 @@
+// Normalisation, forward: y = alpha * (scale * (x - mean) / sqrt(variance + epsilon) + bias) + beta * y.
+//
+//   norm_forward     rows short enough are kept in registers, K vectors a work-item: one read of x, one write of y
+//   norm_partial     otherwise each work-group leaves the moments of one slice of a row in the workspace, and
+//   norm_apply       merges them all, in the same order everywhere, before it treats its slice; x is read once more
+//   norm_inference   statistics are given: only the slices are needed
+//
+// norm.h and reduce.h draw the tiles and list the defines. Running and saved statistics are written by the work-group of a
+// row's first slice. Pointers are not restrict, because y may be x.
+
+#include "types.h"
+#include "reduce.h"
+#include "norm.h"
+
+#ifdef HAS_SCALE
+#define SCALE_ARG TENSOR(real, scale),
+#define BIND_SCALE BIND(real, scale)
+#else
+#define SCALE_ARG
+#define BIND_SCALE
+#endif
+#ifdef HAS_BIAS
+#define BIAS_ARG TENSOR(real, bias),
+#define BIND_BIAS BIND(real, bias)
+#else
+#define BIAS_ARG
+#define BIND_BIAS
+#endif
+#ifdef HAS_RUNNING
+#define RUNNING_ARGS TENSOR(real, running_mean), TENSOR(real, running_variance),
+#define BIND_RUNNING BIND(real, running_mean); BIND(real, running_variance)
+#define STORE_RUNNING(mean, squares)                                                                       \
+    {                                                                                                      \
+        const real remains = (real)1 - factor;                                                                \
+        part_blend(running_mean, RUNNING_MEAN_OUTER(o), RUNNING_MEAN_STEP, factor, mean, remains);         \
+        part_blend(running_variance, RUNNING_VARIANCE_OUTER(o), RUNNING_VARIANCE_STEP, factor,             \
+                   (squares) / ((real)COUNT - (real)1), remains);                                           \
+    }
+#define FACTOR_ARG , const real factor
+#else
+#define RUNNING_ARGS
+#define BIND_RUNNING
+#define STORE_RUNNING(mean, squares)
+#define FACTOR_ARG
+#endif
+#if defined(HAS_SAVED) && !defined(RMS)
+#define SAVED_ARGS TENSOR(real, saved_mean), TENSOR(real, saved_inv_variance),
+#define BIND_SAVED BIND(real, saved_mean); BIND(real, saved_inv_variance)
+#define STORE_SAVED(mean, inverse)                                                                         \
+    WRITE(saved_mean, SAVED_MEAN, o, mean);                                                                \
+    WRITE(saved_inv_variance, SAVED_INV_VARIANCE, o, inverse);
+#elif defined(HAS_SAVED)
+#define SAVED_ARGS TENSOR(real, saved_inv_variance),
+#define BIND_SAVED BIND(real, saved_inv_variance)
+#define STORE_SAVED(mean, inverse) WRITE(saved_inv_variance, SAVED_INV_VARIANCE, o, inverse);
+#else
+#define SAVED_ARGS
+#define BIND_SAVED
+#define STORE_SAVED(mean, inverse)
+#endif
+
+// what becomes of a centred vector: GAIN_AND_SHIFT once per row where the parameters allow it
+#ifdef PER_REDUCE
+#define GAIN_AND_SHIFT(inverse) const part gain = inverse;
+#ifdef HAS_BIAS
+#define AFFINE(v, r) ((v) * gain * PARAMETERS(scale, SCALE, o, r) + PARAMETERS(bias, BIAS, o, r))
+#else
+#define AFFINE(v, r) ((v) * gain * PARAMETERS(scale, SCALE, o, r))
+#endif
+#else
+#ifdef HAS_SCALE
+#define GAIN(inverse) const part gain = inside ? (inverse) * READ(scale, SCALE, o) : PART_SPLAT(0);
+#else
+#define GAIN(inverse) const part gain = inverse;
+#endif
+#ifdef HAS_BIAS
+#define GAIN_AND_SHIFT(inverse)                                                                            \
+    GAIN(inverse)                                                                                          \
+    const part shift = inside ? READ(bias, BIAS, o) : PART_SPLAT(0);
+#define AFFINE(v, r) ((v) * gain + shift)
+#else
+#define GAIN_AND_SHIFT(inverse) GAIN(inverse)
+#define AFFINE(v, r) ((v) * gain)
+#endif
+#endif
+
+#ifdef FUSED
+#if K <= 32
+#define KEPT UNROLL
+#else
+#define KEPT  // on a CPU the row is in an array, not in registers
+#endif
+// long sums in blocks, so that rounding errors stay small; term i of K
+#define BLOCKWISE_ADD(total, block, i, term)                                                               \
+    block = block + (term);                                                                                \
+    if ((i) % 32 == 31 || (i) == K - 1) {                                                                  \
+        total = total + block;                                                                             \
+        block = VSPLAT(0);                                                                                 \
+    }
+
+KERNEL WG_SIZE(GROUP, 1, 1)
+norm_forward(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS const real alpha,
+             const real beta, const real epsilon FACTOR_ARG) {
+    LOCAL real scratch[2 * SCRATCH];
+    BIND(T, x);
+    BIND_SCALE;
+    BIND_BIAS;
+    BIND(T, y);
+    BIND_RUNNING;
+    BIND_SAVED;
+    const int lid = LID(0);
+    const u32 o = (u32)GRP(0) * TO + TILE_OUTER(lid);
+    const u32 r0 = TILE_REDUCE(lid);
+    const bool inside = o < OUTER;
+    const u32 from = X_OUTER(o), to = Y_OUTER(o);
+    vreal v[K], total = VSPLAT(0), block = VSPLAT(0);
+
+#ifndef RMS
+    part pivot = PART_SPLAT(0);
+    if (inside && REDUCE > 0) {
+        vreal head = VLOAD(x, from + X_REDUCE(0));
+        pivot = FOLD_FIRST(head);
+    }
+#endif
+    KEPT for (int i = 0; i < K; ++i) {
+        const u32 r = r0 + i * TR;
+        v[i] = VSPLAT(0);
+        if (inside && r < REDUCE) v[i] = VLOAD(x, from + X_REDUCE(r));
+    }
+#ifndef RMS
+    KEPT for (int i = 0; i < K; ++i) {
+        if (r0 + i * TR < REDUCE) v[i] = v[i] - pivot;
+        BLOCKWISE_ADD(total, block, i, v[i]);
+    }
+    const part rest = tile_sum(fold_sum(total), scratch, lid) / (real)COUNT;
+    total = VSPLAT(0);
+#endif
+    KEPT for (int i = 0; i < K; ++i) {
+#ifndef RMS
+        if (r0 + i * TR < REDUCE) v[i] = v[i] - rest;
+#endif
+        BLOCKWISE_ADD(total, block, i, v[i] * v[i]);
+    }
+    const part squares = tile_sum(fold_sum(total), scratch + SCRATCH, lid);
+    const part inverse = (real)1 / sqrt(squares / (real)COUNT + epsilon);
+    if (inside && TILE_REDUCE(lid) == 0) {
+        STORE_RUNNING(pivot + rest, squares)
+        STORE_SAVED(pivot + rest, inverse)
+    }
+    GAIN_AND_SHIFT(inverse)
+    KEPT for (int i = 0; i < K; ++i) {
+        const u32 r = r0 + i * TR;
+        if (inside && r < REDUCE) VBLEND(y, to + Y_REDUCE(r), alpha, AFFINE(v[i], r), beta);
+    }
+}
+#endif
+
+#ifdef PARTIAL
+// Moments of each slice; pivots[o] is where their means count from.
+KERNEL WG_SIZE(GROUP, 1, 1)
+norm_partial(TENSOR(T, x), TENSOR(real, means), TENSOR(real, squares), TENSOR(real, pivots), const int first) {
+    LOCAL real scratch[2 * SCRATCH];
+    BIND(T, x);
+    BIND(real, means);
+    BIND(real, squares);
+    BIND(real, pivots);
+    SLICE_PROLOGUE
+    const u32 from = X_OUTER(o);
+    vreal mean = VSPLAT(0), square = VSPLAT(0);
+#ifdef RMS
+    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+        vreal v[ROUNDS];
+        UNROLL for (int i = 0; i < ROUNDS; ++i) {
+            v[i] = VSPLAT(0);
+            if (r + i * TR < end) v[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
+        }
+        vreal block = v[0] * v[0];
+        UNROLL for (int i = 1; i < ROUNDS; ++i) block = block + v[i] * v[i];
+        square = square + block;
+    }
+    const part sum = tile_sum(fold_sum(square), scratch, lid);
+    if (inside && TILE_REDUCE(lid) == 0) part_store(squares, slice, o, sum);
+#else
+    part pivot = PART_SPLAT(0);
+    real n = 0;
+
+    if (inside) {
+        vreal head = VLOAD(x, from + X_REDUCE(0));
+        pivot = FOLD_FIRST(head);
+    }
+    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+        vreal d[ROUNDS];
+        UNROLL for (int i = 0; i < ROUNDS; ++i) {
+            d[i] = VSPLAT(0);
+            if (r + i * TR < end) d[i] = VLOAD(x, from + X_REDUCE(r + i * TR)) - pivot;
+        }
+        const u32 left = (end - r + TR - 1) / TR;
+        const real valid = left < ROUNDS ? (real)left : (real)ROUNDS;
+        ADD_BLOCK(n, mean, square, d, valid)
+    }
+    moments m = fold_moments(mean, square, n);
+    m = tile_moments(m, n * UNIT, SLICE_NUMBERS(slice), scratch, scratch + SCRATCH, lid);
+    if (inside && TILE_REDUCE(lid) == 0) {
+        part_store(means, slice, o, m.mean);
+        part_store(squares, slice, o, m.squares);
+        if (slice == 0) part_store(pivots, 0, o, pivot);
+    }
+#endif
+}
+#endif
+
+#ifdef APPLY
+KERNEL WG_SIZE(GROUP, 1, 1)
+norm_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS TENSOR(real, means),
+           TENSOR(real, squares), TENSOR(real, pivots), const int first, const real alpha, const real beta,
+           const real epsilon FACTOR_ARG) {
+    LOCAL real scratch[2 * SCRATCH];
+    BIND(T, x);
+    BIND_SCALE;
+    BIND_BIAS;
+    BIND(T, y);
+    BIND_RUNNING;
+    BIND_SAVED;
+    BIND(real, means);
+    BIND(real, squares);
+    BIND(real, pivots);
+    SLICE_PROLOGUE
+    const u32 from = X_OUTER(o), to = Y_OUTER(o);
+#ifdef RMS
+    part sum = PART_SPLAT(0);
+    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) sum = sum + part_load(squares, k, o);
+    const part inverse = (real)1 / sqrt(tile_sum(sum, scratch, lid) / (real)COUNT + epsilon);
+#define CENTRED(v) (v)
+#else
+    const moments m = merge_slices(means, squares, o, inside, scratch, scratch + SCRATCH, lid);
+    const part inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
+    const part pivot = inside ? part_load(pivots, 0, o) : PART_SPLAT(0);
+#define CENTRED(v) ((v) - pivot - m.mean)
+#endif
+    if (inside && slice == 0 && TILE_REDUCE(lid) == 0) {
+        STORE_RUNNING(pivot + m.mean, m.squares)
+        STORE_SAVED(pivot + m.mean, inverse)
+    }
+    GAIN_AND_SHIFT(inverse)
+    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+        vreal v[ROUNDS];
+        UNROLL for (int i = 0; i < ROUNDS; ++i)
+            if (r + i * TR < end) v[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
+        UNROLL for (int i = 0; i < ROUNDS; ++i)
+            if (r + i * TR < end)
+                VBLEND(y, to + Y_REDUCE(r + i * TR), alpha, AFFINE(CENTRED(v[i]), r + i * TR), beta);
+    }
+}
+#endif
+
+#ifdef INFERENCE
+KERNEL WG_SIZE(GROUP, 1, 1)
+norm_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean),
+               TENSOR(real, estimated_variance), TENSOR(T, y), const real alpha, const real beta,
+               const real epsilon) {
+    BIND(T, x);
+    BIND(real, scale);
+    BIND(real, bias);
+    BIND(real, estimated_mean);
+    BIND(real, estimated_variance);
+    BIND(T, y);
+    const int first = 0;
+    SLICE_PROLOGUE
+    if (!inside) return;
+    const u32 from = X_OUTER(o), to = Y_OUTER(o);
+    const part mean = READ(estimated_mean, ESTIMATED_MEAN, o);
+    const part variance = READ(estimated_variance, ESTIMATED_VARIANCE, o);
+    GAIN_AND_SHIFT((real)1 / sqrt(variance + epsilon))
+    for (u32 r = r0; r < end; r += ROUNDS * TR) {
+        vreal v[ROUNDS];
+        UNROLL for (int i = 0; i < ROUNDS; ++i)
+            if (r + i * TR < end) v[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
+        UNROLL for (int i = 0; i < ROUNDS; ++i)
+            if (r + i * TR < end)
+                VBLEND(y, to + Y_REDUCE(r + i * TR), alpha, AFFINE(v[i] - mean, r + i * TR), beta);
+    }
+}
+#endif
