@@ -79,9 +79,10 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class TensorArg:
-    """A kernel argument: the problem's tensor number `index` (inputs first, then outputs)."""
+    """A kernel argument: the problem's tensor number `index` (inputs first, then outputs), from byte `offset` on."""
 
     index: int
+    offset: int = 0
 
 
 @dataclass(frozen=True)

@@ -405,7 +405,7 @@ def _packer(args: Sequence[Arg], values: Any) -> Callable[[Sequence[Any], Sequen
     for i, arg in enumerate(args):
         code = "Q"  # an address
         if isinstance(arg, TensorArg):
-            words.append(f"arrays[{arg.index}].data.ptr")
+            words.append(f"arrays[{arg.index}].data.ptr" + (f" + {arg.offset}" if arg.offset else ""))
         elif isinstance(arg, ScalarArg):
             code = "d" if arg.dtype is DataType.DOUBLE else "f"
             words.append(f"scalars[{arg.index}]")

@@ -45,6 +45,7 @@ class Seen(NamedTuple):
 
     serial: int
     buffer: Any
+    item_size: int
     first: int
     offset: int
     address: int
@@ -156,6 +157,7 @@ class OpenCLDevice(Device):
         array._portadnn_seen = seen = Seen(
             serial=next(_SERIAL),
             buffer=buffer,
+            item_size=array.dtype.itemsize,
             first=offset // array.dtype.itemsize,
             offset=offset,
             address=self._address(buffer, offset),

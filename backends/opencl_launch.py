@@ -58,7 +58,8 @@ class Step:
             if isinstance(arg, TensorArg):
                 if old[arg.index] != state[arg.index]:
                     set_arg(position, seen[arg.index].buffer)
-                    set_bytes(position + 1, _pack_long(seen[arg.index].first))
+                    one = seen[arg.index]
+                    set_bytes(position + 1, _pack_long(one.first + arg.offset // one.item_size))
             elif isinstance(arg, ScalarArg):
                 pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float
                 set_bytes(position, pack(scalars[arg.index]))

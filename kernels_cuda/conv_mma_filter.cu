@@ -9,7 +9,7 @@
 // The sum over pixels is split; parts[split][group] of PADDED_ROWS x PADDED_COLS are added in order by conv_mma_reduce.
 //
 // Defines: those of conv_geometry.h (the image is the packed x), ROWS (filters of a group) COLS (taps x CPAD) COUNT (pixels)
-// GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY.
+// GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; ADD_PARTS: add to the parts of earlier images.
 
 #include "types.h"
 #include "mma.h"
@@ -46,6 +46,12 @@
 #define TILES_C ((COLS + BN - 1) / BN)
 #define PADDED_ROWS ((i64)TILES_R * BM)
 #define PADDED_COLS ((i64)TILES_C * BN)
+
+#ifdef ADD_PARTS
+#define ADD_OLD(lanes, value, old) UNROLL for (int l = 0; l < lanes; ++l) value.v[l] += (old).v[l];
+#else
+#define ADD_OLD(lanes, value, old)
+#endif
 
 KERNEL __launch_bounds__(ITEMS)
 conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, float *__restrict__ parts) {
@@ -169,15 +175,19 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
 #ifdef DTYPE_FLOAT
             UNROLL for (int e = 0; e < 2; ++e) {
                 UNROLL for (int j = 0; j < NT; j += 4) {
-                    const Four v = {{acc[i][j][2 * half + e], acc[i][j + 1][2 * half + e], acc[i][j + 2][2 * half + e],
-                                     acc[i][j + 3][2 * half + e]}};
-                    *(Four *)(row + COLUMN_OF(j, lane % 4 * 2 + e)) = v;
+                    Four v = {{acc[i][j][2 * half + e], acc[i][j + 1][2 * half + e], acc[i][j + 2][2 * half + e],
+                               acc[i][j + 3][2 * half + e]}};
+                    Four *const to = (Four *)(row + COLUMN_OF(j, lane % 4 * 2 + e));
+                    ADD_OLD(4, v, *to)
+                    *to = v;
                 }
             }
 #else
             UNROLL for (int j = 0; j < NT; ++j) {
-                const Two v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1]}};
-                *(Two *)(row + COLUMN_OF(j, lane % 4 * 2)) = v;
+                Two v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1]}};
+                Two *const to = (Two *)(row + COLUMN_OF(j, lane % 4 * 2));
+                ADD_OLD(2, v, *to)
+                *to = v;
             }
 #endif
         }

@@ -229,3 +229,33 @@ def test_depthwise_channels_last_is_refused_elsewhere():
         ("x=f32:1x3x9x9:nhwc w=f32:3x1x3x3 groups=3", "at least 8 channels"),
     ):
         assert reason in engine.why_not(parse("convolution_forward " + rest), info)
+
+
+SOME_IMAGES = (
+    "w=f16:12x5x3x3 dy=f16:5x12x9x8 dx=f16:5x5x9x8 padding=1,1",
+    "w=bf16:8x4x3x3 dy=bf16:3x8x4x4:nhwc dx=bf16:3x4x8x8:nhwc padding=1,1 stride=2,2",
+)
+
+
+@pytest.mark.parametrize("shape", SOME_IMAGES)
+@pytest.mark.parametrize("target", targets(), ids=lambda t: t.name)
+def test_scattering_some_images_at_a_time(monkeypatch, target, shape):
+    """The float32 sums of two images at a time fit in what is granted."""
+    monkeypatch.setattr(conv_atomic, "TILE_SET", 2 * 4 * 9 * 8 * 5)
+    case = Case(f"convolution_backward_data {shape} alpha=2.0 beta=-1.0", "integer")
+    handle, engine = open_handle(target), conv_atomic.ENGINES[0]
+    problem = parse(case.line.partition(" alpha")[0])
+    assert len(engine.prepare(problem, handle.device).launches) > 3
+    check(handle, case, engine=engine)
+
+
+def test_half_sums_do_not_grow_with_the_batch():
+    sizes = []
+    for images in (64, 1024):
+        problem = parse(
+            f"convolution_backward_data w=f16:64x256x1x1 dy=f16:{images}x64x56x56 dx=f16:{images}x256x56x56"
+        )
+        sizes.append(
+            conv_atomic.ENGINES[0].workspace(problem, DeviceInfo("cuda", "", "", "gpu", "", "", schedule="gpu"))
+        )
+    assert max(sizes) <= conv_atomic.TILE_SET

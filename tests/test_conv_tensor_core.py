@@ -63,6 +63,30 @@ def test_chosen_tile(target, direction, shape, layout, dtype):
     check(handle, Case(text + " alpha=2.0 beta=-1.0", "integer"), engine=ENGINES[direction])
 
 
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("direction", OPS)
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_some_images_at_a_time(monkeypatch, target, direction, dtype):
+    """Five images in parts of two, two and one, packed anew and as they are."""
+    handle = open_handle(target)
+    if "mma" not in handle.info.features:
+        pytest.skip("no tensor cores")
+    monkeypatch.setattr(conv_tensor_core, "images_at_a_time", lambda images, nbytes, limit: 2)
+    for shape in SHAPES:
+        for layout in ("", ":nhwc"):
+            text = line(direction, shape, dtype, layout, "alpha=2.0 beta=-0.5")
+            for images in ("=" + dtype + ":1x", "=" + dtype + ":2x", "=" + dtype + ":3x"):
+                text = text.replace(images, "=" + dtype + ":5x")
+            check(handle, text, engine=ENGINES[direction])
+
+
+@pytest.mark.parametrize("direction", OPS)
+def test_the_workspace_does_not_grow_with_the_batch(direction):
+    shape = "{x}={t}:%dx256x56x56 {w}={t}:64x256x1x1 {y}={t}:%dx64x56x56 padding=0,0"
+    sizes = [ENGINES[direction].workspace(parse(line(direction, shape % (n, n))), H200) for n in (64, 256, 1024)]
+    assert max(sizes) < 2 * conv_tensor_core.TILE_SET
+
+
 @pytest.mark.parametrize("splits", [1, 3])
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("direction", OPS)

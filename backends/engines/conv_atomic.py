@@ -14,6 +14,7 @@ from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, Convo
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg, roofline
+from .conv_by_images import TILE_SET, images_at_a_time, launches_by_images
 from .conv_geometry import axes, forward
 
 _FILE = "shared/conv_atomic.cl"
@@ -65,8 +66,15 @@ class ConvAtomic(Engine):
         output = problem.tensors[2]
         if not output.size:
             return 0
-        table = self.table_bytes(problem)
-        return table + (output.size * 4 if _narrow(problem) else 0)
+        return self.table_bytes(problem) + (self._sums_bytes(problem, self._each(problem)) if _narrow(problem) else 0)
+
+    def _sums_bytes(self, problem: Convolution, images: int) -> int:
+        """Bytes of the float32 sums of so many images' outputs."""
+        return problem.tensors[2].size * 4
+
+    def _each(self, problem: Convolution) -> int:
+        """Return how many images are done at a time."""
+        return max(problem.image.dims[0], 1)
 
     def table_bytes(self, problem: Convolution) -> int:
         """Bytes of the table of pixels, in front of the sums."""
@@ -111,7 +119,13 @@ class ConvAtomic(Engine):
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
-        launches = tuple(self._launches(problem, device)) if problem.tensors[2].size else ()
+        launches: tuple[Launch, ...] = ()
+        if problem.tensors[2].size:
+            each = self._each(problem)
+            if each < problem.image.dims[0]:
+                launches = tuple(launches_by_images(problem, each, lambda part: self._launches(part, device)))
+            else:
+                launches = tuple(self._launches(problem, device))
         return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
 
     def _launches(self, problem: Convolution, device: Device) -> Iterator[Launch]:
@@ -139,6 +153,13 @@ class ConvAtomicData(ConvAtomic):
 
     def blocked(self, problem: Convolution) -> int:
         return problem.filter.dims[1]
+
+    def _sums_bytes(self, problem: Convolution, images: int) -> int:
+        return images * math.prod(problem.image.dims[1:]) * 4
+
+    def _each(self, problem: Convolution) -> int:
+        images = problem.image.dims[0]
+        return images_at_a_time(images, self._sums_bytes(problem, images), TILE_SET) if _narrow(problem) else images
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdDataAlgo.ALGO_0

@@ -99,9 +99,7 @@ TILES = {
     ),
 }
 _MOST_SPLITS = 128
-_GATHERED = (
-    1.3  # time of a product that gathers its filter, in that of one that reads a packed filter; 1.0 to 1.35 measured
-)
+_GATHERED = 1.3  # time of a product that gathers its filter, in that of one with a packed filter; 1.0 to 1.35 measured
 _CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `Choice.clocks` counts
 _REACHED, _FILTER_REACHED = 0.63, 0.51  # of these, what the fastest full tile reaches; measured on an H200
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)

@@ -40,6 +40,7 @@ from ..base import (
     TensorArg,
     WorkspaceArg,
 )
+from .conv_by_images import TILE_SET, by_images, images_at_a_time
 from .conv_epilogue import epilogue_args, epilogue_defines, output
 from .conv_geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward, z_defines, z_like_y
 from .conv_tensor_core_tiles import Choice, Product, choices
@@ -121,6 +122,8 @@ class Setup:
         Elements of a packed filter's column; 0 without one.
     packs_filter : bool
         Whether the filter is packed; else it is read as it is.
+    last : bool
+        Whether no more images follow, so that a filter gradient's parts can be added.
     """
 
     problem: Convolution
@@ -129,6 +132,7 @@ class Setup:
     choice: Choice
     filter_pitch: int
     packs_filter: bool
+    last: bool = True
 
     @property
     def filter_size(self) -> int:
@@ -140,10 +144,10 @@ class Setup:
     @property
     def workspace(self) -> int:
         """Bytes of the packed tensors and the parts."""
-        return sum(image.nbytes for image in self.images) + self.filter_size + self.choice.parts_size
+        return self.filter_size + sum(image.nbytes for image in self.images) + self.choice.parts_size
 
     def seconds(self, info: DeviceInfo) -> float:
-        """Estimate the time, packing and launches included."""
+        """Estimate the time, packing and launches included; of one chunk."""
         launches = 1 + sum(not image.native for image in self.images) + self.packs_filter
         moved = sum(image.nbytes + image.source.nbytes for image in self.images if not image.native)
         moved += 2 * self.filter_size
@@ -170,36 +174,51 @@ class TensorCore(Engine):
             return "rounding to TF32 is not permitted (math=tf32)"
         if not (problem.result.size and problem.filter.size):
             return "there is nothing to multiply"
-        setup = self.setup(problem, info)
-        if setup is None:
+        setups = self.setups(problem, info)
+        if not setups:
             return "no tile fits the device's work-group size and local memory"
-        if any(image.spec.size >= MAX_SPAN for image in setup.images):
+        if any(image.spec.size >= MAX_SPAN for image in setups[0].images):
             return f"a packed image would have {MAX_SPAN} elements or more"
-        if setup.workspace > info.max_allocation:
-            return f"needs {setup.workspace} bytes of workspace, the device allocates {info.max_allocation}"
+        needed = max(setup.workspace for setup in setups)
+        if needed > info.max_allocation:
+            return f"needs {needed} bytes of workspace, the device allocates {info.max_allocation}"
         return None
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
-        """Return the packing and the tile with the least estimated time; None where none fits."""
+        """Return the packing and the tile with the least estimated time for all images at once; None if none fits."""
         raise NotImplementedError
+
+    def setups(self, problem: Convolution, info: DeviceInfo) -> list[Setup]:
+        """Return the set-ups of the parts that are done one after another; none where no tile fits."""
+        whole = self.setup(problem, info)
+        if whole is None:
+            return []
+        images = problem.image.dims[0]
+        each = images_at_a_time(images, sum(image.nbytes for image in whole.images), TILE_SET)
+        if each >= images:
+            return [whole]
+        parts = [self.setup(part.problem, info) for part in by_images(problem, each)]
+        return [part for part in parts if part is not None]
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
-        setup = self.setup(problem, info)
-        assert setup is not None
-        return setup.seconds(info)
+        return sum(setup.seconds(info) for setup in self.setups(problem, info))
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
-        setup = self.setup(problem, info)
-        return setup.workspace if setup else 0
+        return max((setup.workspace for setup in self.setups(problem, info)), default=0)
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
-        setup = self.setup(problem, device.info)
-        assert setup is not None
-        launches = tuple(_launches(setup, device))
-        return Plan(problem, self, setup.workspace, device.bind(launches), launches)
+        setups = self.setups(problem, device.info)
+        parts = by_images(problem, setups[0].problem.image.dims[0])
+        launches = tuple(
+            launch
+            for number, (setup, part) in enumerate(zip(setups, parts, strict=True))
+            for launch in part.moved(_launches(setup, number, device))
+        )
+        workspace = max(setup.workspace for setup in setups)
+        return Plan(problem, self, workspace, device.bind(launches), launches)
 
 
 def best_choice(product: Product, info: DeviceInfo) -> Choice | None:
@@ -450,10 +469,12 @@ def _filter_tile(setup: Setup) -> tuple[dict[str, int | float | str], int]:
 # launches
 
 
-def _launches(setup: Setup, device: Device) -> Iterator[Launch]:
+def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
+    """Yield the launches of chunk `number` of images; the first one packs the filter for all."""
     problem, geometry, choice = setup.problem, setup.geometry, setup.choice
     names = problem.tensor_names()
-    offset, args = 0, []
+    sums = setup.filter_size
+    offset, args = sums + choice.parts_size, []
     for image in setup.images:
         arg: Arg = TensorArg(image.index)
         if not image.native:
@@ -465,29 +486,20 @@ def _launches(setup: Setup, device: Device) -> Iterator[Launch]:
     if not choice.product.across:
         arg = TensorArg(names.index("w"))
         if setup.packs_filter:
-            packed = WorkspaceArg(offset, problem.dtype)
-            offset += setup.filter_size
-            tile, tiles = _filter_tile(setup)
-            kernel = device.compile(
-                "cuda/conv_mma_pack_filter.cu",
-                "pack_filter",
-                {
-                    **_common(setup),
-                    **axes("CHECK", (0, 0, 0)),
-                    **tile,
-                    "COLS": geometry.m,
-                    "FILTER_PITCH": setup.filter_pitch,
-                },
-            )
-            yield Launch(kernel, (tiles,), (256,), (arg, packed))
+            packed = WorkspaceArg(0, problem.dtype)
+            if number == 0:
+                yield _pack_filter(setup, arg, packed, device)
             arg = packed
         args.append(arg)
-    parts: Arg = WorkspaceArg(offset) if choice.has_parts else ConstantArg(np.uint64(0))
+    parts: Arg = WorkspaceArg(sums) if choice.has_parts else ConstantArg(np.uint64(0))
     blend: tuple[Arg, ...] = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT), *epilogue_args(problem))
     grid, block = (choice.work_groups,), (choice.tile.items,)
     if choice.product.across:
-        kernel = device.compile("cuda/conv_mma_filter.cu", "conv_mma_filter", _gradient_defines(setup))
+        defines = _gradient_defines(setup) | ({"ADD_PARTS": 1} if number else {})
+        kernel = device.compile("cuda/conv_mma_filter.cu", "conv_mma_filter", defines)
         yield Launch(kernel, grid, block, (*args, parts), choice.local_bytes)
+        if not setup.last:
+            return
     else:
         kernel = device.compile("cuda/conv_mma.cu", "conv_mma", _product_defines(setup))
         yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend), choice.local_bytes)
@@ -495,6 +507,20 @@ def _launches(setup: Setup, device: Device) -> Iterator[Launch]:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
         kernel = device.compile("cuda/conv_mma_reduce.cu", "conv_mma_reduce", _reduce_defines(setup))
         yield Launch(kernel, (-(-elements // 256),), (256,), (parts, output(problem), *blend))
+
+
+def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Launch:
+    tile, tiles = _filter_tile(setup)
+    defines = {
+        **_common(setup),
+        **axes("CHECK", (0, 0, 0)),
+        **tile,
+        "COLS": setup.geometry.m,
+        "FILTER_PITCH": setup.filter_pitch,
+    }
+    return Launch(
+        device.compile("cuda/conv_mma_pack_filter.cu", "pack_filter", defines), (tiles,), (256,), (source, packed)
+    )
 
 
 def _pack_image(image: Image, source: Arg, packed: Arg, device: Device) -> Launch:
@@ -540,6 +566,14 @@ class TensorCoreBackwardFilter(TensorCore):
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
         return _filter_setup(problem, info)
+
+    def setups(self, problem: Convolution, info: DeviceInfo) -> list[Setup]:
+        """Return parts with the first one's tile and splits: each adds to the same sums."""
+        found = super().setups(problem, info)
+        return [
+            replace(setup, choice=replace(found[0].choice, product=setup.choice.product), last=setup is found[-1])
+            for setup in found
+        ]
 
 
 ENGINES = (TensorCoreForward(), TensorCoreBackwardData(), TensorCoreBackwardFilter())
