@@ -130,6 +130,11 @@ def _ceiling(problem: ActivationForward | ActivationBackward | ConvolutionBiasAc
     return float(problem.dtype.accumulator.numpy.type(problem.ceiling))
 
 
+def _coef(problem: ActivationForward | ActivationBackward | ConvolutionBiasActivationForward) -> float:
+    """Return the coefficient of ELU or SWISH as the arithmetic of the data type sees it."""
+    return float(problem.dtype.accumulator.numpy.type(problem.coef))
+
+
 def _function(problem: ActivationForward | ActivationBackward | ConvolutionBiasActivationForward) -> ActivationMode:
     return problem.activation if isinstance(problem, ConvolutionBiasActivationForward) else problem.mode
 
@@ -142,6 +147,10 @@ def _activation(problem: ActivationForward | ConvolutionBiasActivationForward, n
         return 1 / (1 + np.exp(-x))
     if function is ActivationMode.TANH:
         return np.tanh(x)
+    if function is ActivationMode.ELU:
+        return cast(Array, np.where(x > 0, x, _coef(problem) * np.expm1(x)))
+    if function is ActivationMode.SWISH:
+        return cast(Array, x / (1 + np.exp(-_coef(problem) * x)))
     clipped = np.fmin(np.fmax(x, 0.0), _ceiling(problem))  # NaN becomes 0
     if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
         clipped = np.where(np.isnan(x), x, clipped)
@@ -153,6 +162,13 @@ def _activation_gradient(problem: ActivationBackward, numbers: Numbers, y: Array
         return dy * (y * (1 - y))
     if problem.mode is ActivationMode.TANH:
         return dy * (1 - y * y)
+    if problem.mode is ActivationMode.IDENTITY:
+        return dy
+    if problem.mode is ActivationMode.ELU:  # the sign of y decides, as in the library
+        return dy * np.where(y > 0, 1.0, y + _coef(problem))
+    if problem.mode is ActivationMode.SWISH:
+        gate = 1 / (1 + np.exp(-_coef(problem) * x))
+        return dy * (gate + _coef(problem) * x * gate * (1 - gate))
     return np.where((x > 0) & (x <= _ceiling(problem)), dy, 0.0)  # 0 at x = 0; the ceiling itself passes
 
 

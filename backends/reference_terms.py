@@ -48,16 +48,25 @@ def _terms(problem: Problem, numbers: dict[str, float], inputs: list[Array]) -> 
     definition = DEFINITIONS[type(problem)]
     if isinstance(problem, (SoftmaxForward, SoftmaxBackward)):
         return _softmax_terms(problem, *inputs)
-    if isinstance(problem, ConvolutionBiasActivationForward):  # no activation is steeper than 1
+    if isinstance(problem, ConvolutionBiasActivationForward):
         linear = replace(problem, activation=ActivationMode.IDENTITY)
-        return definition(linear, numbers, *map(np.abs, inputs)) + (problem.activation in _CURVED)
+        sums = definition(linear, numbers, *map(np.abs, inputs)) + (problem.activation in _CURVED)
+        steepest = {ActivationMode.ELU: max(1.0, abs(problem.coef)), ActivationMode.SWISH: 1.5}  # with its own rounding
+        return steepest.get(problem.activation, 1.0) * sums
     if isinstance(problem, ActivationBackward):
         y, dy = np.abs(inputs[0]), np.abs(inputs[1])
         if problem.mode is ActivationMode.SIGMOID:
             return dy * y * (1 + y)
         if problem.mode is ActivationMode.TANH:
             return dy * (1 + y * y)
+        if problem.mode is ActivationMode.ELU:
+            return dy * (1 + y + abs(problem.coef))
+        if problem.mode is ActivationMode.SWISH:  # the gate's exponent is rounded
+            power = np.abs(problem.coef * inputs[2])
+            return dy * (1 + power) * (1 + power)
         return dy
+    if isinstance(problem, ActivationForward) and problem.mode is ActivationMode.SWISH:
+        return np.abs(definition(problem, numbers, *inputs)) * (1 + np.abs(problem.coef * inputs[0]))
     if isinstance(problem, PoolingBackward) and problem.mode is PoolingMode.MAX:
         return definition(problem, numbers, inputs[0], np.abs(inputs[1]), inputs[2])
     selects = (

@@ -174,6 +174,7 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
             ActivationMode.RELU: lambda: aten.threshold_backward(t["dy"], t["x"], 0),
             ActivationMode.SIGMOID: lambda: aten.sigmoid_backward(t["dy"], t["y"]),
             ActivationMode.TANH: lambda: aten.tanh_backward(t["dy"], t["y"]),
+            ActivationMode.ELU: lambda: aten.elu_backward(t["dy"], p.coef, 1, 1, True, t["y"]),
         }
         return gradients.get(p.mode)
     if problem.op in ("softmax_forward", "softmax_backward"):
@@ -197,6 +198,8 @@ def _activation(torch: Any, mode: ActivationMode, p: Any) -> Callable[[Any], Any
         ActivationMode.TANH: torch.tanh,
         ActivationMode.CLIPPED_RELU: lambda x: torch.clamp(x, 0.0, p.ceiling),
         ActivationMode.IDENTITY: lambda x: x,
+        ActivationMode.ELU: lambda x: torch.nn.functional.elu(x, p.coef),
+        ActivationMode.SWISH: lambda x: x * torch.sigmoid(p.coef * x) if p.coef != 1 else torch.nn.functional.silu(x),
     }
     return functions[mode]
 

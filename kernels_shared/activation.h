@@ -1,8 +1,10 @@
 // Activations of a number and of a vector; include after types.h.
 //
 //   ACTIVATE(v), VACTIVATE(v)    f(v) of a real and of a vreal, for one of the defines ACTIVATION_SIGMOID,
-//                                ACTIVATION_TANH, ACTIVATION_RELU and ACTIVATION_CLIPPED_RELU; v itself without one
+//                                ACTIVATION_TANH, ACTIVATION_RELU, ACTIVATION_CLIPPED_RELU, ACTIVATION_ELU and
+//                                ACTIVATION_SWISH; v itself without one
 //   CEILING                      upper bound of the clipped relu
+//   COEF                         the alpha of ELU, the beta of SWISH
 //   PROPAGATE_NAN                relu and clipped relu keep NaN, which otherwise becomes 0
 //
 // A comparison with NaN is false, so the branch that a NaN takes is the "no" one.
@@ -12,9 +14,11 @@
 #if defined(PD_OPENCL) && (VW == 16 || (VW == 8 && defined(DTYPE_DOUBLE)))
 // PoCL 3.0 crashes on exp and tanh of vectors of 64 bytes
 DEVICE vreal pd_exp(vreal v) { return (vreal)(exp(v.lo), exp(v.hi)); }
+DEVICE vreal pd_expm1(vreal v) { return (vreal)(expm1(v.lo), expm1(v.hi)); }
 DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
 #else
 #define pd_exp(v) exp(v)
+#define pd_expm1(v) expm1(v)
 #define pd_tanh(v) tanh(v)
 #endif
 
@@ -24,6 +28,14 @@ DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
 #elif defined(ACTIVATION_TANH)
 #define ACTIVATE(v) tanh(v)
 #define VACTIVATE(v) pd_tanh(v)
+#elif defined(ACTIVATION_ELU)
+#define ACTIVATE(v) PICK((v) > (real)0, v, expm1(v) * (real)COEF)
+#define VACTIVATE(v) PICK((v) > (real)0, v, pd_expm1(v) * (real)COEF)
+#elif defined(ACTIVATION_SWISH)
+#define PD_GATE(v) (PD_SCALAR(1) / (exp((v) * (real) - COEF) + (real)1))
+#define PD_VGATE(v) (VSPLAT(1) / (pd_exp((v) * (real) - COEF) + (real)1))
+#define ACTIVATE(v) ((v) * PD_GATE(v))
+#define VACTIVATE(v) ((v) * PD_VGATE(v))
 #elif defined(ACTIVATION_RELU) && defined(PROPAGATE_NAN)
 #define PD_RELU(v, SPLAT) PICK((v) <= (real)0, SPLAT(0), v)
 #elif defined(ACTIVATION_RELU)

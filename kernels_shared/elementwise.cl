@@ -58,11 +58,19 @@
 #define RESULT(a, b) (VACTIVATE(a) * s0)
 #elif defined(OP_EPILOGUE)  // out = activation(out + s1 * in0 + in1), where in0 is not read with s1 == 0
 #define RESULT(a, b) ((a) * s1 + (b))
-// backward: in0 is dy, in1 is y (sigmoid, tanh) or x (relu, clipped relu)
+// backward: in0 is dy, in1 is y (sigmoid, tanh, elu) or x (relu, clipped relu, swish)
 #elif defined(OP_SIGMOID_BACKWARD)
 #define RESULT(a, b) ((a) * s0 * ((b) * (VSPLAT(1) - (b))))
 #elif defined(OP_TANH_BACKWARD)
 #define RESULT(a, b) ((a) * s0 * (VSPLAT(1) - (b) * (b)))
+#elif defined(OP_ELU_BACKWARD)
+#define RESULT(a, b) PICK((b) > (real)0, (a) * s0, (a) * s0 * ((b) + (real)COEF))
+#elif defined(OP_SWISH_BACKWARD)
+#define RESULT(a, b) swish_backward((a) * s0, b)
+DEVICE vreal swish_backward(vreal dy, vreal x) {
+    const vreal gate = PD_VGATE(x);
+    return dy * (gate + x * (real)COEF * gate * (VSPLAT(1) - gate));
+}
 #elif defined(OP_RELU_BACKWARD)
 #define RESULT(a, b) PICK((b) > (real)0, (a) * s0, VSPLAT(0))
 #elif defined(OP_CLIPPED_RELU_BACKWARD)

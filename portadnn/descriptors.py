@@ -294,8 +294,10 @@ def check_descriptor(value: Any, kind: type[D], argument: str) -> D:
     return value
 
 
-def check_ceiling(mode: ActivationMode, ceiling: float) -> None:
-    """Demand a ceiling that bounds where it is used; never NaN, with which equal descriptors would differ."""
+def check_activation(mode: ActivationMode, ceiling: float, coef: float) -> None:
+    """Demand numbers that make sense where they are used; never NaN, with which equal descriptors would differ."""
+    if math.isnan(coef) or (mode in (ActivationMode.ELU, ActivationMode.SWISH) and math.isinf(coef)):
+        raise BadParam(argument="coef", expected="a finite number", got=coef)
     if math.isnan(ceiling) or (mode is ActivationMode.CLIPPED_RELU and not 0 <= ceiling < math.inf):
         raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
 
@@ -456,33 +458,40 @@ class ActivationDescriptor(Parameters):
     Parameters
     ----------
     mode
-        SIGMOID, RELU, TANH or CLIPPED_RELU; IDENTITY for a fused convolution without activation.
+        SIGMOID, RELU, TANH, CLIPPED_RELU, ELU, SWISH or IDENTITY.
     nan_propagation
         Whether RELU and CLIPPED_RELU keep NaN; the others always do.
     ceiling
         Upper bound of CLIPPED_RELU.
+    coef
+        The alpha of ELU (x above 0, else ``alpha * (exp(x) - 1)``) or the beta of SWISH (``x / (1 + exp(-beta * x))``).
+        C has one number for it and the ceiling.
 
     Raises
     ------
     BadParam
-        Unknown mode or option, or a ceiling that is not a finite number >= 0 where it is used.
+        Unknown mode or option, or a ceiling or coef that is not a finite number (>= 0) where it is used.
     """
 
     mode: ActivationMode
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
     ceiling: float = 0.0
+    coef: float = 1.0
 
     @public
     def __post_init__(self) -> None:
         mode = ActivationMode.parse(self.mode, "mode")
-        if isinstance(self.ceiling, bool) or not isinstance(self.ceiling, (int, float, np.integer, np.floating)):
-            raise BadParam(argument="ceiling", expected="a number", got=repr(self.ceiling))
-        ceiling = float(self.ceiling)
-        check_ceiling(mode, ceiling)
+        for name in ("ceiling", "coef"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
+                raise BadParam(argument=name, expected="a number", got=repr(number))
+        ceiling, coef = float(self.ceiling), float(self.coef)
+        check_activation(mode, ceiling, coef)
         self._set(
             mode=mode,
             nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
             ceiling=ceiling,
+            coef=coef,
         )
 
     __hash__ = Parameters.__hash__
@@ -490,7 +499,7 @@ class ActivationDescriptor(Parameters):
     @property
     def params(self) -> tuple[Any, ...]:
         """The values in the order of the activation Problems' fields."""
-        return (self.mode, self.nan_propagation, self.ceiling)
+        return (self.mode, self.nan_propagation, self.ceiling, self.coef)
 
 
 @dataclass(frozen=True)

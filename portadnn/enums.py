@@ -297,14 +297,16 @@ class OpTensorOp(DnnEnum):
 class ActivationMode(DnnEnum):
     """The activation function (guide section 3.26).
 
-    IDENTITY, which cuDNN has since version 7, stands for no activation after a fused convolution.
+    ELU, IDENTITY and SWISH are of later versions of cuDNN (6, 7 and 8).
     """
 
     SIGMOID = 0
     RELU = 1
     TANH = 2
     CLIPPED_RELU = 3
+    ELU = 4
     IDENTITY = 5
+    SWISH = 6
 
 
 class PoolingMode(DnnEnum):

@@ -75,6 +75,10 @@ def _activate(problem, v, name):
         return math.tanh(v)
     if name == "RELU":
         return v if v > 0 else 0.0
+    if name == "ELU":
+        return v if v > 0 else problem.coef * math.expm1(v)
+    if name == "SWISH":
+        return v / (1 + math.exp(-problem.coef * v))
     return problem.ceiling if v > problem.ceiling else (v if v > 0 else 0.0)
 
 
@@ -86,7 +90,11 @@ def activation_backward(problem, numbers, y, dy, x):
     out = np.empty(x.shape)
     for index in grid(x.shape):
         u, v = float(y[index]), float(x[index])
+        gate = 1 / (1 + math.exp(-problem.coef * v))
         slope = {
+            "IDENTITY": 1.0,
+            "ELU": 1.0 if u > 0 else u + problem.coef,
+            "SWISH": gate * (1 + problem.coef * v * (1 - gate)),
             "SIGMOID": u * (1 - u),
             "TANH": 1 - u * u,
             "RELU": 1.0 if v > 0 else 0.0,

@@ -14,6 +14,8 @@ ACTIVATIONS = (
     "activation=clipped_relu ceiling=0.75",
     "activation=sigmoid",
     "activation=identity",
+    "activation=elu coef=0.5",
+    "activation=swish coef=1.5",
     "activation=relu nan_propagation=propagate_nan",
     "activation=clipped_relu ceiling=1.5 nan_propagation=propagate_nan",
 )

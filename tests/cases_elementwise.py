@@ -10,6 +10,7 @@ from helper import Case
 # activations
 
 ACTIVATIONS = ("mode=sigmoid", "mode=relu", "mode=tanh", "mode=clipped_relu ceiling=0.75")
+LATER_ACTIVATIONS = ("mode=elu", "mode=elu coef=0.3", "mode=swish", "mode=swish coef=1.75", "mode=identity")
 ACTIVATION_DIMS = (
     (2, 3, 5, 7),
     (1, 1, 1, 1),
@@ -51,6 +52,11 @@ def _activations():
     for mode, direction in itertools.product(ACTIVATIONS, ("forward", "backward")):  # more than one work-group
         line = _activation((3, 11, 31, 37), mode, direction, FLOAT, "nchw", "alpha=1")
         yield Case(line, everywhere=mode == "mode=relu")
+    for number, (mode, direction, dtype) in enumerate(
+        itertools.product(LATER_ACTIVATIONS, ("forward", "backward"), TYPES)
+    ):
+        _, layout, numbers = turn(mode, direction)
+        yield Case(_activation((2, 3, 5, 9), mode, direction, dtype, layout, numbers), everywhere=number % 4 == 0)
     for dtype, direction in itertools.product(TYPES, ("forward", "backward")):
         yield Case(_activation((2, 3, 5, 9), "mode=relu", direction, dtype, "nchw", "alpha=2 beta=1"), "integer")
 

@@ -48,6 +48,9 @@ def _activations():
         yield f"activation_backward x={t}:2x3x5x7 {mode}{nan}"
         yield f"activation_backward x={t}:2x3x5x8/200,40,8,1 {mode} beta=0.5"
     yield "activation_forward x=f16:1x3x5x8@2 mode=relu"
+    for mode in ("elu", "swish", "identity"):
+        yield f"activation_forward x=f32:2x3x5x7 mode={mode} coef=0.5"
+        yield f"activation_backward x=bf16:2x3x5x7 mode={mode} coef=0.5"
 
 
 def _softmax():

@@ -25,6 +25,9 @@ FORWARD = [
     ("CLIPPED_RELU", DROP, (0, 0, 0, 0, 0, 0.5, 1, 1)),
     ("CLIPPED_RELU", KEEP, (NAN, 0, 0, 0, 0, 0.5, 1, 1)),
     ("SIGMOID", DROP, (NAN, 0, 0.11920292202211755, 0.5, 0.5, 0.6224593312018546, 0.8807970779778823, 1)),
+    ("ELU", DROP, (NAN, -0.5, -0.43233235838169365, 0, 0, 0.5, 2, INF)),
+    ("SWISH", DROP, (NAN, NAN, -0.5378828427399902, 0, 0, 0.28108825044289903, 1.4621171572600098, INF)),
+    ("IDENTITY", DROP, SPECIAL),
     ("TANH", DROP, (NAN, -1, -0.9640275800758169, 0, 0, 0.46211715726000973, 0.9640275800758169, 1)),
 ]
 
@@ -37,7 +40,7 @@ def tensor(*values, dtype=np.float32):
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, bfloat16])
 @pytest.mark.parametrize(("mode", "nan", "want"), FORWARD)
 def test_special_values(handle, mode, nan, want, dtype):
-    activation = dnn.ActivationDescriptor(mode, nan, ceiling=1.0)
+    activation = dnn.ActivationDescriptor(mode, nan, ceiling=1.0, coef=0.5)
     y = dnn.activation_forward(handle, handle.asarray(tensor(*SPECIAL, dtype=dtype)), activation)
     eps = finfo(dtype).eps
     compare(handle.to_numpy(y), tensor(*want, dtype=np.float64), 4 * eps * np.abs(tensor(*want)), f"{mode} {nan}")

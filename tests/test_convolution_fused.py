@@ -120,17 +120,7 @@ def test_workspace_is_exact(handle):
     dnn.convolution_bias_activation_forward(handle, x, w, CONV, bias, RELU, workspace=workspace)
 
 
-def test_identity_is_for_this_call_only(reference):
-    x = np.zeros((1, 1, 2, 2), np.float32)
-    identity = dnn.ActivationDescriptor("identity")
-    assert int(identity.mode) == 5
-    with pytest.raises(dnn.NotSupported, match="transform_tensor"):
-        dnn.activation_forward(reference, x, identity)
-    with pytest.raises(dnn.NotSupported, match="mode"):
-        dnn.activation_backward(reference, x, x, x, identity)
-
-
-@pytest.mark.parametrize("activation", ["relu", "sigmoid", "tanh", "clipped_relu", "identity"])
+@pytest.mark.parametrize("activation", ["relu", "sigmoid", "tanh", "clipped_relu", "identity", "elu", "swish"])
 @pytest.mark.parametrize("rank", [2, 3])
 def test_reference_agrees_with_torch(reference, rank, activation):
     torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -140,6 +130,8 @@ def test_reference_agrees_with_torch(reference, rank, activation):
         "tanh": torch.tanh,
         "clipped_relu": lambda v: torch.nn.functional.hardtanh(v, 0.0, 0.5),
         "identity": lambda v: v,
+        "elu": torch.nn.functional.elu,
+        "swish": torch.nn.functional.silu,
     }
     rng = np.random.default_rng(rank)
     x, w = rng.standard_normal((2, 4, *[5] * rank)), rng.standard_normal((6, 2, *[3] * rank))

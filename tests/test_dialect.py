@@ -47,6 +47,7 @@ VECTORS = {
     "negate": ("-b", lambda x, y, s: -y),
     "fma": ("fma(a, b, VSPLAT(s))", lambda x, y, s: x * y + s),
     "exp": ("exp(b)", lambda x, y, s: np.exp(y)),
+    "expm1": ("expm1(b)", lambda x, y, s: np.expm1(y)),
     "log": ("log(a)", lambda x, y, s: np.log(x)),
     "tanh": ("tanh(b)", lambda x, y, s: np.tanh(y)),
     "sqrt": ("sqrt(a)", lambda x, y, s: np.sqrt(x)),

@@ -68,6 +68,7 @@ def test_convolution(reference, x_dims, w_dims, parameters):
 
 
 ACTIVATIONS = [("SIGMOID", {}), ("TANH", {}), ("RELU", {}), ("CLIPPED_RELU", {"ceiling": 0.8})]
+ACTIVATIONS += [("ELU", {"coef": 0.7}), ("SWISH", {"coef": 1.3}), ("IDENTITY", {})]
 
 
 @pytest.mark.parametrize(("mode", "parameters"), ACTIVATIONS)

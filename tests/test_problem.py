@@ -109,8 +109,8 @@ def same_shape(draw, op):
     spec = draw(specs(dims, dtype, True))
     values = dict.fromkeys(kind.tensor_names(), spec)
     if "activation" in op:
-        modes = members(mode for mode in dnn.ActivationMode if mode is not dnn.ActivationMode.IDENTITY)
-        values["mode"], values["ceiling"] = draw(modes), draw(st.floats(0, 1e30))
+        values["mode"], values["ceiling"] = draw(members(dnn.ActivationMode)), draw(st.floats(0, 1e30))
+        values["coef"] = draw(st.floats(-1e30, 1e30))
         values["nan_propagation"] = draw(members(dnn.NanPropagation))
     if "softmax" in op:
         values["algorithm"], values["mode"] = draw(members(dnn.SoftmaxAlgorithm)), draw(members(dnn.SoftmaxMode))

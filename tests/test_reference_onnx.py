@@ -109,7 +109,7 @@ def test_pooling(reference, x, window, stride, padding, mode):
 
 @pytest.mark.parametrize(
     ("mode", "operator", "attributes"),
-    [("SIGMOID", "Sigmoid", {}), ("RELU", "Relu", {}), ("TANH", "Tanh", {})],
+    [("SIGMOID", "Sigmoid", {}), ("RELU", "Relu", {}), ("TANH", "Tanh", {}), ("ELU", "Elu", {"alpha": 1.0})],
 )
 def test_activation(reference, mode, operator, attributes):
     x = 4 * normal(2, 3, 5, 7)

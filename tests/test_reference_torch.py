@@ -89,6 +89,8 @@ def test_pooling_and_its_gradient(reference, x, window, stride, padding, ties, m
         ("RELU", torch.relu),
         ("TANH", torch.tanh),
         ("CLIPPED_RELU", lambda x: F.hardtanh(x, 0.0, 1.5)),
+        ("ELU", F.elu),
+        ("SWISH", F.silu),
     ],
 )
 def test_activation_and_its_gradient(reference, mode, function):

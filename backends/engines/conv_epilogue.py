@@ -24,7 +24,7 @@ def epilogue_defines(problem: Problem) -> dict[str, int | float]:
         "EPILOGUE": 1,
         "BIAS_C": problem.bias.strides[1],
         **({} if problem.z.same_strides(problem.y) else {"Z_STRIDES": 1}),
-        **activation_defines(problem.activation, problem.nan_propagation, problem.ceiling),
+        **activation_defines(problem.activation, problem),
     }
 
 

@@ -25,6 +25,9 @@ CPU_VECTOR = 32  # bytes: PoCL 3.0 crashes on exp of 16 floats, and wider vector
 CPU_CHUNK = 1 << 14  # elements of a CPU work-group: 64 KB of float32, enough to hide the launch
 
 
+Activation = ActivationForward | ActivationBackward | ConvolutionBiasActivationForward
+
+
 @dataclass(frozen=True)
 class Recipe:
     """What the kernel is told: its operation, the tensors it reads (by problem index), and its constants."""
@@ -34,16 +37,18 @@ class Recipe:
     constants: tuple[tuple[str, int | float], ...] = ()
 
 
-_BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU)
+_BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, ActivationMode.SWISH)
 
 
-def activation_defines(mode: ActivationMode, nan: NanPropagation, ceiling: float) -> dict[str, int | float]:
+def activation_defines(mode: ActivationMode, problem: Activation) -> dict[str, int | float]:
     """Return the defines of activation.h."""
     defines: dict[str, int | float] = {f"ACTIVATION_{mode.name}": 1}
-    if nan is NanPropagation.PROPAGATE_NAN:
+    if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
         defines["PROPAGATE_NAN"] = 1
     if mode is ActivationMode.CLIPPED_RELU:
-        defines["CEILING"] = ceiling
+        defines["CEILING"] = problem.ceiling
+    if mode in (ActivationMode.ELU, ActivationMode.SWISH):
+        defines["COEF"] = problem.coef
     return defines
 
 
@@ -54,15 +59,17 @@ def recipe(problem: Problem) -> Recipe:
     if isinstance(problem, (ScaleTensor, TransformTensor, AddTensor)):
         return Recipe("COPY", (0,))
     if isinstance(problem, ConvolutionBiasActivationForward):  # what is left to do after the convolution
-        function = activation_defines(problem.activation, problem.nan_propagation, problem.ceiling)
+        function = activation_defines(problem.activation, problem)
         return Recipe("EPILOGUE", (2, 3), tuple(function.items()))
     if isinstance(problem, OpTensor):
         propagate = problem.nan_propagation is NanPropagation.PROPAGATE_NAN
         return Recipe(problem.operation.name, (0, 1), (("PROPAGATE_NAN", 1),) if propagate else ())
     if isinstance(problem, (ActivationForward, ActivationBackward)):
-        function = activation_defines(problem.mode, problem.nan_propagation, problem.ceiling)
+        function = activation_defines(problem.mode, problem)
         if isinstance(problem, ActivationForward):
             return Recipe("ACTIVATION", (0,), tuple(function.items()))
+        if problem.mode is ActivationMode.IDENTITY:
+            return Recipe("COPY", (1,))
         saved = 2 if problem.mode in _BACKWARD_READS_X else 0
         return Recipe(f"{problem.mode.name}_BACKWARD", (1, saved), tuple(function.items()))
     raise TypeError(f"{type(problem).__name__} is not elementwise")

@@ -1,4 +1,4 @@
-"""Activations: sigmoid, relu, tanh, clipped relu (guide sections 4.77 and 4.78)."""
+"""Activations: sigmoid, relu, tanh, clipped relu, elu, swish, identity (guide sections 4.77 and 4.78)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import ActivationDescriptor, check_ceiling, check_descriptor
+from ..descriptors import ActivationDescriptor, check_activation, check_descriptor
 from ..enums import ActivationMode, NanPropagation
 from ..errors import NotSupported, public
 from ..handle import Handle
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
-
-
-def _check_mode(mode: ActivationMode) -> None:
-    """Refuse IDENTITY, as the library does."""
-    if mode is ActivationMode.IDENTITY:
-        raise NotSupported(
-            "IDENTITY is for convolution_bias_activation_forward; transform_tensor copies",
-            argument="activation.mode",
-            expected="SIGMOID, RELU, TANH or CLIPPED_RELU",
-            got=mode,
-        )
 
 
 @dataclass(frozen=True)
@@ -39,6 +28,7 @@ class ActivationForward(Problem):
     mode: ActivationMode
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
     ceiling: float = 0.0
+    coef: float = 1.0
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> None:
@@ -47,8 +37,7 @@ class ActivationForward(Problem):
 
     def validate(self) -> None:
         super().validate()
-        check_ceiling(self.mode, self.ceiling)
-        _check_mode(self.mode)
+        check_activation(self.mode, self.ceiling, self.coef)
         check_same(self.x, "x", self.y, "y")
 
     def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -71,6 +60,7 @@ class ActivationBackward(Problem):
     mode: ActivationMode
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
     ceiling: float = 0.0
+    coef: float = 1.0
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> None:
@@ -81,8 +71,7 @@ class ActivationBackward(Problem):
 
     def validate(self) -> None:
         super().validate()
-        check_ceiling(self.mode, self.ceiling)
-        _check_mode(self.mode)
+        check_activation(self.mode, self.ceiling, self.coef)
         check_same(self.x, "x", self.y, "y", error=NotSupported)
         check_same(self.y, "y", self.dy, "dy", strides=True, error=NotSupported)
         check_same(self.x, "x", self.dx, "dx", strides=True, error=NotSupported)
@@ -91,7 +80,7 @@ class ActivationBackward(Problem):
         return 2 * self.dx.size
 
     def bytes(self) -> int:
-        return 3 * self.dx.nbytes  # dy, dx and one of x and y
+        return (2 if self.mode is ActivationMode.IDENTITY else 3) * self.dx.nbytes  # dy, dx and one of x and y
 
     def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         return _call_arguments(self, arrays)
@@ -100,7 +89,7 @@ class ActivationBackward(Problem):
 def _call_arguments(
     problem: ActivationForward | ActivationBackward, arrays: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    activation = ActivationDescriptor(problem.mode, problem.nan_propagation, problem.ceiling)
+    activation = ActivationDescriptor(problem.mode, problem.nan_propagation, problem.ceiling, problem.coef)
     *inputs, out = (arrays[name] for name in problem.tensor_names())
     return [*inputs, activation, out], {}
 
@@ -138,8 +127,6 @@ def activation_forward(
     ------
     BadParam
         Dims or types differ, or in place with other strides.
-    NotSupported
-        The mode is IDENTITY.
     """
     return execute(
         handle,
@@ -186,7 +173,7 @@ def activation_backward(
     BadParam
         In place with other strides.
     NotSupported
-        Dims, types or strides differ, as the guide lists; or the mode is IDENTITY.
+        Dims, types or strides differ, as the guide lists.
     """
     return execute(
         handle,

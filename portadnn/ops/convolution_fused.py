@@ -12,7 +12,7 @@ from ..descriptors import (
     ConvolutionDescriptor,
     FilterDescriptor,
     TensorDescriptor,
-    check_ceiling,
+    check_activation,
     check_descriptor,
 )
 from ..enums import ActivationMode, ConvolutionFwdAlgo, ConvolutionMode, DataType, MathType, NanPropagation
@@ -49,6 +49,7 @@ class ConvolutionBiasActivationForward(Convolution):
     activation: ActivationMode = field(kw_only=True)
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
     ceiling: float = 0.0
+    coef: float = 1.0
 
     @functools.cached_property
     def convolution(self) -> ConvolutionForward:
@@ -65,7 +66,7 @@ class ConvolutionBiasActivationForward(Convolution):
 
     def validate(self) -> None:
         super().validate()
-        check_ceiling(self.activation, self.ceiling)
+        check_activation(self.activation, self.ceiling, self.coef)
         check_same(self.y, "y", self.z, "z")
         dims = _bias_dims(self.y)
         if self.bias.dims != dims:
@@ -81,7 +82,7 @@ class ConvolutionBiasActivationForward(Convolution):
 
     def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         x, w, z, bias, y = (arrays[name] for name in self.tensor_names())
-        activation = ActivationDescriptor(self.activation, self.nan_propagation, self.ceiling)
+        activation = ActivationDescriptor(self.activation, self.nan_propagation, self.ceiling, self.coef)
         return [x, w, self.descriptor, bias, activation, y], {"z": z}
 
     def bytes(self) -> int:
