@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from portadnn.enums import DataType
+from portadnn.enums import BatchNormMode, DataType
 from portadnn.problem import Problem, TensorSpec
 
 from .call import PERIOD, random_values, tensor_values
@@ -149,6 +149,14 @@ class Setting:
         number = self._keep(self.real(self._numbers[value] if isinstance(value, str) else value))
         return ctypes.cast(ctypes.pointer(number), ctypes.c_void_p)
 
+    def plain(self, name: str) -> float:
+        """Return the problem's run-time number of that name."""
+        return float(self._numbers[name])
+
+    def optional(self, *names: str) -> tuple[Any, ...]:
+        """Return the memory of each tensor, None for those that the problem lacks."""
+        return tuple(None if getattr(self.problem, name) is None else self.data(name) for name in names)
+
     def call(self, name: str, *args: Any) -> Callable[[], None]:
         """Return a call of a C function, whose first argument is the handle."""
         run = self.library.bound(name, self.handle, *args)
@@ -242,10 +250,38 @@ def _spatial_transformer(s: Setting) -> Calls:
     return s.one("cudnnSpatialTfSamplerBackward", how, *images, *rest)
 
 
+def _batch_norm(s: Setting) -> Calls:
+    """Return the call in the problem's mode, and for SPATIAL in SPATIAL_PERSISTENT as well."""
+    p = s.problem
+    modes = [p.mode]
+    if p.mode is BatchNormMode.SPATIAL:
+        modes.append(BatchNormMode.SPATIAL_PERSISTENT)
+    name = f"cudnn{''.join(word.capitalize() for word in p.op.split('_'))}"
+    return {f"{name} {mode}": s.call(name, int(mode), *_batch_norm_arguments(s)) for mode in modes}
+
+
+def _batch_norm_arguments(s: Setting) -> tuple[Any, ...]:
+    p = s.problem
+    parameters = (s.tensor("scale"), s.data("scale"))
+    epsilon = s.plain("epsilon")
+    if p.op == "batch_normalization_backward":
+        blends = (f"{which}_{of}_diff" for of in ("data", "param") for which in ("alpha", "beta"))
+        gradients, saved = s.optional("dscale", "dbias"), s.optional("saved_mean", "saved_inv_variance")
+        return (*map(s.number, blends), *s.pairs("x", "dy", "dx"), *parameters, *gradients, epsilon, *saved)
+    start = (s.number("alpha"), s.number("beta"), *s.pairs("x", "y"), *parameters, s.data("bias"))
+    if p.op == "batch_normalization_forward_inference":
+        return (*start, *s.optional("estimated_mean", "estimated_variance"), epsilon)
+    running, saved = s.optional("running_mean", "running_variance"), s.optional("saved_mean", "saved_inv_variance")
+    return (*start, s.plain("exponential_average_factor"), *running, epsilon, *saved)
+
+
 CALLS: dict[str, Callable[[Setting], Calls]] = {
     "activation_backward": _activation,
     "activation_forward": _activation,
     "add_tensor": _add,
+    "batch_normalization_backward": _batch_norm,
+    "batch_normalization_forward_inference": _batch_norm,
+    "batch_normalization_forward_training": _batch_norm,
     "convolution_backward_bias": _bias_gradient,
     "op_tensor": _op,
     "pooling_backward": _pooling,

@@ -44,6 +44,29 @@ def memory_bound(n: int) -> tuple[str, ...]:
     )
 
 
+def batch_norms(shape: tuple[int, int, int, int], layout: str = "nchw") -> tuple[str, ...]:
+    """Return the three calls of batch normalisation, with all that networks ask of them."""
+    c = f"f32:1x{shape[1]}x1x1"
+    x = f"x=f32:{'x'.join(map(str, shape))}{'' if layout == 'nchw' else ':nhwc'}"
+    saved = f"saved_mean={c} saved_inv_variance={c}"
+    return (
+        f"batch_normalization_forward_training {x} running_mean={c} running_variance={c} {saved}",
+        f"batch_normalization_forward_inference {x}",
+        f"batch_normalization_backward {x} {saved}",
+    )
+
+
+_NORMS = (
+    *batch_norms((32, 64, 56, 56)),
+    *batch_norms((32, 64, 56, 56), "nhwc"),
+    *batch_norms((16, 64, 14, 14)),
+    *batch_norms((32, 512, 7, 7)),
+    *batch_norms((31, 67, 53, 51)),
+    *batch_norms((31, 67, 53, 51), "nhwc"),
+    *batch_norms((256, 1000, 1, 1)),
+)
+
+
 def _pooled(shape: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
     """Return the output of windows of 3 with stride 2 and padding 1."""
     n, c, h, w = shape
@@ -76,6 +99,7 @@ def calls(shape: tuple[int, int, int, int], rows: tuple[int, int], layout: str =
         f"transform_tensor x={t} y={turned}",
         f"scale_tensor y={t}",
         f"convolution_backward_bias dy={t}",
+        *batch_norms(shape, layout),
     )
 
 
@@ -172,6 +196,7 @@ SETS: dict[str, tuple[str, ...]] = {
     **_CPU_CONVOLUTIONS,
     "memory-256": memory_bound(256),
     "memory-32": memory_bound(32),
+    "norms-32": _NORMS,
     "dropout-256": dropout(256),
     "dropout-32": dropout(32),
     **_CALLS,
@@ -186,5 +211,5 @@ def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
     if peer != "torch" and info.kind == "gpu":
         return (*_CALLS, *_GROWING)
     if info.kind == "cpu":
-        return (*_CPU_CONVOLUTIONS, "memory-32", "dropout-32")
+        return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "dropout-32")
     return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256", "dropout-256")

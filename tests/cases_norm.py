@@ -50,6 +50,7 @@ _LONG = [
     ("f16:301x1x2x4", "per_activation", ""),
     ("bf16:2x20x13x15:nhwc", "spatial", ""),
 ]
+_LONG_ON_CPUS = ("f32:3x5x90x91:nhwc", "f32:1x1x181x187", "f64:2x19x80x61:nhwc", "f32:1x300x11x4:nhwc")
 
 
 def _parameter(dims, mode, dtype, turn):
@@ -82,12 +83,21 @@ def _batch_cases():
         yield Case(f"{BATCH[0]} x={x} {rest}")
         yield Case(f"{BATCH[1]} x={x} {rest}", everywhere=False)
         yield Case(f"{BATCH[2]} x={x} {rest} beta_param_diff=0.5")
+    for i, x in enumerate(_LONG_ON_CPUS):
+        p = f"{'f64' if '64:' in x else 'f32'}:1x{x.split('x')[1]}x1x1"
+        saved = f" saved_mean={p} saved_inv_variance={p}"
+        running = f" running_mean={p} running_variance={p} exponential_average_factor=0.5"
+        yield Case(f"{BATCH[0]} x={x}{saved}{running} beta={i % 2}", everywhere=False)
+        yield Case(f"{BATCH[1]} x={x}", everywhere=False)
+        yield Case(f"{BATCH[2]} x={x}{saved if i % 2 else ''} beta_data_diff={i % 2}", everywhere=False)
+        yield Case(f"{BATCH[2]} x={x}{'' if i % 2 else saved} beta_param_diff={i % 2}", everywhere=False)
     dims, p = (1, 2, 182, 93), "f32:1x2x1x1"
     saved = f"saved_mean={p} saved_inv_variance={p}"
     x = tensor(FLOAT, dims)
     yield Case(f"{BATCH[2]} x={x} {saved}")
     yield Case(f"{BATCH[0]} x=f32:2x3x5x8 {blend(2, 0)}", alias=("y", "x"))
     yield Case(f"{BATCH[0]} x=f32:1x2x182x184 {blend(2, 0.5)}", alias=("y", "x"))
+    yield Case(f"{BATCH[0]} x=f32:3x5x90x91:nhwc {blend(2, 0.5)}", alias=("y", "x"), everywhere=False)
     yield Case(f"{BATCH[1]} x=f32:2x3x5x8", alias=("y", "x"))
     yield Case(f"{BATCH[2]} x=f32:2x3x5x8 beta_data_diff=1", alias=("dx", "dy"))
     yield Case(f"{BATCH[2]} x=f32:3x8x10x11:nhwc", alias=("dx", "dy"))

@@ -24,8 +24,8 @@ _CHUNK = 24 << 20  # bytes that the launches of the sliced way treat at a time, 
 _CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
 _ROUNDS = 4  # as in norm.h
-_SAVED = ("saved_mean", "saved_inv_variance")
-_RUNNING = ("running_mean", "running_variance")
+SAVED = ("saved_mean", "saved_inv_variance")
+RUNNING = ("running_mean", "running_variance")
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ class _Way:
         return -(-self.tile.groups // self.chunks)
 
 
-class _Workspace:
-    """Arrays one after another in the workspace."""
+class Workspace:
+    """Arrays of the problem's accumulator one after another in the workspace."""
 
-    def __init__(self, itemsize: int) -> None:
-        self.itemsize = itemsize
+    def __init__(self, problem: Problem) -> None:
+        self.dtype = problem.dtype.accumulator
         self.size = 0
 
-    def take(self, problem: Problem, numbers: int) -> WorkspaceArg:
+    def take(self, numbers: int) -> WorkspaceArg:
         """Return the argument of an array of so many numbers."""
         start = self.size
-        self.size += -(-numbers * self.itemsize // 256) * 256
-        return WorkspaceArg(start, problem.dtype.accumulator)
+        self.size += -(-numbers * self.dtype.itemsize // 256) * 256
+        return WorkspaceArg(start, self.dtype)
 
 
 class Normalization(Engine):
@@ -70,7 +70,7 @@ class Normalization(Engine):
         return None
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        space = _Workspace(problem.dtype.accumulator.itemsize)
+        space = Workspace(problem)
         _areas(problem, _way(problem, info), space)
         return space.size
 
@@ -112,7 +112,7 @@ def _sliced(tile: Tile, groups: int, info: DeviceInfo) -> Tile:
     return tile.sliced(-(-8 * info.compute_units // groups), 2 * _ROUNDS)
 
 
-def _areas(problem: Problem, way: _Way, space: _Workspace) -> tuple[list[Arg], list[Arg], list[Arg]]:
+def _areas(problem: Problem, way: _Way, space: Workspace) -> tuple[list[Arg], list[Arg], list[Arg]]:
     """Return parts of moments (means, squares, pivots), statistics (pivots, rests, inverses), and parts of sums."""
     if way.kept or isinstance(problem, BatchNormalizationForwardInference):
         return [], [], []
@@ -123,22 +123,23 @@ def _areas(problem: Problem, way: _Way, space: _Workspace) -> tuple[list[Arg], l
     sums: list[Arg] = []
     backward = isinstance(problem, BatchNormalizationBackward)
     if not backward or "saved_inv_variance" not in problem.names:
-        means, squares = space.take(problem, parts), space.take(problem, parts)
-        pivots = space.take(problem, parts // way.tile.slices)
+        means, squares = space.take(parts), space.take(parts)
+        pivots = space.take(parts // way.tile.slices)
         moments = [means, squares, pivots]
         if backward:
-            stats = [space.take(problem, way.layout.shape.groups) for _ in range(3)]
+            stats = [space.take(way.layout.shape.groups) for _ in range(3)]
     if backward:
-        sums = [space.take(problem, parts), space.take(problem, parts)]
+        sums = [space.take(parts), space.take(parts)]
     return moments, stats, sums
 
 
-def _arguments(problem: Problem, *names: str) -> list[Arg]:
+def arguments(problem: Problem, *names: str) -> list[Arg]:
     """Return the arguments of those tensors that the problem has."""
     return [TensorArg(problem.index(name)) for name in names if name in problem.names]
 
 
-def _numbers(problem: Problem, *names: str) -> list[Arg]:
+def numbers(problem: Problem, *names: str) -> list[Arg]:
+    """Return the arguments of those run-time numbers."""
     scalars = list(problem.scalars)
     return [ScalarArg(scalars.index(name), problem.dtype.accumulator) for name in names]
 
@@ -157,51 +158,64 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
 
 def _inference(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
     kernel = device.compile(_FORWARD, "norm_inference", {**defines, "INFERENCE": 1})
-    args = [*_arguments(problem, *problem.names), *_numbers(problem, "alpha", "beta", "epsilon")]
+    args = [*arguments(problem, *problem.names), *numbers(problem, "alpha", "beta", "epsilon")]
     tile = way.tile
     return (Launch(kernel, (tile.groups * tile.slices,), (tile.block,), tuple(args)),)
 
 
-def _training(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    running = _arguments(problem, *_RUNNING)
-    saved = _arguments(problem, *_SAVED)
+def forward_arguments(problem: Problem) -> tuple[list[Arg], Defines, list[Arg]]:
+    """Return the tensors of a forward kernel, the defines that tell of them, and its numbers but the usual three."""
+    running = arguments(problem, *RUNNING)
+    saved = arguments(problem, *SAVED)
+    defines: Defines = {}
     if running:
         defines["HAS_RUNNING"] = 1
     if saved:
         defines["HAS_SAVED"] = 1
-    numbers = _numbers(problem, "alpha", "beta", "epsilon", *(("exponential_average_factor",) if running else ()))
-    tensors = _arguments(problem, "x", "scale", "bias", "y") + running + saved
+    tensors = arguments(problem, "x", "scale", "bias", "y") + running + saved
+    return tensors, defines, numbers(problem, "exponential_average_factor") if running else []
+
+
+def backward_arguments(problem: Problem) -> tuple[list[Arg], list[Arg], list[Arg], Defines, list[Arg]]:
+    """Return inputs, saved statistics and outputs of a backward kernel, the defines that tell of them, and factors."""
+    saved = arguments(problem, *SAVED)
+    count = shape_of(problem).count
+    defines: Defines = {"COUNT": f"{max(count, 1)}u", "PARAMETER_GRADIENTS": 1}  # sums over nothing are 0, not 0 / 0
+    if saved:
+        defines["HAS_SAVED"] = 1
+    blends = numbers(problem, "alpha_data_diff", "beta_data_diff", "alpha_param_diff", "beta_param_diff")
+    return arguments(problem, "x", "dy", "scale"), saved, arguments(problem, "dx", "dscale", "dbias"), defines, blends
+
+
+def _training(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
+    tensors, more, factor = forward_arguments(problem)
+    defines.update(more)
+    blends = numbers(problem, "alpha", "beta", "epsilon") + factor
     tile = way.tile
     if way.kept:
         kernel = device.compile(_FORWARD, "norm_forward", {**defines, "FUSED": 1, "K": way.kept})
-        return (Launch(kernel, (tile.groups,), (tile.block,), (*tensors, *numbers)),)
-    moments, _, _ = _areas(problem, way, _Workspace(problem.dtype.accumulator.itemsize))
+        return (Launch(kernel, (tile.groups,), (tile.block,), (*tensors, *blends)),)
+    moments, _, _ = _areas(problem, way, Workspace(problem))
     partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
     apply = device.compile(_FORWARD, "norm_apply", {**defines, "APPLY": 1})
     launches = []
     for first in range(0, tile.groups, way.chunk):
         grid, block = (min(way.chunk, tile.groups - first) * tile.slices,), (tile.block,)
         start = ConstantArg(np.int32(first))
-        launches.append(Launch(partial, grid, block, (*_arguments(problem, "x"), *moments, start)))
-        launches.append(Launch(apply, grid, block, (*tensors, *moments, start, *numbers)))
+        launches.append(Launch(partial, grid, block, (*arguments(problem, "x"), *moments, start)))
+        launches.append(Launch(apply, grid, block, (*tensors, *moments, start, *blends)))
     return tuple(launches)
 
 
 def _gradients(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    saved = _arguments(problem, *_SAVED)
-    if saved:
-        defines["HAS_SAVED"] = 1
-    defines["PARAMETER_GRADIENTS"] = 1
-    defines["COUNT"] = f"{max(way.layout.shape.count, 1)}u"  # sums over nothing are 0, not 0 / 0
-    blends = _numbers(problem, "alpha_data_diff", "beta_data_diff", "alpha_param_diff", "beta_param_diff")
-    epsilon = _numbers(problem, "epsilon")
-    inputs = _arguments(problem, "x", "dy", "scale")
-    outputs = _arguments(problem, "dx", "dscale", "dbias")
+    inputs, saved, outputs, more, blends = backward_arguments(problem)
+    defines.update(more)
+    epsilon = numbers(problem, "epsilon")
     tile = way.tile
     if way.kept:
         kernel = device.compile(_BACKWARD, "norm_backward", {**defines, "FUSED": 1, "K": way.kept})
         return (Launch(kernel, (tile.groups,), (tile.block,), (*inputs, *saved, *outputs, *blends, *epsilon)),)
-    moments, stats, sums = _areas(problem, way, _Workspace(problem.dtype.accumulator.itemsize))
+    moments, stats, sums = _areas(problem, way, Workspace(problem))
     if not saved:
         defines["HAS_STATS"] = 1
         partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
@@ -214,7 +228,7 @@ def _gradients(problem: Problem, way: _Way, defines: Defines, device: Device) ->
         grid, block = (groups * tile.slices,), (tile.block,)
         start = ConstantArg(np.int32(first))
         if not saved:
-            launches.append(Launch(partial, grid, block, (*_arguments(problem, "x"), *moments, start)))
+            launches.append(Launch(partial, grid, block, (*arguments(problem, "x"), *moments, start)))
             launches.append(Launch(finish, (groups,), block, (*moments, *stats, start, *epsilon)))
         known = saved or stats
         launches.append(Launch(add, grid, block, (*inputs, *known, *sums, start)))

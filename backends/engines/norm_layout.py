@@ -125,8 +125,8 @@ class Layout:
         return replace(self, tile=tile)
 
 
-def make_layout(shape: Shape, info: DeviceInfo) -> Layout:
-    """Return the layout, still without work-items; see :func:`~.tiles.make_tile`."""
+def make_layout(shape: Shape, info: DeviceInfo, *, vectors: bool = True) -> Layout:
+    """Return the layout, still without work-items and, if so wanted, without vectors; see :func:`~.tiles.make_tile`."""
     others = {**shape.others, "STAT": shape.statistics()}
     names = (*others, *shape.data)
     specs = (*others.values(), *shape.data.values())
@@ -137,17 +137,18 @@ def make_layout(shape: Shape, info: DeviceInfo) -> Layout:
     fast, slow = (reduce, outer) if along_reduce else (outer, reduce)
     gpu = info.schedule == "gpu"
     own_fast, own_slow = ([Axis(a.size, a.strides[-len(data) :]) for a in axes] for axes in (fast, slow))
-    width = vector_width(own_fast, own_slow, data, vector_lanes(data[0].dtype, info), aligned=gpu)
+    lanes = vector_lanes(data[0].dtype, info) if vectors else 1
+    width = vector_width(own_fast, own_slow, data, lanes, aligned=gpu)
     steps = {name: fast[-1].strides[i] for i, name in enumerate(others)}
     varying = [i for i, name in enumerate(others) if name in ("SCALE", "BIAS")]
     per_reduce = any(axis.strides[i] for axis in reduce for i in varying)
-    vectors = gpu and along_reduce and per_reduce and width > 1 and _aligned(fast, slow, specs, varying, width)
+    whole = gpu and along_reduce and per_reduce and width > 1 and _aligned(fast, slow, specs, varying, width)
     if width > 1:
         last = fast[-1]
         fast = [*fast[:-1], Axis(last.size // width, tuple(stride * width for stride in last.strides))]
     outer, reduce = (slow, fast) if along_reduce else (fast, slow)
     tile = Tile(along_reduce, width, gpu and width > 1, tuple(outer), tuple(reduce))
-    return Layout(shape, tile, names, steps, per_reduce, vectors)
+    return Layout(shape, tile, names, steps, per_reduce, whole)
 
 
 def _merged(specs: Sequence[TensorSpec], axes: Sequence[int], dims: tuple[int, ...]) -> list[Axis]:

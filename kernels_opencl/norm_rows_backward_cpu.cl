@@ -1,0 +1,194 @@
+// The gradients of normalisation on a CPU where what is normalised together lies in lines; norm_rows_cpu.cl draws them, and
+// norm_backward.cl has the formulas.
+//
+//   WHOLE, PARTIAL, APPLY   which kernels. Without saved statistics a row's are made again: by norm_rows_backward itself, or of
+//                           the parts that norm_rows_partial left (FROM_PARTS); with STORE_STATS they are kept.
+
+#include "types.h"
+#include "reduce.h"
+#include "norm.h"
+#include "norm_backward.h"
+#include "norm_rows_cpu.h"
+
+#ifdef FROM_PARTS
+#define PARTS_ARGS TENSOR(real, means), TENSOR(real, squares),
+#define BIND_PARTS                                                                                         \
+    BIND(real, means);                                                                                     \
+    BIND(real, squares);
+#else
+#define PARTS_ARGS
+#define BIND_PARTS
+#endif
+
+#if defined(HAS_SAVED)
+#define STATISTICS LOAD_STATS
+#elif defined(FROM_PARTS)
+#define STATISTICS                                                                                         \
+    MERGED(m, means, squares, o)                                                                           \
+    pivot = means[OUTER * SLICES + o];                                                                     \
+    rest = m.mean;                                                                                         \
+    inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
+#elif defined(RMS)
+#define STATISTICS                                                                                         \
+    const sample m = row_moments(x, from, begin, end, 0);                                                  \
+    inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
+#else
+#define STATISTICS                                                                                         \
+    pivot = PIVOT(x, from);                                                                                \
+    const sample m = row_moments(x, from, begin, end, pivot);                                              \
+    rest = m.mean;                                                                                         \
+    inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
+#endif
+#ifdef STORE_STATS
+#define KEEP_STATISTICS                                                                                    \
+    WRITE(stat_pivots, STAT, o, pivot);                                                                    \
+    WRITE(stat_rests, STAT, o, rest);                                                                      \
+    WRITE(stat_inverses, STAT, o, inverse);
+#else
+#define KEEP_STATISTICS
+#endif
+
+// dy times scale, where that changes along the row
+#if defined(PER_REDUCE) && LINE_STEP == 0
+#define LINE_PARAMETERS const real weight = scale[SCALE_OUTER(o) + SCALE_LINE(line)];
+#define LINE_VECTOR(v, j) ((v) * weight)
+#define LINE_NUMBER(v, j) ((v) * weight)
+#elif defined(PER_REDUCE)
+#define LINE_PARAMETERS const GLOBAL real *scales = scale + (SCALE_OUTER(o) + SCALE_LINE(line) + i0);
+#define LINE_VECTOR(v, j) ((v) * NUMBERS_AT(scales, j))
+#define LINE_NUMBER(v, j) ((v) * scales[j])
+#else
+#define LINE_PARAMETERS
+#define LINE_VECTOR(v, j) (v)
+#define LINE_NUMBER(v, j) (v)
+#endif
+
+#define LINES_OF_BOTH                                                                                      \
+    const GLOBAL T *p = x + (from + X_LINE(line) + i0);                                                    \
+    const GLOBAL T *q = dy + (DY_OUTER(o) + DY_LINE(line) + i0);                                           \
+    LINE_PARAMETERS
+
+// sum and product: those of g and of g * a over numbers begin .. end; each line's before they join the others'
+#define SUM_ROW                                                                                            \
+    vreal sums = VSPLAT(0), products = VSPLAT(0);                                                          \
+    real sum = 0, product = 0;                                                                             \
+    WALK(begin, end) {                                                                                     \
+        LINES_OF_BOTH                                                                                      \
+        vreal s0 = VSPLAT(0), s1 = VSPLAT(0), t0 = VSPLAT(0), t1 = VSPLAT(0);                              \
+        u32 j = 0;                                                                                         \
+        for (; j + 2 * VW <= count; j += 2 * VW) {                                                         \
+            const vreal g0 = LINE_VECTOR(VLOAD(q, j), j), g1 = LINE_VECTOR(VLOAD(q, j + VW), j + VW);      \
+            s0 = s0 + g0;                                                                                  \
+            s1 = s1 + g1;                                                                                  \
+            t0 = t0 + g0 * CENTRED(VLOAD(p, j));                                                           \
+            t1 = t1 + g1 * CENTRED(VLOAD(p, j + VW));                                                      \
+        }                                                                                                  \
+        for (; j + VW <= count; j += VW) {                                                                 \
+            const vreal g0 = LINE_VECTOR(VLOAD(q, j), j);                                                  \
+            s0 = s0 + g0;                                                                                  \
+            t0 = t0 + g0 * CENTRED(VLOAD(p, j));                                                           \
+        }                                                                                                  \
+        sums = sums + (s0 + s1);                                                                           \
+        products = products + (t0 + t1);                                                                   \
+        real rest_sum = 0, rest_product = 0;                                                               \
+        for (; j < count; ++j) {                                                                           \
+            const real g0 = LINE_NUMBER(LOAD(q, j), j);                                                    \
+            rest_sum += g0;                                                                                \
+            rest_product += g0 * CENTRED(LOAD(p, j));                                                      \
+        }                                                                                                  \
+        sum += rest_sum;                                                                                   \
+        product += rest_product;                                                                           \
+    }                                                                                                      \
+    sum += FOLD(sums);                                                                                     \
+    product += FOLD(products);
+
+#define DX(g, a) ((WITHOUT_MEAN(g, shift) - CENTRED(a) * slope) * gain)
+#define APPLY_ROW                                                                                          \
+    const real shift = sum / (real)COUNT, slope = inverse * inverse * product / (real)COUNT;               \
+    const real gain = GAIN(inverse);                                                                       \
+    WALK(begin, end) {                                                                                     \
+        LINES_OF_BOTH                                                                                      \
+        GLOBAL T *to = dx + (DX_OUTER(o) + DX_LINE(line) + i0);                                            \
+        u32 j = 0;                                                                                         \
+        if (beta == (real)0) {                                                                             \
+            for (; j + VW <= count; j += VW)                                                               \
+                VSTORE(to, j, DX(LINE_VECTOR(VLOAD(q, j), j), VLOAD(p, j)) * alpha);                       \
+        } else {                                                                                           \
+            for (; j + VW <= count; j += VW)                                                               \
+                VSTORE(to, j, DX(LINE_VECTOR(VLOAD(q, j), j), VLOAD(p, j)) * alpha + VLOAD(to, j) * beta); \
+        }                                                                                                  \
+        for (; j < count; ++j)                                                                             \
+            BLEND(to, j, alpha, DX(LINE_NUMBER(LOAD(q, j), j), LOAD(p, j)), beta);                         \
+    }
+
+#ifdef WHOLE
+KERNEL WG_SIZE(1, 1, 1)
+norm_rows_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS const real alpha,
+                   const real beta GRADIENT_NUMBERS, const real epsilon) {
+    BIND(T, x);
+    BIND(T, dy);
+    BIND_SCALE
+    BIND_STATS
+    BIND(T, dx);
+    BIND_GRADIENTS
+    SLICE_OF((u32)GRP(0))
+    const u32 from = X_OUTER(o);
+    real pivot = 0, rest = 0, inverse = 0;
+    STATISTICS
+    KEEP_STATISTICS
+    SUM_ROW
+    STORE_GRADIENTS(product * inverse, sum)
+    APPLY_ROW
+}
+#endif
+
+#ifdef PARTIAL
+KERNEL WG_SIZE(1, 1, 1)
+norm_rows_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS PARTS_ARGS TENSOR(real, part_sums),
+                           TENSOR(real, part_products), const real epsilon) {
+    BIND(T, x);
+    BIND(T, dy);
+    BIND_SCALE
+    BIND_STATS
+    BIND_PARTS
+    BIND(real, part_sums);
+    BIND(real, part_products);
+    SLICE_OF((u32)GRP(0))
+    const u32 from = X_OUTER(o);
+    real pivot = 0, rest = 0, inverse = 0;
+    STATISTICS
+    SUM_ROW
+    part_sums[o * SLICES + slice] = sum;
+    part_products[o * SLICES + slice] = product;
+    if (slice == 0) {
+        KEEP_STATISTICS
+    }
+}
+#endif
+
+#ifdef APPLY
+KERNEL WG_SIZE(1, 1, 1)
+norm_rows_backward_apply(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS PARTS_ARGS
+                         TENSOR(real, part_sums), TENSOR(real, part_products), const real alpha,
+                         const real beta GRADIENT_NUMBERS, const real epsilon) {
+    BIND(T, x);
+    BIND(T, dy);
+    BIND_SCALE
+    BIND_STATS
+    BIND(T, dx);
+    BIND_GRADIENTS
+    BIND_PARTS
+    BIND(real, part_sums);
+    BIND(real, part_products);
+    SLICE_OF((u32)GRP(0))
+    const u32 from = X_OUTER(o);
+    real pivot = 0, rest = 0, inverse = 0, sum = 0, product = 0;
+    STATISTICS
+    for (u32 k = 0; k < SLICES; ++k) {
+        sum += part_sums[o * SLICES + k];
+        product += part_products[o * SLICES + k];
+    }
+    if (slice == 0) STORE_GRADIENTS(product * inverse, sum)
+    APPLY_ROW
+}
+#endif
