@@ -23,8 +23,6 @@ from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import (
-    HOST_SECONDS,
-    LAUNCH_SECONDS,
     MOST_COUNTERS,
     Arg,
     CountersArg,
@@ -36,6 +34,7 @@ from ..base import (
     ScalarArg,
     TensorArg,
     WorkspaceArg,
+    host_seconds,
 )
 from .conv_epilogue import epilogue_args, epilogue_defines, output
 from .conv_geometry import (
@@ -99,9 +98,13 @@ TILES = {
     ),
 }
 _MOST_SPLITS = 128
-_GATHERED = 1.3  # time of a product that gathers its filter, in that of one with a packed filter; 1.0 to 1.35 measured
+_GATHERED = 1.23  # time of a product that gathers its filter, in that of one with a packed one; 1.0 to 1.35 measured
 _CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `Choice.clocks` counts
-_REACHED, _FILTER_REACHED = 0.63, 0.51  # of these, what the fastest full tile reaches; measured on an H200
+# Fitted to 68 products of 1, 2 and 8 images on an H200, from 10 to 190 us: 13 % root mean square error
+_REACHED, _FILTER_REACHED = 0.525, 0.51  # of these, what the fastest full tile reaches
+_STEPS = 29  # of K that a tile's beginning and end take
+_PART_BYTES = 128  # of partial sums, per clock and multiprocessor: most stay in the second-level cache
+_LAUNCH = 1.7e-6  # seconds from one launch to the next
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
 
 
@@ -207,27 +210,27 @@ class Choice:
         """Estimate the time, in clocks, to rank choices.
 
         Multiprocessors work through their share of tiles, _RESIDENT work-items at a time; fewer do not take
-        proportionally less time, because they hide less latency. Each tile has a fixed cost of about 40 steps of K;
-        parts are written and read once more at about 16 bytes per clock and multiprocessor.
+        proportionally less time, because they hide less latency. Each tile has a fixed cost of _STEPS of K; parts are
+        written and read once more.
         """
         geometry, units = self.geometry, max(info.compute_units, 1)
-        steps = -(-geometry.k // self.splits) + 40
+        steps = -(-geometry.k // self.splits) + _STEPS
         resident = max(_RESIDENT // self.tile.items, 1)
         full, rest = divmod(-(-self.work_groups // units), resident)
-        tiles = full * resident + (0.45 * resident + 0.55 * rest if rest else 0)
+        tiles = full * resident + (0.41 * resident + 0.59 * rest if rest else 0)
         cost = tiles * self.tile.bm * self.tile.bn * steps / (128 * self.share)
         if geometry.packs and not self.packs:
             cost *= _GATHERED
         if self.splits > 1:
             parts = self.work_groups * self.tile_bytes / units
-            cost += (parts + (self.splits * self.tile_bytes if self.fused else parts)) / 16
+            cost += (parts + (self.splits * self.tile_bytes if self.fused else parts)) / _PART_BYTES
         return cost
 
     def seconds(self, info: DeviceInfo) -> float:
         """Estimate the time, launches included."""
         reached = _REACHED if self.geometry.packs else _FILTER_REACHED
         rate = reached * info.flops / (_CLOCK_FLOPS * max(info.compute_units, 1))
-        return max(self.clocks(info) / rate + self.launches * LAUNCH_SECONDS, self.launches * HOST_SECONDS)
+        return max(self.clocks(info) / rate + self.launches * _LAUNCH, host_seconds(self.launches, info))
 
     def defines(self, problem: Convolution) -> dict[str, int | float]:
         """Everything that the kernel file needs."""

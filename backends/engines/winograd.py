@@ -23,7 +23,6 @@ from portadnn.ops.convolution import (
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import (
-    HOST_SECONDS,
     LAUNCH_SECONDS,
     Arg,
     ConstantArg,
@@ -35,6 +34,7 @@ from ..base import (
     ScalarArg,
     TensorArg,
     WorkspaceArg,
+    host_seconds,
 )
 
 PLANES = 16
@@ -250,7 +250,7 @@ class Winograd(Engine):
         clocks = self._clocks(problem, tile, info) * (2 if problem.dtype is DataType.DOUBLE else 1)
         seconds = clocks * 256 * max(info.compute_units, 1) / info.flops
         seconds += 2 * self._workspace(problem, info) / info.bandwidth + 2 * LAUNCH_SECONDS
-        return max(seconds, 2 * HOST_SECONDS)
+        return max(seconds, host_seconds(2, info))
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)

@@ -15,7 +15,6 @@ from portadnn.ops.convolution import (
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import (
-    HOST_SECONDS,
     LAUNCH_SECONDS,
     Device,
     DeviceInfo,
@@ -25,6 +24,7 @@ from ..base import (
     ScalarArg,
     TensorArg,
     WorkspaceArg,
+    host_seconds,
 )
 from .conv_gemm import Tile
 from .winograd import Direction, declined, ints, strides
@@ -116,7 +116,7 @@ class Choice:
         planes = sum(self.sizes) * self.chunks - (0 if self.gradient else (self.chunks - 1) * self.sizes[0])
         moved = image + result + 2 * planes
         seconds = clocks * 256 * units / info.flops + moved / (_BANDWIDTH * info.bandwidth)
-        return max(seconds + self.launches * LAUNCH_SECONDS, self.launches * HOST_SECONDS)
+        return max(seconds + self.launches * LAUNCH_SECONDS, host_seconds(self.launches, info))
 
 
 def choices(problem: Convolution, info: DeviceInfo) -> Iterator[Choice]:
