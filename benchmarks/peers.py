@@ -191,6 +191,8 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
         return _pooling(torch, p, t, spatial)
     if problem.op.startswith("spatial_tf"):
         return _spatial_transformer(torch, p, t)
+    if problem.op.startswith("lrn"):
+        return _lrn(torch, p, t)
     return _tensor_operation(torch, p, t)
 
 
@@ -216,6 +218,19 @@ def _softmax(aten: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any]:
         return lambda: forward(rows["x"], 1, False)
     backward = aten._log_softmax_backward_data if log else aten._softmax_backward_data
     return lambda: backward(rows["dy"], rows["y"], 1, rows["y"].dtype)
+
+
+def _lrn(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:
+    x = t["x"].requires_grad_(p.op == "lrn_cross_channel_backward")
+
+    def forward() -> Any:
+        return torch.nn.functional.local_response_norm(x, p.lrn_n, p.lrn_alpha, p.lrn_beta, p.lrn_k)
+
+    try:
+        y = forward()
+    except RuntimeError:  # channels last, and half on CPUs
+        return None
+    return (lambda: torch.autograd.grad(y, x, t["dy"], retain_graph=True)) if x.requires_grad else forward
 
 
 def _pooling(torch: Any, p: Any, t: dict[str, Any], spatial: int) -> Callable[[], Any] | None:

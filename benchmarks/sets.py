@@ -137,6 +137,23 @@ def dropout(n: int) -> tuple[str, ...]:
     )
 
 
+def lrn(n: int) -> tuple[str, ...]:
+    """Return local response normalisation at (n, 64, 56, 56), and small, NHWC, odd and wide ones, both ways."""
+    shapes = (
+        f"f32:{n}x64x56x56",
+        f"f32:{n}x64x56x56:nhwc",
+        f"f16:{n}x64x56x56",
+        "f32:1x96x55x55",
+        "f32:4x64x14x14",
+        f"f32:{n // 2}x65x35x33",
+        f"f32:{n}x33x17x19:nhwc",
+        f"f32:{n}x512x7x7",
+    )
+    lines = [f"x={x} lrn_n=5" for x in shapes]
+    lines += [f"x={shapes[0]} lrn_n=16", f"x={shapes[0]} lrn_n=5 lrn_beta=0.6"]
+    return tuple(f"lrn_cross_channel_{direction} {line}" for line in lines for direction in ("forward", "backward"))
+
+
 # what a call costs the host: tensors so small that the device is never the limit
 HOST = (
     "activation_forward x=f32:1x1x4x4 mode=relu",
@@ -202,6 +219,8 @@ SETS: dict[str, tuple[str, ...]] = {
     **_CALLS,
     **_TRANSFORMERS,
     **_GROWING,
+    "lrn-256": lrn(256),
+    "lrn-32": lrn(32),
     "host": HOST,
 }
 

@@ -66,6 +66,7 @@ PD_UNARY(log)
 PD_UNARY(tanh)
 PD_UNARY(fabs)
 PD_UNARY(sqrt)
+PD_UNARY(rsqrt)
 DEVICE vreal fmax(vreal a, vreal b) {
     UNROLL PD_EACH a.e[j] = fmax(a.e[j], b.e[j]);
     return a;

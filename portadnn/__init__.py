@@ -31,6 +31,8 @@ from .enums import (
     ConvolutionFwdPreference,
     ConvolutionMode,
     DataType,
+    DivNormMode,
+    LRNMode,
     MathType,
     NanPropagation,
     OpTensorOp,
@@ -102,6 +104,7 @@ from .ops.convolution_fused import (
     convolution_bias_activation_forward,
     get_convolution_bias_activation_forward_workspace_size,
 )
+from .ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
 from .ops.dropout import (
     DropoutDescriptor,
     dropout_backward,
@@ -112,6 +115,7 @@ from .ops.dropout import (
     restore_dropout_descriptor,
     set_dropout_descriptor,
 )
+from .ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
 from .ops.pooling import (
     get_pooling_2d_forward_output_dim,
     get_pooling_nd_forward_output_dim,
@@ -149,12 +153,15 @@ __all__ = [
     "ConvolutionFwdPreference",
     "ConvolutionMode",
     "DataType",
+    "DivNormMode",
     "DnnError",
     "DropoutDescriptor",
     "ExecutionFailed",
     "FilterDescriptor",
     "Handle",
     "InternalError",
+    "LRNDescriptor",
+    "LRNMode",
     "MathType",
     "NanPropagation",
     "NotInitialized",
@@ -186,6 +193,8 @@ __all__ = [
     "convolution_bias_activation_forward",
     "convolution_forward",
     "derive_bn_tensor_descriptor",
+    "divisive_normalization_backward",
+    "divisive_normalization_forward",
     "dropout_backward",
     "dropout_forward",
     "dropout_get_reserve_space_size",
@@ -218,6 +227,8 @@ __all__ = [
     "get_error_string",
     "get_pooling_2d_forward_output_dim",
     "get_pooling_nd_forward_output_dim",
+    "lrn_cross_channel_backward",
+    "lrn_cross_channel_forward",
     "op_tensor",
     "parse",
     "parse_line",

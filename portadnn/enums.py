@@ -85,6 +85,8 @@ _C_PREFIXES = {
     "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
     "SoftmaxMode": "CUDNN_SOFTMAX_MODE_",
     "BatchNormMode": "CUDNN_BATCHNORM_",
+    "LRNMode": "CUDNN_LRN_",
+    "DivNormMode": "CUDNN_DIVNORM_",
     "MathType": "CUDNN_",
     "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
     "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
@@ -338,6 +340,18 @@ class BatchNormMode(DnnEnum):
     PER_ACTIVATION = 0
     SPATIAL = 1
     SPATIAL_PERSISTENT = 2  # computes what SPATIAL does
+
+
+class LRNMode(DnnEnum):
+    """What local response normalisation runs along: the channels (guide section 3.27)."""
+
+    CROSS_CHANNEL_DIM1 = 0
+
+
+class DivNormMode(DnnEnum):
+    """Where divisive normalisation has its means from: the caller (guide section 3.28)."""
+
+    PRECOMPUTED_MEANS = 0
 
 
 class ConvolutionFwdAlgo(DnnEnum):

@@ -182,11 +182,26 @@ def _spatial_transformers():
         yield f"spatial_tf_sampler_backward {rest}"
 
 
+def _responses():
+    shapes = ("2x7x3x5", "2x8x1x3:nhwc", "1x2x5x6"), ("1x16x2x4", "1x5x2x2:nhwc", "1x4x3x5:nhwc")
+    for i, window in enumerate(("lrn_n=5", "lrn_n=4 lrn_beta=0.6", "lrn_n=1", "lrn_n=2")):
+        t, (columns, rows, image) = _TYPES[i], shapes[i % 2]
+        for dims in (columns, rows):
+            yield f"lrn_cross_channel_forward x={t}:{dims} {window} beta={i % 2}"
+            yield f"lrn_cross_channel_backward x={t}:{dims} {window} beta={i % 2}"
+        x, means = f"x={t}:{image}", f"means={t}:{image}" if i % 3 else ""
+        yield f"divisive_normalization_forward {x} {means} {window} beta={i % 2}"
+        yield f"divisive_normalization_backward {x} {means} dmeans={t}:{image} {window}"
+    yield "lrn_cross_channel_backward x=f32:1x9x2x2 lrn_n=16"
+    yield "divisive_normalization_backward x=f32:1x1x2x3x3 lrn_n=3"
+
+
 LINES = (
     *_tensor_ops(),
     *_activations(),
     *_softmax(),
     *_normalisations(),
+    *_responses(),
     *_dropout(),
     *_windows(),
     *_convolutions(),

@@ -182,7 +182,20 @@ def transformers(draw, op):
     return PROBLEMS[op](**{name: draw(specs(dims, dtype, name in outputs)) for name, dims in pairs})
 
 
+@st.composite
+def responses(draw, op):
+    """Return a local response or divisive normalisation; tensors that it may do without are there or not."""
+    kind, dtype = PROBLEMS[op], draw(TYPES)
+    dims = draw(dims_of(draw(st.integers(4, 5) if "divisive" in op else st.integers(3, 8))))
+    names = [name for name in kind.tensor_names() if name not in kind.absent or draw(st.booleans())]
+    rest = {"lrn_n": draw(st.integers(1, 16)), "lrn_alpha": draw(st.floats(-1e30, 1e30))}
+    rest.update(lrn_beta=draw(st.floats(0.01, 100)), lrn_k=draw(st.floats(1e-5, 1e30)))
+    return kind(**{name: draw(specs(dims, dtype, name in kind.outputs)) for name in names}, **rest)
+
+
 def strategy(op):
+    if op.startswith(("lrn", "divisive")):
+        return responses(op)
     if op.startswith("batch_normalization"):
         return batch_norms(op)
     if "dropout" in op:
@@ -264,6 +277,8 @@ def test_windows_are_counted(size, window, pad, stride, dil):
         ),
         ("pooling_forward x=f32:1x2x4x4 mode=max window=2,2 stride=2,2", 8 * 4, 4 * (32 + 8)),
         ("softmax_forward x=f32:2x3x4x5", 480, 4 * 240),
+        ("lrn_cross_channel_backward x=f32:2x3x4x5", 24 * 120, 4 * 360),  # y is not read
+        ("divisive_normalization_forward x=f32:2x3x4x5 lrn_n=3", 31 * 120, 4 * 240),
         ("add_tensor a=f32:1x3x1x1 c=f32:2x3x4x5", 360, 4 * (3 + 240)),
         ("scale_tensor y=f32:2x3x4x5", 120, 4 * 240),
         ("set_tensor y=f32:2x3x4x5", 0, 4 * 120),

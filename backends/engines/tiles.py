@@ -114,7 +114,7 @@ class Tile:
         return replace(self, slices=max(1, _up(self.reduce_units, length)), length=length)
 
 
-def make_tile(specs: Sequence[TensorSpec], kept: Sequence[int], info: DeviceInfo) -> Tile:
+def make_tile(specs: Sequence[TensorSpec], kept: Sequence[int], info: DeviceInfo, most: int | None = None) -> Tile:
     """Return the tile, still without work-items, that reduces tensors of equal dims over all but the axes `kept`.
 
     Parameters
@@ -125,6 +125,8 @@ def make_tile(specs: Sequence[TensorSpec], kept: Sequence[int], info: DeviceInfo
         The axes that are not reduced.
     info
         A GPU gets vectors of 16 aligned bytes; a CPU vectors of a cache line, wherever they start.
+    most
+        The most lanes of a vector, where a kernel's registers are the limit.
     """
     ndim = len(specs[0].dims)
     outer = _merged(specs, [axis for axis in range(ndim) if axis in kept])
@@ -132,7 +134,8 @@ def make_tile(specs: Sequence[TensorSpec], kept: Sequence[int], info: DeviceInfo
     along_reduce = _nearness(reduce) < _nearness(outer)
     fast, slow = (reduce, outer) if along_reduce else (outer, reduce)
     gpu = info.schedule == "gpu"
-    width = vector_width(fast, slow, specs, vector_lanes(specs[0].dtype, info), aligned=gpu)
+    lanes = vector_lanes(specs[0].dtype, info)
+    width = vector_width(fast, slow, specs, lanes if most is None else min(lanes, most), aligned=gpu)
     if width > 1:
         fast = _in_vectors(fast, width)
     outer, reduce = (slow, fast) if along_reduce else (fast, slow)
