@@ -79,10 +79,14 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class TensorArg:
-    """A kernel argument: the problem's tensor number `index` (inputs first, then outputs), from byte `offset` on."""
+    """A kernel argument: the problem's tensor number `index` (inputs first, then outputs), from byte `offset` on.
+
+    With a `dtype` the kernel sees a byte buffer as elements of that type.
+    """
 
     index: int
     offset: int = 0
+    dtype: DataType | None = None
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ class Step:
                 if old[arg.index] != state[arg.index]:
                     set_arg(position, seen[arg.index].buffer)
                     one = seen[arg.index]
-                    set_bytes(position + 1, _pack_long(one.first + arg.offset // one.item_size))
+                    size = one.item_size if arg.dtype is None else arg.dtype.itemsize
+                    set_bytes(position + 1, _pack_long((one.offset + arg.offset) // size))
             elif isinstance(arg, ScalarArg):
                 pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float
                 set_bytes(position, pack(scalars[arg.index]))

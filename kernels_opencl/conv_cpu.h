@@ -9,7 +9,7 @@
 //   a[MR-1]  | c[MR-1]_0 ..            |     because compilers spill arrays of vectors
 //            +-------------------------+
 //
-// Defines: MR (1 to 6), NV (1, 2 or 4), VW and the storage type; SCRATCH_SPACE where scratch is not in the workspace.
+// Defines: MR (1 to 6), NV (1 to 4), VW and the storage type; SCRATCH_SPACE where scratch is not in the workspace.
 
 #include "types.h"
 #include "lanes.h"
@@ -39,6 +39,7 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 
 #define COLS_1(F, i) F(i, 0)
 #define COLS_2(F, i) F(i, 0) F(i, 1)
+#define COLS_3(F, i) F(i, 0) F(i, 1) F(i, 2)
 #define COLS_4(F, i) F(i, 0) F(i, 1) F(i, 2) F(i, 3)
 #define COLS(F, i) PD_CAT(COLS_, NV)(F, i)
 #define ROWS_1(F) F(0)

@@ -1,0 +1,81 @@
+"""The shared matrix product, by itself: every way operands can lie, odd sizes, sums over launches and parts of K."""
+
+from __future__ import annotations
+
+import itertools
+
+import helper
+import numpy as np
+import pytest
+
+from portadnn.enums import DataType
+from portadnn_backends.base import TensorArg
+from portadnn_backends.engines.gemm import Gemm, Matrix
+
+SIZES = ((1, 1, 1), (7, 5, 3), (65, 130, 17), (33, 70, 64), (6, 64, 600), (3, 257, 0), (128, 64, 32))
+GAP = 3  # elements between rows, and before a matrix
+
+
+def place(index, rows, columns, turned, batches, stored, gap):
+    """Return where an operand lies, and how many elements its memory has."""
+    lines, length = (columns, rows) if turned else (rows, columns)
+    pitch = length + gap
+    batch = lines * pitch + gap
+    matrix = Matrix(TensorArg(index), gap, 1 if turned else pitch, pitch if turned else 1, batch, stored)
+    return matrix, gap + batches * batch
+
+
+def view(memory, matrix, rows, columns, batches):
+    """Return an operand's elements in its memory as (batch, row, column)."""
+    size = memory.itemsize
+    strides = (matrix.batch * size, matrix.rows * size, matrix.columns * size)
+    return np.lib.stride_tricks.as_strided(memory[matrix.first :], (batches, rows, columns), strides)
+
+
+def cases():
+    for i, (size, a_turned, b_turned) in enumerate(itertools.product(SIZES, (False, True), (False, True))):
+        yield size, a_turned, b_turned, i % 2 == 0, 1 + i % 3, (DataType.FLOAT, DataType.HALF, DataType.DOUBLE)[i % 3]
+
+
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+@pytest.mark.parametrize("case", list(cases()), ids=str)
+def test_against_numpy(target, case):
+    (m, n, k), a_turned, b_turned, accumulate, batches, dtype = case
+    handle = helper.open_handle(target)
+    gap = 0 if accumulate and not batches % 2 else GAP
+    stored = (True, batches > 1, batches == 2)
+    a, a_size = place(0, m, k, a_turned, batches, stored[0], gap)
+    b, b_size = place(1, k, n, b_turned, batches, stored[1], gap)
+    c, c_size = place(2, m, n, False, batches, stored[2], gap)
+    rng = np.random.default_rng(m + n + k)
+    types = [dtype.numpy if s else dtype.accumulator.numpy for s in stored]
+    hosts = [rng.integers(-3, 4, size).astype(t) for size, t in zip((a_size, b_size, c_size), types, strict=True)]
+    before = hosts[2].copy()
+    arrays = [handle.device.asarray(np.append(host, host[:1])) for host in hosts]
+    gemm = Gemm(dtype, m, n, k, a, b, c, batches, accumulate)
+    launches = list(gemm.launches(handle.device, 256))
+    nbytes = 256 + gemm.workspace(handle.device.info)
+    workspace = handle.device.asarray(np.full(nbytes + 64, 0xFF, np.uint8))
+    handle.device.bind(launches)(arrays, (), workspace)
+    want = view(before, c, m, n, batches)
+    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
+    want[...] = product + want if accumulate else product
+    np.testing.assert_array_equal(handle.to_numpy(arrays[2])[:-1], before)  # what lies between the rows as well
+    assert (handle.to_numpy(workspace)[nbytes:] == 0xFF).all()
+
+
+def test_splits_of_k(monkeypatch):
+    """A long sum of few results is split, in an order that does not vary."""
+    target = next(t for t in helper.targets() if t.slow or ":" in t.name)
+    handle = helper.open_handle(target)
+    rng = np.random.default_rng(1)
+    hosts = [rng.standard_normal(s).astype(np.float32) for s in ((20, 900), (900, 30), (20, 30))]
+    arrays = [handle.device.asarray(host) for host in hosts]
+    places = [Matrix(TensorArg(i), 0, host.shape[1]) for i, host in enumerate(hosts)]
+    gemm = Gemm(DataType.FLOAT, 20, 30, 900, *places, accumulate=True)
+    launches = list(gemm.launches(handle.device, 0))
+    assert len(launches) == 2
+    run = handle.device.bind(launches)
+    run(arrays, (), handle.device.workspace(gemm.workspace(handle.device.info)))
+    want = hosts[2] + hosts[0].astype(float) @ hosts[1]
+    np.testing.assert_allclose(handle.to_numpy(arrays[2]), want, atol=1e-4)
