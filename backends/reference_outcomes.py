@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from portadnn.problem import Problem
 
-from . import reference_dropout, reference_lrn, reference_norm, reference_spatial
+from . import reference_dropout, reference_lrn, reference_norm, reference_rnn, reference_spatial
 from .reference_definition import Definition, Evaluate
 from .reference_ops import DEFINITIONS as SIMPLE
 from .reference_ops import Array, as_float64, evaluate, rounded_numbers
@@ -20,6 +20,7 @@ DEFINITIONS: dict[type[Problem], Definition] = {
     **reference_dropout.DEFINITIONS,
     **reference_lrn.DEFINITIONS,
     **reference_norm.DEFINITIONS,
+    **reference_rnn.DEFINITIONS,
     **reference_spatial.DEFINITIONS,
 }
 

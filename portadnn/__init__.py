@@ -122,6 +122,16 @@ from .ops.pooling import (
     pooling_backward,
     pooling_forward,
 )
+from .ops.rnn import rnn_backward_data, rnn_backward_weights, rnn_forward_inference, rnn_forward_training
+from .ops.rnn_descriptor import RNNDescriptor
+from .ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
+from .ops.rnn_sizes import (
+    get_rnn_lin_layer_bias_params,
+    get_rnn_lin_layer_matrix_params,
+    get_rnn_params_size,
+    get_rnn_training_reserve_size,
+    get_rnn_workspace_size,
+)
 from .ops.softmax import softmax_backward, softmax_forward
 from .ops.spatial_sampler import spatial_tf_sampler_backward, spatial_tf_sampler_forward
 from .ops.spatial_transformer import (
@@ -153,6 +163,7 @@ __all__ = [
     "ConvolutionFwdPreference",
     "ConvolutionMode",
     "DataType",
+    "DirectionMode",
     "DivNormMode",
     "DnnError",
     "DropoutDescriptor",
@@ -171,6 +182,9 @@ __all__ = [
     "PoolingDescriptor",
     "PoolingMode",
     "Problem",
+    "RNNDescriptor",
+    "RNNInputMode",
+    "RNNMode",
     "SamplerType",
     "SoftmaxAlgorithm",
     "SoftmaxMode",
@@ -227,6 +241,11 @@ __all__ = [
     "get_error_string",
     "get_pooling_2d_forward_output_dim",
     "get_pooling_nd_forward_output_dim",
+    "get_rnn_lin_layer_bias_params",
+    "get_rnn_lin_layer_matrix_params",
+    "get_rnn_params_size",
+    "get_rnn_training_reserve_size",
+    "get_rnn_workspace_size",
     "lrn_cross_channel_backward",
     "lrn_cross_channel_forward",
     "op_tensor",
@@ -235,6 +254,10 @@ __all__ = [
     "pooling_backward",
     "pooling_forward",
     "restore_dropout_descriptor",
+    "rnn_backward_data",
+    "rnn_backward_weights",
+    "rnn_forward_inference",
+    "rnn_forward_training",
     "scale_tensor",
     "set_dropout_descriptor",
     "set_tensor",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import portadnn as dnn
+from portadnn.ops.rnn_layout import Network, RNNMode
 from portadnn.plan import prepare
 from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
 from portadnn_backends import sources
@@ -157,6 +158,21 @@ def _normalisations():
     yield f"batch_normalization_backward {long}"
 
 
+def _recurrent():
+    for i, mode in enumerate(RNNMode):
+        t, skip = _TYPES[i], mode is RNNMode.RNN_TANH
+        size = Network(mode, 5, 2, 2, 5, skip).size
+        rest = f"hidden_size=5 num_layers=2 mode={mode.name.lower()} direction=bidirectional batch_sizes=2,1"
+        rest += " input_mode=skip_input" * skip
+        x, y, state = f"x={t}:3x5x1", f"y={t}:3x10x1", f"{t}:4x2x5"
+        yield f"rnn_forward_training {x} w={t}:{size}x1x1 hx={state} hy={state} dropout=0.5 {rest}"
+        yield f"rnn_backward_data {y} w={t}:{size}x1x1 hx={state} dhy={state} dhx={state} dropout=0.5 {rest}"
+        yield f"rnn_backward_weights {x} {y} dw={t}:{size}x1x1 dropout=0.5 {rest}"
+    cells = "cx=f32:1x2x5 cy=f32:1x2x5"
+    yield f"rnn_forward_inference x=f32:2x2x3 w=f32:200x1x1 hidden_size=5 {cells}"
+    yield "rnn_backward_weights x=f32:64x3x2 y=f32:64x3x2 dw=f32:48x1x1 hidden_size=2"  # a sum that is split
+
+
 def _tensor_cores():
     """TF32 where permitted, in layouts that are packed and that are not; half is among the convolutions above."""
     for f in ("", ":nhwc"):
@@ -204,6 +220,7 @@ LINES = (
     *_responses(),
     *_dropout(),
     *_windows(),
+    *_recurrent(),
     *_convolutions(),
     *_fused(),
     *_tensor_cores(),

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 
 import pytest
+from cases_rnn import words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -193,9 +194,24 @@ def responses(draw, op):
     return kind(**{name: draw(specs(dims, dtype, name in kind.outputs)) for name in names}, **rest)
 
 
+@st.composite
+def recurrent(draw, op):
+    sizes = st.integers(1, 5)
+    lengths = draw(st.one_of(st.tuples(sizes, sizes), st.lists(sizes, min_size=1, max_size=4)))
+    lengths = sorted(lengths, reverse=True) if isinstance(lengths, list) else lengths
+    mode, options = draw(members(dnn.RNNMode)), {n: draw(st.booleans()) for n in ("both", "skip", "states")}
+    dropout = draw(st.sampled_from([0.0, 0.25]))
+    found = words(mode, draw(TYPES), (lengths, *(draw(sizes) for _ in range(3))), **options, dropout=dropout)
+    values = {field.name: found[field.name] for field in dataclasses.fields(PROBLEMS[op]) if field.name in found}
+    PROBLEMS[op].complete(values)
+    return PROBLEMS[op](**values)
+
+
 def strategy(op):
     if op.startswith(("lrn", "divisive")):
         return responses(op)
+    if op.startswith("rnn"):
+        return recurrent(op)
     if op.startswith("batch_normalization"):
         return batch_norms(op)
     if "dropout" in op:

@@ -1,0 +1,140 @@
+"""Cases of recurrent networks: cells, directions, layers, input modes, lengths, states and types in turn."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import fields
+
+import numpy as np
+from cases import TYPES
+from helper import Case, prepares
+
+from portadnn.enums import DataType
+from portadnn.ops.dropout import STATES_SIZE
+from portadnn.ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
+from portadnn.ops.rnn_problems import RNNForwardTraining, network_of
+from portadnn.problem import TensorSpec, parse
+from portadnn_backends.reference_outcomes import outcomes
+
+MODES = tuple(RNNMode)
+# (steps, batch) or the batch sizes of the steps; features; hidden; layers
+SHAPES = (
+    ((4, 3), 5, 6, 2),
+    ([3, 2, 2, 1], 3, 17, 1),
+    ((1, 1), 1, 1, 1),
+    ([5, 5, 1], 7, 4, 3),
+    ((3, 9), 4, 33, 1),
+    ((2, 1), 6, 70, 2),
+)
+_STATES = ("hx", "cx", "hy", "cy", "dhy", "dcy", "dhx", "dcx")
+
+
+def words(mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.0):
+    """Return a pass's words by name: tensors of the given shape, and parameters."""
+    lengths, features, hidden, layers = shape
+    features = hidden if skip else features
+    found = {"hidden_size": hidden, "num_layers": layers, "mode": mode}
+    found["direction"] = DirectionMode.BIDIRECTIONAL if both else DirectionMode.UNIDIRECTIONAL
+    found["input_mode"] = RNNInputMode.SKIP_INPUT if skip else RNNInputMode.LINEAR_INPUT
+    network = network_of(type("Parameters", (), found), features)
+    if dropout:
+        found["dropout"] = dropout
+    if isinstance(lengths, list):
+        found["batch_sizes"] = tuple(lengths)
+        batch, wide = lengths[0], lambda numbers: (sum(lengths), numbers, 1)
+    else:
+        batch, wide = lengths[1], lambda numbers: (*lengths, numbers)
+    dims = {name: wide(features) for name in ("x", "dx")} | {name: wide(network.width) for name in ("y", "dy")}
+    dims |= dict.fromkeys(("w", "dw"), (network.size, 1, 1))
+    if states:
+        cells = mode is RNNMode.LSTM
+        dims |= {n: (layers * network.directions, batch, hidden) for n in _STATES if cells or "c" not in n}
+    return found | {name: TensorSpec.packed(dtype, sizes) for name, sizes in dims.items()}
+
+
+def line(kind, found):
+    """Return the line of a pass with those of the words that it has."""
+    values = {f.name: found[f.name] for f in fields(kind) if f.name in found}
+    kind.complete(values)
+    problem = kind(**values)
+    assert parse(str(problem)) == problem
+    return str(problem)
+
+
+def cases(kind, step=1):
+    """Spread the variants over cells and shapes, and take every so many of them."""
+    found = []
+    for k, (shape, mode) in enumerate(itertools.product(SHAPES, MODES)):
+        drop = 0.4 if k % 3 != 1 and shape[3] > 1 and "inference" not in kind.op else 0.0
+        variant = words(
+            mode, TYPES[k // 2 % 4], shape, both=k % 3 == 0, skip=k % 5 == 0, states=k % 4 != 1, dropout=drop
+        )
+        found.append(Case(line(kind, variant), everywhere=k % 3 == 0))
+    return found[len(kind.op) % step :: step]
+
+
+def forward_of(problem):
+    """Return the forward pass that a gradient belongs to."""
+    names = [f.name for f in fields(RNNForwardTraining) if f.name not in RNNForwardTraining.outputs]
+    values = {name: getattr(problem, name, None) for name in names}
+    dtype, network = problem.dtype, problem.network
+    values["x"] = problem.data
+    values["w"] = TensorSpec.packed(dtype, (network.size, 1, 1))
+    values["y"] = problem.y
+    values["reserve"] = problem.reserve
+    if problem.kept.dropout:
+        values["states"] = TensorSpec(DataType.UINT8, (STATES_SIZE,), (1,))
+    state = TensorSpec.packed(dtype, (network.layers * network.directions, problem.sequence.batch, network.hidden))
+    if problem.op == "rnn_backward_weights" and problem.hx is not None and problem.mode is RNNMode.LSTM:
+        values["cx"] = state
+    return RNNForwardTraining(**values)
+
+
+@prepares("rnn_forward_inference", "rnn_forward_training", "rnn_backward_data", "rnn_backward_weights")
+def sensible(problem, numbers, buffers, rng):
+    """Make parameters whose sums stay of order one, and what the forward pass would have left for a gradient."""
+    scale = 1 / np.sqrt(problem.hidden_size)
+
+    def numbers_of(spec, size=1.0):
+        return spec.dtype.stored(size * rng.standard_normal(spec.dims))
+
+    if "w" in buffers:
+        buffers["w"].array[...] = numbers_of(buffers["w"].spec, scale)
+    if "backward" not in problem.op:
+        return
+    forward = forward_of(problem)
+    tensors = {}
+    for name, spec in zip(forward.names, forward.tensors, strict=True):
+        if name in buffers and name in forward.inputs:
+            tensors[name] = buffers[name].array.copy()
+        elif name == "reserve":
+            tensors[name] = np.zeros(spec.dims, np.uint8)
+        elif name == "states":
+            tensors[name] = rng.integers(0, 256, spec.dims, np.uint8)
+        else:
+            tensors[name] = numbers_of(spec, scale if name == "w" else 1.0)
+    found = outcomes(forward, [tensors[name] for name in forward.names], ())
+    buffers["y"].array[...] = problem.y.dtype.stored(found["y"])
+    buffers["reserve"].array[...] = found["reserve"]
+
+
+def contents(problem, stored):
+    """Return the numbers of a reserve space that mean something, by section."""
+    from portadnn_backends.reference_rnn import Kept
+
+    kept, network = Kept(problem, np.asarray(stored)), problem.network
+    found = {}
+    for layer in range(network.layers):
+        if network.mode.gates > 1 or problem.op == "rnn_backward_data":
+            found[f"gates {layer}"] = kept.gates(layer)
+        if network.mode is RNNMode.LSTM:
+            found[f"cells {layer}"] = kept.cells(layer)
+        if layer < network.layers - 1:
+            found[f"hidden {layer}"] = kept.hidden(layer)
+            found[f"dropped {layer}"] = kept.dropped(layer)
+    return found
+
+
+def without_reserve(problem, tensors, scalars):
+    """The oracle for what is compared number by number; :func:`contents` are compared apart."""
+    return {name: v for name, v in outcomes(problem, tensors, scalars).items() if name != "reserve"}

@@ -1,0 +1,52 @@
+"""Recurrent networks on every backend against the reference: every pass, and whole training steps."""
+
+from __future__ import annotations
+
+import cases_rnn
+import helper
+import numpy as np
+
+from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
+from portadnn.problem import parse_line
+from portadnn_backends.reference_outcomes import outcomes
+
+FORWARD = cases_rnn.cases(RNNForwardInference, 2)
+TRAINING = cases_rnn.cases(RNNForwardTraining, 5)
+BACKWARD = cases_rnn.cases(RNNBackwardData, 2)
+WEIGHTS = cases_rnn.cases(RNNBackwardWeights, 3)
+
+
+@helper.over(FORWARD)
+def test_forward_inference(handle, case):
+    helper.check(handle, case)
+
+
+@helper.over(TRAINING)
+def test_forward_training(handle, case):
+    helper.check(handle, case, oracle=cases_rnn.without_reserve)
+    check_reserve(handle, case)
+
+
+@helper.over(BACKWARD)
+def test_backward_data(handle, case):
+    helper.check(handle, case, oracle=cases_rnn.without_reserve)
+    check_reserve(handle, case)
+
+
+@helper.over(WEIGHTS)
+def test_backward_weights(handle, case):
+    helper.check(handle, case)
+
+
+def check_reserve(handle, case):
+    """Compare what a pass leaves in the reserve space, which is laid out alike on every backend."""
+    problem, _ = parse_line(case.line)
+    buffers = helper.make_buffers(problem, {}, case, 0)
+    want = outcomes(problem, [buffers[name].array.copy() for name in problem.names], ())["reserve"]
+    memory = helper.run_once(handle, problem, {}, buffers)["reserve"]
+    got = helper.Buffer(problem.reserve, memory, buffers["reserve"].offset).array
+    unit = 1e4 * problem.dtype.accumulator.limits.eps
+    found, wanted = cases_rnn.contents(problem, got), cases_rnn.contents(problem, want)
+    assert found.keys() == wanted.keys()
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found[name], values, rtol=unit, atol=unit, err_msg=name)
