@@ -13,12 +13,28 @@
 //                         other bands or to no pixel. Points come in order: deterministic
 //
 // Points are taken STRIP at a time. A work-group takes every NGRP-th job. Lanes beyond the channels hold zeros.
-// Defines: FORWARD, GRID_GRADIENT or SCATTER; Y_RUNS when points that follow one another do so in y, X_RUNS for pixels of a row.
+// Defines: FORWARD, GRID_GRADIENT or SCATTER; VW 1, 4, 8 or 16; ONE_ROW when the points are one row (p is 1); Y_RUNS when moreover
+// points that follow one another do so in y, X_RUNS for pixels of a row.
 
 #include "types.h"
 #include "grid_sample.h"
 
 #define STRIP 64
+#ifdef ONE_ROW
+#define POINT_OFFSET(s, q, rows, columns) ((u32)(s) * (columns))
+#else
+#define POINT_OFFSET(s, q, rows, columns) ((u32)((s) / (q)) * (rows) + (u32)((s) % (q)) * (columns))
+#endif
+#ifdef X_RUNS
+#define X_STEP 1u
+#else
+#define X_STEP x_w
+#endif
+#ifdef Y_RUNS
+#define Y_OFFSET(s) ((u32)(s))
+#else
+#define Y_OFFSET(s) POINT_OFFSET(s, q, y_h, y_w)
+#endif
 typedef vreal pd_lanes __attribute__((aligned(sizeof(real))));
 #define AT(p, i) (*(GLOBAL pd_lanes *)((p) + (i) * VW))  // vector i of scratch
 #define MINE(i) (*(pd_lanes *)((i)))
@@ -34,31 +50,24 @@ typedef struct {
 // Points first .. first + count of an image; rows of scratch begin with row `top` of the image.
 DEVICE void strip_of(Strip *strip, const GLOBAL T *grid, int first, int count, int h, int w, int q, u32 g_h, u32 g_w,
                      u32 g_2, int top, int rows, bool weights) {
-    u32 offsets[STRIP];
-    if (g_h == (u32)q * g_w) {
-        for (int k = 0; k < count; ++k) offsets[k] = (u32)(first + k) * g_w;
-    } else {
-        for (int k = 0; k < count; ++k) offsets[k] = (u32)((first + k) / q) * g_h + (u32)((first + k) % q) * g_w;
-    }
+    real gx[STRIP], gy[STRIP];
     for (int k = 0; k < count; ++k) {
-        const Place at = place_of(LOAD(grid, offsets[k]), LOAD(grid, offsets[k] + g_2), h, w);
-        const int row = at.i - top;
-        const bool here = at.inside && row >= -1 && row < rows;
-        strip->o[k] = here ? (row + 1) * PITCH + at.j + 1 : BEHIND(rows);
+        const u32 at = POINT_OFFSET(first + k, q, g_h, g_w);
+        gx[k] = LOAD(grid, at);
+        gy[k] = LOAD(grid, at + g_2);
+    }
+    for (int k = count; k < STRIP; ++k) gx[k] = gy[k] = 0;
+    for (int k = 0; k < STRIP; ++k) {  // all of them, so that it becomes vectors
+        const Place at = place_of(gx[k], gy[k], h, w);
+        const int row = at.i - top, here = at.inside & (row >= -1) & (row < rows);
         const real fu = here ? at.fu : (real)0, fv = here ? at.fv : (real)0;
-        if (weights) {
-            strip->a[k] = (1 - fv) * (1 - fu);
-            strip->b[k] = (1 - fv) * fu;
-            strip->c[k] = fv * (1 - fu);
-            strip->d[k] = fv * fu;
-        } else {
-            strip->a[k] = fu;
-            strip->b[k] = fv;
-        }
+        strip->o[k] = here ? (row + 1) * PITCH + at.j + 1 : BEHIND(rows);
+        strip->a[k] = weights ? (1 - fv) * (1 - fu) : fu;
+        strip->b[k] = weights ? (1 - fv) * fu : fv;
+        strip->c[k] = fv * (1 - fu);
+        strip->d[k] = fv * fu;
     }
 }
-
-DEVICE u32 point_offset(int s, int q, u32 y_h, u32 y_w) { return (u32)(s / q) * y_h + (u32)(s % q) * y_w; }
 
 #ifndef SCATTER
 // VW channels of an image, of which `lanes` exist
@@ -67,7 +76,7 @@ DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int 
     for (int i = 0; i < h; ++i) {
         GLOBAL real *to = scratch + (i + 1) * PITCH * VW;
         AT(to, 0) = VSPLAT(0);
-        if (x_c == 1 && lanes == VW) {
+        if (VW > 1 && x_c == 1 && lanes == VW) {
             for (int j = 0; j < w; ++j) AT(to, j + 1) = VLOAD(x, (u32)i * x_h + (u32)j * x_w);
         } else {
             for (int l = 0; l < VW; ++l) {
@@ -78,14 +87,14 @@ DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int 
                 }
                 const GLOBAL T *row = x + ((u32)l * x_c + (u32)i * x_h);
                 int j = 0;
-#ifdef X_RUNS
+#if defined(X_RUNS) && VW > 1
                 for (; j + VW <= w; j += VW) {
                     real part[VW];
                     MINE(part) = VLOAD(row, j);
                     UNROLL for (int k = 0; k < VW; ++k) column[(j + k) * VW] = part[k];
                 }
 #endif
-                for (; j < w; ++j) column[j * VW] = LOAD(row, (u32)j * x_w);
+                for (; j < w; ++j) column[j * VW] = LOAD(row, (u32)j * X_STEP);
             }
         }
         AT(to, w + 1) = VSPLAT(0);
@@ -98,8 +107,8 @@ DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int 
 // VW channels of dy at the points of a strip
 DEVICE void gradients_of(real *part, const GLOBAL T *dy, int lanes, int first, int count, int q, u32 y_c, u32 y_h,
                          u32 y_w) {
-    if (y_c == 1 && lanes == VW) {
-        for (int k = 0; k < count; ++k) MINE(part + k * VW) = VLOAD(dy, point_offset(first + k, q, y_h, y_w));
+    if (VW > 1 && y_c == 1 && lanes == VW) {
+        for (int k = 0; k < count; ++k) MINE(part + k * VW) = VLOAD(dy, Y_OFFSET(first + k));
         return;
     }
     for (int l = 0; l < VW; ++l) {
@@ -109,14 +118,14 @@ DEVICE void gradients_of(real *part, const GLOBAL T *dy, int lanes, int first, i
         }
         const GLOBAL T *channel = dy + (u32)l * y_c;
         int k = 0;
-#ifdef Y_RUNS
+#if defined(Y_RUNS) && VW > 1
         for (; k + VW <= count; k += VW) {
             real run[VW];
             MINE(run) = VLOAD(channel, first + k);
             UNROLL for (int j = 0; j < VW; ++j) part[(k + j) * VW + l] = run[j];
         }
 #endif
-        for (; k < count; ++k) part[k * VW + l] = LOAD(channel, point_offset(first + k, q, y_h, y_w));
+        for (; k < count; ++k) part[k * VW + l] = LOAD(channel, Y_OFFSET(first + k));
     }
 }
 #endif
@@ -150,15 +159,15 @@ sampler_forward_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid),
                 const vreal low = AT(pixel, PITCH) * strip.c[k] + AT(pixel, PITCH + 1) * strip.d[k];
                 MINE(part + k * VW) = top + low;
             }
-            if (y_c == 1 && lanes == VW) {
+            if (VW > 1 && y_c == 1 && lanes == VW) {
                 for (int k = 0; k < count; ++k)
-                    VBLEND(to, point_offset(first + k, q, y_h, y_w), alpha, MINE(part + k * VW), beta);
+                    VBLEND(to, Y_OFFSET(first + k), alpha, MINE(part + k * VW), beta);
                 continue;
             }
             for (int l = 0; l < lanes; ++l) {
                 GLOBAL T *channel = to + (u32)l * y_c;
                 int k = 0;
-#ifdef Y_RUNS
+#if defined(Y_RUNS) && VW > 1
                 for (; k + VW <= count; k += VW) {
                     real run[VW];
                     UNROLL for (int j = 0; j < VW; ++j) run[j] = part[(k + j) * VW + l];
@@ -166,7 +175,7 @@ sampler_forward_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid),
                 }
 #endif
                 for (; k < count; ++k)
-                    BLEND(channel, point_offset(first + k, q, y_h, y_w), alpha, part[k * VW + l], beta);
+                    BLEND(channel, Y_OFFSET(first + k), alpha, part[k * VW + l], beta);
             }
         }
     }
@@ -177,7 +186,16 @@ sampler_forward_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid),
 DEVICE real lanes_sum(vreal v) {
     real lane[VW];
     MINE(lane) = v;
+#if VW == 16
+    UNROLL for (int j = 0; j < 8; ++j) lane[j] += lane[j + 8];
+#endif
+#if VW >= 8
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+#elif VW == 4
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+#else
+    return lane[0];
+#endif
 }
 
 KERNEL WG_SIZE(1, 1, 1)
@@ -199,7 +217,7 @@ sampler_grid_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENS
     for (int job = GRP(0); job < jobs; job += NGRP(0)) {
         const int n = job / shares;
         const int begin = job % shares * share, end = begin + share < p * q ? begin + share : p * q;
-        for (int k = 0; k < 2 * (end - begin); ++k) sums[k] = 0;
+        for (int k = 0; k < 2 * share; ++k) sums[k] = 0;
         for (int c = 0; c < channels; c += VW) {
             const int lanes = channels - c < VW ? channels - c : VW;
             pack(image, x + ((u32)n * x_n + (u32)c * x_c), lanes, h, w, x_c, x_h, x_w);
@@ -207,21 +225,23 @@ sampler_grid_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENS
                 const int count = end - first < STRIP ? end - first : STRIP;
                 strip_of(&strip, grid + (u32)n * g_n, first, count, h, w, q, g_h, g_w, g_2, 0, h, false);
                 gradients_of(part, dy + ((u32)n * y_n + (u32)c * y_c), lanes, first, count, q, y_c, y_h, y_w);
-                GLOBAL real *sum = sums + 2 * (first - begin);
+                GLOBAL real *sum_u = sums + (first - begin), *sum_v = sum_u + share;
                 for (int k = 0; k < count; ++k) {
-                    if (strip.o[k] == BEHIND(h)) continue;  // the gradient may be NaN
                     const GLOBAL real *pixel = image + strip.o[k] * VW;
                     const vreal va = AT(pixel, 0), vb = AT(pixel, 1), vc = AT(pixel, PITCH), vd = AT(pixel, PITCH + 1);
                     const vreal g = MINE(part + k * VW);
                     const real fu = strip.a[k], fv = strip.b[k];
-                    sum[2 * k] += lanes_sum(g * ((vb - va) * (1 - fv) + (vd - vc) * fv));
-                    sum[2 * k + 1] += lanes_sum(g * ((vc - va) * (1 - fu) + (vd - vb) * fu));
+                    const real du = lanes_sum(g * ((vb - va) * (1 - fv) + (vd - vc) * fv));
+                    const real dv = lanes_sum(g * ((vc - va) * (1 - fu) + (vd - vb) * fu));
+                    const bool here = strip.o[k] != BEHIND(h);  // elsewhere the gradient may be NaN
+                    sum_u[k] += here ? du : (real)0;
+                    sum_v[k] += here ? dv : (real)0;
                 }
             }
         }
         for (int s = begin; s < end; ++s) {
-            GLOBAL T *to = dgrid + ((u32)n * d_n + point_offset(s, q, d_h, d_w));
-            const real du = sums[2 * (s - begin)] * half_w, dv = sums[2 * (s - begin) + 1] * half_h;
+            GLOBAL T *to = dgrid + ((u32)n * d_n + POINT_OFFSET(s, q, d_h, d_w));
+            const real du = sums[s - begin] * half_w, dv = sums[share + s - begin] * half_h;
             BLEND(to, 0, alpha, du, beta);
             BLEND(to, d_2, alpha, dv, beta);
         }
@@ -264,21 +284,21 @@ sampler_scatter_cpu(TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid)
         for (int i = 0; i < rows; ++i) {
             const GLOBAL real *from = sums + ((i + 1) * PITCH + 1) * VW;
             GLOBAL T *to = dx + ((u32)n * x_n + (u32)c * x_c + (u32)(top + i) * x_h);
-            if (x_c == 1 && lanes == VW) {
+            if (VW > 1 && x_c == 1 && lanes == VW) {
                 for (int j = 0; j < w; ++j) VBLEND(to, (u32)j * x_w, alpha, AT(from, j), beta);
                 continue;
             }
             for (int l = 0; l < lanes; ++l) {
                 GLOBAL T *row = to + (u32)l * x_c;
                 int j = 0;
-#ifdef X_RUNS
+#if defined(X_RUNS) && VW > 1
                 for (; j + VW <= w; j += VW) {
                     real run[VW];
                     UNROLL for (int k = 0; k < VW; ++k) run[k] = from[(j + k) * VW + l];
                     VBLEND(row, j, alpha, MINE(run), beta);
                 }
 #endif
-                for (; j < w; ++j) BLEND(row, (u32)j * x_w, alpha, from[j * VW + l], beta);
+                for (; j < w; ++j) BLEND(row, (u32)j * X_STEP, alpha, from[j * VW + l], beta);
             }
         }
     }

@@ -2,14 +2,15 @@
 //
 //   grid[n, i, j] = theta[n] (x_j, y_i, 1)^T       pixel j of w sits at x_j = (2j - (w - 1)) / (w - 1), the only one at -1
 //
-//   forward    a work-item makes ITEMS points of a row, neighbours with VW > 1: (x, y) pairs fill the vector's lanes
+//   forward    a work-item makes a vector of points, whose (x, y) pairs fill the lanes; one point with VW 1 (any strides); a
+//              row with ROWS (CPUs)
 //   backward   every work-group adds up the points of a slice of an image, six sums; a work-item then adds the slices' sums
 //              in order. Deterministic.
 //
 //        dgrid of image n   [ slice 0 | slice 1 | slice 2 ..]   ->  sums [n][slice][6]  ->  dtheta[n]
 //
 // Numerator and denominator of x_j are whole numbers: corners sit at exactly -1 and 1.
-// Defines: GROUP; FORWARD with VW (a power of two; 1 for any strides), or BACKWARD.
+// Defines: GROUP; FORWARD with VW or ROWS, or BACKWARD with FINISH.
 
 #include "types.h"
 
@@ -23,7 +24,11 @@ DEVICE real place(u32 i, u32 size) {
 }
 
 #ifdef FORWARD
-#define POINTS (VW == 1 ? 1 : VW / 2)  // of a work-item
+#ifdef ROWS
+#define POINTS w  // of a work-item
+#else
+#define POINTS (VW == 1 ? 1 : VW / 2)
+#endif
 
 KERNEL WG_SIZE(GROUP, 1, 1)
 affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const u32 items) {
@@ -38,7 +43,21 @@ affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const u32 items) {
     const real ax = LOAD(t, 0), ay = LOAD(t, t_r);
     const real bx = LOAD(t, t_k) * y + LOAD(t, 2 * t_k), by = LOAD(t, t_r + t_k) * y + LOAD(t, t_r + 2 * t_k);
     const u32 to = n * g_n + i * g_h + j * g_w;
-#if VW == 1
+#ifdef ROWS
+    if (g_w == 2 && g_2 == 1) {
+        for (u32 k = 0; k < w; ++k) {
+            const real x = place(k, w);
+            STORE(grid, to + 2 * k, ax * x + bx);
+            STORE(grid, to + 2 * k + 1, ay * x + by);
+        }
+        return;
+    }
+    for (u32 k = 0; k < w; ++k) {
+        const real x = place(k, w);
+        STORE(grid, to + k * g_w, ax * x + bx);
+        STORE(grid, to + k * g_w + g_2, ay * x + by);
+    }
+#elif VW == 1
     const real x = place(j, w);
     STORE(grid, to, ax * x + bx);
     STORE(grid, to + g_2, ay * x + by);

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from portadnn.enums import DataType
 from portadnn.ops.spatial_transformer import SpatialTfGridGeneratorBackward, SpatialTfGridGeneratorForward
-from portadnn.problem import Problem, TensorSpec
+from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, TensorArg, WorkspaceArg, roofline
 from .grid_sample import words
 from .tiles import storage_defines
 
 _FILE = "shared/affine_grid.cl"
-_GROUP = {"gpu": 256, "cpu": 64}
+_GROUP = 256
 _FINISH = {"gpu": 64, "cpu": 1}
 _POINTS = 2048  # of a slice at least
 _Generator = SpatialTfGridGeneratorForward | SpatialTfGridGeneratorBackward
@@ -59,20 +59,25 @@ class AffineGrid(Engine):
 def _forward(problem: SpatialTfGridGeneratorForward, device: Device) -> tuple[Launch, ...]:
     grid, info = problem.grid, device.info
     n, h, w, _ = grid.dims
-    width = 16 // grid.dtype.itemsize if info.schedule == "gpu" else 8
-    rows_fit = grid.is_packed() and grid.alignment * (info.schedule == "cpu" or grid.alignment == 16)
-    while width > 1 and (not rows_fit or w % (width // 2)):
-        width //= 2
-    if width * grid.dtype.accumulator.itemsize < 16:  # no vectors of two floats
-        width = 1
-    group = _GROUP[info.schedule]
-    defines = {**storage_defines(grid), "FORWARD": 1, "GROUP": group, "VW": width}
-    if width > 1 and info.schedule == "gpu":
-        defines["VECTOR_ALIGNED"] = 1
-    items = n * h * w if width == 1 else n * h * w * 2 // width
-    kernel = device.compile(_FILE, "affine_grid", defines)
+    defines = {**storage_defines(grid), "FORWARD": 1, "VW": 1}
+    if info.schedule == "cpu":
+        items, group = n * h, 1
+        defines["ROWS"] = 1
+    else:
+        width, group = _width(grid), _GROUP
+        items = n * h * w if width == 1 else n * h * w * 2 // width
+        defines.update(VW=width, **({"VECTOR_ALIGNED": 1} if width > 1 else {}))
+    kernel = device.compile(_FILE, "affine_grid", {**defines, "GROUP": group})
     args = (TensorArg(0), TensorArg(1), *_sizes(grid, problem.theta), *words(items))
     return (Launch(kernel, (_up(items, group),), (group,), args),)
+
+
+def _width(grid: TensorSpec) -> int:
+    """Return the lanes of aligned vectors that hold whole points of one row; 1 for none."""
+    width = 16 // grid.dtype.itemsize
+    while width > 1 and (grid.alignment < ALIGNMENT or not grid.is_packed() or grid.dims[2] % (width // 2)):
+        width //= 2
+    return width if width * grid.dtype.accumulator.itemsize >= 16 else 1  # no vectors of two floats
 
 
 def _slices(problem: SpatialTfGridGeneratorBackward, info: DeviceInfo) -> tuple[int, int]:
@@ -89,7 +94,7 @@ def _slices(problem: SpatialTfGridGeneratorBackward, info: DeviceInfo) -> tuple[
 
 def _backward(problem: SpatialTfGridGeneratorBackward, device: Device) -> tuple[Launch, ...]:
     dgrid, dtheta, schedule = problem.dgrid, problem.dtheta, device.info.schedule
-    group, finish = _GROUP["gpu"] if schedule == "gpu" else 1, _FINISH[schedule]
+    group, finish = _GROUP if schedule == "gpu" else 1, _FINISH[schedule]
     defines = {**storage_defines(dgrid), "BACKWARD": 1, "GROUP": group, "FINISH": finish, "VW": 1}
     slices, length = _slices(problem, device.info)
     real: DataType = problem.dtype.accumulator

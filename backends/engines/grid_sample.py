@@ -35,9 +35,8 @@ _BINS_GROUP = 256
 _SHARING = 8  # work-items of a point that share its channels, for dgrid
 _IN_FLIGHT = 8  # channels of a work-item, where they are planes
 _VECTORS = 2  # vectors of channels of a work-item, where they are lanes
-_LANES = 8  # of a CPU's vectors of channels
-_BAND = 1 << 18  # numbers of scratch of a CPU work-group that sums up dx
-_WHOLE = 1 << 20  # numbers of an image's scratch from which on a CPU reads x where it lies
+_BAND = 3 << 20  # numbers of scratch of a CPU work-group that sums up dx
+_WHOLE = 3 << 20  # numbers of an image's scratch from which on a CPU reads x where it lies
 _READS = 6  # pixels copied that cost as much as a point read where it lies
 _CPU_GROUPS = 4  # work-groups for each core, each with scratch of its own
 
@@ -183,15 +182,28 @@ def _vectors(rows: int, w: int) -> int:
     return (rows + 3) * (w + 2) + 2
 
 
+def _cpu_lanes(problem: _Sampler) -> int:
+    """Return the channels of a CPU's vectors: a cache line where they lie side by side.
+
+    PoCL 3.0 converts 16 halves wrongly.
+    """
+    c = problem.x.dims[1]
+    if c >= 16 and problem.x.strides[1] == 1 and problem.dtype is DataType.FLOAT:
+        return 16
+    return 1 if c == 1 else 4 if c <= 4 else 8
+
+
 def _packs(problem: _Sampler, info: DeviceInfo) -> bool:
     """Tell whether CPU kernels copy x to scratch: images of moderate size with enough points do."""
     _, _, h, w = problem.x.dims
     enough = h * w <= _READS * problem.grid.dims[1] * problem.grid.dims[2]
-    return info.schedule == "cpu" and enough and _vectors(h, w) * _LANES <= _WHOLE
+    return info.schedule == "cpu" and enough and _vectors(h, w) * _cpu_lanes(problem) <= _WHOLE
 
 
 def _cpu_defines(geometry: _Geometry, problem: _Sampler, part: str) -> Defines:
-    defines: Defines = {**storage_defines(problem.x), "VW": _LANES, part: 1}
+    defines: Defines = {**storage_defines(problem.x), "VW": _cpu_lanes(problem), part: 1}
+    if geometry.p == 1:
+        defines["ONE_ROW"] = 1
     if geometry.p == 1 and geometry.y[3] == 1:
         defines["Y_RUNS"] = 1
     image = problem.x if part != "SCATTER" else problem.tensors[problem.index("dx")]
@@ -276,10 +288,10 @@ def _forward(problem: SpatialTfSamplerForward, geometry: _Geometry, info: Device
     real = problem.dtype.accumulator
     g = geometry
     if _packs(problem, info):
-        blocks = g.n * _up(g.c, _LANES)
+        blocks = g.n * _up(g.c, _cpu_lanes(problem))
         shares, share = _shares(blocks, g.points, info)
         groups = _cpu_groups(blocks * shares, info)
-        images = scratch.take(groups * _vectors(g.h, g.w) * _LANES, real)
+        images = scratch.take(groups * _vectors(g.h, g.w) * _cpu_lanes(problem), real)
         args = (*tensors, images, *_scalars(real), *g.args(), *ints(blocks * shares, shares, share))
         defines = _cpu_defines(g, problem, "FORWARD")
         return _Step(_CPU_FILE, "sampler_forward_cpu", defines, groups, (1,), args)
@@ -298,7 +310,7 @@ def _grid_gradient(
     if _packs(problem, info):
         shares, share = _shares(g.n, g.points, info)
         groups = _cpu_groups(g.n * shares, info)
-        images = scratch.take(groups * (_vectors(g.h, g.w) * _LANES + 2 * share), real)
+        images = scratch.take(groups * (_vectors(g.h, g.w) * _cpu_lanes(problem) + 2 * share), real)
         rest = (*words(*g.dgrid), *ints(g.n * shares, shares, share))
         args: tuple[Arg, ...] = (*tensors, images, *_scalars(real, 2), *g.args(), *rest)
         defines = _cpu_defines(g, problem, "GRID_GRADIENT")
@@ -314,12 +326,12 @@ def _scatter(
 ) -> list[_Step]:
     """Return the CPU's way to dx: a work-group sums up some rows of some channels."""
     g, real = geometry, problem.dtype.accumulator
-    blocks = g.n * _up(g.c, _LANES)
-    bands = max(_up(2 * info.compute_units, blocks), _up(_vectors(g.h, g.w) * _LANES, _BAND))
+    blocks = g.n * _up(g.c, _cpu_lanes(problem))
+    bands = max(_up(2 * info.compute_units, blocks), _up(_vectors(g.h, g.w) * _cpu_lanes(problem), _BAND))
     band = _up(g.h, min(bands, g.h))
     bands = _up(g.h, band)
     groups = _cpu_groups(blocks * bands, info)
-    sums = scratch.take(groups * _vectors(band, g.w) * _LANES, real)
+    sums = scratch.take(groups * _vectors(band, g.w) * _cpu_lanes(problem), real)
     sizes = g.args(_strides(problem.dx))
     args = (TensorArg(1), TensorArg(2), TensorArg(3), sums, *_scalars(real), *sizes, *ints(blocks * bands, bands, band))
     defines = _cpu_defines(g, problem, "SCATTER")
