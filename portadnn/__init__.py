@@ -11,15 +11,7 @@
 """
 
 from ._version import __version__
-from .descriptors import (
-    ActivationDescriptor,
-    ConvolutionDescriptor,
-    FilterDescriptor,
-    OpTensorDescriptor,
-    PoolingDescriptor,
-    TensorDescriptor,
-    TensorView,
-)
+from .descriptors import FilterDescriptor, TensorDescriptor, TensorView
 from .enums import (
     ActivationMode,
     BatchNormMode,
@@ -56,6 +48,7 @@ from .errors import (
     get_error_string,
 )
 from .handle import Handle
+from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
 from .ops.activation import activation_backward, activation_forward
 from .ops.batch_norm import (
     BN_MIN_EPSILON,

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import ActivationDescriptor, check_activation, check_descriptor
+from ..descriptors import check_descriptor
 from ..enums import ActivationMode, NanPropagation
 from ..errors import NotSupported, public
 from ..handle import Handle
+from ..layer_descriptors import ActivationDescriptor, check_activation
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
 

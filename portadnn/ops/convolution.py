@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, check_descriptor, logical_dims
+from ..descriptors import FilterDescriptor, TensorDescriptor, check_descriptor, logical_dims
 from ..enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdFilterAlgo,
@@ -19,6 +19,7 @@ from ..enums import (
 )
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
+from ..layer_descriptors import ConvolutionDescriptor
 from ..plan import check_handle, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
 from ..shapes import convolution_output_dims

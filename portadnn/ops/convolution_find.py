@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..descriptors import ConvolutionDescriptor
 from ..enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdDataPreference,
@@ -15,6 +14,7 @@ from ..enums import (
 )
 from ..errors import public
 from ..handle import Handle
+from ..layer_descriptors import ConvolutionDescriptor
 from ..plan import check_handle
 from .convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 from .convolution_algorithms import (

@@ -7,17 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from ..descriptors import (
-    ActivationDescriptor,
-    ConvolutionDescriptor,
-    FilterDescriptor,
-    TensorDescriptor,
-    check_activation,
-    check_descriptor,
-)
+from ..descriptors import FilterDescriptor, TensorDescriptor, check_descriptor
 from ..enums import ActivationMode, ConvolutionFwdAlgo, ConvolutionMode, DataType, MathType, NanPropagation
 from ..errors import BadParam, public
 from ..handle import Handle
+from ..layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, check_activation
 from ..plan import check_handle, execute, make_problem, workspace_size
 from ..problem import TensorSpec, check_same
 from .convolution import Convolution, ConvolutionForward

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import PoolingDescriptor, TensorDescriptor, logical_dims
+from ..descriptors import TensorDescriptor, logical_dims
 from ..enums import NanPropagation, PoolingMode
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
+from ..layer_descriptors import PoolingDescriptor
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
 from ..shapes import pooling_output_dims

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import OpTensorDescriptor
 from ..enums import DataType, NanPropagation, OpTensorOp
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
+from ..layer_descriptors import OpTensorDescriptor
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
 

@@ -1,0 +1,234 @@
+"""Descriptors of layers (chapter 3): immutable, hashable, validated when made. Others stand beside their operations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .descriptors import Parameters, _integer, _integers
+from .enums import (
+    ActivationMode,
+    ConvolutionMode,
+    DataType,
+    MathType,
+    NanPropagation,
+    OpTensorOp,
+    PoolingMode,
+)
+from .errors import BadParam, NotSupported, public
+from .problem import MAX_DIMS
+
+
+def check_activation(mode: ActivationMode, ceiling: float, coef: float) -> None:
+    """Demand numbers that make sense where they are used; never NaN, with which equal descriptors would differ."""
+    if math.isnan(coef) or (mode in (ActivationMode.ELU, ActivationMode.SWISH) and math.isinf(coef)):
+        raise BadParam(argument="coef", expected="a finite number", got=coef)
+    if math.isnan(ceiling) or (mode is ActivationMode.CLIPPED_RELU and not 0 <= ceiling < math.inf):
+        raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
+
+
+@dataclass(frozen=True)
+class ConvolutionDescriptor(Parameters):
+    """Geometry and mode of a convolution (guide sections 4.34 to 4.38).
+
+    Parameters
+    ----------
+    padding, stride, dilation
+        One integer per spatial dimension, in the order ([depth,] height, width). `dilation` is what the guide
+        calls upscale: cuDNN 6 and later read the same arguments as the dilation.
+    groups
+        Channels and filters are split into that many independent convolutions.
+    mode
+        CROSS_CORRELATION, or CONVOLUTION, which flips the filter.
+    compute_type
+        Type of the arithmetic; None takes the accumulator of the data type (float32 for float16 and bfloat16 data).
+    math
+        Which units and roundings are permitted (:class:`MathType`; cudnnSetConvolutionMathType). ``"tf32"`` lets
+        float32 data be rounded to TF32. It is a permission: engines without tensor cores compute exactly.
+
+    Raises
+    ------
+    BadParam
+        Negative padding, stride or dilation below 1, lengths that differ, unknown mode or type.
+    NotSupported
+        More than 6 spatial dimensions.
+    """
+
+    padding: tuple[int, ...] = (0, 0)
+    stride: tuple[int, ...] | None = None
+    dilation: tuple[int, ...] | None = None
+    groups: int = 1
+    mode: ConvolutionMode = ConvolutionMode.CROSS_CORRELATION
+    compute_type: DataType | None = None
+    math: MathType = MathType.DEFAULT
+
+    @public
+    def __post_init__(self) -> None:
+        padding = _integers(self.padding, "padding", 0)
+        ones = (1,) * len(padding)
+        if not padding:
+            raise BadParam(argument="padding", expected="at least one spatial dimension", got=padding)
+        if len(padding) > MAX_DIMS - 2:
+            raise NotSupported(argument="padding", expected=f"at most {MAX_DIMS - 2} values", got=padding)
+        self._set(
+            padding=padding,
+            stride=_integers(ones if self.stride is None else self.stride, "stride", 1, len(padding)),
+            dilation=_integers(ones if self.dilation is None else self.dilation, "dilation", 1, len(padding)),
+            groups=_integer(self.groups, "groups", 1),
+            mode=ConvolutionMode.parse(self.mode, "mode"),
+            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+            math=MathType.parse(self.math, "math"),
+        )
+
+    __hash__ = Parameters.__hash__
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The values in the order of the convolution Problems' fields."""
+        return (self.padding, self.stride, self.dilation, self.groups, self.mode, self.compute_type, self.math)
+
+
+@dataclass(frozen=True)
+class PoolingDescriptor(Parameters):
+    """Mode and window of a pooling (guide sections 4.60 to 4.63).
+
+    Parameters
+    ----------
+    mode
+        MAX, AVERAGE_COUNT_INCLUDE_PADDING or AVERAGE_COUNT_EXCLUDE_PADDING.
+    window
+        Sizes in the order ([depth,] height, width).
+    padding, stride
+        As `window`; no padding and stride = 1 by default.
+    nan_propagation
+        Whether a NaN in a window wins in MAX mode; averages always propagate.
+
+    Raises
+    ------
+    BadParam
+        Window or stride below 1, negative padding, lengths that differ, unknown mode or option.
+    NotSupported
+        More than 6 spatial dimensions.
+    """
+
+    mode: PoolingMode
+    window: tuple[int, ...]
+    padding: tuple[int, ...] | None = None
+    stride: tuple[int, ...] | None = None
+    nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
+
+    @public
+    def __post_init__(self) -> None:
+        window = _integers(self.window, "window", 1)
+        if not window:
+            raise BadParam(argument="window", expected="at least one spatial dimension", got=window)
+        if len(window) > MAX_DIMS - 2:
+            raise NotSupported(argument="window", expected=f"at most {MAX_DIMS - 2} values", got=window)
+        count = len(window)
+        self._set(
+            mode=PoolingMode.parse(self.mode, "mode"),
+            window=window,
+            padding=_integers((0,) * count if self.padding is None else self.padding, "padding", 0, count),
+            stride=_integers((1,) * count if self.stride is None else self.stride, "stride", 1, count),
+            nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
+        )
+
+    __hash__ = Parameters.__hash__
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The values in the order of the pooling Problems' fields."""
+        return (self.mode, self.window, self.padding, self.stride, self.nan_propagation)
+
+
+@dataclass(frozen=True)
+class ActivationDescriptor(Parameters):
+    """Mode of an activation (guide sections 4.80 and 4.81).
+
+    Parameters
+    ----------
+    mode
+        SIGMOID, RELU, TANH, CLIPPED_RELU, ELU, SWISH or IDENTITY.
+    nan_propagation
+        Whether RELU and CLIPPED_RELU keep NaN; the others always do.
+    ceiling
+        Upper bound of CLIPPED_RELU.
+    coef
+        The alpha of ELU (x above 0, else ``alpha * (exp(x) - 1)``) or the beta of SWISH (``x / (1 + exp(-beta * x))``).
+        C has one number for it and the ceiling.
+
+    Raises
+    ------
+    BadParam
+        Unknown mode or option, or a ceiling or coef that is not a finite number (>= 0) where it is used.
+    """
+
+    mode: ActivationMode
+    nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
+    ceiling: float = 0.0
+    coef: float = 1.0
+
+    @public
+    def __post_init__(self) -> None:
+        mode = ActivationMode.parse(self.mode, "mode")
+        for name in ("ceiling", "coef"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
+                raise BadParam(argument=name, expected="a number", got=repr(number))
+        ceiling, coef = float(self.ceiling), float(self.coef)
+        check_activation(mode, ceiling, coef)
+        self._set(
+            mode=mode,
+            nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
+            ceiling=ceiling,
+            coef=coef,
+        )
+
+    __hash__ = Parameters.__hash__
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The values in the order of the activation Problems' fields."""
+        return (self.mode, self.nan_propagation, self.ceiling, self.coef)
+
+
+@dataclass(frozen=True)
+class OpTensorDescriptor(Parameters):
+    """Operation of :func:`~portadnn.op_tensor` (guide sections 3.10 and 4.16).
+
+    Parameters
+    ----------
+    op
+        ADD, MUL, MIN or MAX.
+    compute_type
+        float32, or float64 for float64 destinations; None takes what the destination needs.
+    nan_propagation
+        Whether MIN and MAX keep NaN.
+
+    Raises
+    ------
+    BadParam
+        Unknown operation, type or option.
+    """
+
+    op: OpTensorOp
+    compute_type: DataType | None = None
+    nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
+
+    @public
+    def __post_init__(self) -> None:
+        self._set(
+            op=OpTensorOp.parse(self.op, "op"),
+            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+            nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
+        )
+
+    __hash__ = Parameters.__hash__
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The values in the order of the OpTensor Problem's fields."""
+        return (self.op, self.compute_type, self.nan_propagation)
