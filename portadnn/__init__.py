@@ -10,7 +10,7 @@
 (1, 4, 8, 8)
 """
 
-from ._version import __version__
+from ._version import __version__, get_version
 from .descriptors import FilterDescriptor, TensorDescriptor, TensorView
 from .enums import (
     ActivationMode,
@@ -239,6 +239,7 @@ __all__ = [
     "get_rnn_params_size",
     "get_rnn_training_reserve_size",
     "get_rnn_workspace_size",
+    "get_version",
     "lrn_cross_channel_backward",
     "lrn_cross_channel_forward",
     "op_tensor",

@@ -111,7 +111,7 @@ class _Viewable:
 
 
 class TensorDescriptor(_Viewable):
-    """Type, dims and strides of a tensor (guide sections 4.8 to 4.12).
+    """Type, dims and strides of a tensor (guide sections 4.7 to 4.13).
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class TensorDescriptor(_Viewable):
 
 
 class FilterDescriptor(_Viewable):
-    """Type, dims (k, c/groups, [t,] r, s) and layout of a gapless filter (guide sections 4.20 to 4.27).
+    """Type, dims (k, c/groups, [t,] r, s) and layout of a gapless filter (guide sections 4.19 to 4.32).
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class FilterDescriptor(_Viewable):
     def set_4d(
         cls, dtype: npt.DTypeLike | DataType, format: TensorFormat | int | str, k: int, c: int, r: int, s: int
     ) -> FilterDescriptor:
-        """Make a 4-D filter descriptor (guide section 4.20)."""
+        """Make a 4-D filter descriptor (guide sections 4.20 and 4.24)."""
         return cls((k, c, r, s), dtype, format=format)
 
     @classmethod
@@ -246,12 +246,12 @@ class FilterDescriptor(_Viewable):
     def set_nd(
         cls, dtype: npt.DTypeLike | DataType, format: TensorFormat | int | str, dims: Sequence[int]
     ) -> FilterDescriptor:
-        """Make an N-D filter descriptor (guide section 4.26)."""
+        """Make an N-D filter descriptor (guide sections 4.26 and 4.30)."""
         return cls(dims, dtype, format=format)
 
     @public
     def get_4d(self) -> tuple[DataType, TensorFormat, int, int, int, int]:
-        """Return (dtype, format, k, c, r, s) (guide section 4.21); BadParam when not 4-D."""
+        """Return (dtype, format, k, c, r, s) (guide sections 4.21, 4.23 and 4.25); BadParam when not 4-D."""
         if len(self.dims) != 4:
             raise BadParam(argument="descriptor", expected="4 dims", got=self.dims)
         k, c, r, s = self.dims
@@ -259,7 +259,7 @@ class FilterDescriptor(_Viewable):
 
     @public
     def get_nd(self, requested: int = MAX_DIMS) -> tuple[DataType, TensorFormat, int, tuple[int, ...]]:
-        """Return (dtype, format, number of dims, the first `requested` dims) (guide section 4.27)."""
+        """Return (dtype, format, dims, the first `requested` sizes) (guide sections 4.27, 4.29 and 4.31)."""
         return (self.dtype, self.format, len(self.dims), self.dims[: _integer(requested, "requested", 0)])
 
     def __eq__(self, other: object) -> bool:

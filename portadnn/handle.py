@@ -238,7 +238,7 @@ class Handle:
                 del self.entries[key]
 
     def close(self) -> None:
-        """Wait for the device and free what the handle owns; closing twice is allowed."""
+        """Wait for the device and free what the handle owns (guide section 4.4); closing twice is allowed."""
         if self._device is None:
             return
         with self.lock:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .descriptors import Parameters, _integer, _integers
 from .enums import (
@@ -22,6 +24,27 @@ from .errors import BadParam, NotSupported, public
 from .problem import MAX_DIMS
 
 
+def _first(values: tuple[int, ...], requested: int) -> tuple[int, ...]:
+    """Return the first values of a descriptor, at most as many as C's arrays may hold."""
+    if _integer(requested, "requested", 0) > MAX_DIMS:
+        raise NotSupported(argument="requested", expected=f"at most {MAX_DIMS}", got=requested)
+    return values[:requested]
+
+
+Sizes = tuple[int, ...]
+
+
+def _three(**arrays: Sequence[int]) -> tuple[Sizes, Sizes, Sizes]:
+    """Return C's three arrays as tuples; none may be left out."""
+    first, second, third = (_integers(values, name, 0) for name, values in arrays.items())
+    return first, second, third
+
+
+def _demand_2d(values: tuple[int, ...]) -> None:
+    if len(values) != 2:
+        raise BadParam(argument="descriptor", expected="2 spatial dimensions", got=len(values))
+
+
 def check_activation(mode: ActivationMode, ceiling: float, coef: float) -> None:
     """Demand numbers that make sense where they are used; never NaN, with which equal descriptors would differ."""
     if math.isnan(coef) or (mode in (ActivationMode.ELU, ActivationMode.SWISH) and math.isinf(coef)):
@@ -32,7 +55,7 @@ def check_activation(mode: ActivationMode, ceiling: float, coef: float) -> None:
 
 @dataclass(frozen=True)
 class ConvolutionDescriptor(Parameters):
-    """Geometry and mode of a convolution (guide sections 4.34 to 4.38).
+    """Geometry and mode of a convolution (guide sections 4.33 to 4.40).
 
     Parameters
     ----------
@@ -85,6 +108,69 @@ class ConvolutionDescriptor(Parameters):
 
     __hash__ = Parameters.__hash__
 
+    @classmethod
+    @public
+    def set_2d(
+        cls,
+        pad_h: int,
+        pad_w: int,
+        stride_h: int,
+        stride_w: int,
+        dilation_h: int = 1,
+        dilation_w: int = 1,
+        mode: ConvolutionMode | int | str = ConvolutionMode.CROSS_CORRELATION,
+        compute_type: npt.DTypeLike | DataType | None = None,
+    ) -> ConvolutionDescriptor:
+        """Make a 2-D descriptor with C's arguments in C's order (guide section 4.34).
+
+        The guide's upscalex and upscaley are the dilation along h and w, as since cuDNN 6.
+        """
+        kind = None if compute_type is None else DataType.of(compute_type, "compute_type")
+        how = ConvolutionMode.parse(mode, "mode")
+        return cls((pad_h, pad_w), (stride_h, stride_w), (dilation_h, dilation_w), 1, how, kind)
+
+    @classmethod
+    @public
+    def set_nd(
+        cls,
+        padding: Sequence[int],
+        stride: Sequence[int],
+        dilation: Sequence[int],
+        mode: ConvolutionMode | int | str = ConvolutionMode.CROSS_CORRELATION,
+        compute_type: npt.DTypeLike | DataType | None = None,
+    ) -> ConvolutionDescriptor:
+        """Make an N-D descriptor with C's arguments in C's order (guide section 4.37)."""
+        kind = None if compute_type is None else DataType.of(compute_type, "compute_type")
+        how = ConvolutionMode.parse(mode, "mode")
+        return cls(*_three(padding=padding, stride=stride, dilation=dilation), 1, how, kind)
+
+    @public
+    def get_2d(self) -> tuple[int, int, int, int, int, int, ConvolutionMode]:
+        """Return (pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, mode) (guide section 4.35).
+
+        Raises
+        ------
+        BadParam
+            The descriptor is not 2-D.
+        """
+        _demand_2d(self.padding)
+        assert self.stride is not None and self.dilation is not None
+        (pad_h, pad_w), (stride_h, stride_w), (dilation_h, dilation_w) = self.padding, self.stride, self.dilation
+        return (pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, self.mode)
+
+    @public
+    def get_nd(
+        self, requested: int = MAX_DIMS
+    ) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], ConvolutionMode, DataType | None]:
+        """Return (spatial dims, the first `requested` of padding, stride and dilation, mode, compute type).
+
+        Guide section 4.38. NotSupported for more than 8 requested values, BadParam for less than 0.
+        """
+        padding, stride, dilation = (
+            _first(v, requested) for v in (self.padding, self.stride or (), self.dilation or ())
+        )
+        return (len(self.padding), padding, stride, dilation, self.mode, self.compute_type)
+
     @property
     def params(self) -> tuple[Any, ...]:
         """The values in the order of the convolution Problems' fields."""
@@ -93,7 +179,7 @@ class ConvolutionDescriptor(Parameters):
 
 @dataclass(frozen=True)
 class PoolingDescriptor(Parameters):
-    """Mode and window of a pooling (guide sections 4.60 to 4.63).
+    """Mode and window of a pooling (guide sections 4.59 to 4.72).
 
     Parameters
     ----------
@@ -138,6 +224,63 @@ class PoolingDescriptor(Parameters):
 
     __hash__ = Parameters.__hash__
 
+    @classmethod
+    @public
+    def set_2d(
+        cls,
+        mode: PoolingMode | int | str,
+        nan_propagation: NanPropagation | int | str,
+        window_h: int,
+        window_w: int,
+        pad_h: int,
+        pad_w: int,
+        stride_h: int,
+        stride_w: int,
+    ) -> PoolingDescriptor:
+        """Make a 2-D descriptor with C's arguments in C's order (guide sections 4.60 and 4.68)."""
+        return cls.set_nd(mode, nan_propagation, (window_h, window_w), (pad_h, pad_w), (stride_h, stride_w))
+
+    @classmethod
+    @public
+    def set_nd(
+        cls,
+        mode: PoolingMode | int | str,
+        nan_propagation: NanPropagation | int | str,
+        window: Sequence[int],
+        padding: Sequence[int],
+        stride: Sequence[int],
+    ) -> PoolingDescriptor:
+        """Make an N-D descriptor with C's arguments in C's order (guide sections 4.62 and 4.70)."""
+        nan = NanPropagation.parse(nan_propagation, "nan_propagation")
+        return cls(PoolingMode.parse(mode, "mode"), *_three(window=window, padding=padding, stride=stride), nan)
+
+    @public
+    def get_2d(self) -> tuple[PoolingMode, NanPropagation, int, int, int, int, int, int]:
+        """Return (mode, nan_propagation, window_h, window_w, pad_h, pad_w, stride_h, stride_w).
+
+        Guide sections 4.61, 4.65 and 4.69.
+
+        Raises
+        ------
+        BadParam
+            The descriptor is not 2-D.
+        """
+        _demand_2d(self.window)
+        assert self.padding is not None and self.stride is not None
+        (window_h, window_w), (pad_h, pad_w), (stride_h, stride_w) = self.window, self.padding, self.stride
+        return (self.mode, self.nan_propagation, window_h, window_w, pad_h, pad_w, stride_h, stride_w)
+
+    @public
+    def get_nd(
+        self, requested: int = MAX_DIMS
+    ) -> tuple[PoolingMode, NanPropagation, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Return (mode, nan_propagation, spatial dims, the first `requested` of window, padding and stride).
+
+        Guide sections 4.63, 4.67 and 4.71. NotSupported for more than 8 requested values, BadParam for less than 0.
+        """
+        window, padding, stride = (_first(v, requested) for v in (self.window, self.padding or (), self.stride or ()))
+        return (self.mode, self.nan_propagation, len(self.window), window, padding, stride)
+
     @property
     def params(self) -> tuple[Any, ...]:
         """The values in the order of the pooling Problems' fields."""
@@ -146,7 +289,7 @@ class PoolingDescriptor(Parameters):
 
 @dataclass(frozen=True)
 class ActivationDescriptor(Parameters):
-    """Mode of an activation (guide sections 4.80 and 4.81).
+    """Mode of an activation (guide sections 4.79 to 4.82).
 
     Parameters
     ----------
@@ -188,6 +331,12 @@ class ActivationDescriptor(Parameters):
         )
 
     __hash__ = Parameters.__hash__
+
+    @public
+    def get(self) -> tuple[ActivationMode, NanPropagation, float]:
+        """Return (mode, nan_propagation, ceiling or, for ELU and SWISH, coef) (guide section 4.81)."""
+        number = self.coef if self.mode in (ActivationMode.ELU, ActivationMode.SWISH) else self.ceiling
+        return (self.mode, self.nan_propagation, number)
 
     @property
     def params(self) -> tuple[Any, ...]:

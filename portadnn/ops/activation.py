@@ -105,7 +105,7 @@ def activation_forward(
     alpha: float = 1.0,
     beta: float = 0.0,
 ) -> Any:
-    """Apply an activation: ``y = alpha * f(x) + beta * y`` (guide section 4.77).
+    """Apply an activation: ``y = alpha * f(x) + beta * y`` (guide sections 4.77, 4.83 and 4.85).
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def activation_backward(
     alpha: float = 1.0,
     beta: float = 0.0,
 ) -> Any:
-    """Return the gradient ``dx = alpha * dy * f'(x) + beta * dx`` (guide section 4.78).
+    """Return the gradient ``dx = alpha * dy * f'(x) + beta * dx`` (guide sections 4.78, 4.84 and 4.86).
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ class DropoutBackward(Problem):
 
 @dataclass(frozen=True, eq=False)
 class DropoutDescriptor(Parameters):
-    """Probability of dropout, and the states that its random numbers come from (guide sections 3.34 and 4.115).
+    """Probability of dropout, and the states that its random numbers come from (guide sections 4.111, 4.112 and 4.115).
 
     The descriptor alone starts no random numbers (the guide's call with ``states == NULL``);
     :func:`set_dropout_descriptor` does. Descriptors are equal when they are the same.

@@ -71,6 +71,11 @@ class LRNDescriptor(Parameters):
 
     __hash__ = Parameters.__hash__
 
+    @public
+    def get(self) -> tuple[int, float, float, float]:
+        """Return (n, alpha, beta, k) (guide section 4.89)."""
+        return (self.n, self.alpha, self.beta, self.k)
+
     @property
     def params(self) -> tuple[Any, ...]:
         """The values in the order of the Problems' fields."""

@@ -14,7 +14,7 @@ from .rnn_layout import DirectionMode, RNNInputMode, RNNMode
 
 @dataclass(frozen=True)
 class RNNDescriptor(Parameters):
-    """What a stack of recurrent layers computes (guide section 4.101).
+    """What a stack of recurrent layers computes (guide sections 4.99 to 4.101).
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from ..problem import Problem, TensorSpec
 
 @dataclass(frozen=True)
 class SpatialTransformerDescriptor(Parameters):
-    """Size, type and sampler of a spatial transformer (guide section 4.120).
+    """Size, type and sampler of a spatial transformer (guide sections 4.118 to 4.120).
 
     Parameters
     ----------

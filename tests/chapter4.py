@@ -1,0 +1,136 @@
+"""The functions of chapter 4 of the cuDNN v5 user guide, in its order, and where portadnn has each.
+
+Line n is section 4.n. A dotted name is looked up in ``portadnn``. Descriptors are made by their class, checked and
+complete, and freed with the last reference: creating, setting and destroying them is one name here. Forms with _v3 and
+_v4 are older and newer spellings of a call; _v3's arguments have defaults here.
+"""
+
+from __future__ import annotations
+
+FUNCTIONS = """
+cudnnGetVersion                                get_version
+cudnnGetErrorString                            get_error_string
+cudnnCreate                                    Handle
+cudnnDestroy                                   Handle.close
+cudnnSetStream                                 Handle.set_stream
+cudnnGetStream                                 Handle.get_stream
+cudnnCreateTensorDescriptor                    TensorDescriptor
+cudnnSetTensor4dDescriptor                     TensorDescriptor.set_4d
+cudnnSetTensor4dDescriptorEx                   TensorDescriptor.set_4d_ex
+cudnnGetTensor4dDescriptor                     TensorDescriptor.get_4d
+cudnnSetTensorNdDescriptor                     TensorDescriptor.set_nd
+cudnnGetTensorNdDescriptor                     TensorDescriptor.get_nd
+cudnnDestroyTensorDescriptor                   TensorDescriptor
+cudnnTransformTensor                           transform_tensor
+cudnnAddTensor                                 add_tensor
+cudnnOpTensor                                  op_tensor
+cudnnSetTensor                                 set_tensor
+cudnnScaleTensor                               scale_tensor
+cudnnCreateFilterDescriptor                    FilterDescriptor
+cudnnSetFilter4dDescriptor                     FilterDescriptor.set_4d
+cudnnGetFilter4dDescriptor                     FilterDescriptor.get_4d
+cudnnSetFilter4dDescriptor_v3                  FilterDescriptor
+cudnnGetFilter4dDescriptor_v3                  FilterDescriptor.get_4d
+cudnnSetFilter4dDescriptor_v4                  FilterDescriptor.set_4d
+cudnnGetFilter4dDescriptor_v4                  FilterDescriptor.get_4d
+cudnnSetFilterNdDescriptor                     FilterDescriptor.set_nd
+cudnnGetFilterNdDescriptor                     FilterDescriptor.get_nd
+cudnnSetFilterNdDescriptor_v3                  FilterDescriptor
+cudnnGetFilterNdDescriptor_v3                  FilterDescriptor.get_nd
+cudnnSetFilterNdDescriptor_v4                  FilterDescriptor.set_nd
+cudnnGetFilterNdDescriptor_v4                  FilterDescriptor.get_nd
+cudnnDestroyFilterDescriptor                   FilterDescriptor
+cudnnCreateConvolutionDescriptor               ConvolutionDescriptor
+cudnnSetConvolution2dDescriptor                ConvolutionDescriptor.set_2d
+cudnnGetConvolution2dDescriptor                ConvolutionDescriptor.get_2d
+cudnnGetConvolution2dForwardOutputDim          get_convolution_2d_forward_output_dim
+cudnnSetConvolutionNdDescriptor                ConvolutionDescriptor.set_nd
+cudnnGetConvolutionNdDescriptor                ConvolutionDescriptor.get_nd
+cudnnGetConvolutionNdForwardOutputDim          get_convolution_nd_forward_output_dim
+cudnnDestroyConvolutionDescriptor              ConvolutionDescriptor
+cudnnFindConvolutionForwardAlgorithm           find_convolution_forward_algorithm
+cudnnFindConvolutionForwardAlgorithmEx         find_convolution_forward_algorithm_ex
+cudnnGetConvolutionForwardAlgorithm            get_convolution_forward_algorithm
+cudnnGetConvolutionForwardWorkspaceSize        get_convolution_forward_workspace_size
+cudnnConvolutionForward                        convolution_forward
+cudnnConvolutionBackwardBias                   convolution_backward_bias
+cudnnFindConvolutionBackwardFilterAlgorithm    find_convolution_backward_filter_algorithm
+cudnnFindConvolutionBackwardFilterAlgorithmEx  find_convolution_backward_filter_algorithm_ex
+cudnnGetConvolutionBackwardFilterAlgorithm     get_convolution_backward_filter_algorithm
+cudnnGetConvolutionBackwardFilterWorkspaceSize get_convolution_backward_filter_workspace_size
+cudnnConvolutionBackwardFilter                 convolution_backward_filter
+cudnnFindConvolutionBackwardDataAlgorithm      find_convolution_backward_data_algorithm
+cudnnFindConvolutionBackwardDataAlgorithmEx    find_convolution_backward_data_algorithm_ex
+cudnnGetConvolutionBackwardDataAlgorithm       get_convolution_backward_data_algorithm
+cudnnGetConvolutionBackwardDataWorkspaceSize   get_convolution_backward_data_workspace_size
+cudnnConvolutionBackwardData                   convolution_backward_data
+cudnnSoftmaxForward                            softmax_forward
+cudnnSoftmaxBackward                           softmax_backward
+cudnnCreatePoolingDescriptor                   PoolingDescriptor
+cudnnSetPooling2dDescriptor                    PoolingDescriptor.set_2d
+cudnnGetPooling2dDescriptor                    PoolingDescriptor.get_2d
+cudnnSetPoolingNdDescriptor                    PoolingDescriptor.set_nd
+cudnnGetPoolingNdDescriptor                    PoolingDescriptor.get_nd
+cudnnSetPooling2dDescriptor_v3                 PoolingDescriptor
+cudnnGetPooling2dDescriptor_v3                 PoolingDescriptor.get_2d
+cudnnSetPoolingNdDescriptor_v3                 PoolingDescriptor
+cudnnGetPoolingNdDescriptor_v3                 PoolingDescriptor.get_nd
+cudnnSetPooling2dDescriptor_v4                 PoolingDescriptor.set_2d
+cudnnGetPooling2dDescriptor_v4                 PoolingDescriptor.get_2d
+cudnnSetPoolingNdDescriptor_v4                 PoolingDescriptor.set_nd
+cudnnGetPoolingNdDescriptor_v4                 PoolingDescriptor.get_nd
+cudnnDestroyPoolingDescriptor                  PoolingDescriptor
+cudnnGetPooling2dForwardOutputDim              get_pooling_2d_forward_output_dim
+cudnnGetPoolingNdForwardOutputDim              get_pooling_nd_forward_output_dim
+cudnnPoolingForward                            pooling_forward
+cudnnPoolingBackward                           pooling_backward
+cudnnActivationForward                         activation_forward
+cudnnActivationBackward                        activation_backward
+cudnnCreateActivationDescriptor                ActivationDescriptor
+cudnnSetActivationDescriptor                   ActivationDescriptor
+cudnnGetActivationDescriptor                   ActivationDescriptor.get
+cudnnDestroyActivationDescriptor               ActivationDescriptor
+cudnnActivationForward_v3                      activation_forward
+cudnnActivationBackward_v3                     activation_backward
+cudnnActivationForward_v4                      activation_forward
+cudnnActivationBackward_v4                     activation_backward
+cudnnCreateLRNDescriptor                       LRNDescriptor
+cudnnSetLRNDescriptor                          LRNDescriptor
+cudnnGetLRNDescriptor                          LRNDescriptor.get
+cudnnDestroyLRNDescriptor                      LRNDescriptor
+cudnnLRNCrossChannelForward                    lrn_cross_channel_forward
+cudnnLRNCrossChannelBackward                   lrn_cross_channel_backward
+cudnnDivisiveNormalizationForward              divisive_normalization_forward
+cudnnDivisiveNormalizationBackward             divisive_normalization_backward
+cudnnBatchNormalizationForwardInference        batch_normalization_forward_inference
+cudnnBatchNormalizationForwardTraining         batch_normalization_forward_training
+cudnnBatchNormalizationBackward                batch_normalization_backward
+cudnnDeriveBNTensorDescriptor                  derive_bn_tensor_descriptor
+cudnnCreateRNNDescriptor                       RNNDescriptor
+cudnnDestroyRNNDescriptor                      RNNDescriptor
+cudnnSetRNNDescriptor                          RNNDescriptor
+cudnnGetRNNWorkspaceSize                       get_rnn_workspace_size
+cudnnGetRNNTrainingReserveSize                 get_rnn_training_reserve_size
+cudnnGetRNNParamsSize                          get_rnn_params_size
+cudnnGetRNNLinLayerMatrixParams                get_rnn_lin_layer_matrix_params
+cudnnGetRNNLinLayerBiasParams                  get_rnn_lin_layer_bias_params
+cudnnRNNForwardInference                       rnn_forward_inference
+cudnnRNNForwardTraining                        rnn_forward_training
+cudnnRNNBackwardData                           rnn_backward_data
+cudnnRNNBackwardWeights                        rnn_backward_weights
+cudnnCreateDropoutDescriptor                   DropoutDescriptor
+cudnnDestroyDropoutDescriptor                  DropoutDescriptor
+cudnnDropoutGetStatesSize                      dropout_get_states_size
+cudnnDropoutGetReserveSpaceSize                dropout_get_reserve_space_size
+cudnnSetDropoutDescriptor                      set_dropout_descriptor
+cudnnDropoutForward                            dropout_forward
+cudnnDropoutBackward                           dropout_backward
+cudnnCreateSpatialTransformerDescriptor        SpatialTransformerDescriptor
+cudnnDestroySpatialTransformerDescriptor       SpatialTransformerDescriptor
+cudnnSetSpatialTransformerNdDescriptor         SpatialTransformerDescriptor.set_nd
+cudnnSpatialTfGridGeneratorForward             spatial_tf_grid_generator_forward
+cudnnSpatialTfGridGeneratorBackward            spatial_tf_grid_generator_backward
+cudnnSpatialTfSamplerForward                   spatial_tf_sampler_forward
+cudnnSpatialTfSamplerBackward                  spatial_tf_sampler_backward
+"""
+PLACES = [tuple(line.split()) for line in FUNCTIONS.split("\n") if line]
