@@ -8,6 +8,7 @@
 // The modes are those of divisive_norm.cl. UNIT: pixels of a row lie side by side in all tensors.
 #include "types.h"
 #include "lines.h"
+#include "power.h"
 #include "lrn.h"
 
 #define INSIDE(v, size) ((u32)(v) < (u32)(size))
@@ -19,18 +20,9 @@
 #define STEP(t) t##_w
 #endif
 
-// array[0 ..] = columns w0 .. w0 + count - 1 of a row of pixels, zeros outside it; up to VW - 1 more are overwritten
+// columns from w0 on of a row of pixels, whose numbers are of that type
 #define COPY(type, array, line, step, w0, count)                                                           \
-    for (int i = 0; i < (count); i += VW) {                                                                \
-        const int at = (w0) + i;                                                                           \
-        vreal part = VSPLAT(0);                                                                            \
-        if ((step) == 1 && at >= 0 && at + VW <= (int)width)                                               \
-            part = type##_VLOAD(line, at);                                                                 \
-        else                                                                                               \
-            for (int l = 0; l < VW; ++l)                                                                   \
-                if (INSIDE(at + l, width)) LANE(part, l) = type##_LOAD(line, (at + l) * (step));           \
-        AT(array, i) = part;                                                                               \
-    }
+    COPY_LINE(array, type##_VLOAD, type##_LOAD, line, step, w0, count, width)
 #define T_VLOAD(p, i) VLOAD(p, i)
 #define T_LOAD(p, i) LOAD(p, i)
 typedef vreal unaligned_scratch __attribute__((aligned(sizeof(real))));
@@ -124,7 +116,9 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
                         const vreal gap = AT(line, i + t);
 #endif
                         square = square + gap * gap;
+#ifdef DMEANS
                         offset = offset + gap;
+#endif
                     }
                     squares[i / VW] = square;
                     offsets[i / VW] = offset;

@@ -13,6 +13,7 @@
 
 #include "types.h"
 #include "lines.h"
+#include "power.h"
 #include "lrn.h"
 
 #define INSIDE(c) ((u32)(c) < channels)
@@ -127,18 +128,7 @@ lrn_strips_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), T
 #endif
 
 #ifdef ROWS
-// array[0 ..] = channels c0 .. c0 + count - 1 of a row, zeros outside it; up to VW - 1 more numbers are overwritten
-#define COPY(array, row, c0, count)                                                                        \
-    for (int i = 0; i < (count); i += VW) {                                                                \
-        const int at = (c0) + i;                                                                           \
-        vreal part = VSPLAT(0);                                                                            \
-        if (at >= 0 && at + VW <= (int)channels)                                                           \
-            part = VLOAD(row, at);                                                                         \
-        else                                                                                               \
-            for (int l = 0; l < VW; ++l)                                                                   \
-                if (INSIDE(at + l)) LANE(part, l) = LOAD(row, at + l);                                     \
-        AT(array, i) = part;                                                                               \
-    }
+#define COPY(array, row, c0, count) COPY_LINE(array, VLOAD, LOAD, row, 1, c0, count, channels)
 #define SQUARES(sum, i)                                                                                    \
     vreal sum = VSPLAT(0);                                                                                 \
     UNROLL for (int t = 0; t < WINDOW; ++t) sum = sum + AT(v, (i) + t) * AT(v, (i) + t)

@@ -24,19 +24,15 @@
 
 #define INSIDE(c) ((u32)(c) < channels)
 #if WINDOW > 1  // loops of one turn crash a compiler
-#define ADD_WINDOW(sum, term) UNROLL for (int t = 0; t < WINDOW; ++t) sum = sum + (term)
+#define ADD_WINDOW(sum, term)                                                                              \
+    UNROLL for (int t = 0; t < WINDOW; ++t) sum = sum + (term);
 #else
 #define ADD_WINDOW(sum, term)                                                                              \
-    const int t = 0;                                                                                       \
-    sum = sum + (term)
-#endif
-#define ZERO_real ((real)0)
-#define ZERO_vreal VSPLAT(0)
-#define SUM_SQUARES(type, sum, v, newest)                                                                  \
-    type sum = ZERO_##type;                                                                                \
     {                                                                                                      \
-        ADD_WINDOW(sum, v[(newest) - t] * v[(newest) - t]);                                                \
+        const int t = 0;                                                                                   \
+        sum = sum + (term);                                                                                \
     }
+#endif
 #if VW > 1
 #define EACH_LANE(l) UNROLL for (int l = 0; l < VW; ++l)
 #else
@@ -72,7 +68,8 @@ lrn_columns(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), NORM_ARGS, COLUM
         }
         UNROLL for (int j = 0; j < U; ++j) {
             const int newest = CARRIED + j;
-            SUM_SQUARES(vreal, sum, v, newest);
+            vreal sum = VSPLAT(0);
+            ADD_WINDOW(sum, v[newest - t] * v[newest - t])
             const vreal s = sum * weight + k;
             POWERS(vreal, s, f, inverse);
             if (c + j < end) VBLEND(to, (u32)(c + j) * y_step, alpha, v[newest - AHEAD] * f, beta);
@@ -108,13 +105,14 @@ lrn_columns_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), 
         }
         UNROLL for (int j = 0; j < U; ++j) {
             const int newest = CARRIED + j;
-            SUM_SQUARES(vreal, sum, v, newest);
+            vreal sum = VSPLAT(0);
+            ADD_WINDOW(sum, v[newest - t] * v[newest - t])
             const vreal s = sum * weight + k;
             POWERS(vreal, s, f, inverse);
             g[CARRIED_G + j] = g[CARRIED_G + j] * f;
             r[newest] = g[CARRIED_G + j] * v[newest - AHEAD] * inverse;
             vreal through = VSPLAT(0);
-            ADD_WINDOW(through, r[newest - t]);
+            ADD_WINDOW(through, r[newest - t])
             const int c = centre + j - BEHIND;  // its oldest x is the window's oldest
             const vreal value = g[CARRIED_G + j - BEHIND] - v[newest - WINDOW + 1] * through * slope;
             if (c >= first && c < end) VBLEND(to, (u32)c * dx_step, alpha, value, beta);
@@ -161,7 +159,8 @@ lrn_rows(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), NORM_ARGS, ROW_ARGS
         vreal value = VSPLAT(0);
         EACH_LANE(l) {
             const int centre = (UP(BEHIND) + q) * VW + l;
-            SUM_SQUARES(real, sum, v, centre + AHEAD);
+            real sum = 0;
+            ADD_WINDOW(sum, v[centre + AHEAD - t] * v[centre + AHEAD - t])
             const real s = sum * weight + k;
             POWERS(real, s, f, inverse);
             LANE(value, l) = v[centre] * f;
@@ -186,7 +185,8 @@ lrn_rows_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TEN
     GATHER(g, UP(AHEAD) + RUN + UP(BEHIND), with, c0, UP(AHEAD));
     UNROLL for (int i = 0; i < RUN * VW + WINDOW - 1; ++i) {  // centre c0 - AHEAD + i
         const int centre = UP(WINDOW - 1) * VW - AHEAD + i, own = UP(AHEAD) * VW - AHEAD + i;
-        SUM_SQUARES(real, sum, v, centre + AHEAD);
+        real sum = 0;
+        ADD_WINDOW(sum, v[centre + AHEAD - t] * v[centre + AHEAD - t])
         const real s = sum * weight + k;
         POWERS(real, s, f, inverse);
         g[own] *= f;
@@ -197,7 +197,7 @@ lrn_rows_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TEN
         EACH_LANE(l) {
             const int i = q * VW + l;
             real through = 0;
-            ADD_WINDOW(through, r[i + t]);
+            ADD_WINDOW(through, r[i + t])
             LANE(value, l) = g[UP(AHEAD) * VW + i] - slope * v[UP(WINDOW - 1) * VW + i] * through;
         }
         if (INSIDE(c0 + q * VW)) VBLEND(to, c0 + q * VW, alpha, value, beta);

@@ -8,6 +8,10 @@
 #define NORM_ARGS                                                                                          \
     const real alpha, const real beta, const real weight, const real k, const real power, const real slope
 
+#ifndef VECTOR_POWER
+#define VECTOR_POWER(s) exp(log(s) * -power)
+#endif
+
 // type f, inverse: s^-power and 1/s. A sum that overflowed gives f = inverse = 0.
 #ifdef POWER_075
 #define POWERS(type, s, f, inverse)                                                                        \
@@ -24,6 +28,6 @@
     const type inverse = f
 #else
 #define POWERS(type, s, f, inverse)                                                                        \
-    const type f = exp(log(s) * -power);                                                                   \
+    const type f = VECTOR_POWER(s);                                                                        \
     const type inverse = (real)1 / (s)
 #endif

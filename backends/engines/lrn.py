@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from portadnn.ops.lrn import LRNCrossChannelBackward, LRNCrossChannelForward, Window
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, roofline
+from .layouts import Axis
 from .places import places
-from .tiles import Tile, make_tile, storage_defines, vector_lanes
+from .tiles import make_tile, storage_defines, vector_lanes
+
+POWERS = {0.75: "POWER_075", 0.5: "POWER_05", 1.0: "POWER_1"}  # exponents with defines in lrn.h
 
 _FILE, _CPU_FILE = "shared/lrn.cl", "opencl/lrn_cpu.cl"
 _GROUP = 128  # work-items; each keeps many registers
 _FILL = 1024  # work-items of a multiprocessor that hide the latency of memory
-_SHORTEST = 16  # channels of a slice, which reads n - 1 more
+_SHORTEST = 8  # channels of a slice, which reads n - 1 more
 _REGISTERS = 176  # 32-bit ones that a work-item may keep
 _RUN = 2  # vectors of channels of a work-item
 _RING = 16 << 10  # bytes of the rows that a CPU's first cache holds
+_LONGEST = 128  # vectors of a strip
 _BLOCK = 256  # channels that a CPU treats at a time
 _CHUNK = 1 << 14  # elements of a CPU work-group
-POWERS = {0.75: "POWER_075", 0.5: "POWER_05", 1.0: "POWER_1"}
 
 Defines = dict[str, int | float | str]
 _LRN = LRNCrossChannelForward | LRNCrossChannelBackward
@@ -53,8 +58,15 @@ def norm_arguments(problem: Problem, window: Window) -> tuple[Defines, tuple[Arg
     return {power: 1} if power else {}, (ScalarArg(0, real), ScalarArg(1, real), *constants)
 
 
-def _counts(*values: int) -> tuple[Arg, ...]:
-    return tuple(ConstantArg(np.uint32(value)) for value in values)
+@dataclass(frozen=True)
+class _Shape:
+    """What one way to walk through a problem adds to its launch: defines, sizes in the kernel's order, and the grid."""
+
+    name: str
+    defines: Defines
+    sizes: tuple[Arg, ...]
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
 
 
 def _launch(problem: _LRN, device: Device) -> Launch:
@@ -62,69 +74,56 @@ def _launch(problem: _LRN, device: Device) -> Launch:
     names = ("x", "y") if forward else ("x", "dy", "dx")  # the order of the kernels' parameters
     specs = [getattr(problem, name) for name in names]
     cpu = device.info.schedule == "cpu"
-    chunk = _chunk(problem, forward)
-    places_axes = (0, *range(2, len(problem.x.dims)))
-    tile = make_tile(specs, places_axes, device.info)
-    rows = tile.along_reduce and all(spec.strides[1] == 1 for spec in specs)
-    if not (cpu or rows):
-        most = max(_REGISTERS // (_kept(problem, forward, chunk) * _words(problem)), 1)
-        tile = make_tile(specs, places_axes, device.info, 1 << (most.bit_length() - 1))
+    tile = make_tile(specs, _places_of(problem), device.info)
+    if tile.along_reduce and all(spec.strides[1] == 1 for spec in specs):
+        shape = (_cpu_rows if cpu else _rows)(problem, specs, names, device.info)
+    else:
+        shape = (_strips if cpu else _columns)(problem, specs, names, device.info)
     window = problem.window
     defines, norm = norm_arguments(problem, window)
     defines.update(storage_defines(problem.x), BEHIND=window.before, AHEAD=window.after, WINDOW=problem.lrn_n)
+    defines.update(shape.defines)
+    defines[shape.name.upper()] = 1
     if forward:
         defines["FORWARD"] = 1
-    args = (*(TensorArg(problem.index(name)) for name in names), *norm)
-    shape = "rows" if rows else "strips" if cpu else "columns"
-    defines[shape.upper()] = 1
-    if rows:
-        found = _cpu_rows(specs, names, device.info) if cpu else _rows(problem, tile, names)
-    elif cpu:
-        found = _strips(problem, specs, names, device.info)
-    else:
-        found = _columns(problem, tile, specs, names, chunk, device.info)
-    more, sizes, grid, block = found
-    name = f"lrn_{shape}" if forward else f"lrn_{shape}_backward"
-    kernel = device.compile(_CPU_FILE if cpu else _FILE, name, {**defines, **more})
-    return Launch(kernel, grid, block, (*args, *sizes))
+    name = f"lrn_{shape.name}" if forward else f"lrn_{shape.name}_backward"
+    kernel = device.compile(_CPU_FILE if cpu else _FILE, name, defines)
+    tensors = (TensorArg(problem.index(name)) for name in names)
+    return Launch(kernel, shape.grid, shape.block, (*tensors, *norm, *shape.sizes))
 
 
-_Found = tuple[Defines, tuple[Arg, ...], tuple[int, ...], tuple[int, ...]]
+def _places_of(problem: _LRN) -> tuple[int, ...]:
+    """Return the axes other than the channels'."""
+    return (0, *range(2, len(problem.x.dims)))
 
 
-def _words(problem: _LRN) -> int:
-    return problem.dtype.accumulator.itemsize // 4
+def _counts(*values: int) -> tuple[Arg, ...]:
+    return tuple(ConstantArg(np.uint32(value)) for value in values)
 
 
-def _chunk(problem: _LRN, forward: bool) -> int:
-    """Return how many channels a column loads at a time."""
-    return 4 if forward or problem.lrn_n <= 8 else 2
-
-
-def _kept(problem: _LRN, forward: bool, chunk: int) -> int:
-    """Return how many vectors a column keeps."""
-    carried = max(problem.lrn_n - 1, 2) + chunk
-    return carried if forward else 2 * carried + max(problem.window.before, 2) + chunk
-
-
-def _columns(
-    problem: _LRN, tile: Tile, specs: list[TensorSpec], names: tuple[str, ...], chunk: int, info: DeviceInfo
-) -> _Found:
-    channels, n = problem.x.dims[1], problem.lrn_n
-    defines: Defines = {"WG": _GROUP, "VW": tile.width, "U": chunk, "CARRIED": max(n - 1, 2)}
-    defines["CARRIED_G"] = max(problem.window.before, 2)
+def _columns(problem: _LRN, specs: list[TensorSpec], names: tuple[str, ...], info: DeviceInfo) -> _Shape:
+    channels, n, before = problem.x.dims[1], problem.lrn_n, problem.window.before
+    forward = len(specs) == 2
+    chunk = 4 if forward or n <= 8 else 2
+    carried, carried_g = max(n - 1, 2), max(before, 2)  # at least two turns: see ADD_WINDOW in lrn.cl
+    kept = carried + chunk if forward else 2 * (carried + chunk) + carried_g + chunk
+    most = max(_REGISTERS // (kept * problem.dtype.accumulator.itemsize // 4), 1)
+    tile = make_tile(specs, _places_of(problem), info, 1 << (most.bit_length() - 1))
+    if tile.width == 1:
+        chunk *= 2  # as many loads in flight as wide ones have
+    defines: Defines = {"WG": _GROUP, "VW": tile.width, "U": chunk, "CARRIED": carried, "CARRIED_G": carried_g}
     if tile.aligned:
         defines["VECTOR_ALIGNED"] = 1
     place_defines, place_args = places(tile.outer, names)
     slices = -(-_FILL * info.compute_units // tile.outer_units)
-    length = max(-(-channels // slices), min(_SHORTEST, channels))
-    steps = [spec.strides[1] for spec in specs]
-    sizes = _counts(tile.outer_units, channels, length, *steps)
+    length = max(-(-channels // slices), min(max(_SHORTEST, n), channels))
+    sizes = _counts(tile.outer_units, channels, length, *(spec.strides[1] for spec in specs))
     grid = (-(-tile.outer_units // _GROUP), -(-channels // length))
-    return {**defines, **place_defines}, (*sizes, *place_args), grid, (_GROUP, 1)
+    return _Shape("columns", {**defines, **place_defines}, (*sizes, *place_args), grid, (_GROUP, 1))
 
 
-def _rows(problem: _LRN, tile: Tile, names: tuple[str, ...]) -> _Found:
+def _rows(problem: _LRN, specs: list[TensorSpec], names: tuple[str, ...], info: DeviceInfo) -> _Shape:
+    tile = make_tile(specs, _places_of(problem), info)
     channels = problem.x.dims[1]
     defines: Defines = {"WG": _GROUP, "VW": tile.width, "RUN": _RUN}
     if tile.aligned:
@@ -132,39 +131,35 @@ def _rows(problem: _LRN, tile: Tile, names: tuple[str, ...]) -> _Found:
     place_defines, place_args = places(tile.outer, names)
     runs = -(-channels // (_RUN * tile.width))
     items = tile.outer_units * runs
-    return (
-        {**defines, **place_defines},
-        (*_counts(items, channels, runs), *place_args),
-        (-(-items // _GROUP),),
-        (_GROUP,),
-    )
+    sizes = (*_counts(items, channels, runs), *place_args)
+    return _Shape("rows", {**defines, **place_defines}, sizes, (-(-items // _GROUP),), (_GROUP,))
 
 
-def _strips(problem: _LRN, specs: list[TensorSpec], names: tuple[str, ...], info: DeviceInfo) -> _Found:
+def _strips(problem: _LRN, specs: list[TensorSpec], names: tuple[str, ...], info: DeviceInfo) -> _Shape:
     lanes = vector_lanes(problem.dtype, info)
-    rows = problem.lrn_n if len(specs) == 2 else 2 * problem.lrn_n + problem.window.before + 1
-    axes = make_tile(specs, (0, *range(2, len(problem.x.dims))), info, 1).outer
-    near = axes[-1]
-    places_of, place_args = places(axes[:-1] or [type(near)(1, near.strides)], names)
-    strip = min(_RING // (rows * lanes * problem.dtype.accumulator.itemsize), 128)
-    defines: Defines = {"VW": lanes, "STRIP": strip, **places_of}
+    n, channels = problem.lrn_n, problem.x.dims[1]
+    rows = n if len(specs) == 2 else 2 * n + problem.window.before + 1
+    *far, near = make_tile(specs, _places_of(problem), info, 1).outer
+    place_defines, place_args = places(far or [Axis(1, near.strides)], names)
+    strip = min(_RING // (rows * lanes * problem.dtype.accumulator.itemsize), _LONGEST)
+    defines: Defines = {"VW": lanes, "STRIP": strip, **place_defines}
     if all(stride == 1 for stride in near.strides):
         defines["UNIT"] = 1
     strides = [(stride, spec.strides[1]) for stride, spec in zip(near.strides, specs, strict=True)]
-    sizes = _counts(near.size, problem.x.dims[1], *(number for pair in strides for number in pair))
-    lines = problem.x.size // (problem.x.dims[1] * near.size)
-    return defines, (*sizes, *place_args), (lines * -(-near.size // (strip * lanes)),), (1,)
+    sizes = _counts(near.size, channels, *(number for pair in strides for number in pair))
+    lines = problem.x.size // (channels * near.size)
+    grid = (lines * -(-near.size // (strip * lanes)),)
+    return _Shape("strips", defines, (*sizes, *place_args), grid, (1,))
 
 
-def _cpu_rows(specs: list[TensorSpec], names: tuple[str, ...], info: DeviceInfo) -> _Found:
-    x = specs[0]
-    axes = make_tile(specs, (0, *range(2, len(x.dims))), info, 1).outer
-    channels = x.dims[1]
-    rows = x.size // channels
-    places_of, place_args = places(axes, names)
+def _cpu_rows(problem: _LRN, specs: list[TensorSpec], names: tuple[str, ...], info: DeviceInfo) -> _Shape:
+    channels = problem.x.dims[1]
+    rows = problem.x.size // channels
+    place_defines, place_args = places(make_tile(specs, _places_of(problem), info, 1).outer, names)
     chunk = max(1, min(_CHUNK // channels, -(-rows // info.compute_units)))
-    defines: Defines = {"VW": vector_lanes(x.dtype, info), "BLOCK": _BLOCK, **places_of}
-    return defines, (*_counts(rows, chunk, channels), *place_args), (-(-rows // chunk),), (1,)
+    defines: Defines = {"VW": vector_lanes(problem.dtype, info), "BLOCK": _BLOCK, **place_defines}
+    sizes = (*_counts(rows, chunk, channels), *place_args)
+    return _Shape("rows", defines, sizes, (-(-rows // chunk),), (1,))
 
 
 ENGINES = (LRN(),)
