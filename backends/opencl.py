@@ -61,6 +61,7 @@ class OpenCLDevice(Device):
     def __init__(self, device: Any, info: DeviceInfo, queue: Any = None) -> None:
         cl = opencl()
         self.info = info
+        self.build_options = OPTIONS
         self._device = device
         self._own_queue: Any = None
         self._programs: dict[str, Any] = {}
@@ -245,7 +246,7 @@ class OpenCLDevice(Device):
     def _build(self, source: str) -> Any:
         cl = opencl()
         info = self.info
-        key = ("opencl", source, OPTIONS, info.platform, info.name, info.driver, info.version)
+        key = ("opencl", source, self.build_options, info.platform, info.name, info.driver, info.version)
         # PoCL has a cache of its own, and compiles every kernel for all work-group sizes when asked for its binary
         keep = "Portable Computing" not in info.platform and "PoCL" not in info.version
         binary = kernel_cache.load(key) if keep else None
@@ -268,7 +269,7 @@ class OpenCLDevice(Device):
     def _compile(self, program: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyOpenCL warns about any compiler output
-            return program.build(OPTIONS, devices=[self._device], cache_dir=False)
+            return program.build(self.build_options, devices=[self._device], cache_dir=False)
 
     def bind(self, launches: Sequence[Launch]) -> Run:
         cl = opencl()
