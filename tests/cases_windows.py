@@ -43,9 +43,12 @@ def _pooling(dims, parameters, mode, direction, dtype, layout, numbers, out_layo
 
 def _poolings():
     turn = Turns()
-    for (dims, parameters), mode, direction in itertools.product(POOLINGS, POOLING_MODES, ("forward", "backward")):
-        dtype, layout, numbers = turn(mode, direction)
-        yield Case(_pooling(dims, parameters, mode, direction, dtype, layout, numbers))
+    averages = itertools.cycle(POOLING_MODES[1:] + POOLING_MODES[:0:-1])
+    for number, ((dims, parameters), direction) in enumerate(itertools.product(POOLINGS, ("forward", "backward"))):
+        for mode in ("max", next(averages)):
+            dtype, layout, numbers = turn(mode, direction)
+            often = (mode == "max") == (number % 4 < 2)
+            yield Case(_pooling(dims, parameters, mode, direction, dtype, layout, numbers), everywhere=often)
     geometry = ((2, 5, 6, 7), "window=3,2 stride=2,2 padding=1,1")
     for number, (mode, direction, layout) in enumerate(
         itertools.product(POOLING_MODES, ("forward", "backward"), LAYOUTS)
