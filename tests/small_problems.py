@@ -1,10 +1,16 @@
 """Small problems that together reach every kernel, for checks that are too slow for more.
 
 Used under oclgrind, under compute-sanitizer and by the NVRTC test. A new engine is covered once a line here reaches
-it; ``uncovered`` tells which kernel files no line reaches. Sizes are odd, so that every tile and vector has a rest.
+it; ``uncovered`` tells which kernels no line reaches. Sizes are odd, so that every tile and vector has a rest.
+
+Simulators and compilers need not see a branch of a kernel twice: ``branches`` is what two sources have in common. Where
+an engine has nothing new it is left out, so that a line here costs little unless it reaches what others do not.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,8 +19,14 @@ from portadnn.ops.rnn_layout import Network, RNNMode
 from portadnn.plan import prepare
 from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
 from portadnn_backends import sources
+from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = ("shared/fma_chain.cl",)  # run by benchmarks, not by engines; tests/test_roofline.py has it
+_KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals
+_FEATURES = {"cuda/softmax_cluster.cu": "clusters"}  # of a device, without which no engine takes the kernels
+_START = '#line 1 "dialect.h"'  # behind the defines
+_FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)
+_NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d[\w.]*")
 _TYPES = ("f32", "f16", "f64", "bf16")
 _ACTIVATIONS = ("mode=sigmoid", "mode=tanh", "mode=relu", "mode=clipped_relu ceiling=0.5")
 _POOLS = ("max", "average_count_include_padding", "average_count_exclude_padding")
@@ -67,6 +79,7 @@ def _softmax():
     yield "softmax_forward x=f32:2x5x3x7/210,42,14,2 y=f32:2x5x3x7/1,2,10,30"
     for t, algorithm in zip(_TYPES, ("accurate", "log", "fast", "accurate"), strict=True):
         yield f"softmax_forward x={t}:1x1x181x184 algorithm={algorithm} mode=instance"  # too long for a work-group
+        yield f"softmax_backward y={t}:1x1x91x184 algorithm={algorithm} mode=instance beta=1"
 
 
 def _dropout():
@@ -98,16 +111,17 @@ def _windows():
         yield f"convolution_backward_bias dy={t}:3x37x7x5:nhwc beta=1"
     yield "convolution_backward_bias dy=f32:2x3x4x5x6"
     yield "convolution_backward_bias dy=f32:40x300x1x1"
+    yield "convolution_backward_bias dy=f32:1x1x91x93 beta=1"  # too long for a work-group
 
 
 _CONVOLUTIONS = (  # image, filter, the rest
-    ("2x3x9x8", "5x3x3x3", "padding=1,1"),
+    ("2x4x7x6", "6x2x3x3", "groups=2 padding=1,1"),
     ("1x16x6x6", "17x16x3x3", "padding=1,1"),
     ("2x8x7x7", "9x8x1x1", ""),
     ("1x33x4x4:nhwc", "9x33x3x3:nhwc", "padding=1,1"),
     ("2x4x9x9", "6x2x3x3", "groups=2 stride=2,2 padding=1,1"),
     ("1x5x8x8", "5x1x3x3", "groups=5 padding=1,1"),
-    ("1x33x6x5:nhwc", "33x1x3x3", "groups=33 padding=1,1"),
+    ("2x33x6x6:nhwc", "33x1x3x3", "groups=33 padding=1,1"),
     ("1x3x11x10", "4x3x3x2", "dilation=2,3 mode=convolution"),
     ("1x3x4x5x6", "4x3x2x3x3", "padding=1,1,1 stride=1,2,1"),
     ("1x3x12x12", "7x3x5x5", "stride=2,2 padding=2,2 mode=convolution"),
@@ -228,15 +242,27 @@ LINES = (
 )
 
 
-def run(handle: dnn.Handle, line: str) -> set[str]:
+def branches(source: str) -> str:
+    """Return a source without types and without the numbers of its defines, which are mostly sizes."""
+    defines, start, text = source.partition(_START)
+    return _NUMBER.sub("#", re.sub(r"DTYPE_\w+", "DTYPE", defines)) + start + text
+
+
+def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tuple[str, str]]:
     """Run a problem on every engine of the handle that takes it, in buffers of exactly the size needed.
 
     Outputs stay uninitialised where beta is 0, because they must not be read then.
 
+    Parameters
+    ----------
+    seen : set of str, optional
+        Names and branches of the kernels that ran before, to which those that run are added. An engine whose kernels
+        have no others is left out.
+
     Returns
     -------
-    set of str
-        The sources of the kernels that ran.
+    set of (str, str)
+        Name and source of the kernels that ran.
     """
     problem, scalars = parse_line(line)
     numbers = {**problem.scalars, **scalars}
@@ -246,6 +272,12 @@ def run(handle: dnn.Handle, line: str) -> set[str]:
         prepare(handle, problem)  # raises and says why
     for engine in engines:
         plan = engine.prepare(problem, device)
+        kernels = {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
+        if seen is not None:
+            new = {name + branches(source) for name, source in kernels} - seen
+            if not new:
+                continue
+            seen |= new
         arrays = []
         for name, spec in zip(problem.names, problem.tensors, strict=True):
             skip = 0 if spec.alignment == ALIGNMENT else spec.alignment // spec.dtype.itemsize
@@ -258,11 +290,16 @@ def run(handle: dnn.Handle, line: str) -> set[str]:
         workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
         plan.run(arrays, list(numbers.values()), workspace)
         handle.synchronize()
-        ran |= {launch.kernel.source for launch in plan.launches}
+        ran |= kernels
     return ran
 
 
-def uncovered(ran: set[str], dialect: str) -> list[str]:
-    """Return the kernel files of a dialect (and the shared ones) that none of the sources was made of."""
-    files = [f for f in sources.kernel_files() if f.startswith(("shared/", dialect + "/")) and f not in NO_PROBLEMS]
-    return [f for f in files if not any(f'#line 1 "{f}"' in source for source in ran)]
+def uncovered(ran: Iterable[tuple[str, str]], info: DeviceInfo) -> list[str]:
+    """Return the kernels made for such a device that are not among the names and sources."""
+    folders = ("opencl",) if info.schedule == "cpu" else ("shared", "cuda") if info.backend == "cuda" else ("shared",)
+    needed = [f for f in sources.kernel_files() if f.partition("/")[0] in folders and f not in NO_PROBLEMS]
+    needed = [f for f in needed if _FEATURES.get(f) is None or _FEATURES[f] in info.features]
+    kernels = {(file, name) for file in needed for name in _KERNEL.findall(sources.read(file))}
+    assert {file for file, _ in kernels} == set(needed), "a file without kernels"
+    reached = {(file, name) for name, source in set(ran) for file in _FILE.findall(source)}
+    return [f"{file} {name}" for file, name in sorted(kernels - reached)]
