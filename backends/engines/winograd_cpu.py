@@ -12,7 +12,7 @@ from portadnn.problem import Problem
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile, ceil_div, round_up, split_evenly
 from .conv_epilogue import epilogue_args, epilogue_defines, output
-from .winograd import Direction, strides
+from .winograd_geometry import Direction, declined, strides
 
 FILE = "opencl/winograd_cpu.cl"
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of v stays in the L1 cache
@@ -194,17 +194,7 @@ class WinogradCpu(Engine):
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
-        if info.schedule != "cpu":
-            return "made for CPUs"
-        if info.backend != "opencl":
-            return "written in OpenCL C only"
-        if len(problem.padding) != 2:
-            return "made for 2-D convolutions"
-        if problem.filter.dims[2:] != (3, 3):
-            return "made for 3 x 3 filters"
-        if problem.stride != (1, 1) or problem.dilation != (1, 1):
-            return "made for stride 1 and dilation 1"
-        return None
+        return declined(problem, info, "cpu")
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)

@@ -27,7 +27,7 @@ from ..base import (
     host_seconds,
 )
 from .conv_gemm import Tile
-from .winograd import Direction, declined, ints, strides
+from .winograd_geometry import Direction, declined, ints, strides
 
 PLANES = 36
 ERROR_FACTOR = 16.0  # the transforms multiply by up to 8 and 1/24; measured, docs/kernels.md
