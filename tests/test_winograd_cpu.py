@@ -1,4 +1,4 @@
-"""Winograd for CPUs: both tiles, both directions, on problems whose tiles, channels and filters fill nothing."""
+"""Winograd for CPUs: both tiles, every direction, on problems whose tiles, channels and filters fill nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from test_conv_cpu import with_info
 import portadnn as dnn
 from portadnn.plan import choose
 from portadnn.problem import parse
-from portadnn_backends.engines import winograd_cpu
+from portadnn_backends.engines import winograd_cpu, winograd_filter_cpu
 
 CPUS = [target for target in targets() if target.schedule == "cpu"]
 BOTH = winograd_cpu.ENGINES
+FILTER = winograd_filter_cpu.ENGINES
 
 # image, filter, the rest: pads from 0 to beyond the filter, groups, both modes, gaps, channels last, one pixel, nothing
 CASES = (
@@ -29,17 +30,19 @@ CASES = (
     ("f32:3x5x20x4", "f32:300x5x3x3", "padding=2,1"),
     ("f32:1x700x3x4", "f32:4x700x3x3", "padding=1,1"),
     ("f32:1x130x9x300", "f32:7x130x3x3", "padding=1,1"),
+    ("f32:5x140x9x8", "f32:130x140x3x3", "padding=1,1 beta=1"),
 )
 
 
 def lines(x, w, rest):
-    """Forward and backward data of a convolution."""
+    """Forward, backward data and backward filter of a convolution."""
     y = parse(f"convolution_forward x={x} w={w} {rest.partition(' alpha')[0].partition(' beta')[0]}").y
     if "nhwc" in x:
         y = f"{str(y).partition('/')[0].removesuffix(':nhwc')}:nhwc"
     return (
         f"convolution_forward x={x} w={w} y={y} {rest}",
         f"convolution_backward_data w={w} dy={y} dx={x} {rest}",
+        f"convolution_backward_filter x={x} dy={y} dw={w} {rest}",
     )
 
 
@@ -48,21 +51,22 @@ def on_cpus(function):
 
 
 def engines(function):
-    return pytest.mark.parametrize("engine", BOTH, ids=lambda e: e.name)(function)
+    return pytest.mark.parametrize("engine", (*BOTH, *FILTER), ids=lambda e: e.name)(function)
 
 
 @on_cpus
 @pytest.mark.parametrize("turn", range(len(CASES)), ids=[" ".join(case) for case in CASES])
 def test_matches_the_definition(target, turn):
     for i, line in enumerate(lines(*CASES[turn])):
-        check(open_handle(target), Case(line), engine=BOTH[(turn + i) % 2])
+        check(open_handle(target), Case(line), engine=(FILTER if i == 2 else BOTH)[(turn + i) % 2])
 
 
 @on_cpus
 @pytest.mark.parametrize("simd_width", [4, 16])
 def test_other_vectors_and_cores(target, simd_width):
     with with_info(open_handle(target), schedule="cpu", simd_width=simd_width, compute_units=3) as handle:
-        for line, engine in zip(lines("f32:2x17x9x13", "f32:19x17x3x3", "padding=1,1"), BOTH, strict=True):
+        forward, data, gradient = lines("f32:2x17x9x13", "f32:19x17x3x3", "padding=1,1")
+        for line, engine in ((forward, BOTH[0]), (data, BOTH[1]), (gradient, FILTER[0]), (gradient, FILTER[1])):
             check(handle, Case(line), engine=engine)
 
 
@@ -81,19 +85,20 @@ def test_finishes_what_it_stores(target, turn):
 
 @on_cpus
 def test_whole_numbers_are_exact(target):
-    for line in lines("f32:2x70x9x9", "f32:13x70x3x3", "padding=1,1 beta=1"):
-        check(open_handle(target), Case(line, "integer"), engine=BOTH[0])
+    for i, line in enumerate(lines("f32:2x70x9x9", "f32:13x70x3x3", "padding=1,1 beta=1")):
+        check(open_handle(target), Case(line, "integer"), engine=(FILTER if i == 2 else BOTH)[0])
 
 
 @on_cpus
 def test_the_default_is_the_exact_one(target):
     handle = open_handle(target)
-    line = lines("f32:1x64x56x56", "f32:64x64x3x3", "padding=1,1")[0]
-    problem = parse(line)
-    assert [engine.error_factor(problem) for engine in BOTH] == [1, 8]
-    assert choose(handle, problem) is BOTH[0]
-    assert choose(handle, problem, dnn.ConvolutionFwdAlgo.WINOGRAD_NONFUSED) is BOTH[1]
-    assert choose(handle, parse(lines("f32:1x3x56x56", "f32:64x3x3x3", "padding=1,1")[0])) not in BOTH
+    layer, few = ("f32:1x64x56x56", "f32:64x64x3x3", "padding=1,1"), ("f32:1x3x6x6", "f32:64x3x3x3", "padding=1,1")
+    for direction, pair, algo in ((0, BOTH, dnn.ConvolutionFwdAlgo), (2, FILTER, dnn.ConvolutionBwdFilterAlgo)):
+        problem = parse(lines(*layer)[direction])
+        assert [engine.error_factor(problem) for engine in pair] == [1, 8]
+        assert choose(handle, problem) is pair[0]
+        assert choose(handle, problem, algo.WINOGRAD_NONFUSED) is pair[1]
+        assert choose(handle, parse(lines(*few)[direction])) not in pair
 
 
 @on_cpus
@@ -109,3 +114,16 @@ def test_the_default_is_the_exact_one(target):
 @engines
 def test_declines_the_rest(target, engine, line, reason):
     assert reason in engine.why_not(parse(line), open_handle(target).info)
+
+
+@on_cpus
+@pytest.mark.parametrize("line", [lines("f32:2x9x7x30", "f32:11x9x3x3", "padding=1,1")[2]])
+def test_a_filter_gradient_in_many_jobs(monkeypatch, target, line):
+    """Blocks of channels and filters, several units a share, and what is left over of each."""
+    monkeypatch.setattr(winograd_filter_cpu, "SUM_ELEMENTS", 16 * 16 * 4)
+    monkeypatch.setattr(winograd_filter_cpu, "TILE_ELEMENTS", 16 * 60)
+    with with_info(open_handle(target), schedule="cpu", simd_width=4, compute_units=1) as handle:
+        for engine in FILTER:
+            defines = winograd_filter_cpu.blocks_of(parse(line), handle.info, engine.variant).defines
+            assert defines["C_BLOCKS"] > 1 and defines["K_BLOCKS"] > 1 and defines["UNITS"] > 2 * defines["SPLITS"]
+            check(handle, Case(line), engine=engine)

@@ -43,6 +43,7 @@ def kernel_engines() -> Sequence[Engine]:
         transpose,
         winograd,
         winograd_cpu,
+        winograd_filter_cpu,
         winograd_nonfused,
     )
     from .conv_epilogue import then_epilogue
@@ -61,6 +62,7 @@ def kernel_engines() -> Sequence[Engine]:
         *conv_tensor_core.ENGINES,
         *winograd.ENGINES,
         *winograd_cpu.ENGINES,
+        *winograd_filter_cpu.ENGINES,
         *winograd_nonfused.ENGINES,
         *conv_fft.ENGINES,
         *bias_gradient.ENGINES,
