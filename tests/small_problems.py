@@ -23,7 +23,9 @@ from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = ("shared/fma_chain.cl",)  # run by benchmarks, not by engines; tests/test_roofline.py has it
 _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals
-_FEATURES = {"cuda/softmax_cluster.cu": "clusters"}  # of a device, without which no engine takes the kernels
+# Kernels for devices with a feature, and kernels that devices with one need for large problems at most
+_FEATURES = {"cuda/softmax_cluster.cu softmax_cluster": "clusters"}
+_SUBSTITUTES = {"shared/conv_gemm.cl reduce_splits": "grid_fence", "shared/dropout.cl dropout_advance": "grid_fence"}
 _START = '#line 1 "dialect.h"'  # behind the defines
 _FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d[\w.]*")
@@ -298,8 +300,10 @@ def uncovered(ran: Iterable[tuple[str, str]], info: DeviceInfo) -> list[str]:
     """Return the kernels made for such a device that are not among the names and sources."""
     folders = ("opencl",) if info.schedule == "cpu" else ("shared", "cuda") if info.backend == "cuda" else ("shared",)
     needed = [f for f in sources.kernel_files() if f.partition("/")[0] in folders and f not in NO_PROBLEMS]
-    needed = [f for f in needed if _FEATURES.get(f) is None or _FEATURES[f] in info.features]
-    kernels = {(file, name) for file in needed for name in _KERNEL.findall(sources.read(file))}
-    assert {file for file, _ in kernels} == set(needed), "a file without kernels"
-    reached = {(file, name) for name, source in set(ran) for file in _FILE.findall(source)}
-    return [f"{file} {name}" for file, name in sorted(kernels - reached)]
+    kernels = {file: _KERNEL.findall(sources.read(file)) for file in needed}
+    assert all(kernels.values()), "a file without kernels"
+    missed = {f"{file} {name}" for file, names in kernels.items() for name in names}
+    missed -= {f"{file} {name}" for name, source in set(ran) for file in _FILE.findall(source)}
+    missed -= {kernel for kernel, feature in _FEATURES.items() if feature not in info.features}
+    missed -= {kernel for kernel, feature in _SUBSTITUTES.items() if feature in info.features}
+    return sorted(missed)

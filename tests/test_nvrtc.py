@@ -20,6 +20,7 @@ from portadnn_backends.base import Device, DeviceInfo, Kernel
 from portadnn_backends.engines import kernel_engines
 
 ARCHITECTURES = {"sm_80": 108, "sm_90": 132}  # and the multiprocessors of an A100 and an H100
+LACKING = {"sm_80": {"grid_fence"}}  # so that what stands in for it is compiled, too
 
 
 def nvrtc_missing():
@@ -51,7 +52,7 @@ class Recorder(Device):
             global_memory=40 << 30,
             max_allocation=40 << 30,
             arch=arch,
-            features=cuda.features(int(arch[3:-1])),
+            features=cuda.features(int(arch[3:-1])) - LACKING.get(arch, set()),
         )
         self.refused: list[str] = []
         self.kernels: set[tuple[str, str]] = set()
