@@ -17,6 +17,7 @@ DEVICE int GRP(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : block
 DEVICE int LSZ(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
 DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDim.z; }
 #define BARRIER() __syncthreads()
+#define GLOBAL_BARRIER() __syncthreads()
 #define UNROLL _Pragma("unroll")
 
 // What a work-item wrote before GRID_FENCE is seen by those that count after it; devices with the feature grid_fence.

@@ -107,7 +107,7 @@ KERNEL WG_SIZE(WG, 1, 1) dropout(TENSORS TENSOR(u8, mask), const u32 n STATES) {
         }
     }
 #if defined(DRAW) && defined(COUNTS_DRAW)
-    BARRIER();  // all have read the states
+    GLOBAL_BARRIER();  // all have read the states
     if (LID(0) == 0) {
 #ifdef GRID_FENCED
         GRID_FENCE();

@@ -169,9 +169,9 @@ def _normalisations():
         yield f"batch_normalization_forward_inference {x} mode={mode}"
         yield f"batch_normalization_backward {x} {saved} mode={mode} beta_param_diff=1"
     yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
-    long = "x=f32:3x4x9x11:nhwc"  # more than one slice
-    yield f"batch_normalization_forward_training {long}"
-    yield f"batch_normalization_backward {long}"
+    for long in ("3x4x9x11:nhwc", "1x5x65x66:nhwc", "1x1x181x184"):  # more than one slice, on GPUs and on CPUs
+        yield f"batch_normalization_forward_training x=f32:{long}"
+        yield f"batch_normalization_backward x=f32:{long}"
 
 
 def _recurrent():

@@ -106,6 +106,7 @@ def differing(recorder, seen):
             yield source, name, line
 
 
+@pytest.mark.timeout(1200)  # a minute of two cores, which may be busy
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles(arch):
