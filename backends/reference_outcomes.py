@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from portadnn.problem import Problem
 
-from . import reference_dropout, reference_lrn, reference_norm, reference_rnn, reference_spatial
+from . import (
+    reference_dropout,
+    reference_lrn,
+    reference_norm,
+    reference_reduce,
+    reference_rnn,
+    reference_spatial,
+)
 from .reference_definition import Definition, Evaluate
 from .reference_ops import DEFINITIONS as SIMPLE
 from .reference_ops import Array, as_float64, evaluate, rounded_numbers
@@ -21,6 +28,7 @@ DEFINITIONS: dict[type[Problem], Definition] = {
     **reference_lrn.DEFINITIONS,
     **reference_norm.DEFINITIONS,
     **reference_rnn.DEFINITIONS,
+    **reference_reduce.DEFINITIONS,
     **reference_spatial.DEFINITIONS,
 }
 

@@ -180,6 +180,8 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
         return gradients.get(p.mode)
     if problem.op in ("softmax_forward", "softmax_backward"):
         return _softmax(aten, p, t)
+    if problem.op == "reduce_tensor":
+        return _reduction(torch, p, t)
     if problem.op == "dropout_forward":
         return lambda: aten.native_dropout(t["x"], p.dropout, True)
     if problem.op == "dropout_backward":
@@ -207,6 +209,22 @@ def _activation(torch: Any, mode: ActivationMode, p: Any) -> Callable[[Any], Any
         ActivationMode.SWISH: lambda x: x * torch.sigmoid(p.coef * x) if p.coef != 1 else torch.nn.functional.silu(x),
     }
     return functions[mode]
+
+
+def _reduction(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:
+    """Return torch's reduction; where indices are wanted, of one dim."""
+    a, dims, name = t["a"], p.reduced, p.operation.name
+    if p.indices is not None:
+        find = {"MIN": torch.min, "MAX": torch.max}.get(name)
+        if find is None or len(dims) != 1:
+            return None
+        return lambda: find(a, dims[0], keepdim=True)
+    norms = {"NORM1": 1, "NORM2": 2, "AMAX": float("inf")}
+    if name in norms:
+        return lambda: torch.linalg.vector_norm(a, norms[name], dims, keepdim=True)
+    functions = {"ADD": torch.sum, "AVG": torch.mean, "MIN": torch.amin, "MAX": torch.amax}
+    function = functions.get(name)
+    return None if function is None else lambda: function(a, dims, keepdim=True)
 
 
 def _softmax(aten: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any]:

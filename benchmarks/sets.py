@@ -154,6 +154,25 @@ def lrn(n: int) -> tuple[str, ...]:
     return tuple(f"lrn_cross_channel_{direction} {line}" for line in lines for direction in ("forward", "backward"))
 
 
+def reductions(n: int) -> tuple[str, ...]:
+    """Return reductions of (n, 64, 56, 56) over outer, middle, inner and all dims, of odd sizes, and with indices."""
+    t = f"f32:{n}x64x56x56"
+    return (
+        f"reduce_tensor a={t} c=f32:1x1x1x1 operation=add",
+        f"reduce_tensor a={t} c=f32:{n}x64x1x1 operation=avg",
+        f"reduce_tensor a={t} c=f32:{n}x64x56x1 operation=norm2",
+        f"reduce_tensor a={t} c=f32:1x64x56x56 operation=add",
+        f"reduce_tensor a={t} c=f32:{n}x1x56x56 operation=max",
+        f"reduce_tensor a={t} c=f32:1x64x1x1 operation=add",
+        f"reduce_tensor a={t}:nhwc c=f32:{n}x64x1x1 operation=avg",
+        f"reduce_tensor a=f16:{n}x64x56x56 c=f16:{n}x64x1x1 operation=avg",
+        f"reduce_tensor a=f32:{n}x37x53x51 c=f32:{n}x37x1x1 operation=norm1",
+        f"reduce_tensor a={t} c=f32:{n}x1x56x56 indices=i32:{n}x1x56x56 operation=max",
+        f"reduce_tensor a=f32:{32 * n}x4096x1x1 c=f32:{32 * n}x1x1x1 indices=i32:{32 * n}x1x1x1 operation=max",
+        "reduce_tensor a=f32:8x512x7x7 c=f32:8x512x1x1 operation=avg",
+    )
+
+
 # what a call costs the host: tensors so small that the device is never the limit
 HOST = (
     "activation_forward x=f32:1x1x4x4 mode=relu",
@@ -216,6 +235,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "norms-32": _NORMS,
     "dropout-256": dropout(256),
     "dropout-32": dropout(32),
+    "reduce-256": reductions(256),
+    "reduce-32": reductions(32),
     **_CALLS,
     **_TRANSFORMERS,
     **_GROWING,
@@ -230,5 +251,11 @@ def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
     if peer != "torch" and info.kind == "gpu":
         return (*_CALLS, *_GROWING)
     if info.kind == "cpu":
-        return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "dropout-32")
-    return (*_GPU_CONVOLUTIONS, *(_GPU_TENSOR_CORES if "mma" in info.features else ()), "memory-256", "dropout-256")
+        return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "dropout-32", "reduce-32")
+    return (
+        *_GPU_CONVOLUTIONS,
+        *(_GPU_TENSOR_CORES if "mma" in info.features else ()),
+        "memory-256",
+        "dropout-256",
+        "reduce-256",
+    )

@@ -29,6 +29,9 @@ from .enums import (
     NanPropagation,
     OpTensorOp,
     PoolingMode,
+    ReduceTensorIndices,
+    ReduceTensorIndicesType,
+    ReduceTensorOp,
     SamplerType,
     SoftmaxAlgorithm,
     SoftmaxMode,
@@ -115,6 +118,12 @@ from .ops.pooling import (
     pooling_backward,
     pooling_forward,
 )
+from .ops.reduce import (
+    ReduceTensorDescriptor,
+    get_reduction_indices_size,
+    get_reduction_workspace_size,
+    reduce_tensor,
+)
 from .ops.rnn import rnn_backward_data, rnn_backward_weights, rnn_forward_inference, rnn_forward_training
 from .ops.rnn_descriptor import RNNDescriptor
 from .ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
@@ -178,6 +187,10 @@ __all__ = [
     "RNNDescriptor",
     "RNNInputMode",
     "RNNMode",
+    "ReduceTensorDescriptor",
+    "ReduceTensorIndices",
+    "ReduceTensorIndicesType",
+    "ReduceTensorOp",
     "SamplerType",
     "SoftmaxAlgorithm",
     "SoftmaxMode",
@@ -234,6 +247,8 @@ __all__ = [
     "get_error_string",
     "get_pooling_2d_forward_output_dim",
     "get_pooling_nd_forward_output_dim",
+    "get_reduction_indices_size",
+    "get_reduction_workspace_size",
     "get_rnn_lin_layer_bias_params",
     "get_rnn_lin_layer_matrix_params",
     "get_rnn_params_size",
@@ -247,6 +262,7 @@ __all__ = [
     "parse_line",
     "pooling_backward",
     "pooling_forward",
+    "reduce_tensor",
     "restore_dropout_descriptor",
     "rnn_backward_data",
     "rnn_backward_weights",

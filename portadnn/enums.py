@@ -80,6 +80,9 @@ _C_PREFIXES = {
     "ConvolutionMode": "CUDNN_",
     "NanPropagation": "CUDNN_",
     "OpTensorOp": "CUDNN_OP_TENSOR_",
+    "ReduceTensorOp": "CUDNN_REDUCE_TENSOR_",
+    "ReduceTensorIndices": "CUDNN_REDUCE_TENSOR_",
+    "ReduceTensorIndicesType": "CUDNN_",
     "ActivationMode": "CUDNN_ACTIVATION_",
     "PoolingMode": "CUDNN_POOLING_",
     "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
@@ -294,6 +297,36 @@ class OpTensorOp(DnnEnum):
     MUL = 1
     MIN = 2
     MAX = 3
+
+
+class ReduceTensorOp(DnnEnum):
+    """The operation of :func:`~portadnn.reduce_tensor` (cudnnReduceTensorOp_t of cuDNN 6)."""
+
+    ADD = 0
+    MUL = 1
+    MIN = 2
+    MAX = 3
+    AMAX = 4
+    AVG = 5
+    NORM1 = 6
+    NORM2 = 7
+    MUL_NO_ZEROS = 8
+
+
+class ReduceTensorIndices(DnnEnum):
+    """Whether :func:`~portadnn.reduce_tensor` says where extremes are (cudnnReduceTensorIndices_t)."""
+
+    NO_INDICES = 0
+    FLATTENED_INDICES = 1
+
+
+class ReduceTensorIndicesType(DnnEnum):
+    """Type of such indices (cudnnIndicesType_t)."""
+
+    INDICES_32BIT = 0
+    INDICES_64BIT = 1
+    INDICES_16BIT = 2
+    INDICES_8BIT = 3
 
 
 class ActivationMode(DnnEnum):

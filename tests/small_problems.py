@@ -94,6 +94,18 @@ def _dropout():
     yield "dropout_forward x=f32:1x3x5x8@4 dropout=0.25"
 
 
+def _reductions():
+    shapes = ("2x3x5x8", "2x3x5x1"), ("9x2x5x7", "1x2x5x7"), ("1x2x37x111", "1x1x1x1"), ("300x3x1x8:nhwc", "1x3x1x1")
+    operations = ("add", "mul", "min", "max", "amax", "avg", "norm1", "norm2", "mul_no_zeros")
+    for i, operation in enumerate(operations):
+        a, c = shapes[i % 4]
+        yield f"reduce_tensor a={_TYPES[i % 4]}:{a} c={_TYPES[i % 4]}:{c} operation={operation}{_NAN if i % 2 else ''}"
+    for i, (a, c) in enumerate(shapes):
+        t, operation = _TYPES[i], operations[2 + i % 3]
+        yield f"reduce_tensor a={t}:{a} c={t}:{c} indices=i32:{c} operation={operation} beta=1{'' if i % 2 else _NAN}"
+    yield "reduce_tensor a=f32:3x4x5x6/200,50,8,1 c=f32:3x1x5x1/40,40,8,7 operation=add"
+
+
 def _windows():
     for i, mode in enumerate(_POOLS):
         t = _TYPES[i]
@@ -235,6 +247,7 @@ LINES = (
     *_normalisations(),
     *_responses(),
     *_dropout(),
+    *_reductions(),
     *_windows(),
     *_recurrent(),
     *_convolutions(),

@@ -6,6 +6,7 @@ import bad_dropout
 import bad_lrn
 import bad_norm
 import bad_queries
+import bad_reduce
 import bad_rnn
 import bad_spatial
 import bad_tensors
@@ -23,6 +24,7 @@ TABLES = (
     bad_norm,
     bad_queries,
     bad_rnn,
+    bad_reduce,
     bad_spatial,
     bad_tensors,
     bad_windows,

@@ -56,6 +56,7 @@ SMALL = [
     "lrn_cross_channel_backward x=f32:2x3x4x5",
     "divisive_normalization_forward x=f32:2x3x4x5",
     "divisive_normalization_backward x=f32:2x3x4x5 means=f32:2x3x4x5 dmeans=f32:2x3x4x5",
+    "reduce_tensor a=f32:2x3x4x5 c=f32:2x1x4x5 indices=i32:2x1x4x5 operation=max",
     "set_dropout_descriptor seed=3",
     "dropout_forward x=f32:2x3x4x5 dropout=0.5",
     "dropout_backward dy=f32:2x3x4x5 dropout=0.5",

@@ -207,11 +207,25 @@ def recurrent(draw, op):
     return PROBLEMS[op](**values)
 
 
+@st.composite
+def reductions(draw, op):
+    dtype, dims = draw(TYPES), draw(dims_of(draw(st.integers(3, 8))))
+    kept = [draw(st.sampled_from([1, d])) for d in dims]
+    if 0 in dims and 0 not in kept:
+        kept = dims
+    a, c, operation = draw(specs(dims, dtype)), draw(specs(tuple(kept), dtype, True)), draw(members(dnn.ReduceTensorOp))
+    indices = draw(st.booleans()) and operation.name in ("MIN", "MAX", "AMAX")
+    places = TensorSpec.packed(DataType.INT32, tuple(kept)) if indices else None
+    return PROBLEMS[op](a, c, operation, None, draw(members(dnn.NanPropagation)), places)
+
+
 def strategy(op):
     if op.startswith(("lrn", "divisive")):
         return responses(op)
     if op.startswith("rnn"):
         return recurrent(op)
+    if op == "reduce_tensor":
+        return reductions(op)
     if op.startswith("batch_normalization"):
         return batch_norms(op)
     if "dropout" in op:

@@ -35,6 +35,7 @@ def kernel_engines() -> Sequence[Engine]:
         norm,
         norm_cpu,
         pooling,
+        reduce_tensor,
         rnn_backward,
         rnn_forward,
         rnn_weights,
@@ -79,6 +80,7 @@ def kernel_engines() -> Sequence[Engine]:
         *softmax_cluster.ENGINES,
         *softmax.ENGINES,
         *dropout.ENGINES,
+        *reduce_tensor.ENGINES,
     )
     return (*engines, *then_epilogue(engines))
 
