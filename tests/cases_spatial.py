@@ -86,6 +86,9 @@ LARGE_CASES = [  # more than a work-group, a strip or a share; images that a CPU
     Case("spatial_tf_sampler_forward x=f32:1x9x33x65 grid=f32:1x40x50x2"),
     Case("spatial_tf_sampler_backward x=f32:1x9x33x65 grid=f32:1x40x50x2"),
     Case("spatial_tf_sampler_backward x=f32:1x12x33x65:nhwc grid=f32:1x40x50x2"),
+    Case("spatial_tf_sampler_backward x=f32:1x2x95x95 grid=f32:1x20x30x2"),  # more cells than local memory has counters
+    Case("spatial_tf_sampler_backward x=f32:1x1x2x3 grid=f32:1x150x151x2"),  # and more points than one work-group sorts
+    Case("spatial_tf_sampler_backward x=f32:2x2x63x31 grid=f32:2x20x30x2"),  # just as many cells
     Case("spatial_tf_sampler_forward x=f32:1x2x400x400 grid=f32:1x5x7x2", everywhere=False),
     Case("spatial_tf_sampler_backward x=f16:1x3x400x400:nhwc grid=f16:1x5x7x2", everywhere=False),
 ]

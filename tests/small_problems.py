@@ -221,6 +221,7 @@ def _spatial_transformers():
     for rest in ("x=f32:1x8x3x2:nhwc grid=f32:1x3x3x2", "x=f32:1x1x2x2 grid=f32:1x11x37x2"):  # the last: full cells
         yield f"spatial_tf_sampler_forward {rest}"
         yield f"spatial_tf_sampler_backward {rest}"
+    yield "spatial_tf_sampler_backward x=f32:1x1x1x4200 grid=f32:1x1x7x2"  # more cells than local memory has counters
     for rest in ("x=f32:1x3x5x6 grid=f32:1x1x2x2", "x=f32:1x4x5x6:nhwc grid=f32:1x1x2x2"):  # few points: none copies x
         yield f"spatial_tf_sampler_forward {rest}"
         yield f"spatial_tf_sampler_backward {rest}"

@@ -31,7 +31,11 @@ _FILE = "shared/grid_sample.cl"
 _GATHER = "shared/grid_gather.cl"
 _CPU_FILE = "opencl/grid_sample_cpu.cl"
 _GROUP = 256
+_BINS = "shared/grid_bins.cl"
 _BINS_GROUP = 256
+_LOCAL_GROUP = 1024  # work-items that sort an image whose counters fit into local memory
+_LOCAL_CELLS = 8 << 10  # counters there, at most
+_LOCAL_POINTS = 16 << 10  # points of an image that one work-group sorts
 _SHARING = 8  # work-items of a point that share its channels, for dgrid
 _IN_FLIGHT = 8  # channels of a work-item, where they are planes
 _VECTORS = 2  # vectors of channels of a work-item, where they are lanes
@@ -347,29 +351,51 @@ def _gather(problem: SpatialTfSamplerBackward, geometry: _Geometry, info: Device
     slots = scratch.take(points, DataType.FLOAT)
     order = scratch.take(points, DataType.FLOAT)
     us, vs = scratch.take(points, real), scratch.take(points, real)
-    grid = TensorArg(2)
-    bins: Defines = {**storage_defines(problem.x), "BINS": 1, "WG": _BINS_GROUP, "VW": 1}
-    block = (_BINS_GROUP,)
+    bins = (starts, slots, order, us, vs)
+    steps = _local_bins(problem, g, info, bins) or _bins(problem, g, bins)
+    defines = _tile(problem, (problem.dx, problem.dy), info, 1)
+    along, blocks, group = _covered(defines, g.h * g.w, g.c)
+    args = (TensorArg(1), TensorArg(3), starts, order, us, vs, *_scalars(real))
+    rest = (*g.args(_strides(problem.dx)), *words(along, blocks))
+    steps.append(_Step(_GATHER, "sampler_gather", defines, along * blocks * g.n, group, (*args, *rest)))
+    return steps
+
+
+_Bins = tuple[Arg, Arg, Arg, Arg, Arg]
+
+
+def _local_bins(problem: SpatialTfSamplerBackward, g: _Geometry, info: DeviceInfo, bins: _Bins) -> list[_Step]:
+    """Return the launch that sorts every image's points in a work-group of its own; none where that does not fit."""
+    cells, group = (g.h + 1) * (g.w + 1), min(_LOCAL_GROUP, info.max_work_group)
+    counters = max(2, _up(cells, group)) * group
+    counters = max(2 * group, 1 << (counters - 1).bit_length())  # few kernels serve all sizes
+    fits = counters <= _LOCAL_CELLS and (counters + 3 * group) * 4 < info.local_memory
+    if not g.points or g.points > _LOCAL_POINTS or not fits:
+        return []
+    defines: Defines = {**storage_defines(problem.x), "LOCAL_BINS": 1, "WG": group, "CELLS": counters, "VW": 1}
+    args = (TensorArg(2), *bins, *g.bin_args(), *words(*g.y[2:]))
+    return [_Step(_BINS, "bins_local", defines, g.n, (group,), args)]
+
+
+def _bins(problem: SpatialTfSamplerBackward, g: _Geometry, bins: _Bins) -> list[_Step]:
+    """Return the launches that sort the points of images of any size."""
+    starts, slots, order, us, vs = bins
+    cells, points, grid = (g.h + 1) * (g.w + 1), g.n * g.points, TensorArg(2)
+    counters = g.n * (cells + 1)
+    defines: Defines = {**storage_defines(problem.x), "WG": _BINS_GROUP, "VW": 1}
 
     def step(kernel: str, groups: int, *args: Any) -> _Step:
-        return _Step(_GATHER, kernel, bins, groups, block, args)
+        return _Step(_BINS, kernel, defines, groups, (_BINS_GROUP,), args)
 
-    tiles = _up(cells, _BINS_GROUP)
-    each = _up(points, _BINS_GROUP)
-    sizes = g.bin_args()
     steps = [step("bins_clear", _up(counters, _BINS_GROUP), starts, *words(counters))]
     if points:
+        each, tiles, sizes = _up(points, _BINS_GROUP), _up(cells, _BINS_GROUP), g.bin_args()
         steps += [
             step("bins_count", each, grid, starts, slots, *sizes, *words(points)),
             step("bins_scan", g.n, starts, *ints(g.h, g.w)),
             step("bins_fill", each, grid, starts, slots, order, *sizes, *words(points)),
             step("bins_order", g.n * tiles, grid, starts, order, us, vs, *sizes, *words(*g.y[2:], tiles)),
         ]
-    defines = {**_tile(problem, (problem.dx, problem.dy), info, 1), "GATHER": 1}
-    along, blocks, group = _covered(defines, g.h * g.w, g.c)
-    args = (TensorArg(1), TensorArg(3), starts, order, us, vs, *_scalars(real))
-    rest = (*g.args(_strides(problem.dx)), *words(along, blocks))
-    steps.append(_Step(_GATHER, "sampler_gather", defines, along * blocks * g.n, group, (*args, *rest)))
     return steps
 
 
