@@ -1,4 +1,4 @@
-"""Definitions of the normalisations (guide sections 4.95 to 4.97) in NumPy and float64."""
+"""Definitions of the normalisations (batch: guide sections 4.95 to 4.97) in NumPy and float64."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from portadnn.enums import NormMode
 from portadnn.ops.batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
+from portadnn.ops.normalization import Normalization, NormalizationBackward, NormalizationForward
 from portadnn.problem import Problem
 
 from .reference_definition import Definition
@@ -124,8 +126,115 @@ def _backward_terms(problem: BatchNormalizationBackward, numbers: Numbers, t: Ar
     }
 
 
+# layer, instance, group and RMS normalisation
+
+
+class _Parts:
+    """A normalisation's tensors with the channels' groups as an axis of their own, and its statistics."""
+
+    def __init__(self, problem: Normalization, epsilon: float, t: Arrays) -> None:
+        self.problem = problem
+        self.split = problem.mode is NormMode.GROUP_NORM
+        dims = problem.x.dims
+        if self.split:
+            self.axes = tuple(range(2, len(dims) + 1))
+        else:
+            self.axes = tuple(axis for axis, size in enumerate(problem.statistics_dims) if size == 1)
+        self.x = self.grouped(t["x"])
+        self.scale = self.grouped(t["scale"]) if "scale" in t else np.float64(1)
+        self.parameter_axes = tuple(
+            axis for axis, size in enumerate(self.grouped(np.empty(problem.parameter_dims)).shape) if size == 1
+        )
+        self.mean, variance = moments(self.x, self.axes)
+        if problem.mode is NormMode.RMS_NORM:
+            self.mean, variance = np.zeros_like(self.mean), average(self.x**2, self.axes)
+        self.deviation = np.sqrt(variance)
+        self.inverse = 1 / np.sqrt(variance + epsilon)
+
+    def grouped(self, a: Array) -> Array:
+        """(n, c, h, w) -> (n, g, c/g, h, w) for groups; dims of one split into two."""
+        if not self.split:
+            return a
+        cut = (1, 1) if a.shape[1] == 1 else (self.problem.groups, a.shape[1] // self.problem.groups)
+        return a.reshape(a.shape[0], *cut, *a.shape[2:])
+
+    def saved(self, a: Array) -> Array:
+        """Return statistics as the caller has them, with one dim for the channels."""
+        return a.reshape(self.problem.statistics_dims)
+
+
+def _forward(problem: NormalizationForward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    parts = _Parts(problem, numbers["epsilon"], t)
+    y = parts.scale * ((parts.x - parts.mean) * parts.inverse)
+    if "bias" in t:
+        y = y + parts.grouped(t["bias"])
+    found = {"y": blend(numbers["alpha"], y.reshape(problem.x.dims), numbers["beta"], t["y"])}
+    if "saved_mean" in t:
+        found["saved_mean"] = parts.saved(parts.mean)
+    if "saved_inv_variance" in t:
+        found["saved_inv_variance"] = parts.saved(parts.inverse)
+    return found
+
+
+def _forward_terms(problem: NormalizationForward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    parts = _Parts(problem, numbers["epsilon"], t)
+    y = np.abs(parts.scale) * (np.abs(parts.x - parts.mean) + parts.deviation) * parts.inverse
+    if "bias" in t:
+        y = y + np.abs(parts.grouped(t["bias"]))
+    found = {"y": blend(abs(numbers["alpha"]), y.reshape(problem.x.dims), abs(numbers["beta"]), np.abs(t["y"]))}
+    if "saved_mean" in t:
+        found["saved_mean"] = parts.saved(np.abs(parts.mean) + parts.deviation)
+    if "saved_inv_variance" in t:
+        found["saved_inv_variance"] = parts.saved(parts.inverse)
+    return found
+
+
+def _given(parts: _Parts, t: Arrays) -> tuple[Array, Array]:
+    """Return mean and inverse deviation, the saved ones where there are any."""
+    if "saved_inv_variance" not in t:
+        return parts.mean, parts.inverse
+    shape = parts.mean.shape
+    mean = t["saved_mean"].reshape(shape) if "saved_mean" in t else np.zeros(shape)
+    return mean, t["saved_inv_variance"].reshape(shape)
+
+
+def _gradients(problem: NormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    parts = _Parts(problem, numbers["epsilon"], t)
+    mean, inverse = _given(parts, t)
+    dy = parts.grouped(t["dy"])
+    z, g = (parts.x - mean) * inverse, dy * parts.scale
+    dx = g - z * average(g * z, parts.axes)
+    if problem.mode is not NormMode.RMS_NORM:
+        dx = dx - average(g, parts.axes)
+    dx = (inverse * dx).reshape(problem.x.dims)
+    found = {"dx": blend(numbers["alpha_data_diff"], dx, numbers["beta_data_diff"], t["dx"])}
+    for name, terms in (("dscale", dy * z), ("dbias", dy)):
+        if name in t:
+            total = terms.sum(parts.parameter_axes).reshape(problem.parameter_dims)
+            found[name] = blend(numbers["alpha_param_diff"], total, numbers["beta_param_diff"], t[name])
+    return found
+
+
+def _gradients_terms(problem: NormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    parts = _Parts(problem, numbers["epsilon"], t)
+    mean, inverse = _given(parts, t)
+    dy = np.abs(parts.grouped(t["dy"]))
+    z, g = np.abs((parts.x - mean) * inverse), dy * np.abs(parts.scale)
+    sizes, products = average(g, parts.axes), average(g * z, parts.axes)
+    dx = (inverse * (g + sizes + products + z * (sizes + products))).reshape(problem.x.dims)
+    found = {"dx": blend(abs(numbers["alpha_data_diff"]), dx, abs(numbers["beta_data_diff"]), np.abs(t["dx"]))}
+    for name, terms in (("dscale", dy * (z + 1)), ("dbias", dy)):
+        if name in t:
+            total = terms.sum(parts.parameter_axes).reshape(problem.parameter_dims)
+            alpha, beta = abs(numbers["alpha_param_diff"]), abs(numbers["beta_param_diff"])
+            found[name] = blend(alpha, total, beta, np.abs(t[name]))
+    return found
+
+
 DEFINITIONS: dict[type[Problem], Definition] = {
     BatchNormalizationForwardTraining: Definition(_training, _training_terms),
     BatchNormalizationForwardInference: Definition(_inference, _inference_terms),
     BatchNormalizationBackward: Definition(_backward, _backward_terms),
+    NormalizationForward: Definition(_forward, _forward_terms),
+    NormalizationBackward: Definition(_gradients, _gradients_terms),
 }

@@ -17,7 +17,7 @@ from portadnn.problem import Problem, TensorSpec
 
 from .call import portadnn_call, random_values, tensor_values
 from .peer import NoEquivalent
-from .peers_norm import batch_norm
+from .peers_norm import batch_norm, sample_norm
 from .timing import Side, wall
 
 
@@ -189,6 +189,8 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
         return lambda: aten.native_dropout_backward(t["dy"], mask, 1 / (1 - p.dropout))
     if problem.op.startswith("batch_normalization"):
         return batch_norm(torch, p, t)
+    if problem.op.startswith("normalization"):
+        return sample_norm(torch, p, t)
     if problem.op.startswith("pooling"):
         return _pooling(torch, p, t, spatial)
     if problem.op.startswith("spatial_tf"):

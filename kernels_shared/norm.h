@@ -30,11 +30,11 @@ DEVICE part part_read(const GLOBAL real *p, u32 at, u32 step) {
 DEVICE void part_write(GLOBAL real *p, u32 at, u32 step, part v) {
     UNROLL for (int j = 0; j < PART_LANES; ++j) p[at + j * step] = PART_LANE(v, j);
 }
+DEVICE void part_blend1(GLOBAL real *to, real alpha, real value, real beta) {
+    *to = beta == (real)0 ? alpha * value : alpha * value + beta * *to;
+}
 DEVICE void part_blend(GLOBAL real *p, u32 at, u32 step, real alpha, part v, real beta) {
-    UNROLL for (int j = 0; j < PART_LANES; ++j) {
-        GLOBAL real *to = p + at + j * step;
-        *to = beta == (real)0 ? alpha * PART_LANE(v, j) : alpha * PART_LANE(v, j) + beta * *to;
-    }
+    UNROLL for (int j = 0; j < PART_LANES; ++j) part_blend1(p + at + j * step, alpha, PART_LANE(v, j), beta);
 }
 #define READ(p, NAME, o) part_read(p, NAME##_OUTER(o), NAME##_STEP)
 #define WRITE(p, NAME, o, v) part_write(p, NAME##_OUTER(o), NAME##_STEP, v)

@@ -44,6 +44,17 @@
         part_blend(dscale, DSCALE_OUTER(o), DSCALE_STEP, alpha_param, by_scale, beta_param);               \
         part_blend(dbias, DBIAS_OUTER(o), DBIAS_STEP, alpha_param, by_bias, beta_param);                   \
     }
+#elif defined(PARAMETER_PARTS)  // of each image, for norm_finish
+#define GRADIENT_ARGS TENSOR(real, part_dscale), TENSOR(real, part_dbias),
+#define BIND_GRADIENTS                                                                                     \
+    BIND(real, part_dscale);                                                                               \
+    BIND(real, part_dbias);
+#define GRADIENT_NUMBERS
+#define STORE_GRADIENTS(by_scale, by_bias)                                                                 \
+    {                                                                                                      \
+        WRITE(part_dscale, SLOT, o, by_scale);                                                             \
+        WRITE(part_dbias, SLOT, o, by_bias);                                                               \
+    }
 #else
 #define GRADIENT_ARGS
 #define BIND_GRADIENTS

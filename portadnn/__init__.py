@@ -27,6 +27,7 @@ from .enums import (
     LRNMode,
     MathType,
     NanPropagation,
+    NormMode,
     OpTensorOp,
     PoolingMode,
     ReduceTensorIndices,
@@ -112,6 +113,7 @@ from .ops.dropout import (
     set_dropout_descriptor,
 )
 from .ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
+from .ops.normalization import normalization_backward, normalization_forward
 from .ops.pooling import (
     get_pooling_2d_forward_output_dim,
     get_pooling_nd_forward_output_dim,
@@ -177,6 +179,7 @@ __all__ = [
     "LRNMode",
     "MathType",
     "NanPropagation",
+    "NormMode",
     "NotInitialized",
     "NotSupported",
     "OpTensorDescriptor",
@@ -257,6 +260,8 @@ __all__ = [
     "get_version",
     "lrn_cross_channel_backward",
     "lrn_cross_channel_forward",
+    "normalization_backward",
+    "normalization_forward",
     "op_tensor",
     "parse",
     "parse_line",

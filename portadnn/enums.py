@@ -90,6 +90,7 @@ _C_PREFIXES = {
     "BatchNormMode": "CUDNN_BATCHNORM_",
     "LRNMode": "CUDNN_LRN_",
     "DivNormMode": "CUDNN_DIVNORM_",
+    "NormMode": "CUDNN_",
     "MathType": "CUDNN_",
     "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
     "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
@@ -385,6 +386,15 @@ class DivNormMode(DnnEnum):
     """Where divisive normalisation has its means from: the caller (guide section 3.28)."""
 
     PRECOMPUTED_MEANS = 0
+
+
+class NormMode(DnnEnum):
+    """What a normalisation normalises together (cudnnBackendNormMode_t of cuDNN 8 and 9)."""
+
+    LAYER_NORM = 0
+    INSTANCE_NORM = 1
+    GROUP_NORM = 3
+    RMS_NORM = 4
 
 
 class ConvolutionFwdAlgo(DnnEnum):

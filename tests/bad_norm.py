@@ -190,5 +190,88 @@ BATCH: list[Row] = [
     ),
 ]
 
-ROWS = BATCH
-RIGHT = (training, inference, backward)  # calls from which the wrong ones differ in one thing
+
+def forward(e: Env, **given: Any) -> Any:
+    defaults = {"x": X, "scale": (1, 3, 4, 5), "bias": (1, 3, 4, 5), "y": X}
+    return e._call(dnn.normalization_forward, "x scale bias y", defaults, given)
+
+
+def gradient(e: Env, **given: Any) -> Any:
+    defaults = {"x": X, "dy": X, "scale": (1, 3, 4, 5), "mean": (2, 1, 1, 1), "inverse": (2, 1, 1, 1), "dx": X}
+    return e._call(dnn.normalization_backward, " ".join(defaults), defaults, given)
+
+
+FORWARD, GRADIENT = "normalization_forward", "normalization_backward"
+SAMPLE: list[Row] = [
+    bad("norm", FORWARD, lambda e: forward(e, x=None), "x", "a tensor", "None"),
+    bad("norm", FORWARD, lambda e: forward(e, y=(2, 3, 5, 4)), "y.dims", "as x", "(2, 3, 5, 4)"),
+    bad("norm", FORWARD, lambda e: forward(e, scale=(1, 3, 1, 1)), "scale.dims", "(1, 3, 4, 5)", "(1, 3, 1, 1)"),
+    bad("norm", FORWARD, lambda e: forward(e, bias=(1, 3, 4, 1)), "bias.dims", "(1, 3, 4, 5)", "(1, 3, 4, 1)"),
+    bad("norm", FORWARD, lambda e: forward(e, scale=None), "scale", "because bias is one", "None"),
+    bad("norm", FORWARD, lambda e: forward(e, axis=4), "axis", "an axis of x, which has 4", "4"),
+    bad("norm", FORWARD, lambda e: forward(e, axis=-5), "axis", "an axis of x", "-5"),
+    bad("norm", FORWARD, lambda e: forward(e, axis="1"), "axis", "an integer", "'1'"),
+    bad("norm", FORWARD, lambda e: forward(e, axis=2), "scale.dims", "(1, 1, 4, 5)", "(1, 3, 4, 5)"),
+    bad("norm", FORWARD, lambda e: forward(e, mode="instance_norm", axis=2), "axis", "1 for INSTANCE_NORM", "2"),
+    bad("norm", FORWARD, lambda e: forward(e, groups=3), "groups", "1 for LAYER_NORM", "3"),
+    bad(
+        "norm",
+        FORWARD,
+        lambda e: forward(e, mode="group_norm", groups=2, scale=P, bias=P),
+        "groups",
+        "a divisor of x.dims[1] (3)",
+        "2",
+    ),
+    bad("norm", FORWARD, lambda e: forward(e, mode="group_norm", groups=0, scale=P, bias=P), "groups", ">= 1", "0"),
+    bad("norm", FORWARD, lambda e: forward(e, mode="batch_norm"), "mode", "LAYER_NORM, INSTANCE_NORM", "'batch_norm'"),
+    bad("norm", FORWARD, lambda e: forward(e, mode=2), "mode", "NormMode", "2"),
+    bad("norm", FORWARD, lambda e: forward(e, epsilon=-1e-9), "epsilon", ">= 0", "-1e-09"),
+    bad(
+        "norm",
+        FORWARD,
+        lambda e: forward(e, saved_mean=(2, 1, 1, 1)),
+        "saved_inv_variance",
+        "because saved_mean is one",
+        "None",
+    ),
+    bad(
+        "norm",
+        FORWARD,
+        lambda e: forward(e, saved_mean=(2, 3, 1, 1), saved_inv_variance=(2, 1, 1, 1)),
+        "saved_mean.dims",
+        "(2, 1, 1, 1)",
+        "(2, 3, 1, 1)",
+    ),
+    bad(
+        "norm",
+        FORWARD,
+        lambda e: forward(e, mode="rms_norm", saved_mean=(2, 1, 1, 1), saved_inv_variance=(2, 1, 1, 1)),
+        "saved_mean",
+        "None for RMS_NORM",
+    ),
+    bad(
+        "norm",
+        FORWARD,
+        lambda e: forward(e, x=e.t(X, "half"), y=e.t(X, "half"), scale=e.t((1, 3, 4, 5), "half")),
+        "scale.dtype",
+        "FLOAT because x is HALF",
+        "HALF",
+    ),
+    bad("norm", GRADIENT, lambda e: gradient(e, dy=None), "dy", "a tensor", "None"),
+    bad("norm", GRADIENT, lambda e: gradient(e, dx=(2, 3, 4, 6)), "dx.dims", "as x", "(2, 3, 4, 6)"),
+    bad("norm", GRADIENT, lambda e: gradient(e, mean=None), "saved_mean", "because saved_inv_variance is one", "None"),
+    bad("norm", GRADIENT, lambda e: gradient(e, dscale=(1, 3, 4, 6)), "dscale.dims", "(1, 3, 4, 5)", "(1, 3, 4, 6)"),
+    bad(
+        "norm",
+        GRADIENT,
+        lambda e: gradient(e, scale=None, dscale=(1, 3, 4, 5)),
+        "scale",
+        "because dscale is one",
+        "None",
+    ),
+    bad("norm", GRADIENT, lambda e: gradient(e, epsilon=float("inf")), "epsilon", "finite", "inf"),
+    bad("norm", GRADIENT, lambda e: gradient(e, alpha_data_diff=None), "alpha_data_diff", "a number", "None"),
+]
+
+ROWS = BATCH + SAMPLE
+RIGHT = (training, inference, backward, forward, gradient)  # calls from which the wrong ones differ in one thing

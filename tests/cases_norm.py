@@ -11,9 +11,10 @@ BATCH = (
     "batch_normalization_forward_inference",
     "batch_normalization_backward",
 )
+SAMPLE = ("normalization_forward", "normalization_backward")
 
 
-@prepares(*BATCH)
+@prepares(*BATCH, *SAMPLE)
 def _plausible(problem, numbers, buffers, rng):
     """Make variances positive, and saved statistics those of x as a forward pass would have stored them."""
     unread = problem.unread(numbers)
@@ -21,11 +22,13 @@ def _plausible(problem, numbers, buffers, rng):
         if "variance" in name and name not in unread:
             buffer.array[...] = np.abs(buffer.array) + 0.25
     if "saved_mean" in buffers and "saved_mean" in problem.inputs:
-        x = buffers["x"].array.astype(np.float64)
-        axes = tuple(i for i, (a, b) in enumerate(zip(x.shape, problem.saved_mean.dims, strict=True)) if b == 1 != a)
-        buffers["saved_mean"].array[...] = x.mean(axes, keepdims=True)
-        variance = x.var(axes, keepdims=True)
-        buffers["saved_inv_variance"].array[...] = 1 / np.sqrt(variance + numbers["epsilon"])
+        dims, x = problem.saved_mean.dims, buffers["x"].array.astype(np.float64)
+        if getattr(problem, "groups", 1) > 1:
+            x, dims = x.reshape(*dims[:2], -1), (*dims[:2], 1)
+        axes = tuple(i for i, (a, b) in enumerate(zip(x.shape, dims, strict=True)) if b == 1 != a)
+        buffers["saved_mean"].array[...] = x.mean(axes).reshape(problem.saved_mean.dims)
+        inverse = 1 / np.sqrt(x.var(axes) + numbers["epsilon"])
+        buffers["saved_inv_variance"].array[...] = inverse.reshape(problem.saved_mean.dims)
 
 
 # dims and mode; the last ones are sliced on GPUs, on CPUs, and across
@@ -112,3 +115,91 @@ def _empty(dims):
 
 
 BATCH_CASES = list(_batch_cases())
+
+# dims, and what is normalised; the layouts, types and factors take turns
+_SAMPLE_SHAPES = [
+    ((3, 4, 5, 6), "layer_norm", {}),
+    ((5, 7, 24), "layer_norm", {"axis": 2}),
+    ((5, 7, 24), "rms_norm", {"axis": -1}),
+    ((2, 6, 5, 3), "instance_norm", {}),
+    ((2, 6, 4, 4), "group_norm", {"groups": 3}),
+    ((2, 3, 2, 5, 3), "rms_norm", {}),
+    ((3, 5, 7), "layer_norm", {"axis": 1}),
+    ((2, 6, 3, 2, 2), "group_norm", {"groups": 6}),
+    ((1, 5, 2, 3, 4), "instance_norm", {}),
+    ((6, 32, 1, 1), "layer_norm", {}),
+    ((2, 8, 3, 3), "group_norm", {"groups": 1}),
+    ((2, 3, 2, 1, 2, 5), "layer_norm", {"axis": -2}),
+    ((4, 1, 1), "layer_norm", {}),
+]
+_SAMPLE_LONG = [  # forward and backward; rows in slices, groups cut by images and layouts
+    ("f32:2x2x132x130", "layer_norm", ""),
+    ("f32:1x2x130x129", "instance_norm", ""),
+    ("f16:1x3x20x20:nhwc", "instance_norm", ""),
+    ("f32:1x6x80x71", "group_norm", " groups=2"),
+    ("f32:2x24x9x8:nhwc", "group_norm", " groups=3"),
+    ("bf16:2x6x9x8:nhwc", "group_norm", " groups=3"),
+    ("f32:70x3x40", "layer_norm", " axis=2"),
+    ("f64:30x3x40", "rms_norm", " axis=2"),
+]
+
+
+def _sizes(dims, mode, axis=1, groups=1):
+    """Return the dims of parameters and of statistics."""
+    rank = len(dims)
+    if mode in ("layer_norm", "rms_norm"):
+        first = axis % rank
+        return (*(1,) * first, *dims[first:]), (*dims[:first], *(1,) * (rank - first))
+    channels = dims[1] if mode == "instance_norm" else groups
+    return (1, dims[1], *(1,) * (rank - 2)), (dims[0], channels, *(1,) * (rank - 2))
+
+
+def _saved(mode, text):
+    return f" saved_inv_variance={text}" if mode == "rms_norm" else f" saved_mean={text} saved_inv_variance={text}"
+
+
+def _sample_cases():
+    turns, inputs = Turns(), Turns((*LAYOUTS, *INPUT_ONLY))
+    for i, (dims, mode, options) in enumerate(_SAMPLE_SHAPES):
+        rest = f"mode={mode}" + "".join(f" {k}={v}" for k, v in options.items())
+        parameters, statistics = _sizes(dims, mode, **options)
+        for direction in SAMPLE:
+            dtype, layout, numbers = turns(direction)
+            p = tensor(dtype.accumulator, parameters, ("nchw", "nchw", "spread")[i % 3])
+            saved = _saved(mode, tensor(dtype.accumulator, statistics, ("nchw", "gaps")[i % 2])) if i % 3 else ""
+            x = tensor(dtype, dims, inputs(direction)[1])
+            scale = f" scale={p}" if i % 4 else ""
+            if direction == SAMPLE[0]:
+                bias = f" bias={p}" if scale and i % 5 else ""
+                y = tensor(dtype, dims, layout)
+                yield Case(f"{direction} x={x} y={y}{scale}{bias}{saved} {rest} {numbers} epsilon=0.01")
+                continue
+            alpha, beta = (word.partition("=")[2] for word in numbers.split())
+            numbers = f"alpha_data_diff={alpha} beta_data_diff={beta} alpha_param_diff={beta} beta_param_diff={alpha}"
+            dy, dx = (tensor(dtype, dims, turns(name)[1]) for name in ("dy", "dx"))
+            yield Case(f"{direction} x={x} dy={dy} dx={dx}{scale}{saved} {rest} {numbers}")
+    for i, (x, mode, options) in enumerate(_SAMPLE_LONG):
+        dims = tuple(map(int, x.split(":")[1].split("x")))
+        parameters, statistics = _sizes(
+            dims, mode, **{k: int(v) for k, _, v in (w.partition("=") for w in options.split())}
+        )
+        code = "f64" if "f64" in x else "f32"
+        p, s = (f"{code}:{'x'.join(map(str, sizes))}" for sizes in (parameters, statistics))
+        bias = "" if mode == "rms_norm" else f" bias={p}"
+        yield Case(f"{SAMPLE[0]} x={x} scale={p}{bias}{_saved(mode, s)} mode={mode}{options}")
+        yield Case(f"{SAMPLE[1]} x={x} scale={p} mode={mode}{options} beta_param_diff=0.5")
+        yield Case(f"{SAMPLE[1]} x={x} scale={p}{_saved(mode, s)} mode={mode}{options}", everywhere=i < 5)
+    p, x = "f32:1x3x1x1", "f32:2x3x5x8"
+    for mode in ("instance_norm", "group_norm", "layer_norm"):
+        p = "f32:1x3x5x8" if mode == "layer_norm" else p
+        yield Case(f"{SAMPLE[0]} x={x} scale={p} bias={p} mode={mode} {blend(2, 0.5)}", alias=("y", "x"))
+        yield Case(f"{SAMPLE[1]} x={x} scale={p} mode={mode}", alias=("dx", "dy"))
+    for empty in ("0x3x4x5", "2x3x0x5"):
+        e = f"1x{empty.partition('x')[2]}"
+        saved = f" saved_mean=f32:{empty[0]}x1x1x1 saved_inv_variance=f32:{empty[0]}x1x1x1"
+        yield Case(f"{SAMPLE[0]} x=f32:{empty} scale=f32:{e} bias=f32:{e}{saved}")
+        yield Case(f"{SAMPLE[1]} x=f32:{empty} scale=f32:{e} beta_param_diff=2")
+        yield Case(f"{SAMPLE[1]} x=f32:{empty} scale=f32:1x3x1x1 mode=instance_norm beta_param_diff=2")
+
+
+SAMPLE_CASES = list(_sample_cases())

@@ -171,6 +171,15 @@ def _fused():
     yield f"{_FUSED} x=f32:1x3x4x5x6 w=f32:4x3x2x3x3 padding=1,1,1 activation=tanh"
 
 
+_SAMPLES = (  # mode, dims of parameters and of statistics for 3x4x2x5
+    ("layer_norm", "1x4x2x5", "3x1x1x1"),
+    ("rms_norm axis=-1", "1x1x1x5", ""),
+    ("group_norm groups=2", "1x4x1x1", "3x2x1x1"),
+    ("instance_norm", "1x4x1x1", "3x4x1x1"),
+    ("instance_norm", "1x4x1x1", "3x4x1x1"),
+)
+
+
 def _normalisations():
     for t, mode in (("f32", "spatial"), ("f16", "spatial"), ("f64", "per_activation"), ("bf16", "spatial")):
         p = f"{'f64' if t == 'f64' else 'f32'}:1x5x{'2x3' if mode == 'per_activation' else '1x1'}"
@@ -181,6 +190,14 @@ def _normalisations():
         yield f"batch_normalization_forward_inference {x} mode={mode}"
         yield f"batch_normalization_backward {x} {saved} mode={mode} beta_param_diff=1"
     yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
+    for i, (mode, p, s) in enumerate(_SAMPLES):
+        t = _TYPES[i % 4]
+        real = "f64" if t == "f64" else "f32"
+        saved = "" if i % 2 else f" saved_mean={real}:{s} saved_inv_variance={real}:{s}"
+        bias = "" if "rms" in mode else f" bias={real}:{p}"
+        yield f"normalization_forward x={t}:3x4x2x5 mode={mode} scale={real}:{p}{bias}{saved}"
+        yield f"normalization_backward x={t}:3x4x2x5 mode={mode} scale={real}:{p}{saved}"
+    yield "normalization_backward x=f32:70x1x8 mode=layer_norm axis=2 scale=f32:1x1x8"  # parts of parameters' gradients
     for long in ("3x4x9x11:nhwc", "1x5x65x66:nhwc", "1x1x181x184"):  # more than one slice, on GPUs and on CPUs
         yield f"batch_normalization_forward_training x=f32:{long}"
         yield f"batch_normalization_backward x=f32:{long}"

@@ -63,6 +63,8 @@ SMALL = [
     "batch_normalization_forward_training x=f32:2x3x4x5",
     "batch_normalization_forward_inference x=f32:2x3x4x5",
     "batch_normalization_backward x=f32:2x3x4x5 saved_mean=f32:1x3x1x1 saved_inv_variance=f32:1x3x1x1",
+    "normalization_forward x=f32:2x3x4x5 scale=f32:1x3x4x5 bias=f32:1x3x4x5",
+    "normalization_backward x=f32:2x4x4x5 scale=f32:1x4x1x1 mode=group_norm groups=2",
     "pooling_forward x=f32:2x3x4x6 mode=max window=2,2 stride=2,2",
     "pooling_backward x=f32:2x3x4x6 mode=max window=2,2 stride=2,2",
     "convolution_forward x=f32:2x3x4x5 w=f32:4x3x3x3 padding=1,1",

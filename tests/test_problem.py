@@ -219,6 +219,29 @@ def reductions(draw, op):
     return PROBLEMS[op](a, c, operation, None, draw(members(dnn.NanPropagation)), places)
 
 
+@st.composite
+def sample_norms(draw, op):
+    dtype, mode, dims = draw(TYPES), draw(members(dnn.NormMode)), draw(dims_of(draw(st.integers(3, 8))))
+    dims = (dims[0], max(dims[1], 1), *dims[2:])
+    from_axis = mode in (dnn.NormMode.LAYER_NORM, dnn.NormMode.RMS_NORM)
+    axis = draw(st.integers(-len(dims), len(dims) - 1)) if from_axis else 1
+    divisors = [g for g in range(1, dims[1] + 1) if dims[1] % g == 0]
+    groups = draw(st.sampled_from(divisors)) if mode is dnn.NormMode.GROUP_NORM else 1
+    kind = PROBLEMS[op]
+    x = TensorSpec.packed(dtype, dims)
+    plain = PROBLEMS["normalization_forward"](x=x, y=x, mode=mode, axis=axis, groups=groups)
+    kept = draw(st.sets(st.sampled_from(["scale", "bias", "saved"])))
+    tensors = {}
+    for name in kind.tensor_names():
+        needed = "saved" if name.startswith("saved") else "scale"
+        if name in ("x", "y", "dy", "dx"):
+            tensors[name] = draw(specs(dims, dtype, name in kind.outputs))
+        elif {needed} | ({name} & {"bias"}) <= kept and (name, mode) != ("saved_mean", dnn.NormMode.RMS_NORM):
+            shape = plain.statistics_dims if needed == "saved" else plain.parameter_dims
+            tensors[name] = draw(specs(shape, dtype.accumulator, name in kind.outputs))
+    return kind(**tensors, mode=mode, axis=axis, groups=groups)
+
+
 def strategy(op):
     if op.startswith(("lrn", "divisive")):
         return responses(op)
@@ -226,6 +249,8 @@ def strategy(op):
         return recurrent(op)
     if op == "reduce_tensor":
         return reductions(op)
+    if op.startswith("normalization"):
+        return sample_norms(op)
     if op.startswith("batch_normalization"):
         return batch_norms(op)
     if "dropout" in op:

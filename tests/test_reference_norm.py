@@ -110,3 +110,85 @@ def test_batch_gradients(reference, dims, mode):
     agree(lambda v: 1.5 * loss(v, scale, bias), found[0] - 0.5 * priors[0], x, rng)
     agree(lambda v: -2 * loss(x, v, bias), found[1] - 0.25 * priors[1], scale, rng)
     agree(lambda v: -2 * loss(x, scale, v), found[2] - 0.25 * priors[2], bias, rng)
+
+
+SAMPLES = [  # dims, mode, options, dims of parameters
+    ((3, 4, 5, 6), "LAYER_NORM", {}, (1, 4, 5, 6)),
+    ((2, 4, 5, 6), "LAYER_NORM", {"axis": -1}, (1, 1, 1, 6)),
+    ((3, 4, 6), "LAYER_NORM", {"axis": 2}, (1, 1, 6)),
+    ((3, 4, 6), "RMS_NORM", {"axis": 2}, (1, 1, 6)),
+    ((2, 4, 3, 2, 2), "INSTANCE_NORM", {}, (1, 4, 1, 1, 1)),
+    ((2, 6, 3, 4), "GROUP_NORM", {"groups": 3}, (1, 6, 1, 1)),
+]
+
+
+def _torch(functional, x, mode, options, scale, bias):
+    shape = scale.shape[options.get("axis", 1) :]
+    if mode == "LAYER_NORM":
+        return functional.layer_norm(x, shape, scale.reshape(shape), bias.reshape(shape), EPSILON)
+    if mode == "RMS_NORM":
+        return functional.rms_norm(x, shape, scale.reshape(shape), EPSILON) + bias
+    if mode == "INSTANCE_NORM":
+        return functional.instance_norm(x, None, None, scale.flatten(), bias.flatten(), eps=EPSILON)
+    return functional.group_norm(x, options["groups"], scale.flatten(), bias.flatten(), EPSILON)
+
+
+@pytest.mark.parametrize(("dims", "mode", "options", "like"), SAMPLES)
+def test_samples_against_torch(reference, dims, mode, options, like):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    x, dy = normal(*dims), normal(*dims, seed=4)
+    scale, bias = parameters(like, 2)
+    tensors = [torch.tensor(a, requires_grad=True) for a in (x, scale, bias)]
+    y = _torch(torch.nn.functional, tensors[0], mode, options, *tensors[1:])
+    problem = dnn.parse(
+        f"normalization_forward x=f64:{'x'.join(map(str, dims))} mode={mode.lower()} "
+        + " ".join(f"{k}={v}" for k, v in options.items())
+    )
+    mean, inverse = (np.empty(problem.statistics_dims) for _ in range(2))
+    saved = (None, inverse) if mode == "RMS_NORM" else (mean, inverse)
+    kinds = {"mode": mode, "epsilon": EPSILON, **options}
+    close(dnn.normalization_forward(reference, x, scale, bias, None, *saved, **kinds), y)
+    gradients = torch.autograd.grad(y, tensors, torch.tensor(dy))
+    for statistics in (saved, (None, None)):
+        dbias = np.empty(like)
+        found = dnn.normalization_backward(reference, x, dy, scale, *statistics, dbias=dbias, **kinds)
+        for one, other in zip(found, gradients, strict=True):
+            close(one, other)
+
+
+@pytest.mark.parametrize(("dims", "mode", "options", "like"), SAMPLES)
+def test_samples_against_onnx(reference, dims, mode, options, like):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    from test_reference_onnx import evaluate
+
+    x = normal(*dims)
+    scale, bias = parameters(like, 2)
+    shape = like[options.get("axis", 1) :]
+    if mode == "LAYER_NORM":
+        axis = options.get("axis", 1)
+        want = evaluate("LayerNormalization", x, scale.reshape(shape), bias.reshape(shape), axis=axis, epsilon=EPSILON)
+    elif mode == "INSTANCE_NORM":
+        want = evaluate("InstanceNormalization", x, scale.ravel(), bias.ravel(), epsilon=EPSILON)
+    else:
+        pytest.skip(f"{mode} came with later operator sets than the evaluator's here; torch checks it")
+    close(dnn.normalization_forward(reference, x, scale, bias, mode=mode, epsilon=EPSILON, **options), want)
+
+
+@pytest.mark.parametrize(("dims", "mode", "options", "like"), SAMPLES)
+def test_sample_gradients(reference, dims, mode, options, like):
+    rng = np.random.default_rng(2)
+    x, g, prior = normal(*dims), normal(*dims, seed=4), normal(*dims, seed=5)
+    scale, bias, dscale, dbias = parameters(like, 4)
+    kinds = {"mode": mode, "epsilon": 0.5, **options}
+    blends = {"alpha_data_diff": 1.5, "beta_data_diff": 0.5, "alpha_param_diff": -2, "beta_param_diff": 0.25}
+    outputs = [a.copy() for a in (prior, dscale, dbias)]
+    found = dnn.normalization_backward(reference, x, g, scale, None, None, *outputs, **blends, **kinds)
+
+    def loss(x, scale, bias):
+        return (g * dnn.normalization_forward(reference, x, scale, bias, **kinds)).sum()
+
+    agree(lambda v: 1.5 * loss(v, scale, bias), found[0] - 0.5 * prior, x, rng)
+    agree(lambda v: -2 * loss(x, v, bias), found[1] - 0.25 * dscale, scale, rng)
+    agree(lambda v: -2 * loss(x, scale, v), found[2] - 0.25 * dbias, bias, rng)
+    plain = dnn.normalization_backward(reference, x, g, **kinds)[0]
+    agree(lambda v: (g * dnn.normalization_forward(reference, v, **kinds)).sum(), plain, x, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,21 +11,40 @@ from portadnn.ops.batch_norm import (
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
+from portadnn.ops.normalization import NormalizationBackward, NormalizationForward
 from portadnn.problem import Problem
 
-from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan
+from . import norm_parameters
 from .norm_layout import Defines, Layout, make_layout, shape_of
+from .norm_parameters import ROUNDS, ParameterSums, Workspace, arguments, by_image, by_kernel, numbers, sliced
 from .tiles import Tile, storage_defines
 
+PROBLEMS = (
+    BatchNormalizationForwardTraining,
+    BatchNormalizationForwardInference,
+    BatchNormalizationBackward,
+    NormalizationForward,
+    NormalizationBackward,
+)
+SAVED = ("saved_mean", "saved_inv_variance")
+RUNNING = ("running_mean", "running_variance")
 _FORWARD, _BACKWARD = "shared/norm_forward.cl", "shared/norm_backward.cl"
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
-_CHUNK = 24 << 20  # bytes that the launches of the sliced way treat at a time, so that the last finds them cached
+_CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
 _CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
-_ROUNDS = 4  # as in norm.h
-SAVED = ("saved_mean", "saved_inv_variance")
-RUNNING = ("running_mean", "running_variance")
+
+
+def is_backward(problem: Problem) -> bool:
+    """Tell whether the problem is a gradient."""
+    return isinstance(problem, (BatchNormalizationBackward, NormalizationBackward))
+
+
+def is_inference(problem: Problem) -> bool:
+    """Tell whether the problem brings its statistics."""
+    return isinstance(problem, BatchNormalizationForwardInference)
 
 
 @dataclass(frozen=True)
@@ -46,33 +65,32 @@ class _Way:
         return -(-self.tile.groups // self.chunks)
 
 
-class Workspace:
-    """Arrays of the problem's accumulator one after another in the workspace."""
+@dataclass
+class _Areas:
+    """The workspace: parts of moments (means, squares, pivots), statistics (pivots, rests, inverses), parts of sums.
 
-    def __init__(self, problem: Problem) -> None:
-        self.dtype = problem.dtype.accumulator
-        self.size = 0
+    `parts` are those of parameters' gradients; `stats_layout` is how launches of their own make statistics.
+    """
 
-    def take(self, numbers: int) -> WorkspaceArg:
-        """Return the argument of an array of so many numbers."""
-        start = self.size
-        self.size += -(-numbers * self.dtype.itemsize // 256) * 256
-        return WorkspaceArg(start, self.dtype)
+    space: Workspace
+    moments: list[Arg] = field(default_factory=list)
+    stats: list[Arg] = field(default_factory=list)
+    sums: list[Arg] = field(default_factory=list)
+    parts: list[Arg] = field(default_factory=list)
+    stats_layout: Layout | None = None
 
 
 class Normalization(Engine):
     """All modes and layouts."""
 
     name = "normalization"
-    problems = (BatchNormalizationForwardTraining, BatchNormalizationForwardInference, BatchNormalizationBackward)
+    problems = PROBLEMS
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         return None
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        space = Workspace(problem)
-        _areas(problem, _way(problem, info), space)
-        return space.size
+        return _areas(problem, _way(problem, info), info).space.size
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         launches = _launches(problem, device)
@@ -83,77 +101,66 @@ def _way(problem: Problem, info: DeviceInfo) -> _Way:
     layout = make_layout(shape_of(problem), info)
     tile = layout.tile
     cpu = info.schedule == "cpu"
-    if isinstance(problem, BatchNormalizationForwardInference):
-        tile = tile.shared(2 * _ROUNDS, info)
-        return _Way(layout.with_tile(_sliced(tile, tile.groups, info)), 0)
-    backward = isinstance(problem, BatchNormalizationBackward)
+    if is_inference(problem):
+        tile = tile.shared(2 * ROUNDS, info)
+        return _Way(layout.with_tile(sliced(tile, tile.groups, info)), 0)
+    backward = is_backward(problem)
     real = problem.dtype.accumulator.itemsize
     budget = (_KEPT_CPU if cpu else _KEPT * 4) // (real * tile.width * (2 if backward else 1))
     if 0 in (tile.outer_units, tile.reduce_units):
         return _Way(layout.with_tile(tile.shared(1, info)), 1)
-    rounds = _ROUNDS if tile.along_reduce else 2 * _ROUNDS
+    rounds = ROUNDS if tile.along_reduce else 2 * ROUNDS
     shared = tile.shared(min(rounds, max(budget, 1)), info, 1024)
     kept = -(-tile.reduce_units // shared.sharing)
     if kept <= budget:
         return _Way(layout.with_tile(shared), kept)
-    tile = tile.shared(2 * _ROUNDS, info)
-    nbytes = sum(spec.nbytes for name, spec in layout.shape.data.items() if name not in ("Y", "DX"))
+    tile = tile.shared(2 * ROUNDS, info)
     chunks = 1
-    if tile.along_reduce or cpu:  # neighbouring columns share lines of memory
+    if not backward and (tile.along_reduce or cpu):  # neighbouring columns share lines of memory
+        nbytes = layout.shape.data["X"].nbytes
         chunks = min(-(-nbytes // (_CHUNK_CPU if cpu else _CHUNK)), _MOST_CHUNKS, tile.groups)
     groups = -(-tile.groups // chunks)
-    return _Way(layout.with_tile(_sliced(tile, groups, info)), 0, chunks)
+    return _Way(layout.with_tile(sliced(tile, groups, info)), 0, chunks)
 
 
-def _sliced(tile: Tile, groups: int, info: DeviceInfo) -> Tile:
-    """Return the tile in slices, so that `groups` of them at a time fill the device."""
-    if 0 in (tile.outer_units, tile.reduce_units):
-        return tile
-    return tile.sliced(-(-8 * info.compute_units // groups), 2 * _ROUNDS)
-
-
-def _areas(problem: Problem, way: _Way, space: Workspace) -> tuple[list[Arg], list[Arg], list[Arg]]:
-    """Return parts of moments (means, squares, pivots), statistics (pivots, rests, inverses), and parts of sums."""
-    if way.kept or isinstance(problem, BatchNormalizationForwardInference):
-        return [], [], []
-    parts = way.tile.parts
-    means = squares = pivots = None
-    moments: list[Arg] = []
-    stats: list[Arg] = []
-    sums: list[Arg] = []
-    backward = isinstance(problem, BatchNormalizationBackward)
-    if not backward or "saved_inv_variance" not in problem.names:
-        means, squares = space.take(parts), space.take(parts)
-        pivots = space.take(parts // way.tile.slices)
-        moments = [means, squares, pivots]
+def _areas(problem: Problem, way: _Way, info: DeviceInfo) -> _Areas:
+    found = _Areas(Workspace(problem))
+    take = found.space.take
+    if is_inference(problem):
+        return found
+    backward, saved = is_backward(problem), SAVED[1] in problem.names
+    if (not way.kept or by_kernel(problem)) and not (backward and saved):
+        layout = way.layout
+        if way.kept:  # statistics before the kernel that makes dx, which may overwrite dy
+            tile = make_layout(layout.shape, info).tile.shared(2 * ROUNDS, info)
+            layout = layout.with_tile(sliced(tile, max(tile.groups, 1), info))
+        found.stats_layout = layout
+        tile = layout.tile
+        found.moments = [take(tile.parts), take(tile.parts), take(tile.parts // tile.slices)]
         if backward:
-            stats = [space.take(way.layout.shape.groups) for _ in range(3)]
-    if backward:
-        sums = [space.take(parts), space.take(parts)]
-    return moments, stats, sums
-
-
-def arguments(problem: Problem, *names: str) -> list[Arg]:
-    """Return the arguments of those tensors that the problem has."""
-    return [TensorArg(problem.index(name)) for name in names if name in problem.names]
-
-
-def numbers(problem: Problem, *names: str) -> list[Arg]:
-    """Return the arguments of those run-time numbers."""
-    scalars = list(problem.scalars)
-    return [ScalarArg(scalars.index(name), problem.dtype.accumulator) for name in names]
+            found.stats = [take(layout.shape.groups) for _ in range(3)]
+    if backward and not way.kept:
+        found.sums = [take(way.tile.parts), take(way.tile.parts)]
+    if by_image(problem):
+        assert isinstance(problem, NormalizationBackward) and problem.dscale is not None
+        found.parts = [take(problem.x.dims[0] * problem.dscale.size) for _ in range(2)]
+    elif by_kernel(problem):
+        assert isinstance(problem, NormalizationBackward)
+        parts = ParameterSums.of(problem, info).parts
+        found.parts = [take(parts), take(parts)] if parts else []
+    return found
 
 
 def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     way = _way(problem, device.info)
+    defines: Defines = {**way.layout.defines(), **storage_defines(way.layout.shape.data["X"])}
+    if is_backward(problem):
+        return tuple(_gradients(problem, way, defines, device))
     if way.tile.outer_units == 0:
         return ()
-    defines: Defines = {**way.layout.defines(), **storage_defines(way.layout.shape.data["X"])}
-    if isinstance(problem, BatchNormalizationForwardInference):
+    if is_inference(problem):
         return _inference(problem, way, defines, device) if way.tile.reduce_units else ()
-    if isinstance(problem, BatchNormalizationForwardTraining):
-        return _training(problem, way, defines, device)
-    return _gradients(problem, way, defines, device)
+    return _training(problem, way, defines, device)
 
 
 def _inference(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
@@ -177,14 +184,27 @@ def forward_arguments(problem: Problem) -> tuple[list[Arg], Defines, list[Arg]]:
 
 
 def backward_arguments(problem: Problem) -> tuple[list[Arg], list[Arg], list[Arg], Defines, list[Arg]]:
-    """Return inputs, saved statistics and outputs of a backward kernel, the defines that tell of them, and factors."""
+    """Return inputs, saved statistics and outputs of a backward kernel, the defines that tell of them, and factors.
+
+    The gradients of parameters are among the outputs where they are batch normalisation's.
+    """
     saved = arguments(problem, *SAVED)
     count = shape_of(problem).count
-    defines: Defines = {"COUNT": f"{max(count, 1)}u", "PARAMETER_GRADIENTS": 1}  # sums over nothing are 0, not 0 / 0
+    defines: Defines = {"COUNT": f"{max(count, 1)}u"}  # sums over nothing are 0, not 0 / 0
     if saved:
         defines["HAS_SAVED"] = 1
-    blends = numbers(problem, "alpha_data_diff", "beta_data_diff", "alpha_param_diff", "beta_param_diff")
-    return arguments(problem, "x", "dy", "scale"), saved, arguments(problem, "dx", "dscale", "dbias"), defines, blends
+    outputs, blends = ["dx"], ["alpha_data_diff", "beta_data_diff"]
+    if isinstance(problem, BatchNormalizationBackward):
+        defines["PARAMETER_GRADIENTS"] = 1
+        outputs += ["dscale", "dbias"]
+        blends += ["alpha_param_diff", "beta_param_diff"]
+    return (
+        arguments(problem, "x", "dy", "scale"),
+        saved,
+        arguments(problem, *outputs),
+        defines,
+        numbers(problem, *blends),
+    )
 
 
 def _training(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
@@ -195,7 +215,7 @@ def _training(problem: Problem, way: _Way, defines: Defines, device: Device) -> 
     if way.kept:
         kernel = device.compile(_FORWARD, "norm_forward", {**defines, "FUSED": 1, "K": way.kept})
         return (Launch(kernel, (tile.groups,), (tile.block,), (*tensors, *blends)),)
-    moments, _, _ = _areas(problem, way, Workspace(problem))
+    moments = _areas(problem, way, device.info).moments
     partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
     apply = device.compile(_FORWARD, "norm_apply", {**defines, "APPLY": 1})
     launches = []
@@ -207,33 +227,62 @@ def _training(problem: Problem, way: _Way, defines: Defines, device: Device) -> 
     return tuple(launches)
 
 
-def _gradients(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    inputs, saved, outputs, more, blends = backward_arguments(problem)
-    defines.update(more)
+def _statistics(problem: Problem, areas: _Areas, device: Device) -> list[Launch]:
+    """Return the launches that make statistics of x."""
+    layout = areas.stats_layout
+    assert layout is not None
+    tile = layout.tile
+    count = f"{max(layout.shape.count, 1)}u"
+    defines: Defines = {**layout.defines(), **storage_defines(layout.shape.data["X"]), "COUNT": count, "HAS_STATS": 1}
+    partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
+    finish = device.compile(_BACKWARD, "norm_moments", {**defines, "MOMENTS": 1})
+    start, block = ConstantArg(np.int32(0)), (tile.block,)
     epsilon = numbers(problem, "epsilon")
+    return [
+        Launch(partial, (tile.groups * tile.slices,), block, (*arguments(problem, "x"), *areas.moments, start)),
+        Launch(finish, (tile.groups,), block, (*areas.moments, *areas.stats, start, *epsilon)),
+    ]
+
+
+def _gradients(problem: Problem, way: _Way, defines: Defines, device: Device) -> list[Launch]:
+    areas = _areas(problem, way, device.info)
+    launches: list[Launch] = []
+    if areas.stats and way.tile.outer_units and way.tile.reduce_units:
+        launches += _statistics(problem, areas, device)
+    if by_kernel(problem):  # before dx, which may be dy
+        assert isinstance(problem, NormalizationBackward)
+        sums = ParameterSums.of(problem, device.info)
+        launches += norm_parameters.launches(problem, areas.stats, areas.parts, device, sums)
+    if way.tile.outer_units:
+        launches += _data_gradient(problem, way, defines, areas, device)
+    if by_image(problem):
+        assert isinstance(problem, NormalizationBackward)
+        launches += norm_parameters.finish_images(problem, areas.parts, problem.x.dims[0], device)
+    return launches
+
+
+def _data_gradient(problem: Problem, way: _Way, defines: Defines, areas: _Areas, device: Device) -> list[Launch]:
+    """Return the launches that make dx, and the parameters' gradients or their parts where these are by-products."""
+    inputs, known, outputs, more, blends = backward_arguments(problem)
+    defines.update(more)
+    if by_image(problem):
+        defines["PARAMETER_PARTS"] = 1
+        outputs = [*outputs, *areas.parts]
+    if areas.stats:
+        defines["HAS_STATS"] = 1
+        known = areas.stats
     tile = way.tile
     if way.kept:
         kernel = device.compile(_BACKWARD, "norm_backward", {**defines, "FUSED": 1, "K": way.kept})
-        return (Launch(kernel, (tile.groups,), (tile.block,), (*inputs, *saved, *outputs, *blends, *epsilon)),)
-    moments, stats, sums = _areas(problem, way, Workspace(problem))
-    if not saved:
-        defines["HAS_STATS"] = 1
-        partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
-        finish = device.compile(_BACKWARD, "norm_moments", {**defines, "MOMENTS": 1})
+        args = (*inputs, *known, *outputs, *blends, *numbers(problem, "epsilon"))
+        return [Launch(kernel, (tile.groups,), (tile.block,), args)]
     add = device.compile(_BACKWARD, "norm_backward_partial", {**defines, "BACKWARD_PARTIAL": 1})
     apply = device.compile(_BACKWARD, "norm_backward_apply", {**defines, "BACKWARD_APPLY": 1})
-    launches = []
-    for first in range(0, tile.groups, way.chunk):
-        groups = min(way.chunk, tile.groups - first)
-        grid, block = (groups * tile.slices,), (tile.block,)
-        start = ConstantArg(np.int32(first))
-        if not saved:
-            launches.append(Launch(partial, grid, block, (*arguments(problem, "x"), *moments, start)))
-            launches.append(Launch(finish, (groups,), block, (*moments, *stats, start, *epsilon)))
-        known = saved or stats
-        launches.append(Launch(add, grid, block, (*inputs, *known, *sums, start)))
-        launches.append(Launch(apply, grid, block, (*inputs, *known, *outputs, *sums, start, *blends)))
-    return tuple(launches)
+    grid, block, start = (tile.groups * tile.slices,), (tile.block,), ConstantArg(np.int32(0))
+    return [
+        Launch(add, grid, block, (*inputs, *known, *areas.sums, start)),
+        Launch(apply, grid, block, (*inputs, *known, *outputs, *areas.sums, start, *blends)),
+    ]
 
 
 ENGINES = (Normalization(),)

@@ -15,8 +15,9 @@ from portadnn.problem import Problem
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, WorkspaceArg, roofline
 from .layouts import Axis, offset_expression
-from .norm import SAVED, Workspace, arguments, backward_arguments, forward_arguments, numbers
+from .norm import SAVED, backward_arguments, forward_arguments
 from .norm_layout import Defines, Layout, Shape, make_layout, shape_of
+from .norm_parameters import Workspace, arguments, numbers
 from .tiles import storage_defines
 
 _VECTOR = 64  # bytes, of what arithmetic is done in

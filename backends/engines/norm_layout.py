@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from portadnn.enums import NormMode
 from portadnn.ops.batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
+from portadnn.ops.normalization import Normalization, NormalizationBackward
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec, packed_strides
 
 from ..base import DeviceInfo
@@ -37,6 +39,9 @@ class Shape:
         value for all.
     rms : bool
         Whether the mean stays.
+    slots : TensorSpec or None
+        Where the parts of parameters' gradients lie that each image leaves (or each work-group, which then has a place
+        of its own), as a tensor of the data's dims.
     """
 
     dims: tuple[int, ...]
@@ -44,6 +49,7 @@ class Shape:
     data: Mapping[str, TensorSpec]
     others: Mapping[str, TensorSpec]
     rms: bool = False
+    slots: TensorSpec | None = None
 
     @property
     def count(self) -> int:
@@ -70,15 +76,58 @@ def spread(spec: TensorSpec, dims: Sequence[int]) -> TensorSpec:
 
 def shape_of(problem: Problem) -> Shape:
     """Return the shape of any normalisation problem; the last of the data tensors is the output."""
+    if isinstance(problem, Normalization):
+        return _shape_of_sample_norm(problem)
     assert isinstance(problem, _BATCH)
     x = problem.x
-    data = {"X": x, "DX": problem.dx} if isinstance(problem, BatchNormalizationBackward) else {"X": x, "Y": problem.y}
-    if isinstance(problem, BatchNormalizationBackward):
-        data = {"X": x, "DY": problem.dy, "DX": problem.dx}
-    names = [name for name in problem.names if name.upper() not in data]
-    others = {name.upper(): spread(getattr(problem, name), x.dims) for name in names}
+    others = {
+        name.upper(): spread(getattr(problem, name), x.dims) for name in problem.names if name.upper() not in _DATA
+    }
     kept = tuple(axis for axis in range(1, len(x.dims)) if axis == 1 or problem.scale.dims[axis] > 1)
-    return Shape(x.dims, kept, data, others)
+    return Shape(x.dims, kept, _data(problem), others)
+
+
+_DATA = ("X", "Y", "DY", "DX")
+
+
+def _data(problem: Problem) -> dict[str, TensorSpec]:
+    return {name: getattr(problem, name.lower()) for name in _DATA if name.lower() in problem.names}
+
+
+def _shape_of_sample_norm(problem: Normalization) -> Shape:
+    """Return the shape of a normalisation of each sample; groups cut the channels in two dims."""
+    split = problem.mode is NormMode.GROUP_NORM
+    cut = _cut_channels if split else lambda spec, groups: spec
+    data = {name: cut(spec, problem.groups) for name, spec in _data(problem).items()}
+    dims = data["X"].dims
+    others = {
+        name.upper(): spread(cut(getattr(problem, name), problem.groups), dims)
+        for name in ("scale", "bias", "saved_mean", "saved_inv_variance")
+        if name in problem.names
+    }
+    slots = None
+    if isinstance(problem, NormalizationBackward) and problem.dscale is not None:
+        for name in ("dscale", "dbias"):
+            if name in problem.names:
+                others[name.upper()] = spread(cut(getattr(problem, name), problem.groups), dims)
+        sizes = problem.parameter_dims
+        slots = spread(cut(TensorSpec(problem.dscale.dtype, sizes, packed_strides(sizes)), problem.groups), dims)
+        if problem.mode in (NormMode.INSTANCE_NORM, NormMode.GROUP_NORM):
+            slots = replace(slots, strides=(math.prod(sizes), *slots.strides[1:]))
+    if problem.mode in (NormMode.INSTANCE_NORM, NormMode.GROUP_NORM):
+        kept: tuple[int, ...] = (0, 1)
+    else:
+        kept = tuple(range(problem.axis % len(dims)))
+    return Shape(dims, kept, data, others, problem.mode is NormMode.RMS_NORM, slots)
+
+
+def _cut_channels(spec: TensorSpec, groups: int) -> TensorSpec:
+    """(n, c, ...) -> (n, groups, c / groups, ...); a statistic of each group, or one channel, gets a dim of one."""
+    n, c, *sizes = spec.dims
+    step = spec.strides[1]
+    each = max(c // groups, 1)
+    dims = (n, c // each, each, *sizes)
+    return TensorSpec(spec.dtype, dims, (spec.strides[0], step * each, step, *spec.strides[2:]), spec.alignment)
 
 
 @dataclass(frozen=True)
@@ -127,7 +176,9 @@ class Layout:
 
 def make_layout(shape: Shape, info: DeviceInfo, *, vectors: bool = True) -> Layout:
     """Return the layout, still without work-items and, if so wanted, without vectors; see :func:`~.tiles.make_tile`."""
-    others = {**shape.others, "STAT": shape.statistics()}
+    others = {"STAT": shape.statistics(), **shape.others}
+    if shape.slots is not None:
+        others["SLOT"] = shape.slots
     names = (*others, *shape.data)
     specs = (*others.values(), *shape.data.values())
     data = tuple(shape.data.values())
