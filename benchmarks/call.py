@@ -44,14 +44,20 @@ def _affine_grid(spec: TensorSpec) -> np.ndarray[Any, Any]:
     return values
 
 
-_SPECIAL = {"spatial_tf_sampler_forward": {"grid": _affine_grid}, "spatial_tf_sampler_backward": {"grid": _affine_grid}}
+def special_values(problem: Problem, name: str) -> np.ndarray[Any, Any] | None:
+    """Return what a tensor of that meaning holds, for its whole span; None where random values will do."""
+    spec: TensorSpec = getattr(problem, name)
+    if problem.op.startswith("spatial_tf_sampler") and name == "grid":
+        return _affine_grid(spec)
+    if "variance" in name:
+        return abs(random_values(spec, problem.index(name)))
+    return None
 
 
 def tensor_values(problem: Problem, name: str) -> np.ndarray[Any, Any]:
-    """Return the values of a problem's tensor for its whole span: random ones, or what the operation is meant for."""
-    special = _SPECIAL.get(problem.op, {}).get(name)
-    spec: TensorSpec = getattr(problem, name)
-    return special(spec) if special else random_values(spec, problem.index(name))
+    """Return the values of a problem's tensor for its whole span."""
+    values = special_values(problem, name)
+    return random_values(getattr(problem, name), problem.index(name)) if values is None else values
 
 
 def device_values(handle: Handle, spec: TensorSpec, seed: int) -> Any:
@@ -71,10 +77,8 @@ def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> 
     """Return a function that makes the public call of `problem` on arrays that already lie on the device."""
     arrays = {}
     for name, spec in zip(problem.names, problem.tensors, strict=True):
-        if name in _SPECIAL.get(problem.op, {}):
-            base = handle.asarray(tensor_values(problem, name))
-        else:
-            base = device_values(handle, spec, problem.index(name))
+        values = special_values(problem, name)
+        base = device_values(handle, spec, problem.index(name)) if values is None else handle.asarray(values)
         view = dnn.TensorView(spec, base)
         arrays[name] = handle.device.wrap(view, name)
     function = getattr(dnn, problem.op)

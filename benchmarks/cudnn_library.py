@@ -197,9 +197,13 @@ class Library:
 
     def size(self, name: str, *args: Any) -> int:
         """Return the size_t that a call writes to its last argument."""
-        size = ctypes.c_size_t()
-        self.call(name, *args, ctypes.byref(size))
-        return size.value
+        return self.sizes(name, 1, *args)[0]
+
+    def sizes(self, name: str, count: int, *args: Any) -> tuple[int, ...]:
+        """Return the size_t's that a call writes to its last arguments."""
+        found = [ctypes.c_size_t() for _ in range(count)]
+        self.call(name, *args, *map(ctypes.byref, found))
+        return tuple(size.value for size in found)
 
 
 def ints(values: Sequence[int]) -> Any:

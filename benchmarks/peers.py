@@ -18,6 +18,7 @@ from portadnn.problem import Problem, TensorSpec
 from .call import portadnn_call, random_values, tensor_values
 from .peer import NoEquivalent
 from .peers_norm import batch_norm, sample_norm
+from .peers_rnn import rnn
 from .timing import Side, wall
 
 
@@ -191,6 +192,8 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
         return batch_norm(torch, p, t)
     if problem.op.startswith("normalization"):
         return sample_norm(torch, p, t)
+    if problem.op.startswith("rnn"):
+        return rnn(torch, p, t)
     if problem.op.startswith("pooling"):
         return _pooling(torch, p, t, spatial)
     if problem.op.startswith("spatial_tf"):

@@ -100,6 +100,10 @@ def calls(shape: tuple[int, int, int, int], rows: tuple[int, int], layout: str =
         f"scale_tensor y={t}",
         f"convolution_backward_bias dy={t}",
         *batch_norms(shape, layout),
+        f"dropout_forward x={t} dropout=0.5",
+        f"dropout_backward dy={t} dropout=0.5",
+        f"lrn_cross_channel_forward x={t} lrn_n=5",
+        f"lrn_cross_channel_backward x={t} lrn_n=5",
     )
 
 
@@ -213,7 +217,7 @@ _CPU_CONVOLUTIONS = {
 }
 _CALLS = {
     "calls": calls((256, 64, 56, 56), (8192, 4096)),
-    "calls-small": calls((16, 64, 14, 14), (512, 1000)),
+    "calls-small": calls((64, 64, 28, 28), (1024, 1000)),
     "calls-nhwc": calls((128, 64, 56, 56), (8192, 2048), "nhwc"),
     "calls-odd": calls((127, 67, 53, 51), (8191, 4093)),
 }
@@ -224,6 +228,22 @@ _TRANSFORMERS = {
     "spatial-nhwc": spatial_transformer((64, 64, 56, 56), (56, 56), "nhwc"),
     "spatial-odd": spatial_transformer((13, 37, 53, 61), (47, 51)),
 }
+
+
+def lstm(steps: int, n: int, size: int, layers: int) -> tuple[str, ...]:
+    """Return inference and the three passes of a training step of an LSTM whose inputs are as wide as its state."""
+    x, w = f"f32:{steps}x{n}x{size}", f"f32:{layers * 8 * size * (size + 1)}x1x1"
+    rest = f"hidden_size={size} num_layers={layers}"
+    return (
+        f"rnn_forward_inference x={x} w={w} {rest}",
+        f"rnn_forward_training x={x} w={w} {rest}",
+        f"rnn_backward_data y={x} dx={x} w={w} {rest}",
+        f"rnn_backward_weights x={x} y={x} dw={w} {rest}",
+    )
+
+
+_RECURRENT = {"lstm": (*lstm(100, 64, 512, 2), *lstm(50, 128, 1024, 1)), "lstm-32": lstm(20, 32, 256, 1)}
+_TINY = {"calls-tiny": calls((16, 64, 14, 14), (512, 1000))}  # what counts there is the host's time
 _GROWING = {f"growing-{n * 49 // 64}": growing(n) for n in (21, 84, 336, 1344, 5376)}  # megabytes
 SETS: dict[str, tuple[str, ...]] = {
     **_GPU_CONVOLUTIONS,
@@ -238,6 +258,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "reduce-256": reductions(256),
     "reduce-32": reductions(32),
     **_CALLS,
+    **_TINY,
+    **_RECURRENT,
     **_TRANSFORMERS,
     **_GROWING,
     "lrn-256": lrn(256),
@@ -249,7 +271,7 @@ SETS: dict[str, tuple[str, ...]] = {
 def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
     """Return the names of the sets that a record of the device beside that peer holds."""
     if peer != "torch" and info.kind == "gpu":
-        return (*_CALLS, *_GROWING)
+        return (*_CALLS, "lstm", *_GROWING)
     if info.kind == "cpu":
         return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "dropout-32", "reduce-32")
     return (

@@ -91,7 +91,7 @@ def test_every_call_of_the_sets_has_a_peer():
     assert ops <= CALLS.keys()
 
 
-@pytest.mark.parametrize("line", (*sets.SETS["calls-small"], *sets.SETS["spatial-small"]))
+@pytest.mark.parametrize("line", (*sets.SETS["calls-tiny"], *sets.SETS["lstm-32"], *sets.SETS["spatial-small"]))
 def test_calls_are_made(line):
     """One setup, then each use of a side is one call of the same function."""
     peer, notes = fake_peer()
