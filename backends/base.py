@@ -317,6 +317,7 @@ class Device(abc.ABC):
         """Free what the device object owns."""
 
 
+NARROW_SPAN = 2**31  # elements of the largest tensor whose places fit 32 bits, with room for the last round of a loop
 LAUNCH_SECONDS = 4e-6  # from one launch to the next
 
 
@@ -326,6 +327,12 @@ def host_seconds(launches: int, info: DeviceInfo) -> float:
     3 us are this library's; CUDA takes 5 us a launch, OpenCL 7 us (measured on NVIDIA's drivers).
     """
     return 3e-6 + launches * (5e-6 if info.backend == "cuda" else 7e-6)
+
+
+def needs_wide_places(problem: Problem) -> bool:
+    """Tell whether a tensor is so large that its places take more than 32 bits; byte buffers hold larger things."""
+    specs = (spec for name, spec in zip(problem.names, problem.tensors, strict=True) if name not in problem.raw)
+    return any(max(spec.span, spec.size) > NARROW_SPAN for spec in specs)
 
 
 def roofline(
@@ -360,11 +367,14 @@ class Engine(abc.ABC):
         The guide's algorithm that asks for this engine; None where the call has no algorithm argument.
     deterministic : bool
         Whether repetition gives the same bits.
+    wide : bool
+        Whether it takes tensors that :func:`needs_wide_places`.
     """
 
     name: str
     problems: tuple[type[Problem], ...]
     deterministic: bool = True
+    wide: bool = False
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Return the guide's algorithm number that this engine implements for the problem, if any."""
@@ -385,7 +395,13 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        """Return the engine's own reason not to take the problem on such a device, if any; see :meth:`refusal`."""
+
+    def refusal(self, problem: Problem, info: DeviceInfo) -> str | None:
         """Return None when the engine takes the problem on such a device, else the reason it does not."""
+        if not self.wide and needs_wide_places(problem):
+            return "a tensor has more than 2 Gi elements"
+        return self.why_not(problem, info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         """Return the exact bytes of scratch memory the plan will need."""
@@ -444,5 +460,6 @@ __all__ = [
     "ScalarArg",
     "TensorArg",
     "WorkspaceArg",
+    "needs_wide_places",
     "roofline",
 ]

@@ -175,6 +175,7 @@ class DefinitionEngine(Engine):
     """Every problem, computed from its definition."""
 
     name = "definition"
+    wide = True
     problems = (*KINDS, SetTensor, ScaleTensor)
 
     def algo(self, problem: Problem) -> DnnEnum | None:

@@ -78,7 +78,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
     LOCAL pd_words parked[PARKED * WG];  // each work-item reads only what it put there
     LOCAL real scratch[2 * WG / 32];
     LOCAL real shared[2];  // this group's maximum and sum, for its peers
-    const u32 row = (u32)GRP(0) / CLUSTER;
+    const idx_t row = (idx_t)GRP(0) / CLUSTER;
     const u32 first = cluster_rank() * WG + LID(0);
     const T *from = x + ROWS_X(row) + first * VW;
     T *to = y + ROWS_Y(row) + first * VW;

@@ -21,9 +21,9 @@ pooling_rows(TENSOR_RESTRICT(T, dy), TENSOR_RESTRICT(T, dx),
 #ifdef MODE_MAX
     BIND_RESTRICT(WINNER_TYPE, winners);
 #endif
-    const u32 plane = GRP(0);
+    const idx_t plane = GRP(0);
     const int depth = plane % D;
-    const u32 c = plane / D % C, n = plane / D / C;
+    const idx_t c = plane / D % C, n = plane / D / C;
     const int o0 = LOWEST_WINDOW(depth, PAD_D, WINDOW_D, STRIDE_D);
     real line[W + 1];  // the last one takes what belongs to other rows
 

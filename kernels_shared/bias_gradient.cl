@@ -8,9 +8,9 @@
 
 #define ROUNDS 4  // loads in flight
 
-DEVICE void store_channels(GLOBAL T *db, u32 o, part sum, real alpha, real beta) {
+DEVICE void store_channels(GLOBAL T *db, idx_t o, part sum, real alpha, real beta) {
     UNROLL for (int j = 0; j < PART_LANES; ++j) {
-        const u32 to = (o * PART_LANES + j) * DB_STRIDE;
+        const idx_t to = (o * PART_LANES + j) * DB_STRIDE;
         BLEND(db, to, alpha, PART_LANE(sum, j), beta);
     }
 }
@@ -26,15 +26,15 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
     LOCAL real scratch[SCRATCH];
     BIND(T, dy);
     const int lid = LID(0);
-    const u32 slice = (u32)GRP(0) % SLICES;
-    const u32 o = (u32)GRP(0) / SLICES * TO + TILE_OUTER(lid);
-    const u32 end = slice == SLICES - 1 ? REDUCE : slice * LENGTH + LENGTH;
+    const idx_t slice = (idx_t)GRP(0) % SLICES;
+    const idx_t o = (idx_t)GRP(0) / SLICES * TO + TILE_OUTER(lid);
+    const idx_t end = slice == SLICES - 1 ? REDUCE : slice * LENGTH + LENGTH;
     const bool inside = o < OUTER;
-    const u32 from = DY_OUTER(o);
+    const idx_t from = DY_OUTER(o);
     vreal total[ROUNDS];
 
     UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = VSPLAT(0);
-    for (u32 r = slice * LENGTH + TILE_REDUCE(lid); r < end && inside; r += ROUNDS * TR) {
+    for (idx_t r = slice * LENGTH + TILE_REDUCE(lid); r < end && inside; r += ROUNDS * TR) {
         UNROLL for (int i = 0; i < ROUNDS; ++i)
             if (r + i * TR < end) total[i] = total[i] + VLOAD(dy, from + DY_REDUCE(r + i * TR));
     }
@@ -56,11 +56,11 @@ bias_finish(TENSOR(real, sums), TENSOR(T, db), const real alpha, const real beta
     BIND(real, sums);
     BIND(T, db);
     const int lid = LID(0);
-    const u32 c = (u32)GRP(0) * FINISH_CHANNELS + lid % FINISH_CHANNELS;
+    const idx_t c = (idx_t)GRP(0) * FINISH_CHANNELS + lid % FINISH_CHANNELS;
     real sum = 0;
 
     if (c < OUTER * PART_LANES)
-        for (u32 k = lid / FINISH_CHANNELS; k < SLICES; k += FINISH_SHARING)
+        for (idx_t k = lid / FINISH_CHANNELS; k < SLICES; k += FINISH_SHARING)
             sum += sums[k * (OUTER * PART_LANES) + c];
     scratch[lid] = sum;
     BARRIER();

@@ -118,13 +118,13 @@ DEVICE vreal swish_backward(vreal dy, vreal x) {
 
 #ifdef SCHEDULE_GPU
 #ifdef LAYOUT_FLAT
-KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n) {
+KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n) {
     BIND_INPUTS;
     BIND(T, out);
-    const u32 first = ((u32)GRP(0) * (ITEMS * WG) + (u32)LID(0)) * VW;
+    const idx_t first = ((idx_t)GRP(0) * (ITEMS * WG) + (idx_t)LID(0)) * VW;
     vreal a[ITEMS], b[ITEMS], prior[ITEMS];
     UNROLL for (int j = 0; j < ITEMS; ++j) {
-        const u32 i = first + j * (WG * VW);
+        const idx_t i = first + j * (WG * VW);
         a[j] = b[j] = prior[j] = VSPLAT(0);
         if (i + VW <= n) {
             a[j] = VIN0(i, 1);
@@ -133,7 +133,7 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n
         }
     }
     UNROLL for (int j = 0; j < ITEMS; ++j) {
-        const u32 i = first + j * (WG * VW);
+        const idx_t i = first + j * (WG * VW);
         if (i + VW <= n) {
             VSTORE(out, i, ADD_PRIOR(RESULT(a[j], b[j]), prior[j]));
         } else if (i < n) {  // the last, partial vector: one work-item fills lanes of zeros
@@ -152,15 +152,15 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n
     }
 }
 #else
-KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n) {
+KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n) {
     BIND_INPUTS;
     BIND(T, out);
-    const u32 first = (u32)GRP(0) * (ITEMS * WG) + (u32)LID(0);
+    const idx_t first = (idx_t)GRP(0) * (ITEMS * WG) + (idx_t)LID(0);
     UNROLL for (int j = 0; j < ITEMS; ++j) {
-        const u32 v = first + j * WG;
+        const idx_t v = first + j * WG;
         if (v >= n / VW) continue;
-        const u32 row = v / (INNER / VW), column = v % (INNER / VW) * VW;
-        const u32 o = ROW_OUT(row) + column * STEP_OUT;
+        const idx_t row = v / (INNER / VW), column = v % (INNER / VW) * VW;
+        const idx_t o = ROW_OUT(row) + column * STEP_OUT;
         const vreal a = VIN0(ROW_IN0(row) + column * STEP_IN0, STEP_IN0);
         const vreal b = VIN1(ROW_IN1(row) + column * STEP_IN1, STEP_IN1);
         vreal result = RESULT(a, b);
@@ -192,7 +192,7 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n
     }
 
 #ifdef LAYOUT_FLAT
-KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n, const u32 chunk) {
+KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n, const idx_t chunk) {
     BIND_INPUTS;
     BIND(T, out);
     const size_t first = (size_t)GRP(0) * chunk;
@@ -200,12 +200,12 @@ KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n,
     RUN(first, 1, first, 1, first, 1, count)
 }
 #else
-KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const u32 n, const u32 chunk) {
+KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n, const idx_t chunk) {
     BIND_INPUTS;
     BIND(T, out);
-    const u32 rows = n / INNER, first = (u32)GRP(0) * chunk;
-    const u32 last = first >= rows ? first : rows - first < chunk ? rows : first + chunk;
-    for (u32 row = first; row < last; ++row) {
+    const idx_t rows = n / INNER, first = (idx_t)GRP(0) * chunk;
+    const idx_t last = first >= rows ? first : rows - first < chunk ? rows : first + chunk;
+    for (idx_t row = first; row < last; ++row) {
         const size_t o = ROW_OUT(row), i0 = ROW_IN0(row), i1 = ROW_IN1(row);
         RUN(o, STEP_OUT, i0, STEP_IN0, i1, STEP_IN1, INNER)
     }

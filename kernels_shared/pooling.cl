@@ -29,7 +29,7 @@
 
 // Splits a work-item's number into n, c, depth, row and column, the fastest first.
 #define PLACE(id, depths, rows, columns)                                                                   \
-    u32 rest = id;                                                                                         \
+    idx_t rest = id;                                                                                         \
     PLACE_CHANNELS_LAST                                                                                    \
     const int column = rest % (columns);                                                                   \
     rest /= (columns);                                                                                     \
@@ -38,16 +38,16 @@
     const int depth = rest % (depths);                                                                     \
     rest /= (depths);                                                                                      \
     PLACE_CHANNELS_FIRST                                                                                   \
-    const u32 n = rest;
+    const idx_t n = rest;
 #ifdef CHANNELS_LAST
 #define PLACE_CHANNELS_LAST                                                                                \
-    const u32 c = rest % C_UNITS * VW;                                                                     \
+    const idx_t c = rest % C_UNITS * VW;                                                                     \
     rest /= C_UNITS;
 #define PLACE_CHANNELS_FIRST
 #else
 #define PLACE_CHANNELS_LAST
 #define PLACE_CHANNELS_FIRST                                                                               \
-    const u32 c = rest % C;                                                                                \
+    const idx_t c = rest % C;                                                                                \
     rest /= C;
 #endif
 
@@ -63,7 +63,7 @@ KERNEL WG_SIZE(GROUP, 1, 1)
 pooling_forward(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta) {
     BIND_RESTRICT(T, x);
     BIND_RESTRICT(T, y);
-    const u32 id = (u32)GRP(0) * GROUP + LID(0);
+    const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
     if (id >= ITEMS) return;
     PLACE(id, O, P_TILES, Q)
     const int first_d = depth * STRIDE_D - PAD_D, first_h = row * (TP * STRIDE_H) - PAD_H;
@@ -103,7 +103,7 @@ KERNEL WG_SIZE(GROUP, 1, 1)
 pooling_winners(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(WINNER_TYPE, winners)) {
     BIND_RESTRICT(T, x);
     BIND_RESTRICT(WINNER_TYPE, winners);
-    const u32 id = (u32)GRP(0) * GROUP + LID(0);
+    const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
     if (id >= ITEMS) return;
     PLACE(id, O, P_TILES, Q)
     const int first_d = depth * STRIDE_D - PAD_D, first_h = row * (TP * STRIDE_H) - PAD_H;
@@ -163,14 +163,14 @@ pooling_gather(TENSOR_RESTRICT(T, dy), TENSOR_RESTRICT(T, dx),
 #ifdef MODE_MAX
     BIND_RESTRICT(WINNER_TYPE, winners);
 #endif
-    const u32 id = (u32)GRP(0) * GROUP + LID(0);
+    const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
     if (id >= ITEMS) return;
     PLACE(id, D, H, W / TW)
     const int w = column * TW;
     const int o0 = LOWEST_WINDOW(depth, PAD_D, WINDOW_D, STRIDE_D);
     const int p0 = LOWEST_WINDOW(row, PAD_H, WINDOW_H, STRIDE_H);
     const int q0 = LOWEST_WINDOW(w, PAD_W, WINDOW_W, STRIDE_W);
-    const u32 from = n * Y_N + c * Y_C;
+    const idx_t from = n * Y_N + c * Y_C;
     vreal total = VSPLAT(0);
 
     GATHER_LOOP for (int i = 0; i < MOST_WINDOWS(1, WINDOW_D, STRIDE_D); ++i) {
@@ -182,7 +182,7 @@ pooling_gather(TENSOR_RESTRICT(T, dy), TENSOR_RESTRICT(T, dx),
             GATHER_LOOP for (int l = 0; l < MOST_WINDOWS(TW, WINDOW_W, STRIDE_W); ++l) {
                 const int q = q0 + l, s = w + PAD_W - q * STRIDE_W;
                 if (q >= Q || s + TW - 1 < 0) continue;
-                const u32 at = from + o * Y_D + p * Y_H + q * Y_W;
+                const idx_t at = from + o * Y_D + p * Y_H + q * Y_W;
 #ifdef MODE_MAX
                 const GLOBAL WINNER_TYPE *winner = winners + WINNER(n, c, o, p, q);
                 const int cell = (d * WINDOW_H + r) * WINDOW_W + s;

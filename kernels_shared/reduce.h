@@ -108,12 +108,12 @@ PD_TILE(tile_sum, ADD)
 PD_TILE(tile_max, fmax)
 
 // Parts in the workspace: [slice][outer unit][lane]
-DEVICE part part_load(const GLOBAL real *p, u32 slice, u32 o) {
+DEVICE part part_load(const GLOBAL real *p, idx_t slice, idx_t o) {
     part v;
     UNROLL for (int j = 0; j < PART_LANES; ++j) PART_LANE(v, j) = p[(slice * OUTER + o) * PART_LANES + j];
     return v;
 }
-DEVICE void part_store(GLOBAL real *p, u32 slice, u32 o, part v) {
+DEVICE void part_store(GLOBAL real *p, idx_t slice, idx_t o, part v) {
     UNROLL for (int j = 0; j < PART_LANES; ++j) p[(slice * OUTER + o) * PART_LANES + j] = PART_LANE(v, j);
 }
 #if defined(ALONG_REDUCE) || VW == 1

@@ -5,7 +5,8 @@
 //
 // softmax_forward and softmax_backward keep what they read in registers, K vectors a work-item, so memory is touched
 // once. Longer rows take two launches over slices of a row: *_partial leaves each slice's maximum and sum in the
-// workspace, *_finish combines them and writes; the host runs both on as many rows at a time as caches hold.
+// workspace, *_finish combines them and writes; the host runs both on as many rows at a time as caches hold. Where there are
+// as many rows as a GPU has work-groups, softmax_rows does without a second launch.
 // The maximum starts at the lowest finite number: a row of -inf then gives 0 / 0 = NaN, as the formula does.
 // Pointers are not restrict, because y may be x and dx may be dy.
 
@@ -55,14 +56,14 @@ softmax_forward(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
     BIND(T, x);
     BIND(T, y);
     const int lid = LID(0);
-    const u32 o = (u32)GRP(0) * TO + TILE_OUTER(lid);
-    const u32 r0 = TILE_REDUCE(lid);
+    const idx_t o = (idx_t)GRP(0) * TO + TILE_OUTER(lid);
+    const idx_t r0 = TILE_REDUCE(lid);
     const bool inside = o < OUTER;
-    const u32 from = X_OUTER(o), to = Y_OUTER(o);
+    const idx_t from = X_OUTER(o), to = Y_OUTER(o);
     vreal v[K];
 
     KEPT for (int i = 0; i < K; ++i) {
-        const u32 r = r0 + i * TR;
+        const idx_t r = r0 + i * TR;
         v[i] = inside && r < REDUCE ? VLOAD(x, from + X_REDUCE(r)) : OUTSIDE;
     }
 #ifndef ALGO_FAST
@@ -83,8 +84,74 @@ softmax_forward(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
     }
     const part factor = FINISH_FACTOR(tile_sum(fold_sum(total), scratch + SCRATCH, lid));
     KEPT for (int i = 0; i < K; ++i) {
-        const u32 r = r0 + i * TR;
+        const idx_t r = r0 + i * TR;
         if (inside && r < REDUCE) VBLEND(y, to + Y_REDUCE(r), alpha, FINISH(v[i], factor), beta);
+    }
+}
+#endif
+
+#ifdef FORWARD_ROWS
+// A work-group of GROUP = TR work-items takes a whole row, ROUNDS_OF_ROW vectors each: the last K of them stay in registers, the
+// others are read again, the latest first, while caches still have them.
+//
+//   round     0  1  2  ...            R-K  ..  R-1
+//   first     ----------- down ----------> kept          maximum and sum
+//   then      <---------- up ------------- kept          results
+#define REST (ROUNDS_OF_ROW - K)  // a multiple of ROUNDS
+
+KERNEL WG_SIZE(GROUP, 1, 1)
+softmax_rows(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
+    LOCAL real scratch[2 * SCRATCH];
+    BIND(T, x);
+    BIND(T, y);
+    const int lid = LID(0);
+    const idx_t from = X_OUTER((idx_t)GRP(0)), to = Y_OUTER((idx_t)GRP(0));
+    vreal kept[K], top = VSPLAT(FIRST_TOP), total = VSPLAT(0);
+
+    for (idx_t round = 0; round < REST; round += ROUNDS) {
+        vreal v[ROUNDS];
+        UNROLL for (int i = 0; i < ROUNDS; ++i) v[i] = VLOAD(x, from + X_REDUCE((round + i) * TR + lid));
+#ifndef ALGO_FAST
+        vreal higher = top;
+        UNROLL for (int i = 0; i < ROUNDS; ++i) higher = fmax(higher, v[i]);
+        total = total * exp(top - higher);
+        top = higher;
+#endif
+        vreal block = exp(v[0] - top);
+        UNROLL for (int i = 1; i < ROUNDS; ++i) block = block + exp(v[i] - top);
+        total = total + block;
+    }
+    UNROLL for (int i = 0; i < K; ++i) {
+        const idx_t r = (idx_t)(REST + i) * TR + lid;
+        kept[i] = r < REDUCE ? VLOAD(x, from + X_REDUCE(r)) : OUTSIDE;
+    }
+#ifdef ALGO_FAST
+    const part maximum = 0;
+#else
+    vreal higher = top;
+    UNROLL for (int i = 0; i < K; ++i) higher = fmax(higher, kept[i]);
+    const part maximum = tile_max(fold_max(higher), scratch, lid);
+    total = total * exp(top - maximum);
+#endif
+    vreal block = VSPLAT(0);
+    UNROLL for (int i = 0; i < K; ++i) {
+        kept[i] = kept[i] - maximum;
+        const vreal e = exp(kept[i]);
+        block = block + e;
+#ifndef ALGO_LOG
+        kept[i] = e;
+#endif
+    }
+    const part factor = FINISH_FACTOR(tile_sum(fold_sum(total + block), scratch + SCRATCH, lid));
+    UNROLL for (int i = 0; i < K; ++i) {
+        const idx_t r = (idx_t)(REST + i) * TR + lid;
+        if (r < REDUCE) VBLEND(y, to + Y_REDUCE(r), alpha, FINISH(kept[i], factor), beta);
+    }
+    for (idx_t round = REST; round > 0; round -= ROUNDS) {
+        vreal v[ROUNDS];
+        UNROLL for (int i = 0; i < ROUNDS; ++i) v[i] = VLOAD(x, from + X_REDUCE((round - 1 - i) * TR + lid));
+        UNROLL for (int i = 0; i < ROUNDS; ++i)
+            VBLEND(y, to + Y_REDUCE((round - 1 - i) * TR + lid), alpha, FINISH_X(v[i] - maximum, factor), beta);
     }
 }
 #endif
@@ -97,14 +164,14 @@ softmax_backward(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), const real alpha, c
     BIND(T, dy);
     BIND(T, dx);
     const int lid = LID(0);
-    const u32 o = (u32)GRP(0) * TO + TILE_OUTER(lid);
-    const u32 r0 = TILE_REDUCE(lid);
+    const idx_t o = (idx_t)GRP(0) * TO + TILE_OUTER(lid);
+    const idx_t r0 = TILE_REDUCE(lid);
     const bool inside = o < OUTER;
-    const u32 from = Y_OUTER(o), to = DX_OUTER(o);
+    const idx_t from = Y_OUTER(o), to = DX_OUTER(o);
     vreal a[K], b[K], total = VSPLAT(0), block = VSPLAT(0);
 
     KEPT for (int i = 0; i < K; ++i) {
-        const u32 r = r0 + i * TR;
+        const idx_t r = r0 + i * TR;
         const bool in = inside && r < REDUCE;
         a[i] = in ? VLOAD(y, from + Y_REDUCE(r)) : VSPLAT(0);
         b[i] = in ? VLOAD(dy, from + Y_REDUCE(r)) : VSPLAT(0);
@@ -118,7 +185,7 @@ softmax_backward(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), const real alpha, c
     }
     const part sum = tile_sum(fold_sum(total), scratch, lid);
     KEPT for (int i = 0; i < K; ++i) {
-        const u32 r = r0 + i * TR;
+        const idx_t r = r0 + i * TR;
 #ifdef ALGO_LOG
         const vreal value = b[i] - exp(a[i]) * sum;
 #else
@@ -132,10 +199,10 @@ softmax_backward(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), const real alpha, c
 // What the sliced kernels have in common: tile `first` + .. of the outer units, one slice of the reduce units.
 #define SLICE_PROLOGUE                                                                                     \
     const int lid = LID(0);                                                                                \
-    const u32 slice = (u32)GRP(0) % SLICES;                                                                \
-    const u32 o = ((u32)first + (u32)GRP(0) / SLICES) * TO + TILE_OUTER(lid);                              \
-    const u32 r0 = slice * LENGTH + TILE_REDUCE(lid);                                                      \
-    const u32 end = slice == SLICES - 1 ? REDUCE : slice * LENGTH + LENGTH;                                \
+    const idx_t slice = (idx_t)GRP(0) % SLICES;                                                                \
+    const idx_t o = ((idx_t)first + (idx_t)GRP(0) / SLICES) * TO + TILE_OUTER(lid);                              \
+    const idx_t r0 = slice * LENGTH + TILE_REDUCE(lid);                                                      \
+    const idx_t end = slice == SLICES - 1 ? REDUCE : slice * LENGTH + LENGTH;                                \
     const bool inside = o < OUTER;
 
 #ifdef FORWARD_SLICED
@@ -146,10 +213,10 @@ softmax_partial(TENSOR(T, x), TENSOR(real, tops), TENSOR(real, sums), const int 
     BIND(real, tops);
     BIND(real, sums);
     SLICE_PROLOGUE
-    const u32 from = X_OUTER(o);
+    const idx_t from = X_OUTER(o);
     vreal top = VSPLAT(FIRST_TOP), total = VSPLAT(0);
 
-    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+    for (idx_t r = r0; r < end && inside; r += ROUNDS * TR) {
         vreal v[ROUNDS];
         UNROLL for (int i = 0; i < ROUNDS; ++i)
             v[i] = r + i * TR < end ? VLOAD(x, from + X_REDUCE(r + i * TR)) : OUTSIDE;
@@ -185,14 +252,14 @@ softmax_finish(TENSOR(T, x), TENSOR(T, y), TENSOR(real, tops), TENSOR(real, sums
     BIND(real, tops);
     BIND(real, sums);
     SLICE_PROLOGUE
-    const u32 from = X_OUTER(o), to = Y_OUTER(o);
+    const idx_t from = X_OUTER(o), to = Y_OUTER(o);
     part maximum = PART_SPLAT(FIRST_TOP), sum = PART_SPLAT(0);
 
 #ifndef ALGO_FAST
-    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) maximum = fmax(maximum, part_load(tops, k, o));
+    for (idx_t k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) maximum = fmax(maximum, part_load(tops, k, o));
     maximum = tile_max(maximum, scratch, lid);
 #endif
-    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) {
+    for (idx_t k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) {
 #ifdef ALGO_FAST
         sum = sum + part_load(sums, k, o);
 #else
@@ -200,7 +267,7 @@ softmax_finish(TENSOR(T, x), TENSOR(T, y), TENSOR(real, tops), TENSOR(real, sums
 #endif
     }
     const part factor = FINISH_FACTOR(tile_sum(sum, scratch + SCRATCH, lid));
-    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+    for (idx_t r = r0; r < end && inside; r += ROUNDS * TR) {
         vreal v[ROUNDS];
         UNROLL for (int i = 0; i < ROUNDS; ++i)
             if (r + i * TR < end) v[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
@@ -219,13 +286,13 @@ softmax_backward_partial(TENSOR(T, y), TENSOR(T, dy), TENSOR(real, sums), const 
     BIND(T, dy);
     BIND(real, sums);
     SLICE_PROLOGUE
-    const u32 from = Y_OUTER(o);
+    const idx_t from = Y_OUTER(o);
     vreal total = VSPLAT(0);
 
-    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+    for (idx_t r = r0; r < end && inside; r += ROUNDS * TR) {
         vreal a[ROUNDS];
         UNROLL for (int i = 0; i < ROUNDS; ++i) {
-            const u32 at = from + Y_REDUCE(r + i * TR);
+            const idx_t at = from + Y_REDUCE(r + i * TR);
             if (r + i * TR < end) {
                 a[i] = VLOAD(dy, at);
 #ifndef ALGO_LOG
@@ -251,16 +318,16 @@ softmax_backward_finish(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), TENSOR(real,
     BIND(T, dx);
     BIND(real, sums);
     SLICE_PROLOGUE
-    const u32 from = Y_OUTER(o), to = DX_OUTER(o);
+    const idx_t from = Y_OUTER(o), to = DX_OUTER(o);
     part sum = PART_SPLAT(0);
 
-    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) sum = sum + part_load(sums, k, o);
+    for (idx_t k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) sum = sum + part_load(sums, k, o);
     sum = tile_sum(sum, scratch, lid);
-    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+    for (idx_t r = r0; r < end && inside; r += ROUNDS * TR) {
         vreal a[ROUNDS], b[ROUNDS];
         UNROLL for (int i = 0; i < ROUNDS; ++i)
             if (r + i * TR < end) {
-                const u32 at = from + Y_REDUCE(r + i * TR);
+                const idx_t at = from + Y_REDUCE(r + i * TR);
                 a[i] = VLOAD(y, at);
                 b[i] = VLOAD(dy, at);
             }

@@ -14,11 +14,11 @@ KERNEL WG_SIZE(TILE, ROWS, 1)
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, y);
     LOCAL real tile[TILE * (TILE + 1)];
-    const u32 tiles_a = (SIZE_A + TILE - 1) / TILE, tiles_b = (SIZE_B + TILE - 1) / TILE;
-    const u32 group = GRP(0);
-    const u32 first_b = group % tiles_b * TILE, first_a = group / tiles_b % tiles_a * TILE, batch = group / (tiles_b * tiles_a);
-    const u32 x0 = X_BATCH(batch), y0 = Y_BATCH(batch);
-    const u32 b = first_b + LID(0), a = first_a + LID(0);
+    const idx_t tiles_a = (SIZE_A + TILE - 1) / TILE, tiles_b = (SIZE_B + TILE - 1) / TILE;
+    const idx_t group = GRP(0);
+    const idx_t first_b = group % tiles_b * TILE, first_a = group / tiles_b % tiles_a * TILE, batch = group / (tiles_b * tiles_a);
+    const idx_t x0 = X_BATCH(batch), y0 = Y_BATCH(batch);
+    const idx_t b = first_b + LID(0), a = first_a + LID(0);
     UNROLL for (int step = 0; step < TILE / ROWS; ++step) {
         const int j = step * ROWS + LID(1);
         if (first_a + j < SIZE_A && b < SIZE_B)

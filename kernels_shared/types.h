@@ -2,11 +2,19 @@
 //   DTYPE_FLOAT, DTYPE_DOUBLE, DTYPE_HALF or DTYPE_BFLOAT16   how tensors are stored
 //   VW                                        lanes of a vector (1 where a kernel has no vectors)
 //   VECTOR_ALIGNED                            vector addresses are multiples of the vector's bytes (at most 16)
+//   WIDE_PLACES                               a tensor has more elements than 32-bit places reach
 //
+//   idx_t         a place in a tensor, or a number of elements: u32, or u64 with WIDE_PLACES
 //   T             storage type            real          arithmetic type (float for half and bfloat16)
 //   LOAD(p, i)    real from p[i]          STORE(p, i, v)
 //   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d)
 //   VLOAD(p, i)   vreal from p[i] .. p[i + VW - 1]      VSTORE(p, i, v)      VSPLAT(s)     LANE(v, j)
+
+#ifdef WIDE_PLACES
+typedef u64 idx_t;
+#else
+typedef u32 idx_t;
+#endif
 
 #ifdef DTYPE_DOUBLE
 typedef double T;

@@ -48,7 +48,7 @@ def make_spec(dims: Any, dtype: Any, format: Any = TensorFormat.NCHW, strides: A
     steps = packed_strides(sizes, layout) if strides is None else _integers(strides, "strides", 0, len(sizes))
     spec = TensorSpec(DataType.of(dtype), sizes, steps)
     if spec.span > MAX_SPAN:
-        raise NotSupported(argument="dims", expected="at most 2 Gi elements with gaps", got=spec.span)
+        raise NotSupported(argument="dims", expected="at most 2**48 elements with gaps", got=spec.span)
     return spec
 
 
@@ -129,7 +129,7 @@ class TensorDescriptor(_Viewable):
     BadParam
         A wrong number of dims or strides, negative values, or an unknown type or format.
     NotSupported
-        More than 8 dims, or more than 2 Gi elements with gaps.
+        More than 8 dims, or more than 2**48 elements with gaps.
     """
 
     @public

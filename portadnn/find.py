@@ -124,7 +124,7 @@ def _takers(engines: Sequence[Engine], problem: Problem, info: DeviceInfo) -> tu
     """Return trials of the engines that decline, and the others, those first that are thought fast."""
     trials, takers = [], []
     for engine in engines:
-        reason = engine.why_not(problem, info)
+        reason = engine.refusal(problem, info)
         if reason is None:
             takers.append(engine)
         else:

@@ -260,7 +260,7 @@ def candidates(
         if algo is not None and engine.algo(problem) != algo:
             offered.append(str(engine.algo(problem)))
             continue
-        reason = engine.why_not(problem, info)
+        reason = engine.refusal(problem, info)
         if reason is None and algo is None and not (engine.deterministic and engine.error_factor(problem) == 1):
             reason = f"only when asked for as {engine.algo(problem)}"
         if reason is None:

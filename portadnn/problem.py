@@ -27,7 +27,7 @@ from .errors import BadParam, NotSupported, public
 
 ALIGNMENT = 16  # bytes: what vector loads need
 MAX_DIMS = 8  # CUDNN_DIM_MAX
-MAX_SPAN = 2**31  # elements of one tensor with its gaps (guide section 4.8)
+MAX_SPAN = 2**48  # elements of one tensor with its gaps: no address space holds more
 MAX_WORD = 500  # characters of a value in a problem line
 
 _DTYPE_CODES = {
@@ -438,7 +438,7 @@ def check_spec(spec: TensorSpec, name: str, *, output: bool = False, types: tupl
     BadParam
         A type other than `types`, wrong number of dims or strides, or a negative dim.
     NotSupported
-        More than 8 dims, negative strides, more than 2 Gi elements, or an output that overlaps itself.
+        More than 8 dims, negative strides, more than 2**48 elements, or an output that overlaps itself.
     """
     if spec.dtype not in types:
         wanted = FLOATS if types == FLOAT_TYPES else " or ".join(dtype.type_name for dtype in types)
@@ -459,7 +459,7 @@ def check_spec(spec: TensorSpec, name: str, *, output: bool = False, types: tupl
             got=spec.strides,
         )
     if spec.span > MAX_SPAN:
-        raise NotSupported(argument=name, expected="at most 2 Gi elements with gaps", got=spec.span)
+        raise NotSupported(argument=name, expected="at most 2**48 elements with gaps", got=spec.span)
     if output and spec.overlapping:
         raise NotSupported(
             "an output must not overlap itself", argument=name, expected="strides without overlap", got=spec

@@ -15,7 +15,7 @@ import numpy as np
 import portadnn as dnn
 from portadnn import BadParam, DataType, NotSupported
 
-BIG = 3 * 2**29  # twice this many elements are more than 2 Gi
+BIG = 3 * 2**46  # twice this many elements are more than 2**48
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from portadnn.ops.convolution import ConvolutionBackwardBias
 from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from .layouts import place_defines
 from .tiles import Tile, make_tile, storage_defines
 
 _FILE = "shared/bias_gradient.cl"
@@ -17,6 +18,7 @@ class BiasGradient(Engine):
     """Two ordered stages; one where there is too little for more than a work-group per channel."""
 
     name = "reduction"
+    wide = True
     problems = (ConvolutionBackwardBias,)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -48,7 +50,7 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     channels, sharing = _FINISH[device.info.schedule]
     defines: dict[str, int | float | str] = {"DB_STRIDE": f"{db.strides[1]}u"}
     defines.update(FINISH_CHANNELS=channels, FINISH_SHARING=sharing)
-    defines.update(storage_defines(dy), **tile.defines(("DY",)))
+    defines.update(storage_defines(dy), **place_defines(problem), **tile.defines(("DY",)))
     partial = device.compile(_FILE, "bias_partial", defines)
     grid, block = (tile.groups * tile.slices,), (tile.block,)
     if tile.slices == 1:

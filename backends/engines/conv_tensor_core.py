@@ -25,10 +25,11 @@ from portadnn.ops.convolution import (
     ConvolutionForward,
 )
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
-from portadnn.problem import MAX_SPAN, Problem, TensorSpec
+from portadnn.problem import Problem, TensorSpec
 
 from ..base import (
     LAUNCH_SECONDS,
+    NARROW_SPAN,
     Arg,
     ConstantArg,
     Device,
@@ -177,8 +178,8 @@ class TensorCore(Engine):
         setups = self.setups(problem, info)
         if not setups:
             return "no tile fits the device's work-group size and local memory"
-        if any(image.spec.size >= MAX_SPAN for image in setups[0].images):
-            return f"a packed image would have {MAX_SPAN} elements or more"
+        if any(image.spec.size >= NARROW_SPAN for image in setups[0].images):
+            return f"a packed image would have {NARROW_SPAN} elements or more"
         needed = max(setup.workspace for setup in setups)
         if needed > info.max_allocation:
             return f"needs {needed} bytes of workspace, the device allocates {info.max_allocation}"

@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from portadnn.enums import ActivationMode, NanPropagation
 from portadnn.ops.activation import ActivationBackward, ActivationForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
-from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
-from .layouts import Axis, coalesce, offset_expression
+from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from .layouts import Axis, coalesce, offset_expression, place_arg, place_defines
 
 WORK_GROUP = 256
 VECTORS_IN_FLIGHT = 4  # per work-item and input, GPU schedule
@@ -98,6 +96,7 @@ class ElementwiseEngine(Engine):
     """All elementwise problems, with any strides and broadcasting."""
 
     name = "elementwise"
+    wide = True
     problems = (
         TransformTensor,
         AddTensor,
@@ -134,6 +133,7 @@ class ElementwiseEngine(Engine):
             "N_SCALARS": len(scalars),
             "VW": width,
             **dict(todo.constants),
+            **place_defines(problem),
         }
         if "beta" in scalars:
             defines["BETA"] = f"s{scalars.index('beta')}"
@@ -154,13 +154,13 @@ class ElementwiseEngine(Engine):
         size = math.prod(axis.size for axis in axes)
         args: list[Arg] = [TensorArg(i) for i in indices]
         args += [ScalarArg(i, dtype.accumulator) for i in range(len(scalars))]
-        args.append(ConstantArg(np.uint32(size)))
+        args.append(place_arg(problem, size))
         if gpu:
             groups = -(-size // (WORK_GROUP * VECTORS_IN_FLIGHT * width))
             launch = Launch(kernel, (groups,), (WORK_GROUP,), tuple(args))
         else:
             chunk, groups = _cpu_chunks(size, 1 if flat else axes[-1].size, device.info.compute_units)
-            launch = Launch(kernel, (groups,), (1,), (*args, ConstantArg(np.uint32(chunk))))
+            launch = Launch(kernel, (groups,), (1,), (*args, place_arg(problem, chunk)))
         return Plan(problem, self, 0, device.bind([launch]), (launch,))
 
 

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from portadnn.problem import TensorSpec
+import numpy as np
+
+from portadnn.problem import Problem, TensorSpec
+
+from ..base import ConstantArg, needs_wide_places
+
+
+def place_defines(problem: Problem) -> dict[str, int]:
+    """Return the define of ``types.h`` that makes places in tensors (``idx_t``) as wide as the problem needs."""
+    return {"WIDE_PLACES": 1} if needs_wide_places(problem) else {}
+
+
+def place_arg(problem: Problem, value: int) -> ConstantArg:
+    """Return a kernel argument of the type ``idx_t``."""
+    return ConstantArg(np.uint64(value) if needs_wide_places(problem) else np.uint32(value))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from portadnn.ops.pooling import PoolingBackward, PoolingForward
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import Device, DeviceInfo, Engine, Kernel, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
-from .layouts import Axis
+from .layouts import Axis, place_defines
 from .tiles import storage_defines, vector_lanes, vector_width
 
 _FILE = "shared/pooling.cl"
@@ -29,6 +29,7 @@ class Pooling(Engine):
     """All modes and layouts, two and three dimensions; deterministic without atomics."""
 
     name = "gather"
+    wide = True
     problems = (PoolingForward, PoolingBackward)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -56,7 +57,7 @@ def _winners_fit_bytes(problem: _Pooling) -> bool:
     return math.prod(problem.window) < 256  # one value stands for "none"
 
 
-def _geometry(problem: _Pooling, info: DeviceInfo) -> Defines:
+def geometry(problem: _Pooling, info: DeviceInfo) -> Defines:
     """Return what all kernels of the problem share."""
     depth = (1,) * (5 - len(problem.x.dims))  # a 2-D problem has one plane
     flat = (0,) * len(depth)
@@ -69,8 +70,10 @@ def _geometry(problem: _Pooling, info: DeviceInfo) -> Defines:
         defines[f"PAD_{letter}"] = (*flat, *problem.padding)[i]
     for name, spec in (("X", problem.x), ("Y", problem.y)):
         strides = (*spec.strides[:2], *flat, *spec.strides[2:])
-        defines.update((f"{name}_{letter}", f"{stride}u") for letter, stride in zip("NCDHW", strides, strict=True))
-    defines.update(storage_defines(problem.x))
+        defines.update(
+            (f"{name}_{letter}", f"((idx_t){stride})") for letter, stride in zip("NCDHW", strides, strict=True)
+        )
+    defines.update(storage_defines(problem.x), **place_defines(problem))
     if problem.mode is PoolingMode.MAX:
         defines["MODE_MAX"] = 1
         defines["WINNER_TYPE"] = "unsigned char" if _winners_fit_bytes(problem) else "int"
@@ -81,7 +84,7 @@ def _geometry(problem: _Pooling, info: DeviceInfo) -> Defines:
     return defines
 
 
-def _vectors(specs: Sequence[TensorSpec], axis: int, info: DeviceInfo) -> int:
+def vectors_along(specs: Sequence[TensorSpec], axis: int, info: DeviceInfo) -> int:
     """Return the lanes of vectors along one axis of tensors that need not have the same dims elsewhere."""
     fast = [Axis(specs[0].dims[axis], tuple(spec.strides[axis] for spec in specs))]
     slow = [Axis(spec.dims[a], (spec.strides[a],)) for spec in specs for a in range(len(spec.dims)) if a != axis]
@@ -106,10 +109,10 @@ def _windows(problem: _Pooling, specs: Sequence[TensorSpec], info: DeviceInfo) -
         while rows < 4 and 2 * rows < y[-2] and window_d * window_w * (rows * 2 * stride_h + window_h) <= _UNROLLED:
             rows *= 2
     tiles = -(-y[-2] // rows)
-    defines = {**_geometry(problem, info), **_lanes(1, info), "TP": rows, "P_TILES": tiles}
+    defines = {**geometry(problem, info), **_lanes(1, info), "TP": rows, "P_TILES": tiles}
     items = math.prod(y) // y[-2] * tiles
     if _channels_last(problem):
-        width = _vectors(specs, 1, info)
+        width = vectors_along(specs, 1, info)
         defines.update(_lanes(width, info), CHANNELS_LAST=1, C_UNITS=y[1] // width)
         items //= width
     return {**defines, "ITEMS": f"{items}u"}
@@ -133,16 +136,16 @@ def _forward(problem: PoolingForward, device: Device) -> tuple[Launch, ...]:
 def _gather(problem: PoolingBackward, device: Device) -> tuple[Kernel, tuple[int], tuple[int]]:
     """Return the kernel that makes dx, and its launch sizes."""
     info = device.info
-    defines = _geometry(problem, info)
+    defines = geometry(problem, info)
     dims = problem.dx.dims
     if info.schedule == "cpu" and not _channels_last(problem) and dims[-1] <= _CPU_ROW:
         planes = problem.dx.size // (dims[-1] * dims[-2])
         return device.compile(_CPU_FILE, "pooling_rows", defines), (planes,), (1,)
     if _channels_last(problem):
-        width = _vectors((problem.dy, problem.dx), 1, info)
+        width = vectors_along((problem.dy, problem.dx), 1, info)
         defines.update(_lanes(width, info), TW=1, CHANNELS_LAST=1, C_UNITS=dims[1] // width)
     else:
-        width = _vectors((problem.dx,), len(dims) - 1, info)
+        width = vectors_along((problem.dx,), len(dims) - 1, info)
         defines.update(_lanes(width, info), TW=width)
     defines.update(GATHER=1, ITEMS=f"{problem.dx.size // width}u")
     return device.compile(_FILE, "pooling_gather", defines), *_grid(defines)

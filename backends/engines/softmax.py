@@ -11,6 +11,7 @@ from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.problem import Problem
 
 from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from .layouts import place_defines
 from .tiles import Tile, make_tile, storage_defines
 
 _FILE = "shared/softmax.cl"
@@ -39,6 +40,7 @@ class Softmax(Engine):
     """All algorithms, modes and layouts."""
 
     name = "softmax"
+    wide = True
     problems = (SoftmaxForward, SoftmaxBackward)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -85,7 +87,7 @@ def _layout(problem: SoftmaxForward | SoftmaxBackward, info: DeviceInfo) -> _Lay
 def _defines(problem: SoftmaxForward | SoftmaxBackward, layout: _Layout, variant: str) -> dict[str, int | float | str]:
     names = ("X", "Y") if isinstance(problem, SoftmaxForward) else ("Y", "DX")
     defines: dict[str, int | float | str] = {variant: 1, "K": max(layout.kept, 1)}
-    defines.update(storage_defines(problem.tensors[0]), **layout.tile.defines(names))
+    defines.update(storage_defines(problem.tensors[0]), **place_defines(problem), **layout.tile.defines(names))
     if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
         defines[f"ALGO_{problem.algorithm.name}"] = 1
     return defines

@@ -7,7 +7,7 @@ from portadnn.ops.softmax import SoftmaxForward
 from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
-from .layouts import offset_expression
+from .layouts import offset_expression, place_defines
 from .tiles import Tile, make_tile, storage_defines
 
 CLUSTER = 8  # the most groups that every device with clusters grants
@@ -28,6 +28,7 @@ class ClusterSoftmax(Engine):
     """Forward softmax whose rows stay in the registers of a cluster."""
 
     name = "softmax_cluster"
+    wide = True
     problems = (SoftmaxForward,)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -57,6 +58,7 @@ class ClusterSoftmax(Engine):
         parked = min(PARKED, rounds - 1)
         defines: dict[str, int | float | str] = {
             **storage_defines(problem.x),
+            **place_defines(problem),
             "VW": tile.width,
             "VECTOR_ALIGNED": 1,
             "VECTORS": f"{tile.reduce_units}u",

@@ -12,7 +12,7 @@ from portadnn.ops.tensor import TransformTensor
 from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
-from .layouts import Axis, coalesce, offset_expression
+from .layouts import Axis, coalesce, offset_expression, place_defines
 
 TILE, ROWS = 32, 8
 X, Y = 0, 1  # tensor positions
@@ -26,6 +26,7 @@ class TransposeEngine(Engine):
     """Copies whose source and destination run along different axes."""
 
     name = "transpose"
+    wide = True
     problems = (TransformTensor,)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -52,6 +53,7 @@ class TransposeEngine(Engine):
             "transpose",
             {
                 f"DTYPE_{problem.dtype}": 1,
+                **place_defines(problem),
                 "TILE": TILE,
                 "ROWS": ROWS,
                 "SIZE_A": f"{a.size}u",

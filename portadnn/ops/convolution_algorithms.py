@@ -234,7 +234,7 @@ def get_v7(
     trials = _estimates(direction, handle, problem)
     able = {trial.engine.algo(problem) for trial in trials}
     for engine in handle.engines_for(problem):
-        reason = engine.why_not(problem, info)
+        reason = engine.refusal(problem, info)
         if reason is not None and engine.algo(problem) not in able:
             trials.append(Trial(engine, Status.NOT_SUPPORTED, reason=reason))
     return _sorted(direction, problem, trials, count)
@@ -244,5 +244,5 @@ def find_workspace_size(handle: Handle, kind: type[Convolution], tensors: tuple[
     """Return the largest workspace that an engine asks for."""
     problem = convolution_problem(handle, kind, tensors, conv)
     info = handle.device.info
-    takers = [engine for engine in handle.engines_for(problem) if engine.why_not(problem, info) is None]
+    takers = [engine for engine in handle.engines_for(problem) if engine.refusal(problem, info) is None]
     return max((engine.workspace(problem, info) for engine in takers), default=0)

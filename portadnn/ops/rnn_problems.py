@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..enums import DataType
 from ..errors import BadParam, NotSupported
-from ..problem import MAX_SPAN, Problem, TensorSpec, check_raw
+from ..problem import Problem, TensorSpec, check_raw
 from .dropout import STATES_SIZE, DropoutDescriptor
 from .rnn_layout import DirectionMode, Network, Reserve, RNNInputMode, RNNMode, Sequence
 
@@ -138,7 +138,7 @@ class RNN(Problem):
         if spec.dims != wanted:
             raise BadParam(argument=f"{name}.dims", expected=f"{wanted}", got=spec.dims)
         slots = network.mode.slots * network.width * sequence.rows
-        if slots > MAX_SPAN:
+        if slots > MOST_GATES:
             raise NotSupported(argument=name, expected="at most 2 Gi gates in all", got=slots)
 
     def flops(self) -> int:
@@ -204,6 +204,7 @@ def _fill_reserve(problem: type[RNN], values: dict[str, Any]) -> None:
     values["reserve"] = TensorSpec(DataType.UINT8, (size,), (1,))
 
 
+MOST_GATES = 2**31  # what places of 32 bits reach
 PARAMETERS = (
     "hidden_size",
     "num_layers",
