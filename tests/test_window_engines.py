@@ -1,0 +1,80 @@
+"""Pooling and softmax on each engine that takes them, not only on the one that would be chosen."""
+
+import pytest
+from helper import Case, check, over
+
+import portadnn as dnn
+from portadnn.problem import parse_line
+from portadnn_backends.engines import softmax_rows
+
+MODES = ("max", "average_count_include_padding", "average_count_exclude_padding")
+SHAPES = [  # vectors and rests of them, every kind of stride, padding that windows fill
+    ("f32:2x3x9x8", "window=3,3 padding=1,1 stride=2,2"),
+    ("f32:1x2x5x57", "window=3,3 padding=1,1 stride=2,2"),
+    ("f16:2x3x9x36", "window=3,3 padding=1,1 stride=2,2 beta=1"),
+    ("f32:1x2x7x68", "window=2,2"),
+    ("f64:2x3x13x12", "window=3,2 padding=1,0 stride=3,2"),
+    ("f32:1x2x8x42", "window=3,3 padding=2,2 stride=3,3 nan_propagation=propagate_nan"),
+    ("f32:2x2x10x8/400,100,10,1", "window=3,3 padding=0,1"),
+    ("bf16:1x2x6x24", "window=1,1 stride=2,2"),
+    ("f32:1x1x20x23", "window=2,2 padding=1,1 stride=5,5"),
+    ("f32:2x3x7x7", "window=7,7"),
+]
+POOLING = [
+    Case(f"pooling_{direction} x={x} mode={mode} {rest}", everywhere=mode == "max" or i % 3 == 0)
+    for i, (x, rest) in enumerate(SHAPES)
+    for mode in ("max", MODES[1 + i % 2])
+    for direction in ("forward", "backward")
+]
+MAXIMA = [  # exact, so that a wrong winner among equals shows
+    Case(f"pooling_backward x={x} mode=max {rest}", "integer", everywhere=i == 0)
+    for i, (x, rest) in enumerate(SHAPES)
+    if "beta" not in rest
+]
+LONG_ROWS = [
+    Case("softmax_forward x=f32:2x4x100x104 mode=instance"),
+    Case("softmax_forward x=f16:1x1x181x184 mode=instance algorithm=log beta=1"),
+    Case("softmax_forward x=f64:2x33000x1x1 algorithm=fast"),
+]
+
+
+@over(POOLING + MAXIMA)
+def test_pooling(handle, case):
+    problem, _ = parse_line(case.line)
+    takers = [e for e in handle.engines_for(problem) if e.refusal(problem, handle.info) is None]
+    assert takers
+    for engine in takers:
+        check(handle, case, engine=engine)
+
+
+@over(LONG_ROWS)
+def test_long_rows(handle, case, monkeypatch):
+    """The engine for many long rows, on few of them."""
+    monkeypatch.setattr(softmax_rows, "EVEN", 0)
+    problem, _ = parse_line(case.line)
+    (engine,) = softmax_rows.ENGINES
+    reason = engine.refusal(problem, handle.info)
+    if handle.info.schedule == "cpu":
+        assert "on a GPU" in reason
+        return
+    if handle.info.max_work_group < softmax_rows.GROUP:
+        pytest.skip(f"{handle.info.name} has work-groups of {handle.info.max_work_group}")
+    assert reason is None
+    check(handle, case, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("softmax_forward x=f32:100x200704x1x1", None),
+        ("softmax_forward x=f32:140x200704x1x1", "idle"),
+        ("softmax_forward x=f32:8192x4096x1x1", "fit one work-group"),
+        ("softmax_forward x=f32:2x200704x3x3", "contiguous"),
+    ],
+)
+def test_who_takes_long_rows(line, reason):
+    """A row for each multiprocessor of a large GPU, or none."""
+    from test_nvrtc import Recorder
+
+    got = softmax_rows.ENGINES[0].refusal(dnn.parse(line), Recorder("sm_80", 132).info)
+    assert got is None if reason is None else reason in got
