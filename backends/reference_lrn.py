@@ -46,7 +46,7 @@ def _sums_of_gaps(x: Array, m: Array, window: Window, power: int) -> Array:
     function = {1: np.positive, 2: np.square, 3: np.abs}[power]
     inside = _neighbours(np.ones(x.shape), *around)
     cells = zip(_neighbours(x, *around), inside, strict=True)
-    return sum((function(v - m) * there for v, there in cells), np.zeros(x.shape))
+    return sum((np.where(there, function(v - m), 0.0) for v, there in cells), np.zeros(x.shape))
 
 
 def _gathered(x: Array, m: Array, slope: Array, window: Window, function: Callable[[Array], Array]) -> Array:

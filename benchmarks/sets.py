@@ -273,11 +273,12 @@ def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
     if peer != "torch" and info.kind == "gpu":
         return (*_CALLS, "lstm", *_GROWING)
     if info.kind == "cpu":
-        return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "dropout-32", "reduce-32")
+        return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "lrn-32", "dropout-32", "reduce-32")
     return (
         *_GPU_CONVOLUTIONS,
         *(_GPU_TENSOR_CORES if "mma" in info.features else ()),
         "memory-256",
+        "lrn-256",
         "dropout-256",
         "reduce-256",
     )

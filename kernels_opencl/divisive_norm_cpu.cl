@@ -3,7 +3,7 @@
 // outside the image, so that each cell of the window is one unaligned vector:
 //
 //     array    [ 0 0 | x x x x ... x x | 0 0 0 ]       first column: block - BEHIND
-//     inside   [ 0 0 | 1 1 1 1 ... 1 1 | 0 0 0 ]       x - m * inside is 0 where there is no pixel
+//     inside   [ 0 0 | 1 1 1 1 ... 1 1 | 0 0 0 ]       where there is no pixel nothing is added, whatever m is
 //
 // The modes are those of divisive_norm.cl. UNIT: pixels of a row lie side by side in all tensors.
 #include "types.h"
@@ -111,7 +111,8 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
                     vreal square = squares[i / VW], offset = offsets[i / VW];
                     UNROLL for (int t = 0; t < WINDOW; ++t) {
 #ifdef MEANS
-                        const vreal gap = AT(line, i + t) - AT(m, i) * AT(inside, i + t);
+                        const vreal gap =
+                            PICK(AT(inside, i + t) != (real)0, AT(line, i + t) - AT(m, i), VSPLAT(0));
 #else
                         const vreal gap = AT(line, i + t);
 #endif

@@ -65,6 +65,18 @@ def test_large_means_cost_no_digits(handle, format):
 
 
 @everywhere()
+@pytest.mark.parametrize("format", ["nchw", "nhwc"])
+def test_an_infinite_mean_concerns_its_own_pixel(handle, format):
+    """Everything is infinitely far from it: 0, in the corner of the image as well."""
+    x = np.ones((1, 8, 4, 5), np.float32)
+    means = np.zeros_like(x)
+    means[:, :, 0, 0] = means[:, :, 2, 2] = np.inf
+    a, b = (handle.asarray(v, format=format) for v in (x, means))
+    y = handle.to_numpy(dnn.divisive_normalization_forward(handle, a, b, dnn.LRNDescriptor(3, 1.0, 0.75, 1.0)))
+    assert np.array_equal(y == 0, np.isinf(means)) and np.isfinite(y).all()
+
+
+@everywhere()
 def test_gradients_come_as_a_pair(handle):
     x = handle.asarray(np.ones((1, 1, 3, 3), np.float32))
     lrn = dnn.LRNDescriptor(3)

@@ -20,6 +20,7 @@ _FILE, _CPU_FILE = "shared/lrn.cl", "opencl/lrn_cpu.cl"
 _GROUP = 128  # work-items; each keeps many registers
 _FILL = 1024  # work-items of a multiprocessor that hide the latency of memory
 _SHORTEST = 8  # channels of a slice, which reads n - 1 more
+_MOST_SLICES = 65535  # CUDA's limit of a grid's second dimension
 _REGISTERS = 176  # 32-bit ones that a work-item may keep
 _RUN = 2  # vectors of channels of a work-item
 _RING = 16 << 10  # bytes of the rows that a CPU's first cache holds
@@ -115,7 +116,7 @@ def _columns(problem: _LRN, specs: list[TensorSpec], names: tuple[str, ...], inf
     if tile.aligned:
         defines["VECTOR_ALIGNED"] = 1
     place_defines, place_args = places(tile.outer, names)
-    slices = -(-_FILL * info.compute_units // tile.outer_units)
+    slices = min(-(-_FILL * info.compute_units // tile.outer_units), _MOST_SLICES)
     length = max(-(-channels // slices), min(max(_SHORTEST, n), channels))
     sizes = _counts(tile.outer_units, channels, length, *(spec.strides[1] for spec in specs))
     grid = (-(-tile.outer_units // _GROUP), -(-channels // length))
