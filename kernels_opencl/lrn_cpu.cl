@@ -45,7 +45,22 @@
 #define SQUARES(sum, i)                                                                                    \
     vreal sum = VSPLAT(0);                                                                                 \
     UNROLL for (int t = 0; t < WINDOW; ++t) sum = sum + ring[t * STRIP + i] * ring[t * STRIP + i]
+#define EACH_VECTOR for (u32 i = 0; i < vectors; ++i)
+#define HAVE const u32 have = count - i * VW < VW ? count - i * VW : VW
 #define RING(c) ((u32)(c) % WINDOW * STRIP)
+// row[0 ..] = the strip of channel c of tensor t. A loop that reads and computes would take up to four times as long.
+#define READ(row, t, c)                                                                                    \
+    {                                                                                                      \
+        const GLOBAL T *line = t##_line + (c) * t##_step;                                                  \
+        if ((c) < channels) {                                                                              \
+            EACH_VECTOR {                                                                                  \
+                HAVE;                                                                                      \
+                STRIP_LOAD((row)[i], line + i * VW * t##_near, t##_near)                                   \
+            }                                                                                              \
+        } else {                                                                                           \
+            EACH_VECTOR (row)[i] = VSPLAT(0);                                                              \
+        }                                                                                                  \
+    }
 
 #ifdef FORWARD
 KERNEL WG_SIZE(1, 1, 1)
@@ -54,26 +69,23 @@ lrn_strips(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), NORM_ARGS, STRIP_
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, y);
     STRIP_PROLOGUE;
-    const GLOBAL T *from = x + (X_PLACE(o) + place * x_near);
-    GLOBAL T *to = y + (Y_PLACE(o) + place * y_near);
+    const GLOBAL T *x_line = x + (X_PLACE(o) + place * x_near);
+    GLOBAL T *y_line = y + (Y_PLACE(o) + place * y_near);
     vreal ring[WINDOW * STRIP];
 
     for (u32 i = 0; i < WINDOW * STRIP; ++i) ring[i] = VSPLAT(0);
     for (u32 next = 0; next < channels + AHEAD; ++next) {
         const int c = (int)next - AHEAD;
-        const GLOBAL T *line = from + next * x_step;
-        for (u32 i = 0; i < vectors; ++i) {
-            const u32 have = count - i * VW < VW ? count - i * VW : VW;
-            vreal v = VSPLAT(0);
-            if (next < channels) {
-                STRIP_LOAD(v, line + i * VW * x_near, x_near)
-            }
-            ring[RING(next) + i] = v;
-            if (c < 0) continue;
+        READ(ring + RING(next), x, next)
+        if (c < 0) continue;
+        const vreal *own = ring + RING(c);
+        GLOBAL T *line = y_line + (u32)c * y_step;
+        EACH_VECTOR {
+            HAVE;
             SQUARES(sum, i);
             const vreal s = sum * weight + k;
             POWERS(vreal, s, f, inverse);
-            STRIP_BLEND(to + ((u32)c * y_step + i * VW * y_near), y_near, ring[RING(c) + i] * f)
+            STRIP_BLEND(line + i * VW * y_near, y_near, own[i] * f)
         }
     }
 }
@@ -85,42 +97,36 @@ lrn_strips_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), T
     BIND_RESTRICT(const T, dy);
     BIND_RESTRICT(T, dx);
     STRIP_PROLOGUE;
-    const GLOBAL T *from = x + (X_PLACE(o) + place * x_near);
-    const GLOBAL T *with = dy + (DY_PLACE(o) + place * dy_near);
-    GLOBAL T *to = dx + (DX_PLACE(o) + place * dx_near);
+    const GLOBAL T *x_line = x + (X_PLACE(o) + place * x_near);
+    const GLOBAL T *dy_line = dy + (DY_PLACE(o) + place * dy_near);
+    GLOBAL T *dx_line = dx + (DX_PLACE(o) + place * dx_near);
     vreal ring[WINDOW * STRIP], r[WINDOW * STRIP], g[(BEHIND + 1) * STRIP];
 
     for (u32 i = 0; i < WINDOW * STRIP; ++i) ring[i] = r[i] = VSPLAT(0);
     // centre `centre` completes the sums of channel `centre - BEHIND`, whose x is the oldest in the ring
     for (int centre = -AHEAD; centre < (int)channels + BEHIND; ++centre) {
-        const u32 next = centre + AHEAD;
         const int c = centre - BEHIND;
-        for (u32 i = 0; i < vectors; ++i) {
-            const u32 have = count - i * VW < VW ? count - i * VW : VW;
-            vreal v = VSPLAT(0);
-            if (next < channels) {
-                STRIP_LOAD(v, from + (next * x_step + i * VW * x_near), x_near)
-            }
-            ring[RING(next) + i] = v;
-            if (centre < 0) continue;
-            vreal own = VSPLAT(0);
-            if (INSIDE(centre)) {
-                STRIP_LOAD(own, with + ((u32)centre * dy_step + i * VW * dy_near), dy_near)
-                SQUARES(sum, i);
-                const vreal s = sum * weight + k;
-                POWERS(vreal, s, f, inverse);
-                own = own * f;
-                r[RING(centre) + i] = own * ring[RING(centre) + i] * inverse;
-            } else {
-                r[RING(centre) + i] = VSPLAT(0);
-            }
-            g[(u32)centre % (BEHIND + 1) * STRIP + i] = own;
-            if (c < 0) continue;
+        READ(ring + RING(centre + AHEAD), x, (u32)(centre + AHEAD))
+        if (centre < 0) continue;
+        vreal *newest = r + RING(centre), *scaled = g + (u32)centre % (BEHIND + 1) * STRIP;
+        READ(scaled, dy, (u32)centre)
+        const vreal *own = ring + RING(centre);
+        EACH_VECTOR {
+            SQUARES(sum, i);
+            const vreal s = sum * weight + k;
+            POWERS(vreal, s, f, inverse);
+            scaled[i] = scaled[i] * f;
+            newest[i] = scaled[i] * own[i] * inverse;
+        }
+        if (c < 0) continue;
+        own = ring + RING(c);
+        scaled = g + (u32)c % (BEHIND + 1) * STRIP;
+        GLOBAL T *line = dx_line + (u32)c * dx_step;
+        EACH_VECTOR {
+            HAVE;
             vreal through = VSPLAT(0);
             UNROLL for (int t = 0; t < WINDOW; ++t) through = through + r[t * STRIP + i];
-            const vreal value =
-                g[(u32)c % (BEHIND + 1) * STRIP + i] - ring[RING(c) + i] * through * slope;
-            STRIP_BLEND(to + ((u32)c * dx_step + i * VW * dx_near), dx_near, value)
+            STRIP_BLEND(line + i * VW * dx_near, dx_near, scaled[i] - own[i] * through * slope)
         }
     }
 }
