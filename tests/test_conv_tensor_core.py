@@ -12,7 +12,7 @@ from portadnn.plan import candidates
 from portadnn.problem import parse
 from portadnn_backends import cuda
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_gemm, conv_tensor_core
+from portadnn_backends.engines import conv_gemm, conv_tensor_core, conv_tensor_core_setup
 from portadnn_backends.engines.conv_tensor_core_tiles import FILTER_TILES, IMAGE_TILES, Choice
 
 H200 = DeviceInfo(
@@ -97,7 +97,7 @@ def test_every_tile(monkeypatch, target, direction, dtype, splits):
         pytest.skip("no tensor cores")
     for tile in tiles(direction):
         monkeypatch.setattr(
-            conv_tensor_core, "best_choice", lambda product, info, tile=tile: Choice(product, tile, splits)
+            conv_tensor_core_setup, "best_choice", lambda product, info, tile=tile: Choice(product, tile, splits)
         )
         for layout in ("", ":nhwc"):
             text = line(direction, SHAPES[1], dtype, layout, "alpha=2.0 beta=-0.5")

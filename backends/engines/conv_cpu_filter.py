@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardFilter
 from portadnn.problem import Problem
 
-from ..base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import (
     COUNTER_BYTES,
     WORK_GROUPS_PER_CORE,
@@ -118,19 +119,28 @@ class ConvCpuFilter(ConvCpu):
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
-        if problem.filter.size == 0:
-            return Plan(problem, self, 0, device.bind(()))
-        blocks = blocks_of(problem, device.info)
-        real = problem.dtype.accumulator
-        counter, partial = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
-        launches = []
-        if blocks.work_groups:
-            start = device.compile(FILE, "conv_cpu_filter_start", blocks.defines)
-            launches.append(Launch(start, (1,), (1,), (counter,)))
-            shares = device.compile(FILE, "conv_cpu_filter", blocks.defines)
-            args = (TensorArg(0), TensorArg(1), partial, WorkspaceArg(blocks.scratch_start, real), counter)
-            launches.append(Launch(shares, (blocks.work_groups,), (1,), args))
-        total = device.compile(FILE, "conv_cpu_filter_sum", blocks.defines)
-        sum_args = (partial, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
-        launches.append(Launch(total, blocks.sum_grid, (1, 1, 1), sum_args))
-        return Plan(problem, self, blocks.workspace, device.bind(launches), tuple(launches))
+        blocks = blocks_of(problem, device.info) if problem.filter.size else None
+        return sum_of_shares(self, problem, device, FILE, blocks)
+
+
+def sum_of_shares(engine: Engine, problem: Problem, device: Device, file: str, blocks: Blocks | None) -> Plan:
+    """Return the plan of a file's kernels, named after it: to start a counter, to sum by shares, to add these.
+
+    `blocks` is None where there is nothing to compute.
+    """
+    if blocks is None:
+        return Plan(problem, engine, 0, device.bind(()))
+    name = PurePath(file).stem
+    real = problem.dtype.accumulator
+    counter, partial = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
+    launches = []
+    if blocks.work_groups:
+        start = device.compile(file, f"{name}_start", blocks.defines)
+        launches.append(Launch(start, (1,), (1,), (counter,)))
+        shares = device.compile(file, name, blocks.defines)
+        args = (TensorArg(0), TensorArg(1), partial, WorkspaceArg(blocks.scratch_start, real), counter)
+        launches.append(Launch(shares, (blocks.work_groups,), (1,), args))
+    total = device.compile(file, f"{name}_sum", blocks.defines)
+    sum_args = (partial, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
+    launches.append(Launch(total, blocks.sum_grid, (1, 1, 1), sum_args))
+    return Plan(problem, engine, blocks.workspace, device.bind(launches), tuple(launches))

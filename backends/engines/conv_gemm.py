@@ -28,14 +28,13 @@ from ..base import (
     CountersArg,
     Device,
     DeviceInfo,
-    Engine,
     Launch,
-    Plan,
     ScalarArg,
     TensorArg,
     WorkspaceArg,
     host_seconds,
 )
+from .conv_choice import ByChoice
 from .conv_epilogue import epilogue_args, epilogue_defines, output
 from .conv_geometry import (
     Geometry,
@@ -303,7 +302,7 @@ def _choices(geometry: Geometry, dtype: DataType, info: DeviceInfo, plain: bool)
             splits += max(splits // 4, 1)
 
 
-class ConvGemm(Engine):
+class ConvGemm(ByChoice[Choice]):
     """One direction of convolution as an implicit matrix product.
 
     Attributes
@@ -331,34 +330,11 @@ class ConvGemm(Engine):
         options = _choices(self.geometry(problem), problem.dtype, info, self.plain)
         return min(options, key=lambda choice: choice.seconds(info), default=None)
 
-    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        assert isinstance(problem, Convolution)
-        if info.schedule != "gpu":
-            return "made for GPUs"
-        choice = self.choose(problem, info)
-        if choice is None:
-            return "no tile fits the device's work-group size and local memory"
-        if choice.workspace > info.max_allocation:
-            return f"needs {choice.workspace} bytes of workspace, the device allocates {info.max_allocation}"
-        return None
+    def declines(self, problem: Convolution, info: DeviceInfo) -> str | None:
+        return None if info.schedule == "gpu" else "made for GPUs"
 
-    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        assert isinstance(problem, Convolution)
-        choice = self.choose(problem, info)
-        assert choice is not None
-        return choice.seconds(info)
-
-    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        assert isinstance(problem, Convolution)
-        choice = self.choose(problem, info)
-        return choice.workspace if choice and problem.tensors[-1].size else 0
-
-    def prepare(self, problem: Problem, device: Device) -> Plan:
-        assert isinstance(problem, Convolution)
-        choice = self.choose(problem, device.info)
-        assert choice is not None
-        launches = tuple(_launches(problem, choice, device)) if problem.tensors[-1].size else ()
-        return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
+    def launches(self, problem: Convolution, choice: Choice, device: Device) -> Iterator[Launch]:
+        return _launches(problem, choice, device)
 
 
 def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[Launch]:

@@ -1,4 +1,4 @@
-"""Simplify the iteration space of elementwise kernels: fewer, longer dimensions."""
+"""How tensors lie, and the iteration spaces of elementwise kernels with fewer, longer dimensions."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def place_defines(problem: Problem) -> dict[str, int]:
 def place_arg(problem: Problem, value: int) -> ConstantArg:
     """Return a kernel argument of the type ``idx_t``."""
     return ConstantArg(np.uint64(value) if needs_wide_places(problem) else np.uint32(value))
+
+
+def strides(spec: TensorSpec) -> tuple[int, ...]:
+    """Return a tensor's strides; that of a dimension of one, which does not matter, as 0."""
+    return tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
 
 
 @dataclass(frozen=True)

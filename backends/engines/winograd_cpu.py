@@ -12,7 +12,8 @@ from portadnn.problem import Problem
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile, ceil_div, round_up, split_evenly
 from .conv_epilogue import epilogue_args, epilogue_defines, output
-from .winograd_geometry import Direction, declined, strides
+from .layouts import strides
+from .winograd_geometry import Direction, declined
 
 FILE = "opencl/winograd_cpu.cl"
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of v stays in the L1 cache

@@ -9,8 +9,9 @@ from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardFilter
 from portadnn.problem import Problem
 
-from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
-from .conv_cpu_common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Axes, Defines, Tile, ceil_div, round_up, split_evenly
+from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Plan
+from . import conv_cpu_filter
+from .conv_cpu_common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile, ceil_div, round_up, split_evenly
 from .winograd_cpu import FEW_FACTOR, SHARE, SUMMED
 from .winograd_geometry import Direction, declined
 
@@ -44,14 +45,9 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(conv_cpu_filter.Blocks):
     """How the sum is cut into jobs, the memory that takes, and the cycles of the busiest core."""
 
-    defines: Defines
-    sum_grid: Axes
-    work_groups: int
-    scratch_start: int
-    workspace: int
     cycles: float
 
 
@@ -179,22 +175,8 @@ class WinogradFilterCpu(Engine):
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
-        if problem.filter.size == 0:
-            return Plan(problem, self, 0, device.bind(()))
-        blocks = blocks_of(problem, device.info, self.variant)
-        real = problem.dtype.accumulator
-        counter, sums = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
-        launches = []
-        if blocks.work_groups:
-            start = device.compile(FILE, "winograd_filter_cpu_start", blocks.defines)
-            launches.append(Launch(start, (1,), (1,), (counter,)))
-            shares = device.compile(FILE, "winograd_filter_cpu", blocks.defines)
-            args = (TensorArg(0), TensorArg(1), sums, WorkspaceArg(blocks.scratch_start, real), counter)
-            launches.append(Launch(shares, (blocks.work_groups,), (1,), args))
-        total = device.compile(FILE, "winograd_filter_cpu_sum", blocks.defines)
-        sum_args = (sums, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
-        launches.append(Launch(total, blocks.sum_grid, (1, 1, 1), sum_args))
-        return Plan(problem, self, blocks.workspace, device.bind(launches), tuple(launches))
+        blocks = blocks_of(problem, device.info, self.variant) if problem.filter.size else None
+        return conv_cpu_filter.sum_of_shares(self, problem, device, FILE, blocks)
 
 
 ENGINES = (

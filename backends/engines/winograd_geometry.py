@@ -11,6 +11,7 @@ from portadnn.ops.convolution import Convolution, ConvolutionBackwardData
 from portadnn.problem import TensorSpec
 
 from ..base import ConstantArg, DeviceInfo, Schedule
+from .layouts import strides
 
 
 def declined(problem: Convolution, info: DeviceInfo, schedule: Schedule = "gpu") -> str | None:
@@ -26,11 +27,6 @@ def declined(problem: Convolution, info: DeviceInfo, schedule: Schedule = "gpu")
     if problem.stride != (1, 1) or problem.dilation != (1, 1):
         return "made for stride 1 and dilation 1"
     return None
-
-
-def strides(spec: TensorSpec) -> tuple[int, ...]:
-    """Return the strides; that of a dimension of one, which does not matter, as 0."""
-    return tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
 
 
 def ints(*values: int) -> tuple[ConstantArg, ...]:

@@ -18,16 +18,16 @@ from ..base import (
     LAUNCH_SECONDS,
     Device,
     DeviceInfo,
-    Engine,
     Launch,
-    Plan,
     ScalarArg,
     TensorArg,
     WorkspaceArg,
     host_seconds,
 )
+from .conv_choice import ByChoice
 from .conv_gemm import Tile
-from .winograd_geometry import Direction, declined, ints, strides
+from .layouts import strides
+from .winograd_geometry import Direction, declined, ints
 
 PLANES = 36
 ERROR_FACTOR = 16.0  # the transforms multiply by up to 8 and 1/24; measured, docs/kernels.md
@@ -93,6 +93,11 @@ class Choice:
         return a, b, c
 
     @property
+    def workspace(self) -> int:
+        """Bytes of all of them."""
+        return sum(self.sizes)
+
+    @property
     def work_groups(self) -> int:
         """Work-groups of a launch of products."""
         return self.products * (self.rows // self.tile.bm) * (self.columns // self.tile.bn) * self.splits
@@ -143,7 +148,7 @@ def choices(problem: Convolution, info: DeviceInfo) -> Iterator[Choice]:
                 yield Choice(direction, gradient, real.itemsize, tile, rows, columns, depth, used, splits)
 
 
-class WinogradNonfused(Engine):
+class WinogradNonfused(ByChoice[Choice]):
     """One direction; the results of a transform lie in the workspace."""
 
     _wanted: DnnEnum
@@ -158,35 +163,11 @@ class WinogradNonfused(Engine):
         """Return the choice with the least estimated time; None where no tile fits the device."""
         return min(choices(problem, info), key=lambda choice: choice.seconds(info), default=None)
 
-    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        assert isinstance(problem, Convolution)
-        reason = declined(problem, info)
-        if reason is not None:
-            return reason
-        choice = self.choose(problem, info)
-        if choice is None:
-            return "no tile fits the device's work-group size and local memory"
-        if sum(choice.sizes) > info.max_allocation:
-            return f"needs {sum(choice.sizes)} bytes of workspace, the device allocates {info.max_allocation}"
-        return None
+    def declines(self, problem: Convolution, info: DeviceInfo) -> str | None:
+        return declined(problem, info)
 
-    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        assert isinstance(problem, Convolution)
-        choice = self.choose(problem, info)
-        assert choice is not None
-        return choice.seconds(info)
-
-    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        assert isinstance(problem, Convolution)
-        choice = self.choose(problem, info)
-        return sum(choice.sizes) if choice and problem.tensors[-1].size else 0
-
-    def prepare(self, problem: Problem, device: Device) -> Plan:
-        assert isinstance(problem, Convolution)
-        choice = self.choose(problem, device.info)
-        assert choice is not None
-        launches = tuple(_launches(problem, choice, device)) if problem.tensors[-1].size else ()
-        return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
+    def launches(self, problem: Convolution, choice: Choice, device: Device) -> Iterator[Launch]:
+        return _launches(problem, choice, device)
 
 
 def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[Launch]:
