@@ -4,7 +4,7 @@
 //                                                    Philox returns has elements 4l .. 4l+3
 //
 //   dropout         a work-group is one work-item and takes `chunk` words; with APPLY the tensors are one run each
-//   dropout_apply   any strides: a work-group takes `chunk` rows of the output's memory
+//   dropout_apply   any strides: a work-group takes `chunk` rows of the output's memory, or with TALL blocks of rows
 //
 // Host defines as there (VW is 8 for float, 4 for double: PoCL 3.0 cannot split stores of 16 halves).
 #define PHILOX_LANES 8
@@ -12,10 +12,11 @@
 #include "dropout_states.h"
 
 #if defined(DTYPE_DOUBLE)
-typedef PD_CAT(ulong, VW) lane_bits;
+#define LANE_WORD ulong
 #else
-typedef PD_CAT(uint, VW) lane_bits;
+#define LANE_WORD uint
 #endif
+typedef PD_CAT(LANE_WORD, VW) lane_bits;
 #if VW == 8
 #define LANE_BITS ((lane_bits)(1, 2, 4, 8, 16, 32, 64, 128))
 #else
@@ -96,7 +97,37 @@ KERNEL WG_SIZE(1, 1, 1) dropout(TENSORS TENSOR(u8, mask), const u32 n STATES, co
 }
 #endif
 
-#ifdef INNER
+#ifdef TALL
+KERNEL WG_SIZE(1, 1, 1)
+dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mask), const u32 blocks, const u32 chunk) {
+    BIND(const T, x);
+    BIND(T, y);
+    BIND(u8, mask);
+    const GLOBAL u32 *words = (const GLOBAL u32 *)mask;
+    const u32 first = (u32)GRP(0) * chunk, last = blocks - first < chunk ? blocks : first + chunk;
+    for (u32 block = first; block < last; ++block) {
+        const u32 row = block / BLOCKS, start = block % BLOCKS * TALL;
+        const u32 count = HEIGHT - start < TALL ? HEIGHT - start : TALL;
+        const size_t from = ROW_X(row) + (size_t)start * TALL_X, to = ROW_Y(row) + (size_t)start * TALL_Y;
+        const u32 bit = ROW_BITS(row) + start;
+        u32 i = 0;
+        for (; i + VW <= INNER; i += VW) {
+            lane_bits bits;
+            UNROLL for (int l = 0; l < VW; ++l) ((LANE_WORD *)&bits)[l] = mask_bits(words, bit + (i + l) * STEP_BITS, count);
+            for (u32 k = 0; k < count; ++k) {
+                const vreal v = VLOAD(x, from + k * TALL_X + i) * scale;
+                VSTORE(y, to + k * TALL_Y + i, (bits & (lane_bits)(1)) != (lane_bits)(0) ? v : VSPLAT(0));
+                bits >>= 1;
+            }
+        }
+        for (; i < INNER; ++i) {
+            const u32 bits = mask_bits(words, bit + i * STEP_BITS, count);
+            for (u32 k = 0; k < count; ++k)
+                STORE(y, to + k * TALL_Y + i, bits >> k & 1 ? LOAD(x, from + k * TALL_X + i) * scale : (real)0);
+        }
+    }
+}
+#elif defined(INNER)
 // VW bits of the mask from bit `at` on, STEP_BITS apart; reads only bytes that hold one of them
 DEVICE u32 vector_bits(const GLOBAL u8 *mask, u32 at) {
 #if STEP_BITS == 1

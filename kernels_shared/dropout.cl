@@ -17,6 +17,9 @@
 //                 launched after, does
 //   ITEMS, WG     units of a work-item and work-items of a group
 //   INNER, ROW_*, STEP_*   rows of dropout_apply, as in elementwise.cl; BITS is the mask, counted in bits
+//   TALL          dropout_apply where neighbours in memory are not neighbours in logical order, such as channels of NHWC: a
+//                 work-item takes TALL places one above the other, whose bits are neighbours, of a vector of channels.
+//                 HEIGHT places in BLOCKS, TALL_X and TALL_Y apart
 #include "types.h"
 #include "dropout_states.h"
 
@@ -123,7 +126,36 @@ KERNEL WG_SIZE(WG, 1, 1) dropout(TENSORS TENSOR(u8, mask), const u32 n STATES) {
 }
 #endif
 
-#ifdef INNER
+#ifdef TALL
+KERNEL WG_SIZE(WG, 1, 1)
+dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mask), const u32 n) {
+    BIND(const T, x);
+    BIND(T, y);
+    BIND(u8, mask);
+    const u32 i = (u32)GRP(0) * WG + (u32)LID(0);
+    if (i >= n) return;
+    const u32 column = i % (INNER / VW) * VW, start = i / (INNER / VW) % BLOCKS * TALL, row = i / (INNER / VW) / BLOCKS;
+    const u32 count = HEIGHT - start < TALL ? HEIGHT - start : TALL;
+    const u32 from = ROW_X(row) + start * TALL_X + column, to = ROW_Y(row) + start * TALL_Y + column;
+    u32 bits[VW];
+    UNROLL for (int l = 0; l < VW; ++l)
+        bits[l] = mask_bits((const GLOBAL u32 *)mask, ROW_BITS(row) + start + (column + l) * STEP_BITS, count);
+    for (u32 k = 0; k < count; k += 4) {
+        vreal v[4];
+        UNROLL for (int j = 0; j < 4; ++j) {
+            v[j] = VSPLAT(0);
+            if (k + j < count) v[j] = VLOAD(x, from + (k + j) * TALL_X) * scale;
+        }
+        UNROLL for (int j = 0; j < 4; ++j) {
+            if (k + j < count) {
+                UNROLL for (int l = 0; l < VW; ++l)
+                    if ((bits[l] >> (k + j) & 1) == 0) LANE(v[j], l) = 0;
+                VSTORE(y, to + (k + j) * TALL_Y, v[j]);
+            }
+        }
+    }
+}
+#elif defined(INNER)
 KERNEL WG_SIZE(WG, 1, 1)
 dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mask), const u32 n) {
     BIND(const T, x);

@@ -123,10 +123,14 @@ reduce_partial(TENSOR(const T, a), PARTS) {
     LOCAL real scratch[SCRATCH];
     vreal total[ROUNDS];
     UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = VSPLAT(START);
-    for (u32 r = first + TILE_REDUCE(lid); r < end && inside; r += ROUNDS * TR) {
-        UNROLL for (int i = 0; i < ROUNDS; ++i)
-            if (r + i * TR < end) total[i] = vjoin(total[i], vtake(VLOAD(a, from + A_REDUCE(r + i * TR))));
+    u32 r = first + TILE_REDUCE(lid);
+    if (!inside) r = end;
+    for (; r + (ROUNDS - 1) * TR < end; r += ROUNDS * TR) {
+        vreal v[ROUNDS];
+        UNROLL for (int i = 0; i < ROUNDS; ++i) v[i] = VLOAD(a, from + A_REDUCE(r + i * TR));
+        UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = vjoin(total[i], vtake(v[i]));
     }
+    for (; r < end; r += TR) total[0] = vjoin(total[0], vtake(VLOAD(a, from + A_REDUCE(r))));
     UNROLL for (int i = 1; i < ROUNDS; ++i) total[0] = vjoin(total[0], total[i]);
     const part whole = tile_part(fold_part(total[0]), scratch, lid);
     if (inside && TILE_REDUCE(lid) == 0) {

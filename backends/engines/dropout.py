@@ -17,6 +17,7 @@ from .tiles import storage_defines, vector_lanes
 _WORK_GROUP = 256
 _LOADS = 4  # vectors of 16 bytes that a GPU work-item has in flight
 _CPU_CHUNK = 1 << 14  # elements of a CPU work-group
+_TALL = {"gpu": 16, "cpu": 32}  # neighbouring bits of the mask that a work-item takes where memory runs across them
 
 Defines = dict[str, int | float | str]
 
@@ -136,22 +137,34 @@ class _Passes:
     def _rows(self, axes: list[Axis]) -> Launch:
         """Apply the mask to tensors of any strides, in the order of the destination's memory."""
         inner, size = axes[-1], self._source.size
+        tall = _tall(axes)
+        others = [axis for axis in axes[:-1] if axis is not tall]
         width = _vector_width(axes, (self._source, self._destination))
         defines = self._defines(width)
         defines["INNER"] = f"{inner.size}u"
         for i, name in enumerate(("BITS", "X", "Y")):
-            defines[f"ROW_{name}(r)"] = offset_expression(axes[:-1], i)
-            defines[f"STEP_{name}"] = inner.strides[i]
+            defines[f"ROW_{name}(r)"] = offset_expression(others, i)
+            defines[f"STEP_{name}"] = f"{inner.strides[i]}u" if tall else inner.strides[i]
+        rows, item = size // inner.size, inner.size  # a CPU's work-group takes some rows of that many elements
+        if tall is not None:
+            height = _TALL[self.device.info.schedule]
+            blocks = -(-tall.size // height)
+            defines.update({"TALL": height, "HEIGHT": f"{tall.size}u", "BLOCKS": f"{blocks}u"})
+            defines.update({"TALL_X": f"{tall.strides[1]}u", "TALL_Y": f"{tall.strides[2]}u"})
+            rows, item = rows // tall.size * blocks, item * min(height, tall.size)
         args = (*self._tensors(), self._tensor("reserve_space"))
-        if self._gpu:
-            defines["ITEMS"] = _LOADS
-            groups = -(-size // (_WORK_GROUP * _LOADS * width))
-            return self._launch("dropout_apply", defines, groups, (*args, ConstantArg(np.uint32(size))))
-        rows = size // inner.size
-        chunk, groups = _shares(rows, max(1, _CPU_CHUNK // inner.size), self.device.info)
-        return self._launch(
-            "dropout_apply", defines, groups, (*args, ConstantArg(np.uint32(rows)), ConstantArg(np.uint32(chunk)))
-        )
+        if not self._gpu:
+            chunk, groups = _shares(rows, max(1, _CPU_CHUNK // item), self.device.info)
+            counts = (ConstantArg(np.uint32(rows)), ConstantArg(np.uint32(chunk)))
+            return self._launch("dropout_apply", defines, groups, (*args, *counts))
+        if tall is not None:
+            items = rows * (inner.size // width)
+            return self._launch(
+                "dropout_apply", defines, -(-items // _WORK_GROUP), (*args, ConstantArg(np.uint32(items)))
+            )
+        defines["ITEMS"] = _LOADS
+        groups = -(-size // (_WORK_GROUP * _LOADS * width))
+        return self._launch("dropout_apply", defines, groups, (*args, ConstantArg(np.uint32(size))))
 
     def _launch(self, name: str, defines: Defines, groups: int, args: tuple[Arg, ...]) -> Launch:
         file = "shared/dropout.cl" if self._gpu else "opencl/dropout_cpu.cl"
@@ -163,6 +176,13 @@ def _axes(source: TensorSpec, destination: TensorSpec) -> list[Axis]:
     """Return the axes of a loop over the destination's memory, with the strides of the mask's bits first."""
     bits = TensorSpec(source.dtype, source.dims, packed_strides(source.dims))
     return coalesce(source.dims, (bits, source, destination))
+
+
+def _tall(axes: list[Axis]) -> Axis | None:
+    """Return the axis along which the mask's bits are neighbours, where they are not along the last one."""
+    if axes[-1].strides[0] == 1 or axes[-1].strides[1:] != (1, 1):
+        return None
+    return next((axis for axis in axes[:-1] if axis.strides[0] == 1 and axis.size >= 8), None)
 
 
 def _vector_width(axes: list[Axis], tensors: tuple[TensorSpec, ...]) -> int:
