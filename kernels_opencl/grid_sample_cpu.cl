@@ -226,6 +226,22 @@ sampler_grid_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENS
                 strip_of(&strip, grid + (u32)n * g_n, first, count, h, w, q, g_h, g_w, g_2, 0, h, false);
                 gradients_of(part, dy + ((u32)n * y_n + (u32)c * y_c), lanes, first, count, q, y_c, y_h, y_w);
                 GLOBAL real *sum_u = sums + (first - begin), *sum_v = sum_u + share;
+#if VW == 1  // one loop that gathers, and one that becomes vectors
+                real va[STRIP], vb[STRIP], vc[STRIP], vd[STRIP];
+                for (int k = 0; k < count; ++k) {
+                    const GLOBAL real *pixel = image + strip.o[k];
+                    va[k] = pixel[0];
+                    vb[k] = pixel[1];
+                    vc[k] = pixel[PITCH];
+                    vd[k] = pixel[PITCH + 1];
+                }
+                for (int k = 0; k < count; ++k) {
+                    const real fu = strip.a[k], fv = strip.b[k];
+                    const real g = strip.o[k] != BEHIND(h) ? part[k] : (real)0;  // there it may be NaN
+                    sum_u[k] += g * ((vb[k] - va[k]) * (1 - fv) + (vd[k] - vc[k]) * fv);
+                    sum_v[k] += g * ((vc[k] - va[k]) * (1 - fu) + (vd[k] - vb[k]) * fu);
+                }
+#else
                 for (int k = 0; k < count; ++k) {
                     const GLOBAL real *pixel = image + strip.o[k] * VW;
                     const vreal va = AT(pixel, 0), vb = AT(pixel, 1), vc = AT(pixel, PITCH), vd = AT(pixel, PITCH + 1);
@@ -237,6 +253,7 @@ sampler_grid_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENS
                     sum_u[k] += here ? du : (real)0;
                     sum_v[k] += here ? dv : (real)0;
                 }
+#endif
             }
         }
         for (int s = begin; s < end; ++s) {

@@ -235,6 +235,7 @@ def _spatial_transformers():
         yield f"spatial_tf_sampler_forward x={t}:2x3x3x5 grid={t}:2x2x3x2 beta=1"
         yield f"spatial_tf_sampler_backward x={t}:2x3x3x5 grid={t}:2x2x3x2 beta_dgrid=1"
     yield "spatial_tf_grid_generator_forward theta=f32:1x2x3 dims=1,1,3,3"
+    yield "spatial_tf_sampler_backward x=f32:1x16x2x3:nhwc grid=f32:1x2x3x2"
     for rest in ("x=f32:1x8x3x2:nhwc grid=f32:1x3x3x2", "x=f32:1x1x2x2 grid=f32:1x11x37x2"):  # the last: full cells
         yield f"spatial_tf_sampler_forward {rest}"
         yield f"spatial_tf_sampler_backward {rest}"
