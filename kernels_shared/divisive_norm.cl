@@ -55,12 +55,17 @@
 
 // Before a block that runs for every cell (dd, HH, WW) of the image in the windows of the TP outputs; i is the row among them.
 #define HH (row - BEHIND + i)
+#if WINDOW > 1  // loops of one turn crash a compiler
 #define WW (w - BEHIND + s)
+#define EACH_COLUMN WINDOW_LOOP for (int s = 0; s < WINDOW; ++s) if (INSIDE(WW, width))
+#else
+#define WW w
+#define EACH_COLUMN
+#endif
 #define EACH_CELL                                                                                          \
     for (int dd = d - BEHIND_D; dd <= d + AHEAD_D; ++dd)                                                   \
         if (INSIDE(dd, depth))                                                                             \
-            WINDOW_LOOP for (int i = 0; i < TP + WINDOW - 1; ++i) if (INSIDE(HH, height))                  \
-                WINDOW_LOOP for (int s = 0; s < WINDOW; ++s) if (INSIDE(WW, width))
+            WINDOW_LOOP for (int i = 0; i < TP + WINDOW - 1; ++i) if (INSIDE(HH, height)) EACH_COLUMN
 #define IN_WINDOW(t) (i >= (t) && i < (t) + WINDOW)
 #define EACH_OUTPUT UNROLL for (int t = 0; t < TP; ++t)
 
