@@ -289,6 +289,9 @@ class CudaDevice(Device):
         get_device, index, address = self._runtime.getDevice, self._index, self.address
         counts = any(isinstance(arg, CountersArg) for launch in launches for arg in launch.args)
         counters_of = self._counters_of if counts else _no_counters
+        scaled = any(isinstance(arg, ScalarArg) for launch in launches for arg in launch.args)
+        many = len(steps) >= MANY_LAUNCHES and not scaled
+        written: list[int] = []  # the addresses that the values of many launches were written from
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             if get_device() != index:
@@ -298,6 +301,16 @@ class CudaDevice(Device):
             stream = (self._stream or current_stream()).ptr
             try:
                 counters = counters_of(stream)
+                if many:
+                    addresses = [*(array.data.ptr for array in arrays), workspace, counters]
+                    if addresses != written:
+                        written.clear()
+                        for step in steps:
+                            step.pack(arrays, scalars, workspace, counters)
+                        written.extend(addresses)
+                    for step in steps:
+                        enqueue(*step.shape, stream, step.pointers, 0)
+                    return
                 for step in steps:
                     step.pack(arrays, scalars, workspace, counters)
                     enqueue(*step.shape, stream, step.pointers, 0)
@@ -361,6 +374,7 @@ def check_stream(stream: Any, index: int) -> None:
 _STRUCT_CODES = {"i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
 
 
+MANY_LAUNCHES = 8  # of a plan, from which their arguments are written only when an address has changed
 _MOST_DYNAMIC_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 

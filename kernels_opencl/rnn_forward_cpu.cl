@@ -21,7 +21,7 @@ rnn_forward_step(TENSOR(const real, packed), TENSOR(const real, bias), TENSOR(re
     BIND(const real, c0);
     Y_BIND HY_BIND CY_BIND
     BIND(real, scratch);
-    GLOBAL real *tile = scratch + (i64)GRP(0) * MR * NR;
+    GLOBAL real *tile = scratch + (i64)GRP(0) * MR * PANEL;
     const int blocks = (panels + PANELS_EACH - 1) / PANELS_EACH;
     const int d = GRP(0) / blocks, p0 = GRP(0) % blocks * PANELS_EACH, p1 = MIN(p0 + PANELS_EACH, panels);
     PICK_STEP(d)
@@ -35,14 +35,16 @@ rnn_forward_step(TENSOR(const real, packed), TENSOR(const real, bias), TENSOR(re
     states.rows = rows;
     states.before_rows = before_rows;
     for (int panel = p0; panel < p1; ++panel) {
-        const GLOBAL real *b = packed + ((i64)d * panels + panel) * hidden * NR;
+        const GLOBAL real *b = packed + ((i64)d * panels + panel) * hidden * PANEL;
         for (int m0 = 0; m0 < rows; m0 += MR) {
+            prefetch_rows(gates + gates_start + (first * width + d * hidden) * SLOTS + panel * (GATE_VECTORS * VW), m0, rows,
+                          width * SLOTS, GATES, hidden);
             multiply_states(tile, &states, m0, 0, b, hidden, 0);
             for (int i = 0; i < MR && m0 + i < rows; ++i)
                 for (int v = 0; v < GATE_VECTORS; ++v) {
                     const int row = m0 + i, unit = (panel * GATE_VECTORS + v) * VW, count = hidden - unit;
                     if (count <= 0) break;
-                    const GLOBAL real *sums = tile + i * NR + v * VW;
+                    const GLOBAL real *sums = tile + i * PANEL + v * VW;
 #define SUM_OF(gate) RLOAD(sums + ((gate) < GATES ? (gate) : 0) * GATE_VECTORS * VW)
 #include "rnn_forward_unit.h"
                 }

@@ -22,7 +22,7 @@ rnn_backward_step(BACKWARD_TENSORS, BACKWARD_NUMBERS, const int tiles, STEP_NUMB
     PICK_STEP(d)
     const i64 width = (i64)hidden * DIRECTIONS;
     const i64 state = state_start + (i64)d * batch * hidden;
-    real acc[TM][TN];
+    real own[OWN];
     States states;
     states.from = gates + gates_start + (after * width + d * hidden) * SLOTS;
     states.begin = 0;
@@ -32,18 +32,15 @@ rnn_backward_step(BACKWARD_TENSORS, BACKWARD_NUMBERS, const int tiles, STEP_NUMB
     states.jump = R_JUMP;
     states.skip = R_SKIP;
     const int depth = GATES * hidden;
-    step_product(pool, &states, packed + ((i64)d * panels + panel) * depth * BN, m0, depth, lid, acc);
-    const int tx = TILE_TX(lid % ITEMS), ty = TILE_TY(lid % ITEMS);
-    UNROLL for (int i = 0; i < OWN_ROWS; ++i) {
-        const int row = m0 + OWN_ROW(lid / ITEMS, ty, i);
-        UNROLL for (int j = 0; j < TN; ++j) {
-            const int unit = panel * BN + TILE_COLUMN(tx, j), count = 1;
-            if (row >= rows || unit >= hidden) continue;
+    step_product(pool, &states, packed + ((i64)d * panels + panel) * depth * BN, m0, depth, lid, own);
+    const int tx = TILE_TX(lid % ITEMS), ty = TILE_TY(lid % ITEMS), part = lid / ITEMS;
+    UNROLL for (int o = 0; o < OWN; ++o) {
+        const int row = m0 + OWN_ROW(part, ty, o), unit = panel * BN + OWN_COLUMN(part, tx, o), count = 1;
+        if (row >= rows || unit >= hidden) continue;
 #ifdef FINISH
-            if (row < before_rows) continue;
+        if (row < before_rows) continue;
 #endif
-            const real sum = acc[i][j];
+        const real sum = own[o];
 #include "rnn_backward_unit.h"
-        }
     }
 }

@@ -33,7 +33,7 @@ rnn_forward_step(TENSOR(const real, packed), TENSOR(const real, bias), TENSOR(re
     PICK_STEP(d)
     const i64 width = (i64)hidden * DIRECTIONS;
     const i64 state = state_start + (i64)d * batch * hidden;
-    real acc[TM][TN];
+    real own[OWN];
     States states;
     states.from = h + h_start + before * width + d * hidden;
     states.begin = h0 + state;
@@ -43,16 +43,13 @@ rnn_forward_step(TENSOR(const real, packed), TENSOR(const real, bias), TENSOR(re
     states.before_rows = before_rows;
     states.jump = hidden;
     states.skip = 0;
-    step_product(pool, &states, packed + ((i64)d * panels + panel) * hidden * BN, m0, hidden, lid, acc);
-    const int tx = TILE_TX(lid % ITEMS), ty = TILE_TY(lid % ITEMS);
-    UNROLL for (int i = 0; i < OWN_ROWS; ++i) {
-        const int row = m0 + OWN_ROW(lid / ITEMS, ty, i);
-        UNROLL for (int j = 0; j < TN; j += UNIT_COLUMNS) {
-            const int unit = (panel * BN + TILE_COLUMN(tx, j)) / UNIT_COLUMNS;
-            if (row >= rows || unit >= hidden) continue;
-            const int count = 1, last = UNIT_COLUMNS - 1;
-#define SUM_OF(gate) acc[i][j + ((gate) < last ? (gate) : last)]
+    step_product(pool, &states, packed + ((i64)d * panels + panel) * hidden * BN, m0, hidden, lid, own);
+    const int tx = TILE_TX(lid % ITEMS), ty = TILE_TY(lid % ITEMS), part = lid / ITEMS;
+    UNROLL for (int o = 0; o < OWN; o += UNIT_COLUMNS) {
+        const int row = m0 + OWN_ROW(part, ty, o), unit = (panel * BN + OWN_COLUMN(part, tx, o)) / UNIT_COLUMNS;
+        if (row >= rows || unit >= hidden) continue;
+        const int count = 1, last = UNIT_COLUMNS - 1;
+#define SUM_OF(gate) own[o + ((gate) < last ? (gate) : last)]
 #include "rnn_forward_unit.h"
-        }
     }
 }

@@ -1,9 +1,7 @@
-// What surrounds the steps of recurrent networks: recurrent matrices in the order in which the steps read them, sums of
-// biases, initial states, and the small passes that are no matrix products. One work-item an element; on CPUs a
-// work-group of one takes CHUNK of them.
+// What surrounds the steps of recurrent networks: sums of biases, initial states, and the small passes that are no matrix
+// products. One work-item an element; on CPUs a work-group of one takes CHUNK of them.
 //
-// Defines: GATES, SLOTS and DIRECTIONS of the network; COLUMNS of a panel, its UNITS, and COLUMN_UNIT(c), COLUMN_GATE(c),
-// the unit and the gate of column c.
+// Defines: GATES, SLOTS and DIRECTIONS of the network.
 
 #include "types.h"
 
@@ -18,29 +16,6 @@
     const i64 at = (i64)GRP(0) * 256 + LID(0);                                                             \
     if (at < (size))
 #endif
-
-// packed[direction][panel][k][COLUMNS] of R, zeros beyond the units. Forward, a column is a gate of a unit and k runs
-// over the hidden state; TURNED, for the gradient, a column is a unit and k runs over the gates' rows.
-KERNEL PREPARE_SIZE
-rnn_pack(TENSOR(const T, w), TENSOR(real, packed), const i64 w_start, const i64 w_direction, const int hidden,
-         const int depth, const int panels, const i64 size) {
-    BIND(const T, w);
-    BIND(real, packed);
-    EACH_ELEMENT(size) {
-        const int c = (int)(at % COLUMNS);
-        const int k = (int)(at / COLUMNS % depth);
-        const int panel = (int)(at / COLUMNS / depth % panels);
-        const i64 from = w_start + at / COLUMNS / depth / panels * w_direction;
-        const int unit = panel * UNITS + COLUMN_UNIT(c), gate = COLUMN_GATE(c);
-        real v = 0;
-#ifdef TURNED
-        if (unit < hidden) v = LOAD(w, from + (i64)k * hidden + unit);
-#else
-        if (unit < hidden && gate < GATES) v = LOAD(w, from + ((i64)gate * hidden + unit) * hidden + k);
-#endif
-        packed[at] = v;
-    }
-}
 
 // bias[direction][SLOTS][hidden]: of W and R together, but for a GRU's new memory, which has them apart
 KERNEL PREPARE_SIZE

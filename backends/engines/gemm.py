@@ -21,7 +21,7 @@ from .conv_cpu_common import ceil_div, round_up, split_evenly
 from .conv_gemm import TILES
 from .conv_gemm import Tile as GpuTile
 
-BLOCK_M, BLOCK_K, BLOCK_PANELS = 96, 512, 4  # what a CPU's second-level cache holds
+BLOCK_M, BLOCK_N, BLOCK_K = 96, 256, 256  # what a CPU's second-level cache holds
 PACK_K, PACK_PANELS = 256, 16  # of a work-group that packs
 _MOST_SPLITS = 32
 _RESIDENT = 384  # work-items that share a multiprocessor
@@ -193,6 +193,7 @@ class _Gpu:
             "A_PITCH": pitches[0],
             "B_PITCH": pitches[1],
             "SPLITS": self.splits,
+            **({"RESIDENT": _RESIDENT} if single else {}),
         }
         parts = WorkspaceArg(scratch, gemm.dtype.accumulator)
         args: tuple[Arg, ...] = (a.arg, b.arg, parts if self.splits > 1 else c.arg)
@@ -225,7 +226,7 @@ class _Cpu:
         size = gemm.dtype.accumulator.itemsize
         tile = CpuTile.of(gemm.dtype, info, gemm.m, gemm.n)
         packs_a = gemm.a.columns != 1 or (gemm.a.stored and gemm.dtype.accumulator is not gemm.dtype)
-        block_n = min(round_up(gemm.n, tile.columns), BLOCK_PANELS * tile.columns)
+        block_n = min(round_up(gemm.n, tile.columns), BLOCK_N)
         wanted = ceil_div(4 * info.compute_units, ceil_div(gemm.n, block_n) * gemm.batches)
         block_m = round_up(split_evenly(gemm.m, min(BLOCK_M, ceil_div(gemm.m, wanted))), tile.rows)
         a_bytes = round_up(gemm.batches * round_up(gemm.m, tile.rows) * gemm.k * size, 256) if packs_a else 0

@@ -116,10 +116,9 @@ class Pass:
     ) -> Launch:
         """Return a launch of rnn_prepare.cl with a work-item an element, whose number is its last argument."""
         schedule: Defines = {"SCHEDULE_CPU": 1, "CHUNK": _CHUNK} if self.cpu else {}
-        mode, tile = self.network.mode, self.tile
-        packs = tile.pack_defines(self.turned) if isinstance(tile, CpuTile) else tile.pack_defines()
+        mode = self.network.mode
         gates: Defines = {"GATES": mode.gates, "SLOTS": mode.slots}
-        defines = {**cell_defines(self.network, self.dtype), **gates, **schedule, **packs, **(more or {})}
+        defines = {**cell_defines(self.network, self.dtype), **gates, **schedule, **(more or {})}
         kernel = device.compile(PREPARE, name, defines)
         groups, items = (ceil_div(size, _CHUNK), 1) if self.cpu else (ceil_div(size, 256), 256)
         return Launch(kernel, (groups,), (items,), (*args, int64(size)))
@@ -140,8 +139,16 @@ class Pass:
         depth, panels = self.depth, tile.panels(network.hidden)
         first = network.matrix(layer, 0, True)
         between = network.matrix(layer, 1, True) - first
-        args = (w, to, int64(first), int64(between), int32(network.hidden), int32(depth), int32(panels))
-        return self.elements(device, "rnn_pack", args, self.packed_size())
+        sizes = (network.hidden, depth, panels)
+        args: tuple[Arg, ...] = (w, to, int64(first), int64(between), *map(int32, sizes))
+        defines = {**cell_defines(network, self.dtype), **({"TURNED": 1} if self.turned else {})}
+        if isinstance(tile, CpuTile):
+            kernel = device.compile("opencl/rnn_pack_cpu.cl", "rnn_pack", {**defines, **tile.defines()})
+            return Launch(kernel, (network.directions * panels,), (1,), args)
+        defines.update(GATES=network.mode.gates, **tile.pack_defines())
+        kernel = device.compile("shared/rnn_pack.cl", "rnn_pack", defines)
+        size = self.packed_size()
+        return Launch(kernel, (ceil_div(size, 256),), (256,), (*args, int64(size)))
 
     @property
     def depth(self) -> int:
@@ -162,9 +169,13 @@ class Pass:
     def step_defines(self, *places: Place) -> Defines:
         """Return what the kernel of a step is told; `places` hold the states that it multiplies."""
         if isinstance(self.tile, CpuTile):
-            return {**cell_defines(self.network, self.dtype), **self.tile.defines()}
-        whole = all(self.matrix(place, self.network.hidden).vectors(self.network.hidden) for place in places)
-        return {**cell_defines(self.network, self.dtype), **self.tile.defines(whole and self.real is DataType.FLOAT)}
+            whole: Defines = {"WHOLE_VECTORS": 1} if self.network.hidden % self.tile.lanes == 0 else {}
+            return {**cell_defines(self.network, self.dtype), **self.tile.defines(), **whole}
+        aligned_states = all(self.matrix(place, self.network.hidden).vectors(self.network.hidden) for place in places)
+        return {
+            **cell_defines(self.network, self.dtype),
+            **self.tile.defines(aligned_states and self.real is DataType.FLOAT),
+        }
 
     def step_grid(self, rows: int) -> tuple[tuple[int], tuple[int], tuple[Arg, ...]]:
         """Return the grid, the block, and the arguments that tell how the grid is cut."""

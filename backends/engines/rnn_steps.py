@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -74,13 +75,11 @@ class GpuTile:
         return ceil_div(hidden, self.units)
 
     def clocks(self, rows: int, hidden: int, depth: int, directions: int, info: DeviceInfo) -> float:
-        """Estimate a step: work-groups wait for each slice, or multiply."""
+        """Estimate a step: work-groups multiply, or wait for each slice."""
         groups = ceil_div(rows, self.bm) * self.panels(hidden) * directions
         waves = ceil_div(groups, max(info.compute_units, 1))
         slices = ceil_div(depth, self.parts * self.bk)
-        multiply = self.bm * self.bn * depth / 100
-        resident = max(1, min(waves, 1024 // self.items))  # work-groups that hide each other's waits
-        return max(waves * multiply, ceil_div(waves, resident) * slices * 600) + 1500
+        return waves * max(self.bm * self.bn * depth / 110, slices * _SLICE_CLOCKS) + 1500
 
     def defines(self, vector: bool) -> Defines:
         """Return the sizes, and whether four neighbours of a state are aligned."""
@@ -108,13 +107,17 @@ class GpuTile:
         }
 
 
+_SLICE_CLOCKS = 200  # what a slice takes at least
 _GPU_TILES = (
     (64, 64, 4, 4, 1),
     (64, 64, 4, 4, 2),
     (32, 64, 4, 4, 2),
+    (32, 64, 4, 4, 4),
     (32, 32, 4, 4, 4),
     (16, 32, 4, 4, 4),
+    (16, 32, 4, 4, 8),
     (4, 128, 4, 4, 4),
+    (4, 128, 4, 4, 8),
 )
 
 
@@ -126,7 +129,9 @@ def gpu_tile(network: Network, dtype: DataType, rows: int, info: DeviceInfo, tur
         tile
         for sizes in _GPU_TILES
         for tile in (GpuTile(*sizes, 8 if real is DataType.FLOAT else 4, network.mode.gates, turned),)
-        if tile.items <= info.max_work_group and tile.local_reals * real.itemsize <= info.local_memory
+        if tile.tm * tile.tn % (tile.parts * tile.unit_columns) == 0
+        and tile.items <= info.max_work_group
+        and tile.local_reals * real.itemsize <= info.local_memory
     ]
     return min(options, key=lambda tile: tile.clocks(rows, network.hidden, depth, network.directions, info))
 
@@ -144,12 +149,12 @@ class CpuTile:
     @property
     def columns(self) -> int:
         """Numbers of a row of a panel."""
-        return self.lanes * self.vectors
+        return self.lanes * self.gates * self.gate_vectors
 
     @property
     def gate_vectors(self) -> int:
-        """Vectors of neighbouring units for each gate."""
-        return self.vectors // self.gates
+        """Vectors of neighbouring units for each gate: whole register tiles in all."""
+        return self.vectors // math.gcd(self.vectors, self.gates)
 
     @property
     def units(self) -> int:
@@ -171,17 +176,8 @@ class CpuTile:
             "NV": self.vectors,
             "MR": self.rows,
             "GATE_VECTORS": self.gate_vectors,
+            "PANEL_VECTORS": self.gates * self.gate_vectors,
             "PANELS_EACH": self.panels_each,
-        }
-
-    def pack_defines(self, turned: bool) -> Defines:
-        """Return what a column of a panel is."""
-        return {
-            "COLUMNS": self.columns,
-            "UNITS": self.units,
-            "COLUMN_UNIT(c)": f"((c) % {self.units})",
-            "COLUMN_GATE(c)": f"((c) / {self.units})",
-            **({"TURNED": 1} if turned else {}),
         }
 
 
@@ -193,11 +189,10 @@ def cpu_tile(network: Network, dtype: DataType, rows: int, info: DeviceInfo, tur
         lanes = min(lanes, 8)
     lanes = lanes * DataType.FLOAT.itemsize // dtype.accumulator.itemsize
     gates = 1 if turned else network.mode.gates
-    most = 4 if wide else 2
-    while most > 1 and gates == 1 and (most - 1) * lanes >= network.hidden:
-        most -= 1
-    vectors = max(most, gates) // gates * gates
-    height = min(range(6 if wide else 12 // vectors, 0, -1), key=lambda mr: ceil_div(rows, mr) * (mr + 1))
+    vectors = (3 if gates == 3 else 4) if wide else 2
+    if gates == 1:
+        vectors = min(vectors, ceil_div(network.hidden, lanes))
+    height = min(range(6, 0, -1), key=lambda mr: ceil_div(rows, mr) * (mr + 1))
     tile = CpuTile(lanes, vectors, height, gates)
     panels = tile.panels(network.hidden) * network.directions
     return CpuTile(lanes, vectors, height, gates, max(1, panels // (_GROUPS_PER_CORE * max(info.compute_units, 1))))
