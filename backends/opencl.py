@@ -277,8 +277,10 @@ class OpenCLDevice(Device):
         enqueue = self._enqueue
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         examine = self._examine
+        last: list[Any] = []  # what all steps' arguments were set from
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+            nonlocal last
             queue = self._queue
             if workspace is not None and type(workspace) is self._array:
                 workspace = workspace.base_data
@@ -289,11 +291,15 @@ class OpenCLDevice(Device):
             state = [one.serial for one in seen]
             state.append(bytes_of(scalars))
             state.append(0 if workspace is None else getattr(workspace, "serial", None))
+            changed = state != last or state[-1] is None
             try:
+                if changed:
+                    last = []
                 for step in steps:
-                    if step.state != state or state[-1] is None:
+                    if changed:
                         step.set(seen, scalars, workspace, state)
                     enqueue(queue, step)
+                last = state
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 

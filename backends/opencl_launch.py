@@ -22,7 +22,7 @@ class Step:
     Attributes
     ----------
     words : tuple
-        What clEnqueueNDRangeKernel takes after the queue.
+        What clEnqueueNDRangeKernel takes after the queue, as ctypes has it: half the time of turning numbers into that.
     state : list
         What the arguments were set from: serials of the tensors, the numbers' bytes, serial of the workspace. Plain
         memory objects have none: their arguments are set at every call.
@@ -36,7 +36,9 @@ class Step:
         self._sizes = (ctypes.c_size_t * (2 * dims))(*self.size, *self.block)
         first = ctypes.addressof(self._sizes)
         block = first + dims * ctypes.sizeof(ctypes.c_size_t)
-        self.words = (self.kernel.int_ptr, dims, None, first, block, 0, None, None)
+        pointers = [ctypes.c_void_p(value) for value in (self.kernel.int_ptr, None, first, block, None, None)]
+        kernel, offset, size, local, events, event = pointers
+        self.words = (kernel, ctypes.c_uint32(dims), offset, size, local, ctypes.c_uint32(0), events, event)
         self.state: list[Any] = []
         self._args: list[tuple[int, TensorArg | ScalarArg | WorkspaceArg]] = []
         position = 0
@@ -104,8 +106,13 @@ def direct_enqueue(device: Any, queue: Any) -> Callable[[Any, Step], None] | Non
     table = _POINTER.from_address(queue.int_ptr).value or 0
     function = _PROTOTYPE(_POINTER.from_address(table + _ENQUEUE_KERNEL * ctypes.sizeof(_POINTER)).value or 0)
 
+    known, pointer = queue, _POINTER(queue.int_ptr)
+
     def enqueue(queue: Any, step: Step) -> None:
-        status = function(queue.int_ptr, *step.words)
+        nonlocal known, pointer
+        if queue is not known:
+            known, pointer = queue, _POINTER(queue.int_ptr)
+        status = function(pointer, *step.words)
         if status:
             raise opencl().RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
 

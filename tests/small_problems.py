@@ -25,7 +25,11 @@ NO_PROBLEMS = ("shared/fma_chain.cl",)  # run by benchmarks, not by engines; tes
 _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals
 # Kernels for devices with a feature, and kernels that devices with one need for large problems at most
 _FEATURES = {"cuda/softmax_cluster.cu softmax_cluster": "clusters"}
-_SUBSTITUTES = {"shared/conv_gemm.cl reduce_splits": "grid_fence", "shared/dropout.cl dropout_advance": "grid_fence"}
+_SUBSTITUTES = {
+    "shared/conv_gemm.cl reduce_splits": "grid_fence",
+    "shared/dropout.cl dropout_advance": "grid_fence",
+    "shared/softmax.cl softmax_rows": "clusters",
+}
 _START = '#line 1 "dialect.h"'  # behind the defines
 _FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d[\w.]*")

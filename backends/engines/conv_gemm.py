@@ -83,12 +83,12 @@ class Tile:
 # Shares as measured on an H200. 128 x 128 with 256 work-items was slower than all of the first three.
 TILES = {
     DataType.FLOAT: (
-        Tile(64, 128, 8, 8, 1.0, 0.95),
-        Tile(128, 64, 8, 8, 0.94, 1.0),
-        Tile(64, 64, 8, 8, 0.98, 0.85),
+        Tile(64, 128, 8, 8, 1.0, 0.85),
+        Tile(128, 64, 8, 8, 0.94, 0.86),
+        Tile(64, 64, 8, 8, 0.98, 0.88),
         Tile(32, 128, 4, 8, 0.8, 0.7),
-        Tile(16, 128, 4, 4, 0.5, 0.4),
-        Tile(4, 512, 4, 4, 0.35, 0),
+        Tile(16, 128, 4, 4, 0.5, 0.47),
+        Tile(4, 512, 4, 4, 0.5, 0),
     ),
     DataType.DOUBLE: (
         Tile(64, 64, 4, 4, 0.6, 0.6),
@@ -97,13 +97,13 @@ TILES = {
     ),
 }
 _MOST_SPLITS = 128
-_GATHERED = 1.23  # time of a product that gathers its filter, in that of one with a packed one; 1.0 to 1.35 measured
+_GATHERED = 1.46  # time of a product that gathers its filter, in that of one that reads a packed filter
 _CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `Choice.clocks` counts
-# Fitted to 68 products of 1, 2 and 8 images on an H200, from 10 to 190 us: 13 % root mean square error
-_REACHED, _FILTER_REACHED = 0.525, 0.51  # of these, what the fastest full tile reaches
-_STEPS = 29  # of K that a tile's beginning and end take
-_PART_BYTES = 128  # of partial sums, per clock and multiprocessor: most stay in the second-level cache
-_LAUNCH = 1.7e-6  # seconds from one launch to the next
+# Fitted to 86 products of 1 to 64 images on an H200, from 10 us to 1.3 ms: 11 % root mean square error
+_REACHED, _FILTER_REACHED = 0.6, 0.495  # of these, what the fastest full tile reaches
+_STEPS = 14  # of K that a tile's beginning and end take
+_PART_BYTES = 100  # of partial sums, per clock and multiprocessor: most stay in the second-level cache
+_LAUNCH = 2.9e-6  # seconds from one launch to the next
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
 
 
@@ -216,7 +216,7 @@ class Choice:
         steps = -(-geometry.k // self.splits) + _STEPS
         resident = max(_RESIDENT // self.tile.items, 1)
         full, rest = divmod(-(-self.work_groups // units), resident)
-        tiles = full * resident + (0.41 * resident + 0.59 * rest if rest else 0)
+        tiles = full * resident + (0.46 * resident + 0.54 * rest if rest else 0)
         cost = tiles * self.tile.bm * self.tile.bn * steps / (128 * self.share)
         if geometry.packs and not self.packs:
             cost *= _GATHERED
