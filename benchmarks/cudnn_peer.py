@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from portadnn.enums import DataType
+from portadnn.enums import ActivationMode, DataType
 from portadnn.problem import Problem, TensorSpec
 
 from . import cudnn_calls, cudnn_rnn
@@ -111,7 +111,10 @@ def _softmax(s: Setting) -> Calls:
 
 def _activation(s: Setting) -> Calls:
     p = s.problem
-    how = s.descriptor("Activation", "", int(p.mode), int(p.nan_propagation), p.ceiling)
+    coef = p.coef if p.mode is ActivationMode.ELU else p.ceiling
+    how = s.descriptor("Activation", "", int(p.mode), int(p.nan_propagation), coef)
+    if p.mode is ActivationMode.SWISH:
+        s.library.call("cudnnSetActivationDescriptorSwishBeta", how, p.coef)
     if p.op == "activation_forward":
         return s.one("cudnnActivationForward", how, *s.blended(("x",), "y"))
     return s.one("cudnnActivationBackward", how, *s.blended(("y", "dy", "x"), "dx"))

@@ -102,6 +102,20 @@ def test_calls_are_made(line):
         assert [name for name, _ in notes[before:]] == [side.name.partition(" ")[0]]
 
 
+@pytest.mark.parametrize(
+    ("mode", "name", "last"),
+    [
+        ("clipped_relu ceiling=6.0", "cudnnSetActivationDescriptor", 6.0),
+        ("elu coef=0.5", "cudnnSetActivationDescriptor", 0.5),
+        ("swish coef=1.5", "cudnnSetActivationDescriptorSwishBeta", 1.5),
+    ],
+)
+def test_coefficients_of_activations(mode, name, last):
+    peer, notes = fake_peer()
+    peer.sides(*parse_line(f"activation_forward x=f32:2x3x4x5 mode={mode}"))
+    assert [plain(words[-1]) for called, words in notes if called == name] == [last]
+
+
 def test_arguments_of_a_blended_call():
     """C order, enumeration numbers, numbers in the arithmetic type, one address a tensor."""
     peer, notes = fake_peer()
