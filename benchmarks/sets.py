@@ -271,9 +271,9 @@ SETS: dict[str, tuple[str, ...]] = {
 def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
     """Return the names of the sets that a record of the device beside that peer holds."""
     if peer != "torch" and info.kind == "gpu":
-        return (*_CALLS, "lstm", *_GROWING)
+        return (*_CALLS, *_TRANSFORMERS, "lstm", *_GROWING)
     if info.kind == "cpu":
-        return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "lrn-32", "dropout-32", "reduce-32")
+        return (*_CPU_CONVOLUTIONS, "memory-32", "norms-32", "lrn-32", "dropout-32", "reduce-32", *_TRANSFORMERS)
     return (
         *_GPU_CONVOLUTIONS,
         *(_GPU_TENSOR_CORES if "mma" in info.features else ()),
@@ -281,4 +281,5 @@ def for_device(info: DeviceInfo, peer: str) -> tuple[str, ...]:
         "lrn-256",
         "dropout-256",
         "reduce-256",
+        *_TRANSFORMERS,
     )

@@ -21,17 +21,17 @@
 
 #define STRIP 64
 #ifdef ONE_ROW
-#define POINT_OFFSET(s, q, rows, columns) ((u32)(s) * (columns))
+#define POINT_OFFSET(s, q, rows, columns) ((idx_t)(s) * (columns))
 #else
-#define POINT_OFFSET(s, q, rows, columns) ((u32)((s) / (q)) * (rows) + (u32)((s) % (q)) * (columns))
+#define POINT_OFFSET(s, q, rows, columns) ((idx_t)((s) / (q)) * (rows) + (idx_t)((s) % (q)) * (columns))
 #endif
 #ifdef X_RUNS
-#define X_STEP 1u
+#define X_STEP ((idx_t)1)
 #else
 #define X_STEP x_w
 #endif
 #ifdef Y_RUNS
-#define Y_OFFSET(s) ((u32)(s))
+#define Y_OFFSET(s) ((idx_t)(s))
 #else
 #define Y_OFFSET(s) POINT_OFFSET(s, q, y_h, y_w)
 #endif
@@ -48,11 +48,11 @@ typedef struct {
 } Strip;
 
 // Points first .. first + count of an image; rows of scratch begin with row `top` of the image.
-DEVICE void strip_of(Strip *strip, const GLOBAL T *grid, int first, int count, int h, int w, int q, u32 g_h, u32 g_w,
-                     u32 g_2, int top, int rows, bool weights) {
+DEVICE void strip_of(Strip *strip, const GLOBAL T *grid, int first, int count, int h, int w, int q, idx_t g_h, idx_t g_w,
+                     idx_t g_2, int top, int rows, bool weights) {
     real gx[STRIP], gy[STRIP];
     for (int k = 0; k < count; ++k) {
-        const u32 at = POINT_OFFSET(first + k, q, g_h, g_w);
+        const idx_t at = POINT_OFFSET(first + k, q, g_h, g_w);
         gx[k] = LOAD(grid, at);
         gy[k] = LOAD(grid, at + g_2);
     }
@@ -71,13 +71,13 @@ DEVICE void strip_of(Strip *strip, const GLOBAL T *grid, int first, int count, i
 
 #ifndef SCATTER
 // VW channels of an image, of which `lanes` exist
-DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int w, u32 x_c, u32 x_h, u32 x_w) {
+DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int w, idx_t x_c, idx_t x_h, idx_t x_w) {
     for (int k = 0; k < PITCH; ++k) AT(scratch, k) = VSPLAT(0);
     for (int i = 0; i < h; ++i) {
         GLOBAL real *to = scratch + (i + 1) * PITCH * VW;
         AT(to, 0) = VSPLAT(0);
         if (VW > 1 && x_c == 1 && lanes == VW) {
-            for (int j = 0; j < w; ++j) AT(to, j + 1) = VLOAD(x, (u32)i * x_h + (u32)j * x_w);
+            for (int j = 0; j < w; ++j) AT(to, j + 1) = VLOAD(x, (idx_t)i * x_h + (idx_t)j * x_w);
         } else {
             for (int l = 0; l < VW; ++l) {
                 GLOBAL real *column = to + VW + l;
@@ -85,7 +85,7 @@ DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int 
                     for (int j = 0; j < w; ++j) column[j * VW] = 0;
                     continue;
                 }
-                const GLOBAL T *row = x + ((u32)l * x_c + (u32)i * x_h);
+                const GLOBAL T *row = x + ((idx_t)l * x_c + (idx_t)i * x_h);
                 int j = 0;
 #if defined(X_RUNS) && VW > 1
                 for (; j + VW <= w; j += VW) {
@@ -94,7 +94,7 @@ DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int 
                     UNROLL for (int k = 0; k < VW; ++k) column[(j + k) * VW] = part[k];
                 }
 #endif
-                for (; j < w; ++j) column[j * VW] = LOAD(row, (u32)j * X_STEP);
+                for (; j < w; ++j) column[j * VW] = LOAD(row, (idx_t)j * X_STEP);
             }
         }
         AT(to, w + 1) = VSPLAT(0);
@@ -105,8 +105,8 @@ DEVICE void pack(GLOBAL real *scratch, const GLOBAL T *x, int lanes, int h, int 
 
 #ifndef FORWARD
 // VW channels of dy at the points of a strip
-DEVICE void gradients_of(real *part, const GLOBAL T *dy, int lanes, int first, int count, int q, u32 y_c, u32 y_h,
-                         u32 y_w) {
+DEVICE void gradients_of(real *part, const GLOBAL T *dy, int lanes, int first, int count, int q, idx_t y_c, idx_t y_h,
+                         idx_t y_w) {
     if (VW > 1 && y_c == 1 && lanes == VW) {
         for (int k = 0; k < count; ++k) MINE(part + k * VW) = VLOAD(dy, Y_OFFSET(first + k));
         return;
@@ -116,7 +116,7 @@ DEVICE void gradients_of(real *part, const GLOBAL T *dy, int lanes, int first, i
             for (int k = 0; k < count; ++k) part[k * VW + l] = 0;
             continue;
         }
-        const GLOBAL T *channel = dy + (u32)l * y_c;
+        const GLOBAL T *channel = dy + (idx_t)l * y_c;
         int k = 0;
 #if defined(Y_RUNS) && VW > 1
         for (; k + VW <= count; k += VW) {
@@ -148,11 +148,11 @@ sampler_forward_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid),
         const int n = job / shares / blocks, c = job / shares % blocks * VW;
         const int lanes = channels - c < VW ? channels - c : VW;
         const int begin = job % shares * share, end = begin + share < p * q ? begin + share : p * q;
-        pack(image, x + ((u32)n * x_n + (u32)c * x_c), lanes, h, w, x_c, x_h, x_w);
-        GLOBAL T *to = y + ((u32)n * y_n + (u32)c * y_c);
+        pack(image, x + ((idx_t)n * x_n + (idx_t)c * x_c), lanes, h, w, x_c, x_h, x_w);
+        GLOBAL T *to = y + ((idx_t)n * y_n + (idx_t)c * y_c);
         for (int first = begin; first < end; first += STRIP) {
             const int count = end - first < STRIP ? end - first : STRIP;
-            strip_of(&strip, grid + (u32)n * g_n, first, count, h, w, q, g_h, g_w, g_2, 0, h, true);
+            strip_of(&strip, grid + (idx_t)n * g_n, first, count, h, w, q, g_h, g_w, g_2, 0, h, true);
             for (int k = 0; k < count; ++k) {
                 const GLOBAL real *pixel = image + strip.o[k] * VW;
                 const vreal top = AT(pixel, 0) * strip.a[k] + AT(pixel, 1) * strip.b[k];
@@ -165,7 +165,7 @@ sampler_forward_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid),
                 continue;
             }
             for (int l = 0; l < lanes; ++l) {
-                GLOBAL T *channel = to + (u32)l * y_c;
+                GLOBAL T *channel = to + (idx_t)l * y_c;
                 int k = 0;
 #if defined(Y_RUNS) && VW > 1
                 for (; k + VW <= count; k += VW) {
@@ -201,7 +201,7 @@ DEVICE real lanes_sum(vreal v) {
 KERNEL WG_SIZE(1, 1, 1)
 sampler_grid_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid),
                  TENSOR_RESTRICT(T, dgrid), TENSOR_RESTRICT(real, scratch), const real alpha, const real beta, SIZES,
-                 const u32 d_n, const u32 d_h, const u32 d_w, const u32 d_2, const int jobs, const int shares,
+                 const idx_t d_n, const idx_t d_h, const idx_t d_w, const idx_t d_2, const int jobs, const int shares,
                  const int share) {
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(const T, dy);
@@ -220,11 +220,11 @@ sampler_grid_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENS
         for (int k = 0; k < 2 * share; ++k) sums[k] = 0;
         for (int c = 0; c < channels; c += VW) {
             const int lanes = channels - c < VW ? channels - c : VW;
-            pack(image, x + ((u32)n * x_n + (u32)c * x_c), lanes, h, w, x_c, x_h, x_w);
+            pack(image, x + ((idx_t)n * x_n + (idx_t)c * x_c), lanes, h, w, x_c, x_h, x_w);
             for (int first = begin; first < end; first += STRIP) {
                 const int count = end - first < STRIP ? end - first : STRIP;
-                strip_of(&strip, grid + (u32)n * g_n, first, count, h, w, q, g_h, g_w, g_2, 0, h, false);
-                gradients_of(part, dy + ((u32)n * y_n + (u32)c * y_c), lanes, first, count, q, y_c, y_h, y_w);
+                strip_of(&strip, grid + (idx_t)n * g_n, first, count, h, w, q, g_h, g_w, g_2, 0, h, false);
+                gradients_of(part, dy + ((idx_t)n * y_n + (idx_t)c * y_c), lanes, first, count, q, y_c, y_h, y_w);
                 GLOBAL real *sum_u = sums + (first - begin), *sum_v = sum_u + share;
 #if VW == 1  // one loop that gathers, and one that becomes vectors
                 real va[STRIP], vb[STRIP], vc[STRIP], vd[STRIP];
@@ -257,7 +257,7 @@ sampler_grid_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENS
             }
         }
         for (int s = begin; s < end; ++s) {
-            GLOBAL T *to = dgrid + ((u32)n * d_n + POINT_OFFSET(s, q, d_h, d_w));
+            GLOBAL T *to = dgrid + ((idx_t)n * d_n + POINT_OFFSET(s, q, d_h, d_w));
             const real du = sums[s - begin] * half_w, dv = sums[share + s - begin] * half_h;
             BLEND(to, 0, alpha, du, beta);
             BLEND(to, d_2, alpha, dv, beta);
@@ -287,8 +287,8 @@ sampler_scatter_cpu(TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid)
         for (int k = 0; k < VECTORS(rows); ++k) AT(sums, k) = VSPLAT(0);
         for (int first = 0; first < p * q; first += STRIP) {
             const int count = p * q - first < STRIP ? p * q - first : STRIP;
-            strip_of(&strip, grid + (u32)n * g_n, first, count, h, w, q, g_h, g_w, g_2, top, rows, true);
-            gradients_of(part, dy + ((u32)n * y_n + (u32)c * y_c), lanes, first, count, q, y_c, y_h, y_w);
+            strip_of(&strip, grid + (idx_t)n * g_n, first, count, h, w, q, g_h, g_w, g_2, top, rows, true);
+            gradients_of(part, dy + ((idx_t)n * y_n + (idx_t)c * y_c), lanes, first, count, q, y_c, y_h, y_w);
             for (int k = 0; k < count; ++k) {
                 GLOBAL real *pixel = sums + strip.o[k] * VW;
                 const vreal g = MINE(part + k * VW);
@@ -300,13 +300,13 @@ sampler_scatter_cpu(TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid)
         }
         for (int i = 0; i < rows; ++i) {
             const GLOBAL real *from = sums + ((i + 1) * PITCH + 1) * VW;
-            GLOBAL T *to = dx + ((u32)n * x_n + (u32)c * x_c + (u32)(top + i) * x_h);
+            GLOBAL T *to = dx + ((idx_t)n * x_n + (idx_t)c * x_c + (idx_t)(top + i) * x_h);
             if (VW > 1 && x_c == 1 && lanes == VW) {
-                for (int j = 0; j < w; ++j) VBLEND(to, (u32)j * x_w, alpha, AT(from, j), beta);
+                for (int j = 0; j < w; ++j) VBLEND(to, (idx_t)j * x_w, alpha, AT(from, j), beta);
                 continue;
             }
             for (int l = 0; l < lanes; ++l) {
-                GLOBAL T *row = to + (u32)l * x_c;
+                GLOBAL T *row = to + (idx_t)l * x_c;
                 int j = 0;
 #if defined(X_RUNS) && VW > 1
                 for (; j + VW <= w; j += VW) {
@@ -315,7 +315,7 @@ sampler_scatter_cpu(TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid)
                     VBLEND(row, j, alpha, MINE(run), beta);
                 }
 #endif
-                for (; j < w; ++j) BLEND(row, (u32)j * X_STEP, alpha, from[j * VW + l], beta);
+                for (; j < w; ++j) BLEND(row, (idx_t)j * X_STEP, alpha, from[j * VW + l], beta);
             }
         }
     }

@@ -15,8 +15,8 @@
 #include "types.h"
 
 #define SIZES                                                                                              \
-    const u32 h, const u32 w, const u32 g_n, const u32 g_h, const u32 g_w, const u32 g_2, const u32 t_n,   \
-        const u32 t_r, const u32 t_k
+    const u32 h, const u32 w, const idx_t g_n, const idx_t g_h, const idx_t g_w, const idx_t g_2,          \
+        const idx_t t_n, const idx_t t_r, const idx_t t_k
 
 // where pixel i of `size` sits
 DEVICE real place(u32 i, u32 size) {
@@ -31,18 +31,19 @@ DEVICE real place(u32 i, u32 size) {
 #endif
 
 KERNEL WG_SIZE(GROUP, 1, 1)
-affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const u32 items) {
+affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const idx_t items) {
     BIND(const T, theta);
     BIND(T, grid);
-    const u32 id = (u32)GRP(0) * GROUP + LID(0);
+    const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
     if (id >= items) return;
-    const u32 across = w / POINTS, row = id / across, j = (id - row * across) * POINTS;
-    const u32 n = row / h, i = row - n * h;
+    const u32 across = w / POINTS;
+    const idx_t row = id / across;
+    const u32 j = (u32)(id - row * across) * POINTS, n = row / h, i = row - (idx_t)n * h;
     const GLOBAL T *t = theta + n * t_n;
     const real y = place(i, h);
     const real ax = LOAD(t, 0), ay = LOAD(t, t_r);
     const real bx = LOAD(t, t_k) * y + LOAD(t, 2 * t_k), by = LOAD(t, t_r + t_k) * y + LOAD(t, t_r + 2 * t_k);
-    const u32 to = n * g_n + i * g_h + j * g_w;
+    const idx_t to = n * g_n + i * g_h + j * g_w;
 #ifdef ROWS
     if (g_w == 2 && g_2 == 1) {
         for (u32 k = 0; k < w; ++k) {
@@ -88,7 +89,7 @@ affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices
 #if GROUP > 1
     for (u32 s = first + lid; s < end; s += GROUP) {
         const u32 i = s / w, j = s - i * w;
-        const u32 at = i * g_h + j * g_w;
+        const idx_t at = i * g_h + j * g_w;
         const real x = place(j, w), y = place(i, h), gx = LOAD(from, at), gy = LOAD(from, at + g_2);
         xx += gx * x;
         xy += gx * y;

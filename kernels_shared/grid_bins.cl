@@ -5,13 +5,13 @@
 //   count   counts the points of every cell; the counter's old value is a point's slot      (slots vary from run to run)
 //   scan    turns an image's counts into where each cell's points start
 //   fill    writes every point's number to its slot
-//   order   sorts each cell's points by number (now nothing varies any more), and notes their u, v and places in dy
+//   order   sorts each cell's points by number (now nothing varies any more), and notes their u and v
 //
 // bins_local does all of it, one work-group an image, with the counters in local memory (CELLS of them, a multiple of WG);
 // larger images take a launch for each step.
 //
 //   starts   per image (h + 1) (w + 1) + 1 numbers: where each cell's points start, and the end
-//   order    per image p q numbers: points sorted by cell; at last their offsets in dy
+//   order    per image p q numbers of points, sorted by cell
 //   us, vs   the same points' places
 //
 // Defines: WG; LOCAL_BINS and CELLS for bins_local.
@@ -20,8 +20,8 @@
 #include "grid_sample.h"
 
 #define BIN_SIZES                                                                                          \
-    const int h, const int w, const u32 q, const u32 points, const u32 g_n, const u32 g_h, const u32 g_w,  \
-        const u32 g_2
+    const int h, const int w, const u32 q, const u32 points, const idx_t g_n, const idx_t g_h,             \
+        const idx_t g_w, const idx_t g_2
 
 #define PLACE_OF(n, s)                                                                                     \
     place_of(LOAD(grid, (n) * g_n + (s) / q * g_h + (s) % q * g_w),                                        \
@@ -79,21 +79,20 @@ DEVICE void refill_cell(GLOBAL u32 *order, u32 cell, int begin, int end, const G
     }
 }
 
-// Replaces the number of point e by its place in dy, and notes u and v.
+// Notes where point number e of the order lies.
 #define NOTE(n, e)                                                                                         \
     do {                                                                                                   \
         const u32 s_ = order[e];                                                                           \
         const Place at_ = PLACE_OF(n, s_);                                                                 \
         us[e] = at_.u;                                                                                     \
         vs[e] = at_.v;                                                                                     \
-        order[e] = s_ / q * y_h + s_ % q * y_w;                                                            \
     } while (0)
 
 #ifdef LOCAL_BINS
 #define EACH (CELLS / WG)
 KERNEL WG_SIZE(WG, 1, 1)
 bins_local(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), TENSOR(u32, order), TENSOR(real, us),
-           TENSOR(real, vs), BIN_SIZES, const u32 y_h, const u32 y_w) {
+           TENSOR(real, vs), BIN_SIZES) {
     LOCAL int counts[CELLS + 1];
     LOCAL u32 low[WG], high[WG];
     LOCAL int any;
@@ -105,11 +104,11 @@ bins_local(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), TENSO
     BIND(real, vs);
     const int lid = LID(0), cells = (int)STARTS(w, h) - 1;
     const u32 n = GRP(0);
-    starts += n * STARTS(w, h);
-    slots += n * points;
-    order += n * points;
-    us += n * points;
-    vs += n * points;
+    starts += (idx_t)n * STARTS(w, h);
+    slots += (idx_t)n * points;
+    order += (idx_t)n * points;
+    us += (idx_t)n * points;
+    vs += (idx_t)n * points;
 
     for (int c = lid; c <= CELLS; c += WG) counts[c] = 0;
     if (lid == 0) any = 0;
@@ -163,21 +162,22 @@ bins_local(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), TENSO
 }
 #else
 
-KERNEL WG_SIZE(WG, 1, 1) bins_clear(TENSOR(int, starts), const u32 count) {
+KERNEL WG_SIZE(WG, 1, 1) bins_clear(TENSOR(int, starts), const idx_t count) {
     BIND(int, starts);
-    const u32 i = (u32)GRP(0) * WG + LID(0);
+    const idx_t i = (idx_t)GRP(0) * WG + LID(0);
     if (i < count) starts[i] = 0;
 }
 
 KERNEL WG_SIZE(WG, 1, 1)
-bins_count(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), BIN_SIZES, const u32 count) {
+bins_count(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), BIN_SIZES, const idx_t count) {
     BIND(const T, grid);
     BIND(int, starts);
     BIND(int, slots);
-    const u32 id = (u32)GRP(0) * WG + LID(0), n = id / points, s = id - n * points;
+    const idx_t id = (idx_t)GRP(0) * WG + LID(0);
+    const u32 n = id / points, s = id - (idx_t)n * points;
     if (id >= count) return;
     const Place at = PLACE_OF(n, s);
-    if (at.inside) slots[id] = ATOMIC_INC(starts + (n * STARTS(w, h) + CELL(at, w)));
+    if (at.inside) slots[id] = ATOMIC_INC(starts + ((idx_t)n * STARTS(w, h) + CELL(at, w)));
 }
 
 // One work-group an image; every work-item takes EACH neighbouring counters at a time.
@@ -187,7 +187,7 @@ KERNEL WG_SIZE(WG, 1, 1) bins_scan(TENSOR(int, starts), const int h, const int w
     BIND(int, starts);
     const int lid = LID(0);
     const u32 cells = STARTS(w, h);
-    GLOBAL int *counts = starts + (u32)GRP(0) * cells;
+    GLOBAL int *counts = starts + (idx_t)GRP(0) * cells;
     int before = 0;
     for (u32 base = 0; base < cells; base += WG * EACH) {
         const u32 first = base + lid * EACH;
@@ -215,21 +215,21 @@ KERNEL WG_SIZE(WG, 1, 1) bins_scan(TENSOR(int, starts), const int h, const int w
 }
 
 KERNEL WG_SIZE(WG, 1, 1) bins_fill(TENSOR(const T, grid), TENSOR(const int, starts), TENSOR(const int, slots),
-                                   TENSOR(u32, order), BIN_SIZES, const u32 count) {
+                                   TENSOR(u32, order), BIN_SIZES, const idx_t count) {
     BIND(const T, grid);
     BIND(const int, starts);
     BIND(const int, slots);
     BIND(u32, order);
-    const u32 id = (u32)GRP(0) * WG + LID(0), n = id / points, s = id - n * points;
+    const idx_t id = (idx_t)GRP(0) * WG + LID(0);
+    const u32 n = id / points, s = id - (idx_t)n * points;
     if (id >= count) return;
     const Place at = PLACE_OF(n, s);
-    if (at.inside) order[n * points + starts[n * STARTS(w, h) + CELL(at, w)] + slots[id]] = s;
+    if (at.inside) order[(idx_t)n * points + starts[(idx_t)n * STARTS(w, h) + CELL(at, w)] + slots[id]] = s;
 }
 
 // A work-group sorts the points of WG cells, each work-item those of one unless they are too many.
 KERNEL WG_SIZE(WG, 1, 1) bins_order(TENSOR(const T, grid), TENSOR(const int, starts), TENSOR(u32, order),
-                                    TENSOR(real, us), TENSOR(real, vs), BIN_SIZES, const u32 y_h, const u32 y_w,
-                                    const u32 tiles) {
+                                    TENSOR(real, us), TENSOR(real, vs), BIN_SIZES, const u32 tiles) {
     LOCAL u32 low[WG], high[WG];
     LOCAL int many[WG];
     LOCAL int any;
@@ -240,10 +240,10 @@ KERNEL WG_SIZE(WG, 1, 1) bins_order(TENSOR(const T, grid), TENSOR(const int, sta
     BIND(real, vs);
     const int lid = LID(0);
     const u32 n = (u32)GRP(0) / tiles, first = ((u32)GRP(0) - n * tiles) * WG, cells = STARTS(w, h) - 1;
-    const GLOBAL int *start = starts + (n * STARTS(w, h));
-    order += n * points;
-    us += n * points;
-    vs += n * points;
+    const GLOBAL int *start = starts + (idx_t)n * STARTS(w, h);
+    order += (idx_t)n * points;
+    us += (idx_t)n * points;
+    vs += (idx_t)n * points;
     const int from = first + lid < cells ? start[first + lid] : 0;
     const int to = first + lid < cells ? start[first + lid + 1] : 0;
 

@@ -36,8 +36,8 @@ sampler_gather(TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(T, dx), TENSOR_REST
     const u32 pixel = tile * POINTS + POINT(lid), i = pixel / w, j = pixel - i * w;
     if (pixel >= (u32)h * w) return;
     const int first = ((int)(rest - n * blocks) * (CHANNELS * SHARING) + SHARE(lid)) * VW;
-    const GLOBAL int *start = starts + n * (((u32)h + 1) * (w + 1) + 1);
-    const u32 points = n * ((u32)p * q);
+    const GLOBAL int *start = starts + (idx_t)n * (((u32)h + 1) * (w + 1) + 1);
+    const idx_t points = (idx_t)n * ((u32)p * q);
     const GLOBAL T *from = dy + n * y_n;
     GLOBAL T *to = dx + (n * x_n + i * x_h + j * x_w);
     vreal sum[CHANNELS];
@@ -45,18 +45,19 @@ sampler_gather(TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(T, dx), TENSOR_REST
     UNROLL for (int k = 0; k < CHANNELS; ++k) sum[k] = VSPLAT(0);
     for (u32 row = i; row < i + 2; ++row) {
         const u32 cell = row * (w + 1) + j;
-        const u32 end = points + start[cell + 2];
-        for (u32 e = points + start[cell]; e < end; ++e) {
+        const idx_t end = points + start[cell + 2];
+        for (idx_t e = points + start[cell]; e < end; ++e) {
             const real weight = ((real)1 - fabs(us[e] - (real)j)) * ((real)1 - fabs(vs[e] - (real)i));
-            const GLOBAL T *source = from + order[e];
+            const u32 s = order[e];
+            const GLOBAL T *source = from + (p == 1 ? s * y_w : s / q * y_h + s % q * y_w);
             UNROLL for (int k = 0; k < CHANNELS; ++k) {
                 const int c = first + k * (SHARING * VW);
-                if (c < channels) sum[k] = sum[k] + VLOAD(source, (u32)c * y_c) * weight;
+                if (c < channels) sum[k] = sum[k] + VLOAD(source, (idx_t)c * y_c) * weight;
             }
         }
     }
     UNROLL for (int k = 0; k < CHANNELS; ++k) {
         const int c = first + k * (SHARING * VW);
-        if (c < channels) VBLEND(to, (u32)c * x_c, alpha, sum[k], beta);
+        if (c < channels) VBLEND(to, (idx_t)c * x_c, alpha, sum[k], beta);
     }
 }

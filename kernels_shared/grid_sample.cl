@@ -23,13 +23,13 @@
 #endif
 
 typedef struct {
-    u32 at;                // of the first pixel; may wrap around where that is outside
+    idx_t at;                   // of the first pixel; may wrap around where that is outside
     int up, down, left, right;  // whether these rows and columns are in the image
 } Corners;
 
-DEVICE Corners corners_of(Place at, int h, int w, u32 x_h, u32 x_w) {
+DEVICE Corners corners_of(Place at, int h, int w, idx_t x_h, idx_t x_w) {
     Corners k;
-    k.at = (u32)at.i * x_h + (u32)at.j * x_w;
+    k.at = (idx_t)at.i * x_h + (idx_t)at.j * x_w;
     k.up = at.inside && at.i >= 0;
     k.down = at.inside && at.i + 1 < h;
     k.left = at.j >= 0;
@@ -53,7 +53,7 @@ sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TEN
     const u32 tile = (u32)GRP(0) % tiles, rest = (u32)GRP(0) / tiles, n = rest / blocks;
     const u32 s = tile * POINTS + POINT(lid), row = s / q, column = s - row * q;
     if (s >= (u32)p * q) return;
-    const u32 g = n * g_n + row * g_h + column * g_w;
+    const idx_t g = n * g_n + row * g_h + column * g_w;
     const Place at = place_of(LOAD(grid, g), LOAD(grid, g + g_2), h, w);
     const Corners k = corners_of(at, h, w, x_h, x_w);
     const real fu = at.fu, fv = at.fv, eu = 1 - fu, ev = 1 - fv;
@@ -65,14 +65,14 @@ sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TEN
 
     UNROLL for (int j = 0; j < CHANNELS; ++j) {
         const int c = first + j * (SHARING * VW);
-        const GLOBAL T *plane = from + (u32)c * x_c;
+        const GLOBAL T *plane = from + (idx_t)c * x_c;
         sum[j] = VSPLAT(0);
         if (c < channels)
             sum[j] = READ_A(plane, k) * wa + READ_B(plane, k) * wb + READ_C(plane, k) * wc + READ_D(plane, k) * wd;
     }
     UNROLL for (int j = 0; j < CHANNELS; ++j) {
         const int c = first + j * (SHARING * VW);
-        if (c < channels) VBLEND(to, (u32)c * y_c, alpha, sum[j], beta);
+        if (c < channels) VBLEND(to, (idx_t)c * y_c, alpha, sum[j], beta);
     }
 }
 #endif
@@ -88,8 +88,8 @@ DEVICE real lanes_sum(vreal v) {
 
 KERNEL WG_SIZE(GROUP, 1, 1)
 sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid),
-             TENSOR_RESTRICT(T, dgrid), const real alpha, const real beta, SIZES, const u32 d_n, const u32 d_h,
-             const u32 d_w, const u32 d_2, const u32 tiles) {
+             TENSOR_RESTRICT(T, dgrid), const real alpha, const real beta, SIZES, const idx_t d_n, const idx_t d_h,
+             const idx_t d_w, const idx_t d_2, const u32 tiles) {
 #if SHARING > 1
     LOCAL real along_u[GROUP], along_v[GROUP];
 #endif
@@ -104,7 +104,7 @@ sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_R
     real su = 0, sv = 0;
 
     if (point) {
-        const u32 g = n * g_n + row * g_h + column * g_w;
+        const idx_t g = n * g_n + row * g_h + column * g_w;
         const Place at = place_of(LOAD(grid, g), LOAD(grid, g + g_2), h, w);
         const Corners k = corners_of(at, h, w, x_h, x_w);
         const real fu = at.fu, fv = at.fv, eu = 1 - fu, ev = 1 - fv;
@@ -113,8 +113,8 @@ sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_R
         vreal tu = VSPLAT(0), tv = VSPLAT(0);
         if (at.inside)
             for (int c = SHARE(lid) * VW; c < channels; c += SHARING * VW) {
-                const GLOBAL T *plane = from + (u32)c * x_c;
-                const vreal gradient = VLOAD(dys, (u32)c * y_c);
+                const GLOBAL T *plane = from + (idx_t)c * x_c;
+                const vreal gradient = VLOAD(dys, (idx_t)c * y_c);
                 const vreal va = READ_A(plane, k), vb = READ_B(plane, k), vc = READ_C(plane, k), vd = READ_D(plane, k);
                 tu = tu + gradient * ((vb - va) * ev + (vd - vc) * fv);
                 tv = tv + gradient * ((vc - va) * eu + (vd - vb) * fu);

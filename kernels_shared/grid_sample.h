@@ -10,9 +10,9 @@
 
 // h, w: x's size; p, q: the grid's; then strides of x (or dx), y (or dy) and the grid
 #define SIZES                                                                                              \
-    const int channels, const int h, const int w, const int p, const int q, const u32 x_n, const u32 x_c,  \
-        const u32 x_h, const u32 x_w, const u32 y_n, const u32 y_c, const u32 y_h, const u32 y_w,          \
-        const u32 g_n, const u32 g_h, const u32 g_w, const u32 g_2
+    const int channels, const int h, const int w, const int p, const int q, const idx_t x_n,               \
+        const idx_t x_c, const idx_t x_h, const idx_t x_w, const idx_t y_n, const idx_t y_c,               \
+        const idx_t y_h, const idx_t y_w, const idx_t g_n, const idx_t g_h, const idx_t g_w, const idx_t g_2
 
 typedef struct {
     int i, j, inside;

@@ -26,6 +26,12 @@ WIDE = [
     Case("pooling_backward x=f32:1x3x5x6x7 mode=max window=3,2,3 padding=1,1,1 stride=2,1,2"),
     Case("convolution_backward_bias dy=f32:3x5x7x9"),
     Case("convolution_backward_bias dy=f32:40x300x1x1 beta=1"),
+    Case("spatial_tf_grid_generator_forward theta=f32:2x2x3 dims=2,1,3,4"),
+    Case("spatial_tf_grid_generator_backward dgrid=f32:2x3x5x2"),
+    Case("spatial_tf_sampler_forward x=f32:2x9x4x5 grid=f32:2x3x7x2 beta=1"),
+    Case("spatial_tf_sampler_forward x=f32:2x4x5x6:nhwc grid=f32:2x1x2x2"),
+    Case("spatial_tf_sampler_backward x=f32:2x9x4x5 dy=f32:2x9x3x7/1,2,126,18 grid=f32:2x3x7x2 beta=1"),
+    Case("spatial_tf_sampler_backward x=f32:1x2x95x95 grid=f32:1x3x7x2"),
 ]
 
 

@@ -8,6 +8,7 @@ from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, TensorArg, WorkspaceArg, roofline
 from .grid_sample import words
+from .layouts import place_arg, place_defines, strides
 from .tiles import storage_defines
 
 _FILE = "shared/affine_grid.cl"
@@ -21,21 +22,23 @@ def _up(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _sizes(grid: TensorSpec, theta: TensorSpec) -> tuple[Arg, ...]:
-    strides = [s if d > 1 else 0 for spec in (grid, theta) for d, s in zip(spec.dims, spec.strides, strict=True)]
-    return words(*grid.dims[1:3], *strides)
+def _sizes(problem: _Generator, grid: TensorSpec, theta: TensorSpec) -> tuple[Arg, ...]:
+    return (*words(*grid.dims[1:3]), *(place_arg(problem, s) for spec in (grid, theta) for s in strides(spec)))
 
 
 class AffineGrid(Engine):
     """Both directions, any strides."""
 
     name = "affine"
+    wide = True
     problems = (SpatialTfGridGeneratorForward, SpatialTfGridGeneratorBackward)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, (SpatialTfGridGeneratorForward, SpatialTfGridGeneratorBackward))
         if max(problem.grid_spec.dims[1:3]) > 1 << 24:
             return "float32 cannot count that many pixels"
+        if problem.grid_spec.dims[1] * problem.grid_spec.dims[2] >= 1 << 31:
+            return "an image has more pixels than 31 bits count"
         return None
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
@@ -59,7 +62,7 @@ class AffineGrid(Engine):
 def _forward(problem: SpatialTfGridGeneratorForward, device: Device) -> tuple[Launch, ...]:
     grid, info = problem.grid, device.info
     n, h, w, _ = grid.dims
-    defines = {**storage_defines(grid), "FORWARD": 1, "VW": 1}
+    defines = {**storage_defines(grid), **place_defines(problem), "FORWARD": 1, "VW": 1}
     if info.schedule == "cpu":
         items, group = n * h, 1
         defines["ROWS"] = 1
@@ -68,7 +71,7 @@ def _forward(problem: SpatialTfGridGeneratorForward, device: Device) -> tuple[La
         items = n * h * w if width == 1 else n * h * w * 2 // width
         defines.update(VW=width, **({"VECTOR_ALIGNED": 1} if width > 1 else {}))
     kernel = device.compile(_FILE, "affine_grid", {**defines, "GROUP": group})
-    args = (TensorArg(0), TensorArg(1), *_sizes(grid, problem.theta), *words(items))
+    args = (TensorArg(0), TensorArg(1), *_sizes(problem, grid, problem.theta), place_arg(problem, items))
     return (Launch(kernel, (_up(items, group),), (group,), args),)
 
 
@@ -95,11 +98,18 @@ def _slices(problem: SpatialTfGridGeneratorBackward, info: DeviceInfo) -> tuple[
 def _backward(problem: SpatialTfGridGeneratorBackward, device: Device) -> tuple[Launch, ...]:
     dgrid, dtheta, schedule = problem.dgrid, problem.dtheta, device.info.schedule
     group, finish = _GROUP if schedule == "gpu" else 1, _FINISH[schedule]
-    defines = {**storage_defines(dgrid), "BACKWARD": 1, "GROUP": group, "FINISH": finish, "VW": 1}
+    defines = {
+        **storage_defines(dgrid),
+        **place_defines(problem),
+        "BACKWARD": 1,
+        "GROUP": group,
+        "FINISH": finish,
+        "VW": 1,
+    }
     slices, length = _slices(problem, device.info)
     real: DataType = problem.dtype.accumulator
     sums = WorkspaceArg(0, real)
-    sizes = _sizes(dgrid, dtheta)
+    sizes = _sizes(problem, dgrid, dtheta)
     launches: list[Launch] = []
     if slices:
         kernel = device.compile(_FILE, "affine_theta", defines)

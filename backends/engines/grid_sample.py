@@ -23,8 +23,10 @@ from ..base import (
     ScalarArg,
     TensorArg,
     WorkspaceArg,
+    needs_wide_places,
     roofline,
 )
+from .layouts import place_defines, strides
 from .tiles import storage_defines
 
 _FILE = "shared/grid_sample.cl"
@@ -66,6 +68,7 @@ class _Geometry:
     y: tuple[int, ...]
     grid: tuple[int, ...]
     dgrid: tuple[int, ...]
+    wide: bool
 
     @property
     def points(self) -> int:
@@ -75,11 +78,15 @@ class _Geometry:
     def args(self, x: tuple[int, ...] | None = None) -> tuple[Arg, ...]:
         """Return SIZES; `x` are the strides of dx where they take the place of x's."""
         signed = (self.c, self.h, self.w, self.p, self.q)
-        return (*ints(*signed), *words(*(x or self.x), *self.y, *self.grid))
+        return (*ints(*signed), *self.places(*(x or self.x), *self.y, *self.grid))
 
     def bin_args(self) -> tuple[Arg, ...]:
         """Return BIN_SIZES."""
-        return (*ints(self.h, self.w), *words(self.q, self.points, *self.grid))
+        return (*ints(self.h, self.w), *words(self.q, self.points), *self.places(*self.grid))
+
+    def places(self, *values: int) -> tuple[Arg, ...]:
+        """Return arguments of the type idx_t."""
+        return tuple(ConstantArg(np.uint64(value) if self.wide else np.uint32(value)) for value in values)
 
 
 def ints(*values: int) -> tuple[Arg, ...]:
@@ -92,17 +99,13 @@ def words(*values: int) -> tuple[Arg, ...]:
     return tuple(ConstantArg(np.uint32(value)) for value in values)
 
 
-def _strides(spec: TensorSpec) -> tuple[int, ...]:
-    """Return the strides; that of a dimension of one does not matter, and 2^32 does not hold all of them."""
-    return tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
-
-
 def _geometry(problem: _Sampler) -> _Geometry:
     y = problem.y if isinstance(problem, SpatialTfSamplerForward) else problem.dy
     dgrid = problem.grid if isinstance(problem, SpatialTfSamplerForward) else problem.dgrid
     n, c, h, w = problem.x.dims
     _, p, q, _ = problem.grid.dims
-    geometry = _Geometry(n, c, h, w, p, q, *(_strides(spec) for spec in (problem.x, y, problem.grid, dgrid)))
+    steps = (strides(problem.x), strides(y), strides(problem.grid), strides(dgrid))
+    geometry = _Geometry(n, c, h, w, p, q, *steps, needs_wide_places(problem))
     rows = ((y, 2, 3), (problem.grid, 1, 2), (dgrid, 1, 2))
     if q and p > 1 and all(spec.strides[i] == q * spec.strides[j] for spec, i, j in rows):
         step = tuple(spec.strides[j] for spec, _, j in rows)
@@ -133,6 +136,10 @@ def _lanes(problem: _Sampler, specs: tuple[TensorSpec, ...], info: DeviceInfo) -
     return 1
 
 
+def _types(problem: _Sampler) -> Defines:
+    return {**storage_defines(problem.x), **place_defines(problem)}
+
+
 def _power(n: int) -> int:
     """Return the highest power of two up to `n`, and at least 1."""
     return 1 << max(n.bit_length() - 1, 0)
@@ -140,7 +147,7 @@ def _power(n: int) -> int:
 
 def _tile(problem: _Sampler, specs: tuple[TensorSpec, ...], info: DeviceInfo, sharing: int) -> Defines:
     """Return how work-items are laid over points (or pixels) and channels."""
-    defines: Defines = storage_defines(problem.x)
+    defines: Defines = _types(problem)
     lanes = _lanes(problem, specs, info)
     group = _GROUP if info.schedule == "gpu" else 64
     if lanes:
@@ -205,7 +212,7 @@ def _packs(problem: _Sampler, info: DeviceInfo) -> bool:
 
 
 def _cpu_defines(geometry: _Geometry, problem: _Sampler, part: str) -> Defines:
-    defines: Defines = {**storage_defines(problem.x), "VW": _cpu_lanes(problem), part: 1}
+    defines: Defines = {**_types(problem), "VW": _cpu_lanes(problem), part: 1}
     if geometry.p == 1:
         defines["ONE_ROW"] = 1
     if geometry.p == 1 and geometry.y[3] == 1:
@@ -231,12 +238,16 @@ class GridSampler(Engine):
     """Both directions, any strides: y and dgrid by points, dx by pixels from sorted points, or in their order."""
 
     name = "bilinear"
+    wide = True
     problems = (SpatialTfSamplerForward, SpatialTfSamplerBackward)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, (SpatialTfSamplerForward, SpatialTfSamplerBackward))
-        if max(problem.x.dims[2:]) > 1 << 22:
-            return "the image is wider than float32 can count in steps of a part of a pixel"
+        x, grid = problem.x.dims, problem.grid.dims
+        if max(x[2:]) > 1 << 22:
+            return "the image is wider than float32 can count in parts of a pixel"
+        if max((x[2] + 3) * (x[3] + 3), grid[1] * grid[2]) >= 1 << 31:
+            return "an image, or its grid, has more pixels than 31 bits count"
         needed = self.workspace(problem, info)
         if needed > info.max_allocation > 0:
             return f"needs {needed} bytes of workspace, the device allocates {info.max_allocation}"
@@ -315,13 +326,13 @@ def _grid_gradient(
         shares, share = _shares(g.n, g.points, info)
         groups = _cpu_groups(g.n * shares, info)
         images = scratch.take(groups * (_vectors(g.h, g.w) * _cpu_lanes(problem) + 2 * share), real)
-        rest = (*words(*g.dgrid), *ints(g.n * shares, shares, share))
+        rest = (*g.places(*g.dgrid), *ints(g.n * shares, shares, share))
         args: tuple[Arg, ...] = (*tensors, images, *_scalars(real, 2), *g.args(), *rest)
         defines = _cpu_defines(g, problem, "GRID_GRADIENT")
         return _Step(_CPU_FILE, "sampler_grid_cpu", defines, groups, (1,), args)
     defines = {**_tile(problem, (problem.x, problem.dy), info, _SHARING), "GRID_GRADIENT": 1}
     tiles, _, block = _covered(defines, g.points, g.c)
-    args = (*tensors, *_scalars(real, 2), *g.args(), *words(*g.dgrid, tiles))
+    args = (*tensors, *_scalars(real, 2), *g.args(), *g.places(*g.dgrid), *words(tiles))
     return _Step(_FILE, "sampler_grid", defines, tiles * g.n, block, args)
 
 
@@ -336,7 +347,7 @@ def _scatter(
     bands = _up(g.h, band)
     groups = _cpu_groups(blocks * bands, info)
     sums = scratch.take(groups * _vectors(band, g.w) * _cpu_lanes(problem), real)
-    sizes = g.args(_strides(problem.dx))
+    sizes = g.args(strides(problem.dx))
     args = (TensorArg(1), TensorArg(2), TensorArg(3), sums, *_scalars(real), *sizes, *ints(blocks * bands, bands, band))
     defines = _cpu_defines(g, problem, "SCATTER")
     return [_Step(_CPU_FILE, "sampler_scatter_cpu", defines, groups, (1,), args)]
@@ -356,7 +367,7 @@ def _gather(problem: SpatialTfSamplerBackward, geometry: _Geometry, info: Device
     defines = _tile(problem, (problem.dx, problem.dy), info, 1)
     along, blocks, group = _covered(defines, g.h * g.w, g.c)
     args = (TensorArg(1), TensorArg(3), starts, order, us, vs, *_scalars(real))
-    rest = (*g.args(_strides(problem.dx)), *words(along, blocks))
+    rest = (*g.args(strides(problem.dx)), *words(along, blocks))
     steps.append(_Step(_GATHER, "sampler_gather", defines, along * blocks * g.n, group, (*args, *rest)))
     return steps
 
@@ -372,8 +383,8 @@ def _local_bins(problem: SpatialTfSamplerBackward, g: _Geometry, info: DeviceInf
     fits = counters <= _LOCAL_CELLS and (counters + 3 * group) * 4 < info.local_memory
     if not g.points or g.points > _LOCAL_POINTS or not fits:
         return []
-    defines: Defines = {**storage_defines(problem.x), "LOCAL_BINS": 1, "WG": group, "CELLS": counters, "VW": 1}
-    args = (TensorArg(2), *bins, *g.bin_args(), *words(*g.y[2:]))
+    defines: Defines = {**_types(problem), "LOCAL_BINS": 1, "WG": group, "CELLS": counters, "VW": 1}
+    args = (TensorArg(2), *bins, *g.bin_args())
     return [_Step(_BINS, "bins_local", defines, g.n, (group,), args)]
 
 
@@ -382,19 +393,19 @@ def _bins(problem: SpatialTfSamplerBackward, g: _Geometry, bins: _Bins) -> list[
     starts, slots, order, us, vs = bins
     cells, points, grid = (g.h + 1) * (g.w + 1), g.n * g.points, TensorArg(2)
     counters = g.n * (cells + 1)
-    defines: Defines = {**storage_defines(problem.x), "WG": _BINS_GROUP, "VW": 1}
+    defines: Defines = {**_types(problem), "WG": _BINS_GROUP, "VW": 1}
 
     def step(kernel: str, groups: int, *args: Any) -> _Step:
         return _Step(_BINS, kernel, defines, groups, (_BINS_GROUP,), args)
 
-    steps = [step("bins_clear", _up(counters, _BINS_GROUP), starts, *words(counters))]
+    steps = [step("bins_clear", _up(counters, _BINS_GROUP), starts, *g.places(counters))]
     if points:
         each, tiles, sizes = _up(points, _BINS_GROUP), _up(cells, _BINS_GROUP), g.bin_args()
         steps += [
-            step("bins_count", each, grid, starts, slots, *sizes, *words(points)),
+            step("bins_count", each, grid, starts, slots, *sizes, *g.places(points)),
             step("bins_scan", g.n, starts, *ints(g.h, g.w)),
-            step("bins_fill", each, grid, starts, slots, order, *sizes, *words(points)),
-            step("bins_order", g.n * tiles, grid, starts, order, us, vs, *sizes, *words(*g.y[2:], tiles)),
+            step("bins_fill", each, grid, starts, slots, order, *sizes, *g.places(points)),
+            step("bins_order", g.n * tiles, grid, starts, order, us, vs, *sizes, *words(tiles)),
         ]
     return steps
 
