@@ -56,6 +56,27 @@ def batch_norms(shape: tuple[int, int, int, int], layout: str = "nchw") -> tuple
     )
 
 
+def sample_norms(images: int, tokens: int) -> tuple[str, ...]:
+    """Return layer, RMS, group and instance normalisation as transformers and networks of images have them."""
+    n, c = f"{images}x128x56x56", "f32:1x128x1x1"
+    rows, wide = f"{tokens}x1x1024", f"{tokens}x1x4096"
+    layer, rms = "mode=layer_norm axis=2 scale=f32:1x1x1024", "mode=rms_norm axis=2 scale=f32:1x1x4096"
+    group, instance = f"mode=group_norm groups=32 scale={c}", f"mode=instance_norm scale={c}"
+    s, g, i = f"f32:{tokens}x1x1", f"f32:{images}x32x1x1", f"f32:{images}x128x1x1"
+    return (
+        f"normalization_forward x=f32:{rows} {layer} bias=f32:1x1x1024",
+        f"normalization_backward x=f32:{rows} {layer} saved_mean={s} saved_inv_variance={s}",
+        f"normalization_forward x=f32:{wide} {rms}",
+        f"normalization_backward x=f32:{wide} {rms} saved_inv_variance={s}",
+        f"normalization_forward x=f32:{n} {group} bias={c}",
+        f"normalization_backward x=f32:{n} {group} saved_mean={g} saved_inv_variance={g}",
+        f"normalization_forward x=f32:{n}:nhwc {group} bias={c}",
+        f"normalization_backward x=f32:{n}:nhwc {group} saved_mean={g} saved_inv_variance={g}",
+        f"normalization_forward x=f32:{n} {instance} bias={c}",
+        f"normalization_backward x=f32:{n} {instance} saved_mean={i} saved_inv_variance={i}",
+    )
+
+
 _NORMS = (
     *batch_norms((32, 64, 56, 56)),
     *batch_norms((32, 64, 56, 56), "nhwc"),
@@ -64,6 +85,7 @@ _NORMS = (
     *batch_norms((31, 67, 53, 51)),
     *batch_norms((31, 67, 53, 51), "nhwc"),
     *batch_norms((256, 1000, 1, 1)),
+    *sample_norms(8, 2048),
 )
 
 
@@ -253,6 +275,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "memory-256": memory_bound(256),
     "memory-32": memory_bound(32),
     "norms-32": _NORMS,
+    "norms-256": sample_norms(128, 32768),
     "dropout-256": dropout(256),
     "dropout-32": dropout(32),
     "reduce-256": reductions(256),

@@ -2,7 +2,7 @@
 // panels, and norm_backward.cl has the formulas.
 //
 //   WHOLE, PARTIAL, APPLY   which kernels. Without saved statistics a column's are made again: by norm_columns_backward itself,
-//                           or of the parts that norm_columns_partial left (FROM_PARTS); with STORE_STATS they are kept.
+//                           or of the parts that norm_columns_partial left (FROM_PARTS).
 
 #include "types.h"
 #include "reduce.h"
@@ -52,16 +52,6 @@
     column_moments(x, from, panel, vectors, begin, end, pivots, rests, inverses);                          \
     for (int v = 0; v < vectors; ++v) inverses[v] = (real)1 / sqrt(inverses[v] / (real)COUNT + epsilon);
 #endif
-#ifdef STORE_STATS
-#define KEEP_STATISTICS                                                                                    \
-    for (int v = 0; v < vectors; ++v) {                                                                    \
-        COLUMN_WRITE(stat_pivots, STAT, v, pivots[v]);                                                     \
-        COLUMN_WRITE(stat_rests, STAT, v, rests[v]);                                                       \
-        COLUMN_WRITE(stat_inverses, STAT, v, inverses[v]);                                                 \
-    }
-#else
-#define KEEP_STATISTICS
-#endif
 #define AWAY(value, v) ((value) - pivots[v] - rests[v])
 
 // sums of dy and of dy * a over rows begin .. end; those of BLOCK rows before they join the others'
@@ -90,6 +80,10 @@
 #define STORE_COLUMN_GRADIENTS(v)                                                                          \
     COLUMN_BLEND(dscale, DSCALE, v, alpha_param, products[v] * inverses[v], beta_param);                   \
     COLUMN_BLEND(dbias, DBIAS, v, alpha_param, sums[v], beta_param);
+#elif defined(PARAMETER_PARTS)
+#define STORE_COLUMN_GRADIENTS(v)                                                                          \
+    COLUMN_WRITE(part_dscale, SLOT, v, products[v] * inverses[v]);                                         \
+    COLUMN_WRITE(part_dbias, SLOT, v, sums[v]);
 #else
 #define STORE_COLUMN_GRADIENTS(v)
 #endif
@@ -136,7 +130,6 @@ norm_columns_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T
     const u32 from = X_OUTER(b);
     COLUMN_ARRAYS
     STATISTICS
-    KEEP_STATISTICS
     SUM_COLUMNS
     APPLY_COLUMNS
 }
@@ -161,9 +154,6 @@ norm_columns_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS 
     for (int v = 0; v < vectors; ++v) {
         PUT_NUMBERS(part_sums, slice * (BLOCKS * COLUMNS) + PART_AT(v), sums[v]);
         PUT_NUMBERS(part_products, slice * (BLOCKS * COLUMNS) + PART_AT(v), products[v]);
-    }
-    if (slice == 0) {
-        KEEP_STATISTICS
     }
 }
 #endif

@@ -2,7 +2,9 @@
 // norm_backward.cl has the formulas.
 //
 //   WHOLE, PARTIAL, APPLY   which kernels. Without saved statistics a row's are made again: by norm_rows_backward itself, or of
-//                           the parts that norm_rows_partial left (FROM_PARTS); with STORE_STATS they are kept.
+//                           the parts that norm_rows_partial left (FROM_PARTS).
+//   PARAMETER_ROWS          the sums of dy and dy * z along the row are parts of the parameters' gradients: they join those in
+//                           the slots from SLOT_BASE + SLOT_OUTER(o) + SLOT_LINE(line) on, or begin them if FRESH
 
 #include "types.h"
 #include "reduce.h"
@@ -39,20 +41,15 @@
     rest = m.mean;                                                                                         \
     inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
 #endif
-#ifdef STORE_STATS
-#define KEEP_STATISTICS                                                                                    \
-    WRITE(stat_pivots, STAT, o, pivot);                                                                    \
-    WRITE(stat_rests, STAT, o, rest);                                                                      \
-    WRITE(stat_inverses, STAT, o, inverse);
-#else
-#define KEEP_STATISTICS
-#endif
 
 // dy times scale, where that changes along the row
 #if defined(PER_REDUCE) && LINE_STEP == 0
 #define LINE_PARAMETERS const real weight = scale[SCALE_OUTER(o) + SCALE_LINE(line)];
 #define LINE_VECTOR(v, j) ((v) * weight)
 #define LINE_NUMBER(v, j) ((v) * weight)
+#define SUM_VECTOR(v, j) (v)  // a line's sums are weighted as a whole
+#define SUM_NUMBER(v, j) (v)
+#define WEIGHT weight
 #elif defined(PER_REDUCE)
 #define LINE_PARAMETERS const GLOBAL real *scales = scale + (SCALE_OUTER(o) + SCALE_LINE(line) + i0);
 #define LINE_VECTOR(v, j) ((v) * NUMBERS_AT(scales, j))
@@ -63,41 +60,88 @@
 #define LINE_NUMBER(v, j) (v)
 #endif
 
+#ifndef WEIGHT
+#define SUM_VECTOR(v, j) LINE_VECTOR(v, j)
+#define SUM_NUMBER(v, j) LINE_NUMBER(v, j)
+#define WEIGHT (real)1
+#endif
+
+#ifdef PARAMETER_ROWS
+#define SLOT_ARGS TENSOR(real, part_dscale), TENSOR(real, part_dbias),
+#define BIND_SLOTS                                                                                         \
+    BIND(real, part_dscale);                                                                               \
+    BIND(real, part_dbias);
+#define SLOT_AT (SLOT_BASE + SLOT_OUTER(o) + SLOT_LINE(line) + i0 * LINE_STEP)
+#else
+#define SLOT_ARGS
+#define BIND_SLOTS
+#endif
+#if defined(PARAMETER_ROWS) && LINE_STEP == 1
+#define SLOTS                                                                                              \
+    GLOBAL real *by_scale = part_dscale + SLOT_AT, *by_bias = part_dbias + SLOT_AT;                        \
+    if (FRESH)                                                                                             \
+        for (u32 i_ = 0; i_ < count; ++i_) by_scale[i_] = by_bias[i_] = 0;
+#define KEEP_VECTOR(j, d, t)                                                                               \
+    PUT_NUMBERS(by_scale, j, NUMBERS_AT(by_scale, j) + (t) * inverse);                                     \
+    PUT_NUMBERS(by_bias, j, NUMBERS_AT(by_bias, j) + (d));
+#define KEEP_NUMBER(j, d, t)                                                                               \
+    by_scale[j] += (t) * inverse;                                                                          \
+    by_bias[j] += (d);
+#define KEEP_LINE(d, t)
+#else
+#define SLOTS
+#define KEEP_VECTOR(j, d, t)
+#define KEEP_NUMBER(j, d, t)
+#ifdef PARAMETER_ROWS
+#define KEEP_LINE(d, t)                                                                                    \
+    part_dscale[SLOT_AT] = (t) * inverse;                                                                  \
+    part_dbias[SLOT_AT] = (d);
+#else
+#define KEEP_LINE(d, t)
+#endif
+#endif
+
 #define LINES_OF_BOTH                                                                                      \
     const GLOBAL T *p = x + (from + X_LINE(line) + i0);                                                    \
     const GLOBAL T *q = dy + (DY_OUTER(o) + DY_LINE(line) + i0);                                           \
     LINE_PARAMETERS
 
+// one vector's share of the sums s of g and t of g * a
+#define SUM_STEP(s, t, j)                                                                                  \
+    {                                                                                                      \
+        const vreal d_ = VLOAD(q, j), a_ = CENTRED(VLOAD(p, j)), g_ = SUM_VECTOR(d_, j);                   \
+        s = s + g_;                                                                                        \
+        t = t + g_ * a_;                                                                                   \
+        KEEP_VECTOR(j, d_, d_ * a_)                                                                        \
+    }
 // sum and product: those of g and of g * a over numbers begin .. end; each line's before they join the others'
 #define SUM_ROW                                                                                            \
     vreal sums = VSPLAT(0), products = VSPLAT(0);                                                          \
     real sum = 0, product = 0;                                                                             \
     WALK(begin, end) {                                                                                     \
         LINES_OF_BOTH                                                                                      \
+        SLOTS                                                                                              \
         vreal s0 = VSPLAT(0), s1 = VSPLAT(0), t0 = VSPLAT(0), t1 = VSPLAT(0);                              \
         u32 j = 0;                                                                                         \
         for (; j + 2 * VW <= count; j += 2 * VW) {                                                         \
-            const vreal g0 = LINE_VECTOR(VLOAD(q, j), j), g1 = LINE_VECTOR(VLOAD(q, j + VW), j + VW);      \
-            s0 = s0 + g0;                                                                                  \
-            s1 = s1 + g1;                                                                                  \
-            t0 = t0 + g0 * CENTRED(VLOAD(p, j));                                                           \
-            t1 = t1 + g1 * CENTRED(VLOAD(p, j + VW));                                                      \
+            SUM_STEP(s0, t0, j)                                                                            \
+            SUM_STEP(s1, t1, j + VW)                                                                       \
         }                                                                                                  \
-        for (; j + VW <= count; j += VW) {                                                                 \
-            const vreal g0 = LINE_VECTOR(VLOAD(q, j), j);                                                  \
-            s0 = s0 + g0;                                                                                  \
-            t0 = t0 + g0 * CENTRED(VLOAD(p, j));                                                           \
-        }                                                                                                  \
-        sums = sums + (s0 + s1);                                                                           \
-        products = products + (t0 + t1);                                                                   \
+        for (; j + VW <= count; j += VW) SUM_STEP(s0, t0, j)                                               \
         real rest_sum = 0, rest_product = 0;                                                               \
         for (; j < count; ++j) {                                                                           \
-            const real g0 = LINE_NUMBER(LOAD(q, j), j);                                                    \
-            rest_sum += g0;                                                                                \
-            rest_product += g0 * CENTRED(LOAD(p, j));                                                      \
+            const real d_ = LOAD(q, j), a_ = CENTRED(LOAD(p, j)), g_ = SUM_NUMBER(d_, j);                  \
+            rest_sum += g_;                                                                                \
+            rest_product += g_ * a_;                                                                       \
+            KEEP_NUMBER(j, d_, d_ * a_)                                                                    \
         }                                                                                                  \
-        sum += rest_sum;                                                                                   \
-        product += rest_product;                                                                           \
+        s0 = s0 + s1;                                                                                      \
+        t0 = t0 + t1;                                                                                      \
+        KEEP_LINE(FOLD(s0) + rest_sum, FOLD(t0) + rest_product)                                            \
+        sums = sums + s0 * WEIGHT;                                                                         \
+        products = products + t0 * WEIGHT;                                                                 \
+        sum += rest_sum * WEIGHT;                                                                          \
+        product += rest_product * WEIGHT;                                                                  \
     }                                                                                                      \
     sum += FOLD(sums);                                                                                     \
     product += FOLD(products);
@@ -123,46 +167,45 @@
 
 #ifdef WHOLE
 KERNEL WG_SIZE(1, 1, 1)
-norm_rows_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS const real alpha,
-                   const real beta GRADIENT_NUMBERS, const real epsilon) {
+norm_rows_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS SLOT_ARGS
+                   const real alpha, const real beta GRADIENT_NUMBERS, const real epsilon) {
     BIND(T, x);
     BIND(T, dy);
     BIND_SCALE
     BIND_STATS
     BIND(T, dx);
     BIND_GRADIENTS
-    SLICE_OF((u32)GRP(0))
-    const u32 from = X_OUTER(o);
-    real pivot = 0, rest = 0, inverse = 0;
-    STATISTICS
-    KEEP_STATISTICS
-    SUM_ROW
-    STORE_GRADIENTS(product * inverse, sum)
-    APPLY_ROW
+    BIND_SLOTS
+    FOR_ROWS {
+        const u32 from = X_OUTER(o);
+        real pivot = 0, rest = 0, inverse = 0;
+        STATISTICS
+        SUM_ROW
+        STORE_GRADIENTS(product * inverse, sum)
+        APPLY_ROW
+    }
 }
 #endif
 
 #ifdef PARTIAL
 KERNEL WG_SIZE(1, 1, 1)
-norm_rows_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS PARTS_ARGS TENSOR(real, part_sums),
-                           TENSOR(real, part_products), const real epsilon) {
+norm_rows_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS PARTS_ARGS SLOT_ARGS
+                           TENSOR(real, part_sums), TENSOR(real, part_products), const real epsilon) {
     BIND(T, x);
     BIND(T, dy);
     BIND_SCALE
     BIND_STATS
     BIND_PARTS
+    BIND_SLOTS
     BIND(real, part_sums);
     BIND(real, part_products);
     SLICE_OF((u32)GRP(0))
-    const u32 from = X_OUTER(o);
+    const u32 from = X_OUTER(o), first = o;
     real pivot = 0, rest = 0, inverse = 0;
     STATISTICS
     SUM_ROW
     part_sums[o * SLICES + slice] = sum;
     part_products[o * SLICES + slice] = product;
-    if (slice == 0) {
-        KEEP_STATISTICS
-    }
 }
 #endif
 

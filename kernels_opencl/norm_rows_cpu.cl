@@ -81,27 +81,22 @@ norm_rows(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS
     BIND(T, y);
     BIND_RUNNING;
     BIND_SAVED;
-    SLICE_OF((u32)GRP(0))
-    const u32 from = X_OUTER(o);
+    FOR_ROWS {
+        const u32 from = X_OUTER(o);
 #ifdef RMS
-    const real pivot = 0, mean = 0;
-    const sample m = row_moments(x, from, begin, end, 0);
+        const real pivot = 0, mean = 0;
+        const sample m = row_moments(x, from, begin, end, 0);
 #else
-    const real pivot = PIVOT(x, from);
-    const sample m = row_moments(x, from, begin, end, pivot);
-    const real mean = m.mean;
+        const real pivot = PIVOT(x, from);
+        const sample m = row_moments(x, from, begin, end, pivot);
+        const real mean = m.mean;
 #endif
-    const real inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
-#if COUNT == 0
-    const real nothing = NAN_OF(real);
-    STORE_RUNNING(nothing, nothing)
-    STORE_SAVED(nothing, nothing)
-#else
-    STORE_RUNNING(pivot + mean, m.squares)
-    STORE_SAVED(pivot + mean, inverse)
-#endif
-    ROW_PARAMETERS(inverse)
-    APPLY_ROW
+        const real inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
+        STORE_RUNNING(pivot + mean, m.squares)
+        STORE_SAVED(pivot + mean, inverse)
+        ROW_PARAMETERS(inverse)
+        APPLY_ROW
+    }
 }
 #endif
 

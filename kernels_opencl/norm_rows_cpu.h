@@ -2,6 +2,12 @@
 
 #include "norm_cpu.h"
 
+// Where a work-group makes whole rows it makes SHARE of them.
+#define FOR_ROWS                                                                                           \
+    const u32 first = (u32)GRP(0) * SHARE, last = OUTER - first < SHARE ? OUTER : first + SHARE;           \
+    const u32 slice = 0, begin = 0, end = REDUCE;                                                          \
+    const bool inside = true;                                                                              \
+    for (u32 o = first; o < last; ++o)
 #define SLICE_OF(group)                                                                                    \
     const u32 o = (group) / SLICES, slice = (group) % SLICES;                                              \
     const u32 begin = slice * LENGTH, end = slice == SLICES - 1 ? REDUCE : begin + LENGTH;                 \

@@ -9,7 +9,7 @@
 //   norm_moments            makes statistics of what norm_partial left, where the call brings none
 //
 // Where the statistics come from: HAS_SAVED (the call's tensors, mean and inverse deviation), HAS_STATS (the workspace: pivot,
-// rest of the mean and inverse deviation, by STAT_OUTER), or else norm_backward's own row; STORE_STATS keeps those.
+// rest of the mean and inverse deviation, by STAT_OUTER), or else norm_backward's own row.
 // Pointers are not restrict, because dx may be dy.
 
 #include "types.h"
@@ -87,13 +87,6 @@ norm_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), G
     const part squares = tile_sum(fold_sum(total), scratch + SCRATCH, lid);
     inverse = (real)1 / sqrt(squares / (real)COUNT + epsilon);
     total = VSPLAT(0);
-#ifdef STORE_STATS
-    if (inside && TILE_REDUCE(lid) == 0) {
-        WRITE(stat_pivots, STAT, o, pivot);
-        WRITE(stat_rests, STAT, o, rest);
-        WRITE(stat_inverses, STAT, o, inverse);
-    }
-#endif
 #endif
     vreal products = VSPLAT(0), products_block = VSPLAT(0);
     KEPT for (int i = 0; i < K; ++i) {

@@ -19,7 +19,7 @@
 #define LOAD_STATS                                                                                         \
     pivot = READ(saved_mean, SAVED_MEAN, o);                                                               \
     inverse = READ(saved_inv_variance, SAVED_INV_VARIANCE, o);
-#elif defined(HAS_STATS) || defined(STORE_STATS)
+#elif defined(HAS_STATS)
 #define STATS_ARGS TENSOR(real, stat_pivots), TENSOR(real, stat_rests), TENSOR(real, stat_inverses),
 #define BIND_STATS                                                                                         \
     BIND(real, stat_pivots);                                                                               \

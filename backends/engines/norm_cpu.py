@@ -6,24 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from portadnn.ops.batch_norm import (
-    BatchNormalizationBackward,
-    BatchNormalizationForwardInference,
-    BatchNormalizationForwardTraining,
-)
+from portadnn.enums import NormMode
+from portadnn.ops.normalization import NormalizationBackward
 from portadnn.problem import Problem
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, WorkspaceArg, roofline
 from .layouts import Axis, offset_expression
-from .norm import SAVED, backward_arguments, forward_arguments
+from .norm import PROBLEMS, SAVED, backward_arguments, forward_arguments, is_backward, is_inference
 from .norm_layout import Defines, Layout, Shape, make_layout, shape_of
-from .norm_parameters import Workspace, arguments, numbers
+from .norm_parameters import Workspace, arguments, by_image, by_kernel, finish_images, numbers
 from .tiles import storage_defines
 
 _VECTOR = 64  # bytes, of what arithmetic is done in
 _BLOCK = 4  # as in norm_cpu.h
 _PANEL = 16  # vectors of a panel: arrays of them stay in the first cache
-_WORK = 1 << 14  # numbers of a slice at least: 64 KB of float32
+_WORK = 1 << 14  # numbers of a work-group at least: 64 KB of float32
 _SHARES = 4  # work-groups for each core, so that one that is late does not matter
 
 
@@ -41,6 +38,8 @@ class _Way:
         Whether what is normalised together lies in lines, or what is not in columns.
     slices, length : int
         Pieces of a row's numbers, or of the columns' rows, and numbers of each.
+    share : int
+        Rows of a work-group that makes whole ones.
     """
 
     layout: Layout
@@ -48,19 +47,19 @@ class _Way:
     rows: bool
     slices: int = 1
     length: int = 1
+    share: int = 1
 
     @property
-    def groups(self) -> int:
-        """Work-groups without slices."""
+    def units(self) -> int:
+        """Work-groups without slices and with one row each."""
         if self.rows:
             return _count(self.layout.tile.outer)
         return _count(self.layout.tile.outer[:-1]) * self.panels
 
     @property
-    def share(self) -> int:
-        """Rows of a work-group that makes several."""
-        numbers_of_row = self.layout.tile.reduce_units
-        return max(1, _WORK // max(numbers_of_row, 1)) if self.slices == 1 else 1
+    def groups(self) -> int:
+        """Work-groups."""
+        return -(-self.units // self.share) * self.slices
 
     @property
     def columns(self) -> int:
@@ -79,17 +78,26 @@ class _Way:
     def panels(self) -> int:
         return -(-self.vectors // self.panel)
 
+    @property
+    def line(self) -> Axis:
+        """The axis of a line."""
+        return self.layout.tile.reduce[-1]
+
+    def step(self, name: str) -> int:
+        """Return the distance between a parameter's numbers along a line; 0 for one that there is not."""
+        names = self.layout.names
+        return self.line.strides[names.index(name)] if name in names else 0
+
     def defines(self) -> Defines:
         """Return the macros of the kernels."""
         layout, tile = self.layout, self.layout.tile
         macros: Defines = {**layout.defines(), "VW": self.width, "SLICES": f"{self.slices}u"}
         macros["LENGTH"] = f"{self.length}u"
         if self.rows:
-            line = tile.reduce[-1]
-            macros.update(ALONG_REDUCE=1, REDUCE=f"{_count(tile.reduce)}u", LINE=f"{line.size}u")
+            macros.update(ALONG_REDUCE=1, REDUCE=f"{_count(tile.reduce)}u", LINE=f"{self.line.size}u")
             for i, name in enumerate(layout.names):
                 macros[f"{name}_LINE(l)"] = offset_expression(tile.reduce[:-1], i, "l") if tile.reduce[:-1] else "0u"
-            macros["LINE_STEP"] = line.strides[layout.names.index("SCALE")] if "SCALE" in layout.names else 0
+            macros.update(LINE_STEP=self.step("SCALE"), SHARE=f"{self.share}u")
             return macros
         macros.pop("ALONG_REDUCE", None)
         blocks = tile.outer[:-1]
@@ -99,6 +107,15 @@ class _Way:
             macros[f"{name}_OUTER(o)"] = offset_expression(blocks, i, "o") if blocks else "0u"
             macros[f"{name}_STEP"] = f"{tile.outer[-1].strides[i]}u"
         return macros
+
+
+@dataclass(frozen=True)
+class _Slots:
+    """Where rows leave parts of parameters' gradients: `base` and `fresh` are C code, `count` the parts of each."""
+
+    base: str
+    fresh: str
+    count: int
 
 
 def _count(axes: Sequence[Axis]) -> int:
@@ -113,32 +130,40 @@ def _width(size: int, itemsize: int, info: DeviceInfo) -> int:
     return width if width >= 4 else 1
 
 
-def _cut(problem: Problem, info: DeviceInfo, shape: Shape | None = None) -> _Way | None:
+def _cut(problem: Problem, info: DeviceInfo) -> _Way | None:
     """Return how a problem is cut, or None for layouts that these kernels do not take."""
-    shape = shape_of(problem) if shape is None else shape
-    layout = make_layout(shape, info, vectors=False)
+    layout = make_layout(shape_of(problem), info, vectors=False)
     tile = layout.tile
     itemsize = problem.dtype.accumulator.itemsize
     fast = (tile.reduce if tile.along_reduce else tile.outer)[-1]
-    data = len(shape.data)
-    if any(stride != 1 for stride in fast.strides[-data:]) and fast.size > 1:
-        return None
+    data = len(layout.shape.data)
     if 0 in (tile.outer_units, tile.reduce_units):
         return None
-    if tile.along_reduce:
-        steps = {fast.strides[layout.names.index(name)] for name in ("SCALE", "BIAS") if name in layout.names}
-        if len(steps) > 1 or steps - {0, 1}:
-            return None
-        if isinstance(problem, BatchNormalizationForwardInference):
-            layout = make_layout(_lines(shape), info, vectors=False)
-            if not layout.tile.along_reduce:
-                return None
-        way = _Way(layout, _width(fast.size, itemsize, info), True, 1, layout.tile.reduce_units)
-    elif layout.per_reduce:
+    if any(stride != 1 for stride in fast.strides[-data:]) and fast.size > 1:
         return None
-    else:
-        way = _Way(layout, _width(fast.size, itemsize, info), False, 1, tile.reduce_units)
-    return _sliced(way, info)
+    if not tile.along_reduce:
+        if layout.per_reduce or by_kernel(problem):
+            return None
+        return _sliced(problem, _Way(layout, _width(fast.size, itemsize, info), False, 1, tile.reduce_units), info)
+    if is_inference(problem):
+        layout = make_layout(_lines(layout.shape), info, vectors=False)
+        if not layout.tile.along_reduce:
+            return None
+    way = _Way(layout, _width(fast.size, itemsize, info), True, 1, layout.tile.reduce_units)
+    steps = {way.step(name) for name in ("SCALE", "BIAS") if name in layout.names}
+    if len(steps) > 1 or steps - {0, 1}:
+        return None
+    if by_kernel(problem) and not _slots_fit(way):
+        return None
+    return _sliced(problem, way, info)
+
+
+def _slots_fit(way: _Way) -> bool:
+    """Tell whether a line's parts of parameters' gradients lie as the line does, or are one number of its own."""
+    if not way.layout.per_reduce or way.step("SLOT") != way.step("SCALE"):
+        return False
+    repeats = [axis.strides[way.layout.names.index("SLOT")] == 0 for axis in way.layout.tile.reduce[:-1]]
+    return not any(repeats) or (way.step("SCALE") == 1 and all(repeats))
 
 
 def _lines(shape: Shape) -> Shape:
@@ -153,80 +178,117 @@ def _lines(shape: Shape) -> Shape:
     return replace(shape, kept=tuple(sorted(kept)))
 
 
-def _sliced(way: _Way, info: DeviceInfo) -> _Way:
-    """Cut few rows or panels into slices for all cores."""
-    units = way.layout.tile.reduce_units
-    groups = way.groups
+def _sliced(problem: Problem, way: _Way, info: DeviceInfo) -> _Way:
+    """Cut few rows or panels into slices for all cores; give a work-group several short rows."""
+    length, units = way.layout.tile.reduce_units, way.units
     wanted = _SHARES * info.compute_units
-    if groups >= wanted:
-        return way
-    total = units * (1 if way.rows else way.panel * way.width) * groups
-    slices = min(-(-wanted // groups), max(total // groups // _WORK, 1))
+    if units >= wanted:
+        share = 1
+        if way.rows:
+            share = max(1, min(_WORK // length, units // wanted))
+        if by_kernel(problem) and _by_group(problem):
+            share = max(share, -(-units // (2 * wanted)))  # each has all parameters' sums
+        return replace(way, share=share)
+    total = length * (1 if way.rows else way.panel * way.width)
+    slices = min(-(-wanted // units), max(total // _WORK, 1))
     step = 1
     if way.rows:
-        line = way.layout.tile.reduce[-1].size
-        step = line if units > line else _BLOCK * way.width
-    share = -(-units // slices)
-    length = -(-share // step) * step
-    return _Way(way.layout, way.width, way.rows, -(-units // length), length)
+        step = way.line.size if length > way.line.size else _BLOCK * way.width
+    each = -(-length // slices)
+    each = -(-each // step) * step
+    return replace(way, slices=-(-length // each), length=each)
+
+
+def _by_group(problem: Problem) -> bool:
+    """Tell whether all rows share their parameters, so that a work-group adds up those of its own."""
+    return isinstance(problem, NormalizationBackward) and problem.mode in (NormMode.LAYER_NORM, NormMode.RMS_NORM)
+
+
+def _slots(problem: Problem, way: _Way) -> _Slots | None:
+    """Return where rows leave parts of parameters' gradients; see norm_rows_backward_cpu.cl."""
+    if not by_kernel(problem):
+        return None
+    assert isinstance(problem, NormalizationBackward) and problem.dscale is not None
+    size = problem.dscale.size
+    if _by_group(problem):
+        if way.slices > 1:
+            return _Slots(f"(o * {size}u)", "(o == first)", way.units)
+        return _Slots(f"((u32)GRP(0) * {size}u)", "(o == first)", way.groups)
+    images = problem.x.dims[0]
+    slot = way.layout.names.index("SLOT")
+    if way.slices == 1 or any(axis.strides[slot] for axis in way.layout.tile.reduce[:-1]):
+        return _Slots("0u", "(at_ == begin)", images)
+    return _Slots(f"(slice * {images * size}u)", "(at_ == begin)", images * way.slices)
 
 
 class CpuNormalization(Engine):
     """Contiguous rows or columns of any length."""
 
     name = "normalization_cpu"
-    problems = (BatchNormalizationForwardTraining, BatchNormalizationForwardInference, BatchNormalizationBackward)
+    problems = PROBLEMS
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         """Take what lies in lines or in columns."""
         if info.schedule != "cpu" or info.backend != "opencl":
             return "it is for CPUs"
-        return None if _cut(problem, info) else "neither rows nor columns are contiguous"
+        return (
+            None if _cut(problem, info) else "neither rows nor columns are contiguous, or parameters are not along them"
+        )
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         """Return less than the general engine does."""
         return roofline(problem, info, 0.8)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        space = Workspace(problem)
         way = _cut(problem, info)
         assert way is not None
-        _areas(problem, way, space)
-        return space.size
+        return _areas(problem, way).space.size
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         way = _cut(problem, device.info)
         assert way is not None
         defines: Defines = {**way.defines(), **storage_defines(way.layout.shape.data["X"])}
-        make = _backward if isinstance(problem, BatchNormalizationBackward) else _forward
+        make = _backward if is_backward(problem) else _forward
         launches = make(problem, way, defines, device)
         return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
 
 
-def _areas(problem: Problem, way: _Way, space: Workspace) -> tuple[list[Arg], list[Arg]]:
-    """Return parts of moments (means with the pivots behind them, squares) and parts of sums."""
+@dataclass(frozen=True)
+class _Areas:
+    """The workspace: parts of moments (means with pivots behind them, squares), of sums, of parameters' gradients."""
+
+    space: Workspace
+    moments: tuple[Arg, ...]
+    sums: tuple[Arg, ...]
+    parts: tuple[Arg, ...]
+
+
+def _areas(problem: Problem, way: _Way) -> _Areas:
+    space = Workspace(problem)
     kept = way.layout.shape.groups
     moments: list[WorkspaceArg] = []
     sums: list[WorkspaceArg] = []
-    if way.slices > 1 and not isinstance(problem, BatchNormalizationForwardInference):
-        backward = isinstance(problem, BatchNormalizationBackward)
+    parts: list[WorkspaceArg] = []
+    backward = is_backward(problem)
+    if way.slices > 1 and not is_inference(problem):
         if not backward or SAVED[1] not in problem.names:
             moments = [space.take((way.slices + 1) * kept), space.take(way.slices * kept)]
         if backward:
             sums = [space.take(way.slices * kept) for _ in range(2)]
-    return [*moments], [*sums]
+    if by_image(problem) or by_kernel(problem):
+        assert isinstance(problem, NormalizationBackward) and problem.dscale is not None
+        slots = _slots(problem, way)
+        count = problem.x.dims[0] if slots is None else slots.count
+        parts = [space.take(count * problem.dscale.size) for _ in range(2)]
+    return _Areas(space, tuple(moments), tuple(sums), tuple(parts))
 
 
 def _forward(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
     stem = "norm_rows" if way.rows else "norm_columns"
     file = f"opencl/{stem}_cpu.cl"
-    grid, one = (way.groups * way.slices,), (1,)
+    grid, one = (way.groups,), (1,)
     blends = numbers(problem, "alpha", "beta", "epsilon")
-    if isinstance(problem, BatchNormalizationForwardInference):
-        if way.rows:
-            share = way.share
-            defines["SHARE"] = f"{share}u"
-            grid = (-(-way.groups // share) * way.slices,)
+    if is_inference(problem):
         kernel = device.compile(file, f"{stem}_inference", {**defines, "INFERENCE": 1})
         return (Launch(kernel, grid, one, (*arguments(problem, *problem.names), *blends)),)
     tensors, more, extra = forward_arguments(problem)
@@ -235,7 +297,7 @@ def _forward(problem: Problem, way: _Way, defines: Defines, device: Device) -> t
     if way.slices == 1:
         kernel = device.compile(file, stem, {**defines, "WHOLE": 1})
         return (Launch(kernel, grid, one, (*tensors, *blends)),)
-    moments, _ = _areas(problem, way, Workspace(problem))
+    moments = _areas(problem, way).moments
     partial = device.compile(file, f"{stem}_partial", {**defines, "PARTIAL": 1})
     apply = device.compile(file, f"{stem}_apply", {**defines, "APPLY": 1})
     return (
@@ -247,23 +309,37 @@ def _forward(problem: Problem, way: _Way, defines: Defines, device: Device) -> t
 def _backward(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
     stem = "norm_rows" if way.rows else "norm_columns"
     file = f"opencl/{stem}_backward_cpu.cl"
-    grid, one = (way.groups * way.slices,), (1,)
+    grid, one = (way.groups,), (1,)
     inputs, known, outputs, more, blends = backward_arguments(problem)
     defines.update(more)
     epsilon = numbers(problem, "epsilon")
+    areas, slots = _areas(problem, way), _slots(problem, way)
+    in_rows: tuple[Arg, ...] = ()
+    if slots is not None:
+        defines.update(PARAMETER_ROWS=1, SLOT_BASE=slots.base, FRESH=slots.fresh)
+        in_rows = areas.parts
+    elif areas.parts:
+        defines["PARAMETER_PARTS"] = 1
+        outputs = [*outputs, *areas.parts]
+    launches = []
     if way.slices == 1:
         kernel = device.compile(file, f"{stem}_backward", {**defines, "WHOLE": 1})
-        return (Launch(kernel, grid, one, (*inputs, *known, *outputs, *blends, *epsilon)),)
-    moments, sums = _areas(problem, way, Workspace(problem))
-    launches = []
-    if moments:
-        kernel = device.compile(f"opencl/{stem}_cpu.cl", f"{stem}_partial", {**defines, "PARTIAL": 1})
-        launches.append(Launch(kernel, grid, one, (*arguments(problem, "x"), *moments)))
-        defines["FROM_PARTS"] = 1
-    partial = device.compile(file, f"{stem}_backward_partial", {**defines, "PARTIAL": 1})
-    apply = device.compile(file, f"{stem}_backward_apply", {**defines, "APPLY": 1})
-    launches.append(Launch(partial, grid, one, (*inputs, *known, *moments, *sums, *epsilon)))
-    launches.append(Launch(apply, grid, one, (*inputs, *known, *outputs, *moments, *sums, *blends, *epsilon)))
+        launches.append(Launch(kernel, grid, one, (*inputs, *known, *outputs, *in_rows, *blends, *epsilon)))
+    else:
+        if areas.moments:
+            kernel = device.compile(f"opencl/{stem}_cpu.cl", f"{stem}_partial", {**defines, "PARTIAL": 1})
+            launches.append(Launch(kernel, grid, one, (*arguments(problem, "x"), *areas.moments)))
+            defines["FROM_PARTS"] = 1
+        partial = device.compile(file, f"{stem}_backward_partial", {**defines, "PARTIAL": 1})
+        apply = device.compile(file, f"{stem}_backward_apply", {**defines, "APPLY": 1})
+        args = (*inputs, *known, *areas.moments, *in_rows, *areas.sums, *epsilon)
+        launches.append(Launch(partial, grid, one, args))
+        args = (*inputs, *known, *outputs, *areas.moments, *areas.sums, *blends, *epsilon)
+        launches.append(Launch(apply, grid, one, args))
+    if areas.parts:
+        assert isinstance(problem, NormalizationBackward)
+        count = problem.x.dims[0] if slots is None else slots.count
+        launches += finish_images(problem, [*areas.parts], count, device)
     return tuple(launches)
 
 
