@@ -61,6 +61,7 @@ DEVICE vreal PICK(vmask m, vreal yes, vreal no) {
         return a;                                                                                          \
     }
 PD_UNARY(exp)
+#define VEXP(v) exp(v)
 PD_UNARY(expm1)
 PD_UNARY(log)
 PD_UNARY(tanh)

@@ -77,3 +77,9 @@ typedef vreal pd_unaligned __attribute__((aligned(sizeof(real))));
 #define VLOAD(p, i) PD_CAT(vload, VW)(0, (p) + (i))
 #define VSTORE(p, i, v) PD_CAT(vstore, VW)(v, 0, (p) + (i))
 #endif
+
+#ifdef __x86_64__
+#include "exp_cpu.h"
+#else
+#define VEXP(v) exp(v)
+#endif

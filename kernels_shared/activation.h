@@ -13,11 +13,15 @@
 
 #if defined(PD_OPENCL) && (VW == 16 || (VW == 8 && defined(DTYPE_DOUBLE)))
 // PoCL 3.0 crashes on exp and tanh of vectors of 64 bytes
+#ifdef DTYPE_DOUBLE
 DEVICE vreal pd_exp(vreal v) { return (vreal)(exp(v.lo), exp(v.hi)); }
+#else
+#define pd_exp(v) VEXP(v)
+#endif
 DEVICE vreal pd_expm1(vreal v) { return (vreal)(expm1(v.lo), expm1(v.hi)); }
 DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
 #else
-#define pd_exp(v) exp(v)
+#define pd_exp(v) VEXP(v)
 #define pd_expm1(v) expm1(v)
 #define pd_tanh(v) tanh(v)
 #endif

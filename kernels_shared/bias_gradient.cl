@@ -15,6 +15,30 @@ DEVICE void store_channels(GLOBAL T *db, idx_t o, part sum, real alpha, real bet
     }
 }
 
+#ifdef PANEL
+// A CPU's work-item adds up one slice of all channels, which lie side by side: whole lines of memory in their order.
+KERNEL WG_SIZE(1, 1, 1)
+bias_panel(TENSOR(T, dy), TENSOR(real, sums)) {
+    BIND(T, dy);
+    BIND(real, sums);
+    const idx_t slice = (idx_t)GRP(0);
+    const idx_t end = slice == SLICES - 1 ? REDUCE : slice * LENGTH + LENGTH;
+    idx_t r = slice * LENGTH;
+    vreal totals[OUTER];
+
+    for (int o = 0; o < OUTER; ++o) totals[o] = VSPLAT(0);
+    for (; r + 4 <= end; r += 4) {
+        const GLOBAL T *a = dy + DY_REDUCE(r), *b = dy + DY_REDUCE(r + 1);
+        const GLOBAL T *c = dy + DY_REDUCE(r + 2), *d = dy + DY_REDUCE(r + 3);
+        for (int o = 0; o < OUTER; ++o)
+            totals[o] = totals[o] +
+                        ((VLOAD(a, o * VW) + VLOAD(b, o * VW)) + (VLOAD(c, o * VW) + VLOAD(d, o * VW)));
+    }
+    for (; r < end; ++r)
+        for (int o = 0; o < OUTER; ++o) totals[o] = totals[o] + VLOAD(dy + DY_REDUCE(r), o * VW);
+    for (int o = 0; o < OUTER; ++o) part_store(sums, slice, o, totals[o]);
+}
+#else
 KERNEL WG_SIZE(GROUP, 1, 1)
 #if SLICES == 1
 bias_partial(TENSOR(T, dy), TENSOR(T, db), const real alpha, const real beta) {
@@ -34,10 +58,20 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
     vreal total[ROUNDS];
 
     UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = VSPLAT(0);
+#ifdef RUN  // a reduce unit is a run of so many vectors: one work-item on a CPU, and no division for each vector
+    for (idx_t r = slice * LENGTH; r < end && inside; ++r) {
+        const GLOBAL T *run = dy + (from + DY_REDUCE(r));
+        int k = 0;
+        for (; k + ROUNDS <= RUN; k += ROUNDS)
+            UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = total[i] + VLOAD(run, (k + i) * VW);
+        for (; k < RUN; ++k) total[0] = total[0] + VLOAD(run, k * VW);
+    }
+#else
     for (idx_t r = slice * LENGTH + TILE_REDUCE(lid); r < end && inside; r += ROUNDS * TR) {
         UNROLL for (int i = 0; i < ROUNDS; ++i)
             if (r + i * TR < end) total[i] = total[i] + VLOAD(dy, from + DY_REDUCE(r + i * TR));
     }
+#endif
     UNROLL for (int i = 1; i < ROUNDS; ++i) total[0] = total[0] + total[i];
     const part sum = tile_sum(fold_sum(total[0]), scratch, lid);
     if (inside && TILE_REDUCE(lid) == 0) {
@@ -48,6 +82,8 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
 #endif
     }
 }
+
+#endif
 
 // A work-group adds the slices of FINISH_CHANNELS channels: FINISH_SHARING work-items a channel, then one.
 KERNEL WG_SIZE(FINISH_CHANNELS * FINISH_SHARING, 1, 1)

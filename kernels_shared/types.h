@@ -7,7 +7,8 @@
 //   idx_t         a place in a tensor, or a number of elements: u32, or u64 with WIDE_PLACES
 //   T             storage type            real          arithmetic type (float for half and bfloat16)
 //   LOAD(p, i)    real from p[i]          STORE(p, i, v)
-//   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d)
+//   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d);
+//                 VEXP(v) is exp(v), by whatever way is fastest
 //   VLOAD(p, i)   vreal from p[i] .. p[i + VW - 1]      VSTORE(p, i, v)      VSPLAT(s)     LANE(v, j)
 
 #ifdef WIDE_PLACES
@@ -69,6 +70,7 @@ typedef real vreal;
 #define VLOAD(p, i) LOAD(p, i)
 #define VSTORE(p, i, v) STORE(p, i, v)
 #define VSPLAT(s) ((real)(s))
+#define VEXP(v) exp(v)
 #define LANE(v, j) (v)
 #else
 #include "vector.h"

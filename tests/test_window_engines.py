@@ -1,4 +1,4 @@
-"""Pooling and softmax on each engine that takes them, not only on the one that would be chosen."""
+"""Pooling, softmax and bias gradients on each engine that takes them, not only on the one that would be chosen."""
 
 import pytest
 from helper import Case, check, over
@@ -36,10 +36,46 @@ LONG_ROWS = [
     Case("softmax_forward x=f16:1x1x181x184 mode=instance algorithm=log beta=1"),
     Case("softmax_forward x=f64:2x33000x1x1 algorithm=fast"),
 ]
+SOFTMAX = [
+    Case(f"softmax_forward x={x} mode={mode} algorithm={algorithm}{blend}", everywhere=False)
+    for i, (x, mode) in enumerate(
+        [
+            ("f32:3x3x61x53", "instance"),
+            ("f64:2x9001x1x1", "channel"),
+            ("bf16:3x65536x1x1", "channel"),
+            ("f32:2x64x9x15", "channel"),
+            ("f64:2x7x5x6", "channel"),
+            ("f16:1x7x5x16", "channel"),
+            ("f32:2x5x4x20/900,160,30,1", "channel"),
+            ("f32:1x700x3x41", "channel"),
+        ]
+    )
+    for algorithm in ("accurate", "log", "fast")
+    for blend in ("", " alpha=2 beta=0.5")[: 1 + i % 2]
+]
+BIASES = [
+    Case(f"convolution_backward_bias dy={dy}", everywhere=False)
+    for dy in (
+        "f32:3x5x7x72",
+        "f32:3x5x8x37/2000,300,37,1",
+        "f64:5x3x20x20",
+        "f32:40x3x7x72/9000,700,80,1",
+        "f32:3x32x7x5:nhwc",
+        "f32:70x320x1x1",
+        "f16:3x16x9x5:nhwc",
+        "f32:0x16x9x5:nhwc",
+        "f64:3x8x9x5/400,1,44,8",
+    )
+]
+IN_PLACE = [
+    Case(f"softmax_forward x={x} mode={mode} algorithm={algorithm}", alias=("y", "x"), everywhere=False)
+    for x, mode in (("f32:3x3x61x53", "instance"), ("f32:2x64x9x15", "channel"), ("f16:1x7x5x16", "channel"))
+    for algorithm in ("accurate", "log")
+]
 
 
-@over(POOLING + MAXIMA)
-def test_pooling(handle, case):
+@over(POOLING + MAXIMA + SOFTMAX + BIASES + IN_PLACE)
+def test_every_engine(handle, case):
     problem, _ = parse_line(case.line)
     takers = [e for e in handle.engines_for(problem) if e.refusal(problem, handle.info) is None]
     assert takers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from portadnn.ops.convolution import ConvolutionBackwardBias
 from portadnn.problem import Problem
 
@@ -11,6 +13,7 @@ from .tiles import Tile, make_tile, storage_defines
 
 _FILE = "shared/bias_gradient.cl"
 _ROUNDS = 4  # as in bias_gradient.cl
+_PANEL = 4096  # channels
 _FINISH = {"gpu": (8, 32), "cpu": (1, 1)}  # channels of a work-group of the second stage, and work-items of each
 
 
@@ -26,20 +29,39 @@ class BiasGradient(Engine):
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         tile = _tile(problem, info)
-        return 0 if tile.slices == 1 else tile.parts * problem.dtype.accumulator.itemsize
+        if 0 in (tile.outer_units, tile.reduce_units) or (tile.slices == 1 and not _panel(tile, info)):
+            return 0
+        return tile.parts * problem.dtype.accumulator.itemsize
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         launches = _launches(problem, device) if problem.tensors[-1].size else ()
         return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
 
 
+def _run(tile: Tile, info: DeviceInfo) -> int:
+    """Return the vectors of a run that a CPU's work-item folds at a time; 0 where it goes vector by vector."""
+    apart = tile.along_reduce and len(tile.reduce) > 1 and tile.reduce[-1].strides == (tile.width,)
+    return tile.reduce[-1].size if apart and info.schedule == "cpu" else 0
+
+
+def _panel(tile: Tile, info: DeviceInfo) -> bool:
+    """Tell whether a CPU's work-item takes all channels at once: they lie side by side, and their sums fit a cache."""
+    lanes = tile.outer_units * tile.width
+    together = not tile.along_reduce and len(tile.outer) == 1 and tile.outer[0].strides == (tile.width,)
+    return together and tile.width > 1 and lanes <= _PANEL and info.schedule == "cpu"
+
+
 def _tile(problem: Problem, info: DeviceInfo) -> Tile:
+    """Return the tile; where there are runs, its reduce units are runs."""
     dy = problem.tensors[0]
     tile = make_tile((dy,), (1,), info).shared(2 * _ROUNDS, info)
     groups = 8 * info.compute_units
+    if _run(tile, info) >= _ROUNDS:
+        tile = replace(tile, reduce=tile.reduce[:-1])
+        return tile.sliced(-(-groups // max(tile.groups, 1)), 1)
     if 0 in (tile.outer_units, tile.reduce_units):
         return tile
-    return tile.sliced(-(-groups // tile.groups), 4 * _ROUNDS)
+    return tile.sliced(groups if _panel(tile, info) else -(-groups // tile.groups), 4 * _ROUNDS)
 
 
 def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
@@ -50,7 +72,18 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     channels, sharing = _FINISH[device.info.schedule]
     defines: dict[str, int | float | str] = {"DB_STRIDE": f"{db.strides[1]}u"}
     defines.update(FINISH_CHANNELS=channels, FINISH_SHARING=sharing)
+    run = _run(make_tile((dy,), (1,), device.info), device.info)
+    if run >= _ROUNDS:
+        defines["RUN"] = run
     defines.update(storage_defines(dy), **place_defines(problem), **tile.defines(("DY",)))
+    if _panel(tile, device.info) and tile.reduce_units:
+        defines["PANEL"] = 1
+        panel, finish = (device.compile(_FILE, name, defines) for name in ("bias_panel", "bias_finish"))
+        sums = WorkspaceArg(0, real)
+        return (
+            Launch(panel, (tile.slices,), (1,), (TensorArg(0), sums)),
+            Launch(finish, (-(-db.size // channels),), (channels * sharing,), (sums, TensorArg(1), *scalars)),
+        )
     partial = device.compile(_FILE, "bias_partial", defines)
     grid, block = (tile.groups * tile.slices,), (tile.block,)
     if tile.slices == 1:
