@@ -255,9 +255,7 @@ def record_all(
     """
     with _opened(backend, device) as handle:
         slug = re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
-        path = folder / f"{slug}.json"
-        if peer != "torch":
-            slug = f"{slug}-{peer}"
+        path = folder / (f"{slug}.json" if peer == "torch" else f"{slug}-{peer}.json")
         groups = {name: sets.SETS[name] for name in sets.for_device(handle.info, peer)}
         _measure(handle, groups, peer, rounds, path, host=_host(handle))
         console.print(f"wrote {path}")
