@@ -93,6 +93,34 @@ def demo(
     raise typer.Exit(code)
 
 
+@app.command("map")
+def map_names(
+    name: Annotated[
+        str | None, typer.Argument(help="A function, type or value of cuDNN or MIOpen, or a name of portadnn.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The whole table.")] = False,
+    format: Annotated[
+        str | None, typer.Option(help="md, json or html. [default: drawn for the terminal; md with --all]")
+    ] = None,
+) -> None:
+    """Print what stands for a name in cuDNN, portadnn and MIOpen, or the whole porting guide."""
+    from . import cli_map
+
+    if (name is None) is not everything:
+        raise typer.BadParameter("a name or --all is expected, and not both", param_hint="name")
+    try:
+        form = None if format is None else cli_map.Format(format)
+    except ValueError:
+        raise typer.BadParameter(f"md, json or html is expected, not {format}", param_hint="--format") from None
+    try:
+        if name is None or form is not None:
+            typer.echo(cli_map.written(name, form or cli_map.Format.MD))
+        else:
+            cli_map.show(name)
+    except DnnError as error:
+        raise _fail(error) from None
+
+
 if importlib.util.find_spec("portadnn.benchmarks.cli") is not None:
 
     @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
