@@ -98,6 +98,7 @@ KERNEL WG_SIZE(1, 1, 1) dropout(TENSORS TENSOR(u8, mask), const u32 n STATES, co
 #endif
 
 #ifdef TALL
+#define SIDE 16
 KERNEL WG_SIZE(1, 1, 1)
 dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mask), const u32 blocks, const u32 chunk) {
     BIND(const T, x);
@@ -111,14 +112,19 @@ dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mas
         const size_t from = ROW_X(row) + (size_t)start * TALL_X, to = ROW_Y(row) + (size_t)start * TALL_Y;
         const u32 bit = ROW_BITS(row) + start;
         u32 i = 0;
-        for (; i + VW <= INNER; i += VW) {
-            lane_bits bits;
-            UNROLL for (int l = 0; l < VW; ++l) ((LANE_WORD *)&bits)[l] = mask_bits(words, bit + (i + l) * STEP_BITS, count);
+        while (i + VW <= INNER) {  // some vectors side by side, so that memory is read in its order
+            lane_bits bits[SIDE];
+            const u32 vectors = (INNER - i) / VW < SIDE ? (INNER - i) / VW : SIDE;
+            for (u32 c = 0; c < vectors * VW; ++c)
+                ((LANE_WORD *)bits)[c] = mask_bits(words, bit + (i + c) * STEP_BITS, count);
             for (u32 k = 0; k < count; ++k) {
-                const vreal v = VLOAD(x, from + k * TALL_X + i) * scale;
-                VSTORE(y, to + k * TALL_Y + i, (bits & (lane_bits)(1)) != (lane_bits)(0) ? v : VSPLAT(0));
-                bits >>= 1;
+                for (u32 c = 0; c < vectors; ++c) {
+                    const vreal v = VLOAD(x, from + k * TALL_X + i + c * VW) * scale;
+                    const lane_bits kept = bits[c] << (31 - k) & (lane_bits)(0x80000000u);
+                    VSTORE(y, to + k * TALL_Y + i + c * VW, kept != (lane_bits)(0) ? v : VSPLAT(0));
+                }
             }
+            i += vectors * VW;
         }
         for (; i < INNER; ++i) {
             const u32 bits = mask_bits(words, bit + i * STEP_BITS, count);

@@ -19,7 +19,7 @@ SHAPES = (
     "2x3x67x77",  # several work-groups
     "2x8x6x4:nhwc",
     "2x37x5x3:nhwc",
-    "2x12x9x11:nhwc",
+    "2x140x5x9:nhwc",
     "2x3x9x13/400,1,39,3",
     "2x3x2x5x4",
     "1x5x2x3x8:nhwc",
