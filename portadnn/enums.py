@@ -82,7 +82,6 @@ _C_PREFIXES = {
     "OpTensorOp": "CUDNN_OP_TENSOR_",
     "ReduceTensorOp": "CUDNN_REDUCE_TENSOR_",
     "ReduceTensorIndices": "CUDNN_REDUCE_TENSOR_",
-    "ReduceTensorIndicesType": "CUDNN_",
     "ActivationMode": "CUDNN_ACTIVATION_",
     "PoolingMode": "CUDNN_POOLING_",
     "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
@@ -328,6 +327,16 @@ class ReduceTensorIndicesType(DnnEnum):
     INDICES_64BIT = 1
     INDICES_16BIT = 2
     INDICES_8BIT = 3
+
+    @property
+    def c_name(self) -> str:
+        """The name in cuDNN's header, such as ``CUDNN_32BIT_INDICES``: one that Python would not take."""
+        return f"CUDNN_{self.name.removeprefix('INDICES_')}_INDICES"
+
+    @classmethod
+    def _named(cls, text: str) -> ReduceTensorIndicesType | None:
+        names = text.upper(), f"CUDNN_{text.upper()}"
+        return next((member for member in cls if member.name in names or member.c_name in names), None)
 
 
 class ActivationMode(DnnEnum):
