@@ -22,17 +22,16 @@ def plain(x, axes, epsilon=1e-5):
     return (x - mean) / np.sqrt(variance + epsilon), mean, variance
 
 
-HARD = [  # dims, format, kernels that keep rows, slice them, go across
-    ((4, 3, 6, 5), "nchw"),
-    ((1, 2, 180, 190), "nchw"),
-    ((4, 8, 9, 9), "nhwc"),
-    ((5, 5, 9, 9), "nhwc"),
+HARD = [  # dims, format, whether the first number is far off; kernels that keep rows, slice them, go across
+    ((4, 3, 6, 5), "nchw", True),
+    ((1, 2, 180, 190), "nchw", False),
+    ((5, 8, 9, 9), "nhwc", True),
+    ((4, 5, 9, 9), "nhwc", False),
 ]
 
 
 @everywhere()
-@pytest.mark.parametrize("outlier", [False, True])
-@pytest.mark.parametrize(("dims", "format"), HARD)
+@pytest.mark.parametrize(("dims", "format", "outlier"), HARD)
 def test_large_means_cost_no_digits(handle, dims, format, outlier):
     """Mean 1e4, deviation 1e-2: E[x^2] - E[x]^2 has no digit right in float32, nor has a mean that is one float32."""
     rng = np.random.default_rng(5)
@@ -98,8 +97,14 @@ def test_one_element_has_no_unbiased_variance(handle):
 
 
 @everywhere()
-@pytest.mark.parametrize("mode", ["SPATIAL", "PER_ACTIVATION", "CUDNN_BATCHNORM_SPATIAL_PERSISTENT"])
-@pytest.mark.parametrize("dims", [(4, 3, 2, 5), (3, 2, 2, 3, 2)])
+@pytest.mark.parametrize(
+    ("dims", "mode"),
+    [
+        ((4, 3, 2, 5), "CUDNN_BATCHNORM_SPATIAL_PERSISTENT"),
+        ((3, 2, 2, 3, 2), "SPATIAL"),
+        ((4, 3, 2, 5), "PER_ACTIVATION"),
+    ],
+)
 def test_training_backward_and_inference_fit_together(handle, dims, mode):
     """The saved statistics change no gradient, and are those with which inference does what training did."""
     rng = np.random.default_rng(9)
