@@ -12,7 +12,9 @@
 //   PARAMETER_VECTORS   they are read there as whole aligned vectors
 //   HAS_SCALE HAS_BIAS HAS_RUNNING HAS_SAVED  tensors that there are
 
-#define ROUNDS 4  // loads in flight of the kernels that do not keep what they read
+#ifndef ROUNDS
+#define ROUNDS 4  // loads in flight of the kernels that do not keep what they read; hosts ask for more of narrow ones
+#endif
 
 #ifdef ALONG_REDUCE
 #define FOLD_FIRST(v) LANE(v, 0)

@@ -144,6 +144,8 @@ class Layout:
         Whether scale and bias change along the reduced dimensions.
     vectors : bool
         Whether they are read there as aligned vectors.
+    narrow : bool
+        Whether a GPU's loads are less than 16 bytes, so that more have to be in flight.
     """
 
     shape: Shape
@@ -152,6 +154,7 @@ class Layout:
     steps: Mapping[str, int]
     per_reduce: bool
     vectors: bool
+    narrow: bool = False
 
     def defines(self) -> Defines:
         """Return the macros of ``norm.h`` and ``reduce.h``."""
@@ -163,6 +166,8 @@ class Layout:
             macros["PARAMETER_VECTORS"] = 1
         if self.shape.rms:
             macros["RMS"] = 1
+        if self.narrow:
+            macros["ROUNDS"] = 8
         if "SCALE" in self.names:
             macros["HAS_SCALE"] = 1
         if "BIAS" in self.names:
@@ -199,7 +204,7 @@ def make_layout(shape: Shape, info: DeviceInfo, *, vectors: bool = True) -> Layo
         fast = [*fast[:-1], Axis(last.size // width, tuple(stride * width for stride in last.strides))]
     outer, reduce = (slow, fast) if along_reduce else (fast, slow)
     tile = Tile(along_reduce, width, gpu and width > 1, tuple(outer), tuple(reduce))
-    return Layout(shape, tile, names, steps, per_reduce, whole)
+    return Layout(shape, tile, names, steps, per_reduce, whole, gpu and width * data[0].dtype.itemsize < ALIGNMENT)
 
 
 def _merged(specs: Sequence[TensorSpec], axes: Sequence[int], dims: tuple[int, ...]) -> list[Axis]:
