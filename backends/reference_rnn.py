@@ -103,7 +103,7 @@ def _cell(mode: RNNMode, wx: list[Num], rh: list[Num], h: Num, c: Num) -> tuple[
 
 def _rows(problem: RNN, array: Array) -> Array:
     """Return the steps' rows, one after the other."""
-    return array.reshape(problem.sequence.rows, -1)
+    return array.reshape(problem.sequence.rows, array.shape[1 if problem.batch_sizes else 2])
 
 
 def _state(problem: RNN, arrays: Arrays, name: str) -> Array:
@@ -211,7 +211,7 @@ def _forward(problem: Any, arrays: Arrays) -> tuple[dict[str, Num], Kept | None]
                 kept.cells(layer)[...] = cells.v
             if layer < network.layers - 1:
                 kept.hidden(layer)[...] = out.v
-        below = Num(*(a.reshape(sequence.rows, -1) for a in (out.v, out.e)))
+        below = Num(*(a.reshape(sequence.rows, network.width) for a in (out.v, out.e)))
         if kept is not None and mask is not None and layer < network.layers - 1:
             below = below * given(mask.factors(layer, below.v))
             kept.dropped(layer)[...] = below.v.reshape(out.v.shape)
@@ -273,7 +273,7 @@ def _outputs(problem: Any, arrays: Arrays, kept: Kept, layer: int) -> Array:
     """Return a layer's outputs as (rows, direction, hidden)."""
     if layer < problem.network.layers - 1:
         return kept.hidden(layer)
-    return arrays["y"].reshape(problem.sequence.rows, problem.network.directions, -1)
+    return arrays["y"].reshape(problem.sequence.rows, problem.network.directions, problem.network.hidden)
 
 
 def _layer_gradient(problem: Any, arrays: Arrays, kept: Kept, layer: int, dy: Num, ends: dict[str, Num]) -> list[Num]:
@@ -324,13 +324,18 @@ def _backward(problem: RNNBackwardData, arrays: Arrays) -> tuple[dict[str, Num],
     ends = {name: Num(np.zeros(shape), np.zeros(shape)) for name in ("dhx", "dcx")}
     above = given(_rows(problem, arrays["dy"]))
     for layer in reversed(range(network.layers)):
-        dy = Num(*(a.reshape(sequence.rows, network.directions, -1) for a in (above.v, above.e)))
+        dy = Num(*(a.reshape(sequence.rows, network.directions, network.hidden) for a in (above.v, above.e)))
         slots = _layer_gradient(problem, arrays, kept, layer, dy, ends)
         above = given(np.zeros((sequence.rows, network.inputs(layer) or network.hidden)))
         for d, gradient in enumerate(slots):
             after.gates(layer)[:, d] = gradient.v
             w_in = _matrices(network, arrays["w"].reshape(-1), layer, d)[0]
-            flat = Num(*(a[:, : mode.gates].reshape(sequence.rows, -1) for a in (gradient.v, gradient.e)))
+            flat = Num(
+                *(
+                    a[:, : mode.gates].reshape(sequence.rows, mode.gates * network.hidden)
+                    for a in (gradient.v, gradient.e)
+                )
+            )
             if network.inputs(layer):
                 above = above + flat.times(w_in)
             else:
@@ -368,7 +373,7 @@ def _weights(
                 (False, list(range(mode.gates)), below),
                 (True, _recurrent(mode, None), previous),
             ):
-                gradient = size(slots[:, chosen].reshape(sequence.rows, -1))
+                gradient = size(slots[:, chosen].reshape(sequence.rows, mode.gates * network.hidden))
                 columns = network.hidden if part else network.inputs(layer)
                 first, count = network.matrix(layer, d, part), gradient.shape[1] * columns
                 if count:
@@ -376,7 +381,7 @@ def _weights(
                 first = network.bias(layer, d, part)
                 dw[first : first + gradient.shape[1]] += gradient.sum(0)
         if layer < network.layers - 1:
-            below = kept.dropped(layer).reshape(sequence.rows, -1)
+            below = kept.dropped(layer).reshape(sequence.rows, network.width)
     return {"dw": dw.reshape(problem.dw.dims)}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import fields
 
 import numpy as np
@@ -61,16 +60,16 @@ def line(kind, found):
     return str(problem)
 
 
-def cases(kind, step=1):
-    """Spread the variants over cells and shapes, and take every so many of them."""
+def cases(kind, count):
+    """Return that many cases: cells, shapes, types and options in turns of different lengths."""
     found = []
-    for k, (shape, mode) in enumerate(itertools.product(SHAPES, MODES)):
-        drop = 0.4 if k % 3 != 1 and shape[3] > 1 and "inference" not in kind.op else 0.0
-        variant = words(
-            mode, TYPES[k // 2 % 4], shape, both=k % 3 == 0, skip=k % 5 == 0, states=k % 4 != 1, dropout=drop
-        )
-        found.append(Case(line(kind, variant), everywhere=k % 3 == 0))
-    return found[len(kind.op) % step :: step]
+    for n in range(count):
+        turn = n + n // len(MODES)  # each cell meets every other option
+        mode, shape, dtype = MODES[n % 4], SHAPES[5 * turn % len(SHAPES)], TYPES[turn % 4]
+        dropout = 0.4 if shape[3] > 1 and n % 3 != 1 and "inference" not in kind.op else 0.0
+        options = {"both": turn % 3 != 1, "skip": n % 5 == 2, "states": n % 3 != 2, "dropout": dropout}
+        found.append(Case(line(kind, words(mode, dtype, shape, **options)), everywhere=n % 3 > 0))
+    return found
 
 
 def forward_of(problem):

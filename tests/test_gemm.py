@@ -34,6 +34,8 @@ def view(memory, matrix, rows, columns, batches):
 
 def cases():
     for i, (size, a_turned, b_turned) in enumerate(itertools.product(SIZES, (False, True), (False, True))):
+        if (i + i // 4) % 2:
+            continue
         yield size, a_turned, b_turned, i % 2 == 0, 1 + i % 3, (DataType.FLOAT, DataType.HALF, DataType.DOUBLE)[i % 3]
 
 

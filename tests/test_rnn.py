@@ -10,10 +10,10 @@ from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNFo
 from portadnn.problem import parse_line
 from portadnn_backends.reference_outcomes import outcomes
 
-FORWARD = cases_rnn.cases(RNNForwardInference, 2)
+FORWARD = cases_rnn.cases(RNNForwardInference, 8)
 TRAINING = cases_rnn.cases(RNNForwardTraining, 5)
-BACKWARD = cases_rnn.cases(RNNBackwardData, 2)
-WEIGHTS = cases_rnn.cases(RNNBackwardWeights, 3)
+BACKWARD = cases_rnn.cases(RNNBackwardData, 8)
+WEIGHTS = cases_rnn.cases(RNNBackwardWeights, 6)
 
 
 @helper.over(FORWARD)

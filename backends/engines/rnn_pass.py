@@ -130,8 +130,12 @@ class Pass:
         return self.elements(device, kernel, (*source, to), self.state_size())
 
     def state(self, name: str) -> TensorArg | WorkspaceArg:
-        """Return where a state lies in the arithmetic type: the tensor, or room that :meth:`initial` fills."""
-        return self.tensor(name) if self.has(name) and not self.rounded else self.scratch(self.state_size())
+        """Return where a state lies in the arithmetic type: the tensor, or room that :meth:`initial` fills.
+
+        There is room in any case: the workspace's size shall not depend on which states a call gives.
+        """
+        room = self.scratch(self.state_size())
+        return self.tensor(name) if self.has(name) and not self.rounded else room
 
     def pack(self, device: Device, layer: int, w: TensorArg, to: WorkspaceArg) -> Launch:
         """Return the launch that packs R of a layer for the steps."""

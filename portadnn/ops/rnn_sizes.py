@@ -13,10 +13,19 @@ from ..errors import BadParam, public
 from ..handle import Handle
 from ..plan import check_handle, make_problem, spec_of, workspace_size
 from ..problem import TensorSpec
+from .dropout import STATES_SIZE
 from .rnn import BatchSizes, checked_batches, checked_rnn
 from .rnn_descriptor import RNNDescriptor
-from .rnn_layout import Network, RNNInputMode
-from .rnn_problems import RNN, RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining, network_of
+from .rnn_layout import Network, Reserve, RNNInputMode
+from .rnn_problems import (
+    RNN,
+    RNNBackwardData,
+    RNNBackwardWeights,
+    RNNForwardInference,
+    RNNForwardTraining,
+    drops,
+    network_of,
+)
 
 Step = TensorDescriptor | Sequence[int]
 
@@ -72,14 +81,18 @@ def _sizing_problem(
     batch = batch_sizes[0] if batch_sizes else x.dims[1]
     state = TensorSpec.packed(x.dtype, (network.layers * network.directions, batch, network.hidden))
     wide = (x.dims[0], network.width, 1) if batch_sizes else (*x.dims[:2], network.width)
-    known = {
+    known: dict[str, TensorSpec | None] = {
         **dict.fromkeys(("x", "dx"), x),
         **dict.fromkeys(("y", "dy"), TensorSpec.packed(x.dtype, wide)),
         **dict.fromkeys(("w", "dw"), TensorSpec.packed(x.dtype, (network.size, 1, 1))),
     }
     cells = state if network.mode.name == "LSTM" else None
-    raw = dict.fromkeys(("reserve", "states"))  # their sizes follow
-    tensors = [{**known, **raw}.get(name, cells if "c" in name else state) for name in kind.tensor_names()]
+    rows = x.dims[0] if batch_sizes else x.dims[0] * batch
+    dropping = rnn.dropout is not None and drops(rnn.dropout.dropout, rnn.num_layers)
+    size = Reserve(network, rows, dropping).size * x.dtype.accumulator.itemsize
+    known["reserve"] = TensorSpec.packed(DataType.UINT8, (size,))
+    known["states"] = TensorSpec.packed(DataType.UINT8, (STATES_SIZE,)) if dropping else None
+    tensors = [known.get(name, cells if "c" in name else state) for name in kind.tensor_names()]
     problem = make_problem(handle, kind, tensors, (rnn, batch_sizes))
     assert isinstance(problem, RNN)
     return problem
