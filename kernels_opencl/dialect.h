@@ -18,7 +18,7 @@
 #define LSZ(d) ((int)get_local_size(d))
 #define NGRP(d) ((int)get_num_groups(d))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#define GLOBAL_BARRIER() barrier(CLK_GLOBAL_MEM_FENCE)
+#define GLOBAL_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define UNROLL _Pragma("unroll")
 
 // OpenCL 1.2 has no fence between work-groups; NVIDIA's has this one

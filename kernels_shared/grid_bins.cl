@@ -51,7 +51,7 @@ DEVICE void refill_cell(GLOBAL u32 *order, u32 cell, int begin, int end, const G
     }
     low[lid] = least;
     high[lid] = most;
-    BARRIER();
+    GLOBAL_BARRIER();  // the order has been read
     for (int k = 0; k < WG; ++k) {
         least = low[k] < least ? low[k] : least;
         most = high[k] > most ? high[k] : most;
@@ -146,8 +146,7 @@ bins_local(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), TENSO
         const Place at = PLACE_OF(n, s);
         if (at.inside) order[counts[CELL(at, w)] + slots[s]] = s;
     }
-    GRID_FENCE();
-    BARRIER();
+    GLOBAL_BARRIER();
     for (int c = lid; c < cells; c += WG)
         if (counts[c + 1] - counts[c] <= MOST) sort_cell(order, counts[c], counts[c + 1]);
     if (any) {
@@ -156,8 +155,7 @@ bins_local(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), TENSO
                 refill_cell(order, c, counts[c], counts[c + 1], grid, n, h, w, q, points, g_n, g_h, g_w, g_2, low, high,
                             lid);
     }
-    GRID_FENCE();
-    BARRIER();
+    GLOBAL_BARRIER();
     for (int e = lid; e < counts[cells]; e += WG) NOTE(n, e);
 }
 #else
@@ -262,8 +260,7 @@ KERNEL WG_SIZE(WG, 1, 1) bins_order(TENSOR(const T, grid), TENSOR(const int, sta
                             g_n, g_h, g_w, g_2, low, high, lid);
     }
     const int begin = start[first], end = start[first + WG < cells ? first + WG : cells];
-    GRID_FENCE();
-    BARRIER();
+    GLOBAL_BARRIER();
     for (int e = begin + lid; e < end; e += WG) NOTE(n, e);
 }
 #endif
