@@ -50,3 +50,35 @@ def test_formulas(handle, case, states):
 
 def close(got, want):
     compare(got, want, 1e-13 * (1 + np.abs(want)))
+
+
+@pytest.mark.parametrize("mode", brute_rnn.GATES)
+@pytest.mark.parametrize("handle", helper.targets(), indirect=True, ids=lambda target: target.name)
+def test_a_training_step_in_float64(handle, mode):
+    """All passes after each other give the reference's numbers, as exact as float64 is, with the same masks."""
+    batches, features, hidden, layers = (3, 3, 2, 1), 4, 5, 2
+    rng = np.random.default_rng(8)
+    rows, states = sum(batches), (2 * layers, batches[0], hidden)
+    found = []
+    shapes = [(rows, features, 1), states, states, (rows, 2 * hidden, 1), states, states]
+    x, hx, cx, dy, dhy, dcy = (rng.standard_normal(shape) for shape in shapes)
+    with dnn.Handle("reference") as reference:
+        for h in (reference, handle):
+            drop = dnn.set_dropout_descriptor(h, 0.3, None, 11)
+            rnn = dnn.RNNDescriptor(hidden, layers, mode, "bidirectional", dropout=drop)
+            size = dnn.get_rnn_params_size(h, rnn, (1, features, 1), "float64") // 8
+            w = h.asarray(np.random.default_rng(3).standard_normal((size, 1, 1)))
+            hosts = {"x": x, "hx": hx, "cx": cx, "dy": dy, "dhy": dhy, "dcy": dcy}
+            a = {name: h.asarray(host) for name, host in hosts.items()}
+            z = {name: h.zeros(states, "float64") for name in ("hy", "cy", "dhx", "dcx")}
+            more = {"batch_sizes": batches}
+            call = dnn.rnn_forward_training
+            y, _, _, reserve = call(h, a["x"], a["hx"], a["cx"], w, rnn, None, z["hy"], z["cy"], **more)
+            inputs = [a[name] for name in ("dy", "dhy", "dcy")]
+            call = dnn.rnn_backward_data
+            dx, *_ = call(h, y, *inputs, w, a["hx"], a["cx"], rnn, None, z["dhx"], z["dcx"], reserve, **more)
+            dw = dnn.rnn_backward_weights(h, a["x"], a["hx"], y, reserve, rnn, h.zeros(w.shape, "float64"), **more)
+            found.append({name: h.to_numpy(v) for name, v in {**z, "y": y, "dx": dx, "dw": dw}.items()})
+    for name, want in found[0].items():
+        compare(found[1][name], want, 1e-11 * (1 + np.abs(want)), name)
+        assert (want != 0).mean() > 0.3 or (mode != "lstm" and "c" in name)
