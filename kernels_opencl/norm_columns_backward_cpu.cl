@@ -103,14 +103,24 @@
         products[v] = inverses[v] * inverses[v] * products[v] / (real)COUNT;                               \
         inverses[v] = GAIN_OF(inverses[v], v);                                                             \
     }                                                                                                      \
-    for (u32 r = begin; r < end; ++r) {                                                                    \
-        const GLOBAL T *p = x + (from + X_REDUCE(r)), *q = dy + (DY_OUTER(b) + DY_REDUCE(r));              \
-        GLOBAL T *to = dx + (DX_OUTER(b) + DX_REDUCE(r));                                                  \
+    if (beta == (real)0)                                                                                   \
+        DX_COLUMNS((real)0)                                                                                \
+    else                                                                                                   \
+        DX_COLUMNS(beta)
+#define DX_COLUMNS(beta)                                                                                   \
+    for (u32 r = begin; r < end; r += BLOCK) {                                                             \
+        const u32 rows = end - r < BLOCK ? end - r : BLOCK;                                                \
         for (int v = 0; v < vectors; ++v) {                                                                \
             const u32 at = COLUMN(v);                                                                      \
-            const vreal g = WITHOUT_MEAN(VLOAD(q, at), sums[v]);                                           \
-            const vreal result = (g - AWAY(VLOAD(p, at), v) * products[v]) * inverses[v];                  \
-            COLUMN_STORE(to, at, v, result)                                                                \
+            const vreal pivot = pivots[v], rest = rests[v], shift = sums[v], slope = products[v];          \
+            const vreal gain = inverses[v];                                                                \
+            UNROLL for (int i = 0; i < BLOCK; ++i)                                                         \
+                if (i < rows) {                                                                            \
+                    const vreal a = VLOAD(x, from + X_REDUCE(r + i) + at) - pivot - rest;                  \
+                    const vreal g = VLOAD(dy, DY_OUTER(b) + DY_REDUCE(r + i) + at);                        \
+                    const vreal result = (WITHOUT_MEAN(g, shift) - a * slope) * gain;                      \
+                    COLUMN_STORE(dx, DX_OUTER(b) + DX_REDUCE(r + i) + at, v, result, beta)                 \
+                }                                                                                          \
         }                                                                                                  \
     }
 

@@ -16,13 +16,22 @@
 
 // y of rows begin .. end from means (pivot and rest), gains and shifts
 #define APPLY_COLUMNS                                                                                      \
-    for (u32 r = begin; r < end; ++r) {                                                                    \
-        const GLOBAL T *p = x + (from + X_REDUCE(r));                                                      \
-        GLOBAL T *q = y + (Y_OUTER(b) + Y_REDUCE(r));                                                      \
+    if (beta == (real)0)                                                                                   \
+        APPLY_COLUMNS_WITH((real)0)                                                                        \
+    else                                                                                                   \
+        APPLY_COLUMNS_WITH(beta)
+#define APPLY_COLUMNS_WITH(beta)                                                                           \
+    for (u32 r = begin; r < end; r += BLOCK) {                                                             \
+        const u32 rows = end - r < BLOCK ? end - r : BLOCK;                                                \
         for (int v = 0; v < vectors; ++v) {                                                                \
             const u32 at = COLUMN(v);                                                                      \
-            const vreal result = (VLOAD(p, at) - pivots[v] - means[v]) * gains[v] + shifts[v];             \
-            COLUMN_STORE(q, at, v, result)                                                                 \
+            const vreal pivot = pivots[v], mean = means[v], gain = gains[v], shift = shifts[v];            \
+            UNROLL for (int i = 0; i < BLOCK; ++i)                                                         \
+                if (i < rows) {                                                                            \
+                    const vreal value = VLOAD(x, from + X_REDUCE(r + i) + at);                             \
+                    const vreal result = (value - pivot - mean) * gain + shift;                            \
+                    COLUMN_STORE(y, Y_OUTER(b) + Y_REDUCE(r + i) + at, v, result, beta)                    \
+                }                                                                                          \
         }                                                                                                  \
     }
 

@@ -36,7 +36,7 @@ DEVICE void column_blend(GLOBAL real *p, u32 at, u32 step, real alpha, vreal val
 #define COLUMN_WRITE(p, NAME, v, value) COLUMN_BLEND(p, NAME, v, (real)1, value, (real)0)
 
 // dst of a vector, or of its fresh lanes
-#define COLUMN_STORE(p, i, v, value)                                                                       \
+#define COLUMN_STORE(p, i, v, value, beta)                                                                 \
     if (IS_SHORT(v)) {                                                                                     \
         vreal all_ = value;                                                                                \
         for (int j_ = VW - FRESH; j_ < VW; ++j_) BLEND(p, (i) + j_, alpha, LANE(all_, j_), beta);          \
