@@ -23,7 +23,9 @@ from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = ("shared/fma_chain.cl",)  # run by benchmarks, not by engines; tests/test_roofline.py has it
 _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals
-# Kernels for devices with a feature, and kernels that devices with one need for large problems at most
+# Kernels of kernels_shared/ for CPUs, kernels for devices with a feature, and kernels that devices with one need for
+# large problems at most
+_FOR_CPUS = {"shared/bias_gradient.cl bias_panel"}
 _FEATURES = {"cuda/softmax_cluster.cu softmax_cluster": "clusters"}
 _SUBSTITUTES = {
     "shared/conv_gemm.cl reduce_splits": "grid_fence",
@@ -339,6 +341,7 @@ def uncovered(ran: Iterable[tuple[str, str]], info: DeviceInfo) -> list[str]:
     kernels = {file: _KERNEL.findall(sources.read(file)) for file in needed}
     assert all(kernels.values()), "a file without kernels"
     missed = {f"{file} {name}" for file, names in kernels.items() for name in names}
+    missed = missed | _FOR_CPUS if info.schedule == "cpu" else missed - _FOR_CPUS
     missed -= {f"{file} {name}" for name, source in set(ran) for file in _FILE.findall(source)}
     missed -= {kernel for kernel, feature in _FEATURES.items() if feature not in info.features}
     missed -= {kernel for kernel, feature in _SUBSTITUTES.items() if feature in info.features}
