@@ -74,6 +74,10 @@ def _show_row(console: Console, guide: Table, row: Row) -> None:
             console.print(f"  {escape(text)}")
     names = ", ".join(usage(name) for name in row.portadnn)
     console.print(f"portadnn: [green]{escape(names)}[/green]" if names else "portadnn: none")
+    for function in filter(None, (row.cudnn, *row.miopen)):
+        console.print(f"[dim]{function.name}: {escape(function.source)}[/dim]")
+    if row.source and not row.guide_row:
+        console.print(f"[dim]That they correspond: {escape(row.source)}[/dim]")
     for note in row.notes:
         console.print(f"- {escape(note.argument + ': ' if note.argument else '')}{escape(noted(note))}")
 

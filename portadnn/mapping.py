@@ -121,6 +121,19 @@ class Function:
         facts += [f"changed by {change.version}" for change in self.changes]
         return ", ".join(facts)
 
+    @property
+    def source(self) -> str:
+        """Where the signature and the versions come from, in the short names of ``Table.sources``."""
+        first, last = self.headers
+        if self.library == "cudnn":
+            told = [f"guide {self.section}"] if self.section else []
+            told += [f"cudnn-headers {first} to {last}"] + ["hipify"] * bool(self.since)
+            return "; ".join(told)
+        if first.startswith("rocm"):
+            return f"miopen-{first}"
+        newest = f"; miopen-{last}" if last.startswith("rocm") else ""
+        return f"miopen-headers {first} to {'3.3.0' if newest else last}{newest}"
+
 
 def c_declaration(function: Function, parameters: Sequence[Parameter]) -> str:
     """Return the declaration of `function` with some version's parameters."""
@@ -177,6 +190,8 @@ class Row:
         Names of portadnn, dotted where they are attributes; empty where it has none.
     guide_row : int or None
         The row of the MIOpen porting guide.
+    source : str or None
+        Who says that the two libraries' functions correspond.
     also : tuple of str
         Other spellings.
     renamed : dict of str to tuple of str
@@ -190,6 +205,7 @@ class Row:
     miopen: tuple[Function, ...]
     portadnn: tuple[str, ...]
     guide_row: int | None = None
+    source: str | None = None
     also: tuple[str, ...] = ()
     renamed: Mapping[str, tuple[str, ...]] | None = None
     notes: tuple[Note, ...] = ()
@@ -462,6 +478,7 @@ def _row(topic: str, entry: dict[str, Any], functions: Mapping[str, Function]) -
         tuple(functions[name] for name in entry.get("miopen", ())),
         tuple(entry.get("portadnn", ())),
         entry.get("guide_row"),
+        entry.get("source"),
         tuple(entry.get("also", ())),
         {a: (b,) if isinstance(b, str) else tuple(b) for a, b in entry.get("renamed", {}).items()},
         tuple(Note(**note) for note in entry.get("notes", ())),

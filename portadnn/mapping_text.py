@@ -100,6 +100,7 @@ def _row(table: Table, row: Row) -> dict[str, Any]:
     differences = [table.differences(row, other) for other in row.miopen]
     return asdict(row) | {
         "usage": [usage(name) for name in row.portadnn],
+        "function_sources": {f.name: f.source for f in (row.cudnn, *row.miopen) if f},
         "differences": [asdict(d) if d is not None else None for d in differences],
     }
 

@@ -184,6 +184,17 @@ def test_notes_have_known_sources_and_speak_of_arguments_that_exist():
                 assert note.argument in {p.name for s in signatures for p in s}, (item.name, note.argument)
 
 
+def test_every_pair_and_every_signature_has_a_source():
+    for row in TABLE.rows:
+        assert (row.source is not None) == bool(row.cudnn and row.miopen)
+        if row.guide_row and row.source:
+            assert row.source == f"porting-guide row {row.guide_row}"
+        told = [row.source] if row.source else []
+        told += [function.source for function in (row.cudnn, *row.miopen) if function]
+        for source in "; ".join(told).split("; "):
+            assert source.split()[0] in TABLE.sources
+
+
 def test_every_name_of_portadnn_exists():
     for row in TABLE.rows:
         for name in row.portadnn:
