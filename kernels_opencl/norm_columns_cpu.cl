@@ -171,3 +171,26 @@ norm_columns_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TE
     APPLY_COLUMNS
 }
 #endif
+
+#ifdef GIVEN
+KERNEL WG_SIZE(1, 1, 1)
+norm_columns_given(TENSOR(T, x), TENSOR(T, y), TENSOR(real, all_pivots), TENSOR(real, all_rests),
+                   TENSOR(real, all_gains), TENSOR(real, all_shifts), const real alpha, const real beta) {
+    BIND(T, x);
+    BIND(T, y);
+    BIND(real, all_pivots);
+    BIND(real, all_rests);
+    BIND(real, all_gains);
+    BIND(real, all_shifts);
+    COLUMN_PROLOGUE
+    const u32 from = X_OUTER(b);
+    vreal pivots[PANEL], means[PANEL], gains[PANEL], shifts[PANEL];
+    for (int v = 0; v < vectors; ++v) {
+        pivots[v] = NUMBERS_AT(all_pivots, PART_AT(v));
+        means[v] = NUMBERS_AT(all_rests, PART_AT(v));
+        gains[v] = NUMBERS_AT(all_gains, PART_AT(v));
+        shifts[v] = NUMBERS_AT(all_shifts, PART_AT(v));
+    }
+    APPLY_COLUMNS
+}
+#endif

@@ -196,6 +196,10 @@ def _sample_cases():
             yield Case(f"{SAMPLE[0]} x={x} scale={p}{bias}{_saved(mode, s)} mode={mode}{options}", everywhere=i < 2)
         saved = _saved(mode, s) if i in (0, 3, 5, 6) else ""
         yield Case(f"{SAMPLE[1]} x={x} scale={p}{saved} mode={mode}{options} beta_param_diff=0.5")
+    p, s = "f32:1x24x1x1/48,2,1,1", "f32:2x6x1x1/13,2,1,1"  # narrow groups of neighbouring channels
+    group = f"scale={p} bias={p}{_saved('group_norm', s)} mode=group_norm groups=6 {blend(1.5, 0.5)}"
+    yield Case(f"{SAMPLE[0]} x=f32:2x24x50x40:nhwc {group}", everywhere=False)
+    yield Case(f"{SAMPLE[0]} x=bf16:2x21x3x5:nhwc mode=group_norm groups=7", everywhere=False)
     p, x = "f32:1x3x1x1", "f32:2x3x5x8"
     for mode in ("instance_norm", "group_norm", "layer_norm"):
         p = "f32:1x3x5x8" if mode == "layer_norm" else p

@@ -203,6 +203,7 @@ def _normalisations():
         bias = "" if "rms" in mode else f" bias={real}:{p}"
         yield f"normalization_forward x={t}:3x4x2x5 mode={mode} scale={real}:{p}{bias}{saved}"
         yield f"normalization_backward x={t}:3x4x2x5 mode={mode} scale={real}:{p}{saved}"
+    yield "normalization_forward x=f32:2x6x2x3:nhwc mode=group_norm groups=3 scale=f32:1x6x1x1"
     yield "normalization_backward x=f32:70x1x8 mode=layer_norm axis=2 scale=f32:1x1x8"  # parts of parameters' gradients
     for long in ("3x4x9x11:nhwc", "1x5x65x66:nhwc", "1x1x181x184"):  # more than one slice, on GPUs and on CPUs
         yield f"batch_normalization_forward_training x=f32:{long}"

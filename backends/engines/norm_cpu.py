@@ -25,7 +25,7 @@ _SHARES = 4  # work-groups for each core, so that one that is late does not matt
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """How a problem is cut.
 
     Attributes
@@ -122,7 +122,7 @@ def _count(axes: Sequence[Axis]) -> int:
     return math.prod(axis.size for axis in axes)
 
 
-def _width(size: int, itemsize: int, info: DeviceInfo) -> int:
+def lanes_of(size: int, itemsize: int, info: DeviceInfo) -> int:
     """Return the most lanes that `size` neighbours fill."""
     width = min(_VECTOR // itemsize, info.simd_width * 4 // itemsize)
     while width >= 4 and width > size:
@@ -130,7 +130,7 @@ def _width(size: int, itemsize: int, info: DeviceInfo) -> int:
     return width if width >= 4 else 1
 
 
-def _cut(problem: Problem, info: DeviceInfo) -> _Way | None:
+def _cut(problem: Problem, info: DeviceInfo) -> Way | None:
     """Return how a problem is cut, or None for layouts that these kernels do not take."""
     layout = make_layout(shape_of(problem), info, vectors=False)
     tile = layout.tile
@@ -144,21 +144,21 @@ def _cut(problem: Problem, info: DeviceInfo) -> _Way | None:
     if not tile.along_reduce:
         if layout.per_reduce or by_kernel(problem):
             return None
-        return _sliced(problem, _Way(layout, _width(fast.size, itemsize, info), False, 1, tile.reduce_units), info)
+        return in_slices(problem, Way(layout, lanes_of(fast.size, itemsize, info), False, 1, tile.reduce_units), info)
     if is_inference(problem):
         layout = make_layout(_lines(layout.shape), info, vectors=False)
         if not layout.tile.along_reduce:
             return None
-    way = _Way(layout, _width(fast.size, itemsize, info), True, 1, layout.tile.reduce_units)
+    way = Way(layout, lanes_of(fast.size, itemsize, info), True, 1, layout.tile.reduce_units)
     steps = {way.step(name) for name in ("SCALE", "BIAS") if name in layout.names}
     if len(steps) > 1 or steps - {0, 1}:
         return None
     if by_kernel(problem) and not _slots_fit(way):
         return None
-    return _sliced(problem, way, info)
+    return in_slices(problem, way, info)
 
 
-def _slots_fit(way: _Way) -> bool:
+def _slots_fit(way: Way) -> bool:
     """Tell whether a line's parts of parameters' gradients lie as the line does, or are one number of its own."""
     if not way.layout.per_reduce or way.step("SLOT") != way.step("SCALE"):
         return False
@@ -178,7 +178,7 @@ def _lines(shape: Shape) -> Shape:
     return replace(shape, kept=tuple(sorted(kept)))
 
 
-def _sliced(problem: Problem, way: _Way, info: DeviceInfo) -> _Way:
+def in_slices(problem: Problem, way: Way, info: DeviceInfo) -> Way:
     """Cut few rows or panels into slices for all cores; give a work-group several short rows."""
     length, units = way.layout.tile.reduce_units, way.units
     wanted = _SHARES * info.compute_units
@@ -204,7 +204,7 @@ def _by_group(problem: Problem) -> bool:
     return isinstance(problem, NormalizationBackward) and problem.mode in (NormMode.LAYER_NORM, NormMode.RMS_NORM)
 
 
-def _slots(problem: Problem, way: _Way) -> _Slots | None:
+def _slots(problem: Problem, way: Way) -> _Slots | None:
     """Return where rows leave parts of parameters' gradients; see norm_rows_backward_cpu.cl."""
     if not by_kernel(problem):
         return None
@@ -263,7 +263,7 @@ class _Areas:
     parts: tuple[Arg, ...]
 
 
-def _areas(problem: Problem, way: _Way) -> _Areas:
+def _areas(problem: Problem, way: Way) -> _Areas:
     space = Workspace(problem)
     kept = way.layout.shape.groups
     moments: list[WorkspaceArg] = []
@@ -283,7 +283,7 @@ def _areas(problem: Problem, way: _Way) -> _Areas:
     return _Areas(space, tuple(moments), tuple(sums), tuple(parts))
 
 
-def _forward(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
+def _forward(problem: Problem, way: Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
     stem = "norm_rows" if way.rows else "norm_columns"
     file = f"opencl/{stem}_cpu.cl"
     grid, one = (way.groups,), (1,)
@@ -306,7 +306,7 @@ def _forward(problem: Problem, way: _Way, defines: Defines, device: Device) -> t
     )
 
 
-def _backward(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
+def _backward(problem: Problem, way: Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
     stem = "norm_rows" if way.rows else "norm_columns"
     file = f"opencl/{stem}_backward_cpu.cl"
     grid, one = (way.groups,), (1,)
