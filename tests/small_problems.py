@@ -30,7 +30,6 @@ _FEATURES = {"cuda/softmax_cluster.cu softmax_cluster": "clusters"}
 _SUBSTITUTES = {
     "shared/conv_gemm.cl reduce_splits": "grid_fence",
     "shared/dropout.cl dropout_advance": "grid_fence",
-    "shared/softmax.cl softmax_rows": "clusters",
 }
 _START = '#line 1 "dialect.h"'  # behind the defines
 _FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)

@@ -4,8 +4,9 @@ import pytest
 from helper import Case, check, over
 
 import portadnn as dnn
+from portadnn.plan import candidates
 from portadnn.problem import parse_line
-from portadnn_backends.engines import softmax_rows
+from portadnn_backends.engines import softmax, softmax_rows
 
 MODES = ("max", "average_count_include_padding", "average_count_exclude_padding")
 SHAPES = [  # vectors and rests of them, every kind of stride, padding that windows fill
@@ -84,9 +85,8 @@ def test_every_engine(handle, case):
 
 
 @over(LONG_ROWS)
-def test_long_rows(handle, case, monkeypatch):
+def test_long_rows(handle, case):
     """The engine for many long rows, on few of them."""
-    monkeypatch.setattr(softmax_rows, "EVEN", 0)
     problem, _ = parse_line(case.line)
     (engine,) = softmax_rows.ENGINES
     reason = engine.refusal(problem, handle.info)
@@ -103,14 +103,21 @@ def test_long_rows(handle, case, monkeypatch):
     ("line", "reason"),
     [
         ("softmax_forward x=f32:100x200704x1x1", None),
-        ("softmax_forward x=f32:140x200704x1x1", "idle"),
         ("softmax_forward x=f32:8192x4096x1x1", "fit one work-group"),
         ("softmax_forward x=f32:2x200704x3x3", "contiguous"),
     ],
 )
 def test_who_takes_long_rows(line, reason):
-    """A row for each multiprocessor of a large GPU, or none."""
     from test_nvrtc import Recorder
 
     got = softmax_rows.ENGINES[0].refusal(dnn.parse(line), Recorder("sm_80", 132).info)
     assert got is None if reason is None else reason in got
+
+
+@pytest.mark.parametrize(("rows", "first"), [(100, True), (140, False), (264, True), (2, False)])
+def test_long_rows_are_for_as_many_as_keep_the_device_busy(rows, first):
+    from test_nvrtc import Recorder
+
+    problem, info = dnn.parse(f"softmax_forward x=f32:{rows}x200704x1x1"), Recorder("sm_80", 132).info
+    best = candidates((*softmax_rows.ENGINES, *softmax.ENGINES), problem, info)[0]
+    assert (best is softmax_rows.ENGINES[0]) == first

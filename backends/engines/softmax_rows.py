@@ -46,9 +46,13 @@ class RowSoftmax(Engine):
         row = tile.reduce_units * tile.width
         if row <= SHORTEST:
             return f"rows of {row} fit one work-group"
-        if _evenness(tile.outer_units, info.compute_units) < EVEN:
-            return f"{tile.outer_units} rows leave multiprocessors idle"
         return None
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        """Estimate the time; too few rows leave multiprocessors idle."""
+        assert isinstance(problem, SoftmaxForward)
+        busy = _evenness(_tile(problem, info).outer_units, info.compute_units)
+        return super().seconds(problem, info) / (1 if busy >= EVEN else busy)
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         """Bake in the row and how much of it a work-item keeps."""
