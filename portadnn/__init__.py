@@ -10,6 +10,9 @@
 (1, 4, 8, 8)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__, get_version
 from .descriptors import FilterDescriptor, TensorDescriptor, TensorView
 from .enums import (
@@ -54,13 +57,6 @@ from .errors import (
 from .handle import Handle
 from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
 from .ops.activation import activation_backward, activation_forward
-from .ops.batch_norm import (
-    BN_MIN_EPSILON,
-    batch_normalization_backward,
-    batch_normalization_forward_inference,
-    batch_normalization_forward_training,
-    derive_bn_tensor_descriptor,
-)
 from .ops.convolution import (
     convolution_backward_bias,
     convolution_backward_data,
@@ -101,50 +97,105 @@ from .ops.convolution_fused import (
     convolution_bias_activation_forward,
     get_convolution_bias_activation_forward_workspace_size,
 )
-from .ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
-from .ops.dropout import (
-    DropoutDescriptor,
-    dropout_backward,
-    dropout_forward,
-    dropout_get_reserve_space_size,
-    dropout_get_states_size,
-    get_dropout_descriptor,
-    restore_dropout_descriptor,
-    set_dropout_descriptor,
-)
-from .ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
-from .ops.normalization import normalization_backward, normalization_forward
 from .ops.pooling import (
     get_pooling_2d_forward_output_dim,
     get_pooling_nd_forward_output_dim,
     pooling_backward,
     pooling_forward,
 )
-from .ops.reduce import (
-    ReduceTensorDescriptor,
-    get_reduction_indices_size,
-    get_reduction_workspace_size,
-    reduce_tensor,
-)
-from .ops.rnn import rnn_backward_data, rnn_backward_weights, rnn_forward_inference, rnn_forward_training
-from .ops.rnn_descriptor import RNNDescriptor
-from .ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
-from .ops.rnn_sizes import (
-    get_rnn_lin_layer_bias_params,
-    get_rnn_lin_layer_matrix_params,
-    get_rnn_params_size,
-    get_rnn_training_reserve_size,
-    get_rnn_workspace_size,
-)
 from .ops.softmax import softmax_backward, softmax_forward
-from .ops.spatial_sampler import spatial_tf_sampler_backward, spatial_tf_sampler_forward
-from .ops.spatial_transformer import (
-    SpatialTransformerDescriptor,
-    spatial_tf_grid_generator_backward,
-    spatial_tf_grid_generator_forward,
-)
 from .ops.tensor import add_tensor, op_tensor, scale_tensor, set_tensor, transform_tensor
 from .problem import Problem, TensorSpec, parse, parse_line
+
+if TYPE_CHECKING:
+    from .ops.batch_norm import (
+        BN_MIN_EPSILON,
+        batch_normalization_backward,
+        batch_normalization_forward_inference,
+        batch_normalization_forward_training,
+        derive_bn_tensor_descriptor,
+    )
+    from .ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
+    from .ops.dropout import (
+        DropoutDescriptor,
+        dropout_backward,
+        dropout_forward,
+        dropout_get_reserve_space_size,
+        dropout_get_states_size,
+        get_dropout_descriptor,
+        restore_dropout_descriptor,
+        set_dropout_descriptor,
+    )
+    from .ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
+    from .ops.normalization import normalization_backward, normalization_forward
+    from .ops.reduce import (
+        ReduceTensorDescriptor,
+        get_reduction_indices_size,
+        get_reduction_workspace_size,
+        reduce_tensor,
+    )
+    from .ops.rnn import rnn_backward_data, rnn_backward_weights, rnn_forward_inference, rnn_forward_training
+    from .ops.rnn_descriptor import RNNDescriptor
+    from .ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
+    from .ops.rnn_sizes import (
+        get_rnn_lin_layer_bias_params,
+        get_rnn_lin_layer_matrix_params,
+        get_rnn_params_size,
+        get_rnn_training_reserve_size,
+        get_rnn_workspace_size,
+    )
+    from .ops.spatial_sampler import spatial_tf_sampler_backward, spatial_tf_sampler_forward
+    from .ops.spatial_transformer import (
+        SpatialTransformerDescriptor,
+        spatial_tf_grid_generator_backward,
+        spatial_tf_grid_generator_forward,
+    )
+
+# Imported when first asked for: their classes take a third of the time of ``import portadnn``.
+_LATER = {
+    "BN_MIN_EPSILON": "batch_norm",
+    "DirectionMode": "rnn_layout",
+    "DropoutDescriptor": "dropout",
+    "LRNDescriptor": "lrn",
+    "RNNDescriptor": "rnn_descriptor",
+    "RNNInputMode": "rnn_layout",
+    "RNNMode": "rnn_layout",
+    "ReduceTensorDescriptor": "reduce",
+    "SpatialTransformerDescriptor": "spatial_transformer",
+    "batch_normalization_backward": "batch_norm",
+    "batch_normalization_forward_inference": "batch_norm",
+    "batch_normalization_forward_training": "batch_norm",
+    "derive_bn_tensor_descriptor": "batch_norm",
+    "divisive_normalization_backward": "divisive_norm",
+    "divisive_normalization_forward": "divisive_norm",
+    "dropout_backward": "dropout",
+    "dropout_forward": "dropout",
+    "dropout_get_reserve_space_size": "dropout",
+    "dropout_get_states_size": "dropout",
+    "get_dropout_descriptor": "dropout",
+    "get_reduction_indices_size": "reduce",
+    "get_reduction_workspace_size": "reduce",
+    "get_rnn_lin_layer_bias_params": "rnn_sizes",
+    "get_rnn_lin_layer_matrix_params": "rnn_sizes",
+    "get_rnn_params_size": "rnn_sizes",
+    "get_rnn_training_reserve_size": "rnn_sizes",
+    "get_rnn_workspace_size": "rnn_sizes",
+    "lrn_cross_channel_backward": "lrn",
+    "lrn_cross_channel_forward": "lrn",
+    "normalization_backward": "normalization",
+    "normalization_forward": "normalization",
+    "reduce_tensor": "reduce",
+    "restore_dropout_descriptor": "dropout",
+    "rnn_backward_data": "rnn",
+    "rnn_backward_weights": "rnn",
+    "rnn_forward_inference": "rnn",
+    "rnn_forward_training": "rnn",
+    "set_dropout_descriptor": "dropout",
+    "spatial_tf_grid_generator_backward": "spatial_transformer",
+    "spatial_tf_grid_generator_forward": "spatial_transformer",
+    "spatial_tf_sampler_backward": "spatial_sampler",
+    "spatial_tf_sampler_forward": "spatial_sampler",
+}
 
 __all__ = [
     "BN_MIN_EPSILON",
@@ -284,3 +335,15 @@ __all__ = [
     "spatial_tf_sampler_forward",
     "transform_tensor",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".ops.{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

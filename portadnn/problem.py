@@ -13,8 +13,10 @@ a plan (alpha, beta, ...) may follow; :func:`parse_line` returns them apart.
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 import math
+import pkgutil
 import re
 import types
 import typing
@@ -200,7 +202,26 @@ def _meets_itself(axes: list[tuple[int, int]]) -> bool:
     return search(0, 0, False)
 
 
-PROBLEMS: dict[str, type[Problem]] = {}
+class _Kinds(dict[str, "type[Problem]"]):
+    """Problem classes by operation, of the modules of operations imported so far; asking for another imports all."""
+
+    def __missing__(self, op: str) -> type[Problem]:
+        return dict(every_problem())[op]
+
+
+PROBLEMS = _Kinds()
+
+
+@functools.cache
+def every_problem() -> dict[str, type[Problem]]:
+    """Return all Problem classes by operation."""
+    from . import ops
+
+    for module in pkgutil.iter_modules(ops.__path__):
+        importlib.import_module(f"{ops.__name__}.{module.name}")
+    return PROBLEMS
+
+
 P = TypeVar("P", bound="Problem")
 
 
@@ -395,9 +416,11 @@ def parse_line(line: str) -> tuple[Problem, dict[str, float]]:
 
 def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     words = line.split() if isinstance(line, str) else []
-    kind = PROBLEMS.get(words[0]) if words else None
+    kind = (PROBLEMS.get(words[0]) or every_problem().get(words[0])) if words else None
     if kind is None:
-        raise BadParam(argument="line", expected=f"an operation ({', '.join(sorted(PROBLEMS))})", got=repr(line)[:60])
+        raise BadParam(
+            argument="line", expected=f"an operation ({', '.join(sorted(every_problem()))})", got=repr(line)[:60]
+        )
     kinds = _field_types(kind)  # type: ignore[arg-type]  # a class is hashable
     values: dict[str, Any] = {}
     scalars: dict[str, float] = {}

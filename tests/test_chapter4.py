@@ -14,12 +14,12 @@ from test_nvrtc import Recorder
 import portadnn as dnn
 from portadnn.ops.dropout import SetDropoutDescriptor
 from portadnn.plan import candidates
-from portadnn.problem import PROBLEMS
+from portadnn.problem import every_problem
 from portadnn.registry import get_backend
 from portadnn_backends.base import DeviceInfo
 
 NUMBERED = [pytest.param(number, *place, id=place[0]) for number, place in enumerate(PLACES, start=1)]
-OPERATIONS = [name for _, name in PLACES if name in PROBLEMS]
+OPERATIONS = [name for _, name in PLACES if name in every_problem()]
 
 
 def found(name):

@@ -14,7 +14,7 @@ import portadnn as dnn
 from portadnn import DataType, TensorFormat, TensorSpec
 from portadnn.enums import DnnEnum
 from portadnn.ops.batch_norm import parameter_dims
-from portadnn.problem import FLOAT_TYPES, PROBLEMS, packed_strides
+from portadnn.problem import FLOAT_TYPES, PROBLEMS, every_problem, packed_strides
 from portadnn.shapes import convolution_output_dims, pooling_output_dims, window_output
 
 TYPES = st.sampled_from(FLOAT_TYPES)
@@ -268,7 +268,7 @@ def strategy(op):
     return broadcasts(op) if op in ("add_tensor", "op_tensor") else same_shape(op)
 
 
-@pytest.mark.parametrize("op", sorted(PROBLEMS))
+@pytest.mark.parametrize("op", sorted(every_problem()))
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_round_trip(op, data):
