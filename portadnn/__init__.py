@@ -56,64 +56,56 @@ from .errors import (
 )
 from .handle import Handle
 from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
-from .ops.activation import activation_backward, activation_forward
-from .ops.convolution import (
-    convolution_backward_bias,
-    convolution_backward_data,
-    convolution_backward_filter,
-    convolution_forward,
-    get_convolution_2d_forward_output_dim,
-    get_convolution_backward_data_workspace_size,
-    get_convolution_backward_filter_workspace_size,
-    get_convolution_forward_workspace_size,
-    get_convolution_nd_forward_output_dim,
-)
-from .ops.convolution_algorithms import (
-    ConvolutionBwdDataAlgoPerf,
-    ConvolutionBwdFilterAlgoPerf,
-    ConvolutionFwdAlgoPerf,
-)
-from .ops.convolution_find import (
-    find_convolution_backward_data_algorithm,
-    find_convolution_backward_data_algorithm_ex,
-    find_convolution_backward_filter_algorithm,
-    find_convolution_backward_filter_algorithm_ex,
-    find_convolution_forward_algorithm,
-    find_convolution_forward_algorithm_ex,
-    get_convolution_backward_data_algorithm,
-    get_convolution_backward_data_algorithm_max_count,
-    get_convolution_backward_data_algorithm_v7,
-    get_convolution_backward_data_find_workspace_size,
-    get_convolution_backward_filter_algorithm,
-    get_convolution_backward_filter_algorithm_max_count,
-    get_convolution_backward_filter_algorithm_v7,
-    get_convolution_backward_filter_find_workspace_size,
-    get_convolution_forward_algorithm,
-    get_convolution_forward_algorithm_max_count,
-    get_convolution_forward_algorithm_v7,
-    get_convolution_forward_find_workspace_size,
-)
-from .ops.convolution_fused import (
-    convolution_bias_activation_forward,
-    get_convolution_bias_activation_forward_workspace_size,
-)
-from .ops.pooling import (
-    get_pooling_2d_forward_output_dim,
-    get_pooling_nd_forward_output_dim,
-    pooling_backward,
-    pooling_forward,
-)
-from .ops.softmax import softmax_backward, softmax_forward
-from .ops.tensor import add_tensor, op_tensor, scale_tensor, set_tensor, transform_tensor
 from .problem import Problem, TensorSpec, parse, parse_line
 
 if TYPE_CHECKING:
+    from .ops.activation import activation_backward, activation_forward
     from .ops.batch_norm import (
         BN_MIN_EPSILON,
         batch_normalization_backward,
         batch_normalization_forward_inference,
         batch_normalization_forward_training,
         derive_bn_tensor_descriptor,
+    )
+    from .ops.convolution import (
+        convolution_backward_bias,
+        convolution_backward_data,
+        convolution_backward_filter,
+        convolution_forward,
+        get_convolution_2d_forward_output_dim,
+        get_convolution_backward_data_workspace_size,
+        get_convolution_backward_filter_workspace_size,
+        get_convolution_forward_workspace_size,
+        get_convolution_nd_forward_output_dim,
+    )
+    from .ops.convolution_algorithms import (
+        ConvolutionBwdDataAlgoPerf,
+        ConvolutionBwdFilterAlgoPerf,
+        ConvolutionFwdAlgoPerf,
+    )
+    from .ops.convolution_find import (
+        find_convolution_backward_data_algorithm,
+        find_convolution_backward_data_algorithm_ex,
+        find_convolution_backward_filter_algorithm,
+        find_convolution_backward_filter_algorithm_ex,
+        find_convolution_forward_algorithm,
+        find_convolution_forward_algorithm_ex,
+        get_convolution_backward_data_algorithm,
+        get_convolution_backward_data_algorithm_max_count,
+        get_convolution_backward_data_algorithm_v7,
+        get_convolution_backward_data_find_workspace_size,
+        get_convolution_backward_filter_algorithm,
+        get_convolution_backward_filter_algorithm_max_count,
+        get_convolution_backward_filter_algorithm_v7,
+        get_convolution_backward_filter_find_workspace_size,
+        get_convolution_forward_algorithm,
+        get_convolution_forward_algorithm_max_count,
+        get_convolution_forward_algorithm_v7,
+        get_convolution_forward_find_workspace_size,
+    )
+    from .ops.convolution_fused import (
+        convolution_bias_activation_forward,
+        get_convolution_bias_activation_forward_workspace_size,
     )
     from .ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
     from .ops.dropout import (
@@ -128,6 +120,12 @@ if TYPE_CHECKING:
     )
     from .ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
     from .ops.normalization import normalization_backward, normalization_forward
+    from .ops.pooling import (
+        get_pooling_2d_forward_output_dim,
+        get_pooling_nd_forward_output_dim,
+        pooling_backward,
+        pooling_forward,
+    )
     from .ops.reduce import (
         ReduceTensorDescriptor,
         get_reduction_indices_size,
@@ -144,16 +142,21 @@ if TYPE_CHECKING:
         get_rnn_training_reserve_size,
         get_rnn_workspace_size,
     )
+    from .ops.softmax import softmax_backward, softmax_forward
     from .ops.spatial_sampler import spatial_tf_sampler_backward, spatial_tf_sampler_forward
     from .ops.spatial_transformer import (
         SpatialTransformerDescriptor,
         spatial_tf_grid_generator_backward,
         spatial_tf_grid_generator_forward,
     )
+    from .ops.tensor import add_tensor, op_tensor, scale_tensor, set_tensor, transform_tensor
 
-# Imported when first asked for: their classes take a third of the time of ``import portadnn``.
+# Modules of operations are imported when first asked for: with all of them `import portadnn` took half as long again.
 _LATER = {
     "BN_MIN_EPSILON": "batch_norm",
+    "ConvolutionBwdDataAlgoPerf": "convolution_algorithms",
+    "ConvolutionBwdFilterAlgoPerf": "convolution_algorithms",
+    "ConvolutionFwdAlgoPerf": "convolution_algorithms",
     "DirectionMode": "rnn_layout",
     "DropoutDescriptor": "dropout",
     "LRNDescriptor": "lrn",
@@ -162,9 +165,17 @@ _LATER = {
     "RNNMode": "rnn_layout",
     "ReduceTensorDescriptor": "reduce",
     "SpatialTransformerDescriptor": "spatial_transformer",
+    "activation_backward": "activation",
+    "activation_forward": "activation",
+    "add_tensor": "tensor",
     "batch_normalization_backward": "batch_norm",
     "batch_normalization_forward_inference": "batch_norm",
     "batch_normalization_forward_training": "batch_norm",
+    "convolution_backward_bias": "convolution",
+    "convolution_backward_data": "convolution",
+    "convolution_backward_filter": "convolution",
+    "convolution_bias_activation_forward": "convolution_fused",
+    "convolution_forward": "convolution",
     "derive_bn_tensor_descriptor": "batch_norm",
     "divisive_normalization_backward": "divisive_norm",
     "divisive_normalization_forward": "divisive_norm",
@@ -172,7 +183,33 @@ _LATER = {
     "dropout_forward": "dropout",
     "dropout_get_reserve_space_size": "dropout",
     "dropout_get_states_size": "dropout",
+    "find_convolution_backward_data_algorithm": "convolution_find",
+    "find_convolution_backward_data_algorithm_ex": "convolution_find",
+    "find_convolution_backward_filter_algorithm": "convolution_find",
+    "find_convolution_backward_filter_algorithm_ex": "convolution_find",
+    "find_convolution_forward_algorithm": "convolution_find",
+    "find_convolution_forward_algorithm_ex": "convolution_find",
+    "get_convolution_2d_forward_output_dim": "convolution",
+    "get_convolution_backward_data_algorithm": "convolution_find",
+    "get_convolution_backward_data_algorithm_max_count": "convolution_find",
+    "get_convolution_backward_data_algorithm_v7": "convolution_find",
+    "get_convolution_backward_data_find_workspace_size": "convolution_find",
+    "get_convolution_backward_data_workspace_size": "convolution",
+    "get_convolution_backward_filter_algorithm": "convolution_find",
+    "get_convolution_backward_filter_algorithm_max_count": "convolution_find",
+    "get_convolution_backward_filter_algorithm_v7": "convolution_find",
+    "get_convolution_backward_filter_find_workspace_size": "convolution_find",
+    "get_convolution_backward_filter_workspace_size": "convolution",
+    "get_convolution_bias_activation_forward_workspace_size": "convolution_fused",
+    "get_convolution_forward_algorithm": "convolution_find",
+    "get_convolution_forward_algorithm_max_count": "convolution_find",
+    "get_convolution_forward_algorithm_v7": "convolution_find",
+    "get_convolution_forward_find_workspace_size": "convolution_find",
+    "get_convolution_forward_workspace_size": "convolution",
+    "get_convolution_nd_forward_output_dim": "convolution",
     "get_dropout_descriptor": "dropout",
+    "get_pooling_2d_forward_output_dim": "pooling",
+    "get_pooling_nd_forward_output_dim": "pooling",
     "get_reduction_indices_size": "reduce",
     "get_reduction_workspace_size": "reduce",
     "get_rnn_lin_layer_bias_params": "rnn_sizes",
@@ -184,17 +221,25 @@ _LATER = {
     "lrn_cross_channel_forward": "lrn",
     "normalization_backward": "normalization",
     "normalization_forward": "normalization",
+    "op_tensor": "tensor",
+    "pooling_backward": "pooling",
+    "pooling_forward": "pooling",
     "reduce_tensor": "reduce",
     "restore_dropout_descriptor": "dropout",
     "rnn_backward_data": "rnn",
     "rnn_backward_weights": "rnn",
     "rnn_forward_inference": "rnn",
     "rnn_forward_training": "rnn",
+    "scale_tensor": "tensor",
     "set_dropout_descriptor": "dropout",
+    "set_tensor": "tensor",
+    "softmax_backward": "softmax",
+    "softmax_forward": "softmax",
     "spatial_tf_grid_generator_backward": "spatial_transformer",
     "spatial_tf_grid_generator_forward": "spatial_transformer",
     "spatial_tf_sampler_backward": "spatial_sampler",
     "spatial_tf_sampler_forward": "spatial_sampler",
+    "transform_tensor": "tensor",
 }
 
 __all__ = [

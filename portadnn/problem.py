@@ -13,10 +13,8 @@ a plan (alpha, beta, ...) may follow; :func:`parse_line` returns them apart.
 from __future__ import annotations
 
 import functools
-import importlib
 import itertools
 import math
-import pkgutil
 import re
 import types
 import typing
@@ -215,6 +213,9 @@ PROBLEMS = _Kinds()
 @functools.cache
 def every_problem() -> dict[str, type[Problem]]:
     """Return all Problem classes by operation."""
+    import importlib
+    import pkgutil
+
     from . import ops
 
     for module in pkgutil.iter_modules(ops.__path__):
