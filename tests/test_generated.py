@@ -42,7 +42,7 @@ def test_sample(target, engine, direction):
     outcome = work.do_on(open_handle(target), engine, part, SETTINGS, count)
     assert not outcome.failures, "\n".join(f"{f['line']} {f['data']}: {f['message']}" for f in outcome.failures)
     assert not outcome.silent
-    assert outcome.geometries == count or sum(outcome.refused.values()) >= work.HOPELESS
+    assert outcome.geometries == count or sum(outcome.refused.values()) >= SETTINGS.hopeless
     assert outcome.problems == 6 * outcome.geometries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -66,3 +67,14 @@ def test_pictures_are_small():
 def test_the_api_page_has_every_name():
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     assert [name for name in dnn.__all__ if name not in page] == []
+
+
+def test_every_public_name_comes_from_its_module() -> None:
+    """Names that are imported when asked for are public, and are defined where the table says."""
+    for name, module in dnn._LATER.items():
+        value = getattr(dnn, name)
+        assert name in dnn.__all__
+        assert value is getattr(importlib.import_module(f"portadnn.ops.{module}"), name)
+    assert not [name for name in dnn.__all__ if not hasattr(dnn, name)]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        dnn.nothing  # noqa: B018

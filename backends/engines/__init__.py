@@ -5,93 +5,60 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.resources import files
 
 from ..base import Engine
 from ..sources import FOLDERS
 
+# Modules of engines in order of preference: of equal estimates the first is taken
+_MODULES = (
+    "transpose",
+    "elementwise",
+    "conv_cpu",
+    "conv_direct_cpu",
+    "conv_depthwise_cpu",
+    "conv_direct_filter_cpu",
+    "conv_gemm",
+    "conv_direct",
+    "conv_im2col",
+    "conv_atomic",
+    "conv_tensor_core",
+    "winograd",
+    "winograd_cpu",
+    "winograd_filter_cpu",
+    "winograd_nonfused",
+    "conv_fft",
+    "bias_gradient",
+    "norm_groups_cpu",
+    "norm_cpu",
+    "norm",
+    "divisive_norm",
+    "lrn",
+    "pooling_tiles",
+    "pooling_planes",
+    "pooling",
+    "affine_grid",
+    "grid_sample",
+    "rnn_forward",
+    "rnn_backward",
+    "rnn_weights",
+    "softmax_cluster",
+    "softmax_rows",
+    "softmax_cpu",
+    "softmax",
+    "dropout",
+    "reduce_tensor",
+)
+
 
 @functools.cache
 def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
-    from . import (
-        affine_grid,
-        bias_gradient,
-        conv_atomic,
-        conv_cpu,
-        conv_depthwise_cpu,
-        conv_direct,
-        conv_direct_cpu,
-        conv_direct_filter_cpu,
-        conv_fft,
-        conv_gemm,
-        conv_im2col,
-        conv_tensor_core,
-        divisive_norm,
-        dropout,
-        elementwise,
-        grid_sample,
-        lrn,
-        norm,
-        norm_cpu,
-        norm_groups_cpu,
-        pooling,
-        pooling_planes,
-        pooling_tiles,
-        reduce_tensor,
-        rnn_backward,
-        rnn_forward,
-        rnn_weights,
-        softmax,
-        softmax_cluster,
-        softmax_cpu,
-        softmax_rows,
-        transpose,
-        winograd,
-        winograd_cpu,
-        winograd_filter_cpu,
-        winograd_nonfused,
-    )
     from .conv_epilogue import then_epilogue
 
-    engines = (
-        *transpose.ENGINES,
-        *elementwise.ENGINES,
-        *conv_cpu.ENGINES,
-        *conv_direct_cpu.ENGINES,
-        *conv_depthwise_cpu.ENGINES,
-        *conv_direct_filter_cpu.ENGINES,
-        *conv_gemm.ENGINES,
-        *conv_direct.ENGINES,
-        *conv_im2col.ENGINES,
-        *conv_atomic.ENGINES,
-        *conv_tensor_core.ENGINES,
-        *winograd.ENGINES,
-        *winograd_cpu.ENGINES,
-        *winograd_filter_cpu.ENGINES,
-        *winograd_nonfused.ENGINES,
-        *conv_fft.ENGINES,
-        *bias_gradient.ENGINES,
-        *norm_groups_cpu.ENGINES,
-        *norm_cpu.ENGINES,
-        *norm.ENGINES,
-        *divisive_norm.ENGINES,
-        *lrn.ENGINES,
-        *pooling_tiles.ENGINES,
-        *pooling_planes.ENGINES,
-        *pooling.ENGINES,
-        *affine_grid.ENGINES,
-        *grid_sample.ENGINES,
-        *rnn_forward.ENGINES,
-        *rnn_backward.ENGINES,
-        *rnn_weights.ENGINES,
-        *softmax_cluster.ENGINES,
-        *softmax_rows.ENGINES,
-        *softmax_cpu.ENGINES,
-        *softmax.ENGINES,
-        *dropout.ENGINES,
-        *reduce_tensor.ENGINES,
-    )
+    modules = (import_module(f"{__name__}.{module}") for module in _MODULES)
+    engines: tuple[Engine, ...] = tuple(engine for module in modules for engine in module.ENGINES)
     return (*engines, *then_epilogue(engines))
 
 

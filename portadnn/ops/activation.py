@@ -15,8 +15,22 @@ from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
 
 
+class Activation(Problem):
+    """What both directions share; each declares the fields in the order of its C function."""
+
+    mode: ActivationMode
+    nan_propagation: NanPropagation
+    ceiling: float
+    coef: float
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        activation = ActivationDescriptor(self.mode, self.nan_propagation, self.ceiling, self.coef)
+        *inputs, out = (arrays[name] for name in self.tensor_names())
+        return [*inputs, activation, out], {}
+
+
 @dataclass(frozen=True)
-class ActivationForward(Problem):
+class ActivationForward(Activation):
     """y = alpha * f(x) + beta * y."""
 
     op: ClassVar[str] = "activation_forward"
@@ -41,12 +55,9 @@ class ActivationForward(Problem):
         check_activation(self.mode, self.ceiling, self.coef)
         check_same(self.x, "x", self.y, "y")
 
-    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        return _call_arguments(self, arrays)
-
 
 @dataclass(frozen=True)
-class ActivationBackward(Problem):
+class ActivationBackward(Activation):
     """dx = alpha * dy * f'(x) + beta * dx, with f' from y or x as the mode has it."""
 
     op: ClassVar[str] = "activation_backward"
@@ -82,17 +93,6 @@ class ActivationBackward(Problem):
 
     def bytes(self) -> int:
         return (2 if self.mode is ActivationMode.IDENTITY else 3) * self.dx.nbytes  # dy, dx and one of x and y
-
-    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        return _call_arguments(self, arrays)
-
-
-def _call_arguments(
-    problem: ActivationForward | ActivationBackward, arrays: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    activation = ActivationDescriptor(problem.mode, problem.nan_propagation, problem.ceiling, problem.coef)
-    *inputs, out = (arrays[name] for name in problem.tensor_names())
-    return [*inputs, activation, out], {}
 
 
 @public

@@ -22,8 +22,39 @@ def _check_spatial(x: TensorSpec) -> None:
         raise NotSupported(argument="x.dims", expected="2 or 3 spatial dims", got=x.dims)
 
 
+class Pooling(Problem):
+    """What both directions share; each declares the fields in the order of its C function."""
+
+    x: TensorSpec
+    y: TensorSpec
+    mode: PoolingMode
+    window: tuple[int, ...]
+    padding: tuple[int, ...]
+    stride: tuple[int, ...]
+    nan_propagation: NanPropagation
+
+    def _check_output(self) -> None:
+        """Demand that y has the dims and the type that follow from x."""
+        dims = pooling_output_dims(self.x.dims, self.window, self.padding, self.stride)
+        if self.y.dims != dims:
+            raise BadParam(argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims)
+        if self.x.dtype is not self.y.dtype:
+            raise BadParam(argument="y.dtype", expected=f"{self.x.dtype} as x", got=self.y.dtype)
+
+    def flops(self) -> int:
+        return self.y.size * math.prod(self.window)
+
+    def reduction_length(self, output: str) -> int:
+        return math.prod(self.window)
+
+    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        pool = PoolingDescriptor(self.mode, self.window, self.padding, self.stride, self.nan_propagation)
+        *inputs, out = (arrays[name] for name in self.tensor_names())
+        return [*inputs, pool, out], {}
+
+
 @dataclass(frozen=True)
-class PoolingForward(Problem):
+class PoolingForward(Pooling):
     """y = alpha * pool(x) + beta * y."""
 
     op: ClassVar[str] = "pooling_forward"
@@ -50,24 +81,11 @@ class PoolingForward(Problem):
     def validate(self) -> None:
         super().validate()
         _check_spatial(self.x)
-        dims = pooling_output_dims(self.x.dims, self.window, self.padding, self.stride)
-        if self.y.dims != dims:
-            raise BadParam(argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims)
-        if self.x.dtype is not self.y.dtype:
-            raise BadParam(argument="y.dtype", expected=f"{self.x.dtype} as x", got=self.y.dtype)
-
-    def flops(self) -> int:
-        return self.y.size * math.prod(self.window)
-
-    def reduction_length(self, output: str) -> int:
-        return math.prod(self.window)
-
-    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        return _call_arguments(self, arrays)
+        self._check_output()
 
 
 @dataclass(frozen=True)
-class PoolingBackward(Problem):
+class PoolingBackward(Pooling):
     """dx = alpha * (gradient of pool at x applied to dy) + beta * dx."""
 
     op: ClassVar[str] = "pooling_backward"
@@ -97,20 +115,7 @@ class PoolingBackward(Problem):
         _check_spatial(self.x)
         check_same(self.y, "y", self.dy, "dy", strides=True)
         check_same(self.x, "x", self.dx, "dx", strides=True)
-        dims = pooling_output_dims(self.x.dims, self.window, self.padding, self.stride)
-        if self.y.dims != dims:
-            raise BadParam(argument="y.dims", expected=f"{dims} (1 + (size + 2*pad - window)/stride)", got=self.y.dims)
-        if self.x.dtype is not self.y.dtype:
-            raise BadParam(argument="y.dtype", expected=f"{self.x.dtype} as x", got=self.y.dtype)
-
-    def flops(self) -> int:
-        return self.dy.size * math.prod(self.window)
-
-    def reduction_length(self, output: str) -> int:
-        return math.prod(self.window)
-
-    def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        return _call_arguments(self, arrays)
+        self._check_output()
 
     def bytes(self) -> int:
         reads_x = self.mode is PoolingMode.MAX  # to find the maxima; averages need dy only
@@ -121,15 +126,6 @@ def _checked(pooling: Any) -> PoolingDescriptor:
     if not isinstance(pooling, PoolingDescriptor):
         raise BadParam(argument="pooling", expected="a PoolingDescriptor", got=repr(pooling))
     return pooling
-
-
-def _call_arguments(
-    problem: PoolingForward | PoolingBackward, arrays: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    p = problem
-    pool = PoolingDescriptor(p.mode, p.window, p.padding, p.stride, p.nan_propagation)
-    *inputs, out = (arrays[name] for name in p.tensor_names())
-    return [*inputs, pool, out], {}
 
 
 @public

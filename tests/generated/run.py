@@ -168,7 +168,8 @@ def one_line(settings, options):
 
 def main(words=None):
     options = arguments(words)
-    settings = work.Settings(options.backend, options.device, options.schedule, options.seed, options.variants)
+    places = (options.backend, options.device, options.schedule)
+    settings = work.Settings(*places, options.seed, options.variants, work.PATIENCE)
     with tempfile.TemporaryDirectory() as folder:
         work.quiet_environment(folder)
         if options.line:

@@ -26,7 +26,6 @@ from . import draw
 
 PART = 20  # problems of a part, each with its variants
 PATIENCE = 1500  # refusals in a row after which an engine is thought to take nothing
-HOPELESS = 150  # the same before the first problem that it takes
 STARTING = 60  # seconds that a process may take to start
 
 
@@ -39,6 +38,7 @@ class Settings:
     schedule: str | None = None
     seed: int = 1
     variants: int = 4
+    hopeless: int = 150  # refusals before the first problem after which an engine is thought to take nothing
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,15 @@ def engines_of(handle):
     ]
 
 
-def problems_of(source, count, variants):
+def problems_of(source, count, settings):
     """Yield the lines of `count` problems, each as a list of variants; fewer where the engine takes hardly any."""
     found = vain = 0
-    while found < count and vain < (PATIENCE if found else HOPELESS):
+    while found < count and vain < (PATIENCE if found else settings.hopeless):
         line = source.next()
         vain = 0 if line else vain + 1
         if line:
             found += 1
-            yield draw.lines(source.rng, line, variants)
+            yield draw.lines(source.rng, line, settings.variants)
 
 
 def check(handle, engine, line, data):
@@ -138,7 +138,7 @@ def do_on(handle, engine, part, settings, count=PART, tell=lambda line: None, sk
     info = handle.info
     source = draw.Source(np.random.default_rng(key), part.direction, lambda problem: engine.why_not(problem, info))
     outcome = Outcome()
-    for variants in problems_of(source, count, settings.variants):
+    for variants in problems_of(source, count, settings):
         outcome.geometries += 1
         for line, data in variants:
             if line in skip:
