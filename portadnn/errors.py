@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from .watching import WATCHERS, watched
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -132,6 +134,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def named(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            if WATCHERS:
+                return watched("portadnn", call, function, args, kwargs)  # type: ignore[no-any-return]
             return function(*args, **kwargs)
         except DnnError as error:
             if error.call is None:

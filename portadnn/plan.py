@@ -17,6 +17,7 @@ from .enums import DataType, DnnEnum
 from .errors import ArchMismatch, BadParam, NotSupported
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
+from .watching import WATCHERS, computed
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
@@ -115,6 +116,8 @@ def execute(
                 _check_workspace(device, entry, used, workspace)
         elif workspace is not None:
             device.workspace_size(workspace)  # not needed, but it must be one
+        if WATCHERS:
+            computed(plan.problem, tuple(numbers))
         plan.run(used, numbers, workspace)
     if len(kind.outputs) == 1:
         return _given(tensors[-1], arrays[-1])

@@ -1,0 +1,162 @@
+"""Watching public calls while they run: what the recorder and the profiles of foreign libraries hook into.
+
+Costs nothing but the look at an empty list while nobody watches.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+_OURS = str(Path(__file__).parent)
+
+
+class Watcher(Protocol):
+    """Something that is told of every public call.
+
+    Calls that are made inside of others are told too: see :attr:`Call.parent`. What `before` raises is raised to the
+    caller instead of the call. What watchers call themselves is not told.
+    """
+
+    def before(self, call: Call) -> None:
+        """Look at a call that is about to be made."""
+
+    def after(self, call: Call) -> None:
+        """Look at a call that returned or raised."""
+
+
+class Call:
+    """A public call in progress, or done.
+
+    Attributes
+    ----------
+    library : str
+        ``"portadnn"``, ``"cudnn"`` or ``"miopen"``: whose name the caller used.
+    function : str
+        The name, as ``"convolution_forward"``, ``"ConvolutionDescriptor.set_2d"`` or ``"cudnnConvolutionForward"``.
+    parent : Call or None
+        The public call that made this one.
+    problem : Problem or None
+        What was computed, once it is known, where the call computes. A call with several has its last one.
+    scalars : tuple of float
+        The run-time numbers that the problem was computed with.
+    result : object
+        What it returned.
+    error : BaseException or None
+        What it raised.
+    start, seconds : float
+        Host time: when it began (``time.perf_counter``), and how long it took.
+    """
+
+    __slots__ = (
+        "args",
+        "error",
+        "function",
+        "kwargs",
+        "library",
+        "parent",
+        "problem",
+        "result",
+        "scalars",
+        "seconds",
+        "start",
+        "target",
+    )
+
+    def __init__(
+        self, library: str, function: str, target: Callable[..., Any], args: Any, kwargs: Any, parent: Call | None
+    ) -> None:
+        self.library = library
+        self.function = function
+        self.target = target
+        self.args = args
+        self.kwargs = kwargs
+        self.parent = parent
+        self.problem: Problem | None = None
+        self.scalars: tuple[float, ...] = ()
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.start = 0.0
+        self.seconds = 0.0
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments by name, without the defaults; those of a wrong call by position, as ``"0"``."""
+        try:
+            return _signature(self.target).bind(*self.args, **self.kwargs).arguments
+        except TypeError:
+            return {**{str(i): value for i, value in enumerate(self.args)}, **self.kwargs}
+
+    @property
+    def site(self) -> tuple[str, int]:
+        """The file and the line, outside of portadnn, that the call under way came from."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+            frame = frame.f_back
+        return frame.f_code.co_filename, frame.f_lineno
+
+
+@functools.lru_cache(1024)
+def _signature(target: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(target)
+
+
+WATCHERS: list[Watcher] = []  # told in this order before a call, in the opposite one after it
+
+
+class _State(threading.local):
+    call: Call | None = None
+    quiet = False
+
+
+_STATE = _State()
+
+
+def watched(library: str, function: str, target: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Make a call and tell the watchers."""
+    if _STATE.quiet:
+        return target(*args, **kwargs)
+    parent = _STATE.call
+    call = Call(library, function, target, args, kwargs, parent)
+    told: list[Watcher] = []
+    try:
+        for watcher in tuple(WATCHERS):
+            _tell(watcher.before, call)
+            told.append(watcher)
+        _STATE.call = call
+        call.start = time.perf_counter()
+        call.result = target(*args, **kwargs)
+        return call.result
+    except BaseException as error:
+        call.error = error
+        raise
+    finally:
+        call.seconds = time.perf_counter() - call.start if call.start else 0.0
+        _STATE.call = parent
+        for watcher in reversed(told):
+            _tell(watcher.after, call)
+
+
+def _tell(hear: Callable[[Call], None], call: Call) -> None:
+    _STATE.quiet = True
+    try:
+        hear(call)
+    finally:
+        _STATE.quiet = False
+
+
+def computed(problem: Problem, scalars: tuple[float, ...]) -> None:
+    """Note what the call under way computes, in it and in the calls that made it."""
+    call = _STATE.call
+    while call is not None:
+        call.problem, call.scalars = problem, scalars
+        call = call.parent
