@@ -100,6 +100,8 @@ class Call:
     def site(self) -> tuple[str, int]:
         """The file and the line, outside of portadnn, that the call under way came from."""
         frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code is not watched.__code__:  # the watcher's own frames
+            frame = frame.f_back
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
             frame = frame.f_back
         return frame.f_code.co_filename, frame.f_lineno
