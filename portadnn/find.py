@@ -14,6 +14,7 @@ from .errors import DnnError
 from .handle import Handle, log
 from .plan import check_apart, check_handle, check_memory, check_type, extents_of, make_problem, wrapped
 from .problem import ALIGNMENT, Problem, TensorSpec
+from .watching import WATCHERS, computing
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo, Engine
@@ -78,8 +79,11 @@ def search_with(
     arrays = wrapped(device, kind, tensors)
     problem = make_problem(handle, kind, arrays, params)
     extents = extents_of(problem)
+    addresses = device.look(arrays)[1]
+    if WATCHERS:
+        computing(problem, (), addresses)
     with handle.lock:
-        check_memory(problem, extents, device.look(arrays)[1])
+        check_memory(problem, extents, addresses)
         size = 0
         if workspace is not None:
             size = device.workspace_size(workspace)

@@ -17,7 +17,7 @@ from .enums import DataType, DnnEnum
 from .errors import ArchMismatch, BadParam, NotSupported
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
-from .watching import WATCHERS, computed
+from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
@@ -101,6 +101,8 @@ def execute(
         if entry.present is not None:
             used = [arrays[i] for i in entry.present]
             addresses = [addresses[i] for i in entry.present]
+        if WATCHERS:
+            computing(entry.plan.problem, numbers, addresses)
         if addresses != entry.checked:
             check_memory(entry.plan.problem, entry.extents, addresses)
             entry.checked = addresses

@@ -10,7 +10,7 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,7 +31,10 @@ class Watcher(Protocol):
         """Look at a call that is about to be made."""
 
     def after(self, call: Call) -> None:
-        """Look at a call that returned or raised."""
+        """Look at a call that returned or raised; the caller gets the call's `result`, which may be replaced here.
+
+        A watcher may also have a method ``computing(call, problem, scalars, addresses)``: see :func:`computing`.
+        """
 
 
 class Call:
@@ -137,7 +140,6 @@ def watched(library: str, function: str, target: Callable[..., Any], args: Any, 
         _STATE.call = call
         call.start = time.perf_counter()
         call.result = target(*args, **kwargs)
-        return call.result
     except BaseException as error:
         call.error = error
         raise
@@ -146,6 +148,7 @@ def watched(library: str, function: str, target: Callable[..., Any], args: Any, 
         _STATE.call = parent
         for watcher in reversed(told):
             _tell(watcher.after, call)
+    return call.result
 
 
 def _tell(hear: Callable[[Call], None], call: Call) -> None:
@@ -162,3 +165,24 @@ def computed(problem: Problem, scalars: tuple[float, ...]) -> None:
     while call is not None:
         call.problem, call.scalars = problem, scalars
         call = call.parent
+
+
+def computing(problem: Problem, scalars: Sequence[float] = (), addresses: Sequence[int] = ()) -> None:
+    """Tell those watchers who want to know what the call under way is about to compute, before anything runs.
+
+    Calls that only ask about a problem (Find, Get, workspace sizes) tell too, without `scalars`; those that are given
+    no memory without `addresses`, which are where the tensors begin, in the problem's order. What a watcher raises is
+    raised to the caller instead of the call.
+    """
+    state = _STATE
+    call = state.call
+    if call is None or state.quiet:
+        return
+    for watcher in tuple(WATCHERS):
+        hear = getattr(watcher, "computing", None)
+        if hear is not None:
+            state.quiet = True
+            try:
+                hear(call, problem, scalars, addresses)
+            finally:
+                state.quiet = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -78,3 +78,41 @@ def test_a_watcher_can_refuse_a_call(notes: _Notes) -> None:
         with pytest.raises(dnn.NotSupported, match="activation_forward: not in this library"):
             dnn.activation_forward(handle, x, dnn.ActivationDescriptor("relu"), y)
         assert not handle.to_numpy(y).any()
+
+
+def test_a_watcher_learns_of_a_problem_before_it_is_computed_and_can_refuse_it(notes: _Notes) -> None:
+    told: list[tuple[str, str, tuple[float, ...], tuple[int, ...]]] = []
+
+    def computing(call: Call, problem: dnn.Problem, scalars: Sequence[float], addresses: Sequence[int]) -> None:
+        told.append((call.function, problem.op, tuple(scalars), tuple(addresses)))
+        if call.function == notes.refused:
+            raise dnn.NotSupported("not in this library")
+
+    notes.computing = computing  # type: ignore[attr-defined]
+    conv = dnn.ConvolutionDescriptor()
+    with dnn.Handle("reference") as handle:
+        x, w = (handle.asarray(np.ones((1, 1, 3, 3), np.float32)) for _ in range(2))
+        y = handle.zeros((1, 1, 1, 1))
+        places = tuple(handle.device.address(a) for a in (x, w, y))
+        dnn.get_convolution_forward_workspace_size(handle, x, w, conv, y)
+        dnn.find_convolution_forward_algorithm_ex(handle, x, w, conv, y)
+        dnn.convolution_forward(handle, x, w, conv, y, alpha=2)
+        assert handle.to_numpy(y).sum() == 18
+        op = "convolution_forward"
+        assert told == [
+            ("get_convolution_forward_workspace_size", op, (), ()),
+            ("find_convolution_forward_algorithm_ex", op, (), places),
+            (op, op, (2.0, 0.0), places),
+        ]
+        notes.refused = op
+        with pytest.raises(dnn.NotSupported, match="convolution_forward: not in this library"):
+            dnn.convolution_forward(handle, x, w, conv, y)
+        assert handle.to_numpy(y).sum() == 18
+
+
+def test_a_watcher_can_replace_a_result(notes: _Notes) -> None:
+    def after(call: Call) -> None:
+        call.result = f"<{call.result}>"
+
+    notes.after = after  # type: ignore[method-assign]
+    assert dnn.get_error_string(0) == "<SUCCESS: success>"

@@ -23,6 +23,7 @@ from ..layer_descriptors import ConvolutionDescriptor
 from ..plan import check_handle, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
 from ..shapes import convolution_output_dims
+from ..watching import WATCHERS, computing
 
 
 class Convolution(Problem):
@@ -478,7 +479,10 @@ def convolution_problem(
     """Return the problem of a convolution whose tensors are given as arrays or as descriptors."""
     check_handle(handle)
     specs = [t.spec if isinstance(t, (TensorDescriptor, FilterDescriptor)) else t for t in tensors]
-    return make_problem(handle, kind, specs, _descriptor(conv))
+    problem = make_problem(handle, kind, specs, _descriptor(conv))
+    if WATCHERS:
+        computing(problem)
+    return problem
 
 
 def _workspace_size(
