@@ -150,8 +150,33 @@ class Launch:
     local_bytes: int = 0
 
 
-# run(arrays, scalars, workspace): arrays and scalars in the problem's order
-Run = Callable[[Sequence[Any], Sequence[float], Any], None]
+class Run:
+    """What runs a plan's launches: ``run(arrays, scalars, workspace)``, arrays and scalars in the problem's order.
+
+    Attributes
+    ----------
+    call : callable
+        Sets the arguments and enqueues.
+    repeat : callable or None
+        Enqueues with the arguments of the last call, or returns False where these do not hold any longer.
+    stamp : object
+        What the last call's arguments were, if whoever made the call has said so.
+    """
+
+    __slots__ = ("call", "repeat", "stamp")
+
+    def __init__(
+        self,
+        call: Callable[[Sequence[Any], Sequence[float], Any], None],
+        repeat: Callable[[], bool] | None = None,
+    ) -> None:
+        self.call = call
+        self.repeat = repeat
+        self.stamp: Any = None
+
+    def __call__(self, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+        self.stamp = None
+        self.call(arrays, scalars, workspace)
 
 
 @dataclass(frozen=True)
@@ -198,10 +223,11 @@ class Device(abc.ABC):
         """
 
     @abc.abstractmethod
-    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
-        """Return each array's signature and its address, as fast as possible; None and 0 for None.
+    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Return each array's signature and its place, as fast as possible; None and 0 for None.
 
-        A signature is what plans depend on: (shape, byte strides, dtype, address mod 16).
+        A signature is what plans depend on: (shape, byte strides, dtype, address mod 16). Equal places are the same
+        memory in the same arrangement, whenever they were looked up.
 
         Raises
         ------

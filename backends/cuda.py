@@ -288,36 +288,38 @@ class CudaDevice(Device):
         errors = (cupy.cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
         get_device, index, address = self._runtime.getDevice, self._index, self.address
         counts = any(isinstance(arg, CountersArg) for launch in launches for arg in launch.args)
-        counters_of = self._counters_of if counts else _no_counters
-        scaled = any(isinstance(arg, ScalarArg) for launch in launches for arg in launch.args)
-        many = len(steps) >= MANY_LAUNCHES and not scaled
-        written: list[int] = []  # the addresses that the values of many launches were written from
+        last_stream = 0
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+            nonlocal last_stream
             if get_device() != index:
                 with self._current():
                     return run(arrays, scalars, workspace)
             workspace = 0 if workspace is None else address(workspace)
-            stream = (self._stream or current_stream()).ptr
+            last_stream = stream = (self._stream or current_stream()).ptr
             try:
-                counters = counters_of(stream)
-                if many:
-                    addresses = [*(array.data.ptr for array in arrays), workspace, counters]
-                    if addresses != written:
-                        written.clear()
-                        for step in steps:
-                            step.pack(arrays, scalars, workspace, counters)
-                        written.extend(addresses)
-                    for step in steps:
-                        enqueue(*step.shape, stream, step.pointers, 0)
-                    return
+                counters = self._counters_of(stream) if counts else 0
                 for step in steps:
                     step.pack(arrays, scalars, workspace, counters)
                     enqueue(*step.shape, stream, step.pointers, 0)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
-        return run
+        def repeat() -> bool:
+            if get_device() != index:
+                with self._current():
+                    return repeat()
+            stream = (self._stream or current_stream()).ptr
+            if counts and stream != last_stream:
+                return False  # each stream has counters of its own
+            try:
+                for step in steps:
+                    enqueue(*step.shape, stream, step.pointers, 0)
+            except errors as error:
+                raise ExecutionFailed(f"{self.info.name}: {error}") from error
+            return True
+
+        return Run(run, repeat)
 
     def _counters_of(self, stream: int) -> int:
         """Return the address of a stream's counters."""
@@ -373,8 +375,6 @@ def check_stream(stream: Any, index: int) -> None:
 
 _STRUCT_CODES = {"i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
 
-
-MANY_LAUNCHES = 8  # of a plan, from which their arguments are written only when an address has changed
 _MOST_DYNAMIC_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
@@ -406,10 +406,6 @@ class _Step:
 
 def _padded(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return (*sizes, *(1,) * (3 - len(sizes)))
-
-
-def _no_counters(stream: int) -> int:
-    return 0
 
 
 def _packer(args: Sequence[Arg], values: Any) -> Callable[[Sequence[Any], Sequence[float], int, int], None]:

@@ -13,13 +13,14 @@ import numpy as np
 
 from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
+from portadnn.plan import bytes_of
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
 from .opencl_devices import found_devices, lacks_linker, opencl
-from .opencl_launch import Step, bytes_of, direct_enqueue, enqueue
+from .opencl_launch import Step, direct_enqueue, enqueue
 
 OPTIONS = "-cl-std=CL1.2"
 
@@ -37,22 +38,21 @@ _SERIAL = itertools.count(1)
 
 
 class Seen(NamedTuple):
-    """What an array looked like at its last call; `first` counts elements, `offset` bytes.
+    """What an array looked like at its last call; `offset` counts bytes.
 
     `serial` is never used twice, and the array keeps the buffer alive: a kernel whose argument was set from the same
     serial still holds it.
     """
 
     serial: int
+    signature: tuple[Any, ...]
     buffer: Any
-    item_size: int
-    first: int
     offset: int
-    address: int
     shape: Any
     strides: Any
     context: Any
-    signature: tuple[Any, ...]
+    address: int
+    item_size: int
 
 
 class OpenCLDevice(Device):
@@ -119,27 +119,30 @@ class OpenCLDevice(Device):
     def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
         context = self._context
         signatures: list[Any] = []
-        addresses: list[int] = []
+        places: list[int] = []
         for array in arrays:
             if array is None:
                 signatures.append(None)
-                addresses.append(0)
+                places.append(0)
                 continue
             try:
-                seen: Seen = array._portadnn_seen
+                serial, signature, buffer, offset, shape, strides, where, _, _ = array._portadnn_seen
                 if (
-                    seen.buffer is not array.base_data
-                    or seen.offset != array.offset
-                    or seen.shape is not array.shape
-                    or seen.strides is not array.strides
-                    or seen.context is not context
+                    buffer is array.base_data
+                    and offset == array.offset
+                    and shape is array.shape
+                    and strides is array.strides
+                    and where is context
                 ):
-                    seen = self._examine(array)
+                    signatures.append(signature)
+                    places.append(serial)
+                    continue
             except AttributeError:
-                seen = self._examine(array)
+                pass
+            seen = self._examine(array)
             signatures.append(seen.signature)
-            addresses.append(seen.address)
-        return signatures, addresses
+            places.append(seen.serial)
+        return signatures, places
 
     def address(self, memory: Any) -> int:
         try:
@@ -159,7 +162,6 @@ class OpenCLDevice(Device):
             serial=next(_SERIAL),
             buffer=buffer,
             item_size=array.dtype.itemsize,
-            first=offset // array.dtype.itemsize,
             offset=offset,
             address=self._address(buffer, offset),
             shape=array.shape,
@@ -277,10 +279,8 @@ class OpenCLDevice(Device):
         enqueue = self._enqueue
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         examine = self._examine
-        last: list[Any] = []  # what all steps' arguments were set from
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-            nonlocal last
             queue = self._queue
             if workspace is not None and type(workspace) is self._array:
                 workspace = workspace.base_data
@@ -291,19 +291,23 @@ class OpenCLDevice(Device):
             state = [one.serial for one in seen]
             state.append(bytes_of(scalars))
             state.append(0 if workspace is None else getattr(workspace, "serial", None))
-            changed = state != last or state[-1] is None
             try:
-                if changed:
-                    last = []
                 for step in steps:
-                    if changed:
-                        step.set(seen, scalars, workspace, state)
+                    step.set(seen, scalars, workspace, state)
                     enqueue(queue, step)
-                last = state
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
-        return run
+        def repeat() -> bool:
+            queue = self._queue
+            try:
+                for step in steps:
+                    enqueue(queue, step)
+            except errors as error:
+                raise ExecutionFailed(f"{self.info.name}: {error}") from error
+            return True
+
+        return Run(run, repeat)
 
     def _zeros(self) -> Any:
         """Return the counters, which calls share in the order of the queue."""

@@ -64,8 +64,9 @@ class Step:
                     size = one.item_size if arg.dtype is None else arg.dtype.itemsize
                     set_bytes(position + 1, _pack_long((one.offset + arg.offset) // size))
             elif isinstance(arg, ScalarArg):
-                pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float
-                set_bytes(position, pack(scalars[arg.index]))
+                if old[-2] != state[-2]:
+                    pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float
+                    set_bytes(position, pack(scalars[arg.index]))
             elif old[-1] != state[-1] or state[-1] is None:
                 set_arg(position, workspace)
                 set_bytes(position + 1, _pack_long(arg.offset // arg.dtype.itemsize))
@@ -73,12 +74,6 @@ class Step:
 
 
 _pack_long, _pack_float, _pack_double = (struct.Struct(code).pack for code in "qfd")
-_PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(9)]
-
-
-def bytes_of(numbers: Sequence[float]) -> bytes:
-    """Return the numbers' bytes: -0.0 and 0.0 are equal, but not the same argument."""
-    return _PACK_DOUBLES[len(numbers)](*numbers)
 
 
 # enqueueing

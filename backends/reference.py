@@ -22,7 +22,7 @@ from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
 from .arrays import check_view, check_view_dtype, span_bytes, torch_bits, type_name
-from .base import Backend, Device, DeviceInfo, Engine, Plan
+from .base import Backend, Device, DeviceInfo, Engine, Plan, Run
 from .reference_ops import store
 from .reference_outcomes import KINDS, outcomes
 
@@ -203,7 +203,7 @@ class DefinitionEngine(Engine):
             for name, values in outcomes(problem, arrays, scalars).items():
                 store(outputs[name], values)
 
-        return Plan(problem, self, 0, run)
+        return Plan(problem, self, 0, Run(run))
 
 
 class ReferenceBackend(Backend):

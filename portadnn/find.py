@@ -79,7 +79,7 @@ def search_with(
     arrays = wrapped(device, kind, tensors)
     problem = make_problem(handle, kind, arrays, params)
     extents = extents_of(problem)
-    addresses = device.look(arrays)[1]
+    addresses = [device.address(array) for array in arrays]
     if WATCHERS:
         computing(problem, (), addresses)
     with handle.lock:

@@ -84,6 +84,7 @@ class Handle:
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
         self.entries: dict[Any, Entry] = {}
+        self.scratches = 0  # how many there were
         self._scratch: Any = None
         self._scratch_size = 0
 
@@ -220,6 +221,7 @@ class Handle:
             self._drop_scratch()
             self._scratch = self.device.workspace(nbytes)
             self._scratch_size = nbytes
+            self.scratches += 1
         return self._scratch
 
     def _drop_scratch(self) -> None:

@@ -6,6 +6,7 @@ A call made before with arrays of the same shapes is a dictionary lookup, an ove
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,11 @@ from .problem import ALIGNMENT, Problem, TensorSpec
 from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
+_PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(9)]
 SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
 
 if TYPE_CHECKING:
-    from portadnn_backends.base import Device, DeviceInfo, Engine, Plan
+    from portadnn_backends.base import Device, DeviceInfo, Engine, Plan, Run
 
 
 @dataclass
@@ -36,7 +38,12 @@ class Entry:
     present: tuple[int, ...] | None  # the tensors that the problem has, None for all
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
     single: bool  # whether the run-time numbers are stored as float32 (guide section 2.6)
+    run: Run
     checked: Sequence[int] = ()  # the addresses of the last call whose memory was found apart
+
+    def used(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return the arrays of the tensors that the problem has."""
+        return arrays if self.present is None else [arrays[i] for i in self.present]
 
 
 def _parameter_names(kind: Any) -> tuple[str, ...]:
@@ -73,58 +80,81 @@ def execute(
     workspace
         Scratch memory; None lets the handle provide it.
     """
-    device = check_handle(handle).device
+    device = (handle._device if type(handle) is Handle else None) or check_handle(handle).device
     numbers: Sequence[float] = scalars
     for number in scalars:
         if type(number) is not float:
             numbers = [_number(s, n) for s, n in zip(scalars, kind.scalars, strict=True)]
             break
     try:
-        arrays = list(tensors)
-        signatures, addresses = device.look(arrays)
+        signatures, places = device.look(tensors)
+        arrays: Sequence[Any] = tensors
     except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
         arrays = wrapped(device, kind, tensors)
-        signatures, addresses = device.look(arrays)
+        signatures, places = device.look(arrays)
     key = (kind, params, algo, *signatures)
     entry = handle.entries.get(key)
     with handle.lock:
         if entry is None:
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
-        if entry.skipped:
-            _check_skipped(kind, entry, numbers)
-        for i, spec in entry.allocate:
-            arrays[i] = array = device.empty(spec)
-            addresses[i] = device.address(array)
-        for i, _ in entry.skipped:
-            arrays[i], addresses[i] = arrays[-1], addresses[-1]
-        used = arrays
-        if entry.present is not None:
-            used = [arrays[i] for i in entry.present]
-            addresses = [addresses[i] for i in entry.present]
-        if WATCHERS:
-            computing(entry.plan.problem, numbers, addresses)
-        if addresses != entry.checked:
-            check_memory(entry.plan.problem, entry.extents, addresses)
-            entry.checked = addresses
-        if entry.single:
-            for number in numbers:
-                if not -FLOAT_MAX <= number <= FLOAT_MAX:
-                    _check_single(kind, numbers)
-        plan = entry.plan
-        if plan.workspace_size:
-            if workspace is None:
-                workspace = handle.scratch(plan.workspace_size)
-            else:
-                _check_workspace(device, entry, used, workspace)
-        elif workspace is not None:
-            device.workspace_size(workspace)  # not needed, but it must be one
-        if WATCHERS:
-            computed(plan.problem, tuple(numbers))
-        plan.run(used, numbers, workspace)
+        run = entry.run
+        stamp = None
+        if workspace is None and run.repeat is not None:
+            stamp = (places, _PACK_DOUBLES[len(numbers)](*numbers), handle.scratches)  # as bytes_of
+        anew = stamp is None or stamp != run.stamp  # what the last call was made with needs no second look
+        if WATCHERS and not anew:
+            computing(entry.plan.problem, numbers, [device.address(array) for array in entry.used(arrays)])
+            computed(entry.plan.problem, tuple(numbers))
+        if anew or not run.repeat():  # type: ignore[misc]
+            arrays = _run_anew(handle, entry, kind, arrays, numbers, workspace)
+            run.stamp = None if entry.allocate else stamp
     if len(kind.outputs) == 1:
         return _given(tensors[-1], arrays[-1])
     first = len(kind.inputs)
     return tuple(map(_given, tensors[first:], arrays[first:]))
+
+
+def _run_anew(
+    handle: Handle, entry: Entry, kind: type[Problem], tensors: Sequence[Any], numbers: Sequence[float], workspace: Any
+) -> Sequence[Any]:
+    """Check everything that a plan does not fix and run it; returns the tensors with those that were allocated."""
+    device, plan = handle.device, entry.plan
+    if entry.skipped:
+        _check_skipped(kind, entry, numbers)
+    arrays = tensors
+    if entry.allocate or entry.skipped:
+        arrays = list(tensors)
+        for i, spec in entry.allocate:
+            arrays[i] = device.empty(spec)
+        for i, _ in entry.skipped:
+            arrays[i] = arrays[-1]
+    used = entry.used(arrays)
+    addresses = [device.address(array) for array in used]
+    if WATCHERS:
+        computing(plan.problem, numbers, addresses)
+    if addresses != entry.checked:
+        check_memory(plan.problem, entry.extents, addresses)
+        entry.checked = addresses
+    if entry.single:
+        for number in numbers:
+            if not -FLOAT_MAX <= number <= FLOAT_MAX:
+                _check_single(kind, numbers)
+    if plan.workspace_size:
+        if workspace is None:
+            workspace = handle.scratch(plan.workspace_size)
+        else:
+            _check_workspace(device, entry, used, workspace)
+    elif workspace is not None:
+        device.workspace_size(workspace)  # not needed, but it must be one
+    if WATCHERS:
+        computed(plan.problem, tuple(numbers))
+    entry.run(used, numbers, workspace)
+    return arrays
+
+
+def bytes_of(numbers: Sequence[float]) -> bytes:
+    """Return the numbers' bytes: -0.0 and 0.0 are equal, but not the same argument."""
+    return _PACK_DOUBLES[len(numbers)](*numbers)
 
 
 def _given(tensor: Any, array: Any) -> Any:
@@ -317,6 +347,7 @@ def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], para
         present if len(present) < len(names) else None,
         extents_of(problem),
         problem.dtype.accumulator is DataType.FLOAT,
+        plan.run,
     )
     handle.entries.setdefault(plan_key, entry)
     return entry

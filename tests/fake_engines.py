@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from portadnn.errors import AllocFailed, ExecutionFailed
 from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
-from portadnn_backends.base import Engine, Plan
+from portadnn_backends.base import Engine, Plan, Run
 from portadnn_backends.reference_ops import evaluate
 
 ALL = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardFilter)
@@ -65,7 +65,7 @@ class FakeEngine(Engine):
             FakeEngine.clock += self.takes
             arrays[-1][...] = evaluate(problem, arrays, scalars)
 
-        return Plan(problem, self, self.needs, run)
+        return Plan(problem, self, self.needs, Run(run))
 
 
 def crowd():

@@ -18,7 +18,7 @@ from helper import Target, open_handle, targets
 
 import portadnn as dnn
 from portadnn.problem import parse_line
-from portadnn_backends.base import Plan
+from portadnn_backends.base import Plan, Run
 from portadnn_backends.engines import kernel_engines
 
 SETTINGS = work.Settings("reference", variants=6)
@@ -135,7 +135,7 @@ class Wrong(fake_engines.FakeEngine):
             if arrays[-1].size and arrays[0].size:
                 self.spoil(arrays[-1], workspace, arrays[0])
 
-        return Plan(problem, self, plan.workspace_size, run)
+        return Plan(problem, self, plan.workspace_size, Run(run))
 
 
 def last_element(result, workspace, source):

@@ -10,7 +10,7 @@ from portadnn.ops.convolution import Convolution, ConvolutionForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
-from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Plan, TensorArg
+from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Plan, Run, TensorArg
 from .elementwise import ElementwiseEngine, activation_defines
 
 FUSED = ConvolutionBiasActivationForward
@@ -91,7 +91,7 @@ class ConvThenEpilogue(Engine):
                 convolve.run((x, w, y), (alpha1, 0.0), workspace)
                 finish.run(arrays, scalars, workspace)
 
-        return Plan(problem, self, convolve.workspace_size, run, (*convolve.launches, *finish.launches))
+        return Plan(problem, self, convolve.workspace_size, Run(run), (*convolve.launches, *finish.launches))
 
 
 def _convolution(problem: Problem) -> ConvolutionForward:

@@ -1,0 +1,122 @@
+"""Calls made again, with the same memory or other, other numbers or streams: each sees what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from where import BACKENDS, open_handle, scratch
+
+import portadnn as dnn
+
+RELU = dnn.ActivationDescriptor("relu")
+SHAPE = (2, 3, 5, 7)
+
+
+@pytest.fixture(params=BACKENDS)
+def handle(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with open_handle(request.param) as handle:
+        yield handle
+
+
+def _host(seed: int, shape: tuple[int, ...] = SHAPE) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _fill(handle: Any, array: Any, values: np.ndarray[Any, Any]) -> None:
+    dnn.transform_tensor(handle, handle.asarray(values), array)
+
+
+def test_the_same_memory_with_new_contents(handle: Any) -> None:
+    x, y = handle.zeros(SHAPE), handle.zeros(SHAPE)
+    for seed in range(4):
+        _fill(handle, x, _host(seed))
+        assert dnn.activation_forward(handle, x, RELU, y) is y
+        np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(seed), 0))
+
+
+def test_other_numbers(handle: Any) -> None:
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    for alpha in (1.0, 2.0, 2.0, -0.5, 1.0):
+        dnn.activation_forward(handle, x, RELU, y, alpha=alpha)
+        np.testing.assert_array_equal(handle.to_numpy(y), np.float32(alpha) * np.maximum(_host(0), 0))
+
+
+def test_zeros_of_both_signs_are_two_numbers(handle: Any) -> None:
+    x, y = handle.asarray(np.ones(SHAPE, np.float32)), handle.zeros(SHAPE)
+    for alpha in (0.0, -0.0, -0.0, 0.0):
+        dnn.activation_forward(handle, x, RELU, y, alpha=alpha)
+        np.testing.assert_array_equal(np.signbit(handle.to_numpy(y)), np.signbit(alpha))
+
+
+def test_other_memory_of_the_same_shape(handle: Any) -> None:
+    x = [handle.asarray(_host(seed)) for seed in range(3)]
+    y = [handle.zeros(SHAPE) for _ in range(2)]
+    for i, o in ((0, 0), (0, 0), (1, 0), (1, 1), (2, 1), (0, 0)):
+        dnn.activation_forward(handle, x[i], RELU, y[o])
+        np.testing.assert_array_equal(handle.to_numpy(y[o]), np.maximum(_host(i), 0))
+
+
+def test_outputs_left_out_are_new_each_time(handle: Any) -> None:
+    x = handle.asarray(_host(0))
+    first, second = (dnn.activation_forward(handle, x, RELU) for _ in range(2))
+    _fill(handle, second, np.zeros(SHAPE, np.float32))
+    np.testing.assert_array_equal(handle.to_numpy(first), np.maximum(_host(0), 0))
+
+
+def test_a_refused_call_changes_nothing_for_the_next(handle: Any) -> None:
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    dnn.activation_forward(handle, x, RELU, y)
+    with pytest.raises(dnn.BadParam, match="alpha"):
+        dnn.activation_forward(handle, x, RELU, y, alpha=1e300)
+    _fill(handle, x, _host(1))
+    dnn.activation_forward(handle, x, RELU, y)
+    np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(1), 0))
+
+
+def test_workspaces_come_and_grow(handle: Any) -> None:
+    """A convolution whose algorithm wants scratch memory: the handle's, then a larger one of it, then the caller's."""
+    conv = dnn.ConvolutionDescriptor(padding=(1, 1))
+    small, large = ((2, 4, 9, 9), (4, 3, 3, 3)), ((4, 8, 21, 21), (16, 8, 3, 3))
+    w = {dims: handle.asarray(_host(7, (dims[1][0], dims[0][1], 3, 3))) for dims in (small, large)}
+    x = {dims: handle.asarray(_host(8, dims[0])) for dims in (small, large)}
+    want = {}
+    with dnn.Handle("reference") as oracle:
+        for dims in (small, large):
+            host = (oracle.asarray(handle.to_numpy(a)) for a in (x[dims], w[dims]))
+            want[dims] = oracle.to_numpy(dnn.convolution_forward(oracle, *host, conv))
+    y = {dims: handle.zeros(want[dims].shape) for dims in (small, large)}
+    algo = None if handle.backend == "reference" else "gemm"
+    for dims in (small, small, large, small, small, large):
+        _fill(handle, y[dims], np.zeros(want[dims].shape, np.float32))
+        dnn.convolution_forward(handle, x[dims], w[dims], conv, y[dims], algo=algo)
+        np.testing.assert_allclose(handle.to_numpy(y[dims]), want[dims], rtol=1e-4, atol=1e-4)
+        own = scratch(handle, 1 << 20)
+        _fill(handle, y[dims], np.zeros(want[dims].shape, np.float32))
+        dnn.convolution_forward(handle, x[dims], w[dims], conv, y[dims], workspace=own)
+        np.testing.assert_allclose(handle.to_numpy(y[dims]), want[dims], rtol=1e-4, atol=1e-4)
+
+
+def test_another_stream(handle: Any) -> None:
+    """Sums that count finished work-groups: each stream counts by itself."""
+    dy = _host(3, (8, 6, 24, 24))
+    want = dy.sum((0, 2, 3), dtype=np.float64)
+    first = handle.get_stream()
+    dy, db = handle.asarray(dy), handle.zeros((1, 6, 1, 1))
+    if handle.backend == "cuda":
+        import cupy
+
+        streams = [first, cupy.cuda.Stream(non_blocking=True)]
+    elif handle.backend == "opencl":
+        import pyopencl as cl
+
+        streams = [first, cl.CommandQueue(first.context, first.device)]
+    else:
+        streams = [None, None]
+    handle.synchronize()
+    for i in (0, 0, 1, 1, 0):
+        handle.set_stream(streams[i])
+        dnn.convolution_backward_bias(handle, dy, db)
+        np.testing.assert_allclose(handle.to_numpy(db).ravel(), want, rtol=1e-4)
