@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from .errors import BadParam
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 GROUP = "portadnn.backends"
 
 
+@functools.cache
 def _entry_points() -> EntryPoints:
     from importlib.metadata import entry_points  # takes as long as a third of `import portadnn`
 
@@ -25,6 +28,17 @@ def _entry_points() -> EntryPoints:
 def backend_names() -> tuple[str, ...]:
     """Return the names of all registered backends, whether or not they work here."""
     return tuple(sorted({point.name for point in _entry_points()}))
+
+
+@functools.cache
+def backend_packages() -> dict[str, Path]:
+    """Return the folder of the package that holds each backend, found without importing the backend."""
+    folders = {}
+    for point in _entry_points():
+        spec = importlib.util.find_spec(point.module.rpartition(".")[0] or point.module)
+        if spec is not None and spec.submodule_search_locations:
+            folders[point.name] = Path(next(iter(spec.submodule_search_locations)))
+    return folders
 
 
 @functools.cache
