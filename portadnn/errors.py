@@ -145,6 +145,30 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     return named
 
 
+def foreign(library: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Mark a function of another library's interface, such as ``"cudnn"``, as :func:`public` marks ours.
+
+    Errors that leave it get its name in place of that of the public function that it calls.
+    """
+
+    def mark(function: Callable[P, R]) -> Callable[P, R]:
+        call = function.__name__
+
+        @functools.wraps(function)
+        def named(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                if WATCHERS:
+                    return watched(library, call, function, args, kwargs)  # type: ignore[no-any-return]
+                return function(*args, **kwargs)
+            except DnnError as error:
+                error.call = call
+                raise
+
+        return named
+
+    return mark
+
+
 _STRINGS = {
     0: "success",
     1: "the library was not initialised",

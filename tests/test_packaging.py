@@ -144,7 +144,7 @@ def test_wheel_holds_every_file_of_its_packages(wheel: Path) -> None:
         place = package.replace(".", "/")
         for name in everything:
             path = ROOT / name
-            wanted = path.suffix in KERNEL_SUFFIXES | {".py", ".toml"} or path.name == "py.typed"
+            wanted = path.suffix in KERNEL_SUFFIXES | {".json", ".py", ".toml"} or path.name == "py.typed"
             if wanted and path.parent == folder and f"{place}/{path.name}" not in inside:
                 missing.append(name)
     missing += [name for name in source_files("portadnn/porting_guide/*") if name not in inside]

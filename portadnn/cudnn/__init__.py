@@ -1,0 +1,126 @@
+"""cuDNN's own names, on every backend: ``import portadnn.cudnn as cudnn``.
+
+Functions have the names and the order of arguments of C, as cuDNN v5's user guide has them; what C returns through
+pointers is returned, several results as a tuple in C's order. Handles and descriptors are opaque objects, ``alpha`` and
+``beta`` are numbers, and a status other than success is raised as a :class:`portadnn.DnnError` with that ``status``.
+Device memory is an array or a buffer of the backend (on CUDA also an address); the descriptor beside it says how it is
+read. docs/from-cudnn.md has more, and a program.
+
+>>> import numpy as np
+>>> import portadnn.cudnn as cudnn
+>>> handle = cudnn.cudnnCreate(backend="reference")
+>>> desc = cudnn.cudnnCreateTensorDescriptor()
+>>> cudnn.cudnnSetTensor4dDescriptor(desc, cudnn.CUDNN_TENSOR_NCHW, cudnn.CUDNN_DATA_FLOAT, 1, 2, 1, 2)
+>>> x = np.float32([1, 1, 0, 0])
+>>> y = np.empty_like(x)
+>>> mode = cudnn.CUDNN_SOFTMAX_MODE_INSTANCE
+>>> cudnn.cudnnSoftmaxForward(handle, cudnn.CUDNN_SOFTMAX_ACCURATE, mode, 1, desc, x, 0, desc, y)
+>>> y.round(3).tolist()
+[0.36599999..., 0.36599999..., 0.13400000..., 0.13400000...]
+>>> cudnn.cudnnDestroy(handle)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DnnError
+
+if TYPE_CHECKING:
+    from .activations import *  # noqa: F403
+    from .batch_norm import *  # noqa: F403
+    from .convolution import *  # noqa: F403
+    from .convolution_algorithms import *  # noqa: F403
+    from .convolution_descriptors import *  # noqa: F403
+    from .dropout import *  # noqa: F403
+    from .filters import *  # noqa: F403
+    from .handles import *  # noqa: F403
+    from .layers import *  # noqa: F403
+    from .reductions import *  # noqa: F403
+    from .response_norm import *  # noqa: F403
+    from .rnn import *  # noqa: F403
+    from .rnn_descriptors import *  # noqa: F403
+    from .spatial import *  # noqa: F403
+    from .tensors import *  # noqa: F403
+
+cudnnError = DnnError
+CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL = 5, 0, 5  # of the guide
+CUDNN_VERSION = 1000 * CUDNN_MAJOR + 100 * CUDNN_MINOR + CUDNN_PATCHLEVEL
+CUDNN_DIM_MAX = 8
+CUDNN_BN_MIN_EPSILON = 1e-5
+CUDNN_LRN_MIN_N, CUDNN_LRN_MAX_N = 1, 16
+CUDNN_LRN_MIN_K, CUDNN_LRN_MIN_BETA = 1e-5, 0.01
+
+# Where the functions of each topic of the mapping table are. Modules are imported when first asked for.
+_MODULES = {
+    "activation": ("activations",),
+    "batch_norm": ("batch_norm",),
+    "convolution_backward_data": ("convolution", "convolution_algorithms"),
+    "convolution_backward_filter": ("convolution", "convolution_algorithms"),
+    "convolution_descriptor": ("convolution_descriptors",),
+    "convolution_forward": ("convolution", "convolution_algorithms"),
+    "dropout": ("dropout",),
+    "filter": ("filters",),
+    "handle": ("handles",),
+    "lrn": ("response_norm",),
+    "pooling": ("layers",),
+    "reduce": ("reductions",),
+    "rnn": ("rnn",),
+    "rnn_descriptor": ("rnn_descriptors",),
+    "softmax": ("layers",),
+    "spatial_transformer": ("spatial",),
+    "tensor": ("tensors",),
+    "tensor_ops": ("tensors",),
+}
+_STRUCTURES = {
+    f"cudnnConvolution{direction}AlgoPerf_t": "convolution_algorithms" for direction in ("Fwd", "BwdFilter", "BwdData")
+}
+_STATIC = tuple(name for name in globals() if name.startswith(("CUDNN_", "cudnn")))
+
+
+def _function(name: str, topic: str) -> Any:
+    for module in _MODULES.get(topic, ()):
+        found = vars(import_module(f".{module}", __name__)).get(name)
+        if found is not None:
+            return found
+    from .refused import reason, refused
+
+    return None if reason(name) is None else refused(name)
+
+
+def _find(name: str) -> Any:
+    """Return a function, an enumeration, a value of one or a structure; None for other names."""
+    from .declarations import constants, declarations, enumeration
+
+    known = declarations()
+    if name in known["functions"]:
+        return _function(name, known["functions"][name]["topic"])
+    if name in known["enumerations"]:
+        return enumeration(name)
+    if name in constants():
+        return enumeration(constants()[name])[name]
+    if name in _STRUCTURES:
+        return getattr(import_module(f".{_STRUCTURES[name]}", __name__), name)
+    return None
+
+
+def _names() -> list[str]:
+    from .declarations import constants, declarations
+
+    known = declarations()
+    names = {*_STATIC, *known["functions"], *known["enumerations"], *constants(), *_STRUCTURES}
+    return sorted(name for name in names if name in globals() or _find(name) is not None)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _names()
+    if name.startswith(("cudnn", "CUDNN_")):
+        value = _find(name)
+        if value is not None:
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_names()})

@@ -1,0 +1,66 @@
+"""cuDNN's functions that portadnn cannot serve: they exist, and say why and what comes nearest."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..errors import NotSupported
+from .calls import c_function
+from .declarations import declarations
+
+# The beginning of the names, and why; the first that fits counts.
+REASONS = (
+    ("cudnnMultiHeadAttn", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
+    ("cudnnGetMultiHeadAttn", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
+    ("cudnn*AttnDescriptor", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
+    ("cudnn*SeqDataDescriptor", "there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs"),
+    ("cudnn*CTC", "there is no CTC loss"),
+    ("cudnn*FusedOps", "fusions are not composed; cudnnConvolutionBiasActivationForward is a fused convolution"),
+    ("cudnn*TensorTransform", "tensors are not folded or padded; cudnnTransformTensor changes layouts"),
+    ("cudnnInitTransformDest", "tensors are not folded or padded; cudnnTransformTensor changes layouts"),
+    ("cudnnTransformTensorEx", "tensors are not folded or padded; cudnnTransformTensor changes layouts"),
+    ("cudnnTransformFilter", "filters are not folded or padded; cudnnTransformTensor changes layouts"),
+    ("cudnnReorderFilterAndBias", "int8 filters are not computed with; float filters need no reordering"),
+    ("cudnnGetFoldedConv", "strided gradients need no folding: cudnnConvolutionBackwardData takes every stride"),
+    ("cudnnIm2Col", "no columns are handed out; CUDNN_CONVOLUTION_FWD_ALGO_GEMM makes them in its workspace"),
+    ("cudnnQueryRuntimeError", "errors of the device are raised; cudnnGetErrorString names a status"),
+    ("cudnn*Callback", "there is no callback; logging of the name 'portadnn' tells what is computed"),
+    ("cudnnGetMaxDeviceVersion", "it is about NVIDIA's devices; `portadnn info` lists this machine's"),
+    ("cudnnGraph", "there is no graph interface; these are the legacy functions"),
+    ("cudnn*PersistentRNNPlan", "plans are made, and kept, when a network is first used; leave the call out"),
+    ("cudnn*RNN*Algorithm", "a network's engine is chosen by itself; cudnnRNNForwardTraining runs it"),
+    ("cudnn*Algorithm", "algorithms are saved by the find database (PORTADNN_FIND_DB), not through descriptors"),
+)
+
+
+def reason(name: str) -> str | None:
+    """Return why a function is refused; None for those that are offered."""
+    for pattern, why in REASONS:
+        start, star, middle = pattern.partition("*")
+        parts = middle.split("*") if star else []
+        place = len(start) if name.startswith(start) else -1
+        for part in parts:
+            place = -1 if place < 0 else name.find(part, place)
+        if place >= 0:
+            return why
+    return None
+
+
+def refused(name: str) -> Any:
+    """Return a function of cuDNN that raises NotSupported, with its signature and documentation."""
+    why = reason(name)
+    parameters = [
+        inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for p in declarations()["functions"][name]["parameters"]
+    ]
+    signature = inspect.Signature(parameters)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        signature.bind(*args, **kwargs)
+        raise NotSupported(why or "portadnn has nothing like it")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Not supported: {why}."
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return c_function(function)
