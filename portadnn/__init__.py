@@ -57,6 +57,7 @@ from .errors import (
 from .handle import Handle
 from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
 from .problem import Problem, TensorSpec, parse, parse_line
+from .tracing import trace, trace_as_asked
 
 if TYPE_CHECKING:
     from .ops.activation import activation_backward, activation_forward
@@ -378,6 +379,7 @@ __all__ = [
     "spatial_tf_grid_generator_forward",
     "spatial_tf_sampler_backward",
     "spatial_tf_sampler_forward",
+    "trace",
     "transform_tensor",
 ]
 
@@ -392,3 +394,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+trace_as_asked()

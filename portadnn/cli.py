@@ -121,6 +121,50 @@ def map_names(
         raise _fail(error) from None
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": True}
+)
+def record(
+    context: typer.Context,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; %p is the process. [default: portadnn-trace.jsonl]"),
+    ] = None,
+    nested: Annotated[bool, typer.Option("--nested", help="Also calls that portadnn makes inside of others.")] = False,
+) -> None:
+    """Run a program and record its calls: portadnn record -- python train.py."""
+    from . import cli_record
+
+    if not context.args:
+        raise typer.BadParameter("a program is expected, such as: portadnn record -- python train.py")
+    try:
+        cli_record.record(context.args, output or cli_record.DEFAULT, nested)
+    except OSError as error:
+        raise _fail(error) from None
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    backend: Annotated[str, typer.Option(help="Backend to compute on.")] = "auto",
+    device: Annotated[int | None, typer.Option(min=0, help="Device number, as `portadnn info` lists it.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data, which recordings do not hold.")] = 0,
+    repeat: Annotated[int, typer.Option(min=1, help="How often, one after another.")] = 1,
+    sync: Annotated[bool, typer.Option("--sync", help="Wait after each call: times are then the device's.")] = False,
+    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+) -> None:
+    """Make the calls of a recording again, on any backend, with seeded data; fails where one ends otherwise."""
+    from . import cli_replay
+
+    if format not in ("table", "json"):
+        raise typer.BadParameter(f"table or json is expected, not {format}", param_hint="--format")
+    try:
+        code = cli_replay.replay(file, backend, device, seed=seed, repeat=repeat, sync=sync, as_json=format == "json")
+    except (DnnError, OSError) as error:
+        raise _fail(error) from None
+    raise typer.Exit(code)
+
+
 if importlib.util.find_spec("portadnn.benchmarks.cli") is not None:
 
     @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

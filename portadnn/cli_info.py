@@ -18,7 +18,14 @@ from .handle import Handle
 from .registry import backend_names, get_backend
 
 PACKAGES = ("numpy", "pyopencl", "pocl-binary-distribution", "cupy-cuda12x", "cupy-cuda13x", "cupy")
-VARIABLES = ("PORTADNN_BACKEND", "PORTADNN_DEVICE", "PORTADNN_SCHEDULE", "PORTADNN_CACHE_DIR", "PORTADNN_FIND_DB")
+VARIABLES = (
+    "PORTADNN_BACKEND",
+    "PORTADNN_DEVICE",
+    "PORTADNN_SCHEDULE",
+    "PORTADNN_CACHE_DIR",
+    "PORTADNN_FIND_DB",
+    "PORTADNN_TRACE",
+)
 
 
 def collect() -> dict[str, Any]:

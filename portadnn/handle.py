@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import threading
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 log = logging.getLogger("portadnn")
+_SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
 
 
 class Handle:
@@ -68,6 +70,7 @@ class Handle:
         stream: Any = None,
         find_db: str | os.PathLike[str] | None = None,
     ) -> None:
+        self.serial = next(_SERIALS)
         self._device: Device | None = None
         name, index = _select(backend, device)
         self.backend = name

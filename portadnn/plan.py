@@ -103,8 +103,9 @@ def execute(
             stamp = (places, _PACK_DOUBLES[len(numbers)](*numbers), handle.scratches)  # as bytes_of
         anew = stamp is None or stamp != run.stamp  # what the last call was made with needs no second look
         if WATCHERS and not anew:
-            computing(entry.plan.problem, numbers, [device.address(array) for array in entry.used(arrays)])
-            computed(entry.plan.problem, tuple(numbers))
+            addresses = [device.address(array) for array in entry.used(arrays)]
+            computing(entry.plan.problem, numbers, addresses)
+            computed(entry.plan.problem, tuple(numbers), addresses)
         if anew or not run.repeat():  # type: ignore[misc]
             arrays = _run_anew(handle, entry, kind, arrays, numbers, workspace)
             run.stamp = None if entry.allocate else stamp
@@ -147,7 +148,7 @@ def _run_anew(
     elif workspace is not None:
         device.workspace_size(workspace)  # not needed, but it must be one
     if WATCHERS:
-        computed(plan.problem, tuple(numbers))
+        computed(plan.problem, tuple(numbers), addresses)
     entry.run(used, numbers, workspace)
     return arrays
 

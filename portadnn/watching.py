@@ -12,12 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from .problem import Problem
 
 _OURS = str(Path(__file__).parent)
+_PROGRAMS = tuple(str(Path(_OURS, name)) for name in ("benchmarks", "examples"))  # callers like any other
 
 
 class Watcher(Protocol):
@@ -52,6 +54,10 @@ class Call:
         What was computed, once it is known, where the call computes. A call with several has its last one.
     scalars : tuple of float
         The run-time numbers that the problem was computed with.
+    addresses : sequence of int
+        Where the problem's tensors lie, in its order, as the device counts (``Device.address``).
+    earlier : tuple of (Problem, tuple of float, sequence of int)
+        Of a call that computed several problems those before the last: problem, scalars and addresses.
     result : object
         What it returned.
     error : BaseException or None
@@ -60,20 +66,14 @@ class Call:
         Host time: when it began (``time.perf_counter``), and how long it took.
     """
 
-    __slots__ = (
-        "args",
-        "error",
-        "function",
-        "kwargs",
-        "library",
-        "parent",
-        "problem",
-        "result",
-        "scalars",
-        "seconds",
-        "start",
-        "target",
-    )
+    problem: Problem | None = None  # these belong to the class, because setting a dozen attributes takes its time
+    scalars: tuple[float, ...] = ()
+    addresses: Sequence[int] = ()
+    earlier: tuple[tuple[Problem, tuple[float, ...], Sequence[int]], ...] = ()
+    result: Any = None
+    error: BaseException | None = None
+    start: float = 0.0
+    seconds: float = 0.0
 
     def __init__(
         self, library: str, function: str, target: Callable[..., Any], args: Any, kwargs: Any, parent: Call | None
@@ -84,12 +84,6 @@ class Call:
         self.args = args
         self.kwargs = kwargs
         self.parent = parent
-        self.problem: Problem | None = None
-        self.scalars: tuple[float, ...] = ()
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.start = 0.0
-        self.seconds = 0.0
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -105,9 +99,21 @@ class Call:
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code is not watched.__code__:  # the watcher's own frames
             frame = frame.f_back
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-            frame = frame.f_back
+        frame = outside(frame)
         return frame.f_code.co_filename, frame.f_lineno
+
+
+def outside(frame: FrameType) -> FrameType:
+    """Return the first frame, from this one outwards, that is not portadnn's: the caller's."""
+    while frame.f_back is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(_OURS):
+            if name.startswith(_PROGRAMS):
+                break
+        elif name != "<string>" or not frame.f_globals.get("__name__", "").startswith("portadnn."):
+            break  # dataclasses make their constructors from a string
+        frame = frame.f_back
+    return frame
 
 
 @functools.lru_cache(1024)
@@ -128,42 +134,47 @@ _STATE = _State()
 
 def watched(library: str, function: str, target: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Make a call and tell the watchers."""
-    if _STATE.quiet:
+    state = _STATE
+    if state.quiet:
         return target(*args, **kwargs)
-    parent = _STATE.call
+    watchers = tuple(WATCHERS)
+    told = 0
+    parent = state.call
     call = Call(library, function, target, args, kwargs, parent)
-    told: list[Watcher] = []
     try:
-        for watcher in tuple(WATCHERS):
-            _tell(watcher.before, call)
-            told.append(watcher)
-        _STATE.call = call
+        state.quiet = True
+        try:
+            for watcher in watchers:
+                watcher.before(call)
+                told += 1
+        finally:
+            state.quiet = False
+        state.call = call
         call.start = time.perf_counter()
         call.result = target(*args, **kwargs)
     except BaseException as error:
         call.error = error
         raise
     finally:
-        call.seconds = time.perf_counter() - call.start if call.start else 0.0
-        _STATE.call = parent
-        for watcher in reversed(told):
-            _tell(watcher.after, call)
+        if call.start:
+            call.seconds = time.perf_counter() - call.start
+        state.call = parent
+        state.quiet = True
+        try:
+            for watcher in reversed(watchers[:told]):
+                watcher.after(call)
+        finally:
+            state.quiet = False
     return call.result
 
 
-def _tell(hear: Callable[[Call], None], call: Call) -> None:
-    _STATE.quiet = True
-    try:
-        hear(call)
-    finally:
-        _STATE.quiet = False
-
-
-def computed(problem: Problem, scalars: tuple[float, ...]) -> None:
+def computed(problem: Problem, scalars: tuple[float, ...], addresses: Sequence[int] = ()) -> None:
     """Note what the call under way computes, in it and in the calls that made it."""
     call = _STATE.call
     while call is not None:
-        call.problem, call.scalars = problem, scalars
+        if call.problem is not None and not (call.problem is problem and call.addresses == addresses):  # not told twice
+            call.earlier += ((call.problem, call.scalars, call.addresses),)
+        call.problem, call.scalars, call.addresses = problem, scalars, addresses
         call = call.parent
 
 

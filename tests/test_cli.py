@@ -27,7 +27,7 @@ def test_version():
 
 def test_help_names_every_command():
     text = invoke("--help")
-    assert all(name in text for name in ("info", "demo", "bench", "map"))
+    assert all(name in text for name in ("info", "demo", "bench", "map", "record", "replay"))
 
 
 def test_without_arguments_it_explains_itself():

@@ -1,0 +1,396 @@
+"""The recorder: a watcher that writes every public call to a file.
+
+A program calls the same functions from the same places with the same descriptors, over and over. What such calls have
+in common is written once, as a form; a call is then its form's number, times, addresses and run-time numbers, which
+another thread turns into text.
+"""
+
+from __future__ import annotations
+
+import atexit
+import enum
+import json
+import operator
+import os
+import sys
+import threading
+import weakref
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..descriptors import FilterDescriptor, Parameters, TensorDescriptor, TensorView
+from ..enums import DnnEnum, Status
+from ..errors import DnnError
+from ..handle import Handle, log
+from ..problem import Problem, TensorSpec
+from ..watching import WATCHERS, Call, outside
+from .encode import MOST_TEXT, encode, fields_of, place, spec_json, tensor_json
+from .writer import BACKLOG, Writer
+
+# How an argument is told from another one, by its type.
+VALUE, NUMBER, HANDLE, LIST, OPAQUE, ARRAY = 1, 2, 3, 4, 5, 6
+_VALUES = (type(None), bool, int, str, tuple, type, np.dtype, np.integer, DnnEnum)
+_DESCRIPTORS = (Parameters, TensorDescriptor, FilterDescriptor, TensorSpec)
+_MODES: dict[type, int] = {}
+MOST_FORMS = 20_000  # remembered; a program with more calls them by new numbers
+
+
+def _mode(kind: type) -> int:
+    if issubclass(kind, (*_VALUES, *_DESCRIPTORS)):
+        mode = VALUE
+    elif issubclass(kind, (float, np.floating)):
+        mode = NUMBER
+    elif issubclass(kind, Handle):
+        mode = HANDLE
+    elif issubclass(kind, list):
+        mode = LIST
+    else:
+        ours = kind.__module__.startswith("portadnn.") and not issubclass(kind, TensorView)
+        mode = OPAQUE if ours else ARRAY  # a C library's handle or descriptor: known by what it holds
+    _MODES[kind] = mode
+    return mode
+
+
+_HELD: dict[type, Any] = {}
+
+
+def _held(value: Any) -> Any:
+    """Return what tells a C library's object from itself after a Set call: its value is never changed, but replaced."""
+    kind = type(value)
+    getter = _HELD.get(kind)
+    if getter is None:
+        names = [name for name in fields_of(value) if name != "value"]
+        getter = _HELD[kind] = operator.attrgetter("__class__", "__class__", *names)
+    return id(getattr(value, "value", value)), getter(value)
+
+
+class Recorder:
+    """Writes every public call of this process to a file, from :meth:`start` to :meth:`stop`.
+
+    A context manager; made by :func:`portadnn.trace`, which has the parameters.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, nested: bool = False) -> None:
+        self.nested = nested
+        self._writer = Writer(os.fspath(path), self._stopped_by)
+        self._lock = threading.Lock()
+        self._began = False
+        self._finalizer: Any = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._forms: dict[Any, tuple[int, Any]] = {}  # with what has to stay alive as long as its id is in a key
+        self._tensors: dict[Any, str] = {}
+        self._handles: set[int] = set()
+        self._count = 0
+
+    @property
+    def path(self) -> str:
+        """The file that this process writes; "" before there is one."""
+        return self._writer.path
+
+    def start(self) -> Recorder:
+        """Begin to record.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        if not self._began:
+            self._writer.open()
+            self._began = True
+            _RECORDERS.add(self)
+            atexit.register(self.stop)
+            WATCHERS.append(self)
+        return self
+
+    def stop(self) -> None:
+        """End the recording and close its file; stopping twice is allowed."""
+        if self in WATCHERS:
+            WATCHERS.remove(self)
+        atexit.unregister(self.stop)
+        _RECORDERS.discard(self)
+        if self._began:
+            self._writer.close()
+            self._began = False
+
+    def __enter__(self) -> Recorder:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _stopped_by(self, error: Exception) -> None:
+        """Stop because of a failure, and say so once: the program goes on."""
+        if self in WATCHERS:
+            WATCHERS.remove(self)
+            log.warning("the recording %s ends here: %s: %s", self.path, type(error).__name__, error)
+
+    def _forked(self) -> None:
+        self._lock = threading.Lock()
+        self._forget()
+        self._writer.forked()
+
+    # watching
+
+    def before(self, call: Call) -> None:
+        """Nothing is known yet."""
+
+    def after(self, call: Call) -> None:
+        """Note a call."""
+        try:
+            if call.parent is not None and not self.nested:
+                if call.function == "Handle" and call.error is None:
+                    self._introduce(call.args[0])
+                return
+            frame = outside(sys._getframe(2))
+            code = frame.f_code
+            problem = call.problem
+            scalars = problem.scalars if problem is not None and call.library == "portadnn" else ()
+            key: Any = [
+                call.target,
+                id(problem),
+                code.co_filename,
+                code.co_firstlineno,
+                frame.f_lasti,
+                threading.get_ident(),
+            ]
+            plain = call.error is None and not call.earlier and call.parent is None
+            add = key.append
+            modes = _MODES
+            for value in call.args:
+                mode = modes.get(type(value)) or _mode(type(value))
+                if mode == VALUE:
+                    add(value)
+                elif mode == ARRAY:
+                    if problem is None:
+                        plain = False
+                        break
+                    add(ARRAY)
+                elif mode == HANDLE:
+                    add(value.serial)
+                elif mode == OPAQUE:
+                    add(_held(value))
+                elif mode == LIST:
+                    add(tuple(value))
+                elif not scalars:
+                    add(value)
+            for name, value in call.kwargs.items():
+                if name in scalars:
+                    continue
+                add(name)
+                mode = modes.get(type(value)) or _mode(type(value))
+                if mode == ARRAY:
+                    if problem is None:
+                        plain = False
+                        break
+                    add(_device(call).workspace_size(value) if name == "workspace" else ARRAY)
+                elif mode == HANDLE:
+                    add(value.serial)
+                elif mode == OPAQUE:
+                    add(_held(value))
+                else:
+                    add(tuple(value) if mode == LIST else value)
+            if not plain:
+                self._note_all(call, frame)
+                return
+            key = tuple(key)
+            form = self._forms.get(key)
+            if form is None:
+                form = self._form(key, call, frame)
+            more = "" if problem is not None or call.result is None else self._result(call)
+            queue = self._writer.queue
+            queue.append((form[0], call.start, call.seconds, call.addresses, call.scalars, more))
+            if len(queue) > BACKLOG:
+                self._writer.drain()
+        except Exception as error:
+            if isinstance(error, TypeError) and "unhashable" in str(error):
+                self._note_safely(call)
+            else:
+                self._stopped_by(error)
+
+    def _note_safely(self, call: Call) -> None:
+        try:
+            self._note_all(call, outside(sys._getframe(3)))
+        except Exception as error:
+            self._stopped_by(error)
+
+    def _note_all(self, call: Call, frame: FrameType) -> None:
+        """Note a call with everything that it was given: it failed, or computed nothing, or several things."""
+        facts = self._facts(call, frame)
+        form = self._form(json.dumps(facts), call, frame, facts)
+        more = "" if call.problem is not None or call.result is None else self._result(call)
+        if call.error is not None:
+            more += f',"status":{json.dumps(_status(call.error))},"message":{json.dumps(str(call.error)[:MOST_TEXT])}'
+        if call.earlier:
+            steps = [
+                {"problem": str(problem), "at": list(map(place, addresses)), "scalars": list(map(encode, scalars))}
+                for problem, scalars, addresses in call.earlier
+            ]
+            more += f',"steps":{json.dumps(steps)}'
+        self._writer.queue.append((form[0], call.start, call.seconds, call.addresses, call.scalars, more))
+
+    def _result(self, call: Call) -> str:
+        """Return a result that is no output of a computation, as the end of an event's text."""
+        result = call.result
+        if isinstance(result, np.ndarray) and call.function.endswith("to_numpy"):
+            return ""
+        device = _device(call)
+        if _MODES.get(type(result)) == ARRAY and device is not None and device.owns(result):
+            signature = device.signature(result)
+            known = self._tensors.get(signature)
+            if known is None:
+                found = tensor_json(device, result)
+                assert found is not None
+                del found["tensor"]["at"]
+                known = self._tensors[signature] = json.dumps(found)[:-2]
+            return f',"result":{known}, "at": {place(device.address(result))}}}}}'
+        return f',"result":{json.dumps(encode(result, device))}'
+
+    # forms
+
+    def _form(self, key: Any, call: Call, frame: FrameType, facts: dict[str, Any] | None = None) -> tuple[int, Any]:
+        """Return the form of that key, new where there is none."""
+        with self._lock:
+            if not self._writer.is_open and self._began:  # a child of the process that began
+                self._writer.open()
+                self._close_with_worker()
+            found = self._forms.get(key)
+            if found is not None:
+                return found
+            if facts is None:
+                facts = self._facts(call, frame)
+            if len(self._forms) >= MOST_FORMS:
+                self._forms.clear()
+            self._count += 1
+            kept = [getattr(value, "value", None) for value in (*call.args, *call.kwargs.values())]
+            form = (self._count, (call.problem, call.target, kept))
+            self._writer.line({"form": self._count, **facts})  # before any event can refer to it
+            self._forms[key] = form
+            return form
+
+    def _close_with_worker(self) -> None:
+        """Let a worker of `multiprocessing`, which leaves without atexit, close the file when it ends."""
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            self._finalizer = util.Finalize(None, self.stop, exitpriority=0)
+
+    def _facts(self, call: Call, frame: FrameType) -> dict[str, Any]:
+        problem = call.problem
+        handle = _handle(call)
+        if handle is not None:
+            self._introduce(handle)
+        facts = {
+            "library": call.library,
+            "function": call.function,
+            "arguments": _arguments(call, problem),
+            "site": [frame.f_code.co_filename, frame.f_lineno],
+            "thread": threading.get_native_id(),
+            "handle": None if handle is None else handle.serial,
+        }
+        if problem is not None:
+            tensors = zip(problem.names, problem.tensors, strict=True)
+            facts["problem"] = str(problem)
+            facts["tensors"] = {name: spec_json(spec) for name, spec in tensors}
+            facts["scalars"] = list(problem.scalars)
+        if call.parent is not None:
+            facts["inside"] = call.parent.function
+        return facts
+
+    def _introduce(self, handle: Handle) -> None:
+        """Write where a handle computes, once."""
+        if handle.serial in self._handles or handle._device is None:
+            return
+        self._handles.add(handle.serial)
+        info = handle.info
+        self._writer.line(
+            {
+                "handle": handle.serial,
+                "backend": handle.backend,
+                "device": info.name,
+                "kind": info.kind,
+                "platform": info.platform,
+                "driver": info.driver,
+                "version": info.version,
+            }
+        )
+
+
+def _handle(call: Call) -> Handle | None:
+    """Return the handle that a call was given, or is a method of."""
+    for value in (*call.args, *call.kwargs.values()):
+        if isinstance(value, Handle):
+            return value
+        inner = getattr(value, "handle", None)  # a C library's handle
+        if isinstance(inner, Handle):
+            return inner
+    return None
+
+
+def _device(call: Call) -> Any:
+    handle = _handle(call)
+    return None if handle is None else handle._device
+
+
+def _arguments(call: Call, problem: Problem | None) -> dict[str, Any]:
+    """Return the arguments by name; what the problem has is only named."""
+    device = _device(call)
+    names = () if problem is None else problem.names
+    found: dict[str, Any] = {}
+    for name, value in call.arguments.items():
+        if problem is not None and call.library == "portadnn":
+            if name in problem.scalars:
+                found[name] = {"scalar": name}
+                continue
+            if name in names and value is not None:
+                found[name] = {"of": name}
+                continue
+        if name == "workspace" and value is not None and device is not None:
+            try:
+                found[name] = {"workspace": int(device.workspace_size(value))}
+                continue
+            except DnnError:
+                pass
+        if call.function == "Handle.asarray" and name == "array":
+            found[name] = {"host": _host(value)}
+            continue
+        found[name] = encode(value, device)
+        if problem is not None and isinstance(found[name], dict) and "tensor" in found[name]:
+            at = found[name]["tensor"].pop("at")  # the form's calls have others: only the problem's are noted
+            places = list(map(place, call.addresses))
+            if at in places:
+                found[name] = {"of": names[places.index(at)]}
+    return found
+
+
+def _host(value: Any) -> dict[str, Any]:
+    """Return type and shape of host data."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return {"dtype": "object", "shape": []}
+    return {"dtype": str(array.dtype), "shape": list(array.shape)}
+
+
+def _status(error: BaseException) -> str:
+    if not isinstance(error, DnnError):
+        return type(error).__name__
+    status = error.status
+    return status.name if isinstance(status, enum.Enum) else Status(status).name
+
+
+_RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for recorder in tuple(_RECORDERS):
+        recorder._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

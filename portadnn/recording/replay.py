@@ -1,0 +1,343 @@
+"""Replaying: the calls of a recording, in their order, on another backend with seeded data."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import portadnn as dnn
+
+from ..enums import Status
+from ..errors import DnnError
+from ..handle import Handle
+from ..plan import execute
+from ..problem import Problem, TensorSpec, parse
+from .decode import Undecodable, decode, spec_of_json
+from .memory import Memory
+from .reader import Event, Recording, Step
+
+MACHINE = {  # what belongs to the machine that it was recorded on
+    "Handle.set_stream": "streams belong to the machine",
+    "Handle.get_stream": "streams belong to the machine",
+    "view": "a view shows in the calls that use it",
+}
+UNSUPPORTED = ("NOT_SUPPORTED", "ARCH_MISMATCH")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one call went: `kind` is ``"ok"``, ``"different"``, ``"unsupported"`` or ``"left out"``."""
+
+    event: Event
+    kind: str
+    status: str = "SUCCESS"
+    reason: str = ""
+    seconds: float | None = None
+
+
+@dataclass
+class Row:
+    """What came of all calls of one function; times are medians of host seconds, None where nothing was timed."""
+
+    function: str
+    calls: int = 0
+    ok: int = 0
+    different: int = 0
+    unsupported: int = 0
+    left_out: int = 0
+    recorded: float | None = None
+    replayed: float | None = None
+    times: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []), repr=False)
+
+
+@dataclass
+class Report:
+    """A replay: the device, a row for each function, and what did not go as recorded."""
+
+    device: str
+    nbytes: int
+    rows: list[Row]
+    outcomes: list[Outcome]
+
+    @property
+    def same(self) -> bool:
+        """Whether every call that was made ended with its recorded status."""
+        return not any(outcome.kind in ("different", "unsupported") for outcome in self.outcomes)
+
+
+@functools.lru_cache(4096)
+def _problem(line: str) -> Problem:
+    return parse(line)
+
+
+def _specs(step: Step) -> Iterator[tuple[str, TensorSpec, int]]:
+    problem = _problem(step.problem)
+    yield from zip(problem.names, problem.tensors, step.addresses, strict=True)
+
+
+def _tensors(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the tensors inside a recorded value."""
+    if isinstance(value, Mapping):
+        if "tensor" in value:
+            if "at" in value["tensor"]:
+                yield value["tensor"]
+        else:
+            for item in value.values():
+                yield from _tensors(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _tensors(item)
+
+
+class Replay:
+    """A recording on its way on another backend.
+
+    Parameters
+    ----------
+    recording
+        What :func:`portadnn.recording.read` returned.
+    backend, device
+        As for :class:`portadnn.Handle`.
+    seed
+        Of the data.
+    sync
+        Wait for the device after every call, so that times are its times.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        backend: str = "auto",
+        device: int | None = None,
+        *,
+        seed: int = 0,
+        sync: bool = False,
+    ) -> None:
+        self._recording = recording
+        self._open = functools.partial(Handle, backend, device)
+        self._first = self._open()
+        self._handles: dict[int, Handle] = {}
+        self._sync = sync
+        self._nested = any(event.inside for event in recording.events)
+        self._memories = self._allocate(seed)
+
+    def _place(self, event: Event) -> str:
+        """Return the device whose addresses a call has."""
+        facts = self._recording.handles.get(event.handle or 0, {})
+        return f"{facts.get('backend')}: {facts.get('device')}" if facts else self._default_place
+
+    @functools.cached_property
+    def _default_place(self) -> str:
+        for facts in self._recording.handles.values():
+            return f"{facts.get('backend')}: {facts.get('device')}"
+        return ""
+
+    def _allocate(self, seed: int) -> dict[str, Memory]:
+        ranges: dict[str, set[tuple[int, int]]] = {"": set()}
+        for event in self._recording.events:
+            found = ranges.setdefault(self._place(event), set())
+            for step in event.steps:
+                for _, spec, at in _specs(step):
+                    if spec.span:
+                        found.add((at, at + spec.span * spec.dtype.itemsize))
+            for facts in _tensors([*event.arguments.values(), event.result]):
+                if facts["bytes"]:
+                    found.add((facts["at"], facts["at"] + facts["bytes"]))
+        return {name: Memory(self._first, found, seed) for name, found in ranges.items()}
+
+    def close(self) -> None:
+        """Close the handles."""
+        for handle in {self._first, *self._handles.values()}:
+            handle.close()
+
+    def run(self, repeat: int = 1, advance: Callable[[], None] = lambda: None) -> Report:
+        """Make every call, `repeat` times one after another; `advance` is told after each."""
+        outcomes = []
+        for _ in range(repeat):
+            for event in self._recording.events:
+                outcomes.append(self._replay(event))
+                advance()
+            self._first.synchronize()
+        info = self._first.info
+        nbytes = sum(memory.nbytes for memory in self._memories.values())
+        return Report(f"{self._first.backend}: {info.name}", nbytes, summary(outcomes), outcomes)
+
+    def _handle(self, number: int | None) -> Handle:
+        if number is None:
+            return self._first
+        found = self._handles.get(number)
+        if found is None:
+            found = self._handles[number] = self._open() if self._handles else self._first
+        return found
+
+    def _replay(self, event: Event) -> Outcome:
+        reason = self._left_out(event)
+        if reason:
+            return Outcome(event, "left out", reason=reason)
+        memory = self._memories[self._place(event)]
+        started = None
+        try:
+            call = self._prepare(event, memory)
+            if call is None:
+                return Outcome(event, "ok")
+            started = time.perf_counter()
+            call()
+            if self._sync:
+                self._first.synchronize()
+        except Undecodable as error:
+            return Outcome(event, "left out", reason=str(error))
+        except Exception as error:
+            seconds = None if started is None else time.perf_counter() - started
+            status = Status(error.status).name if isinstance(error, DnnError) else type(error).__name__
+            if status == event.status:
+                return Outcome(event, "ok", status, seconds=seconds)
+            kind = "unsupported" if event.status == "SUCCESS" and status in UNSUPPORTED else "different"
+            return Outcome(event, kind, status, str(error), seconds)
+        seconds = time.perf_counter() - started
+        for step in event.steps:
+            for name, spec, at in _specs(step):
+                if name in _problem(step.problem).outputs:
+                    memory.wrote(spec, at)
+        if event.status != "SUCCESS":
+            return Outcome(event, "different", reason=f"recorded: {event.message}", seconds=seconds)
+        return Outcome(event, "ok", seconds=seconds)
+
+    def _left_out(self, event: Event) -> str:
+        """Return why a call is not made; "" where it is."""
+        if event.function in MACHINE:
+            return MACHINE[event.function]
+        if event.library == "portadnn":
+            if event.function == "Handle" and event.status != "SUCCESS":
+                return "a handle of the recorded machine"
+            if event.inside and not event.inside.startswith(("cudnn", "miopen")):
+                return "made by another call"
+            return ""
+        if self._nested:
+            return "stands for the calls that it made"
+        if event.status != "SUCCESS":
+            return f"an error of {event.library}'s names, whose checks are not replayed"
+        if not event.steps:
+            return f"{event.library}'s own, and computes nothing"
+        return ""
+
+    def _prepare(self, event: Event, memory: Memory) -> Callable[[], Any] | None:
+        """Return the call, ready to be made; None for one that was only about memory."""
+        handle = self._handle(event.handle)
+        if event.status == "SUCCESS" and event.function.startswith("Handle"):
+            _, _, method = event.function.partition(".")
+            if not method:
+                return None
+            if method in ("asarray", "empty", "empty_bytes", "zeros"):
+                self._provide(method, event, memory)
+                return None
+        for step in event.steps:
+            problem = _problem(step.problem)
+            numbers = dict(zip(problem.scalars, step.scalars, strict=True))
+            for name, spec, at in _specs(step):
+                if name not in problem.unread(numbers):
+                    memory.read(spec, at, name)
+        if event.library != "portadnn":
+            return functools.partial(_run, handle, memory, event.steps)
+        return self._by_name(event, memory)
+
+    @staticmethod
+    def _provide(method: str, event: Event, memory: Memory) -> None:
+        for facts in _tensors(event.result):
+            spec, at = spec_of_json(facts), facts["at"]
+            if method in ("asarray", "zeros"):
+                memory.fill(spec, at, value=0.0 if method == "zeros" else None)
+            else:
+                memory.forget(spec, at)
+
+    def _by_name(self, event: Event, memory: Memory) -> Callable[[], Any] | None:
+        """Return the call of the function that was called, with arrays for everything that its problem has."""
+
+        def tensor(facts: Mapping[str, Any]) -> Any:
+            memory.read(spec_of_json(facts), facts["at"], "")
+            return memory.tensor(facts)
+
+        arguments: dict[str, Any] = {}
+        tensors = {name: memory.array(spec, at) for step in event.steps for name, spec, at in _specs(step)}
+        for name, value in event.arguments.items():
+            match next(iter(value), "") if isinstance(value, Mapping) else "":
+                case "scalar":
+                    arguments[name] = event.scalars[name]
+                case "of":
+                    arguments[name] = tensors[name]
+                case "workspace":
+                    # one that sufficed there need not suffice here: the handle has one that does
+                    given = event.steps and event.status == "SUCCESS"
+                    arguments[name] = None if given else self._first.device.workspace(value["workspace"])
+                case _:
+                    if name == "self" and _is_class(event.function) and not _complete(value):
+                        continue
+                    arguments[name] = decode(value, tensor, self._handle)
+        function = _function(event.function, arguments)
+        if function is None:
+            return None
+        known = inspect.signature(function).parameters
+        arguments.update({name: array for name, array in tensors.items() if name in known})
+        return functools.partial(_call, function, known, arguments)
+
+
+def _call(function: Callable[..., Any], known: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> Any:
+    """Call by name; what the function does not know, as wrong calls have it, by position."""
+    extra = [value for name, value in arguments.items() if name not in known and name.isdecimal()]
+    return function(*extra, **{name: value for name, value in arguments.items() if not name.isdecimal()})
+
+
+def _is_class(function: str) -> bool:
+    return inspect.isclass(getattr(dnn, function, None))
+
+
+def _complete(value: Mapping[str, Any]) -> bool:
+    """Tell whether a constructor's object is there: of one that failed, descriptors of tensors have nothing."""
+    return bool(value.get("values"))
+
+
+def _function(name: str, arguments: dict[str, Any]) -> Callable[..., Any] | None:
+    """Return the function or bound method; None for a constructor, whose object is already there."""
+    if "cls" in arguments:
+        return getattr(arguments.pop("cls"), name.rpartition(".")[2])  # type: ignore[no-any-return]
+    if "self" in arguments:
+        owner = arguments.pop("self")
+        return None if _is_class(name) else getattr(owner, name.rpartition(".")[2])
+    function = getattr(dnn, name, None)
+    if function is None:
+        raise Undecodable(f"{name}, which this portadnn does not have")
+    return function  # type: ignore[no-any-return]
+
+
+def _run(handle: Handle, memory: Memory, steps: Sequence[Step]) -> None:
+    """Compute the problems that a function of another library's names computed."""
+    for step in steps:
+        problem = _problem(step.problem)
+        arrays = {name: memory.array(spec, at) for name, spec, at in _specs(step)}
+        names = problem.tensor_names()
+        params = tuple(getattr(problem, field.name) for field in fields(problem) if field.name not in names)
+        execute(handle, type(problem), tuple(arrays.get(name) for name in names), params, tuple(step.scalars))
+
+
+def summary(outcomes: list[Outcome]) -> list[Row]:
+    """Return a row for each function, in the order of their first calls."""
+    rows: dict[str, Row] = {}
+    for outcome in outcomes:
+        event = outcome.event
+        row = rows.setdefault(event.function, Row(event.function))
+        row.calls += 1
+        name = outcome.kind.replace(" ", "_")
+        setattr(row, name, getattr(row, name) + 1)
+        if outcome.kind != "left out":
+            row.times[0].append(event.seconds)
+        if outcome.seconds is not None:
+            row.times[1].append(outcome.seconds)
+    for row in rows.values():
+        recorded, replayed = row.times
+        row.recorded = statistics.median(recorded) if recorded else None
+        row.replayed = statistics.median(replayed) if replayed else None
+    return list(rows.values())
