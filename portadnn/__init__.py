@@ -57,6 +57,7 @@ from .errors import (
 from .handle import Handle
 from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
 from .problem import Problem, TensorSpec, parse, parse_line
+from .profiles.violations import ProfileWarning, Violation
 from .tracing import trace, trace_as_asked
 
 if TYPE_CHECKING:
@@ -284,6 +285,7 @@ __all__ = [
     "PoolingDescriptor",
     "PoolingMode",
     "Problem",
+    "ProfileWarning",
     "RNNDescriptor",
     "RNNInputMode",
     "RNNMode",
@@ -300,6 +302,7 @@ __all__ = [
     "TensorFormat",
     "TensorSpec",
     "TensorView",
+    "Violation",
     "__version__",
     "activation_backward",
     "activation_forward",

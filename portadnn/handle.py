@@ -21,12 +21,15 @@ from .problem import TensorSpec
 from .registry import backend_names, get_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from portadnn_backends.base import Device, DeviceInfo, Engine
 
     from .plan import Entry
     from .problem import Problem
+    from .profiles.names import Profile
+    from .profiles.violations import Violation
+    from .profiles.watch import ProfileWatch
 
 log = logging.getLogger("portadnn")
 _SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
@@ -52,11 +55,18 @@ class Handle:
     find_db
         File that keeps what Find measures, for programs to come; by default ``PORTADNN_FIND_DB``, or none. "" is
         none.
+    profile
+        Name of a library whose rules are enforced at run time (docs/profiles.md): ``"miopen-1"``, ``"miopen-3"``,
+        ``"cudnn-5"`` or ``"cudnn-9"``; by default ``PORTADNN_PROFILE``, or none. "" is none.
+    mode
+        ``"warn"`` tells of each violation once for each place in the program, ``"error"`` raises; by default
+        ``PORTADNN_PROFILE_MODE`` or ``"warn"``.
 
     Raises
     ------
     BadParam
-        Unknown backend, no such device, a stream that is not of this backend, or a database that is no path.
+        Unknown backend, no such device, a stream that is not of this backend, a database that is no path, or an
+        unknown profile or mode.
     NotSupported
         The backend does not work on this machine; the message says why and what to install.
     """
@@ -69,9 +79,14 @@ class Handle:
         *,
         stream: Any = None,
         find_db: str | os.PathLike[str] | None = None,
+        profile: str | None = None,
+        mode: str | None = None,
     ) -> None:
         self.serial = next(_SERIALS)
         self._device: Device | None = None
+        self._watch: ProfileWatch | None = None
+        self._unwatch: Callable[[], Any] | None = None
+        rules = _profile(profile, mode)
         name, index = _select(backend, device)
         self.backend = name
         chosen = get_backend(name)
@@ -90,6 +105,15 @@ class Handle:
         self.scratches = 0  # how many there were
         self._scratch: Any = None
         self._scratch_size = 0
+        if rules is not None:
+            from .profiles.watch import watch_handle
+
+            self._watch, self._unwatch = watch_handle(self, *rules)
+
+    @property
+    def violations(self) -> list[Violation]:
+        """What the library of the handle's profile would not have taken so far; empty without a profile."""
+        return [] if self._watch is None else self._watch.reporter.violations
 
     @property
     def device(self) -> Device:
@@ -246,6 +270,8 @@ class Handle:
         """Wait for the device and free what the handle owns (guide section 4.4); closing twice is allowed."""
         if self._device is None:
             return
+        if self._unwatch is not None:
+            self._unwatch()
         with self.lock:
             self._device.synchronize()
             self.entries.clear()
@@ -303,6 +329,16 @@ def _select(backend: str, device: int | None) -> tuple[str, int]:
         if name in backend_names() and get_backend(name).why_unavailable() is None:
             return name, int(device)
     raise NotSupported("no backend is available on this machine")
+
+
+def _profile(profile: str | None, mode: str | None) -> tuple[Profile, str] | None:
+    """Return the profile and what to do about violations, or None; who wants none does not import them."""
+    if profile is None and mode is None and not os.environ.get("PORTADNN_PROFILE"):
+        return None
+    from .profiles.names import chosen_mode, chosen_profile
+
+    chosen, what = chosen_profile(profile), chosen_mode(mode)
+    return None if chosen is None else (chosen, what)
 
 
 def _schedule_override() -> Literal["gpu", "cpu"] | None:

@@ -147,7 +147,8 @@ def test_wheel_holds_every_file_of_its_packages(wheel: Path) -> None:
             wanted = path.suffix in KERNEL_SUFFIXES | {".json", ".py", ".toml"} or path.name == "py.typed"
             if wanted and path.parent == folder and f"{place}/{path.name}" not in inside:
                 missing.append(name)
-    missing += [name for name in source_files("portadnn/porting_guide/*") if name not in inside]
+    data = (*source_files("portadnn/porting_guide/*"), *source_files("portadnn/profiles/*"))
+    missing += [name for name in data if name not in inside]
     assert not missing, "add these to tool.setuptools.package-data in pyproject.toml"
     assert not [n for n in inside if "/results/" in n], "measurements do not belong in the wheel"
 

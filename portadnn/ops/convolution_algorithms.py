@@ -242,7 +242,11 @@ def get_v7(
 
 def find_workspace_size(handle: Handle, kind: type[Convolution], tensors: tuple[Any, ...], conv: Any) -> int:
     """Return the largest workspace that an engine asks for."""
-    problem = convolution_problem(handle, kind, tensors, conv)
+    return largest_workspace(handle, convolution_problem(handle, kind, tensors, conv))
+
+
+def largest_workspace(handle: Handle, problem: Problem) -> int:
+    """Return the largest workspace that an engine asks for."""
     info = handle.device.info
     takers = [engine for engine in handle.engines_for(problem) if engine.refusal(problem, info) is None]
     return max((engine.workspace(problem, info) for engine in takers), default=0)

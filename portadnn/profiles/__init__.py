@@ -1,0 +1,1 @@
+"""Profiles: what another library would say to this program, told while it runs (docs/profiles.md)."""

@@ -1,0 +1,76 @@
+"""Tensors that Find overwrote and that are read as they are (rule S09)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import BadParam
+from ..handle import Handle
+from ..problem import TensorSpec
+from ..watching import Call
+from .checks import Check, Event, Recent, where
+
+if TYPE_CHECKING:
+    from .watch import ProfileWatch
+
+
+@dataclass(frozen=True)
+class _Scrambled:
+    """What Find left in a tensor: its layout, a digest of its contents, and where Find was called."""
+
+    spec: TensorSpec
+    digest: bytes
+    where: str
+
+
+class Buffers(Check):
+    """Remembers what Find wrote, until something else is written there.
+
+    A tensor is reported only where the very numbers that Find left are about to be read, so that what the program
+    wrote itself in between counts. That costs a copy to the host, after each Find and before such a read.
+    """
+
+    def __init__(self, watch: ProfileWatch) -> None:
+        super().__init__(watch)
+        self._scrambled: Recent[int, _Scrambled] = Recent()
+        self._finds: dict[Call, Event] = {}
+
+    def computing(self, event: Event) -> None:
+        if not event.mine or not event.addresses:
+            return
+        if event.role == "find_ex":
+            self._finds[event.call] = event
+        elif event.scalars and self._scrambled:
+            unread = event.problem.unread(event.scalars)
+            for name, address in event.addresses.items():
+                found = self._scrambled.get(address)
+                if found is None:
+                    continue
+                if name not in unread and self._unchanged(event, name, found):
+                    self.report("S09", event.call, tensor=name, where=found.where)
+                if name in event.problem.outputs:
+                    del self._scrambled[address]
+
+    def after(self, call: Call) -> None:
+        event = self._finds.pop(call, None)
+        if event is not None and call.error is None:
+            name = event.problem.outputs[0]
+            digest = _digest(event.handle, call, name)
+            if digest is not None:
+                spec = getattr(event.problem, name)
+                self._scrambled[event.addresses[name]] = _Scrambled(spec, digest, where(call))
+
+    def _unchanged(self, event: Event, name: str, found: _Scrambled) -> bool:
+        same = getattr(event.problem, name) == found.spec
+        return same and _digest(event.handle, event.call, name) == found.digest
+
+
+def _digest(handle: Handle, call: Call, name: str) -> bytes | None:
+    """Return a digest of a tensor's contents, None where the call does not name it or the device cannot copy it."""
+    array: Any = call.arguments.get(name)
+    try:
+        return None if array is None else hashlib.blake2b(handle.to_numpy(array).tobytes()).digest()
+    except (BadParam, AttributeError, TypeError):  # raw memory, which one of the C names takes
+        return None

@@ -1,0 +1,105 @@
+"""Functions and arguments that the library does not have (K1, K6, K8, S04, S05, S13, V06, F01)."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import numpy as np
+
+from .. import mapping
+from ..watching import Call
+from .calls import handle_of, op_of, role_of, words
+from .checks import Check
+from .names import Profile
+
+# What a port leaves out without harm: portadnn's own, or descriptors and settings whose value is an argument there.
+_DROPPED = re.compile(
+    "get_error_string|get_version|.*(OpTensorDescriptor|MathType|ReorderType|GetVersion|GetProperty|GetErrorString"
+    "|CudartVersion|Callback|QueryRuntimeError|SizeInBytes).*"
+)
+_ND = re.compile(r"(.*[._])?nd(_.*)?|.*Nd(Descriptor|Forward|Tensor).*|.*TensorNd.*|.*FilterNd.*|.*PoolingNd.*")
+_DIFFERENCE = re.compile("transform|dropout|rnn|divisive")
+
+
+class Functions(Check):
+    """Looks at the names of the functions that the program calls, and at what can be seen in the arguments."""
+
+    def before(self, call: Call) -> None:
+        if self.profile.library == "miopen" and self._convolution(call):
+            return
+        found = missing(self.profile, call.library, call.function)
+        if found is not None:
+            rule, what, instead = found
+            self.watch.refused.add(call)
+            self.report(rule, call, what=what, instead=instead)
+        elif self.profile.library == "miopen" and handle_of(call) is not None:
+            for name, value in call.arguments.items():
+                if name.startswith(("alpha", "beta")) and isinstance(value, np.float64):
+                    self.report("V06", call, name=name, value=value.item())
+
+    def _convolution(self, call: Call) -> bool:
+        """Report functions that have no place in MIOpen's order of calls; tell whether this was one."""
+        role = role_of(call.library, call.function)
+        if role not in ("get", "find", "max_count"):
+            return False
+        self.watch.refused.add(call)
+        facts = words(op_of(call.function))
+        given = call.arguments
+        chooses = any(given.get(name) is not None for name in ("preference", "memory_limit", "memoryLimitInBytes"))
+        if role == "get":
+            self.report("K6" if chooses else "S04", call, **facts)
+        else:
+            self.report("S05" if role == "find" else "S13", call, **facts)
+        return True
+
+
+def _rows(library: str, function: str) -> list[mapping.Row]:
+    table = mapping.table()
+    if library == "portadnn":
+        return [row for row in table.rows if function in row.portadnn]
+    return [row for row in table.rows if function in row.names]
+
+
+def _has(profile: Profile, function: mapping.Function) -> bool:
+    """Tell whether the library of the profile has a function."""
+    first, last = function.headers
+    if profile.name == "miopen-1":
+        return first == "1.0.0"
+    if profile.name == "cudnn-5":
+        return first.startswith("5.")
+    return last.startswith(("rocm", f"{profile.major}."))
+
+
+@functools.cache
+def missing(profile: Profile, library: str, function: str) -> tuple[str, str, str] | None:
+    """Return the rule, the function and the way out where the profile's library lacks a function; None otherwise.
+
+    Constructors of descriptors are not judged: what they describe is, when it is computed.
+    """
+    if _DROPPED.fullmatch(function) or (library == "portadnn" and function[0].isupper() and "." not in function):
+        return None
+    rows = _rows(library, function)
+    found: list[mapping.Function] = []
+    for row in rows:
+        if profile.library == "cudnn":
+            found += [row.cudnn] if row.cudnn else []
+        else:
+            found += row.miopen
+    if library == profile.library and function in mapping.table().functions:
+        found = [mapping.table().functions[function]]
+    if not rows:
+        return None
+    nd = profile.name == "miopen-1" and _ND.fullmatch(function) is not None
+    if not nd and any(_has(profile, each) for each in found):
+        return None
+    names = ", ".join(dict.fromkeys(each.name for each in found)) or f"counterpart of {function}"
+    history = next((each.history for each in found if each.history), "")
+    what = f"{names}{f' ({history})' if history else ''}"
+    if nd:
+        return "K1", f"{function} is one", ""
+    topic = rows[0].topic
+    if profile.name == "miopen-1" and (_DIFFERENCE.search(topic) or _DIFFERENCE.search(function)):
+        return "K8", function, ""
+    notes = " ".join(note.text for row in rows for note in row.notes)
+    return "F01", what, notes or "compute it with functions that are there; portadnn caps lists what it computes"

@@ -1,0 +1,82 @@
+"""The libraries that have profiles, and how a caller names them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import BadParam
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A library whose rules can be enforced.
+
+    Attributes
+    ----------
+    name : str
+        As the caller gives it; also the name of the library's capability table.
+    library : {"cudnn", "miopen"}
+        Whose names and functions it has.
+    title : str
+        As messages call it.
+    header : str
+        How the first header that counts begins: functions that later ones brought do not exist.
+    fields : tuple of str
+        What the results of Find tell, in portadnn's names.
+    """
+
+    name: str
+    library: Literal["cudnn", "miopen"]
+    title: str
+    header: str
+    fields: tuple[str, ...]
+
+    @property
+    def major(self) -> int:
+        """The major version."""
+        return int(self.name.rpartition("-")[2])
+
+
+_MIOPEN = ("algo", "time", "memory")
+_CUDNN = ("algo", "status", "time", "memory")
+PROFILES = {profile.name: profile for profile in (Profile("miopen-1", "miopen", "MIOpen 1", "1.0.0", _MIOPEN),)}
+MODES = ("warn", "error")
+
+
+def chosen_profile(profile: object) -> Profile | None:
+    """Return the profile that a caller asks for: its name, None for ``PORTADNN_PROFILE``'s, "" for none.
+
+    Raises
+    ------
+    BadParam
+        There is none of that name; the message lists those that there are.
+    """
+    argument = "profile"
+    if profile is None:
+        profile = os.environ.get("PORTADNN_PROFILE", "")
+        argument = "PORTADNN_PROFILE"
+    if isinstance(profile, str):
+        if not profile:
+            return None
+        if profile in PROFILES:
+            return PROFILES[profile]
+    raise BadParam(argument=argument, expected=f"one of {', '.join(PROFILES)}", got=repr(profile))
+
+
+def chosen_mode(mode: object) -> str:
+    """Return what to do about violations: a caller's choice, None for ``PORTADNN_PROFILE_MODE``'s or else "warn".
+
+    Raises
+    ------
+    BadParam
+        There is no such mode.
+    """
+    argument = "mode"
+    if mode is None:
+        mode = os.environ.get("PORTADNN_PROFILE_MODE") or MODES[0]
+        argument = "PORTADNN_PROFILE_MODE"
+    if isinstance(mode, str) and mode in MODES:
+        return mode
+    raise BadParam(argument=argument, expected=f"one of {', '.join(MODES)}", got=repr(mode))

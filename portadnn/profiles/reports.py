@@ -1,0 +1,81 @@
+"""Telling of violations: once for each place in the program, as warnings or as errors."""
+
+from __future__ import annotations
+
+import logging
+import string
+import threading
+import warnings
+from typing import Any
+
+from ..watching import Call
+from .names import Profile
+from .rules import Rule
+from .violations import ProfileWarning, Violation
+
+log = logging.getLogger("portadnn.profiles")
+
+
+class _Words(dict[str, Any]):
+    """What fills the braces of messages; what is not known is left as it is."""
+
+    def __missing__(self, name: str) -> str:
+        return f"<{name}>"
+
+
+class Reporter:
+    """Collects the violations of one handle, and warns or raises.
+
+    Parameters
+    ----------
+    profile, mode
+        Which library, and ``"warn"`` or ``"error"``.
+    """
+
+    def __init__(self, profile: Profile, mode: str) -> None:
+        self.profile, self.mode = profile, mode
+        self.violations: list[Violation] = []
+        self._seen: set[tuple[str, str, int]] = set()
+        self._lock = threading.Lock()
+
+    def report(self, rule: Rule, call: str, site: tuple[str, int], words: dict[str, Any]) -> None:
+        """Tell of a violation, in the mode "warn" once for each place.
+
+        Raises
+        ------
+        DnnError
+            In the mode "error", of the class that the rule names.
+        """
+        if self.profile.name not in rule.profiles:
+            return
+        values = _Words(words, library=self.profile.title)
+        fill = string.Formatter().vformat
+        found = Violation(
+            rule.id,
+            rule.severity,
+            self.profile.name,
+            call,
+            site,
+            fill(rule.message, (), values),
+            fill(rule.fix, (), values),
+        )
+        key = (rule.id, *site)
+        with self._lock:
+            new = key not in self._seen
+            self._seen.add(key)
+            if new:
+                self.violations.append(found)
+        kind = rule.error_class if self.mode == "error" else None
+        if new:
+            log.info("%s:%d: %s", *site, found)
+        if kind is not None:
+            raise kind(f"[{found.profile} {found.rule}] {found.message}. Instead: {found.fix}", call=call)
+        if new:
+            warnings.warn_explicit(str(found), ProfileWarning, *site)
+
+
+def root_of(call: Call) -> Call:
+    """Return the call that the program made, of which `call` is a part."""
+    while call.parent is not None:
+        call = call.parent
+    return call

@@ -1,0 +1,116 @@
+"""Results of Find and Get that notice what the library's own would not have (rules S11 and S12)."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+from ..enums import Status
+from ..watching import Call
+from .calls import handle_of, role_of
+from .checks import Check
+
+_OURS = str(Path(__file__).parent.parent)
+_NAMES = {"determinism": "deterministic", "mathType": "math_type"}  # cuDNN's names of portadnn's fields
+_INSTEAD = {
+    "status": "leave it out: only algorithms that succeeded are returned there",
+    "deterministic": "leave it out; MIOpen 2.16 and later have an attribute of convolutions for it",
+}
+
+
+def succeeded(result: Any) -> Iterator[Any]:
+    """Go through the results of algorithms that can run."""
+    for perf in result if isinstance(result, (list, tuple)) else ():
+        if _fields(_class_of(perf)) and object.__getattribute__(perf, "status") == Status.SUCCESS:
+            yield perf
+
+
+def _class_of(value: Any) -> Any:
+    return type(value)
+
+
+@functools.cache
+def _fields(kind: Any) -> frozenset[str]:
+    """Return the fields of results, portadnn's or those of the cuDNN names; nothing for all else."""
+    names: Any = getattr(kind, "__dataclass_fields__", None) or getattr(kind, "_fields", ())
+    return frozenset(names) if {"algo", "status", "memory"} <= set(names) else frozenset()
+
+
+class Results(Check):
+    """Gives programs results that report what is read of them."""
+
+    def after(self, call: Call) -> None:
+        if call.parent is not None or call.error is not None or handle_of(call) is not self.watch.handle:
+            return
+        if role_of(call.library, call.function) not in ("find", "find_ex", "get"):
+            return
+        result = call.result
+        if isinstance(result, list):
+            call.result = self._watched(result, call)
+        elif isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], list):  # C's count before them
+            call.result = result[0], self._watched(result[1], call)
+
+    def _watched(self, perfs: list[Any], call: Call) -> Any:
+        count = sum(1 for _ in succeeded(perfs))
+        if perfs and not _fields(_class_of(perfs[0])):
+            return perfs  # MIOpen's own: what is not there cannot be read
+
+        def report(rule: str, site: tuple[str, int], **words: Any) -> None:
+            self.watch.report(rule, call, words, site)
+
+        return _Results([_copy(perf, report, self.profile.fields) for perf in perfs], report, count)
+
+
+class _Results(list[Any]):
+    """Results, of which only the first `count` would have been returned."""
+
+    def __init__(self, perfs: list[Any], report: Any, count: int) -> None:
+        super().__init__(perfs)
+        self._report, self._count = report, count
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, SupportsIndex) and int(index) >= self._count:
+            site = _reader()
+            if site is not None:
+                self._report("S11", site, index=int(index), count=self._count)
+        return super().__getitem__(index)
+
+
+def _reader() -> tuple[str, int] | None:
+    """Return where the program reads a result; None where portadnn does, or code without a file."""
+    frame = sys._getframe(2)
+    file = frame.f_code.co_filename
+    return None if file.startswith((_OURS, "<")) else (file, frame.f_lineno)
+
+
+@functools.cache
+def _watched_class(kind: Any) -> Any:
+    """Return a class like that of a result whose fields tell when they are read."""
+
+    def read(self: Any, name: str) -> Any:
+        if name in _fields(kind):
+            report, known = object.__getattribute__(self, "_told")
+            field = _NAMES.get(name, name)
+            if field not in known:
+                site = _reader()
+                if site is not None:
+                    instead = _INSTEAD.get(field, "leave it out")
+                    report("S12", site, field=name, fields=", ".join(known), instead=instead)
+        return object.__getattribute__(self, name)
+
+    return type(kind.__name__, (kind,), {"__getattribute__": read, "__doc__": kind.__doc__})
+
+
+def _copy(perf: Any, report: Any, known: tuple[str, ...]) -> Any:
+    """Return a result with the same contents that reports what is read of it but is not known there."""
+    kind = _watched_class(_class_of(perf))
+    if isinstance(perf, tuple):
+        copy = tuple.__new__(kind, perf)
+    else:
+        copy = object.__new__(kind)
+        copy.__dict__.update(perf.__dict__)
+    copy.__dict__["_told"] = (report, known)
+    return copy

@@ -1,0 +1,77 @@
+"""The rules of the profiles: data, read from rules.toml."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import errors
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = Path(__file__).parent / "rules.toml"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Something that a library demands of its callers.
+
+    Attributes
+    ----------
+    id : str
+        K and a number for the porting guide's key differences; S, V and A as the migration rules count; F01 for
+        functions that do not exist; T01 for what the capability table refuses and no migration rule names.
+    title : str
+        The mistake in a few words.
+    profiles : tuple of str
+        The libraries that it holds for.
+    severity : {"E", "W!", "W"}
+        The library reports an error; goes on with wrong numbers or broken memory; is slow, or fails at times.
+    error : str
+        The class of portadnn's errors that is raised in the mode "error"; "" if none is.
+    message, fix : str
+        What to say, with words in braces to be filled in.
+    source : str
+        Who says so.
+    """
+
+    id: str
+    title: str
+    profiles: tuple[str, ...]
+    severity: str
+    error: str
+    message: str
+    fix: str
+    source: str
+
+    @property
+    def error_class(self) -> type[errors.DnnError] | None:
+        """What is raised in the mode "error"."""
+        return getattr(errors, self.error) if self.error else None
+
+
+@functools.cache
+def _file() -> dict[str, dict[str, Any]]:
+    return dict(tomllib.loads(FILE.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def rules() -> Mapping[str, Rule]:
+    """Return all rules by id."""
+    return {
+        name: Rule(name, **{**entry, "profiles": tuple(entry["profiles"])})
+        for name, entry in _file().items()
+        if name != "advice"
+    }
+
+
+def advice() -> Mapping[str, str]:
+    """Return what to do about those migration rules that the capability tables name."""
+    return _file()["advice"]

@@ -1,0 +1,110 @@
+"""The watcher that a handle with a profile brings along: it asks the checks about every call."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from ..handle import Handle
+from ..problem import Problem
+from ..watching import WATCHERS, Call
+from .buffers import Buffers
+from .calls import handle_of, plain, role_of
+from .checks import Check, Event
+from .functions import Functions
+from .names import Profile
+from .pairs import Pairs
+from .reports import Reporter, root_of
+from .results import Results
+from .rules import Rule, rules
+from .sequence import Sequences
+from .tables import Tables
+from .workspaces import Workspaces
+
+CHECKS: dict[str, tuple[type[Check], ...]] = {
+    "miopen": (Functions, Tables, Workspaces, Sequences, Buffers, Pairs, Results),
+    "cudnn": (Functions, Tables, Results),
+}
+
+
+class ProfileWatch:
+    """A watcher that judges the calls of one handle, and those without any, as a library would.
+
+    Parameters
+    ----------
+    handle
+        It is not kept alive.
+    profile, mode
+        Which library, and ``"warn"`` or ``"error"``.
+    """
+
+    def __init__(self, handle: Handle, profile: Profile, mode: str) -> None:
+        self._handle = weakref.ref(handle)
+        self.profile = profile
+        self.reporter = Reporter(profile, mode)
+        self.refused: set[Call] = set()  # calls of functions that the library lacks: no more is said of them
+        self._checks = tuple(check(self) for check in CHECKS[profile.library])
+
+    @property
+    def handle(self) -> Handle | None:
+        """The handle, while it exists."""
+        return self._handle()
+
+    def before(self, call: Call) -> None:
+        """Judge what the arguments alone tell, of calls that the program makes itself."""
+        if call.parent is None and handle_of(call) in (None, self.handle):
+            for check in self._checks:
+                check.before(call)
+
+    def computing(self, call: Call, problem: Problem, scalars: Sequence[float], addresses: Sequence[int]) -> None:
+        """Judge what is about to be computed or asked about."""
+        handle = handle_of(call)
+        if handle is None:
+            return
+        event = Event(
+            call,
+            handle,
+            handle is self.handle,
+            plain(problem),
+            problem,
+            dict(zip(problem.scalars, scalars, strict=False)),
+            dict(zip(problem.names, addresses, strict=False)),
+            "" if scalars else role_of(call.library, call.function),
+        )
+        for check in self._checks:
+            check.computing(event)
+
+    def after(self, call: Call) -> None:
+        """Remember what calls did."""
+        for check in self._checks:
+            check.after(call)
+        self.refused.discard(call)
+
+    def report(self, rule: str | Rule, call: Call, words: dict[str, Any], site: tuple[str, int] | None = None) -> None:
+        """Tell of a violation of a rule, or of a rule that the capability table has."""
+        found = rules()[rule] if isinstance(rule, str) else rule
+        self.reporter.report(found, root_of(call).function, site or call.site, words)
+
+
+def _release(watch: ProfileWatch) -> None:
+    if watch in WATCHERS:
+        WATCHERS.remove(watch)
+
+
+def watch_handle(handle: Handle, profile: Profile, mode: str) -> tuple[ProfileWatch, weakref.finalize[Any, Any]]:
+    """Judge a handle's calls from now on.
+
+    Returns
+    -------
+    watch, release
+        Calling the second ends it; a handle that nobody closes ends it when it is collected.
+    """
+    watch = ProfileWatch(handle, profile, mode)
+    WATCHERS.append(watch)
+    release = weakref.finalize(handle, _release, watch)
+    release.atexit = False
+    return watch, release
+
+
+__all__ = ["ProfileWatch", "watch_handle"]
