@@ -25,10 +25,13 @@ DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
 #define pd_expm1(v) expm1(v)
 #define pd_tanh(v) tanh(v)
 #endif
+#ifndef VSIGMOID
+#define VSIGMOID(v) (VSPLAT(1) / (pd_exp(-(v)) + (real)1))
+#endif
 
 #if defined(ACTIVATION_SIGMOID)
 #define ACTIVATE(v) (PD_SCALAR(1) / (exp(-(v)) + (real)1))
-#define VACTIVATE(v) (VSPLAT(1) / (pd_exp(-(v)) + (real)1))
+#define VACTIVATE(v) VSIGMOID(v)
 #elif defined(ACTIVATION_TANH)
 #define ACTIVATE(v) tanh(v)
 #define VACTIVATE(v) pd_tanh(v)
@@ -37,7 +40,7 @@ DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
 #define VACTIVATE(v) PICK((v) > (real)0, v, pd_expm1(v) * (real)COEF)
 #elif defined(ACTIVATION_SWISH)
 #define PD_GATE(v) (PD_SCALAR(1) / (exp((v) * (real) - COEF) + (real)1))
-#define PD_VGATE(v) (VSPLAT(1) / (pd_exp((v) * (real) - COEF) + (real)1))
+#define PD_VGATE(v) VSIGMOID((v) * (real)COEF)
 #define ACTIVATE(v) ((v) * PD_GATE(v))
 #define VACTIVATE(v) ((v) * PD_VGATE(v))
 #elif defined(ACTIVATION_RELU) && defined(PROPAGATE_NAN)
