@@ -14,24 +14,24 @@
 #include "norm_forward.h"
 #include "norm_columns_cpu.h"
 
-// y of rows begin .. end from means (pivot and rest), gains and shifts
+// y of rows begin .. end: alpha is in gains and shifts. One row after the other: of several at once, each would be a run of
+// memory of its own, and loads would wait for stores to the same place of another page.
 #define APPLY_COLUMNS                                                                                      \
-    if (beta == (real)0)                                                                                   \
-        APPLY_COLUMNS_WITH((real)0)                                                                        \
-    else                                                                                                   \
-        APPLY_COLUMNS_WITH(beta)
+    {                                                                                                      \
+        const real alpha = 1;                                                                              \
+        if (beta == (real)0)                                                                               \
+            APPLY_COLUMNS_WITH((real)0)                                                                    \
+        else                                                                                               \
+            APPLY_COLUMNS_WITH(beta)                                                                       \
+    }
 #define APPLY_COLUMNS_WITH(beta)                                                                           \
-    for (u32 r = begin; r < end; r += BLOCK) {                                                             \
-        const u32 rows = end - r < BLOCK ? end - r : BLOCK;                                                \
+    for (u32 r = begin; r < end; ++r) {                                                                    \
+        const GLOBAL T *in = x + (from + X_REDUCE(r));                                                     \
+        GLOBAL T *out = y + (Y_OUTER(b) + Y_REDUCE(r));                                                    \
         for (int v = 0; v < vectors; ++v) {                                                                \
             const u32 at = COLUMN(v);                                                                      \
-            const vreal pivot = pivots[v], mean = means[v], gain = gains[v], shift = shifts[v];            \
-            UNROLL for (int i = 0; i < BLOCK; ++i)                                                         \
-                if (i < rows) {                                                                            \
-                    const vreal value = VLOAD(x, from + X_REDUCE(r + i) + at);                             \
-                    const vreal result = (value - pivot - mean) * gain + shift;                            \
-                    COLUMN_STORE(y, Y_OUTER(b) + Y_REDUCE(r + i) + at, v, result, beta)                    \
-                }                                                                                          \
+            const vreal result = (VLOAD(in, at) - pivots[v]) * gains[v] + shifts[v];                       \
+            COLUMN_STORE(out, at, v, result, beta)                                                         \
         }                                                                                                  \
     }
 
@@ -71,8 +71,9 @@
             RUNNING(v, mean_, all_squares)                                                                 \
             SAVED(v, mean_, inverse)                                                                       \
         }                                                                                                  \
-        gains[v] = GAIN_OF(inverse, v);                                                                    \
-        shifts[v] = SHIFT_OF(v);                                                                           \
+        const vreal gain_ = GAIN_OF(inverse, v);                                                           \
+        shifts[v] = (SHIFT_OF(v) - means[v] * gain_) * alpha;                                              \
+        gains[v] = gain_ * alpha;                                                                          \
     }
 
 #ifdef RMS
@@ -161,12 +162,11 @@ norm_columns_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TE
     BIND(T, y);
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
-    vreal pivots[PANEL], means[PANEL], gains[PANEL], shifts[PANEL];
+    vreal pivots[PANEL], gains[PANEL], shifts[PANEL];
     for (int v = 0; v < vectors; ++v) {
         pivots[v] = COLUMN_READ(estimated_mean, ESTIMATED_MEAN, v);
-        means[v] = VSPLAT(0);
-        gains[v] = GAIN_OF((real)1 / sqrt(COLUMN_READ(estimated_variance, ESTIMATED_VARIANCE, v) + epsilon), v);
-        shifts[v] = SHIFT_OF(v);
+        gains[v] = GAIN_OF(alpha / sqrt(COLUMN_READ(estimated_variance, ESTIMATED_VARIANCE, v) + epsilon), v);
+        shifts[v] = SHIFT_OF(v) * alpha;
     }
     APPLY_COLUMNS
 }
@@ -174,22 +174,20 @@ norm_columns_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TE
 
 #ifdef GIVEN
 KERNEL WG_SIZE(1, 1, 1)
-norm_columns_given(TENSOR(T, x), TENSOR(T, y), TENSOR(real, all_pivots), TENSOR(real, all_rests),
-                   TENSOR(real, all_gains), TENSOR(real, all_shifts), const real alpha, const real beta) {
+norm_columns_given(TENSOR(T, x), TENSOR(T, y), TENSOR(real, all_pivots), TENSOR(real, all_gains),
+                   TENSOR(real, all_shifts), const real alpha, const real beta) {
     BIND(T, x);
     BIND(T, y);
     BIND(real, all_pivots);
-    BIND(real, all_rests);
     BIND(real, all_gains);
     BIND(real, all_shifts);
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
-    vreal pivots[PANEL], means[PANEL], gains[PANEL], shifts[PANEL];
+    vreal pivots[PANEL], gains[PANEL], shifts[PANEL];
     for (int v = 0; v < vectors; ++v) {
         pivots[v] = NUMBERS_AT(all_pivots, PART_AT(v));
-        means[v] = NUMBERS_AT(all_rests, PART_AT(v));
-        gains[v] = NUMBERS_AT(all_gains, PART_AT(v));
-        shifts[v] = NUMBERS_AT(all_shifts, PART_AT(v));
+        gains[v] = NUMBERS_AT(all_gains, PART_AT(v)) * alpha;
+        shifts[v] = NUMBERS_AT(all_shifts, PART_AT(v)) * alpha;
     }
     APPLY_COLUMNS
 }

@@ -10,7 +10,7 @@
     const int vectors = panel == PANELS - 1 ? VECTORS - (PANELS - 1) * PANEL : PANEL;
 // First column of vector v of the panel. The last vector of all ends where the columns end, so it may begin before its turn:
 // those lanes do what the vector before does, and only the FRESH last ones are stored in y or dx.
-#define COLUMN(v) (panel * PANEL + (v) == VECTORS - 1 ? COLUMNS - VW : (panel * PANEL + (v)) * VW)
+#define COLUMN(v) (IS_SHORT(v) ? COLUMNS - VW : (panel * PANEL + (v)) * VW)
 #define FRESH (COLUMNS % VW)
 #define IS_SHORT(v) (FRESH && panel * PANEL + (v) == VECTORS - 1)
 #define PART_AT(v) (b * COLUMNS + COLUMN(v))

@@ -2,8 +2,8 @@
 // columns (norm_columns_cpu.cl), and this joins the moments of a group's.
 //
 //   norm_columns_partial   moments of every channel of every image, from slices of its pixels
-//   norm_groups            one work-item for each image and group: moments of EACH channels together; what y = (x - pivot - rest) *
-//                          gain + shift needs of every channel goes to the workspace
+//   norm_groups            one work-item for each image and group: moments of EACH channels together; what y = (x - pivot) * gain +
+//                          shift needs of every channel goes to the workspace
 //   norm_columns_given     y from those
 
 #include "types.h"
@@ -24,7 +24,7 @@ norm_groups(TENSOR(real, means), TENSOR(real, squares),
 #ifdef HAS_SAVED
             TENSOR(real, saved_mean), TENSOR(real, saved_inv_variance),
 #endif
-            TENSOR(real, pivots), TENSOR(real, rests), TENSOR(real, gains), TENSOR(real, shifts), const real epsilon) {
+            TENSOR(real, pivots), TENSOR(real, gains), TENSOR(real, shifts), const real epsilon) {
     BIND(real, means);
     BIND(real, squares);
 #ifdef HAS_SCALE
@@ -38,7 +38,6 @@ norm_groups(TENSOR(real, means), TENSOR(real, squares),
     BIND(real, saved_inv_variance);
 #endif
     BIND(real, pivots);
-    BIND(real, rests);
     BIND(real, gains);
     BIND(real, shifts);
     const u32 n = (u32)GRP(0) / GROUPS, g = (u32)GRP(0) % GROUPS, first = n * COLUMNS + g * EACH;
@@ -60,17 +59,18 @@ norm_groups(TENSOR(real, means), TENSOR(real, squares),
     saved_inv_variance[SAVED_INV_VARIANCE_AT(n, g)] = inverse;
 #endif
     for (u32 c = 0; c < EACH; ++c) {
-        pivots[first + c] = pivot;
-        rests[first + c] = all.mean;
 #ifdef HAS_SCALE
-        gains[first + c] = inverse * scale[(g * EACH + c) * SCALE_STRIDE];
+        const real gain = inverse * scale[(g * EACH + c) * SCALE_STRIDE];
 #else
-        gains[first + c] = inverse;
+        const real gain = inverse;
 #endif
 #ifdef HAS_BIAS
-        shifts[first + c] = bias[(g * EACH + c) * BIAS_STRIDE];
+        const real shift = bias[(g * EACH + c) * BIAS_STRIDE];
 #else
-        shifts[first + c] = 0;
+        const real shift = 0;
 #endif
+        pivots[first + c] = pivot;
+        gains[first + c] = gain;
+        shifts[first + c] = shift - all.mean * gain;
     }
 }

@@ -37,7 +37,7 @@ def _areas(problem: Problem, way: Way) -> tuple[Workspace, list[Arg], list[Arg]]
     """Return the workspace, parts of moments, and what every channel needs."""
     space, kept = Workspace(problem), way.layout.shape.groups
     moments: list[Arg] = [space.take((way.slices + 1) * kept), space.take(way.slices * kept)]
-    return space, moments, [space.take(kept) for _ in range(4)]
+    return space, moments, [space.take(kept) for _ in range(3)]
 
 
 class CpuGroups(Engine):
