@@ -251,6 +251,10 @@ class Device(abc.ABC):
             A native array, or a raw buffer such as a workspace.
         """
 
+    def workspace_place(self, workspace: Any) -> tuple[Any, ...] | None:
+        """Return what tells a caller's workspace from any other, as fast as possible; None where nothing does."""
+        return None
+
     @abc.abstractmethod
     def empty(self, spec: TensorSpec) -> Any:
         """Return a new native array with that layout, uninitialised.

@@ -211,6 +211,9 @@ class CudaDevice(Device):
     def address(self, memory: Any) -> int:
         return getattr(memory, "data", memory).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer
 
+    def workspace_place(self, workspace: Any) -> tuple[Any, ...] | None:
+        return (workspace.data.ptr, workspace.nbytes) if type(workspace) is self._array else None
+
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
         memory = self.workspace(spec.span * size)

@@ -150,6 +150,12 @@ class OpenCLDevice(Device):
         except AttributeError:
             return self._examine(memory).address if self.owns(memory) else self._address(memory, 0)
 
+    def workspace_place(self, workspace: Any) -> tuple[Any, ...] | None:
+        try:
+            return self.look((workspace,)) if isinstance(workspace, self._array) else None
+        except BadParam:
+            return None  # who uses it says why
+
     def _examine(self, array: Any) -> Seen:
         """Ask everything that calls need to know of an array, and leave it with the array for the next call."""
         if not isinstance(array, self._array):

@@ -99,8 +99,10 @@ def execute(
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
         run = entry.run
         stamp = None
-        if workspace is None and run.repeat is not None:
-            stamp = (places, _PACK_DOUBLES[len(numbers)](*numbers), handle.scratches)  # as bytes_of
+        if run.repeat is not None:
+            scratch = handle.scratches if workspace is None else device.workspace_place(workspace)
+            if scratch is not None:
+                stamp = (places, _PACK_DOUBLES[len(numbers)](*numbers), scratch)  # as bytes_of
         anew = stamp is None or stamp != run.stamp  # what the last call was made with needs no second look
         if WATCHERS and not anew:
             addresses = [device.address(array) for array in entry.used(arrays)]

@@ -95,8 +95,13 @@ def test_workspaces_come_and_grow(handle: Any) -> None:
         np.testing.assert_allclose(handle.to_numpy(y[dims]), want[dims], rtol=1e-4, atol=1e-4)
         own = scratch(handle, 1 << 20)
         _fill(handle, y[dims], np.zeros(want[dims].shape, np.float32))
-        dnn.convolution_forward(handle, x[dims], w[dims], conv, y[dims], workspace=own)
-        np.testing.assert_allclose(handle.to_numpy(y[dims]), want[dims], rtol=1e-4, atol=1e-4)
+        for sign in (1, -1, -1):
+            _fill(handle, x[dims], sign * _host(8, dims[0]))
+            dnn.convolution_forward(handle, x[dims], w[dims], conv, y[dims], workspace=own)
+            np.testing.assert_allclose(handle.to_numpy(y[dims]), sign * want[dims], rtol=1e-4, atol=1e-4)
+        _fill(handle, x[dims], _host(8, dims[0]))
+    with pytest.raises(dnn.BadParam, match="workspace"):
+        dnn.convolution_forward(handle, x[dims], w[dims], conv, y[dims], workspace="none")
 
 
 def test_another_stream(handle: Any) -> None:
