@@ -28,6 +28,7 @@
 #define GRID_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
 #define ATOMIC_INC(p) atomic_inc(p)
+#define ATOMIC_TAKE(p, count) atomic_add(p, count)
 
 typedef long i64;
 typedef ulong u64;

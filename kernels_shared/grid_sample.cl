@@ -1,15 +1,17 @@
 // Bilinear sampling and the gradient of its grid; grid_sample.h has the formulas.
 //
 //   sampler_forward   a work-item makes CHANNELS vectors of VW channels of one point, from one set of four weights
-//   sampler_grid      the SHARING work-items of a point share its channels; their sums are added in order
+//   sampler_grid      the SHARING work-items of a point share its channels; their sums are added in order. With COUNTS it
+//                     also counts the points of every cell, for grid_bins.cl
 //
 //                                  otherwise                       CHANNELS_LAST
 //     lid ->    0  1  2 ..    neighbouring points             neighbouring vectors of channels, then the next point
 //
-// Defines: POINTS of a work-group, SHARING; CHANNELS (forward); VW is 1 without CHANNELS_LAST.
+// Defines: POINTS of a work-group, SHARING; CHANNELS (forward); IN_FLIGHT; VW is 1 without CHANNELS_LAST; ONE_ROW: p is 1.
 
 #include "types.h"
 #include "grid_sample.h"
+#include "grid_corners.h"
 
 #define GROUP (POINTS * SHARING)
 #ifdef CHANNELS_LAST
@@ -22,26 +24,6 @@
 #define SLOT(point, share) ((share) * POINTS + (point))
 #endif
 
-typedef struct {
-    idx_t at;                   // of the first pixel; may wrap around where that is outside
-    int up, down, left, right;  // whether these rows and columns are in the image
-} Corners;
-
-DEVICE Corners corners_of(Place at, int h, int w, idx_t x_h, idx_t x_w) {
-    Corners k;
-    k.at = (idx_t)at.i * x_h + (idx_t)at.j * x_w;
-    k.up = at.inside && at.i >= 0;
-    k.down = at.inside && at.i + 1 < h;
-    k.left = at.j >= 0;
-    k.right = at.j + 1 < w;
-    return k;
-}
-#define READ(p, there, offset) ((there) ? VLOAD(p, offset) : VSPLAT(0))
-#define READ_A(p, k) READ(p, (k).up && (k).left, (k).at)
-#define READ_B(p, k) READ(p, (k).up && (k).right, (k).at + x_w)
-#define READ_C(p, k) READ(p, (k).down && (k).left, (k).at + x_h)
-#define READ_D(p, k) READ(p, (k).down && (k).right, (k).at + x_h + x_w)
-
 #ifdef FORWARD
 KERNEL WG_SIZE(GROUP, 1, 1)
 sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TENSOR_RESTRICT(T, y), const real alpha,
@@ -51,7 +33,7 @@ sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TEN
     BIND_RESTRICT(T, y);
     const int lid = LID(0);
     const u32 tile = (u32)GRP(0) % tiles, rest = (u32)GRP(0) / tiles, n = rest / blocks;
-    const u32 s = tile * POINTS + POINT(lid), row = s / q, column = s - row * q;
+    const u32 s = tile * POINTS + POINT(lid), row = ROW_OF(s), column = s - row * q;
     if (s >= (u32)p * q) return;
     const idx_t g = n * g_n + row * g_h + column * g_w;
     const Place at = place_of(LOAD(grid, g), LOAD(grid, g + g_2), h, w);
@@ -78,18 +60,18 @@ sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TEN
 #endif
 
 #ifdef GRID_GRADIENT
-DEVICE real lanes_sum(vreal v) {
-    real total = LANE(v, 0);
-#if VW > 1
-    UNROLL for (int j = 1; j < VW; ++j) total += LANE(v, j);
-#endif
-    return total;
-}
-
 KERNEL WG_SIZE(GROUP, 1, 1)
 sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid),
              TENSOR_RESTRICT(T, dgrid), const real alpha, const real beta, SIZES, const idx_t d_n, const idx_t d_h,
-             const idx_t d_w, const idx_t d_2, const u32 tiles) {
+             const idx_t d_w, const idx_t d_2, const u32 tiles
+#ifdef COUNTS
+             , TENSOR(int, starts), TENSOR(int, slots)
+#endif
+) {
+#ifdef COUNTS
+    BIND(int, starts);
+    BIND(int, slots);
+#endif
 #if SHARING > 1
     LOCAL real along_u[GROUP], along_v[GROUP];
 #endif
@@ -99,28 +81,21 @@ sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_R
     BIND_RESTRICT(T, dgrid);
     const int lid = LID(0);
     const u32 n = (u32)GRP(0) / tiles, tile = (u32)GRP(0) - n * tiles;
-    const u32 s = tile * POINTS + POINT(lid), row = s / q, column = s - row * q;
+    const u32 s = tile * POINTS + POINT(lid), row = ROW_OF(s), column = s - row * q;
     const bool point = s < (u32)p * q;
     real su = 0, sv = 0;
 
     if (point) {
         const idx_t g = n * g_n + row * g_h + column * g_w;
         const Place at = place_of(LOAD(grid, g), LOAD(grid, g + g_2), h, w);
-        const Corners k = corners_of(at, h, w, x_h, x_w);
-        const real fu = at.fu, fv = at.fv, eu = 1 - fu, ev = 1 - fv;
-        const GLOBAL T *from = x + n * x_n;
-        const GLOBAL T *dys = dy + (n * y_n + row * y_h + column * y_w);
-        vreal tu = VSPLAT(0), tv = VSPLAT(0);
-        if (at.inside)
-            for (int c = SHARE(lid) * VW; c < channels; c += SHARING * VW) {
-                const GLOBAL T *plane = from + (idx_t)c * x_c;
-                const vreal gradient = VLOAD(dys, (idx_t)c * y_c);
-                const vreal va = READ_A(plane, k), vb = READ_B(plane, k), vc = READ_C(plane, k), vd = READ_D(plane, k);
-                tu = tu + gradient * ((vb - va) * ev + (vd - vc) * fv);
-                tv = tv + gradient * ((vc - va) * eu + (vd - vb) * fu);
-            }
-        su = lanes_sum(tu);
-        sv = lanes_sum(tv);
+        const Slopes sum = slopes_of(at, x + n * x_n, dy + (n * y_n + row * y_h + column * y_w), SHARE(lid) * VW,
+                                     SHARING * VW, channels, h, w, x_c, x_h, x_w, y_c);
+        su = sum.u;
+        sv = sum.v;
+#ifdef COUNTS
+        if (SHARE(lid) == 0 && at.inside)
+            slots[(idx_t)n * ((u32)p * q) + s] = ATOMIC_INC(starts + ((idx_t)n * CELLS_OF(h, w) + CELL(at, w)));
+#endif
     }
 #if SHARING > 1
     along_u[lid] = su;
@@ -134,9 +109,8 @@ sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_R
 #endif
     if (point && SHARE(lid) == 0) {
         GLOBAL T *to = dgrid + (n * d_n + row * d_h + column * d_w);
-        const real du = su * ((real)0.5 * (real)(w - 1)), dv = sv * ((real)0.5 * (real)(h - 1));
-        BLEND(to, 0, alpha, du, beta);
-        BLEND(to, d_2, alpha, dv, beta);
+        BLEND(to, 0, alpha, SCALED_SLOPE(su, w), beta);
+        BLEND(to, d_2, alpha, SCALED_SLOPE(sv, h), beta);
     }
 }
 #endif

@@ -14,6 +14,13 @@
         const idx_t x_c, const idx_t x_h, const idx_t x_w, const idx_t y_n, const idx_t y_c,               \
         const idx_t y_h, const idx_t y_w, const idx_t g_n, const idx_t g_h, const idx_t g_w, const idx_t g_2
 
+// row of point s of an image; with ONE_ROW p is 1
+#ifdef ONE_ROW
+#define ROW_OF(s) 0u
+#else
+#define ROW_OF(s) ((s) / q)
+#endif
+
 typedef struct {
     int i, j, inside;
     real u, v, fu, fv;
@@ -35,5 +42,7 @@ DEVICE Place place_of(real gx, real gy, int h, int w) {
     return at;
 }
 
-// number of the cell that has (i, j) as its first pixel, among (h + 1) (w + 1)
-#define CELL(at, w) ((u32)((at).i + 1) * ((w) + 1) + (u32)((at).j + 1))
+// A cell is the square between four pixels, (i, j) the first of them: h + 1 rows of w + 1 cells, borders included.
+#define CELL_PITCH(w) ((u32)(w) + 2)  // counters of a row of cells: one more, which becomes the row's end
+#define CELL(at, w) ((u32)((at).i + 1) * CELL_PITCH(w) + (u32)((at).j + 1))
+#define CELLS_OF(h, w) (((u32)(h) + 1) * CELL_PITCH(w))
