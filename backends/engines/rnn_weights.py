@@ -16,6 +16,7 @@ from .rnn_pass import Pass, Place
 from .rnn_steps import Defines, cell_defines
 
 _LANES = 64  # columns of a CPU's work-group that sums biases; a GPU's has 32
+_MANY_ROWS = 512  # rows from which a GPU's has four times the work-items
 
 
 def runs(steps: list[Step]) -> list[tuple[bool, int, int, int]]:
@@ -115,13 +116,14 @@ class Weights(Pass):
         network = self.network
         columns = network.width * network.mode.slots
         defines: Defines = {"GATES": network.mode.gates, "SLOTS": network.mode.slots}
-        defines |= {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {}
+        shares = 32 if self.sequence.rows >= _MANY_ROWS and device.info.max_work_group >= 1024 else 8
+        defines |= {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {"SHARES": shares}
         kernel = device.compile(
             "shared/rnn_bias_gradient.cl", "rnn_bias_gradient", {**cell_defines(network, self.dtype), **defines}
         )
         places = (int64(self.kept.gates(layer)), int64(network.bias(layer, 0, False)))
         sizes = tuple(map(int32, (network.hidden, self.sequence.rows, columns)))
-        grid, items = (ceil_div(columns, _LANES), 1) if self.cpu else (ceil_div(columns, 32), 256)
+        grid, items = (ceil_div(columns, _LANES), 1) if self.cpu else (ceil_div(columns, 32), 32 * shares)
         args: tuple[Arg, ...] = (self.tensor("reserve"), self.tensor("dw"), *places, *sizes)
         return Launch(kernel, (grid,), (items,), args)
 
