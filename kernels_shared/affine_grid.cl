@@ -4,8 +4,9 @@
 //
 //   forward    a work-item makes a vector of points, whose (x, y) pairs fill the lanes; one point with VW 1 (any strides); a
 //              row with ROWS (CPUs)
-//   backward   every work-group adds up the points of a slice of an image, six sums; a work-item then adds the slices' sums
-//              in order. Deterministic.
+//   backward   every work-group adds up the points of a slice of an image, six sums. An image of ONE_SLICE is done then; of
+//              several, the last work-group to finish (GRID_FENCED), or else affine_theta_finish, adds the sums in order.
+//              Deterministic.
 //
 //        dgrid of image n   [ slice 0 | slice 1 | slice 2 ..]   ->  sums [n][slice][6]  ->  dtheta[n]
 //
@@ -74,12 +75,26 @@ affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const idx_t items) {
 #endif
 
 #ifdef BACKWARD
+#define THETA(n, k) ((n) * t_n + (k) / 3 * t_r + (k) % 3 * t_k)
+
 // Sums over the points of a slice: of dgrid_x and dgrid_y times x, y and 1.
 KERNEL WG_SIZE(GROUP, 1, 1)
+#ifdef ONE_SLICE
+affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta), SIZES, const u32 slices, const u32 length) {
+    BIND(T, dtheta);
+#elif defined(GRID_FENCED)
+affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta), TENSOR(real, sums), TENSOR(int, arrived), SIZES,
+             const u32 slices, const u32 length) {
+    LOCAL int last_one;
+    BIND(T, dtheta);
+    BIND(real, sums);
+    BIND(int, arrived);
+#else
 affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices, const u32 length) {
+    BIND(real, sums);
+#endif
     LOCAL real scratch[6 * GROUP];
     BIND(const T, dgrid);
-    BIND(real, sums);
     const int lid = LID(0);
     const u32 n = (u32)GRP(0) / slices, slice = (u32)GRP(0) - n * slices;
     const u32 first = slice * length, end = first + length < h * w ? first + length : h * w;
@@ -110,7 +125,25 @@ affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices
             for (int k = 0; k < 6; ++k) scratch[k * GROUP + lid] += scratch[k * GROUP + lid + step];
     }
     BARRIER();
+#ifdef ONE_SLICE
+    if (lid < 6) STORE(dtheta, THETA(n, (u32)lid), scratch[lid * GROUP]);
+#else
     if (lid < 6) sums[(u32)GRP(0) * 6 + lid] = scratch[lid * GROUP];
+#endif
+#ifdef GRID_FENCED
+    GRID_FENCE();
+    BARRIER();
+    if (lid == 0) last_one = ATOMIC_INC(arrived + n) == (int)slices - 1;
+    BARRIER();
+    if (!last_one) return;
+    if (lid == 0) arrived[n] = 0;  // as the next launch wants it
+    GRID_FENCE();
+    if (lid < 6) {
+        real total = 0;
+        for (u32 k = 0; k < slices; ++k) total += sums[(n * slices + k) * 6 + lid];
+        STORE(dtheta, THETA(n, (u32)lid), total);
+    }
+#endif
 #else  // a CPU: runs of a row, whose sums over 8 neighbours are independent
     for (u32 s = first; s < end;) {
         const u32 i = s / w, j0 = s - i * w;
@@ -150,13 +183,17 @@ affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices
         y1 += q1[0];
         s += j1 - j0;
     }
-    GLOBAL real *to = sums + (u32)GRP(0) * 6;
-    to[0] = xx;
-    to[1] = xy;
-    to[2] = x1;
-    to[3] = yx;
-    to[4] = yy;
-    to[5] = y1;
+#ifdef ONE_SLICE
+#define PUT(k, sum) STORE(dtheta, THETA(n, k), sum)
+#else
+#define PUT(k, sum) sums[(u32)GRP(0) * 6 + (k)] = sum
+#endif
+    PUT(0, xx);
+    PUT(1, xy);
+    PUT(2, x1);
+    PUT(3, yx);
+    PUT(4, yy);
+    PUT(5, y1);
 #endif
 }
 
@@ -170,6 +207,6 @@ affine_theta_finish(TENSOR(const real, sums), TENSOR(T, dtheta), SIZES, const u3
     const u32 n = id / 6, k = id - n * 6;
     real total = 0;
     for (u32 slice = 0; slice < slices; ++slice) total += sums[(n * slices + slice) * 6 + k];
-    STORE(dtheta, n * t_n + k / 3 * t_r + k % 3 * t_k, total);
+    STORE(dtheta, THETA(n, k), total);
 }
 #endif

@@ -1,7 +1,8 @@
 // db[c] = alpha * (sum of dy over everything but c) + beta * db[c]; reduce.h draws the tiles.
 //
 // Each work-group folds one slice of TO channel units. With one slice it writes db, else its part goes to the
-// workspace and bias_finish adds the slices in order: the result does not depend on who comes first.
+// workspace; the last of the slices' work-groups (GRID_FENCED), or else bias_finish, adds them in order: the result does not
+// depend on who comes first.
 
 #include "types.h"
 #include "reduce.h"
@@ -43,6 +44,13 @@ KERNEL WG_SIZE(GROUP, 1, 1)
 #if SLICES == 1
 bias_partial(TENSOR(T, dy), TENSOR(T, db), const real alpha, const real beta) {
     BIND(T, db);
+#elif defined(GRID_FENCED)
+bias_partial(TENSOR(T, dy), TENSOR(T, db), TENSOR(real, sums), TENSOR(int, arrived), const real alpha,
+             const real beta) {
+    LOCAL int last_one;
+    BIND(T, db);
+    BIND(real, sums);
+    BIND(int, arrived);
 #else
 bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
     BIND(real, sums);
@@ -81,6 +89,20 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
         part_store(sums, slice, o, sum);
 #endif
     }
+#if SLICES > 1 && defined(GRID_FENCED)
+    const int tile = (int)((idx_t)GRP(0) / SLICES);
+    GRID_FENCE();
+    BARRIER();
+    if (lid == 0) last_one = ATOMIC_INC(arrived + tile) == SLICES - 1;
+    BARRIER();
+    if (!last_one) return;
+    if (lid == 0) arrived[tile] = 0;  // as the next launch wants it
+    GRID_FENCE();
+    part all = PART_SPLAT(0);
+    for (idx_t k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) all = all + part_load(sums, k, o);
+    all = tile_sum(all, scratch, lid);
+    if (inside && TILE_REDUCE(lid) == 0) store_channels(db, o, all, alpha, beta);
+#endif
 }
 
 #endif

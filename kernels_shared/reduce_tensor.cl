@@ -1,8 +1,9 @@
 // c = alpha * (reduction of a over some dimensions) + beta * c, for GPUs; reduce.h draws the tiles, reduce_operation.h has
 // the operations.
 //
-// Each work-group folds one slice of TO outer units. With one slice it writes c, else its parts go to the workspace and
-// reduce_finish joins the slices in order: the result does not depend on who comes first.
+// Each work-group folds one slice of TO outer units. With one slice it writes c, else its parts go to the workspace and the
+// last of the slices' work-groups (GRID_FENCED), or else reduce_finish, joins the slices in order: the result does not depend
+// on who comes first.
 //
 // Host defines, besides those two headers'
 //   A_OUTER(o), A_REDUCE(r)   offsets in a      C_OUTER(o), C_STEP   offset in c of a unit's first number, and to the next
@@ -46,11 +47,22 @@
 #define PUT_INDEX(o, lane, place)
 PD_FOLD(fold_part, join)
 PD_TILE(tile_part, join)
+#ifdef ALONG_REDUCE
+#define PART_JOIN join
+#else
+#define PART_JOIN vjoin
+#endif
 #endif
 
 KERNEL WG_SIZE(GROUP, 1, 1)
 #if SLICES == 1
 reduce_partial(TENSOR(const T, a), RESULTS, const real alpha, const real beta) {
+    BIND_RESULTS;
+#elif defined(GRID_FENCED)
+reduce_partial(TENSOR(const T, a), PARTS, TENSOR(int, arrived), RESULTS, const real alpha, const real beta) {
+    LOCAL int last_one;
+    BIND_PARTS;
+    BIND(int, arrived);
     BIND_RESULTS;
 #else
 reduce_partial(TENSOR(const T, a), PARTS) {
@@ -140,6 +152,21 @@ reduce_partial(TENSOR(const T, a), PARTS) {
         part_store(parts, slice, o, whole);
 #endif
     }
+#if SLICES > 1 && defined(GRID_FENCED)
+    const int tile = (int)((u32)GRP(0) / SLICES);
+    GRID_FENCE();
+    BARRIER();
+    if (lid == 0) last_one = ATOMIC_INC(arrived + tile) == SLICES - 1;
+    BARRIER();
+    if (!last_one) return;
+    if (lid == 0) arrived[tile] = 0;  // as the next launch wants it
+    GRID_FENCE();
+    part all = PART_SPLAT(START);
+    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) all = PART_JOIN(all, part_load(parts, k, o));
+    all = tile_part(all, scratch, lid);
+    if (inside && TILE_REDUCE(lid) == 0)
+        UNROLL for (int j = 0; j < PART_LANES; ++j) PUT_RESULT(o, j, PART_LANE(all, j), 0)
+#endif
 #endif
 }
 

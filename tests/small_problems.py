@@ -30,6 +30,8 @@ _FEATURES = {"cuda/softmax_cluster.cu softmax_cluster": "clusters"}
 _SUBSTITUTES = {
     "shared/conv_gemm.cl reduce_splits": "grid_fence",
     "shared/dropout.cl dropout_advance": "grid_fence",
+    "shared/bias_gradient.cl bias_finish": "grid_fence",
+    "shared/affine_grid.cl affine_theta_finish": "grid_fence",
 }
 _START = '#line 1 "dialect.h"'  # behind the defines
 _FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)
@@ -241,6 +243,7 @@ def _spatial_transformers():
         yield f"spatial_tf_sampler_forward x={t}:2x3x3x5 grid={t}:2x2x3x2 beta=1"
         yield f"spatial_tf_sampler_backward x={t}:2x3x3x5 grid={t}:2x2x3x2 beta_dgrid=1"
     yield "spatial_tf_grid_generator_forward theta=f32:1x2x3 dims=1,1,3,3"
+    yield "spatial_tf_grid_generator_backward dgrid=f32:1x17x241x2"  # two slices
     yield "spatial_tf_sampler_backward x=f32:1x16x2x3:nhwc grid=f32:1x2x3x2"
     for rest in ("x=f32:1x8x3x2:nhwc grid=f32:1x3x3x2", "x=f32:1x1x2x2 grid=f32:1x11x37x2"):  # the last: full cells
         yield f"spatial_tf_sampler_forward {rest}"

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from portadnn.enums import DataType
 from portadnn.ops.spatial_transformer import SpatialTfGridGeneratorBackward, SpatialTfGridGeneratorForward
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
-from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, TensorArg, WorkspaceArg, roofline
-from .grid_sample import words
+from ..base import (
+    MOST_COUNTERS,
+    Arg,
+    CountersArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    TensorArg,
+    WorkspaceArg,
+    roofline,
+)
+from .grid_places import words
 from .layouts import place_arg, place_defines, strides
 from .tiles import storage_defines
 
@@ -42,11 +53,13 @@ class AffineGrid(Engine):
         return None
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        return roofline(problem, info, launches=1 if isinstance(problem, SpatialTfGridGeneratorForward) else 2)
+        return roofline(problem, info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, (SpatialTfGridGeneratorForward, SpatialTfGridGeneratorBackward))
         if isinstance(problem, SpatialTfGridGeneratorForward):
+            return 0
+        if _slices(problem, info)[0] == 1:
             return 0
         return problem.dgrid.dims[0] * _slices(problem, info)[0] * 6 * problem.dtype.accumulator.itemsize
 
@@ -107,20 +120,32 @@ def _backward(problem: SpatialTfGridGeneratorBackward, device: Device) -> tuple[
         "VW": 1,
     }
     slices, length = _slices(problem, device.info)
-    real: DataType = problem.dtype.accumulator
-    sums = WorkspaceArg(0, real)
-    sizes = _sizes(problem, dgrid, dtheta)
+    images, fenced = dgrid.dims[0], _fenced(problem, device.info)
+    sums, sizes = WorkspaceArg(0, problem.dtype.accumulator), _sizes(problem, dgrid, dtheta)
     launches: list[Launch] = []
     if slices:
+        to: tuple[Arg, ...] = (TensorArg(1),) if slices == 1 else (sums,)
+        if slices == 1:
+            defines["ONE_SLICE"] = 1
+        elif fenced:
+            defines["GRID_FENCED"] = 1
+            to = (TensorArg(1), sums, CountersArg(images))
         kernel = device.compile(_FILE, "affine_theta", defines)
-        args = (TensorArg(0), sums, *sizes, *words(slices, length))
-        launches.append(Launch(kernel, (dgrid.dims[0] * slices,), (group,), args))
+        args = (TensorArg(0), *to, *sizes, *words(slices, length))
+        launches.append(Launch(kernel, (images * slices,), (group,), args))
+    if slices == 1 or (slices and fenced):
+        return tuple(launches)
     kernel = device.compile(_FILE, "affine_theta_finish", defines)
     items = dtheta.size
     last: Arg = sums if slices else TensorArg(1)  # no points: nothing is read
     args = (last, TensorArg(1), *sizes, *words(slices, items))
     launches.append(Launch(kernel, (_up(items, finish),), (finish,), args))
     return tuple(launches)
+
+
+def _fenced(problem: SpatialTfGridGeneratorBackward, info: DeviceInfo) -> bool:
+    """Tell whether the last work-group of an image adds up its slices."""
+    return info.schedule == "gpu" and "grid_fence" in info.features and problem.dgrid.dims[0] <= MOST_COUNTERS
 
 
 ENGINES = (AffineGrid(),)

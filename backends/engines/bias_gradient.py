@@ -7,7 +7,18 @@ from dataclasses import replace
 from portadnn.ops.convolution import ConvolutionBackwardBias
 from portadnn.problem import Problem
 
-from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import (
+    MOST_COUNTERS,
+    CountersArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
 from .layouts import place_defines
 from .tiles import Tile, make_tile, storage_defines
 
@@ -18,7 +29,7 @@ _FINISH = {"gpu": (8, 32), "cpu": (1, 1)}  # channels of a work-group of the sec
 
 
 class BiasGradient(Engine):
-    """Two ordered stages; one where there is too little for more than a work-group per channel."""
+    """Two ordered stages, in one launch where the last work-group can add up, or one suffices for a channel."""
 
     name = "reduction"
     wide = True
@@ -84,11 +95,15 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
             Launch(panel, (tile.slices,), (1,), (TensorArg(0), sums)),
             Launch(finish, (-(-db.size // channels),), (channels * sharing,), (sums, TensorArg(1), *scalars)),
         )
-    partial = device.compile(_FILE, "bias_partial", defines)
+    fenced = "grid_fence" in device.info.features and tile.slices > 1 and tile.groups <= MOST_COUNTERS
+    partial = device.compile(_FILE, "bias_partial", {**defines, **({"GRID_FENCED": 1} if fenced else {})})
     grid, block = (tile.groups * tile.slices,), (tile.block,)
     if tile.slices == 1:
         return (Launch(partial, grid, block, (TensorArg(0), TensorArg(1), *scalars)),)
     sums = WorkspaceArg(0, real)
+    if fenced:
+        args = (TensorArg(0), TensorArg(1), sums, CountersArg(tile.groups), *scalars)
+        return (Launch(partial, grid, block, args),)
     finish = device.compile(_FILE, "bias_finish", defines)
     return (
         Launch(partial, grid, block, (TensorArg(0), sums)),

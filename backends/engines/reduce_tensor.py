@@ -1,4 +1,4 @@
-"""Reductions of a tensor over some of its dims: two ordered stages, or one where there is too little to share out."""
+"""Reductions of a tensor over some of its dims: two ordered stages, in one launch where the last group can end them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from portadnn.enums import DataType, NanPropagation, ReduceTensorOp
 from portadnn.ops.reduce import ReduceTensor
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import (
+    MOST_COUNTERS,
+    Arg,
+    CountersArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
 from .layouts import Axis, coalesce, offset_expression
 from .tiles import Tile, storage_defines, vector_lanes, vector_width
 
@@ -269,10 +281,16 @@ def _launches(problem: ReduceTensor, device: Device) -> tuple[Launch, ...]:
         results = (*results, TensorArg(problem.index("indices")))
         parts = (*parts, WorkspaceArg(schedule.place_bytes, DataType.INT32))
     results = (*results, ScalarArg(0, real), ScalarArg(1, real))
-    partial = device.compile(schedule.file, "reduce_partial", schedule.defines)
+    tiles = schedule.groups // schedule.slices
+    fenced = schedule.slices > 1 and tiles <= MOST_COUNTERS and problem.indices is None
+    fenced = fenced and device.info.schedule == "gpu" and "grid_fence" in device.info.features
+    defines: Defines = {**schedule.defines, **({"GRID_FENCED": 1} if fenced else {})}
+    partial = device.compile(schedule.file, "reduce_partial", defines)
     grid, block = (schedule.groups,), (schedule.block,)
     if schedule.slices == 1:
         return (Launch(partial, grid, block, (TensorArg(0), *results)),)
+    if fenced:
+        return (Launch(partial, grid, block, (TensorArg(0), *parts, CountersArg(tiles), *results)),)
     finish = device.compile(schedule.file, "reduce_finish", schedule.defines)
     return (
         Launch(partial, grid, block, (TensorArg(0), *parts)),

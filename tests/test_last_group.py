@@ -1,0 +1,37 @@
+"""Sums of several work-groups, which the last of them adds up in the same launch, or another launch where none can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from helper import check, open_handle, targets
+
+from portadnn.problem import parse
+from portadnn_backends.engines import affine_grid, bias_gradient, reduce_tensor
+
+AFFINE, BIAS, REDUCE = affine_grid.ENGINES[0], bias_gradient.ENGINES[0], reduce_tensor.ENGINES[0]
+LINES = {  # every one has several slices on a GPU
+    "affine": (AFFINE, "spatial_tf_grid_generator_backward dgrid=f32:2x65x66x2"),
+    "affine_f64": (AFFINE, "spatial_tf_grid_generator_backward dgrid=f64:1x4x1100x2"),
+    "bias": (BIAS, "convolution_backward_bias dy=f32:2x3x91x93 alpha=2.0 beta=-0.5"),
+    "bias_nhwc": (BIAS, "convolution_backward_bias dy=f16:3x40x31x33:nhwc alpha=2.0 beta=0.5"),
+    "bias_f64": (BIAS, "convolution_backward_bias dy=f64:2000x30x1x1"),
+    "reduce": (REDUCE, "reduce_tensor a=f32:3x2x91x93 c=f32:1x2x1x1 operation=avg alpha=2.0 beta=0.5"),
+    "reduce_norm": (REDUCE, "reduce_tensor a=f16:400x6x31x1 c=f16:1x6x31x1 operation=norm2 alpha=2.0"),
+    "reduce_max": (REDUCE, "reduce_tensor a=bf16:1500x5x8 c=bf16:1x5x8 operation=max"),
+}
+
+
+@pytest.mark.parametrize("fenced", [True, False], ids=["grid_fence", "plain"])
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("target", [t for t in targets() if t.schedule != "cpu"], ids=lambda t: t.name)
+def test_last_work_group_adds_up(monkeypatch, target, name, fenced):
+    """The result is right, and the same twice: the zeros that count the work-groups are left as zeros."""
+    engine, line = LINES[name]
+    handle = open_handle(target)
+    features = handle.info.features - {"grid_fence"} | ({"grid_fence"} if fenced else set())
+    monkeypatch.setattr(handle.device, "info", replace(handle.info, features=features))
+    plan = engine.prepare(parse(line.partition(" alpha")[0]), handle.device)
+    assert len(plan.launches) == (1 if fenced else 2)
+    check(handle, line, engine=engine)
