@@ -152,13 +152,22 @@ def replay(
     repeat: Annotated[int, typer.Option(min=1, help="How often, one after another.")] = 1,
     sync: Annotated[bool, typer.Option("--sync", help="Wait after each call: times are then the device's.")] = False,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
+    printed_as: Annotated[
+        str | None, typer.Option("--as", help="Only print the calls, as cudnn-log or as miopen-driver.")
+    ] = None,
+    cudnn: Annotated[int, typer.Option(min=7, max=9, help="Whose log, with --as cudnn-log.")] = 9,
 ) -> None:
     """Make the calls of a recording again, on any backend, with seeded data; fails where one ends otherwise."""
     from . import cli_replay
 
     if format not in ("table", "json"):
         raise typer.BadParameter(f"table or json is expected, not {format}", param_hint="--format")
+    if printed_as not in (None, "cudnn-log", "miopen-driver"):
+        raise typer.BadParameter(f"cudnn-log or miopen-driver is expected, not {printed_as}", param_hint="--as")
     try:
+        if printed_as is not None:
+            cli_replay.print_as(file, printed_as, cudnn)
+            return
         code = cli_replay.replay(file, backend, device, seed=seed, repeat=repeat, sync=sync, as_json=format == "json")
     except (DnnError, OSError) as error:
         raise _fail(error) from None

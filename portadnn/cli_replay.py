@@ -38,6 +38,27 @@ def replay(path: Path, backend: str, device: int | None, *, seed: int, repeat: i
     return 0 if report.same else 1
 
 
+def print_as(path: Path, form: str, version: int) -> None:
+    """Print the calls as cuDNN's log, or as command lines of MIOpenDriver.
+
+    Raises
+    ------
+    DnnError, OSError
+        The file is no recording.
+    """
+    recording = read(path)
+    if form == "cudnn-log":
+        from .recording.cudnn_log import cudnn_log
+
+        lines = cudnn_log(recording, version)
+    else:
+        from .recording.driver_lines import driver_lines
+
+        lines = driver_lines(recording)
+    for line in lines:
+        print(line)
+
+
 def facts(path: Path, recording: Recording, report: Report) -> dict[str, Any]:
     """Return a report as JSON."""
     return {
