@@ -33,3 +33,16 @@ def reference():
     """A handle of the reference backend."""
     with dnn.Handle("reference") as handle:
         yield handle
+
+
+@pytest.fixture
+def env(request):
+    """What the tests of MIOpen's names work with, on the reference unless a test is for every backend."""
+    from miopen_env import Env
+
+    backend = getattr(request, "param", "reference")
+    reason = get_backend(backend).why_unavailable()
+    if reason is not None:
+        pytest.skip(f"backend {backend}: {reason}")
+    with Env(backend) as made:
+        yield made

@@ -1,0 +1,295 @@
+"""Activations in all of MIOpen's modes.
+
+Those that portadnn has are one call. The others are composed of its operations, exactly but for rounding: SOFTRELU is
+a logarithmic softmax over pairs (x, 0), LEAKYRELU and ABS are maxima. POWER is not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..descriptors import TensorView
+from ..enums import ActivationMode, NanPropagation, OpTensorOp, SoftmaxAlgorithm
+from ..errors import NotSupported
+from ..handle import Handle
+from ..layer_descriptors import ActivationDescriptor
+from ..ops.activation import activation_backward, activation_forward
+from ..ops.softmax import softmax_forward
+from ..ops.tensor import op_tensor, set_tensor, transform_tensor
+from ..problem import TensorSpec
+from .descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, tensor, value_of
+from .enums import miopenActivationMode_t as Mode
+from .names import function, number, one_and_zero, parse
+
+_PLAIN = {  # modes of portadnn; MIOpen's clipped ReLU swallows NaN, its ReLU multiplies and so keeps it
+    Mode.miopenActivationPASTHRU: ActivationMode.IDENTITY,
+    Mode.miopenActivationLOGISTIC: ActivationMode.SIGMOID,
+    Mode.miopenActivationRELU: ActivationMode.RELU,
+    Mode.miopenActivationCLIPPEDRELU: ActivationMode.CLIPPED_RELU,
+    Mode.miopenActivationELU: ActivationMode.ELU,
+}
+_RELU = ActivationDescriptor(ActivationMode.RELU, NanPropagation.PROPAGATE_NAN)
+_TANH = ActivationDescriptor(ActivationMode.TANH)
+_SIGMOID = ActivationDescriptor(ActivationMode.SIGMOID)
+
+
+@dataclass(frozen=True)
+class ActivationSettings:
+    """What an activation descriptor was set to."""
+
+    mode: Mode
+    alpha: float
+    beta: float
+    gamma: float
+
+    @property
+    def plain(self) -> ActivationDescriptor | None:
+        """Portadnn's descriptor, or None where it has none."""
+        if self.mode is Mode.miopenActivationTANH and self.alpha == self.beta == 1:
+            return _TANH
+        mode = _PLAIN.get(self.mode)
+        if mode is None:
+            return None
+        nan = NanPropagation(int(mode is ActivationMode.RELU))
+        if mode is ActivationMode.CLIPPED_RELU:
+            return ActivationDescriptor(mode, nan, ceiling=self.alpha)
+        if mode is ActivationMode.ELU:
+            return ActivationDescriptor(mode, nan, coef=self.alpha)
+        return ActivationDescriptor(mode, nan)
+
+
+class miopenActivationDescriptor_t(Opaque):
+    """Mode and numbers of an activation."""
+
+
+def activation_settings(activDesc: Any, argument: str = "activDesc") -> ActivationSettings:
+    """Return what an activation descriptor was set to."""
+    return value_of(activDesc, miopenActivationDescriptor_t, argument)  # type: ignore[no-any-return]
+
+
+miopenCreateActivationDescriptor = creator("miopenCreateActivationDescriptor", miopenActivationDescriptor_t)
+
+
+@function
+def miopenSetActivationDescriptor(
+    activDesc: miopenActivationDescriptor_t, mode: Any, activAlpha: float, activBeta: float, activPower: float
+) -> None:
+    """Choose the function.
+
+    PASTHRU x; LOGISTIC 1 / (1 + exp(-x)); TANH beta * tanh(alpha * x); RELU max(0, x); SOFTRELU log(1 + exp(x));
+    ABS; POWER (alpha + beta * x) ** power (not computed); CLIPPEDRELU min(alpha, max(0, x)); LEAKYRELU x, or alpha * x
+    below 0; ELU x, or alpha * (exp(x) - 1) below 0; CLAMP max(alpha, min(beta, x)).
+    """
+    desc = made(activDesc, miopenActivationDescriptor_t, "activDesc")
+    numbers = number(activAlpha, "activAlpha"), number(activBeta, "activBeta"), number(activPower, "activPower")
+    desc.value = ActivationSettings(parse(Mode, mode, "mode"), *numbers)
+
+
+@function
+def miopenGetActivationDescriptor(activDesc: miopenActivationDescriptor_t) -> tuple[Mode, float, float, float]:
+    """Return (mode, activAlpha, activBeta, activPower)."""
+    value = activation_settings(activDesc)
+    return value.mode, value.alpha, value.beta, value.gamma
+
+
+@function
+def miopenDestroyActivationDescriptor(activDesc: miopenActivationDescriptor_t) -> None:
+    """Destroy a descriptor."""
+    destroy(activDesc, miopenActivationDescriptor_t, "activDesc")
+
+
+@function
+def miopenActivationForward(
+    handle: Handle,
+    activDesc: miopenActivationDescriptor_t,
+    alpha: float,
+    xDesc: miopenTensorDescriptor_t,
+    x: Any,
+    beta: float,
+    yDesc: miopenTensorDescriptor_t,
+    y: Any,
+) -> None:
+    """Apply an activation: ``y = f(x)``, with alpha = 1 and beta = 0."""
+    settings = activation_settings(activDesc)
+    given, out = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
+    one_and_zero(alpha, beta)
+    forward(handle, settings, xDesc.wide, given, out)
+
+
+@function
+def miopenActivationBackward(
+    handle: Handle,
+    activDesc: miopenActivationDescriptor_t,
+    alpha: float,
+    yDesc: miopenTensorDescriptor_t,
+    y: Any,
+    dyDesc: miopenTensorDescriptor_t,
+    dy: Any,
+    xDesc: miopenTensorDescriptor_t,
+    x: Any,
+    beta: float,
+    dxDesc: miopenTensorDescriptor_t,
+    dx: Any,
+) -> None:
+    """Compute an activation's gradient, with alpha = 1 and beta = 0."""
+    settings = activation_settings(activDesc)
+    given = tensor(handle, yDesc, y, "y"), tensor(handle, dyDesc, dy, "dy"), tensor(handle, xDesc, x, "x")
+    out = tensor(handle, dxDesc, dx, "dx")
+    one_and_zero(alpha, beta)
+    backward(handle, settings, xDesc.wide, *given, out)
+
+
+def forward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
+    """Apply an activation to a tensor with that spec."""
+    plain = settings.plain
+    if plain is not None:
+        activation_forward(handle, x, plain, y)
+        return
+    compose = _FORWARD.get(settings.mode)
+    if compose is None:
+        _refuse(settings.mode)
+    else:
+        compose(handle, settings, spec, x, y)
+
+
+def backward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any) -> None:
+    """Compute an activation's gradient."""
+    plain = settings.plain
+    if plain is not None:
+        activation_backward(handle, y, dy, x, plain, dx)
+        return
+    compose = _BACKWARD.get(settings.mode)
+    if compose is None:
+        _refuse(settings.mode)
+    else:
+        compose(handle, settings, spec, y, dy, x, dx)
+
+
+def _refuse(mode: Mode) -> None:
+    names = ", ".join(known.name for known in (*_PLAIN, *_FORWARD))
+    raise NotSupported(
+        "portadnn has no power of a tensor (miopenOpTensor multiplies: squares are near)",
+        argument="activDesc",
+        expected=f"one of {names}",
+        got=mode.name,
+    )
+
+
+def _like(handle: Handle, spec: TensorSpec, dims: tuple[int, ...] | None = None) -> Any:
+    return handle.device.empty(TensorSpec.packed(spec.dtype, dims or spec.dims))
+
+
+def _constant(handle: Handle, spec: TensorSpec, value: float) -> Any:
+    return set_tensor(handle, _like(handle, spec, (1,) * len(spec.dims)), value)
+
+
+# forward
+
+
+def _tanh(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
+    if settings.alpha != 1:
+        x = transform_tensor(handle, x, _like(handle, spec), alpha=settings.alpha)
+    activation_forward(handle, x, _TANH, y, alpha=settings.beta)
+
+
+def _leaky(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
+    greater = OpTensorOp.MAX if settings.alpha <= 1 else OpTensorOp.MIN
+    op_tensor(handle, greater, x, x, y, alpha2=settings.alpha)
+
+
+def _abs(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
+    op_tensor(handle, OpTensorOp.MAX, x, x, y, alpha2=-1.0)
+
+
+def _softrelu(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
+    """Take the logarithmic softmax of (x, 0): its second number is -log(1 + exp(x))."""
+    pairs = TensorSpec.packed(spec.dtype, (2, spec.size))
+    pairs = TensorSpec(spec.dtype, (1, 2, spec.size), (2 * spec.size, *pairs.strides))
+    memory = handle.device.empty(pairs)
+    first, second = (TensorView(TensorSpec.packed(spec.dtype, spec.dims), memory, offset) for offset in (0, spec.size))
+    transform_tensor(handle, x, first)
+    set_tensor(handle, second, 0.0)
+    softmax_forward(handle, memory, memory, algorithm=SoftmaxAlgorithm.LOG)
+    transform_tensor(handle, second, y, alpha=-1.0)
+
+
+def _clamp(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
+    op_tensor(handle, OpTensorOp.MIN, x, _constant(handle, spec, settings.beta), y)
+    op_tensor(handle, OpTensorOp.MAX, y, _constant(handle, spec, settings.alpha), y)
+
+
+# backward
+
+
+def _tanh_gradient(
+    handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any
+) -> None:
+    """Compute ``dy * alpha * (beta - y ** 2 / beta)``, as dy * alpha * beta * (1 - t ** 2) with t = y / beta."""
+    if abs(settings.beta) <= 1e-6:  # as MIOpen does
+        set_tensor(handle, dx, 0.0)
+        return
+    t = transform_tensor(handle, y, _like(handle, spec), alpha=1 / settings.beta)
+    gradient = transform_tensor(handle, dy, _like(handle, spec))
+    out = _like(handle, spec)
+    activation_backward(handle, t, gradient, t, _TANH, out, alpha=settings.alpha * settings.beta)
+    transform_tensor(handle, out, dx)
+
+
+def _leaky_gradient(
+    handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any
+) -> None:
+    """Compute dy where x > 0, else alpha * dy: ``alpha * dy + (1 - alpha) * relu'(x) * dy``."""
+    kept = _gate(handle, spec, dy, x)
+    op_tensor(handle, OpTensorOp.ADD, dy, kept, dx, alpha1=settings.alpha, alpha2=1 - settings.alpha)
+
+
+def _gate(handle: Handle, spec: TensorSpec, dy: Any, x: Any) -> Any:
+    """Return dy where x > 0, else 0, packed."""
+    packed, gradient = (transform_tensor(handle, a, _like(handle, spec)) for a in (x, dy))
+    return activation_backward(handle, packed, gradient, packed, _RELU, gradient)
+
+
+def _softrelu_gradient(
+    handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any
+) -> None:
+    share = activation_forward(handle, x, _SIGMOID, _like(handle, spec))
+    op_tensor(handle, OpTensorOp.MUL, dy, share, dx)
+
+
+def _abs_gradient(
+    handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any
+) -> None:
+    """Compute dy where x > 0, else -dy, as MIOpen does: exact, because one of the terms is 0 or the sum is dy."""
+    kept = _gate(handle, spec, dy, x)
+    op_tensor(handle, OpTensorOp.ADD, dy, kept, dx, alpha1=-1.0, alpha2=2.0)
+
+
+def _clamp_gradient(
+    handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any
+) -> None:
+    """Compute dy where alpha < x <= beta, else 0."""
+    low = _constant(handle, spec, settings.alpha)
+    over = op_tensor(handle, OpTensorOp.ADD, x, low, _like(handle, spec), alpha2=-1.0)
+    gradient = transform_tensor(handle, dy, _like(handle, spec))
+    clip = ActivationDescriptor(ActivationMode.CLIPPED_RELU, ceiling=max(settings.beta - settings.alpha, 0.0))
+    transform_tensor(handle, activation_backward(handle, over, gradient, over, clip, gradient), dx)
+
+
+_Forward = Callable[[Handle, ActivationSettings, TensorSpec, Any, Any], None]
+_Backward = Callable[[Handle, ActivationSettings, TensorSpec, Any, Any, Any, Any], None]
+_FORWARD: dict[Mode, _Forward] = {
+    Mode.miopenActivationTANH: _tanh,
+    Mode.miopenActivationSOFTRELU: _softrelu,
+    Mode.miopenActivationABS: _abs,
+    Mode.miopenActivationLEAKYRELU: _leaky,
+    Mode.miopenActivationCLAMP: _clamp,
+}
+_BACKWARD: dict[Mode, _Backward] = {
+    Mode.miopenActivationTANH: _tanh_gradient,
+    Mode.miopenActivationSOFTRELU: _softrelu_gradient,
+    Mode.miopenActivationABS: _abs_gradient,
+    Mode.miopenActivationLEAKYRELU: _leaky_gradient,
+    Mode.miopenActivationCLAMP: _clamp_gradient,
+}

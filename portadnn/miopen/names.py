@@ -1,0 +1,142 @@
+"""What the functions with MIOpen's names share: the frame, statuses, and the reading of arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from ..enums import DnnEnum
+from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign
+from .enums import MIOpenEnum, miopenStatus_t
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound=MIOpenEnum)
+U = TypeVar("U", bound=DnnEnum)
+
+_STATUSES = (  # the first that fits
+    (BadParam, miopenStatus_t.miopenStatusBadParm),
+    (NotSupported, miopenStatus_t.miopenStatusNotImplemented),
+    (AllocFailed, miopenStatus_t.miopenStatusAllocFailed),
+    (NotInitialized, miopenStatus_t.miopenStatusNotInitialized),
+    (InternalError, miopenStatus_t.miopenStatusInternalError),
+    (DnnError, miopenStatus_t.miopenStatusUnknownError),
+)
+
+
+def function(target: Callable[P, R]) -> Callable[P, R]:
+    """Make a function of MIOpen's: it is watched under its name, which errors carry, with MIOpen's status."""
+
+    @functools.wraps(target)
+    def translated(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return target(*args, **kwargs)
+        except DnnError as error:
+            if not isinstance(error.status, miopenStatus_t):
+                error.status = status_of(error)
+            raise
+
+    return foreign("miopen")(translated)
+
+
+def status_of(error: DnnError) -> miopenStatus_t:
+    """Return MIOpen's status for an error of portadnn's."""
+    return next(status for kind, status in _STATUSES if isinstance(error, kind))
+
+
+def refuse(
+    message: str = "",
+    *,
+    argument: str,
+    expected: str,
+    got: Any,
+    status: miopenStatus_t = miopenStatus_t.miopenStatusUnknownError,
+) -> NoReturn:
+    """Refuse what MIOpen refuses, with the status that it returns."""
+    error = NotSupported(message, argument=argument, expected=expected, got=got)
+    error.status = status
+    raise error
+
+
+def one_and_zero(alpha: Any, beta: Any, **status: miopenStatus_t) -> None:
+    """Demand alpha = 1 and beta = 0, where MIOpen does."""
+    for argument, value, wanted in (("alpha", alpha, 1), ("beta", beta, 0)):
+        if value != wanted:
+            message = "MIOpen supports alpha=1 and beta=0 only"
+            refuse(message, argument=argument, expected=str(wanted), got=repr(value), **status)
+
+
+def parse(kind: type[E], value: Any, argument: str) -> E:
+    """Return the member that a member or its number stands for; another enumeration's members are refused."""
+    if isinstance(value, kind):
+        return value
+    if type(value) is int:
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    names = ", ".join(f"{member.name}={member.value}" for member in kind)
+    raise BadParam(argument=argument, expected=f"a {kind.__name__} ({names})", got=_shown(value))
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, (MIOpenEnum, DnnEnum)) else repr(value)
+
+
+def unified(mapping: dict[E, U], value: E, argument: str, hint: str = "") -> U:
+    """Return portadnn's member for MIOpen's.
+
+    Raises
+    ------
+    NotSupported
+        portadnn has none; the message names those that it has.
+    """
+    found = mapping.get(value)
+    if found is None:
+        names = ", ".join(member.name for member in mapping)
+        raise NotSupported(hint, argument=argument, expected=f"one of {names}", got=value.name)
+    return found
+
+
+def boolean(value: Any, argument: str) -> bool:
+    """Demand C's bool: True, False, 0 or 1."""
+    if isinstance(value, (bool, int)) and value in (0, 1):
+        return bool(value)
+    raise BadParam(argument=argument, expected="True or False", got=repr(value))
+
+
+def integer(value: Any, argument: str, least: int = 0) -> int:
+    """Demand an integer that is not too small."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise BadParam(argument=argument, expected="an integer", got=repr(value))
+    number = int(value)
+    if number < least:
+        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=number)
+    return number
+
+
+def integers(values: Any, argument: str, least: int = 0, count: int | None = None) -> tuple[int, ...]:
+    """Demand C's array: at least `count` integers, of which the first `count` are taken."""
+    try:
+        if isinstance(values, (str, bytes)):
+            raise TypeError
+        found = tuple(values)
+    except TypeError:
+        raise BadParam(argument=argument, expected="a sequence of integers", got=repr(values)) from None
+    if count is not None and len(found) < count:
+        raise BadParam(argument=argument, expected=f"at least {count} integers", got=found)
+    return tuple(integer(value, f"{argument}[{i}]", least) for i, value in enumerate(found[:count]))
+
+
+def number(value: Any, argument: str) -> float:
+    """Demand a finite number."""
+    try:
+        if isinstance(value, (bool, str)):
+            raise TypeError
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadParam(argument=argument, expected="a number", got=repr(value)) from None
+    if found - found != 0:
+        raise BadParam(argument=argument, expected="a finite number", got=found)
+    return found
