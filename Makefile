@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format wheel clean
+.PHONY: help demo test lint format docs wheel clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -25,6 +25,9 @@ format: $(VENV)/.stamp-dev  ## Mend style where a machine can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.stamp-docs  ## Write the API reference into build/reference/
+	$(BIN)/python docs/reference.py build/reference
+
 wheel: $(VENV)/.stamp-dev  ## Build the wheel and the sdist into dist/
 	rm -rf build dist
 	$(BIN)/python -m build --outdir dist .
@@ -37,6 +40,7 @@ clean:  ## Remove everything that make made
 $(VENV)/.stamp-demo: EXTRAS := cpu demo
 $(VENV)/.stamp-test: EXTRAS := cpu test nvrtc
 $(VENV)/.stamp-dev: EXTRAS := cpu dev
+$(VENV)/.stamp-docs: EXTRAS := docs
 
 $(VENV)/.stamp-%: pyproject.toml .ci/setup
 	PYTHON="$(PYTHON)" .ci/setup $(EXTRAS)
