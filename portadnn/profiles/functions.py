@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from .names import Profile
 
 # What a port leaves out without harm: portadnn's own, or descriptors and settings whose value is an argument there.
 _DROPPED = re.compile(
-    "get_error_string|get_version|.*(OpTensorDescriptor|MathType|ReorderType|GetVersion|GetProperty|GetErrorString"
-    "|CudartVersion|Callback|QueryRuntimeError|SizeInBytes).*"
+    "get_error_string|get_version|.*(OpTensorDescriptor|MathType|ReorderType|GetVersion|GetProperty|ErrorString"
+    "|CudartVersion|Callback|QueryRuntimeError|SizeInBytes|VersionCheck|MaxDeviceVersion).*"
 )
 _ND = re.compile(r"(.*[._])?nd(_.*)?|.*Nd(Descriptor|Forward|Tensor).*|.*TensorNd.*|.*FilterNd.*|.*PoolingNd.*")
-_DIFFERENCE = re.compile("transform|dropout|rnn|divisive")
+_DIFFERENCE = re.compile("transformtensor|dropout|rnn|divisive")
+_SUFFIX = re.compile(r"_v\d+$")
 
 
 class Functions(Check):
@@ -67,7 +69,7 @@ def _has(profile: Profile, function: mapping.Function) -> bool:
     if profile.name == "miopen-1":
         return first == "1.0.0"
     if profile.name == "cudnn-5":
-        return first.startswith("5.")
+        return function.section is not None or first.startswith("5.")
     return last.startswith(("rocm", f"{profile.major}."))
 
 
@@ -75,31 +77,40 @@ def _has(profile: Profile, function: mapping.Function) -> bool:
 def missing(profile: Profile, library: str, function: str) -> tuple[str, str, str] | None:
     """Return the rule, the function and the way out where the profile's library lacks a function; None otherwise.
 
-    Constructors of descriptors are not judged: what they describe is, when it is computed.
+    Constructors of descriptors are not judged: what they describe is, when it is computed. Nor is what the mapping
+    table knows no counterpart of: the capability table is asked, when it is computed.
     """
     if _DROPPED.fullmatch(function) or (library == "portadnn" and function[0].isupper() and "." not in function):
         return None
+    if profile.name == "miopen-1" and _ND.fullmatch(function):
+        return "K1", f"{function} is one", ""
     rows = _rows(library, function)
-    found: list[mapping.Function] = []
-    for row in rows:
-        if profile.library == "cudnn":
-            found += [row.cudnn] if row.cudnn else []
-        else:
-            found += row.miopen
+    found = [
+        theirs for row in rows for theirs in (row.miopen if profile.library == "miopen" else (row.cudnn,)) if theirs
+    ]
     if library == profile.library and function in mapping.table().functions:
         found = [mapping.table().functions[function]]
-    if not rows:
-        return None
-    nd = profile.name == "miopen-1" and _ND.fullmatch(function) is not None
-    if not nd and any(_has(profile, each) for each in found):
-        return None
-    names = ", ".join(dict.fromkeys(each.name for each in found)) or f"counterpart of {function}"
-    history = next((each.history for each in found if each.history), "")
-    what = f"{names}{f' ({history})' if history else ''}"
-    if nd:
-        return "K1", f"{function} is one", ""
-    topic = rows[0].topic
-    if profile.name == "miopen-1" and (_DIFFERENCE.search(topic) or _DIFFERENCE.search(function)):
+    lacks = bool(found) and not any(_has(profile, each) for each in found)
+    if profile.name == "miopen-1" and _DIFFERENCE.search(function.lower().replace("_", "")) and (lacks or not found):
         return "K8", function, ""
-    notes = " ".join(note.text for row in rows for note in row.notes)
-    return "F01", what, notes or "compute it with functions that are there; portadnn caps lists what it computes"
+    if not lacks:
+        return None
+    others = _successors(profile, found)
+    if library == "portadnn" and any(each.removed for each in found):
+        others = [
+            name for row in mapping.table().rows if row.cudnn and row.cudnn.name in others for name in row.portadnn
+        ]
+        if not others:
+            return None  # the later function has another form, and portadnn has one for both
+    names = ", ".join(dict.fromkeys(each.name for each in found))
+    history = next((each.history for each in found if each.history), "")
+    notes = " ".join(note.text for row in rows for note in row.notes) if profile.library == "miopen" else ""
+    instead = f"use {', '.join(others)}" if others else notes or "portadnn caps lists what it computes"
+    return "F01", f"{names}{f' ({history})' if history else ''}", instead
+
+
+def _successors(profile: Profile, functions: Sequence[mapping.Function]) -> list[str]:
+    """Return other versions of functions that the library has."""
+    bases = {_SUFFIX.sub("", function.name) for function in functions}
+    known = mapping.table().functions
+    return [name for name, each in known.items() if _SUFFIX.sub("", name) in bases and _has(profile, each)]

@@ -51,7 +51,8 @@ class Results(Check):
         if isinstance(result, list):
             call.result = self._watched(result, call)
         elif isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], list):  # C's count before them
-            call.result = result[0], self._watched(result[1], call)
+            perfs = self._watched(result[1], call)
+            call.result = perfs.count_there if isinstance(perfs, _Results) else result[0], perfs
 
     def _watched(self, perfs: list[Any], call: Call) -> Any:
         count = sum(1 for _ in succeeded(perfs))
@@ -69,13 +70,13 @@ class _Results(list[Any]):
 
     def __init__(self, perfs: list[Any], report: Any, count: int) -> None:
         super().__init__(perfs)
-        self._report, self._count = report, count
+        self._report, self.count_there = report, count
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, SupportsIndex) and int(index) >= self._count:
+        if isinstance(index, SupportsIndex) and int(index) >= self.count_there:
             site = _reader()
             if site is not None:
-                self._report("S11", site, index=int(index), count=self._count)
+                self._report("S11", site, index=int(index), count=self.count_there)
         return super().__getitem__(index)
 
 

@@ -1,0 +1,30 @@
+"""Profiles find the mistakes of programs that are written with the C names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import profile_cudnn_programs
+import pytest
+from profile_programs import Kit, Mistake
+from test_profiles import violations
+
+from portadnn.profiles.names import PROFILES
+
+CASES = [(m, p) for m in profile_cudnn_programs.MISTAKES for p in m.profiles if p in PROFILES]
+HARMLESS = [(program, p) for program, names in profile_cudnn_programs.HARMLESS for p in names if p in PROFILES]
+
+
+@pytest.mark.parametrize(("mistake", "profile"), CASES, ids=str)
+def test_a_mistake_breaks_its_rule_and_no_other(mistake: Mistake, profile: str) -> None:
+    found = violations(profile, mistake.program)
+    assert {violation.rule for violation in found} == {mistake.rule}, "\n".join(map(str, found))
+    for violation in found:
+        assert Path(violation.site[0]).name.startswith("profile_")
+        assert violation.call.startswith(("cudnn", "miopen"))
+
+
+@pytest.mark.parametrize(("program", "profile"), HARMLESS)
+def test_harmless_programs_raise_nothing(program: Callable[[Kit], None], profile: str) -> None:
+    assert violations(profile, program) == []
