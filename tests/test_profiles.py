@@ -174,6 +174,16 @@ def test_threads_report_to_their_handles_and_a_place_once() -> None:
         assert len(one.violations) == len(two.violations) == 1
 
 
+def test_what_another_process_found_is_not_found_here(tmp_path: Path) -> None:
+    file = tmp_path / "finds"
+    with dnn.Handle("reference", find_db=file) as handle:
+        algo = Kit(handle).find()[0].algo
+    with dnn.Handle("reference", find_db=file, profile="miopen-1") as handle, pytest.warns(dnn.ProfileWarning):
+        Kit(handle).run(algo)
+        assert [v.rule for v in handle.violations] == ["S03"]
+        assert "find database" in handle.violations[0].message
+
+
 def test_closing_ends_the_watch() -> None:
     before = list(WATCHERS)
     with opened("miopen-1") as handle:

@@ -35,9 +35,9 @@ class Functions(Check):
             rule, what, instead = found
             self.watch.refused.add(call)
             self.report(rule, call, what=what, instead=instead)
-        elif self.profile.library == "miopen" and handle_of(call) is not None:
+        elif self.profile.library == "miopen" and np.float64 in map(type, (*call.args, *call.kwargs.values())):
             for name, value in call.arguments.items():
-                if name.startswith(("alpha", "beta")) and isinstance(value, np.float64):
+                if name.startswith(("alpha", "beta")) and type(value) is np.float64 and handle_of(call) is not None:
                     self.report("V06", call, name=name, value=value.item())
 
     def _convolution(self, call: Call) -> bool:

@@ -11,7 +11,7 @@ from ..problem import Problem
 from ..watching import WATCHERS, Call
 from .buffers import Buffers
 from .calls import handle_of, plain, role_of
-from .checks import Check, Event
+from .checks import Check, Event, Recent
 from .functions import Functions
 from .names import Profile
 from .pairs import Pairs
@@ -43,6 +43,7 @@ class ProfileWatch:
         self._handle = weakref.ref(handle)
         self.profile = profile
         self.reporter = Reporter(profile, mode)
+        self._known: Recent[int, tuple[Problem, Problem]] = Recent()
         self.refused: set[Call] = set()  # calls of functions that the library lacks: no more is said of them
         self._checks = tuple(check(self) for check in CHECKS[profile.library])
 
@@ -66,7 +67,7 @@ class ProfileWatch:
             call,
             handle,
             handle is self.handle,
-            plain(problem),
+            self._plain(problem),
             problem,
             dict(zip(problem.scalars, scalars, strict=False)),
             dict(zip(problem.names, addresses, strict=False)),
@@ -74,6 +75,13 @@ class ProfileWatch:
         )
         for check in self._checks:
             check.computing(event)
+
+    def _plain(self, problem: Problem) -> Problem:
+        """Return :func:`plain` of a problem; those of plans come again and again as the same objects."""
+        known = self._known.get(id(problem))
+        if known is None:
+            known = self._known[id(problem)] = problem, plain(problem)
+        return known[1]
 
     def after(self, call: Call) -> None:
         """Remember what calls did."""
