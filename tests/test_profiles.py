@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import re
 import subprocess
 import sys
@@ -172,6 +173,18 @@ def test_threads_report_to_their_handles_and_a_place_once() -> None:
         for thread in threads:
             thread.join()
         assert len(one.violations) == len(two.violations) == 1
+
+
+def test_results_can_be_copied_and_printed() -> None:
+    with opened("miopen-1", "error") as handle:
+        found = Kit(handle).find()
+        again = pickle.loads(pickle.dumps(found))
+        assert "status=<Status.SUCCESS: 0>" in repr(found)
+        assert handle.violations == []
+    assert again[0].status == 0
+    assert again[0].algo == found[0].algo
+    assert isinstance(found[0], dnn.ConvolutionFwdAlgoPerf)
+    assert type(again) is list
 
 
 def test_what_another_process_found_is_not_found_here(tmp_path: Path) -> None:

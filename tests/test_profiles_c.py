@@ -6,14 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import profile_cudnn_programs
+import profile_miopen_programs
 import pytest
 from profile_programs import Kit, Mistake
 from test_profiles import violations
 
 from portadnn.profiles.names import PROFILES
 
-CASES = [(m, p) for m in profile_cudnn_programs.MISTAKES for p in m.profiles if p in PROFILES]
-HARMLESS = [(program, p) for program, names in profile_cudnn_programs.HARMLESS for p in names if p in PROFILES]
+MODULES = (profile_cudnn_programs, profile_miopen_programs)
+CASES = [(m, p) for module in MODULES for m in module.MISTAKES for p in m.profiles if p in PROFILES]
+HARMLESS = [(program, p) for module in MODULES for program, names in module.HARMLESS for p in names if p in PROFILES]
 
 
 @pytest.mark.parametrize(("mistake", "profile"), CASES, ids=str)

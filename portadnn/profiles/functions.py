@@ -33,8 +33,8 @@ class Functions(Check):
         found = missing(self.profile, call.library, call.function)
         if found is not None:
             rule, what, instead = found
-            self.watch.refused.add(call)
             self.report(rule, call, what=what, instead=instead)
+            self.watch.refused.add(call)
         elif self.profile.library == "miopen" and np.float64 in map(type, (*call.args, *call.kwargs.values())):
             for name, value in call.arguments.items():
                 if name.startswith(("alpha", "beta")) and type(value) is np.float64 and handle_of(call) is not None:
@@ -45,7 +45,6 @@ class Functions(Check):
         role = role_of(call.library, call.function)
         if role not in ("get", "find", "max_count"):
             return False
-        self.watch.refused.add(call)
         facts = words(op_of(call.function))
         given = call.arguments
         chooses = any(given.get(name) is not None for name in ("preference", "memory_limit", "memoryLimitInBytes"))
@@ -53,7 +52,14 @@ class Functions(Check):
             self.report("K6" if chooses else "S04", call, **facts)
         else:
             self.report("S05" if role == "find" else "S13", call, **facts)
+        self.watch.refused.add(call)
         return True
+
+
+@functools.cache
+def computes(library: str, function: str, op: str) -> bool:
+    """Tell whether an operation is what the mapping table says that a function stands for."""
+    return any(op in row.portadnn for row in _rows(library, function))
 
 
 def _rows(library: str, function: str) -> list[mapping.Row]:
@@ -95,7 +101,7 @@ def missing(profile: Profile, library: str, function: str) -> tuple[str, str, st
         return "K8", function, ""
     if not lacks:
         return None
-    others = _successors(profile, found)
+    others = _successors(profile, rows, found)
     if library == "portadnn" and any(each.removed for each in found):
         others = [
             name for row in mapping.table().rows if row.cudnn and row.cudnn.name in others for name in row.portadnn
@@ -105,12 +111,17 @@ def missing(profile: Profile, library: str, function: str) -> tuple[str, str, st
     names = ", ".join(dict.fromkeys(each.name for each in found))
     history = next((each.history for each in found if each.history), "")
     notes = " ".join(note.text for row in rows for note in row.notes) if profile.library == "miopen" else ""
-    instead = f"use {', '.join(others)}" if others else notes or "portadnn caps lists what it computes"
+    instead = f"use {', '.join(others)}" if others else notes or f"see portadnn map {function}"
     return "F01", f"{names}{f' ({history})' if history else ''}", instead
 
 
-def _successors(profile: Profile, functions: Sequence[mapping.Function]) -> list[str]:
-    """Return other versions of functions that the library has."""
+def _successors(profile: Profile, rows: Sequence[mapping.Row], functions: Sequence[mapping.Function]) -> list[str]:
+    """Return what the library has in place of functions: other versions, or functions with one name in portadnn."""
     bases = {_SUFFIX.sub("", function.name) for function in functions}
-    known = mapping.table().functions
-    return [name for name, each in known.items() if _SUFFIX.sub("", name) in bases and _has(profile, each)]
+    table = mapping.table()
+    found = [name for name, each in table.functions.items() if _SUFFIX.sub("", name) in bases and _has(profile, each)]
+    ours = {name for row in rows for name in row.portadnn if not name[0].isupper()}
+    if profile.library == "cudnn":
+        others = [row.cudnn for row in table.rows if row.cudnn is not None and ours & set(row.portadnn)]
+        found += [each.name for each in others if _has(profile, each)]
+    return list(dict.fromkeys(found))

@@ -21,8 +21,6 @@ class Profile:
         Whose names and functions it has.
     title : str
         As messages call it.
-    header : str
-        How the first header that counts begins: functions that later ones brought do not exist.
     fields : tuple of str
         What the results of Find tell, in portadnn's names.
     """
@@ -30,7 +28,6 @@ class Profile:
     name: str
     library: Literal["cudnn", "miopen"]
     title: str
-    header: str
     fields: tuple[str, ...]
 
     @property
@@ -40,8 +37,7 @@ class Profile:
 
 
 _MIOPEN = ("algo", "time", "memory")
-_CUDNN = ("algo", "status", "time", "memory")
-PROFILES = {profile.name: profile for profile in (Profile("miopen-1", "miopen", "MIOpen 1", "1.0.0", _MIOPEN),)}
+PROFILES = {profile.name: profile for profile in (Profile("miopen-1", "miopen", "MIOpen 1", _MIOPEN),)}
 MODES = ("warn", "error")
 
 

@@ -79,6 +79,9 @@ class _Results(list[Any]):
                 self._report("S11", site, index=int(index), count=self.count_there)
         return super().__getitem__(index)
 
+    def __reduce__(self) -> Any:  # copies and pickles are plain again
+        return list, (list(self),)
+
 
 def _reader() -> tuple[str, int] | None:
     """Return where the program reads a result; None where portadnn does, or code without a file."""
@@ -93,7 +96,7 @@ def _watched_class(kind: Any) -> Any:
 
     def read(self: Any, name: str) -> Any:
         if name in _fields(kind):
-            report, known = object.__getattribute__(self, "_told")
+            report, known, _ = object.__getattribute__(self, "_told")
             field = _NAMES.get(name, name)
             if field not in known:
                 site = _reader()
@@ -102,7 +105,15 @@ def _watched_class(kind: Any) -> Any:
                     report("S12", site, field=name, fields=", ".join(known), instead=instead)
         return object.__getattribute__(self, name)
 
-    return type(kind.__name__, (kind,), {"__getattribute__": read, "__doc__": kind.__doc__})
+    def reduce(self: Any, _: int) -> Any:
+        return _itself, (object.__getattribute__(self, "_told")[2],)
+
+    members = {"__getattribute__": read, "__reduce_ex__": reduce, "__doc__": kind.__doc__}
+    return type(kind.__name__, (kind,), members)
+
+
+def _itself(perf: Any) -> Any:
+    return perf
 
 
 def _copy(perf: Any, report: Any, known: tuple[str, ...]) -> Any:
@@ -113,5 +124,5 @@ def _copy(perf: Any, report: Any, known: tuple[str, ...]) -> Any:
     else:
         copy = object.__new__(kind)
         copy.__dict__.update(perf.__dict__)
-    copy.__dict__["_told"] = (report, known)
+    copy.__dict__["_told"] = (report, known, perf)
     return copy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,15 @@ def rules() -> Mapping[str, Rule]:
     return {
         name: Rule(name, **{**entry, "profiles": tuple(entry["profiles"])})
         for name, entry in _file().items()
-        if name != "advice"
+        if not name.startswith("advice")
     }
 
 
-def advice() -> Mapping[str, str]:
-    """Return what to do about those migration rules that the capability tables name."""
-    return _file()["advice"]
+def advice(rule: str, facts: Iterable[str]) -> str:
+    """Return what to do about a rule of a capability table, by the migration rule's id or by what it is about."""
+    known = _file()
+    for texts, names in ((known["advice"], (rule,)), (known["advice_on"], facts)):
+        for name in names:
+            if name in texts:
+                return str(texts[name])
+    return "compute it otherwise: portadnn caps lists what the library computes"

@@ -122,6 +122,8 @@ class Sequences(Check):
             self._unfound(event, facts)
             return
         search.used = True
+        if root_of(call).library == "miopen":
+            return  # its functions demand the algorithm and the workspace themselves
         algo = argument(call, "algo")
         member = None if algo is None else self._named(event, algo)
         if member is not None and member not in search.memory:

@@ -13,6 +13,7 @@ from ..errors import BadParam
 from ..problem import Problem
 from .calls import DIRECTIONS, argument
 from .checks import MOST, Check, Event
+from .functions import computes
 from .reports import root_of
 from .rules import Rule, advice, rules
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 # Which of the porting guide's key differences a rule of the table states: by its operations, or else by its conditions.
 _OPERATIONS = re.compile("transform_tensor|dropout_|rnn_|divisive_normalization_")
 _DIFFERENCES = {"dtype": "K2", "rank": "K1", "layout": "K1", "packed": "K1", "mode": "K7"}
+_EFFECTS = {
+    "refused": "does not compute this",
+    "ignored": "ignores what it is asked for",
+    "wrong": "computes something else, without a word",
+}
+_UNASKED = frozenset({"nan_propagation", "math", "compute_type"})  # of cuDNN's calls, not of MIOpen's
 _SPATIAL = re.compile("convolution_|pooling_")
 _MIGRATION_RULE = re.compile(r"\brules.*?\b([SAV]\d\d)\b")
 
@@ -31,20 +38,24 @@ class Tables(Check):
 
     def __init__(self, watch: ProfileWatch) -> None:
         super().__init__(watch)
-        self._known: dict[object, tuple[tuple[Rule, str, str], ...]] = {}
+        self._known: dict[object, tuple[tuple[Rule, dict[str, str]], ...]] = {}
 
     def computing(self, event: Event) -> None:
-        if not event.mine or root_of(event.call) in self.watch.refused:
+        root = root_of(event.call)
+        if not event.mine or root in self.watch.refused:
             return
+        own = root.library == self.profile.library
+        if own and not computes(root.library, root.function, event.problem.op):
+            return  # portadnn's way to what the library has a function for
         algo = self._algo(event)
-        key = (event.problem, tuple(event.scalars.values()), algo)
+        key = (event.problem, tuple(event.scalars.values()), algo, own)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= MOST:
                 self._known.clear()
-            found = self._known[key] = tuple(self._judge(event, algo))
-        for rule, what, instead in found:
-            self.watch.report(rule, event.call, {"what": what, "instead": instead})
+            found = self._known[key] = tuple(self._judge(event, algo, own))
+        for rule, words in found:
+            self.watch.report(rule, event.call, words)
 
     def _algo(self, event: Event) -> DnnEnum | None:
         """Return the algorithm that is asked for, where the library's are cuDNN's; rule S14 speaks of MIOpen's."""
@@ -57,17 +68,23 @@ class Tables(Check):
         except BadParam:
             return None
 
-    def _judge(self, event: Event, algo: DnnEnum | None) -> Iterator[tuple[Rule, str, str]]:
+    def _judge(self, event: Event, algo: DnnEnum | None, own: bool) -> Iterator[tuple[Rule, dict[str, str]]]:
+        """Say what the table does; `own`: of a call of the library's, which cannot ask for all that cuDNN's can."""
         verdict = capability.table(self.profile.name).judge(event.problem, event.scalars or None, algo=algo)
+        problem = f"({event.problem}{_numbers(event)})"
         for rule in verdict.rules:
-            if verdict.answer == "no" or rule.effect != "refused":
-                known = _rule(rule, event.problem)
-                severity = "W" if verdict.answer != "no" else "E" if rule.effect == "refused" else "W!"
-                what = f"{rule.reason} ({event.problem}{_numbers(event)})"
-                found = replace(known, severity=severity, error=known.error if severity != "W" else "")
-                yield found, what, advice().get(known.id, "see docs/profiles.md; portadnn caps lists what it computes")
+            cases = (rule.conditions, *rule.unless, *rule.beyond)
+            about = [condition.name for case in cases for condition in case]
+            if (verdict.answer != "no" and rule.effect == "refused") or (own and not _UNASKED.isdisjoint(about)):
+                continue
+            known = _rule(rule, event.problem)
+            severity = "W" if verdict.answer != "no" else "E" if rule.effect == "refused" else "W!"
+            found = replace(known, severity=severity, error=known.error if severity != "W" else "")
+            instead = advice(known.id, about)
+            yield found, {"does": _EFFECTS[rule.effect], "what": f"{rule.reason} {problem}", "instead": instead}
         if verdict.answer == "no" and not verdict.rules:
-            yield rules()["T01"], f"{verdict.reason} ({event.problem})", "portadnn caps lists what it computes"
+            what = f"{verdict.reason} {problem}"
+            yield rules()["T01"], {"does": _EFFECTS["refused"], "what": what, "instead": advice("T01", ())}
 
 
 def _numbers(event: Event) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _BACKWARD = {"pooling_forward": "pooling_backward", "lrn_cross_channel_forward": "lrn_cross_channel_backward"}
 _MIOPEN = {"miopenPoolingBackward": "pooling_backward", "miopenLRNBackward": "lrn_cross_channel_backward"}
+_MIOPEN_FORWARD = {"miopenPoolingForward": "pooling_forward", "miopenLRNForward": "lrn_cross_channel_forward"}
 _WORKSPACES = ("workSpace", "workspace")
 _FLAGS = ("do_backward", "doBackward")
 
@@ -35,7 +36,7 @@ class Workspaces(Check):
             return
         self._count_groups(call)
         op = _MIOPEN.get(call.function)
-        if op is not None and handle_of(call) is self.watch.handle:
+        if op is not None and handle_of(call) is self.watch.handle and _keeps(call):
             x, y = (_address(call, name) for name in ("x", "y"))
             if x is not None and y is not None:
                 self._judge(call, op, x, y)
@@ -56,8 +57,9 @@ class Workspaces(Check):
         op, places = event.problem.op, event.addresses
         if not event.scalars:
             return
-        if op in _BACKWARD:
-            self._note(event, _BACKWARD[op])
+        forward = _MIOPEN_FORWARD.get(root_of(event.call).function, op)  # portadnn may compute it by another operation
+        if forward in _BACKWARD:
+            self._note(event, _BACKWARD[forward])
         elif op in _BACKWARD.values() and event.mine and root_of(event.call).library != "miopen":
             maxima = getattr(event.problem, "mode", None) is PoolingMode.MAX
             if maxima or op == "lrn_cross_channel_backward":
@@ -104,6 +106,12 @@ class Workspaces(Check):
                 what = "another forward call has overwritten its workspace since"
         if what is not None:
             self.report(rule, call, what=what)
+
+
+def _keeps(call: Call) -> bool:
+    """Tell whether one of MIOpen's backward calls reads a workspace: averages do not."""
+    pool = getattr(getattr(call.arguments.get("poolDesc"), "value", None), "pool", None)
+    return call.function != "miopenPoolingBackward" or getattr(pool, "mode", None) is PoolingMode.MAX
 
 
 def _address(call: Call, *names: str) -> int | None:
