@@ -28,6 +28,7 @@ from ..errors import DnnError
 if TYPE_CHECKING:
     from .activations import *  # noqa: F403
     from .batch_norm import *  # noqa: F403
+    from .batch_norm_fused import *  # noqa: F403
     from .convolution import *  # noqa: F403
     from .convolution_algorithms import *  # noqa: F403
     from .convolution_descriptors import *  # noqa: F403
@@ -35,10 +36,14 @@ if TYPE_CHECKING:
     from .filters import *  # noqa: F403
     from .handles import *  # noqa: F403
     from .layers import *  # noqa: F403
+    from .normalization import *  # noqa: F403
     from .reductions import *  # noqa: F403
     from .response_norm import *  # noqa: F403
     from .rnn import *  # noqa: F403
+    from .rnn_data import *  # noqa: F403
     from .rnn_descriptors import *  # noqa: F403
+    from .rnn_ex import *  # noqa: F403
+    from .rnn_v8 import *  # noqa: F403
     from .spatial import *  # noqa: F403
     from .tensors import *  # noqa: F403
 
@@ -53,7 +58,7 @@ CUDNN_LRN_MIN_K, CUDNN_LRN_MIN_BETA = 1e-5, 0.01
 # Where the functions of each topic of the mapping table are. Modules are imported when first asked for.
 _MODULES = {
     "activation": ("activations",),
-    "batch_norm": ("batch_norm",),
+    "batch_norm": ("batch_norm", "batch_norm_fused"),
     "convolution_backward_data": ("convolution", "convolution_algorithms"),
     "convolution_backward_filter": ("convolution", "convolution_algorithms"),
     "convolution_descriptor": ("convolution_descriptors",),
@@ -62,10 +67,12 @@ _MODULES = {
     "filter": ("filters",),
     "handle": ("handles",),
     "lrn": ("response_norm",),
+    "normalization": ("normalization",),
     "pooling": ("layers",),
     "reduce": ("reductions",),
     "rnn": ("rnn",),
     "rnn_descriptor": ("rnn_descriptors",),
+    "rnn_sequences": ("rnn_data", "rnn_v8", "rnn_ex"),
     "softmax": ("layers",),
     "spatial_transformer": ("spatial",),
     "tensor": ("tensors",),

@@ -40,6 +40,7 @@ class RNNDescriptor(Descriptor):
         self.math = dnn.MathType.DEFAULT
         self.bias_mode, self.padding_mode = _DOUBLE_BIAS, 0
         self.input_size, self.aux_flags = 0, 0
+        self.views: dict[Any, Any] = {}  # of weight spaces
         self._built: tuple[Any, Any] = (None, None)
 
     @property

@@ -1,0 +1,172 @@
+"""Descriptors of sequences for recurrent networks, and memory in their layouts (cuDNN 7.2 and later)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import portadnn as dnn
+
+from ..descriptors import _integer, _integers
+from ..enums import DataType
+from ..errors import BadParam, NotSupported
+from ..handle import Handle
+from ..plan import check_handle
+from ..problem import TensorSpec
+from .calls import c_function, c_value
+from .declarations import CEnum
+from .descriptors import Descriptor, creator, destroy, made, value_of
+from .memory import view
+from .tensors import data_type
+
+SEQ_MAJOR_UNPACKED, SEQ_MAJOR_PACKED, BATCH_MAJOR_UNPACKED = range(3)  # cudnnRNNDataLayout_t
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """What an RNN data descriptor says.
+
+    Attributes
+    ----------
+    dtype, layout, steps, batch, features
+        Its arguments.
+    lengths : tuple of int
+        Of each sequence.
+    padding : object
+        What C's `paddingFill` was.
+    """
+
+    dtype: DataType
+    layout: CEnum
+    steps: int
+    batch: int
+    features: int
+    lengths: tuple[int, ...]
+    padding: Any = None
+    uniform: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uniform", set(self.lengths) == {self.steps})
+
+    @property
+    def batches(self) -> tuple[int, ...] | None:
+        """The numbers of sequences not yet over at each step; None where all are as long."""
+        if self.uniform:
+            return None
+        return tuple(sum(length > t for length in self.lengths) for t in range(max(self.lengths)))
+
+    @property
+    def spec(self) -> TensorSpec:
+        """The layout that portadnn's networks take."""
+        if self.uniform:
+            return TensorSpec.packed(self.dtype, (self.steps, self.batch, self.features))
+        return TensorSpec.packed(self.dtype, (sum(self.lengths), self.features, 1))
+
+
+class RNNDataDescriptor(Descriptor):
+    """A ``cudnnRNNDataDescriptor_t``."""
+
+    what = "RNN data descriptor"
+    made_by = "cudnnCreateRNNDataDescriptor"
+
+    def __init__(self) -> None:
+        self.views: dict[Any, Any] = {}
+
+
+cudnnCreateRNNDataDescriptor = creator("cudnnCreateRNNDataDescriptor", RNNDataDescriptor)
+
+
+@c_function
+def cudnnDestroyRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor) -> None:
+    destroy(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
+
+
+@c_function
+def cudnnSetRNNDataDescriptor(
+    RNNDataDesc: RNNDataDescriptor,
+    dataType: int,
+    layout: int,
+    maxSeqLength: int,
+    batchSize: int,
+    vectorSize: int,
+    seqLengthArray: Any,
+    paddingFill: Any,
+) -> None:
+    """Sequences of several lengths are taken packed, sorted from the longest to the shortest.
+
+    Unpacked layouts are for sequences that are all `maxSeqLength` long: there is no padding, and `paddingFill` has no
+    effect.
+    """
+    made(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
+    steps, batch = _integer(maxSeqLength, "maxSeqLength", 1), _integer(batchSize, "batchSize", 1)
+    how = c_value("cudnnRNNDataLayout_t", layout, "layout")
+    lengths = _integers(seqLengthArray, "seqLengthArray", 1)[:batch]
+    if len(lengths) < batch or max(lengths) > steps:
+        raise BadParam(argument="seqLengthArray", expected=f"{batch} lengths of at most {steps}", got=lengths)
+    dtype, features = data_type(dataType, "dataType"), _integer(vectorSize, "vectorSize", 1)
+    value = Sequences(dtype, how, steps, batch, features, lengths, paddingFill)
+    if not value.uniform and how != SEQ_MAJOR_PACKED:
+        raise NotSupported(
+            "sequences of several lengths are taken packed",
+            argument="layout",
+            expected="CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED",
+            got=how.name,
+        )
+    if list(lengths) != sorted(lengths, reverse=True):
+        raise BadParam(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
+    RNNDataDesc.value, RNNDataDesc.views = value, {}
+
+
+@c_function
+def cudnnGetRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor, arrayLengthRequested: int) -> tuple[Any, ...]:
+    """`seqLengthArray` is a tuple of at most `arrayLengthRequested` lengths."""
+    value = data_value(RNNDataDesc, "RNNDataDesc")
+    lengths = value.lengths[: _integer(arrayLengthRequested, "arrayLengthRequested", 0)]
+    sizes = (value.steps, value.batch, value.features)
+    return (data_type.c(value.dtype), value.layout, *sizes, lengths, value.padding)
+
+
+def data_value(descriptor: Any, name: str) -> Sequences:
+    """Return what a descriptor says."""
+    return value_of(descriptor, RNNDataDescriptor, name)  # type: ignore[no-any-return]
+
+
+def data_like(first: Any, other: Any, name: str) -> None:
+    """Demand sequences of the same lengths as those of `first`."""
+    if first.lengths != other.lengths or first.steps != other.steps or first.dtype is not other.dtype:
+        raise BadParam(
+            argument=name,
+            expected=f"{first.dtype} sequences of {first.lengths} steps",
+            got=f"{other.dtype} of {other.lengths}",
+        )
+
+
+def _nothing() -> None:
+    """There is nothing to copy back."""
+
+
+def data(
+    handle: Handle, descriptor: Any, memory: Any, name: str, desc: str, read: bool = True
+) -> tuple[Any, Callable[[], None]]:
+    """Return sequences as portadnn's networks take them, and what is to be called once they were written.
+
+    Batch-major memory is copied: from it where it is read, and back to it.
+    """
+    value = data_value(descriptor, desc)
+    spec = value.spec
+    if memory is None:
+        raise BadParam(argument=name, expected=f"memory of {spec.size} elements", got="NULL")
+    if value.layout != BATCH_MAJOR_UNPACKED:
+        return view(handle, descriptor.views, memory, spec, name), _nothing
+    steps, _, features = spec.dims
+    strides = (features, steps * features, 1)
+    own = view(handle, descriptor.views, memory, TensorSpec(spec.dtype, spec.dims, strides), name)
+    packed = check_handle(handle).device.empty(spec)
+    if read:
+        dnn.transform_tensor(handle, own, packed)
+
+    def back() -> None:
+        dnn.transform_tensor(handle, packed, own)
+
+    return packed, back
