@@ -150,11 +150,12 @@ class SpatialTransformerDescriptor(Descriptor):
 
 def made(descriptor: Any, kind: type[D], argument: str) -> D:
     """Demand an opaque object of a kind, set or not, that was not destroyed."""
+    article = "an" if kind.what.startswith(("a", "LRN", "RNN")) else "a"
     if type(descriptor) is not kind:
         got = "NULL" if descriptor is None else repr(descriptor)
-        raise BadParam(argument=argument, expected=f"a {kind.what} ({kind.made_by})", got=got)
+        raise BadParam(argument=argument, expected=f"{article} {kind.what} ({kind.made_by})", got=got)
     if descriptor.destroyed:
-        raise BadParam(argument=argument, expected=f"a {kind.what}", got="one that was destroyed")
+        raise BadParam(argument=argument, expected=f"{article} {kind.what}", got="one that was destroyed")
     return descriptor
 
 
@@ -163,7 +164,7 @@ def value_of(descriptor: Any, kind: type[Descriptor], argument: str) -> Any:
     if type(descriptor) is kind and descriptor.value is not None:
         return descriptor.value
     made(descriptor, kind, argument)
-    raise BadParam(argument=argument, expected=f"a {kind.what} that was set", got="one that was only created")
+    raise BadParam(argument=argument, expected="one that was set", got="one that was only created")
 
 
 def integers(values: Any, count: Any, argument: str, count_name: str = "nbDims") -> tuple[int, ...]:

@@ -27,10 +27,14 @@ def steps(descriptors: Any, length: Any, name: str) -> list[dnn.TensorDescriptor
         raise BadParam(argument=name, expected=f"a sequence of {count} tensor descriptors, one for each step", got=got)
     first = descriptors[0]
     value = value_of(first, TensorDescriptor, f"{name}[0]")
-    return [
+    found = [
         value if step is first else value_of(step, TensorDescriptor, f"{name}[{t}]")
         for t, step in enumerate(descriptors[:count])
     ]
+    for t, step in enumerate(found):
+        if step is not value and step.dtype is not value.dtype:
+            raise BadParam(argument=f"{name}[{t}]", expected=f"{value.dtype} as the first step", got=str(step.dtype))
+    return found
 
 
 def sequence(
