@@ -10,7 +10,20 @@ from portadnn.enums import SoftmaxAlgorithm, SoftmaxMode
 from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.problem import Problem
 
-from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ..base import (
+    Arg,
+    ConstantArg,
+    Device,
+    DeviceInfo,
+    Engine,
+    Launch,
+    Plan,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+    host_seconds,
+    roofline,
+)
 from .layouts import place_defines
 from .tiles import Tile, make_tile, storage_defines
 
@@ -45,6 +58,13 @@ class Softmax(Engine):
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         return None
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        """Estimate the time, of small problems that of the host."""
+        assert isinstance(problem, (SoftmaxForward, SoftmaxBackward))
+        layout = _layout(problem, info)
+        launches = 1 if layout.kept else 2 * layout.chunks
+        return max(roofline(problem, info, launches=launches), host_seconds(launches, info))
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, (SoftmaxForward, SoftmaxBackward))

@@ -6,7 +6,7 @@ from portadnn.enums import SoftmaxAlgorithm, SoftmaxMode
 from portadnn.ops.softmax import SoftmaxForward
 from portadnn.problem import Problem
 
-from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, host_seconds
 from .layouts import place_defines
 from .tiles import Tile, make_tile, storage_defines
 
@@ -14,17 +14,12 @@ GROUP = 1024
 KEPT = 32  # bytes of a row that a work-item keeps, in numbers of 4 bytes: half of its registers
 ROUNDS = 4  # as in softmax.cl
 SHORTEST = 32 * GROUP  # numbers of a row: shorter ones fit the registers of a work-group
-EVEN = 0.7  # share of the multiprocessors that must have work at every time
+REACHED = 0.499  # of the bandwidth: clusters, estimated at 0.5, come first
 
 
 def _tile(problem: SoftmaxForward, info: DeviceInfo) -> Tile:
     kept_axes = (0,) if problem.mode is SoftmaxMode.INSTANCE else (0, *range(2, len(problem.x.dims)))
     return make_tile((problem.x, problem.y), kept_axes, info)
-
-
-def _evenness(rows: int, units: int) -> float:
-    """Return the share of time that multiprocessors work, with one row on each at a time."""
-    return rows / (-(-rows // units) * units)
 
 
 class RowSoftmax(Engine):
@@ -49,10 +44,13 @@ class RowSoftmax(Engine):
         return None
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        """Estimate the time; too few rows leave multiprocessors idle."""
+        """Estimate the time: multiprocessors take a row each, and few of them do not fill the bandwidth."""
         assert isinstance(problem, SoftmaxForward)
-        busy = _evenness(_tile(problem, info).outer_units, info.compute_units)
-        return super().seconds(problem, info) / (1 if busy >= EVEN else busy)
+        rows, units = _tile(problem, info).outer_units, info.compute_units
+        row = problem.bytes() / max(rows, 1) / info.bandwidth
+        full, rest = divmod(rows, units)
+        last = max(rest * row / REACHED, units * row) if rest else 0.0
+        return max(full * units * row / REACHED + last + LAUNCH_SECONDS, host_seconds(1, info))
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         """Bake in the row and how much of it a work-item keeps."""
