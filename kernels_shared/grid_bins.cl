@@ -155,18 +155,21 @@ KERNEL WG_SIZE(WG, 1, 1) bins_scan(TENSOR(int, starts), TENSOR(int, taken), cons
     const int lid = LID(0);
     const u32 pitch = CELL_PITCH(w);
     GLOBAL int *counts = starts + (idx_t)GRP(0) * pitch;
-    int mine[EACH], total = 0;
+    const bool at_once = pitch <= WG * EACH;
+    int mine[EACH], total = 0, before = 0;
 
-    for (u32 c = lid; c < pitch; c += WG) total += counts[c];
-    sums[lid] = total;
-    BARRIER();
-    for (int step = WG / 2; step > 0; step /= 2) {
-        if (lid < step) sums[lid] += sums[lid + step];
+    if (!at_once) {
+        for (u32 c = lid; c < pitch; c += WG) total += counts[c];
+        sums[lid] = total;
         BARRIER();
+        for (int step = WG / 2; step > 0; step /= 2) {
+            if (lid < step) sums[lid] += sums[lid + step];
+            BARRIER();
+        }
+        if (lid == 0) place = ATOMIC_TAKE(taken + GRP(0) / (h + 1), sums[0]);
+        BARRIER();
+        before = place;
     }
-    if (lid == 0) place = ATOMIC_TAKE(taken + GRP(0) / (h + 1), sums[0]);
-    BARRIER();
-    int before = place;
     for (u32 base = 0; base < pitch; base += WG * EACH) {
         const u32 first = base + lid * EACH;
         total = 0;
@@ -181,6 +184,11 @@ KERNEL WG_SIZE(WG, 1, 1) bins_scan(TENSOR(int, starts), TENSOR(int, taken), cons
             BARRIER();
             sums[lid] += other;
             BARRIER();
+        }
+        if (at_once) {
+            if (lid == WG - 1) place = ATOMIC_TAKE(taken + GRP(0) / (h + 1), sums[lid]);
+            BARRIER();
+            before = place;
         }
         int at = before + sums[lid] - total;
         UNROLL for (int k = 0; k < EACH; ++k) {

@@ -73,9 +73,18 @@ def gradients(problem: SpatialTfSamplerBackward, g: Geometry, info: DeviceInfo, 
     steps = [grid_gradient(problem, g, info), local] if local else _bins(problem, g, info, bins)
     defines = tile(problem, g, (problem.dx, problem.dy), info, 1)
     along, blocks, group = covered(defines, g.h * g.w, g.c)
+    width = 0 if "CHANNELS_LAST" in defines else _rectangle(g.w)
+    if width:
+        defines["TILE_W"] = width
+        along = up(g.w, width) * up(g.h, group[0] // width)
     args = (TensorArg(1), TensorArg(3), starts, sorted_points, *scalars(problem.dtype))
     rest = (*g.args(strides(problem.dx)), *words(along, blocks))
     return [*steps, Step(_GATHER, "sampler_gather", defines, along * blocks * g.n, group, (*args, *rest))]
+
+
+def _rectangle(w: int) -> int:
+    """Return the width of the rectangles that cover pixels of images that wide; 0 where they would waste work-items."""
+    return next((width for width in (32, 16) if up(w, width) * width <= 1.07 * w), 0)
 
 
 def _small(problem: SpatialTfSamplerBackward, g: Geometry, info: DeviceInfo) -> Step | None:
