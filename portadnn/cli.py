@@ -169,6 +169,8 @@ def replay(
             cli_replay.print_as(file, printed_as, cudnn)
             return
         code = cli_replay.replay(file, backend, device, seed=seed, repeat=repeat, sync=sync, as_json=format == "json")
+    except BrokenPipeError:  # whoever read has enough
+        raise
     except (DnnError, OSError) as error:
         raise _fail(error) from None
     raise typer.Exit(code)

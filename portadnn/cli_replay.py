@@ -15,6 +15,7 @@ from .recording import Recording, read
 from .recording.replay import Outcome, Replay, Report
 
 SHOWN = 20  # differences in the terminal
+KINDS = {"calls": "calls", "ok": "ok", "different": "different", "unsupported": "unsup.", "left_out": "left out"}
 
 
 def replay(path: Path, backend: str, device: int | None, *, seed: int, repeat: int, sync: bool, as_json: bool) -> int:
@@ -94,16 +95,7 @@ def _micro(seconds: float | None) -> str:
 def show(recording: Recording, report: Report) -> None:
     """Print a report as a table, and what did not go as recorded below it."""
     console = Console()
-    table = Table(box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("function", overflow="fold", min_width=24)
-    for heading in ("calls", "ok", "different", "unsup.", "left out", "µs then", "µs now"):
-        table.add_column(heading, justify="right")
-    for row in report.rows:
-        counts = (row.calls, row.ok, row.different, row.unsupported, row.left_out)
-        bad = row.different or row.unsupported
-        cells = [str(count) if count else "" for count in counts]
-        table.add_row(row.function, *cells, _micro(row.recorded), _micro(row.replayed), style="red" if bad else None)
-    console.print(table)
+    console.print(_table(report))
     where = ", ".join(f"{h['backend']}: {h['device']}" for h in recording.handles.values()) or "no device"
     console.print(
         escape(
@@ -121,6 +113,20 @@ def show(recording: Recording, report: Report) -> None:
         console.print(f"and {len(wrong) - SHOWN} more (--format json has all)", style="red")
     for reason, count in _left_out(report).items():
         console.print(escape(f"left out: {reason} ({count})"), style="dim", highlight=False)
+
+
+def _table(report: Report) -> Table:
+    """Return the rows as a table, with a column for each thing that happened."""
+    kinds = [kind for kind in KINDS if kind in ("calls", "ok") or any(getattr(row, kind) for row in report.rows)]
+    table = Table(box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("function", overflow="fold")
+    for heading in (*(KINDS[kind] for kind in kinds), "µs then", "µs now"):
+        table.add_column(heading, justify="right")
+    for row in report.rows:
+        cells = [str(getattr(row, kind) or "") for kind in kinds]
+        style = "red" if row.different or row.unsupported else None
+        table.add_row(row.function, *cells, _micro(row.recorded), _micro(row.replayed), style=style)
+    return table
 
 
 def _left_out(report: Report) -> dict[str, int]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from json_schema import faults
 from recorded_programs import PROGRAMS
+from test_recording_formats import parse_log
 from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn.cli import app
 from portadnn.examples.lenet import LeNet
 from portadnn.problem import TensorSpec
-from portadnn.recording import read
+from portadnn.recording import read, recorder
+from portadnn.recording.cudnn_log import cudnn_log
 from portadnn.recording.memory import Memory, Ranges
 from portadnn.recording.replay import Replay
 from portadnn.registry import backend_names, get_backend
@@ -166,6 +171,67 @@ def test_nested_recordings_replay_the_calls_inside(tmp_path):
     kinds = {o.event.function: o.kind for o in report.outcomes if o.event.function != "Handle.asarray"}
     assert kinds["find_convolution_forward_algorithm"] == "ok"
     assert kinds["cudnnFindConvolutionForwardAlgorithm"] == "left out"
+
+
+@pytest.mark.parametrize("form", ["cudnn", "miopen"])
+@pytest.mark.parametrize("program", ["lenet", "lstm", "residual"])
+@pytest.mark.parametrize("nested", [False, True], ids=["problems", "nested"])
+def test_programs_with_the_names_of_c(tmp_path, program, form, nested):
+    module = importlib.import_module(f"portadnn.examples.three_ways.{program}_{form}")
+    with dnn.trace(tmp_path / "run.jsonl", nested=nested):
+        module.run("reference")
+    recording = read(tmp_path / "run.jsonl")
+    schema = json.loads((Path(recorder.__file__).parent / "schema.json").read_text(encoding="utf-8"))
+    lines = (tmp_path / "run.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [fault for line in lines for fault in faults(json.loads(line), schema, schema)] == []
+    assert {event.library for event in recording.events} >= {form}
+    report = replay(recording)
+    assert report.same
+    done = [o.event for o in report.outcomes if o.kind == "ok"]
+    computed = [
+        event for event in recording.events if event.steps and event.library == ("portadnn" if nested else form)
+    ]
+    assert len(computed) > 10
+    if not nested:
+        assert {event.number for event in computed} <= {event.number for event in done}
+    steps = [step for event in done for step in event.steps]
+    assert len(steps) == sum(len(event.steps) for event in recording.events if not event.inside)
+    logged = {record.function for record in parse_log("\n".join(cudnn_log(recording)))}
+    wanted = {"lenet": "cudnnSoftmaxBackward", "lstm": "cudnnRNNBackwardWeights", "residual": "cudnnConvolutionForward"}
+    assert wanted[program] in logged
+
+
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "reference"])
+def test_a_program_with_the_names_of_c_elsewhere(tmp_path, backend):
+    with dnn.trace(tmp_path / "run.jsonl"):
+        importlib.import_module("portadnn.examples.three_ways.lenet_cudnn").run("reference")
+    assert replay(read(tmp_path / "run.jsonl"), backend).same
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_handles(tmp_path, backend):
+    with dnn.trace(tmp_path / "run.jsonl"), dnn.Handle("reference") as one, dnn.Handle("reference") as two:
+        x, y = one.zeros((1, 1, 2, 2)), two.zeros((1, 1, 2, 2))
+        dnn.set_tensor(one, x, 1.0)
+        dnn.set_tensor(two, y, 2.0)
+        dnn.add_tensor(two, x, y)  # host memory: either handle's
+    recording = read(tmp_path / "run.jsonl")
+    assert [event.handle for event in recording.events if event.problem] == [one.serial, two.serial, two.serial]
+    assert replay(recording, backend).same
+
+
+def test_a_profile_is_replayed(tmp_path):
+    with (
+        dnn.trace(tmp_path / "run.jsonl"),
+        dnn.Handle("reference", profile="miopen-1", mode="error") as handle,
+        pytest.raises(dnn.DnnError),
+    ):
+        dnn.convolution_forward(
+            handle, handle.zeros((1, 1, 3, 3)), handle.zeros((1, 1, 2, 2)), dnn.ConvolutionDescriptor()
+        )
+    report = replay(read(tmp_path / "run.jsonl"))
+    assert report.same
+    assert report.outcomes[-1].event.status != "SUCCESS"
 
 
 # Memory -------------------------------------------------------------------------------------------

@@ -143,6 +143,13 @@ class Subject:
     arguments: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of the signature that was called, or of the newest one for calls of other libraries."""
+        given = self.event.arguments.keys()
+        signatures = (self.function.latest, *(c.parameters for c in self.function.changes), self.function.parameters)
+        return max(signatures, key=lambda parameters: sum(p.name in given for p in parameters))
+
+    @property
     def data_type(self) -> DataType:
         """The type of the tensors, which is that of alpha and beta where it is float64."""
         floats = [spec.dtype for spec, _ in self.tensors.values() if spec.dtype.is_float]
@@ -202,9 +209,11 @@ def _plain(value: Any) -> Any:
     """Return a recorded argument as Python has it; descriptors of C libraries by their value, tensors as None."""
     if isinstance(value, Mapping) and isinstance(value.get("values"), Mapping) and "value" in value["values"]:
         return _plain(value["values"]["value"])
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
     try:
         return decode(value, lambda _: None, lambda _: None)
-    except (DnnError, Undecodable, AttributeError):
+    except (DnnError, Undecodable, AttributeError, KeyError, TypeError):  # not what portadnn's own functions are given
         return None
 
 

@@ -140,7 +140,7 @@ class _Call:
     def lines(self) -> Lines:
         """Return the lines of all arguments."""
         found: Lines = []
-        for parameter in self.subject.function.latest:
+        for parameter in self.subject.parameters:
             found += self._argument(parameter)
         return found
 
@@ -250,7 +250,7 @@ class _Call:
     def _number(self, parameter: Parameter, c_type: str) -> Any:
         subject, name = self.subject, parameter.name
         if name.lower() == "workspacesizeinbytes":
-            return subject.arguments.get("workspace") or 0
+            return subject.arguments.get(name) or subject.arguments.get("workspace") or 0
         if c_type == "size_t":
             found = subject.tensor(name.replace("SizeInBytes", "")) or subject.tensor(
                 name.replace("SizeInBytes", "s").replace("stateSize", "states")
@@ -263,7 +263,7 @@ class _Call:
         if name in ("nbDims", "arrayLength"):
             return self._count()
         if name == "requestedAlgoCount":
-            return subject.value(Parameter("requested", "int", "in")) or 8
+            return subject.value(parameter) or subject.value(Parameter("requested", "int", "in")) or 8
         if name in ("computeType", "opTensorCompType", "reduceTensorCompType") or c_type == "cudnnDataType_t":
             source = next(iter(subject.arguments.values()), None)
             return getattr(source, "dtype", None) or self._compute_type(source)

@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Iterable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -64,6 +65,15 @@ def _held(value: Any) -> Any:
         names = [name for name in fields_of(value) if name != "value"]
         getter = _HELD[kind] = operator.attrgetter("__class__", "__class__", *names)
     return id(getattr(value, "value", value)), getter(value)
+
+
+def _listed(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_held(item) if (_MODES.get(type(item)) or _mode(type(item))) == OPAQUE else item for item in values)
+
+
+def _kept(values: Iterable[Any]) -> list[Any]:
+    """Return what the ids in a key belong to, which has to stay alive as long as the key."""
+    return [_kept(value) if isinstance(value, list) else getattr(value, "value", None) for value in values]
 
 
 class Recorder:
@@ -177,7 +187,7 @@ class Recorder:
                 elif mode == OPAQUE:
                     add(_held(value))
                 elif mode == LIST:
-                    add(tuple(value))
+                    add(_listed(value))
                 elif not scalars:
                     add(value)
             for name, value in call.kwargs.items():
@@ -195,7 +205,7 @@ class Recorder:
                 elif mode == OPAQUE:
                     add(_held(value))
                 else:
-                    add(tuple(value) if mode == LIST else value)
+                    add(_listed(value) if mode == LIST else value)
             if not plain:
                 self._note_all(call, frame)
                 return
@@ -268,7 +278,7 @@ class Recorder:
             if len(self._forms) >= MOST_FORMS:
                 self._forms.clear()
             self._count += 1
-            kept = [getattr(value, "value", None) for value in (*call.args, *call.kwargs.values())]
+            kept = _kept((*call.args, *call.kwargs.values()))
             form = (self._count, (call.problem, call.target, kept))
             self._writer.line({"form": self._count, **facts})  # before any event can refer to it
             self._forms[key] = form
@@ -364,7 +374,8 @@ def _arguments(call: Call, problem: Problem | None) -> dict[str, Any]:
             at = found[name]["tensor"].pop("at")  # the form's calls have others: only the problem's are noted
             places = list(map(place, call.addresses))
             if at in places:
-                found[name] = {"of": names[places.index(at)]}
+                same = name in names and places[names.index(name)] == at
+                found[name] = {"of": name if same else names[places.index(at)]}
     return found
 
 

@@ -120,10 +120,10 @@ class Replay:
     ) -> None:
         self._recording = recording
         self._open = functools.partial(Handle, backend, device)
-        self._first = self._open()
+        self._first = self._open(profile="")
         self._handles: dict[int, Handle] = {}
         self._sync = sync
-        self._nested = any(event.inside for event in recording.events)
+        self._left = _not_made(recording.events)
         self._memories = self._allocate(seed)
 
     def _place(self, event: Event) -> str:
@@ -168,15 +168,17 @@ class Replay:
         return Report(f"{self._first.backend}: {info.name}", nbytes, summary(outcomes), outcomes)
 
     def _handle(self, number: int | None) -> Handle:
-        if number is None:
-            return self._first
-        found = self._handles.get(number)
-        if found is None:
-            found = self._handles[number] = self._open() if self._handles else self._first
-        return found
+        """Return the handle for a recorded one: the same for all but those with a profile."""
+        return self._handles.get(number or 0, self._first)
+
+    def _open_like(self, event: Event) -> None:
+        """Open a handle with the profile that a recorded one was given."""
+        rules = {name: event.arguments[name] for name in ("profile", "mode") if event.arguments.get(name)}
+        if rules and event.handle is not None and event.handle not in self._handles:
+            self._handles[event.handle] = self._open(stream=self._first.get_stream(), **rules)
 
     def _replay(self, event: Event) -> Outcome:
-        reason = self._left_out(event)
+        reason = self._left.get(event.number) or _left_out(event)
         if reason:
             return Outcome(event, "left out", reason=reason)
         memory = self._memories[self._place(event)]
@@ -207,30 +209,13 @@ class Replay:
             return Outcome(event, "different", reason=f"recorded: {event.message}", seconds=seconds)
         return Outcome(event, "ok", seconds=seconds)
 
-    def _left_out(self, event: Event) -> str:
-        """Return why a call is not made; "" where it is."""
-        if event.function in MACHINE:
-            return MACHINE[event.function]
-        if event.library == "portadnn":
-            if event.function == "Handle" and event.status != "SUCCESS":
-                return "a handle of the recorded machine"
-            if event.inside and not event.inside.startswith(("cudnn", "miopen")):
-                return "made by another call"
-            return ""
-        if self._nested:
-            return "stands for the calls that it made"
-        if event.status != "SUCCESS":
-            return f"an error of {event.library}'s names, whose checks are not replayed"
-        if not event.steps:
-            return f"{event.library}'s own, and computes nothing"
-        return ""
-
     def _prepare(self, event: Event, memory: Memory) -> Callable[[], Any] | None:
         """Return the call, ready to be made; None for one that was only about memory."""
         handle = self._handle(event.handle)
         if event.status == "SUCCESS" and event.function.startswith("Handle"):
             _, _, method = event.function.partition(".")
             if not method:
+                self._open_like(event)
                 return None
             if method in ("asarray", "empty", "empty_bytes", "zeros"):
                 self._provide(method, event, memory)
@@ -283,6 +268,48 @@ class Replay:
         known = inspect.signature(function).parameters
         arguments.update({name: array for name, array in tensors.items() if name in known})
         return functools.partial(_call, function, known, arguments)
+
+
+def _left_out(event: Event) -> str:
+    """Return why a call is never made; "" where it is."""
+    if event.function in MACHINE:
+        return MACHINE[event.function]
+    if event.library == "portadnn":
+        failed = event.function == "Handle" and event.status != "SUCCESS"
+        return "a handle of the recorded machine" if failed else ""
+    if event.status != "SUCCESS":
+        return f"an error of {event.library}'s names, whose checks are not replayed"
+    return "" if event.steps else f"{event.library}'s own, and computes nothing"
+
+
+def _not_made(events: Sequence[Event]) -> dict[int, str]:
+    """Return the calls of a nested recording that others stand for: either a call or those inside of it are made.
+
+    The calls inside of one with a C library's name are made in its place, if together they computed what it did. Inner
+    calls stand before their outer one.
+    """
+    left: dict[int, str] = {}
+    inner: dict[int, list[Event]] = {}  # of each thread, with no outer one yet
+    children: dict[int, list[Event]] = {}
+    for event in events:
+        pending = inner.setdefault(event.thread, [])
+        own = [other for other in pending if other.inside == event.function]
+        inner[event.thread] = [other for other in pending if other.inside != event.function]
+        if event.inside:
+            inner[event.thread].append(event)
+        children[event.number] = own
+        steps = sum(len(other.steps) for other in own)
+        if own and event.library != "portadnn" and steps == len(event.steps):
+            left[event.number] = "stands for the calls that it made"
+        else:
+            _leave(own, children, left)
+    return left
+
+
+def _leave(events: Sequence[Event], children: Mapping[int, Sequence[Event]], left: dict[int, str]) -> None:
+    for event in events:
+        left[event.number] = "made by another call"
+        _leave(children[event.number], children, left)
 
 
 def _call(function: Callable[..., Any], known: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> Any:
