@@ -297,3 +297,51 @@ def test_other_types(env, dtype):
     layer = Layer(env, x, w, geometry((1, 1)))
     perfs, workspace, size = layer.find()
     close(layer.forward(perfs[0].fwd_algo, workspace, size), convolve(x, w, (1, 1)), rtol=2e-3, atol=2e-3)
+
+
+def test_immediate_gradients(env):
+    layer = small(env)
+    h, conv = env.h, layer.conv
+    change = env.random(*layer.y_dims)
+    dyd, dy = env.pair(change)
+    (dxd, dx), (dwd, dw) = env.out(2, 3, 5, 5), env.out(4, 3, 3, 3)
+    x, w = env.host(layer.x), env.host(layer.w)
+
+    where = (dyd, layer.wd, conv, dxd)
+    assert miopen.miopenConvolutionBackwardDataGetSolutionCount(h, *where) >= 1
+    _, (solution, *_) = miopen.miopenConvolutionBackwardDataGetSolution(h, *where, 9)
+    size = miopen.miopenConvolutionBackwardDataGetSolutionWorkspaceSize(h, *where, solution.solution_id)
+    miopen.miopenConvolutionBackwardDataCompileSolution(h, *where, solution.solution_id)
+    data = (dyd, dy, layer.wd, layer.w, conv, dxd, dx)
+    miopen.miopenConvolutionBackwardDataImmediate(h, *data, *env.bytes(size), solution.solution_id)
+    close(env.host(dx), gradient(lambda v: (convolve(v, w, (1, 1)),), x, (change,), 1.0), atol=1e-5)
+
+    where = (dyd, layer.xd, conv, dwd)
+    assert miopen.miopenConvolutionBackwardWeightsGetSolutionCount(h, *where) >= 1
+    _, (solution, *_) = miopen.miopenConvolutionBackwardWeightsGetSolution(h, *where, 9)
+    size = miopen.miopenConvolutionBackwardWeightsGetSolutionWorkspaceSize(h, *where, solution.solution_id)
+    miopen.miopenConvolutionBackwardWeightsCompileSolution(h, *where, solution.solution_id)
+    data = (dyd, dy, layer.xd, layer.x, conv, dwd, dw)
+    miopen.miopenConvolutionBackwardWeightsImmediate(h, *data, *env.bytes(size), solution.solution_id)
+    close(env.host(dw), gradient(lambda v: (convolve(x, v, (1, 1)),), w, (change,), 1.0), atol=1e-5)
+
+
+def test_descriptors_say_what_they_were_set_to():
+    conv = geometry((1, 2), (3, 4), (5, 6), mode=miopen.miopenTranspose, groups=2)
+    mode = miopen.miopenTranspose
+    assert miopen.miopenGetConvolutionDescriptor(conv) == (mode, 1, 2, 3, 4, 5, 6)
+    assert miopen.miopenGetConvolutionNdDescriptor(conv, 2) == (2, (1, 2), (3, 4), (5, 6), mode)
+    assert miopen.miopenGetConvolutionSpatialDim(conv) == 2
+    attribute = miopen.MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL
+    assert miopen.miopenGetConvolutionAttribute(conv, attribute) == -1
+    miopen.miopenSetConvolutionAttribute(conv, attribute, 1)
+    assert miopen.miopenGetConvolutionAttribute(conv, attribute) == 1
+    assert miopen.miopenGetConvolutionFindMode(conv) is miopen.miopenConvolutionFindModeDefault
+    volume = geometry((0, 0, 0), (2, 2, 2), (1, 1, 1), mode=miopen.miopenTranspose)
+    miopen.miopenSetTransposeConvNdOutputPadding(volume, 3, (1, 0, 1))
+    with Env() as env:
+        x, w = env.desc(1, 2, 3, 3, 3), env.desc(2, 4, 2, 2, 2)
+        assert miopen.miopenGetConvolutionNdForwardOutputDim(volume, x, w) == (5, (1, 4, 7, 6, 7))
+        miopen.miopenSetTransposeConvNdOutputPadding(volume, 3, (2, 0, 0))
+        with pytest.raises(dnn.BadParam, match="output padding below the stride 2"):
+            miopen.miopenGetConvolutionNdForwardOutputDim(volume, x, w)

@@ -369,3 +369,13 @@ def test_float_is_1_and_half_is_0(env):
         miopen.miopenSet4dTensorDescriptor(desc, dnn.DataType.FLOAT, 1, 1, 1, 1)
     miopen.miopenSet4dTensorDescriptor(desc, 1, 1, 1, 1, 1)
     assert miopen.miopenGet4dTensorDescriptor(desc)[0] is F
+
+
+def test_descriptors_say_what_they_were_set_to():
+    pool = miopen.miopenCreatePoolingDescriptor()
+    miopen.miopenSet2dPoolingDescriptor(pool, miopen.miopenPoolingAverageInclusive, 2, 3, 0, 1, 4, 5)
+    mode = miopen.miopenPoolingAverageInclusive
+    assert miopen.miopenGet2dPoolingDescriptor(pool) == (mode, 2, 3, 0, 1, 4, 5)
+    assert miopen.miopenGetNdPoolingDescriptor(pool, 2) == (mode, 2, (2, 3), (0, 1), (4, 5))
+    desc = activation("POWER", 1.0, 2.0, 3.0)
+    assert miopen.miopenGetActivationDescriptor(desc) == (miopen.miopenActivationPOWER, 1.0, 2.0, 3.0)

@@ -1,69 +1,25 @@
-"""From a pointer of C to an array: memory read with a descriptor's layout.
-
-Memory is an array of the backend, a raw buffer of it, or on CUDA the address as an integer. The descriptor alone says
-how it is read; an array's own shape and strides do not count, as in C. Where both agree, as they mostly do, the array
-is used as it is; otherwise a view is made, and remembered with the descriptor until either is gone or set again.
-"""
+"""Memory as cuDNN's functions take it: read with the layout of a tensor descriptor or a filter descriptor."""
 
 from __future__ import annotations
 
-import ctypes
-import weakref
 from typing import Any
 
-import numpy as np
-
-from ..descriptors import TensorView
-from ..enums import DataType
-from ..errors import BadParam
+from ..c_names.memory import raw, reader, view
 from ..handle import Handle
-from ..plan import check_handle
-from ..problem import TensorSpec
-from .descriptors import FilterDescriptor, Layout, TensorDescriptor, value_of
+from .descriptors import FilterDescriptor, TensorDescriptor, value_of
 
-MOST_VIEWS = 256  # that a descriptor remembers
-
-
-def tensor(
-    handle: Handle, descriptor: Any, memory: Any, name: str, kind: type[Layout] = TensorDescriptor, desc: str = ""
-) -> Any:
-    """Return memory as an array with a descriptor's layout.
-
-    Parameters
-    ----------
-    handle
-        Whose memory it is.
-    descriptor, kind
-        An opaque tensor descriptor, or filter descriptor.
-    memory
-        The pointer of C.
-    name, desc
-        What the memory and the descriptor are called; the latter is ``xDesc`` for a memory called ``x``.
-
-    Raises
-    ------
-    BadParam
-        No descriptor that was set, no memory, or not enough of it.
-    """
-    try:
-        if (
-            type(descriptor) is kind
-            and memory.shape == descriptor.dims
-            and memory.dtype is descriptor.storage
-            and memory.strides == descriptor.strides
-        ):
-            return memory
-    except AttributeError:  # a raw buffer, an address, or nothing
-        pass
-    value_of(descriptor, kind, desc or f"{name}Desc")
-    if memory is None:
-        raise BadParam(argument=name, expected=f"memory of {descriptor.spec.span} elements", got="NULL")
-    return view(handle, descriptor.views, memory, descriptor.spec, name)
+__all__ = [
+    "filter_",
+    "optional",
+    "raw",
+    "tensor",
+    "view",
+    "workspace",
+]
 
 
-def filter_(handle: Handle, descriptor: Any, memory: Any, name: str, desc: str = "") -> Any:
-    """Return memory as an array with a filter descriptor's layout; see :func:`tensor`."""
-    return tensor(handle, descriptor, memory, name, FilterDescriptor, desc)
+tensor = reader(TensorDescriptor)
+filter_ = reader(FilterDescriptor)
 
 
 def optional(handle: Handle, descriptor: Any, memory: Any, name: str, desc: str = "") -> Any:
@@ -73,56 +29,7 @@ def optional(handle: Handle, descriptor: Any, memory: Any, name: str, desc: str 
     if memory is None:
         value_of(descriptor, TensorDescriptor, desc or f"{name}Desc")
         return None
-    return tensor(handle, descriptor, memory, name, TensorDescriptor, desc)
-
-
-def view(handle: Handle, views: dict[Any, Any], memory: Any, spec: TensorSpec, name: str, key: Any = None) -> Any:
-    """Return memory with a layout, from `views` if the same memory was asked for there before with the same `key`."""
-    if isinstance(memory, ctypes.c_void_p):
-        memory = memory.value or 0
-    device = check_handle(handle).device
-    address = isinstance(memory, (int, np.integer)) and not isinstance(memory, bool)
-    place = (int(memory) if address else id(memory), address, key)
-    known = views.get(place)
-    if known is not None and known[0] is device and (address or known[1]() is memory):
-        return known[2]
-    array = device.wrap(TensorView(spec, int(memory) if address else memory), name)
-    try:
-        alive = None if address else weakref.ref(memory, lambda _: views.pop(place, None))
-    except TypeError:  # some raw buffers do not say when they are gone
-        return array
-    if len(views) >= MOST_VIEWS:
-        views.clear()
-    views[place] = (device, alive, array)
-    return array
-
-
-_BYTES: dict[Any, Any] = {}
-
-
-def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") -> Any:
-    """Return the first `size` bytes of memory as an array of bytes: a workspace, a reserve space or states.
-
-    Raises
-    ------
-    BadParam
-        No memory, less memory than `size`, or no number of bytes.
-    """
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-        raise BadParam(argument=size_name or f"{name}SizeInBytes", expected="a number of bytes", got=repr(size))
-    if memory is None:
-        raise BadParam(argument=name, expected=f"memory of {size} bytes", got="NULL")
-    try:
-        if memory.shape == (size,) and memory.dtype == np.uint8 and memory.strides == (1,):
-            return memory
-    except AttributeError:
-        pass
-    dtype, count = DataType.UINT8, int(size)
-    own = getattr(memory, "dtype", None)
-    if isinstance(own, np.dtype) and own.itemsize > 1:  # memory that was made as an array of numbers
-        dtype = DataType.of_array(own, name)
-        count //= dtype.itemsize
-    return view(handle, _BYTES, memory, TensorSpec(dtype, (count,), (1,)), name, int(size))
+    return tensor(handle, descriptor, memory, name, desc)
 
 
 def workspace(handle: Handle, memory: Any, size: Any, name: str = "workSpace") -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
+from ..c_names.memory import reader
+from ..c_names.objects import Descriptor, Layout, create, destroy, made, value_of
 from ..descriptors import TensorView
 from ..enums import DataType, TensorFormat
 from ..errors import BadParam, NotSupported
@@ -12,6 +14,26 @@ from ..handle import Handle
 from ..problem import TensorSpec, packed_strides
 from .enums import miopenDataType_t, miopenTensorLayout_t
 from .names import function, parse, unified
+
+__all__ = [
+    "DATA_TYPES",
+    "MAX_DIMS",
+    "MIOPEN_TYPES",
+    "Opaque",
+    "creator",
+    "destroy",
+    "layout_spec",
+    "made",
+    "make_spec",
+    "miopenTensorDescriptor_t",
+    "optional",
+    "spec_of",
+    "tensor",
+    "value_of",
+    "view",
+    "wide_of",
+]
+
 
 DATA_TYPES = {
     miopenDataType_t.miopenHalf: DataType.HALF,
@@ -30,60 +52,26 @@ _LAYOUTS = {  # dims and format
 }
 
 
-class Opaque:
-    """Base of the objects: `value` is what a Set function made of its arguments, None before and after Destroy."""
+class Opaque(Descriptor):
+    """Base of the objects, which are called as in C."""
 
-    what: ClassVar[str] = "descriptor"
-    made_by: ClassVar[str] = ""
-
-    def __init__(self) -> None:
-        self.value: Any = None
-        self.destroyed = False
-
-    def __repr__(self) -> str:
-        state = "destroyed" if self.destroyed else "not set" if self.value is None else self.value
-        return f"<{type(self).__name__}: {state}>"
+    def __init_subclass__(cls) -> None:
+        cls.what, cls.made_by = _called(cls)
 
 
-O = TypeVar("O", bound=Opaque)  # noqa: E741
+def _called(cls: type[Descriptor]) -> tuple[str, str]:
+    return cls.__name__, f"miopenCreate{cls.__name__[6:-2]}"
 
 
-def made(value: Any, kind: type[O], argument: str) -> O:
-    """Demand an object of that kind that was not destroyed."""
-    if not isinstance(value, kind):
-        raise BadParam(argument=argument, expected=f"a {kind.__name__}", got=repr(value))
-    if value.destroyed:
-        raise BadParam(argument=argument, expected=f"a {kind.__name__}", got="one that was destroyed")
-    return value
+D = TypeVar("D", bound=Descriptor)
 
 
-def value_of(value: Any, kind: type[Opaque], argument: str) -> Any:
-    """Return what an object was set to."""
-    if type(value) is kind and value.value is not None:
-        return value.value
-    if made(value, kind, argument).value is None:
-        raise BadParam(argument=argument, expected=f"a {kind.__name__} that a Set function filled", got="a new one")
-    return value.value
-
-
-def creator(name: str, kind: type[O]) -> Callable[[], O]:
+def creator(name: str, kind: type[D]) -> Callable[[], D]:
     """Return the Create function of a kind of object."""
-
-    def create() -> O:
-        """Return a new one, for a Set function to fill."""
-        return kind()
-
-    create.__name__ = create.__qualname__ = name
-    return function(create)
+    return create(name, kind, function)
 
 
-def destroy(value: Any, kind: type[Opaque], argument: str) -> None:
-    """End an object: whatever is called with it from now on is wrong."""
-    made(value, kind, argument)
-    value.value, value.destroyed = None, True
-
-
-class miopenTensorDescriptor_t(Opaque):
+class miopenTensorDescriptor_t(Layout):
     """Type, lengths and strides of a tensor or a filter, of 1 to 5 dims.
 
     Attributes
@@ -92,15 +80,23 @@ class miopenTensorDescriptor_t(Opaque):
         With ones after the lengths where there are less than 3, because operations take 3 dims or more.
     """
 
+    what, made_by = "miopenTensorDescriptor_t", "miopenCreateTensorDescriptor"
     wide: TensorSpec
 
-    def set(self, spec: TensorSpec) -> None:
-        """Take a spec, and note what the data arguments are compared with."""
-        self.value = spec
-        missing = max(0, 3 - len(spec.dims))
-        self.wide = TensorSpec(spec.dtype, spec.dims + (1,) * missing, spec.strides + (1,) * missing)
-        self.dims, self.storage = self.wide.dims, spec.dtype.storage
-        self.strides = tuple(stride * spec.dtype.itemsize for stride in self.wide.strides)
+    def set(self, value: TensorSpec) -> None:
+        """Give it another layout."""
+        self.value = value
+        missing = max(0, 3 - len(value.dims))
+        self.wide = TensorSpec(value.dtype, value.dims + (1,) * missing, value.strides + (1,) * missing)
+        self.lay_out(self.wide)
+
+    @property
+    def spec(self) -> TensorSpec:
+        """The layout as problems have it."""
+        return self.wide
+
+
+tensor = reader(miopenTensorDescriptor_t)
 
 
 def spec_of(desc: Any, argument: str) -> TensorSpec:
@@ -112,17 +108,6 @@ def wide_of(desc: Any, argument: str) -> TensorSpec:
     """Return what a tensor descriptor says, with 3 dims or more."""
     value_of(desc, miopenTensorDescriptor_t, argument)
     return desc.wide  # type: ignore[no-any-return]
-
-
-def tensor(handle: Handle, desc: Any, data: Any, name: str, argument: str = "") -> Any:
-    """Return the data as the descriptor says it is laid out: the array itself where it is laid out so."""
-    value_of(desc, miopenTensorDescriptor_t, argument or f"{name}Desc")
-    try:
-        if data.shape == desc.dims and data.strides == desc.strides and data.dtype == desc.storage:
-            return data
-    except AttributeError:
-        pass
-    return view(handle, desc.wide, data, name)
 
 
 def view(handle: Handle, spec: TensorSpec, data: Any, name: str, offset: int = 0) -> TensorView:

@@ -6,8 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+from ..c_names.objects import integers as c_integers
+from ..descriptors import _integer, _integers
 from ..enums import DnnEnum
 from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign
+from .declarations import DECLARATIONS
 from .enums import MIOpenEnum, miopenStatus_t
 
 P = ParamSpec("P")
@@ -26,7 +29,9 @@ _STATUSES = (  # the first that fits
 
 
 def function(target: Callable[P, R]) -> Callable[P, R]:
-    """Make a function of MIOpen's: it is watched under its name, which errors carry, with MIOpen's status."""
+    """Make a function of MIOpen's: watched under its name, which errors carry, with MIOpen's status; documented."""
+    target.__doc__ = DECLARATIONS.docstring(target.__name__, target.__doc__)
+    target.__module__ = "portadnn.miopen"
 
     @functools.wraps(target)
     def translated(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -108,25 +113,14 @@ def boolean(value: Any, argument: str) -> bool:
 
 def integer(value: Any, argument: str, least: int = 0) -> int:
     """Demand an integer that is not too small."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise BadParam(argument=argument, expected="an integer", got=repr(value))
-    number = int(value)
-    if number < least:
-        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=number)
-    return number
+    return _integer(value, argument, least)
 
 
 def integers(values: Any, argument: str, least: int = 0, count: int | None = None) -> tuple[int, ...]:
     """Demand C's array: at least `count` integers, of which the first `count` are taken."""
-    try:
-        if isinstance(values, (str, bytes)):
-            raise TypeError
-        found = tuple(values)
-    except TypeError:
-        raise BadParam(argument=argument, expected="a sequence of integers", got=repr(values)) from None
-    if count is not None and len(found) < count:
-        raise BadParam(argument=argument, expected=f"at least {count} integers", got=found)
-    return tuple(integer(value, f"{argument}[{i}]", least) for i, value in enumerate(found[:count]))
+    if count is None:
+        return _integers(values, argument, least)
+    return c_integers(values, count, argument, least=least)
 
 
 def number(value: Any, argument: str) -> float:

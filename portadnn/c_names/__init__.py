@@ -1,0 +1,1 @@
+"""What the front ends with C names share: declarations from the mapping table, opaque objects, and memory."""
