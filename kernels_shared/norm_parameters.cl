@@ -1,7 +1,8 @@
 // The gradients of scale and bias where they are not by-products: dscale = sum(dy * (x - mean) * inverse), dbias = sum(dy).
 //
 //   norm_parameters    sums over what shares a parameter, by the tiles of reduce.h: outer units are parameters, and statistics
-//                      change along them or along the reduced dimensions; slices leave parts in the workspace
+//                      change along them or along the reduced dimensions; slices leave parts in the workspace, which the last
+//                      of their work-groups adds up (GRID_FENCED)
 //   norm_finish        adds parts [PARTS][PARAMETERS_ALL] of either gradient in order: those of slices, or those that the kernels
 //                      which make dx leave for each image or work-group
 //
@@ -53,6 +54,15 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, dscale) DB
                 const real beta) {
     BIND(real, dscale);
     BIND_DBIAS;
+#elif defined(GRID_FENCED)
+norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscale), TENSOR(real, part_dbias),
+                TENSOR(int, arrived), TENSOR(real, dscale) DBIAS_ARG, const real alpha, const real beta) {
+    LOCAL int last_one;
+    BIND(real, part_dscale);
+    BIND(real, part_dbias);
+    BIND(int, arrived);
+    BIND(real, dscale);
+    BIND_DBIAS;
 #else
 norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscale), TENSOR(real, part_dbias)) {
     BIND(real, part_dscale);
@@ -85,19 +95,39 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
         total = total + g[0];
         product = product + a[0];
     }
-    const part by_bias = tile_sum(fold_sum(total), scratch, lid);
-    const part by_scale = tile_sum(fold_sum(product), scratch + SCRATCH, lid);
+    part by_bias = tile_sum(fold_sum(total), scratch, lid);
+    part by_scale = tile_sum(fold_sum(product), scratch + SCRATCH, lid);
+#if SLICES > 1
     if (inside && TILE_REDUCE(lid) == 0) {
-#if SLICES == 1
+        part_store(part_dscale, slice, o, by_scale);
+        part_store(part_dbias, slice, o, by_bias);
+    }
+#ifdef GRID_FENCED
+    const int tile = (int)((u32)GRP(0) / SLICES);
+    GRID_FENCE();
+    BARRIER();
+    if (lid == 0) last_one = ATOMIC_INC(arrived + tile) == SLICES - 1;
+    BARRIER();
+    if (!last_one) return;
+    if (lid == 0) arrived[tile] = 0;  // as the next launch wants it
+    GRID_FENCE();
+    by_bias = by_scale = PART_SPLAT(0);
+    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) {
+        by_scale = by_scale + part_load(part_dscale, k, o);
+        by_bias = by_bias + part_load(part_dbias, k, o);
+    }
+    by_bias = tile_sum(by_bias, scratch, lid);
+    by_scale = tile_sum(by_scale, scratch + SCRATCH, lid);
+#endif
+#endif
+#if SLICES == 1 || defined(GRID_FENCED)
+    if (inside && TILE_REDUCE(lid) == 0) {
         part_blend(dscale, DSCALE_OUTER(o), DSCALE_STEP, alpha, by_scale, beta);
 #ifdef HAS_DBIAS
         part_blend(dbias, DBIAS_OUTER(o), DBIAS_STEP, alpha, by_bias, beta);
 #endif
-#else
-        part_store(part_dscale, slice, o, by_scale);
-        part_store(part_dbias, slice, o, by_bias);
-#endif
     }
+#endif
 }
 #endif
 

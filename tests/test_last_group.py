@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from helper import check, open_handle, targets
 
-from portadnn.problem import parse
-from portadnn_backends.engines import affine_grid, bias_gradient, reduce_tensor
+from portadnn.problem import parse_line
+from portadnn_backends.engines import affine_grid, bias_gradient, norm, reduce_tensor
 
-AFFINE, BIAS, REDUCE = affine_grid.ENGINES[0], bias_gradient.ENGINES[0], reduce_tensor.ENGINES[0]
+AFFINE, BIAS, REDUCE, NORM = (module.ENGINES[0] for module in (affine_grid, bias_gradient, reduce_tensor, norm))
+SAVED = "saved_mean=f32:700x1x1 saved_inv_variance=f32:700x1x1"
 LINES = {  # every one has several slices on a GPU
     "affine": (AFFINE, "spatial_tf_grid_generator_backward dgrid=f32:2x65x66x2"),
     "affine_f64": (AFFINE, "spatial_tf_grid_generator_backward dgrid=f64:1x4x1100x2"),
@@ -20,6 +21,11 @@ LINES = {  # every one has several slices on a GPU
     "reduce": (REDUCE, "reduce_tensor a=f32:3x2x91x93 c=f32:1x2x1x1 operation=avg alpha=2.0 beta=0.5"),
     "reduce_norm": (REDUCE, "reduce_tensor a=f16:400x6x31x1 c=f16:1x6x31x1 operation=norm2 alpha=2.0"),
     "reduce_max": (REDUCE, "reduce_tensor a=bf16:1500x5x8 c=bf16:1x5x8 operation=max"),
+    "norm": (NORM, f"normalization_backward x=f32:700x1x40 mode=layer_norm axis=2 scale=f32:1x1x40 {SAVED}"),
+    "norm_rms": (
+        NORM,
+        "normalization_backward x=f64:600x1x30 mode=rms_norm axis=2 scale=f64:1x1x30 beta_param_diff=2",
+    ),
 }
 
 
@@ -32,6 +38,7 @@ def test_last_work_group_adds_up(monkeypatch, target, name, fenced):
     handle = open_handle(target)
     features = handle.info.features - {"grid_fence"} | ({"grid_fence"} if fenced else set())
     monkeypatch.setattr(handle.device, "info", replace(handle.info, features=features))
-    plan = engine.prepare(parse(line.partition(" alpha")[0]), handle.device)
-    assert len(plan.launches) == (1 if fenced else 2)
+    plan = engine.prepare(parse_line(line)[0], handle.device)
+    kernels = [launch.kernel.name.rpartition("_")[2] for launch in plan.launches]
+    assert ("finish" in kernels) != fenced
     check(handle, line, engine=engine)

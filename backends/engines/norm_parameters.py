@@ -9,7 +9,7 @@ from portadnn.enums import NormMode
 from portadnn.ops.normalization import NormalizationBackward
 from portadnn.problem import Problem, TensorSpec
 
-from ..base import Arg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
+from ..base import MOST_COUNTERS, Arg, CountersArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .layouts import Axis, offset_expression
 from .norm_layout import Defines, Layout, make_layout, shape_of
 from .tiles import Tile, storage_defines
@@ -104,12 +104,17 @@ def launches(
         defines["HAS_SAVED"] = 1
     if problem.dbias is not None:
         defines["HAS_DBIAS"] = 1
-    outputs = arguments(problem, "dscale", "dbias") if tile.slices == 1 else parts
-    blends = numbers(problem, "alpha_param_diff", "beta_param_diff") if tile.slices == 1 else []
-    kernel = device.compile(FILE, "norm_parameters", defines)
+    fenced = "grid_fence" in device.info.features and tile.slices > 1 and tile.groups <= MOST_COUNTERS
+    outputs, blends = parts, []
+    if tile.slices == 1 or fenced:
+        outputs = arguments(problem, "dscale", "dbias")
+        blends = numbers(problem, "alpha_param_diff", "beta_param_diff")
+    if fenced:
+        outputs = [*parts, CountersArg(tile.groups), *outputs]
+    kernel = device.compile(FILE, "norm_parameters", {**defines, **({"GRID_FENCED": 1} if fenced else {})})
     args = (*arguments(problem, "x", "dy"), *(known or stats), *outputs, *blends)
     made = [Launch(kernel, (tile.groups * tile.slices,), (tile.block,), args)]
-    if tile.slices > 1:
+    if tile.slices > 1 and not fenced:
         lanes = 1 if tile.along_reduce else tile.width
         places = {
             f"{name}_AT(p)": f"({name}_OUTER((p) / {lanes}u) + (p) % {lanes}u * {name}_STEP)"
