@@ -48,7 +48,7 @@
 #ifdef HAS_RUNNING
 #define RUNNING(v, mean, squares)                                                                          \
     COLUMN_BLEND(running_mean, RUNNING_MEAN, v, factor, mean, (real)1 - factor);                           \
-    COLUMN_BLEND(running_variance, RUNNING_VARIANCE, v, factor, (squares) / ((real)COUNT - (real)1),       \
+    COLUMN_BLEND(running_variance, RUNNING_VARIANCE, v, factor, (squares) / (real)(COUNT ? COUNT - 1 : 0),       \
                  (real)1 - factor);
 #else
 #define RUNNING(v, mean, squares)

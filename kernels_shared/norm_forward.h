@@ -22,7 +22,7 @@
         const real remains = (real)1 - factor;                                                                \
         part_blend(running_mean, RUNNING_MEAN_OUTER(o), RUNNING_MEAN_STEP, factor, mean, remains);         \
         part_blend(running_variance, RUNNING_VARIANCE_OUTER(o), RUNNING_VARIANCE_STEP, factor,             \
-                   (squares) / ((real)COUNT - (real)1), remains);                                           \
+                   (squares) / (real)(COUNT ? COUNT - 1 : 0), remains);                                           \
     }
 #define FACTOR_ARG , const real factor
 #else
