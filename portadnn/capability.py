@@ -12,18 +12,17 @@ import functools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .capability_rules import Condition, Query, all_hold
+from .capability_rules import Condition, Query, all_hold, fits
 from .enums import DnnEnum
 from .errors import BadParam, NotSupported
 from .problem import Problem
-from .registry import backend_names, backend_packages
+from .registry import backend_names, backend_packages, package_folder
 
 if TYPE_CHECKING:
-    from portadnn_backends.base import DeviceInfo
+    from portadnn_backends.base import DeviceInfo, Engine
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -56,6 +55,8 @@ class Rule:
     effect : str
         What a ``"no"`` means to who asks anyway: the call is ``"refused"``, an argument is ``"ignored"``, or the
         numbers come out ``"wrong"`` without a word.
+    message : str
+        A part of the error that the library raises before it asks a table; empty where dispatch refuses.
     """
 
     ops: tuple[str, ...]
@@ -66,6 +67,7 @@ class Rule:
     reason: str = ""
     source: str = ""
     effect: str = "refused"
+    message: str = ""
 
     @property
     def feature(self) -> str:
@@ -74,7 +76,7 @@ class Rule:
 
     def names(self, op: str) -> bool:
         """Tell whether the rule speaks of an operation."""
-        return any(fnmatchcase(op, pattern) for pattern in self.ops)
+        return any(fits(pattern, op) for pattern in self.ops)
 
     def applies(self, query: Query) -> bool | None:
         """Tell whether the rule speaks of a problem whose operation it names; None where the device decides."""
@@ -87,10 +89,15 @@ class Rule:
                 found = None
         return found
 
-    def exceeded(self, query: Query) -> bool | None:
-        """Tell whether a problem is beyond the limits; None where the device decides."""
-        held = [all_hold(case, query) for case in self.beyond]
-        return True if True in held else None if None in held else False
+    def says(self, query: Query) -> Answer | None:
+        """Return what the rule says of a problem whose operation it names, if anything."""
+        applies = self.applies(query)
+        if applies is False:
+            return None
+        if self.answer == "limits" and applies:
+            beyond = [all_hold(case, query) for case in self.beyond]
+            return "no" if True in beyond else "limits"
+        return self.answer if applies else "limits"  # what the device decides is a limit
 
 
 @dataclass(frozen=True)
@@ -172,31 +179,28 @@ class Table:
             The device; what is not known of it makes limits of a ``"no"``.
         """
         query = Query(problem, scalars or {}, algo, device)
-        refusals, limits, taken = [], [], False
-        for rule in self.rules_of(problem.op):
-            applies = rule.applies(query)
-            if applies is False:
-                continue
-            if rule.answer == "yes":
-                taken = taken or applies is True
-                if applies is None:
-                    limits.append(rule)
-                continue
-            if applies and (rule.answer == "no" or rule.exceeded(query)):
-                refusals.append(rule)
-            else:
-                limits.append(rule)
-        if refusals:
-            return _verdict("no", refusals)
-        if not taken and not any(rule.answer == "yes" for rule in limits):
-            return Verdict("no", _UNMENTIONED)
-        return _verdict("limits", limits) if limits else Verdict("yes")
+        return decide([(rule, rule.says(query)) for rule in self.rules_of(problem.op)])
 
     def algorithms(self, op: str) -> tuple[str, ...]:
-        """Return the algorithms of an operation that rules say yes to, by their names in small letters."""
-        offered = (rule for rule in self.rules_of(op) if rule.answer == "yes")
-        names = (c.wanted for rule in offered for c in rule.conditions if c.name == "algo")
-        return tuple(dict.fromkeys(str(name) for wanted in names for name in wanted if name != "none"))
+        """Return the names of the algorithms by which the plainest problem of an operation can be computed."""
+        from .capability_features import features
+
+        asked = [feature for feature in features(op) if feature.algo is not None]
+        taken = [f for f in asked if self.judge(f.problem, f.scalars, algo=f.algo).answer != "no"]
+        return tuple(str(feature.algo) for feature in taken)
+
+
+def decide(said: Iterable[tuple[Rule, Answer | None]]) -> Verdict:
+    """Return the verdict that follows from what each rule says of a problem."""
+    found: dict[Answer, list[Rule]] = {"yes": [], "limits": [], "no": []}
+    for rule, answer in said:
+        if answer is not None:
+            found[answer].append(rule)
+    if found["no"]:
+        return _verdict("no", found["no"])
+    if not found["yes"] and not any(rule.answer == "yes" for rule in found["limits"]):
+        return Verdict("no", _UNMENTIONED)
+    return _verdict("limits", found["limits"]) if found["limits"] else Verdict("yes")
 
 
 def _verdict(answer: Answer, rules: Sequence[Rule]) -> Verdict:
@@ -236,16 +240,16 @@ def _rule(values: dict[str, Any], where: str) -> Rule:
     except KeyError as error:
         raise BadParam(argument=where, expected=f"{error} in every rule", got=values) from None
     reason, source = entry.pop("reason", ""), entry.pop("source", "")
-    effect = entry.pop("effect", "refused")
+    effect, message = entry.pop("effect", "refused"), entry.pop("message", "")
     beyond, unless = entry.pop("beyond", []), entry.pop("unless", [])
     if answer not in ANSWERS or effect not in EFFECTS:
         raise BadParam(argument=where, expected=f"one of {ANSWERS} and of {EFFECTS}", got=values)
     if (answer == "yes") is bool(reason and source) or bool(reason) is not bool(source):
         raise BadParam(argument=where, expected="reason and source of all but yes", got=values)
-    if (beyond and answer != "limits") or (effect != "refused" and answer == "yes"):
-        raise BadParam(argument=where, expected="beyond with limits only, effect with no or limits", got=values)
+    if (beyond and answer != "limits") or (answer == "yes" and (effect != "refused" or message)):
+        raise BadParam(argument=where, expected="beyond with limits only, effect not with yes", got=values)
     unless, beyond = (tuple(_conditions(case) for case in cases) for cases in (_listed(unless), _listed(beyond)))
-    return Rule(ops, answer, _conditions(entry), unless, beyond, reason, source, effect)
+    return Rule(ops, answer, _conditions(entry), unless, beyond, reason, source, effect, message)
 
 
 def read(text: str, where: str, folder: Path | None = None) -> Table:
@@ -270,25 +274,26 @@ def read(text: str, where: str, folder: Path | None = None) -> Table:
         rules += other.rules
         sources = {**other.sources, **sources}
         notes += other.notes
-    title, runnable = values.pop("title", None), values.pop("runnable", False)
-    if values or title is None:
+    title, runnable = values.pop("title", ""), values.pop("runnable", False)
+    if values or bool(title) is where.startswith("_"):
         raise BadParam(argument=where, expected="title, runnable, include, notes, sources and rules", got=list(values))
     return Table(where, title, runnable, tuple(rules), sources, tuple(notes))
 
 
 @functools.cache
-def _files() -> dict[str, Path]:
+def files() -> dict[str, Path]:
     """Return the files of all tables by name; those whose names begin with an underscore are parts of others."""
     found: dict[str, Path] = {}
     for package in dict.fromkeys(backend_packages().values()):
-        for path in sorted((package / "capabilities").glob("[!_]*.toml")):
+        folder = package_folder(package)
+        for path in sorted((folder / "capabilities").glob("[!_]*.toml")) if folder else ():
             found.setdefault(path.stem, path)
     return found
 
 
 def table_names() -> tuple[str, ...]:
     """Return the names of all tables, those of backends first."""
-    names = sorted(_files())
+    names = sorted(files())
     return tuple(sorted(names, key=lambda name: name not in backend_names()))
 
 
@@ -301,7 +306,7 @@ def table(name: str) -> Table:
     BadParam
         There is none of that name.
     """
-    path = _files().get(name)
+    path = files().get(name)
     if path is None:
         raise BadParam(argument="table", expected=f"one of {', '.join(table_names())}", got=repr(name))
     return read(path.read_text("utf-8"), name, path.parent)
@@ -313,31 +318,32 @@ def table(name: str) -> Table:
 @functools.cache
 def _table_of(backend: str) -> Table | None:
     """Return a backend's table; a backend of others may come without one."""
-    package = backend_packages().get(backend)
-    path = None if package is None else package / "capabilities" / f"{backend}.toml"
+    folder = package_folder(backend_packages()[backend]) if backend in backend_packages() else None
+    path = None if folder is None else folder / "capabilities" / f"{backend}.toml"
     return None if path is None or not path.is_file() else read(path.read_text("utf-8"), backend, path.parent)
 
 
-def refusal(problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> str | None:
-    """Return why the table of a device's backend refuses a problem, or None."""
-    found = _table_of(info.backend)
-    if found is None:
-        return None
-    verdict = found.judge(problem, algo=algo, device=info)
-    return verdict.reason if verdict.answer == "no" else None
-
-
-def check(problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> None:
-    """Refuse what the table of a device's backend says no to.
+def check(engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None) -> None:
+    """Refuse what the table of a device's backend says no to. It speaks of the backend's own engines, and of no others.
 
     Raises
     ------
     NotSupported
         With the table's reason.
     """
-    reason = refusal(problem, info, algo)
-    if reason is not None:
-        raise NotSupported(f"{info.backend} does not take it: {reason}", argument=None if algo is None else "algo")
+    found = _table_of(info.backend)
+    own = backend_packages().get(info.backend, "")
+    if not all(type(engine).__module__.startswith(own) for engine in engines):
+        return
+    verdict = found.judge(problem, algo=algo, device=info) if found else None
+    if not found or not verdict or verdict.answer != "no":
+        return
+    if algo is None or found.judge(problem, device=info).answer == "no":
+        raise NotSupported(f"{info.backend} does not take it: {verdict.reason}")
+    others = ", ".join(name for name in found.algorithms(problem.op) if name != str(algo))
+    raise NotSupported(
+        f"{info.backend} does not take it by {algo}: {verdict.reason}; available: {others}", argument="algo"
+    )
 
 
-__all__ = ["Answer", "Rule", "Table", "Verdict", "check", "read", "refusal", "table", "table_names"]
+__all__ = ["Answer", "Rule", "Table", "Verdict", "check", "read", "table", "table_names"]

@@ -11,7 +11,6 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from fnmatch import fnmatchcase
 from typing import Any
 
 from .enums import DataType, DnnEnum, TensorFormat
@@ -27,6 +26,11 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Tell whether a text is the pattern, or begins with it where that ends in a star."""
+    return text == pattern or (pattern.endswith("*") and text.startswith(pattern[:-1]))
 
 
 def _values(value: Any) -> Values:
@@ -117,6 +121,8 @@ class Query:
             value = self.device.get(name)
         else:
             value = getattr(self.device, name, None)
+            if value is None and self.device is not None:
+                value = name in self.device.features
         return None if value is None else _values(value)
 
     @property
@@ -130,26 +136,53 @@ def _field_names(kind: type[Problem]) -> frozenset[str]:
     return frozenset(field.name for field in fields(kind))
 
 
-def _image(query: Query, name: str) -> TensorSpec | None:
-    spec = getattr(query.problem, name, None)
-    return spec if isinstance(spec, TensorSpec) else None
+def _sizes(query: Query, *names: str) -> Values:
+    """Return the spatial sizes of the first of these tensors that there is."""
+    specs = (getattr(query.problem, name, None) for name in names)
+    return next((spec.dims[2:] for spec in specs if isinstance(spec, TensorSpec)), ())
 
 
-def _sizes(query: Query, name: str) -> Values:
-    spec = _image(query, name)
-    return () if spec is None else spec.dims[2:]
+def _image_size(query: Query) -> Values:
+    return _sizes(query, "image", "x")
 
 
 def _padded(query: Query) -> Values:
     padding = getattr(query.problem, "padding", ())
-    sizes = _sizes(query, "image") or _sizes(query, "x")
-    return tuple(size + 2 * pad for size, pad in zip(sizes, padding, strict=False))
+    return tuple(size + 2 * pad for size, pad in zip(_image_size(query), padding, strict=False))
 
 
-def _depthwise(query: Query) -> Any:
-    image = _image(query, "image")
+def _where(query: Query, field: str, tensor: str) -> Values:
+    """Return a field's numbers in the dimensions in which a tensor is larger than 1."""
+    values = getattr(query.problem, field, ())
+    return tuple(value for value, size in zip(values, _sizes(query, tensor), strict=False) if size > 1)
+
+
+def _depthwise(query: Query) -> bool:
+    image = getattr(query.problem, "image", None)
     groups = getattr(query.problem, "groups", 1)
     return image is not None and groups > 1 and groups == image.dims[1]
+
+
+def _foreign_compute_type(query: Query) -> bool:
+    """Tell whether sums are to be kept in another type than the one that belongs to the data's."""
+    wanted = getattr(query.problem, "compute_type", None)
+    return wanted is not None and wanted is not query.problem.dtype.accumulator
+
+
+def _grid_size(query: Query) -> Values:
+    spec = getattr(query.problem, "grid_spec", None)
+    return () if spec is None else spec.dims[1:3]
+
+
+def _gates(query: Query) -> Any:
+    network = getattr(query.problem, "network", None)
+    rows = query.problem.sequence.rows if network is not None else 0  # type: ignore[attr-defined]
+    return () if network is None else network.mode.slots * network.width * rows
+
+
+def _self_overlapping(query: Query) -> bool:
+    problem = query.problem
+    return any(getattr(problem, name).overlapping for name in problem.written if name not in problem.raw)
 
 
 def _differing(query: Query) -> Values:
@@ -166,17 +199,28 @@ _DERIVED: dict[str, Callable[[Query], Any]] = {
     "rank": lambda q: len(q.specs[0].dims) if q.specs else (),
     "layout": lambda q: tuple({_layout(spec): 0 for spec in q.specs}),
     "mixed_layouts": lambda q: _mixed(q.specs),
+    "mixed_types": lambda q: len({spec.dtype for spec in q.specs if spec.dtype.is_float}) > 1,
+    "foreign_compute_type": _foreign_compute_type,
     "overlapping": lambda q: any(spec.overlapping for spec in q.specs),
+    "self_overlapping": _self_overlapping,
     "zero_stride": lambda q: any(s == 0 and d > 1 for x in q.specs for d, s in zip(x.dims, x.strides, strict=True)),
     "empty": lambda q: any(spec.size == 0 for spec in q.specs),
     "elements": lambda q: max((max(spec.span, spec.size) for spec in q.specs), default=0),
     "present": lambda q: q.problem.names,
     "differing": _differing,
     "filter_size": lambda q: _sizes(q, "filter"),
-    "image_size": lambda q: _sizes(q, "image"),
+    "image_size": _image_size,
+    "image_points": lambda q: math.prod(_image_size(q)),
     "padded_size": _padded,
+    "result_size": lambda q: _sizes(q, "result"),
+    "overlap_size": lambda q: tuple(map(min, _sizes(q, "filter"), _image_size(q), _sizes(q, "result"))),
+    "true_stride": lambda q: _where(q, "stride", "result"),
+    "true_dilation": lambda q: _where(q, "dilation", "filter"),
     "window_size": lambda q: math.prod(getattr(q.problem, "window", ())),
     "depthwise": _depthwise,
+    "grid_size": _grid_size,
+    "grid_points": lambda q: math.prod(_grid_size(q)),
+    "gates": _gates,
     "batches": lambda q: len(set(getattr(q.problem, "batch_sizes", ()))),
 }
 
@@ -219,7 +263,7 @@ def _fits(want: Any, values: Values, query: Query) -> bool:
     if comparison is None:
         if want in ("even", "odd") and values and isinstance(values[0], int):
             return any(value % 2 == (want == "odd") for value in values)
-        return any(isinstance(value, str) and fnmatchcase(value, want) for value in values)
+        return any(isinstance(value, str) and fits(want, value) for value in values)
     test, text = _OPERATORS[comparison[1]], comparison[2]
     try:
         number = float(text)

@@ -93,6 +93,44 @@ def demo(
     raise typer.Exit(code)
 
 
+@app.command()
+def caps(
+    why: Annotated[str | None, typer.Option(help="A problem line: who takes it, and why not.")] = None,
+    algo: Annotated[str | None, typer.Option(help="With --why: the algorithm that is asked for.")] = None,
+    op: Annotated[
+        list[str] | None,
+        typer.Option(help="Operation, such as 'pooling_*': every feature, with reasons. [default: a line each]"),
+    ] = None,
+    backend: Annotated[
+        list[str] | None, typer.Option(help="Backend or foreign library; several may be given. [default: all]")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="md, json or html; json with --why. [default: drawn for the terminal]")
+    ] = None,
+) -> None:
+    """Print what backends, cuDNN and MIOpen take, feature by feature, or who takes a problem."""
+    from . import cli_caps
+
+    if why is None and algo is not None:
+        raise typer.BadParameter("--why is expected with it", param_hint="--algo")
+    if why is not None and (op or format not in (None, "json")):
+        raise typer.BadParameter("--backend, --algo and --format json alone go with it", param_hint="--why")
+    try:
+        form = None if format is None else cli_caps.Format(format)
+    except ValueError:
+        raise typer.BadParameter(f"md, json or html is expected, not {format}", param_hint="--format") from None
+    ops, tables = _words(op or ()), _words(backend or ())
+    try:
+        if why is not None:
+            cli_caps.show_why(why, algo, tables, as_json=form is not None)
+        elif form is not None:
+            typer.echo(cli_caps.written(form, ops, tables), nl=False)
+        else:
+            cli_caps.show(ops, tables)
+    except DnnError as error:
+        raise _fail(error) from None
+
+
 @app.command("map")
 def map_names(
     name: Annotated[

@@ -278,6 +278,13 @@ def check_type(problem: Problem, info: DeviceInfo) -> None:
         )
 
 
+def serves(engine: Engine, problem: Problem, algo: DnnEnum | None) -> bool:
+    """Tell whether an engine may be chosen: its algorithm if one is asked for, else if it is exact and repeatable."""
+    if algo is not None:
+        return engine.algo(problem) == algo
+    return engine.deterministic and engine.error_factor(problem) == 1
+
+
 def candidates(
     engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None
 ) -> list[Engine]:
@@ -290,16 +297,19 @@ def candidates(
     ArchMismatch
         The device cannot compute in the problem's type.
     NotSupported
-        None does; the message gives every engine's reason.
+        The backend's capability table refuses it, or no engine takes it; the message gives every engine's reason.
     """
+    from . import capability  # read when the first plan is made
+
     check_type(problem, info)
+    capability.check(engines, problem, info, algo)
     takers, reasons, offered = [], [], []
     for engine in engines:
         if algo is not None and engine.algo(problem) != algo:
             offered.append(str(engine.algo(problem)))
             continue
         reason = engine.refusal(problem, info)
-        if reason is None and algo is None and not (engine.deterministic and engine.error_factor(problem) == 1):
+        if reason is None and not serves(engine, problem, algo):
             reason = f"only when asked for as {engine.algo(problem)}"
         if reason is None:
             takers.append(engine)

@@ -415,7 +415,7 @@ def parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     return _parse_line(line)
 
 
-def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
+def _parse_line(line: str, *, valid: bool = True) -> tuple[Problem, dict[str, float]]:
     words = line.split() if isinstance(line, str) else []
     kind = (PROBLEMS.get(words[0]) or every_problem().get(words[0])) if words else None
     if kind is None:
@@ -441,7 +441,8 @@ def _parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     if missing:
         raise BadParam(argument=kind.op, expected=f"{', '.join(missing)} in the line", got=repr(line)[:200])
     problem = kind(**values)
-    problem.validate()
+    if valid:
+        problem.validate()
     return problem, scalars
 
 

@@ -31,14 +31,17 @@ def backend_names() -> tuple[str, ...]:
 
 
 @functools.cache
-def backend_packages() -> dict[str, Path]:
-    """Return the folder of the package that holds each backend, found without importing the backend."""
-    folders = {}
-    for point in _entry_points():
-        spec = importlib.util.find_spec(point.module.rpartition(".")[0] or point.module)
-        if spec is not None and spec.submodule_search_locations:
-            folders[point.name] = Path(next(iter(spec.submodule_search_locations)))
-    return folders
+def backend_packages() -> dict[str, str]:
+    """Return the name of the package that holds each backend."""
+    return {point.name: point.module.rpartition(".")[0] or point.module for point in _entry_points()}
+
+
+@functools.cache
+def package_folder(package: str) -> Path | None:
+    """Return the folder of a package, found without importing it."""
+    spec = importlib.util.find_spec(package)
+    places = spec.submodule_search_locations if spec is not None else None
+    return Path(next(iter(places))) if places else None
 
 
 @functools.cache

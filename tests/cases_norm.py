@@ -21,7 +21,7 @@ def _plausible(problem, numbers, buffers, rng):
     for name, buffer in buffers.items():
         if "variance" in name and name not in unread:
             buffer.array[...] = np.abs(buffer.array) + 0.25
-    if "saved_mean" in buffers and "saved_mean" in problem.inputs:
+    if "saved_mean" in buffers and "saved_mean" in problem.inputs and problem.x.size:
         dims, x = problem.saved_mean.dims, buffers["x"].array.astype(np.float64)
         if getattr(problem, "groups", 1) > 1:
             x, dims = x.reshape(*dims[:2], -1), (*dims[:2], 1)

@@ -12,20 +12,15 @@ import pytest
 
 import portadnn as dnn
 from portadnn import capability
+from portadnn.capability_features import ALGORITHMS
 from portadnn.capability_rules import is_fact
-from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo
+from portadnn.enums import ConvolutionFwdAlgo
 from portadnn.problem import every_problem, parse, parse_line
 from portadnn.registry import backend_names
 
 FOREIGN = tuple(capability_facts.FACTS)
 X = "f32:1x3x8x8"
 CONVOLUTION = f"convolution_forward x={X} w=f32:4x3x3x3"
-ALGORITHMS = {
-    "convolution_forward": ConvolutionFwdAlgo,
-    "convolution_bias_activation_forward": ConvolutionFwdAlgo,
-    "convolution_backward_data": ConvolutionBwdDataAlgo,
-    "convolution_backward_filter": ConvolutionBwdFilterAlgo,
-}
 
 
 def table_of(text):
@@ -150,9 +145,9 @@ def test_what_is_not_known_of_a_device_makes_limits():
     assert answers == ["limits", "no", "limits"]
 
 
-def test_algorithms_are_those_that_rules_say_yes_to():
-    table = table_of(rule(answer='"yes"', algo='["none", "fft"]') + no(algo='"gemm"'))
-    assert table.algorithms("convolution_forward") == ("fft",)
+def test_algorithms_are_those_that_a_table_takes():
+    table = table_of(rule(answer='"yes"', algo='["none", "fft"]') + rule(answer='"yes"', algo='"gemm"', rank='"> 4"'))
+    assert table.algorithms("convolution_forward") == ("FFT",)
     problem = parse(CONVOLUTION)
     assert table.judge(problem).answer == "yes"
     assert table.judge(problem, algo=ConvolutionFwdAlgo.FFT).answer == "yes"

@@ -1,0 +1,139 @@
+"""Conformance: what backends' tables say yes to is computed and right, what they say no to is refused with the reason.
+
+Nothing in a table may be left out: with any line gone, `faults` finds something.
+"""
+
+import functools
+
+import brute
+import cases_rnn
+import numpy as np
+import pytest
+from capability_conformance import cells, faults, operations
+from helper import Case, check, open_handle, targets
+
+import portadnn as dnn
+from portadnn import capability
+from portadnn.capability_features import ALGORITHMS, Feature, axes, line
+from portadnn.plan import candidates, prepare
+from portadnn.problem import every_problem, parse
+from portadnn_backends.reference_outcomes import outcomes
+
+PARTS = {"reference": ("reference", "_library"), "opencl": ("opencl",), "cuda": ("cuda", "_kernels")}
+SMALL = {  # what there is memory and time for
+    "size": ("small", "empty"),
+    "image": ("small",),
+    "filter": ("3", "1", "5"),
+    "window": ("2",),
+}
+EVERYWHERE = [target for target in targets() if not target.slow]
+
+
+@pytest.mark.parametrize("name", sorted(PARTS))
+def test_tables_agree_with_problems_and_engines_and_no_line_is_idle(name, tmp_path):
+    known = capability.table(name)
+    assert list(faults(known, name)) == []
+    for path in capability.files()[name].parent.glob("*.toml"):
+        (tmp_path / path.name).write_text(path.read_text("utf-8"), "utf-8")
+    assert [line for part in PARTS[name] for line in idle_lines(known, tmp_path, part)] == []
+
+
+def idle_lines(known, folder, part):
+    """Yield the lines of a file without which nothing is found wrong with the table."""
+    path = folder / f"{part}.toml"
+    whole = path.read_text("utf-8").splitlines()
+    for number, text in enumerate(whole):
+        if text.strip() and not text.startswith("#"):
+            path.write_text("\n".join(whole[:number] + whole[number + 1 :]), "utf-8")
+            try:
+                table = capability.read((folder / f"{known.name}.toml").read_text("utf-8"), known.name, folder)
+            except dnn.BadParam:
+                continue
+            if next(faults(table, known.name, known), None) is None:
+                yield f"{part}.toml:{number + 1}: {text}"
+    path.write_text("\n".join(whole), "utf-8")
+
+
+@functools.cache
+def chosen(op, backend):
+    """Return features that together make each choice of an operation that a table takes, as many at a time as fit."""
+    table = capability.table(backend)
+    algo_of = ALGORITHMS[op].parse if op in ALGORITHMS else None
+    values = {axis: SMALL.get(axis, all_values) for axis, all_values in axes(op).items()}
+    if op.startswith("pooling"):
+        values.pop("stride")  # of which one is enormous
+    open_choices = [(axis, value) for axis, all_values in values.items() for value in all_values]
+
+    def feature(choices):
+        rest = dict(choices)
+        algo = rest.pop("algo", None)
+        made = Feature(op, "", "", line(op, **rest), None if algo is None else algo_of(algo))
+        try:
+            made.problem.validate()
+        except (dnn.BadParam, dnn.NotSupported):
+            return None
+        return made if table.judge(made.problem, made.scalars, algo=made.algo).answer != "no" else None
+
+    found = []
+    while open_choices:
+        choices = {}
+        for axis, value in list(open_choices):
+            if axis not in choices and feature({**choices, axis: value}):
+                choices[axis] = value
+                open_choices.remove((axis, value))
+        if not choices:
+            break  # what is left is refused whatever else is chosen
+        found.append(feature(choices))
+    return found or [feature({})]
+
+
+def definition(op):
+    """Return the oracle of an operation; a reserve space need not have the reference's bytes."""
+    return cases_rnn.without_reserve if op in ("rnn_forward_training", "rnn_backward_data") else outcomes
+
+
+@pytest.mark.parametrize("op", operations())
+@pytest.mark.parametrize("target", EVERYWHERE, ids=lambda target: target.name)
+def test_what_a_table_takes_is_computed(target, op):
+    handle = open_handle(target)
+    for feature in chosen(op, handle.backend):
+        problem = parse(feature.line)
+        if problem.dtype is dnn.DataType.DOUBLE and not handle.info.fp64:
+            continue
+        takers = candidates(handle.engines_for(problem), problem, handle.info, feature.algo)
+        check(handle, Case(feature.line), engine=None if feature.algo is None else takers[0], oracle=definition(op))
+
+
+@pytest.mark.parametrize("op", operations())
+def test_what_the_reference_takes_is_what_the_definition_says(reference, op):
+    independent = hasattr(brute, op) or op in ("set_tensor", "scale_tensor")
+    for feature in chosen(op, "reference"):
+        check(reference, Case(feature.line), oracle=brute.evaluate if independent else definition(op))
+
+
+@pytest.mark.parametrize("op", operations())
+@pytest.mark.parametrize("target", [*EVERYWHERE, None], ids=lambda target: target.name if target else "reference")
+def test_what_a_table_refuses_is_refused(target, op, reference):
+    handle = open_handle(target) if target else reference
+    for cell in cells(op):
+        verdict = capability.table(handle.backend).judge(cell.problem, cell.scalars, algo=cell.algo, device=handle.info)
+        if verdict.answer == "no":
+            with pytest.raises(dnn.DnnError) as raised:
+                prepare(handle, parse(cell.line), cell.algo)
+            if isinstance(raised.value, dnn.BadParam):
+                continue  # both choices together make no problem
+            assert isinstance(raised.value, (dnn.NotSupported, dnn.ArchMismatch)), cell
+            assert any((rule.message or rule.reason) in str(raised.value) for rule in verdict.rules), cell
+
+
+def test_a_plan_that_exists_asks_no_table(monkeypatch):
+    asked = []
+    monkeypatch.setattr(capability, "check", lambda *args: asked.append(args))
+    with dnn.Handle("reference") as handle:
+        for _ in range(3):
+            dnn.softmax_forward(handle, np.ones((1, 1, 2, 2), np.float32))
+    assert len(asked) == 1
+
+
+def test_every_operation_has_features():
+    assert set(operations()) == set(every_problem())
