@@ -172,9 +172,14 @@ class CudaDevice(Device):
                 memory = base.data
             elif isinstance(base, cupy.cuda.MemoryPointer):
                 available, memory = base.mem.size - (base.ptr - base.mem.ptr), base
+            elif type(base) is int and base > 0:  # an address: who gives it knows how much memory is there
+                available = (value.offset + value.spec.span) * value.spec.dtype.itemsize
+                memory = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(base, available, None, self._index), 0)
             else:
                 raise BadParam(
-                    argument=argument, expected="a view of a CuPy array or MemoryPointer", got=type_name(base)
+                    argument=argument,
+                    expected="a view of a CuPy array, a MemoryPointer or a device address",
+                    got=base if type(base) is int else type_name(base),
                 )
             offset, strides = check_view(value, argument, available)
             return cupy.ndarray(value.spec.dims, _storage(value.spec.dtype), memory + offset, strides=strides)

@@ -2,7 +2,8 @@
 
 Memory is an array of the backend, a raw buffer of it, or on CUDA the address as an integer. The descriptor alone says
 how it is read; an array's own shape and strides do not count, as in C. Where both agree, as they mostly do, the array
-is used as it is; otherwise a view is made, and remembered with the descriptor until either is gone or set again.
+is used as it is; otherwise a view is made. That of a device array is remembered with the descriptor, until either is
+gone or set again; those of host memory and of raw buffers are made anew by each call.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..plan import check_handle
 from ..problem import TensorSpec
 from .objects import Layout, value_of
 
-MOST_VIEWS = 8  # that a descriptor remembers; each keeps its memory alive
+MOST_VIEWS = 64  # that a descriptor remembers
 
 
 Reader = Callable[..., Any]
@@ -73,20 +74,26 @@ def view(handle: Handle, views: dict[Any, Any], memory: Any, spec: TensorSpec, n
     if isinstance(memory, ctypes.c_void_p):
         memory = memory.value or 0
     device = check_handle(handle).device
-    address = isinstance(memory, (int, np.integer)) and not isinstance(memory, bool)
+    address = _is_address(memory)
     place = (int(memory) if address else id(memory), address, key)
     known = views.get(place)
     if known is not None and known[0] is device and (address or known[1]() is memory):
         return known[2]
     array = device.wrap(TensorView(spec, int(memory) if address else memory), name)
-    try:
-        alive = None if address else weakref.ref(memory, lambda _: views.pop(place, None))
-    except TypeError:  # some raw buffers do not say when they are gone
-        return array
+    if not address and (isinstance(memory, np.ndarray) or not device.owns(memory)):
+        return array  # which keeps what it is a view of alive: it is made anew every time
+    alive = None if address else weakref.ref(memory, lambda _: views.pop(place, None))
     if len(views) >= MOST_VIEWS:
         views.clear()
     views[place] = (device, alive, array)
     return array
+
+
+def _is_address(memory: Any) -> bool:
+    """Tell whether memory is given by a number: an integer, or an object that stands for one as PyCUDA's do."""
+    if isinstance(memory, (int, np.integer)):
+        return not isinstance(memory, bool)
+    return hasattr(memory, "__index__") and not hasattr(memory, "shape")
 
 
 _BYTES: dict[Any, Any] = {}

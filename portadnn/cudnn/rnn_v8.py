@@ -41,6 +41,7 @@ def _weights(handle: Handle, descriptor: Any, memory: Any, size: Any, name: str)
 
 
 def _check_input(descriptor: Any, sequences: Any) -> None:
+    _step(descriptor)
     if sequences.features != descriptor.input_size or sequences.dtype is not descriptor.dtype:
         raise BadParam(
             argument="xDesc",
