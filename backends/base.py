@@ -161,9 +161,11 @@ class Run:
         Enqueues with the arguments of the last call, or returns False where these do not hold any longer.
     stamp : object
         What the last call's arguments were, if whoever made the call has said so.
+    addresses : sequence of int
+        Where its arrays began, if whoever made the call has said so; for those who watch.
     """
 
-    __slots__ = ("call", "repeat", "stamp")
+    __slots__ = ("addresses", "call", "repeat", "stamp")
 
     def __init__(
         self,
@@ -173,6 +175,7 @@ class Run:
         self.call = call
         self.repeat = repeat
         self.stamp: Any = None
+        self.addresses: Sequence[int] = ()
 
     def __call__(self, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         self.stamp = None

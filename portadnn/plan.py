@@ -105,9 +105,8 @@ def execute(
                 stamp = (places, _PACK_DOUBLES[len(numbers)](*numbers), scratch)  # as bytes_of
         anew = stamp is None or stamp != run.stamp  # what the last call was made with needs no second look
         if WATCHERS and not anew:
-            addresses = [device.address(array) for array in entry.used(arrays)]
-            computing(entry.plan.problem, numbers, addresses)
-            computed(entry.plan.problem, tuple(numbers), addresses)
+            computing(entry.plan.problem, numbers, run.addresses)
+            computed(entry.plan.problem, tuple(numbers), run.addresses)
         if anew or not run.repeat():  # type: ignore[misc]
             arrays = _run_anew(handle, entry, kind, arrays, numbers, workspace)
             run.stamp = None if entry.allocate else stamp
@@ -132,7 +131,7 @@ def _run_anew(
         for i, _ in entry.skipped:
             arrays[i] = arrays[-1]
     used = entry.used(arrays)
-    addresses = [device.address(array) for array in used]
+    addresses = entry.run.addresses = [device.address(array) for array in used]
     if WATCHERS:
         computing(plan.problem, numbers, addresses)
     if addresses != entry.checked:

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from .problem import Problem
 
-_OURS = str(Path(__file__).parent)
-_PROGRAMS = tuple(str(Path(_OURS, name)) for name in ("benchmarks", "examples"))  # callers like any other
+OURS = str(Path(__file__).parent)
+_PROGRAMS = tuple(str(Path(OURS, name)) for name in ("benchmarks", "examples"))  # callers like any other
 
 
 class Watcher(Protocol):
     """Something that is told of every public call.
 
-    Calls that are made inside of others are told too: see :attr:`Call.parent`. What `before` raises is raised to the
-    caller instead of the call. What watchers call themselves is not told.
+    Calls that are made inside of others are told too: see :attr:`Call.parent`. They need not be, and then cost less, if
+    all watchers have an attribute `nested` that is False. What `before` raises is raised to the caller instead of the
+    call. What watchers call themselves is not told.
     """
 
     def before(self, call: Call) -> None:
@@ -107,7 +108,7 @@ def outside(frame: FrameType) -> FrameType:
     """Return the first frame, from this one outwards, that is not portadnn's: the caller's."""
     while frame.f_back is not None:
         name = frame.f_code.co_filename
-        if name.startswith(_OURS):
+        if name.startswith(OURS):
             if name.startswith(_PROGRAMS):
                 break
         elif name != "<string>" or not frame.f_globals.get("__name__", "").startswith("portadnn."):
@@ -140,6 +141,12 @@ def watched(library: str, function: str, target: Callable[..., Any], args: Any, 
     watchers = tuple(WATCHERS)
     told = 0
     parent = state.call
+    if parent is not None:
+        for watcher in watchers:
+            if getattr(watcher, "nested", True):
+                break
+        else:
+            return target(*args, **kwargs)
     call = Call(library, function, target, args, kwargs, parent)
     try:
         state.quiet = True
@@ -161,8 +168,9 @@ def watched(library: str, function: str, target: Callable[..., Any], args: Any, 
         state.call = parent
         state.quiet = True
         try:
-            for watcher in reversed(watchers[:told]):
-                watcher.after(call)
+            while told:
+                told -= 1
+                watchers[told].after(call)
         finally:
             state.quiet = False
     return call.result

@@ -349,3 +349,13 @@ def test_workers_of_multiprocessing_finish_their_files(tmp_path):
 def test_a_variable_that_names_no_possible_file_is_reported(tmp_path):
     done = run(tmp_path, sys.executable, "-c", PROGRAM, PORTADNN_TRACE="no/run.jsonl")
     assert "nothing is recorded: PORTADNN_TRACE=no/run.jsonl" in done.stderr
+
+
+def test_the_benchmark_runs(tmp_path, capsys):
+    from portadnn.benchmarks import recording
+
+    recording.main(["--backend", "reference", "--rounds", "2", "--output", str(tmp_path / "record.json")])
+    assert "activation_forward" in capsys.readouterr().out
+    facts = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
+    assert all(row["off"] > 0 for row in facts["seconds"].values())
+    assert not WATCHERS

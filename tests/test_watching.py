@@ -70,6 +70,15 @@ def test_calls_inside_calls_know_their_parent(notes: _Notes) -> None:
     assert ended["Handle.zeros"].parent is None
 
 
+def test_calls_inside_calls_are_told_to_those_who_want_to_know(notes: _Notes) -> None:
+    with dnn.Handle("reference") as handle:
+        for nested, told in ((False, ["Handle.zeros"]), (True, ["Handle.zeros", "Handle.asarray"])):
+            notes.nested = nested  # type: ignore[attr-defined]
+            notes.begun.clear()
+            handle.zeros((1, 2, 3, 4))
+            assert notes.begun == told
+
+
 def test_a_watcher_can_refuse_a_call(notes: _Notes) -> None:
     notes.refused = "activation_forward"
     with dnn.Handle("reference") as handle:

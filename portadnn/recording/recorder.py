@@ -26,7 +26,7 @@ from ..enums import DnnEnum, Status
 from ..errors import DnnError
 from ..handle import Handle, log
 from ..problem import Problem, TensorSpec
-from ..watching import WATCHERS, Call, outside
+from ..watching import OURS, WATCHERS, Call, outside
 from .encode import MOST_TEXT, encode, fields_of, place, spec_json, tensor_json
 from .writer import BACKLOG, Writer
 
@@ -34,7 +34,14 @@ from .writer import BACKLOG, Writer
 VALUE, NUMBER, HANDLE, LIST, OPAQUE, ARRAY = 1, 2, 3, 4, 5, 6
 _VALUES = (type(None), bool, int, str, tuple, type, np.dtype, np.integer, DnnEnum)
 _DESCRIPTORS = (Parameters, TensorDescriptor, FilterDescriptor, TensorSpec)
-_MODES: dict[type, int] = {}
+
+
+class _Modes(dict[type, int]):
+    def __missing__(self, kind: type) -> int:
+        return _mode(kind)
+
+
+_MODES = _Modes()
 MOST_FORMS = 20_000  # remembered; a program with more calls them by new numbers
 
 
@@ -68,7 +75,7 @@ def _held(value: Any) -> Any:
 
 
 def _listed(values: list[Any]) -> tuple[Any, ...]:
-    return tuple(_held(item) if (_MODES.get(type(item)) or _mode(type(item))) == OPAQUE else item for item in values)
+    return tuple(_held(item) if _MODES[type(item)] == OPAQUE else item for item in values)
 
 
 def _kept(values: Iterable[Any]) -> list[Any]:
@@ -148,6 +155,8 @@ class Recorder:
 
     # watching
 
+    computing = None  # nothing of interest: said here because looking for what is not there takes longer
+
     def before(self, call: Call) -> None:
         """Nothing is known yet."""
 
@@ -155,18 +164,17 @@ class Recorder:
         """Note a call."""
         try:
             if call.parent is not None and not self.nested:
-                if call.function == "Handle" and call.error is None:
-                    self._introduce(call.args[0])
                 return
-            frame = outside(sys._getframe(2))
+            frame = sys._getframe(2).f_back  # watched, the function's frame around it, and the caller
+            if frame is None or frame.f_code.co_filename.startswith(OURS) or frame.f_code.co_filename == "<string>":
+                frame = outside(sys._getframe(2))
             code = frame.f_code
             problem = call.problem
             scalars = problem.scalars if problem is not None and call.library == "portadnn" else ()
             key: Any = [
                 call.target,
                 id(problem),
-                code.co_filename,
-                code.co_firstlineno,
+                id(code),
                 frame.f_lasti,
                 threading.get_ident(),
             ]
@@ -174,7 +182,7 @@ class Recorder:
             add = key.append
             modes = _MODES
             for value in call.args:
-                mode = modes.get(type(value)) or _mode(type(value))
+                mode = modes[type(value)]
                 if mode == VALUE:
                     add(value)
                 elif mode == ARRAY:
@@ -194,7 +202,7 @@ class Recorder:
                 if name in scalars:
                     continue
                 add(name)
-                mode = modes.get(type(value)) or _mode(type(value))
+                mode = modes[type(value)]
                 if mode == ARRAY:
                     if problem is None:
                         plain = False
@@ -279,7 +287,7 @@ class Recorder:
                 self._forms.clear()
             self._count += 1
             kept = _kept((*call.args, *call.kwargs.values()))
-            form = (self._count, (call.problem, call.target, kept))
+            form = (self._count, (call.problem, frame.f_code, kept))
             self._writer.line({"form": self._count, **facts})  # before any event can refer to it
             self._forms[key] = form
             return form
@@ -343,7 +351,8 @@ def _handle(call: Call) -> Handle | None:
 
 
 def _device(call: Call) -> Any:
-    handle = _handle(call)
+    first = call.args[0] if call.args else None
+    handle = first if type(first) is Handle else _handle(call)
     return None if handle is None else handle._device
 
 
