@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from recorded_programs import PROGRAMS
+from small_problems import LINES as LINES_OF_ALL
 from typer.testing import CliRunner
 
 import portadnn as dnn
+from portadnn.benchmarks.call import portadnn_call
 from portadnn.cli import app
-from portadnn.problem import parse_line
+from portadnn.problem import every_problem, parse_line
 from portadnn.recording import read
+from portadnn.recording.c_calls import function_of
 from portadnn.recording.cudnn_log import cudnn_log
-from portadnn.recording.driver_lines import driver_line
+from portadnn.recording.driver_lines import driver_line, driver_lines
+from portadnn.recording.replay import Replay
 
 GENUINE = (Path(__file__).parent / "cudnn9_log.txt").read_text(
     encoding="utf-8"
@@ -349,3 +353,59 @@ def test_the_command_prints_the_log(tmp_path):
     (record,) = parse_log(result.output)
     assert record.function == "cudnnGetErrorString"
     assert CliRunner().invoke(app, ["replay", str(tmp_path / "run.jsonl"), "--as", "xml"]).exit_code == 2
+
+
+# the first words that MIOpenDriver of MIOpen 3 knows (driver/dm_*.cpp), of those drivers
+WORDS = (
+    *[
+        "conv",
+        "convfp16",
+        "convbfp16",
+        "pool",
+        "poolfp16",
+        "bnorm",
+        "bnormfp16fp32",
+        "bnormbfp16fp32",
+        "activ",
+        "activfp16",
+        "softmax",
+    ],
+    *[
+        "softmaxfp16",
+        "lrn",
+        "lrnfp16",
+        "rnn",
+        "rnnfp16",
+        "dropout",
+        "dropoutfp16",
+        "tensorop",
+        "tensoropfp16",
+        "reduce",
+        "reducefp16",
+        "reducefp64",
+    ],
+)
+
+
+def test_every_operation_is_recorded_replayed_and_printed(tmp_path):
+    """Two lines of each operation: strides, types and modes of all kinds."""
+    lines: dict[str, list[str]] = {}
+    for line in LINES_OF_ALL:
+        lines.setdefault(line.split()[0], []).append(line)
+    path = tmp_path / "run.jsonl"
+    with dnn.trace(path), dnn.Handle("reference") as handle:
+        for some in lines.values():
+            for line in (some[0], some[-1]):
+                problem, numbers = parse_line(line)
+                portadnn_call(handle, problem, numbers)()
+    recording = read(path)
+    assert {event.function for event in recording.events} >= every_problem().keys()
+    replay = Replay(recording, "reference")
+    outcomes = replay.run().outcomes
+    replay.close()
+    assert [o for o in outcomes if o.kind != "ok"] == []
+    graphs = {"normalization_forward", "normalization_backward"}  # cuDNN has them in graphs only
+    logged = {record.function for record in parse_log("\n".join(cudnn_log(recording)))}
+    assert {function_of(op).name for op in every_problem() if op not in graphs} <= logged
+    for line in driver_lines(recording):
+        assert line.startswith("# ") or line.split()[1] in WORDS, line

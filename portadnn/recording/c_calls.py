@@ -164,10 +164,8 @@ class Subject:
         return None
 
     def descriptor(self, kind: str) -> Any:
-        """Return the problem, or the argument that is a descriptor of that class."""
-        if self.problem is not None:
-            return self.problem
-        return next((value for value in self.arguments.values() if type(value).__name__ == kind), None)
+        """Return the argument that is a descriptor of that class, or the problem, which has the same values."""
+        return next((value for value in self.arguments.values() if type(value).__name__ == kind), self.problem)
 
     def value(self, parameter: Parameter) -> Any:
         """Return a number, member or list for a parameter; None where the recording has none."""
