@@ -69,7 +69,7 @@ def every_algorithm(env, x_dims, w_dims, how):
     assert [p.time for p in perfs] == sorted(p.time for p in perfs)
     for perf in perfs:
         assert perf.bwd_data_algo is None and perf.bwd_weights_algo is None and 0 <= perf.memory <= size
-        close(layer.forward(perf.fwd_algo, workspace, size), want, atol=1e-5)
+        close(layer.forward(perf.fwd_algo, workspace, size), want, atol=5e-5)  # transforms round more
 
 
 @every_backend()

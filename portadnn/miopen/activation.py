@@ -6,6 +6,7 @@ a logarithmic softmax over pairs (x, 0), LEAKYRELU and ABS are maxima. POWER is 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,7 @@ class ActivationSettings:
     beta: float
     gamma: float
 
-    @property
+    @functools.cached_property
     def plain(self) -> ActivationDescriptor | None:
         """Portadnn's descriptor, or None where it has none."""
         if self.mode is Mode.miopenActivationTANH and self.alpha == self.beta == 1:

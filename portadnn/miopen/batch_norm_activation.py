@@ -9,7 +9,7 @@ from ..ops.tensor import transform_tensor
 from ..plan import check_handle
 from ..problem import TensorSpec
 from .activation import activation_settings, backward, forward, miopenActivationDescriptor_t
-from .batch_norm import average, gradient, inference, inference_inverse, training
+from .batch_norm_passes import average, gradient, inference, inference_inverse, training
 from .descriptors import miopenTensorDescriptor_t, tensor
 from .names import function
 

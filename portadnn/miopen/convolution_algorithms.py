@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -186,7 +187,17 @@ class Found:
 
 
 Key = tuple[str, ConvolutionSettings, TensorSpec, TensorSpec, TensorSpec]
-_FOUND: WeakKeyDictionary[Handle, dict[Key, dict[int, Found]]] = WeakKeyDictionary()
+
+
+class _Known:
+    """What Find found with a handle: by problem, and the last problem of each descriptor, found by identity."""
+
+    def __init__(self) -> None:
+        self.problems: dict[Key, dict[int, Found]] = {}
+        self.recent: dict[tuple[str, int], tuple[Sequence[Any], dict[int, Found]]] = {}
+
+
+_FOUND: WeakKeyDictionary[Handle, _Known] = WeakKeyDictionary()
 
 
 def arranged(computation: Computation, settings: ConvolutionSettings, tensors: Sequence[Any]) -> tuple[Any, ...]:
@@ -236,9 +247,10 @@ def search(
         given = arranged(computation, settings, tensors)
         perfs = ours.find_ex(computation.direction, handle, given, settings.conv, None, workspace)
     found = by_algorithm(direction, settings, [perf for perf in perfs if perf.memory <= size])
-    known = _FOUND.setdefault(check_handle(handle), {})
+    known = _FOUND.setdefault(check_handle(handle), _Known())
+    known.recent.clear()
     image, filter_, result = specs
-    known[direction.name, settings, image, filter_, result] = {int(theirs): entry for theirs, entry in found}
+    known.problems[direction.name, settings, image, filter_, result] = {int(theirs): entry for theirs, entry in found}
     return found
 
 
@@ -260,10 +272,17 @@ def found_algorithm(
     BadParam
         Find was not called for this problem and handle, or did not find this algorithm.
     """
-    problems = _FOUND.get(check_handle(handle), {})
-    found = problems.get((direction.name, settings, specs[0], specs[1], specs[2]))
+    known = _FOUND.get(check_handle(handle)) or _FOUND.setdefault(handle, _Known())
+    place = (direction.name, id(settings))
+    recent = known.recent.get(place)
+    if recent is not None and all(map(operator.is_, recent[0], (settings, *specs))):
+        found: dict[int, Found] | None = recent[1]
+    else:
+        found = known.problems.get((direction.name, settings, specs[0], specs[1], specs[2]))
+        if found is not None:
+            known.recent[place] = ((settings, *specs), found)
     if found is None:
-        other = any(key[0] == direction.name for key in problems)
+        other = any(key[0] == direction.name for key in known.problems)
         seen = "it was called for other descriptors" if other else "it was not called with this handle"
         raise BadParam(
             f"call {direction.find} first, for each problem and handle",

@@ -77,10 +77,9 @@ def parse(kind: type[E], value: Any, argument: str) -> E:
     if isinstance(value, kind):
         return value
     if type(value) is int:
-        try:
-            return kind(value)
-        except ValueError:
-            pass
+        found = kind._value2member_map_.get(value)
+        if found is not None:
+            return found  # type: ignore[return-value]
     names = ", ".join(f"{member.name}={member.value}" for member in kind)
     raise BadParam(argument=argument, expected=f"a {kind.__name__} ({names})", got=_shown(value))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import BadParam
+from ..ops.dropout import DropoutDescriptor
 from ..ops.rnn_descriptor import RNNDescriptor
 from ..ops.rnn_layout import DirectionMode, Network, RNNInputMode, RNNMode
 from ..ops.rnn_problems import network_of
@@ -48,14 +50,7 @@ class RNNSettings:
         dropout = None
         if self.dropout is not None:
             dropout = value_of(self.dropout, miopenDropoutDescriptor_t, "dropoutDesc").descriptor
-        return RNNDescriptor(
-            self.hidden,
-            self.layers,
-            RNNMode(self.mode.value),
-            DirectionMode(self.direction.value),
-            RNNInputMode(self.input_mode.value),
-            dropout,
-        )
+        return _unified(self.hidden, self.layers, int(self.mode), int(self.direction), int(self.input_mode), dropout)
 
     @property
     def biased(self) -> bool:
@@ -84,6 +79,14 @@ class RNNSettings:
         mode = RNNMode(self.mode.value)
         recurrent, gate = divmod(number, mode.gates)
         return bool(recurrent), GATES.get(mode, (0,))[gate]
+
+
+@functools.lru_cache(256)
+def _unified(
+    hidden: int, layers: int, mode: int, direction: int, input_mode: int, dropout: DropoutDescriptor | None
+) -> RNNDescriptor:
+    """Return portadnn's descriptor; all its numbers are MIOpen's."""
+    return RNNDescriptor(hidden, layers, RNNMode(mode), DirectionMode(direction), RNNInputMode(input_mode), dropout)
 
 
 class miopenRNNDescriptor_t(Opaque):

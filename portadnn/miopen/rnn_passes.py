@@ -42,13 +42,14 @@ class Steps:
         return TensorSpec.packed(dtype, (sum(self.batches), features, 1))
 
 
-_SIZES: WeakKeyDictionary[Handle, dict[tuple[RNNSettings, Steps], tuple[int, int]]] = WeakKeyDictionary()
+_SIZES: WeakKeyDictionary[Handle, dict[Any, tuple[int, int]]] = WeakKeyDictionary()
 
 
 def sizes(handle: Handle, settings: RNNSettings, steps: Steps) -> tuple[int, int]:
     """Return the bytes of workspace and reserve space."""
     known = _SIZES.setdefault(check_handle(handle), {})
-    found = known.get((settings, steps))
+    key = (settings.rnn.params, settings.data_type, steps)  # the dropout's probability may be another one by now
+    found = known.get(key)
     if found is None:
         settings.network(steps.features)
         spec = steps.spec(DATA_TYPES[settings.data_type], steps.features)
@@ -58,7 +59,7 @@ def sizes(handle: Handle, settings: RNNSettings, steps: Steps) -> tuple[int, int
             get_rnn_workspace_size(handle, rnn, x, batch_sizes=steps.sizes),
             get_rnn_training_reserve_size(handle, rnn, x, batch_sizes=steps.sizes),
         )
-        known[settings, steps] = found
+        known[key] = found
     return found
 
 

@@ -32,7 +32,7 @@ def given_workspace(handle: Handle, workspace: Any, size: Any, needed: int, argu
     BadParam
         It is None, or smaller than needed, or smaller than said.
     """
-    said = integer(size, f"{argument}Size")
+    said = size if type(size) is int and size >= 0 else integer(size, f"{argument}Size")
     device = check_handle(handle).device
     if workspace is None:
         if needed or said:
