@@ -345,3 +345,18 @@ def test_descriptors_say_what_they_were_set_to():
         miopen.miopenSetTransposeConvNdOutputPadding(volume, 3, (2, 0, 0))
         with pytest.raises(dnn.BadParam, match="output padding below the stride 2"):
             miopen.miopenGetConvolutionNdForwardOutputDim(volume, x, w)
+
+
+def test_a_later_find_counts(env, monkeypatch):
+    """What an earlier Find found of the same problem does not go on to run."""
+    from portadnn.miopen import convolution_algorithms
+
+    layer = small(env)
+    perfs, workspace, size = layer.find()
+    layer.forward(perfs[0].fwd_algo, workspace, size)
+    monkeypatch.setattr(convolution_algorithms.ours, "find_ex", lambda *_: [])
+    with pytest.raises(dnn.NotSupported, match="no suitable algorithm") as caught:
+        layer.find()
+    assert caught.value.status == miopen.miopenStatusUnknownError
+    with pytest.raises(dnn.BadParam, match=r"algo: .*found: none"):
+        layer.forward(perfs[0].fwd_algo, workspace, size)
