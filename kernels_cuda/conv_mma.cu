@@ -16,6 +16,8 @@
 // Results go to `out`, blended, in vectors of VW along columns (STORE_COLUMNS) or rows (STORE_ROWS), or one by one; or,
 // with SPLITS > 1, to parts[split][group][phase] of PADDED_ROWS x PADDED_COLS, columns fastest unless PARTS_BY_ROWS.
 //
+// FUSED_PACK: the work-groups pack the filter before they go on (pieces.h, conv_mma_pack_filter.h and its defines).
+//
 // Defines: those of conv_geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
 // GROUPS PHASES SPLITS CPAD FILTER_PITCH BM BN WM WN
 // SLICE STAGES RUN ROW_RUN, ROUND_IMAGE COPY_CACHED.
@@ -25,6 +27,10 @@
 #include "conv_geometry.h"
 #include "conv_column.h"
 #include "epilogue.h"
+#ifdef FUSED_PACK
+#include "conv_mma_pack_filter.h"
+#include "pieces.h"
+#endif
 
 #define ITEMS (BM / WM * (BN / WN) * 32)
 #define CHUNKS (SLICE / 16)
@@ -89,8 +95,13 @@ DEVICE void advance(Place *at, const Phase *phase) {
 }
 
 KERNEL __launch_bounds__(ITEMS)
-conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, float *__restrict__ parts,
-         float alpha, float beta EPILOGUE_TENSORS) {
+conv_mma(const E *__restrict__ image,
+#ifdef FUSED_PACK
+         const T *__restrict__ weights, E *filter, int *counters,  // filter is written here: no read-only memory
+#else
+         const E *__restrict__ filter,
+#endif
+         T *out, float *__restrict__ parts, float alpha, float beta EPILOGUE_TENSORS) {
     extern __shared__ __align__(128) unsigned char tiles[];
     const u32 base = local_address(tiles);
     const int item = threadIdx.x, lane = item % 32;
@@ -154,6 +165,19 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
         advance(&at, &phase);
     };
 
+#ifdef FUSED_PACK
+    LOCAL int slot[1];
+    int piece = first_piece(counters, slot, item, PACK_PIECES);
+    if (piece != ALL_DONE) {
+        while (piece < PACK_PIECES) {
+            const int next = reserve_piece(counters, item);
+            pack_piece(weights, filter, (E *)tiles, piece, item, ITEMS);
+            piece = finish_piece(counters, slot, item, next);
+        }
+        wait_for_pieces(counters, item, PACK_PIECES);
+    }
+#endif
+
     float acc[MT][NT][4];
     UNROLL for (int i = 0; i < MT; ++i) {
         UNROLL for (int j = 0; j < NT; ++j) {
@@ -210,6 +234,9 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
         }
     }
 
+#ifdef FUSED_PACK
+    const int left = leave_pieces(counters, item);
+#endif
 #define ROW(i, half) (m0 + wm + A_ROW(i, lane / 4 + 8 * (half)))
 #define COLUMN(j) (n0 + wn + (j) / RUN * (8 * RUN) + lane % 4 * (2 * RUN) + (j) % RUN * 2)
 #if SPLITS > 1
@@ -287,5 +314,8 @@ conv_mma(const E *__restrict__ image, const E *__restrict__ filter, T *out, floa
         }
     }
 #endif
+#endif
+#ifdef FUSED_PACK
+    close_pieces(counters, left);
 #endif
 }

@@ -22,29 +22,91 @@
 #include "conv_load_image.h"
 #endif
 #include "conv_store.h"
+#ifdef FUSED_PACK
+#include "pieces.h"
+#define FIRST_ARRIVED PIECE_COUNTERS
+#else
+#define FIRST_ARRIVED 0
+#endif
+
+#if !defined(FILTER_GRADIENT) && !defined(DIRECT_FILTER)
+// packed[group][phase][kk][PADDED_M] = filter, in the order of kk that conv_load_image.h walks. A piece is a block of
+// 32 x 32, turned over so that reads run along the filter's memory and writes along M; `block` holds as many reals.
+#define PACK_M ((PADDED_M + 31) / 32)
+#define PACK_K ((MAX_K + 31) / 32)
+#define PACK_PIECES (PACK_M * PACK_K * GROUPS * PHASES)
+#define BLOCK_PLACE(m, k) ((m) * 32 + ((k) ^ (m)))  // spread over the banks of local memory
+
+DEVICE void pack_piece(const GLOBAL T *filter, GLOBAL real *packed, LOCAL_ARG real *block, u32 piece, int item, int items) {
+    const int x = item % 32;
+    const u32 m0 = piece % PACK_M * 32;
+    const int k0 = (int)(piece / PACK_M % PACK_K * 32);
+    const int z = (int)(piece / PACK_M / PACK_K);
+    const Phase phase = phase_of(z % PHASES);
+    const int taps = TAPS_OF(phase);
+    const GLOBAL T *from = filter + (i64)(z / PHASES) * FILTER_G;
+    for (int y = item / 32; y < 32; y += items / 32) {
+        block[BLOCK_PLACE(y, x)] = taps > 0 ? filter_element(from, m0 + y, k0 + x, &phase) : 0;
+    }
+    BARRIER();
+    for (int y = item / 32; y < 32; y += items / 32) {
+        int kk = k0 + y;
+        if (kk >= slices_of(&phase) * BK || m0 + x >= PADDED_M) continue;
+#ifdef TAP_SLICES
+        const int channel = kk / taps;
+        kk = (channel / BK * taps + kk % taps) * BK + channel % BK;
+#endif
+        packed[((i64)z * MAX_K + kk) * PADDED_M + m0 + x] = block[BLOCK_PLACE(x, y)];
+    }
+}
+
+#ifndef FUSED_PACK
+KERNEL WG_SIZE(256, 1, 1)
+pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
+    BIND_RESTRICT(const T, filter);
+    BIND_RESTRICT(real, packed);
+    LOCAL real block[32 * 32];
+    pack_piece(filter, packed, block, (u32)GRP(0), LID(0), 256);
+}
+#endif
+#endif
 
 // work-group = ((group, phase, split), n tile, m tile): groups that run together share an image tile
-#if defined(FUSED_REDUCE)
 KERNEL TILE_WG_SIZE
-conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(real, partial),
-          TENSOR(int, arrived), TENSOR(T, out), const real alpha, const real beta EPILOGUE_TENSORS) {
-    BIND(real, partial);
-    BIND(int, arrived);
-    BIND(T, out);
-    EPILOGUE_BIND
-    LOCAL int last_one[1];
-#elif SPLITS > 1
-KERNEL TILE_WG_SIZE
-conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(real, partial)) {
-    BIND(real, partial);
+conv_gemm(
+#ifdef FUSED_PACK
+    TENSOR_RESTRICT(const T, filter), TENSOR(real, rows),  // which is written here: no read-only memory
 #else
-KERNEL TILE_WG_SIZE
-conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha,
-          const real beta EPILOGUE_TENSORS) {
+    TENSOR_RESTRICT(const A_TYPE, rows),
+#endif
+    TENSOR_RESTRICT(const T, image)
+#if defined(FUSED_PACK) || defined(FUSED_REDUCE)
+        , TENSOR(int, counters)
+#endif
+#if SPLITS > 1
+        , TENSOR(real, partial)
+#endif
+#if SPLITS == 1 || defined(FUSED_REDUCE)
+        , TENSOR(T, out), const real alpha, const real beta EPILOGUE_TENSORS
+#endif
+) {
+#if defined(FUSED_PACK) || defined(FUSED_REDUCE)
+    BIND(int, counters);
+    LOCAL int slot[1];
+#endif
+#if SPLITS > 1
+    BIND(real, partial);
+#endif
+#if SPLITS == 1 || defined(FUSED_REDUCE)
     BIND(T, out);
     EPILOGUE_BIND
 #endif
+#ifdef FUSED_PACK
+    BIND_RESTRICT(const T, filter);
+    BIND(real, rows);
+#else
     BIND_RESTRICT(const A_TYPE, rows);
+#endif
     BIND_RESTRICT(const T, image);
     LOCAL real4 a[2 * BK * A_PITCH / 4];
     LOCAL real4 b[2 * BK * B_PITCH / 4];
@@ -76,8 +138,23 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
         fill_table(table, &loader, item, first);
         BARRIER();
     }
+#ifdef FUSED_PACK
+    if (first < last) load_image(&loader, image, table, b_next);
+    int piece = first_piece(counters, slot, item, PACK_PIECES);
+    if (piece != ALL_DONE) {
+        while (piece < PACK_PIECES) {
+            const int next = reserve_piece(counters, item);
+            pack_piece(filter, rows, (LOCAL_ARG real *)b, (u32)piece, item, ITEMS);
+            piece = finish_piece(counters, slot, item, next);
+        }
+        wait_for_pieces(counters, item, PACK_PIECES);
+    }
+    if (first < last) {
+        load_filter(&loader, item, rows, first, a_next);
+#else
     if (first < last) {
         load_slice(&loader, item, rows, image, table, first, a_next, b_next);
+#endif
         NEXT_TABLE(fill_table(table + TABLE_HALF, &loader, item, first + 1))
         store_slice(&loader, item, a, b, a_next, b_next);
     }
@@ -94,6 +171,9 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
         }
         BARRIER();
     }
+#ifdef FUSED_PACK
+    const int place = leave_pieces(counters, item);
+#endif
 #if SPLITS > 1
     const i64 part = (i64)(split * GROUPS + group) * PHASES + index;
     store_partial(partial + part * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
@@ -101,11 +181,15 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
 #ifdef FUSED_REDUCE
     GRID_FENCE();
     BARRIER();
-    const int slot = (group * PHASES + index) * (int)(TILES_M * TILES_N) + (int)(tile % (TILES_M * TILES_N));
-    if (item == 0) last_one[0] = ATOMIC_INC(arrived + slot) == SPLITS - 1;
+    GLOBAL int *arrived = counters + FIRST_ARRIVED + (group * PHASES + index) * (int)(TILES_M * TILES_N) +
+                          (int)(tile % (TILES_M * TILES_N));
+    if (item == 0) slot[0] = ATOMIC_INC(arrived) == SPLITS - 1;
+#ifdef FUSED_PACK
+    close_pieces(counters, place);
+#endif
     BARRIER();
-    if (!last_one[0]) return;
-    if (item == 0) arrived[slot] = 0;  // as the next launch wants it
+    if (!slot[0]) return;
+    if (item == 0) arrived[0] = 0;  // as the next launch wants it
     GRID_FENCE();
     load_partials(partial + (i64)(group * PHASES + index) * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
 #endif
@@ -113,42 +197,10 @@ conv_gemm(TENSOR_RESTRICT(const A_TYPE, rows), TENSOR_RESTRICT(const T, image), 
     const i64 row = (i64)group * GEMM_M;
     store_tile(out + row * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc EPILOGUE_PASS(row * Z_M, row * BIAS_C));
 #endif
-}
-
-#if !defined(FILTER_GRADIENT) && !defined(DIRECT_FILTER)
-// packed[group][phase][kk][PADDED_M] = filter, in the order of kk that conv_load_image.h walks.
-// A work-group turns a block of 32 x 32 over, so that reads run along the filter's memory and writes along M.
-#define PACK_M ((PADDED_M + 31) / 32)
-#define PACK_K ((MAX_K + 31) / 32)
-
-KERNEL WG_SIZE(256, 1, 1)
-pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
-    BIND_RESTRICT(const T, filter);
-    BIND_RESTRICT(real, packed);
-    LOCAL real block[32 * 33];
-    const u32 group = (u32)GRP(0);
-    const int x = LID(0) % 32;
-    const u32 m0 = group % PACK_M * 32;
-    const int k0 = (int)(group / PACK_M % PACK_K * 32);
-    const int z = (int)(group / PACK_M / PACK_K);
-    const Phase phase = phase_of(z % PHASES);
-    const int taps = TAPS_OF(phase);
-    const GLOBAL T *from = filter + (i64)(z / PHASES) * FILTER_G;
-    for (int y = LID(0) / 32; y < 32; y += 8) {
-        block[y * 33 + x] = taps > 0 ? filter_element(from, m0 + y, k0 + x, &phase) : 0;
-    }
-    BARRIER();
-    for (int y = LID(0) / 32; y < 32; y += 8) {
-        int kk = k0 + y;
-        if (kk >= slices_of(&phase) * BK || m0 + x >= PADDED_M) continue;
-#ifdef TAP_SLICES
-        const int channel = kk / taps;
-        kk = (channel / BK * taps + kk % taps) * BK + channel % BK;
+#if defined(FUSED_PACK) && !defined(FUSED_REDUCE)
+    close_pieces(counters, place);
 #endif
-        packed[((i64)z * MAX_K + kk) * PADDED_M + m0 + x] = block[x * 33 + y];
-    }
 }
-#endif
 
 #if SPLITS > 1 && !defined(FUSED_REDUCE)
 // out = alpha * (the parts in order) + beta * out; one work-item an element

@@ -1,7 +1,8 @@
 // Slices of the forward and the data-gradient product.
 //
 //   a: the filter, packed before as [group and phase][kk][PADDED_M] with zeros where there is nothing: plain vector copies;
-//      or, with DIRECT_FILTER, gathered from where it lies, for problems that a second launch would take longer than
+//      or, with DIRECT_FILTER, from where it lies: in vectors, where four neighbours along M or K are one (FILTER_ALONG_M,
+//      FILTER_ALONG_K: with TAP_SLICES or a single tap), else gathered, for problems that packing would take longer than
 //   b: the image, gathered: b[kk][column] = image[pixel(column) + channel and tap(kk)], 0 outside
 //
 // A work-item loads KK_EACH consecutive kk of COLUMNS_EACH columns, whose pixels stay in registers.
@@ -81,7 +82,50 @@ DEVICE real filter_element(const GLOBAL T *filter, u32 m, int kk, const Phase *p
     return LOAD(filter, m * FILTER_M + (u32)channel * FILTER_C + t * FILTER_D + r * FILTER_H + s * FILTER_W);
 }
 
-#ifdef DIRECT_FILTER
+#if defined(FILTER_ALONG_M) || defined(FILTER_ALONG_K)
+#ifdef TAP_SLICES
+#define TAP_OF(l, x) ((l)->tap_##x)
+#else
+#define TAP_OF(l, x) 0
+#endif
+
+// channel 0 and row 0 of the slice's tap
+DEVICE i64 tap_of_filter(const Loader *l) {
+    const u32 t = FILTER_INDEX(l->phase.first_d + TAP_OF(l, d) * HOP_D, SIZE_D);
+    const u32 r = FILTER_INDEX(l->phase.first_h + TAP_OF(l, h) * HOP_H, SIZE_H);
+    const u32 s = FILTER_INDEX(l->phase.first_w + TAP_OF(l, w) * HOP_W, SIZE_W);
+    return l->filter_first + t * FILTER_D + r * FILTER_H + s * FILTER_W;
+}
+
+// A lane reads four rows of a channel, or four channels of a row; then neighbours share a row.
+#ifdef FILTER_ALONG_M
+#define A_KK(at) ((at) / (BM / 4))
+#define A_ROW(at) ((at) % (BM / 4) * 4)
+#else
+#define A_KK(at) ((at) % (BK / 4) * 4)
+#define A_ROW(at) ((at) / (BK / 4))
+#endif
+
+DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, NextA a_next[A_EACH]) {
+#ifdef TAP_SLICES
+    const int first = l->channel;
+#else
+    const int first = slice * BK;
+#endif
+    const GLOBAL T *from = filter + tap_of_filter(l);
+    UNROLL for (int v = 0; v < A_EACH; ++v) {
+        const int at = item + v * ITEMS;
+        const int channel = first + A_KK(at);
+        const u32 m = l->m0 + A_ROW(at);
+        real4 four;
+        four.x = four.y = four.z = four.w = 0;
+        if ((A_VECTORS % ITEMS == 0 || at < A_VECTORS) && channel < CHANNELS && m < GEMM_M) {
+            four = *(const GLOBAL real4 *)(from + m * FILTER_M + (u32)channel * FILTER_C);
+        }
+        a_next[v] = four;
+    }
+}
+#elif defined(DIRECT_FILTER)
 DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, NextA a_next[A_EACH]) {
     UNROLL for (int v = 0; v < A_EACH; ++v) {
         const int at = item + v * ITEMS;
@@ -196,7 +240,16 @@ DEVICE void store_slice(const Loader *l, int item, LOCAL_ARG real4 *a, LOCAL_ARG
                         const NextA a_next[A_EACH], const real b_next[B_EACH]) {
     UNROLL for (int v = 0; v < A_EACH; ++v) {
         const int at = item + v * ITEMS;
-        if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) a[at / (BM / 4) * (A_PITCH / 4) + at % (BM / 4)] = a_next[v];
+        if (A_VECTORS % ITEMS != 0 && at >= A_VECTORS) continue;
+#ifdef FILTER_ALONG_K
+        LOCAL_ARG real *down = (LOCAL_ARG real *)a + A_KK(at) * A_PITCH + A_ROW(at);
+        down[0] = a_next[v].x;
+        down[A_PITCH] = a_next[v].y;
+        down[2 * A_PITCH] = a_next[v].z;
+        down[3 * A_PITCH] = a_next[v].w;
+#else
+        a[at / (BM / 4) * (A_PITCH / 4) + at % (BM / 4)] = a_next[v];
+#endif
     }
     LOCAL_ARG real *to = (LOCAL_ARG real *)b;
     UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {

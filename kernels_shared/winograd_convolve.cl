@@ -37,11 +37,74 @@
 #define STORED_COLUMN(at) ((at) / BM)
 #endif
 
+// strides of the filter and its first tap; signed, as taps may run backwards
+#define FILTER_GEOMETRY                                                                                    \
+    const int groups, const int filters, const int channels, const int group_stride, const int filter_stride, \
+        const int channel_stride, const int row_stride, const int column_stride, const int first_tap
+#define FILTER_PASS                                                                                        \
+    groups, filters, channels, group_stride, filter_stride, channel_stride, row_stride, column_stride, first_tap
+
+// G w G' of a filter and channel, 0 beyond them; `id` counts [group][block of BN filters][slice][kk][BN]
+DEVICE void transform_filter(const GLOBAL T *w, GLOBAL real *out, u32 id, FILTER_GEOMETRY) {
+    const int blocks = UP(filters, BN);
+    const int slices = UP(channels, BK);
+    const u32 slice = id / (BK * BN);  // of all groups and blocks
+    if (slice >= (u32)groups * blocks * slices) return;
+    const int at = (int)(id % (BK * BN));
+    const int k = slice / slices % blocks * BN + at % BN;
+    const int c = slice % slices * BK + at / BN;
+    const int group = slice / slices / blocks;
+    real g[9];
+    UNROLL for (int i = 0; i < 9; ++i) g[i] = 0;
+    if (k < filters && c < channels) {
+        const GLOBAL T *from =
+            w + first_tap + (i64)group * group_stride + (i64)k * filter_stride + (i64)c * channel_stride;
+        UNROLL for (int i = 0; i < 9; ++i) g[i] = LOAD(from, i / 3 * row_stride + i % 3 * column_stride);
+    }
+    real t[12];
+    UNROLL for (int s = 0; s < 3; ++s) {
+        t[s] = g[s];
+        t[3 + s] = (real)0.5 * (g[s] + g[3 + s] + g[6 + s]);
+        t[6 + s] = (real)0.5 * (g[s] - g[3 + s] + g[6 + s]);
+        t[9 + s] = g[6 + s];
+    }
+    GLOBAL real *to = out + (i64)slice * FILTER_SLICE + at;
+    UNROLL for (int i = 0; i < 4; ++i) {
+        to[(i * 4) * BK * BN] = t[i * 3];
+        to[(i * 4 + 1) * BK * BN] = (real)0.5 * (t[i * 3] + t[i * 3 + 1] + t[i * 3 + 2]);
+        to[(i * 4 + 2) * BK * BN] = (real)0.5 * (t[i * 3] - t[i * 3 + 1] + t[i * 3 + 2]);
+        to[(i * 4 + 3) * BK * BN] = t[i * 3 + 2];
+    }
+}
+
+#ifdef FUSED_PACK
+#include "pieces.h"
+#else
+KERNEL WG_SIZE(256, 1, 1)
+winograd_filter(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(real, out), FILTER_GEOMETRY) {
+    BIND_RESTRICT(const T, w);
+    BIND_RESTRICT(real, out);
+    transform_filter(w, out, (u32)GRP(0) * 256 + LID(0), FILTER_PASS);
+}
+#endif
+
 // work-group = (group, tiles, filters): groups that run together share an image
 KERNEL PLANES_WG_SIZE
-winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, image), TENSOR(T, out),
-                  const real alpha, const real beta GEOMETRY) {
+winograd_convolve(
+#ifdef FUSED_PACK
+    TENSOR_RESTRICT(const T, weights), TENSOR(real, filter),  // which is written here: no read-only memory
+    TENSOR(int, counters), const int pieces, FILTER_GEOMETRY,
+#else
+    TENSOR_RESTRICT(const real, filter),
+#endif
+    TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha, const real beta GEOMETRY) {
+#ifdef FUSED_PACK
+    BIND_RESTRICT(const T, weights);
+    BIND(real, filter);
+    BIND(int, counters);
+#else
     BIND_RESTRICT(const real, filter);
+#endif
     BIND_RESTRICT(const T, image);
     BIND(T, out);
     LOCAL real4 pool[POOL_SIZE / 4];
@@ -71,6 +134,30 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
 
     real d[16];
     real4 f[FILTER_EACH];
+    if (slices > 0) {
+        const int row = channel < CHANNELS ? h : NOWHERE;
+        LOAD_INPUT(d, from, row, w)
+    }
+#ifdef FUSED_PACK
+    LOCAL_ARG int *slot = (LOCAL_ARG int *)pool;  // of which a tile may need all that there is
+    int piece = first_piece(counters, slot, item, pieces);
+    if (piece != ALL_DONE) {
+        while (piece < pieces) {
+            const int next = reserve_piece(counters, item);
+#if PACK_EACH == 1
+            transform_filter(weights, filter, (u32)piece * GROUP + item, FILTER_PASS);
+#else
+            UNROLL for (int e = 0; e < PACK_EACH; ++e) {
+                transform_filter(weights, filter, ((u32)piece * PACK_EACH + e) * GROUP + item, FILTER_PASS);
+            }
+#endif
+            piece = finish_piece(counters, slot, item, next);
+        }
+        wait_for_pieces(counters, item, pieces);
+    } else {
+        BARRIER();  // until all have read the slot
+    }
+#endif
     real acc[PLANES_EACH][TM][TN];
     UNROLL for (int e = 0; e < PLANES_EACH; ++e) {
         UNROLL for (int i = 0; i < TM; ++i) {
@@ -78,8 +165,6 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
         }
     }
     if (slices > 0) {
-        const int row = channel < CHANNELS ? h : NOWHERE;
-        LOAD_INPUT(d, from, row, w)
         UNROLL for (int v = 0; v < FILTER_EACH; ++v) f[v] = filter_from[v * GROUP];
     }
     for (int slice = 0; slice < slices; ++slice) {
@@ -103,6 +188,9 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
         BARRIER();
     }
 
+#ifdef FUSED_PACK
+    const int place = leave_pieces(counters, item);
+#endif
     // the planes meet: COLUMNS columns of every work-item at a time
     LOCAL_ARG real *exchange = (LOCAL_ARG real *)pool;
     UNROLL for (int first = 0; first < TN; first += COLUMNS) {
@@ -143,42 +231,7 @@ winograd_convolve(TENSOR_RESTRICT(const real, filter), TENSOR_RESTRICT(const T, 
         }
         BARRIER();
     }
-}
-
-// G w G' of every filter and channel, 0 beyond them; one work-item each. FILTER_x are signed: taps may run backwards.
-KERNEL WG_SIZE(256, 1, 1)
-winograd_filter(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(real, out), const int groups, const int filters,
-                const int channels, const int group_stride, const int filter_stride, const int channel_stride,
-                const int row_stride, const int column_stride, const int first) {
-    BIND_RESTRICT(const T, w);
-    BIND_RESTRICT(real, out);
-    const int blocks = UP(filters, BN);
-    const int slices = UP(channels, BK);
-    const u32 id = (u32)GRP(0) * 256 + LID(0);
-    const u32 slice = id / (BK * BN);  // of all groups and blocks
-    if (slice >= (u32)groups * blocks * slices) return;
-    const int at = (int)(id % (BK * BN));
-    const int k = slice / slices % blocks * BN + at % BN;
-    const int c = slice % slices * BK + at / BN;
-    const int group = slice / slices / blocks;
-    real g[9];
-    UNROLL for (int i = 0; i < 9; ++i) g[i] = 0;
-    if (k < filters && c < channels) {
-        const GLOBAL T *from = w + first + (i64)group * group_stride + (i64)k * filter_stride + (i64)c * channel_stride;
-        UNROLL for (int i = 0; i < 9; ++i) g[i] = LOAD(from, i / 3 * row_stride + i % 3 * column_stride);
-    }
-    real t[12];
-    UNROLL for (int s = 0; s < 3; ++s) {
-        t[s] = g[s];
-        t[3 + s] = (real)0.5 * (g[s] + g[3 + s] + g[6 + s]);
-        t[6 + s] = (real)0.5 * (g[s] - g[3 + s] + g[6 + s]);
-        t[9 + s] = g[6 + s];
-    }
-    GLOBAL real *to = out + (i64)slice * FILTER_SLICE + at;
-    UNROLL for (int i = 0; i < 4; ++i) {
-        to[(i * 4) * BK * BN] = t[i * 3];
-        to[(i * 4 + 1) * BK * BN] = (real)0.5 * (t[i * 3] + t[i * 3 + 1] + t[i * 3 + 2]);
-        to[(i * 4 + 2) * BK * BN] = (real)0.5 * (t[i * 3] - t[i * 3 + 1] + t[i * 3 + 2]);
-        to[(i * 4 + 3) * BK * BN] = t[i * 3 + 2];
-    }
+#ifdef FUSED_PACK
+    close_pieces(counters, place);
+#endif
 }

@@ -5,7 +5,8 @@
 //   x  --load 4x4, B' d B-->  a[plane][tile][c]  \
 //   dy --load 2x2, A y A'-->  b[plane][tile][k]  /  --multiply-->  parts[split][group][plane][c][k]
 //
-// winograd_gradient_sum adds the SPLITS parts in order and applies G' m G, so results do not vary.
+// The parts are added in order and then G' m G applied, so results do not vary: by winograd_gradient_sum, or (FUSED_SUM,
+// where work-groups see what others wrote) in pieces by the work-groups that come last.
 // CHANNELS_TOGETHER: neighbouring work-items load neighbouring channels (NHWC), else neighbouring tiles.
 
 #include "types.h"
@@ -55,13 +56,80 @@
         LOAD_GRADIENT(y, gradient, row, tw * 2)                                                            \
     }
 
+// strides of dw and its first tap; signed, as taps may run backwards
+#define FILTER_GEOMETRY                                                                                    \
+    const int filters, const int channels, const int group_stride, const int filter_stride,                \
+        const int channel_stride, const int row_stride, const int column_stride, const int offset
+#define FILTER_PASS filters, channels, group_stride, filter_stride, channel_stride, row_stride, column_stride, offset
+
+// dw = alpha * G' (sum of the parts) G + beta * dw, for 16 filters of EACH neighbouring channels: work-items add the
+// parts of (channel, plane, filter), then combine to (filter, channel, element of the 3 x 3), in dw's order. `sums` holds
+// EACH * 256 reals.
+DEVICE void sum_piece(const GLOBAL real *parts, GLOBAL T *dw, LOCAL_ARG real *sums, int piece, int item, real alpha,
+                      real beta, int groups, int splits, FILTER_GEOMETRY) {
+    const int runs = UP(filters, 16);
+    const int k0 = piece % runs * 16;
+    const int c0 = piece / runs % UP(channels, EACH) * EACH;
+    const int group = piece / runs / UP(channels, EACH);
+    const int pitch = UP(filters, BN) * BN;
+    const i64 size = (i64)UP(channels, BM) * BM * pitch;
+    const GLOBAL real *from = parts + ((i64)group * PLANES + item / 16) * size + (i64)c0 * pitch + k0 + item % 16;
+    real sum[EACH];
+    UNROLL for (int c = 0; c < EACH; ++c) sum[c] = 0;
+    for (int split = 0; split < splits; ++split) {
+        UNROLL for (int c = 0; c < EACH; ++c) sum[c] += from[c * pitch];
+        from += groups * PLANES * size;
+    }
+    UNROLL for (int c = 0; c < EACH; ++c) sums[c * 256 + item] = sum[c];
+    BARRIER();
+    for (int at = item; at < 16 * 9 * EACH; at += 256) {
+        const int k = at / 9 / EACH;
+        const int c = at / 9 % EACH;
+        const int r = at % 9 / 3;
+        const int s = at % 3;
+        if (k0 + k >= filters || c0 + c >= channels) continue;
+        real t[4];
+        UNROLL for (int j = 0; j < 4; ++j) {  // row r of G' m
+            const int place = c * 256 + j * 16 + k;
+            const real m1 = sums[place + 64], m2 = sums[place + 128];
+            const real half_sum = (real)0.5 * (m1 + m2);
+            t[j] = r == 1 ? (real)0.5 * (m1 - m2) : half_sum + sums[place + (r == 0 ? 0 : 192)];
+        }
+        const real half_sum = (real)0.5 * (t[1] + t[2]);
+        const real v = s == 1 ? (real)0.5 * (t[1] - t[2]) : half_sum + (s == 0 ? t[0] : t[3]);
+        const i64 to = offset + (i64)group * group_stride + (i64)(k0 + k) * filter_stride;
+        BLEND(dw, to + (i64)(c0 + c) * channel_stride + r * row_stride + s * column_stride, alpha, v, beta);
+    }
+}
+
+#ifdef FUSED_SUM
+#include "pieces.h"
+#define SUM_TENSORS TENSOR(int, counters), TENSOR(T, dw), const real alpha, const real beta, const int pieces, FILTER_GEOMETRY,
+#else
+#define SUM_TENSORS
+KERNEL WG_SIZE(256, 1, 1)
+winograd_gradient_sum(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const real alpha, const real beta,
+                      const int groups, const int splits, FILTER_GEOMETRY) {
+    BIND_RESTRICT(const real, parts);
+    BIND(T, dw);
+    LOCAL real sums[EACH * 256];
+    sum_piece(parts, dw, sums, GRP(0), LID(0), alpha, beta, groups, splits, FILTER_PASS);
+}
+#endif
+
 // work-group = ((split, group), channels, filters)
 KERNEL PLANES_WG_SIZE
-winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy_first), TENSOR_RESTRICT(real, parts),
-                  const int groups, const int splits GEOMETRY) {
+winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy_first), TENSOR(real, parts),
+                  SUM_TENSORS const int groups, const int splits GEOMETRY) {
     BIND_RESTRICT(const T, x_first);
     BIND_RESTRICT(const T, dy_first);
-    BIND_RESTRICT(real, parts);
+    BIND(real, parts);
+#ifdef FUSED_SUM
+    BIND(int, counters);
+    BIND(T, dw);
+    LOCAL int slot[1];
+    start_group(counters, LID(0));
+#endif
     LOCAL real4 pool[(A_SIZE + B_SIZE) / 4];
     LOCAL_ARG real4 *a = pool;
     LOCAL_ARG real4 *b = pool + A_SIZE / 4;
@@ -133,49 +201,13 @@ winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy
             *(GLOBAL real4 *)(to + TILE_ROW(ty, i) * pitch + TILE_COLUMN(tx, j)) = v;
         }
     }
-}
-
-// dw = alpha * G' (sum of the parts) G + beta * dw. A work-group takes 16 filters of EACH neighbouring channels: work-items
-// add the parts of (channel, plane, filter), then combine to (filter, channel, element of the 3 x 3), in dw's order.
-// Strides are signed: taps may run backwards.
-KERNEL WG_SIZE(256, 1, 1)
-winograd_gradient_sum(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const real alpha, const real beta,
-                      const int groups, const int splits, const int filters, const int channels,
-                      const int group_stride, const int filter_stride, const int channel_stride, const int row_stride,
-                      const int column_stride, const int offset) {
-    BIND_RESTRICT(const real, parts);
-    BIND(T, dw);
-    LOCAL real sums[EACH * 256];
-    const int runs = UP(filters, 16);
-    const int k0 = GRP(0) % runs * 16;
-    const int c0 = GRP(0) / runs % UP(channels, EACH) * EACH;
-    const int group = GRP(0) / runs / UP(channels, EACH);
-    const int pitch = UP(filters, BN) * BN;
-    const i64 size = (i64)UP(channels, BM) * BM * pitch;
-    const GLOBAL real *from =
-        parts + ((i64)group * PLANES + LID(0) / 16) * size + (i64)c0 * pitch + k0 + LID(0) % 16;
-    UNROLL for (int c = 0; c < EACH; ++c) {
-        real sum = 0;
-        for (int split = 0; split < splits; ++split) sum += from[split * groups * PLANES * size + c * pitch];
-        sums[c * 256 + LID(0)] = sum;
+#ifdef FUSED_SUM
+    int piece = gather_groups(counters, slot, item);
+    while (piece < pieces) {
+        const int next = reserve_piece(counters, item);
+        sum_piece(parts, dw, (LOCAL_ARG real *)pool, piece, item, alpha, beta, groups, splits, FILTER_PASS);
+        piece = next_piece(slot, item, next);
     }
-    BARRIER();
-    for (int at = LID(0); at < 16 * 9 * EACH; at += 256) {
-        const int k = at / 9 / EACH;
-        const int c = at / 9 % EACH;
-        const int r = at % 9 / 3;
-        const int s = at % 3;
-        if (k0 + k >= filters || c0 + c >= channels) continue;
-        real t[4];
-        UNROLL for (int j = 0; j < 4; ++j) {  // row r of G' m
-            const int place = c * 256 + j * 16 + k;
-            const real m1 = sums[place + 64], m2 = sums[place + 128];
-            const real half_sum = (real)0.5 * (m1 + m2);
-            t[j] = r == 1 ? (real)0.5 * (m1 - m2) : half_sum + sums[place + (r == 0 ? 0 : 192)];
-        }
-        const real half_sum = (real)0.5 * (t[1] + t[2]);
-        const real v = s == 1 ? (real)0.5 * (t[1] - t[2]) : half_sum + (s == 0 ? t[0] : t[3]);
-        const i64 to = offset + (i64)group * group_stride + (i64)(k0 + k) * filter_stride;
-        BLEND(dw, to + (i64)(c0 + c) * channel_stride + r * row_stride + s * column_stride, alpha, v, beta);
-    }
+    close_pieces(counters, leave_pieces(counters, item));
+#endif
 }

@@ -28,10 +28,14 @@ _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(',
 _FOR_CPUS = {"shared/bias_gradient.cl bias_panel"}
 _FEATURES = {"cuda/softmax_cluster.cu softmax_cluster": "clusters"}
 _SUBSTITUTES = {
+    "cuda/conv_mma_pack_filter.cu pack_filter": "grid_fence",
+    "shared/conv_gemm.cl pack_filter": "grid_fence",
     "shared/conv_gemm.cl reduce_splits": "grid_fence",
     "shared/dropout.cl dropout_advance": "grid_fence",
     "shared/bias_gradient.cl bias_finish": "grid_fence",
     "shared/affine_grid.cl affine_theta_finish": "grid_fence",
+    "shared/winograd_convolve.cl winograd_filter": "grid_fence",
+    "shared/winograd_gradient.cl winograd_gradient_sum": "grid_fence",
 }
 _START = '#line 1 "dialect.h"'  # behind the defines
 _FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)

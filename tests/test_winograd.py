@@ -51,19 +51,28 @@ def on_gpus(function):
     return pytest.mark.parametrize("target", GPU_TARGETS, ids=lambda t: t.name)(function)
 
 
-def open_on(target):
-    return open_handle.__wrapped__(target)  # a new one: it must not hold a plan made before
+def open_on(target, fenced=None):
+    """A new handle: it must not hold a plan made before. `fenced`: whether work-groups read what others wrote."""
+    handle = open_handle.__wrapped__(target)
+    if fenced is not None:
+        info = handle.device.info
+        features = info.features | {"grid_fence"} if fenced else info.features - {"grid_fence"}
+        handle.device.info = replace(info, features=features, flops=67e12, bandwidth=4.8e12)  # as of a large GPU
+    return handle
 
 
+@pytest.mark.parametrize("fenced", [False, True], ids=["launches", "one launch"])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: " ".join(c))
 @on_gpus
-def test_matches_the_definition(target, case):
-    handle = open_on(target)
+def test_matches_the_definition(target, case, fenced):
+    handle = open_on(target, fenced)
     for engine, line in lines(*case).items():
         if " beta" in line and "0x3" in line and engine is not FILTER:
             continue  # nothing to blend
         check(handle, line, engine=engine)
-        check(handle, line, engine=NONFUSED[engine])
+        assert len(engine.prepare(parse(line), handle.device).launches) <= (1 if fenced else 2)
+        if not fenced:
+            check(handle, line, engine=NONFUSED[engine])
 
 
 @pytest.mark.parametrize("layout", ["", ":nhwc"])

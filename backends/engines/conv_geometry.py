@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from portadnn.enums import DataType
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import TensorSpec
@@ -71,6 +72,19 @@ def vector_channels(spec: TensorSpec, channels: int) -> bool:
 
 def _aligned(spec: TensorSpec) -> bool:
     return spec.alignment >= min(16, 4 * spec.dtype.itemsize)
+
+
+def filter_vectors(problem: Convolution, geometry: Geometry) -> str:
+    """Tell along which side ("K", "M") of the product any four elements of a filter are an aligned vector; else ""."""
+    defines = geometry.defines
+    if problem.filter.dtype is not DataType.FLOAT or not geometry.packs or not _aligned(problem.filter):
+        return ""
+    taps = [defines[f"FILTER_{axis}"] for axis in "GDHW"]
+    for side, size, other in (("M", geometry.m, "C"), ("K", defines["CHANNELS"], "M")):
+        step = defines["FILTER_M" if side == "M" else "FILTER_C"]
+        if step == 1 and not any(number % 4 for number in (size, defines[f"FILTER_{other}"], *taps)):
+            return side
+    return ""
 
 
 def _image_defines(spec: TensorSpec, pixels: tuple[int, int, int]) -> dict[str, int]:

@@ -29,6 +29,7 @@ from ..base import (
     NARROW_SPAN,
     Arg,
     ConstantArg,
+    CountersArg,
     Device,
     DeviceInfo,
     Engine,
@@ -50,6 +51,7 @@ from .conv_tensor_core_defines import (
     reduce_defines,
 )
 from .conv_tensor_core_setup import CHUNK, Image, Setup, filter_setup, image_setup
+from .pieces import LONG, PIECE_COUNTERS, shares_pieces
 
 _TYPES = (DataType.HALF, DataType.BFLOAT16, DataType.FLOAT)
 
@@ -135,14 +137,20 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
             yield _pack_image(image, arg, packed, device)
             arg = packed
         args.append(arg)
+    inside, local_bytes = False, choice.local_bytes
     if not choice.product.across:
         arg = TensorArg(names.index("w"))
         if setup.packs_filter:
             packed = WorkspaceArg(0, problem.dtype)
-            if number == 0:
+            inside = number == 0 and _packs_inside(setup, device.info)
+            if inside:
+                args.append(arg)
+                local_bytes = max(local_bytes, filter_tile(setup)[2])
+            elif number == 0:
                 yield _pack_filter(setup, arg, packed, device)
             arg = packed
         args.append(arg)
+        args += [CountersArg(PIECE_COUNTERS)] * inside
     parts: Arg = WorkspaceArg(sums) if choice.has_parts else ConstantArg(np.uint64(0))
     blend: tuple[Arg, ...] = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT), *epilogue_args(problem))
     grid, block = (choice.work_groups,), (choice.tile.items,)
@@ -153,16 +161,22 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
         if not setup.last:
             return
     else:
-        kernel = device.compile("cuda/conv_mma.cu", "conv_mma", product_defines(setup))
-        yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend), choice.local_bytes)
+        kernel = device.compile("cuda/conv_mma.cu", "conv_mma", product_defines(setup, inside))
+        yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend), local_bytes)
     if choice.has_parts:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
         kernel = device.compile("cuda/conv_mma_reduce.cu", "conv_mma_reduce", reduce_defines(setup))
         yield Launch(kernel, (-(-elements // 256),), (256,), (parts, output(problem), *blend))
 
 
+def _packs_inside(setup: Setup, info: DeviceInfo) -> bool:
+    """Tell whether the product's work-groups pack the filter: where each that runs at once has two tiles at most."""
+    groups = min(setup.choice.work_groups, info.compute_units)
+    return shares_pieces(info) and filter_tile(setup)[1] <= 2 * groups and setup.seconds(info) < LONG
+
+
 def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Launch:
-    tile, tiles = filter_tile(setup)
+    tile, tiles, _ = filter_tile(setup)
     defines = {
         **common(setup),
         **axes("CHECK", (0, 0, 0)),

@@ -12,6 +12,7 @@ from .conv_epilogue import epilogue_defines
 from .conv_geometry import axes, checks, z_defines, z_like_y
 from .conv_tensor_core_setup import CHUNK, Image, Setup, pixel_lanes
 from .layouts import strides
+from .pieces import PIECE_COUNTERS
 
 Defines = dict[str, int | float | str]
 
@@ -74,8 +75,8 @@ def _store_defines(setup: Setup) -> Defines:
     return {}
 
 
-def product_defines(setup: Setup) -> Defines:
-    """Return the defines of conv_mma."""
+def product_defines(setup: Setup, packs: bool) -> Defines:
+    """Return the defines of conv_mma; `packs`: its work-groups pack the filter."""
     geometry, tile = setup.geometry, setup.choice.tile
     tail = geometry.n % tile.bm > 0
     strided = "DATA_GRADIENT" in geometry.defines
@@ -90,6 +91,7 @@ def product_defines(setup: Setup) -> Defines:
         "ROWS": f"{geometry.n}u",
         "COLS": geometry.m,
         "FILTER_PITCH": setup.filter_pitch,
+        **({"FUSED_PACK": 1, "PIECE_COUNTERS": PIECE_COUNTERS, **filter_tile(setup)[0]} if packs else {}),
     }
     image = setup.images[0]
     if image.planes:
@@ -169,8 +171,8 @@ def image_defines(image: Image) -> Defines:
     return defines
 
 
-def filter_tile(setup: Setup) -> tuple[Defines, int]:
-    """Return the defines of pack_filter's tile, and the number of tiles."""
+def filter_tile(setup: Setup) -> tuple[Defines, int, int]:
+    """Return the defines of a tile of the filter to be packed, the number of tiles, and a tile's local memory."""
     geometry, padded = setup.geometry, setup.images[0].padded
     w = setup.problem.filter
     taps = math.prod(w.dims[2:])
@@ -190,4 +192,4 @@ def filter_tile(setup: Setup) -> tuple[Defines, int]:
         defines[f"READ_{name}(e)"] = f"((e) / {below} % {sizes[name]})"
         below *= sizes[name]
     tiles = -(-geometry.m // col) * -(-padded // ch) * -(-taps // tap) * geometry.groups
-    return defines, tiles
+    return defines, tiles, col * tap * (ch + 1) * setup.problem.dtype.itemsize

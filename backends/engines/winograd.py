@@ -23,6 +23,7 @@ from ..base import (
     LAUNCH_SECONDS,
     Arg,
     ConstantArg,
+    CountersArg,
     Device,
     DeviceInfo,
     Engine,
@@ -33,13 +34,15 @@ from ..base import (
     WorkspaceArg,
     host_seconds,
 )
+from .pieces import LAUNCH, LONG, PIECE_COUNTERS, price, shares_pieces
 from .winograd_geometry import Direction, declined, ints
 
 PLANES = 16
-BAKED = 1 << 30  # operations from which a kernel of its own, with the geometry compiled in, is worth its compilation
+BAKED = 1 << 26  # operations from which a kernel of its own, with the geometry compiled in, is worth its compilation
 SUMMED = 32  # terms from which a sum of transformed data stays within the tolerance of a plain sum
 FEW_FACTOR = 2.0  # what fewer may exceed it by; measured, docs/kernels.md
 _MOST_SPLITS = 256
+_MOST_EACH = 8  # filters and channels that a work-item transforms where the product's work-groups do it
 _OVERHEAD = 2.0  # slices that starting and finishing a work-group takes as long as
 
 
@@ -59,6 +62,8 @@ class Tile:
         Work-groups that shall share a multiprocessor.
     share : float
         Of the device's multiply-adds, how many the loops reach.
+    fits : int
+        Work-groups that share a multiprocessor though they need not; for the estimate.
     """
 
     bm: int
@@ -70,6 +75,7 @@ class Tile:
     planes_each: int = 1
     resident: int = 1
     share: float = 1.0
+    fits: int = 1
 
     @property
     def items(self) -> int:
@@ -88,7 +94,7 @@ TILES = {
     DataType.FLOAT: (
         Tile(32, 64, 8, 8, 8, columns=2, planes_each=2, share=0.5),
         Tile(32, 32, 8, 8, 8, columns=4, share=0.47),
-        Tile(16, 16, 8, 4, 4, columns=4, share=0.25),
+        Tile(16, 16, 8, 4, 4, columns=4, share=0.365, fits=2),
     ),
     DataType.DOUBLE: (Tile(16, 16, 8, 4, 4, columns=4, share=0.2),),
 }
@@ -101,7 +107,8 @@ GRADIENT_TILES = {
 class Winograd(Engine):
     """What the directions share."""
 
-    _gradient = False
+    _launch = LAUNCH_SECONDS
+    _long = LONG  # seconds from which two launches are as good as one
 
     def tile(self, problem: Convolution, info: DeviceInfo) -> Tile | None:
         """Return the tile with the least estimated time; None where none fits the device."""
@@ -116,6 +123,16 @@ class Winograd(Engine):
 
     def _tiles(self) -> dict[DataType, tuple[Tile, ...]]:
         return TILES
+
+    def _in_one_launch(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> bool:
+        """Tell whether the product's work-groups do what comes before or after it, too."""
+        return shares_pieces(info) and self._device_seconds(problem, tile, info) < self._long
+
+    def _device_seconds(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> float:
+        """Estimate the time on the device; waiting for the pieces of a launch takes as long as another launch."""
+        clocks = self._clocks(problem, tile, info) * (2 if problem.dtype is DataType.DOUBLE else 1)
+        seconds = clocks * 256 * max(info.compute_units, 1) / info.flops
+        return seconds + 2 * self._workspace(problem, info) / info.bandwidth + 2 * self._launch
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
@@ -140,10 +157,9 @@ class Winograd(Engine):
         assert isinstance(problem, Convolution)
         tile = self.tile(problem, info)
         assert tile is not None
-        clocks = self._clocks(problem, tile, info) * (2 if problem.dtype is DataType.DOUBLE else 1)
-        seconds = clocks * 256 * max(info.compute_units, 1) / info.flops
-        seconds += 2 * self._workspace(problem, info) / info.bandwidth + 2 * LAUNCH_SECONDS
-        return max(seconds, host_seconds(2, info))
+        launches = 1 if self._in_one_launch(problem, tile, info) else 2
+        seconds = self._device_seconds(problem, tile, info)
+        return max(seconds + price(launches, seconds), host_seconds(launches, info))
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
@@ -196,15 +212,29 @@ class Winograd(Engine):
 def grid_clocks(groups: int, slices: int, tile: Tile, info: DeviceInfo) -> float:
     """Estimate the clocks of a grid: waves of resident work-groups, each with slices and a fixed part."""
     slice_clocks = tile.bm * tile.bn * PLANES * tile.bk / (128 * tile.share)
-    full, rest = divmod(-(-groups // max(info.compute_units, 1)), tile.resident)
-    waves = full * tile.resident + (0.5 * tile.resident + 0.5 * rest if rest else 0)  # half a wave hides less
+    resident = max(tile.resident, tile.fits)
+    full, rest = divmod(-(-groups // max(info.compute_units, 1)), resident)
+    waves = full * resident + (0.5 * resident + 0.5 * rest if rest else 0)  # half a wave hides less
     return waves * slice_clocks * (slices + _OVERHEAD)
 
 
+def _pack_each(pieces: int, groups: int) -> int:
+    """Return how many pairs of filter and channel a work-item transforms at a time: few while work-groups suffice."""
+    return 1 if pieces <= groups else 2 if pieces <= 2 * groups else 4
+
+
 class WinogradConvolve(Winograd):
-    """Forward or data gradient: the filter is transformed into the workspace first."""
+    """Forward or data gradient: the filter is transformed into the workspace first, in the same launch if possible."""
 
     FILE = "shared/winograd_convolve.cl"
+    _launch = LAUNCH
+
+    def _in_one_launch(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> bool:
+        direction = Direction.of(problem)
+        slices, blocks = self._blocks(direction, tile)
+        groups = min(blocks * -(-direction.tiles(2)[0] // tile.bm), 2 * info.compute_units)
+        few = slices * blocks * tile.bk * tile.bn <= _MOST_EACH * groups * tile.items
+        return few and super()._in_one_launch(problem, tile, info)
 
     def _pitches(self, problem: Convolution, tile: Tile) -> tuple[int, int]:
         direction = Direction.of(problem)
@@ -238,16 +268,23 @@ class WinogradConvolve(Winograd):
         }
         names = problem.tensor_names()
         image = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
-        transformed = WorkspaceArg(0, real)
-        launches = []
-        if slices:
-            sizes = ints(direction.groups, direction.filters, direction.channels, *direction.taps)
-            kernel = device.compile(self.FILE, "winograd_filter", {**defines, **layout, **geometry})
-            grid = (-(-slices * blocks * tile.bk * tile.bn // 256),)
-            launches.append(Launch(kernel, grid, (256,), (TensorArg(names.index("w")), transformed, *sizes)))
-        kernel = device.compile(self.FILE, "winograd_convolve", {**defines, **layout, **geometry})
+        transformed: tuple[Arg, ...] = (WorkspaceArg(0, real),)
+        sizes = ints(direction.groups, direction.filters, direction.channels, *direction.taps)
+        filters = (TensorArg(names.index("w")), *transformed)
+        elements = slices * blocks * tile.bk * tile.bn
         grid = (blocks * -(-direction.tiles(2)[0] // tile.bm),)
-        args: tuple[Arg, ...] = (transformed, image, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *arguments)
+        launches = []
+        defines |= {**layout, **geometry}
+        if slices and self._in_one_launch(problem, tile, device.info):
+            each = _pack_each(-(-elements // tile.items), min(grid[0], device.info.compute_units))
+            defines |= {"FUSED_PACK": 1, "PACK_EACH": each}
+            pieces = -(-elements // (tile.items * each))
+            transformed = (*filters, CountersArg(PIECE_COUNTERS), *ints(pieces), *sizes)
+        elif slices:
+            kernel = device.compile(self.FILE, "winograd_filter", defines)
+            launches.append(Launch(kernel, (-(-elements // 256),), (256,), (*filters, *sizes)))
+        kernel = device.compile(self.FILE, "winograd_convolve", defines)
+        args = (*transformed, image, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *arguments)
         launches.append(Launch(kernel, grid, (tile.items,), args))
         return tuple(launches)
 
@@ -278,6 +315,7 @@ class WinogradBackwardFilter(Winograd):
     name = "winograd_backward_filter"
     problems = (ConvolutionBackwardFilter,)
     FILE = "shared/winograd_gradient.cl"
+    _long = 30e-6  # where compilers cannot be told to save registers, the sum leaves room for one work-group, not two
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdFilterAlgo.WINOGRAD
@@ -338,17 +376,34 @@ class WinogradBackwardFilter(Winograd):
         defines = {**self._defines(problem, tile), **geometry}
         if self._together(problem):
             defines["CHANNELS_TOGETHER"] = 1
-        parts = WorkspaceArg(0, real)
-        sizes = ints(direction.groups, splits)
-        kernel = device.compile(self.FILE, "winograd_gradient", {**defines, "EACH": 1})
-        args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), parts, *sizes, *arguments)
+        parts, output = WorkspaceArg(0, real), (TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
+        inside = self._in_one_launch(problem, tile, device.info)
+        each = self._sum_each(direction, blocks * splits if inside else 0, device.info)
+        pieces = direction.groups * -(-direction.channels // each) * -(-direction.filters // 16)
+        counts, sizes = ints(direction.groups, splits), ints(direction.filters, direction.channels, *direction.taps)
+        end: tuple[Arg, ...] = ()
+        if inside:
+            defines["FUSED_SUM"] = 1
+            end = (CountersArg(PIECE_COUNTERS), *output, *ints(pieces), *sizes)
+        kernel = device.compile(self.FILE, "winograd_gradient", {**defines, "EACH": each if inside else 1})
+        args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), parts, *end, *counts, *arguments)
         multiply = Launch(kernel, (blocks * splits,), (tile.items,), args)
-        each = 4 if direction.groups * direction.channels * direction.filters >= 256 * device.info.compute_units else 1
+        if inside:
+            return (multiply,)
         kernel = device.compile(self.FILE, "winograd_gradient_sum", {**defines, "EACH": each})
-        sizes = ints(direction.groups, splits, direction.filters, direction.channels, *direction.taps)
-        grid = (direction.groups * -(-direction.channels // each) * -(-direction.filters // 16),)
-        output: tuple[Arg, ...] = (parts, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *sizes)
-        return multiply, Launch(kernel, grid, (256,), output)
+        return multiply, Launch(kernel, (pieces,), (256,), (parts, *output, *counts, *sizes))
+
+    @staticmethod
+    def _sum_each(direction: Direction, work_groups: int, info: DeviceInfo) -> int:
+        """Return of how many channels a work-group adds the parts at a time: more while there are others enough.
+
+        `work_groups` do that beside the product; none: a launch of its own does.
+        """
+        if work_groups:
+            pieces = {each: -(-direction.channels // each) for each in (1, 4, 16)}
+            runs = direction.groups * -(-direction.filters // 16)
+            return next((each for each in pieces if pieces[each] * runs <= work_groups), 16)
+        return 4 if direction.groups * direction.channels * direction.filters >= 256 * info.compute_units else 1
 
 
 ENGINES = (WinogradForward(), WinogradBackwardData(), WinogradBackwardFilter())

@@ -25,7 +25,7 @@ from ..base import (
     host_seconds,
 )
 from .conv_choice import ByChoice
-from .conv_gemm import Tile
+from .conv_gemm_choice import Tile
 from .layouts import strides
 from .winograd_geometry import Direction, declined, ints
 
