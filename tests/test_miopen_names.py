@@ -188,6 +188,19 @@ def new_rnn(env, *args):
     return rnn
 
 
+def short(env):
+    """Return the descriptor of a bfloat16 tensor, and memory for it."""
+    return env.desc(1, 2, 4, 4, dtype=miopen.miopenBFloat16), env.bytes(64)[0]
+
+
+def bn(env, xd, x, running=0, epsilon=1e-3):
+    """Train a batch normalisation, with so many of the two running statistics."""
+    (yd, y), (sd, scale) = env.out(1, 2, 4, 4), env.pair(np.ones((1, 2, 1, 1), np.float32))
+    statistics = [env.dev(np.ones((1, 2, 1, 1), np.float32)) if i < running else None for i in range(2)]
+    tail = (sd, scale, scale, 0.5, *statistics, epsilon, None, None)
+    miopen.miopenBatchNormalizationForwardTraining(env.h, miopen.miopenBNSpatial, 1, 0, xd, x, yd, y, *tail)
+
+
 WRONG = [
     (lambda e: set4d(e, 0, 1, 1, 1), dnn.BadParam, r"lens\[0\]: .*>= 1, got 0"),
     (lambda e: set4d(e, 1, 1, 1, 1, kind=miopen.miopenInt8), dnn.NotSupported, "dataType: .*got miopenInt8"),
@@ -330,6 +343,61 @@ WRONG = [
         ),
         dnn.BadParam,
         "statesSize: expected at least 32 bytes",
+    ),
+    (
+        lambda e: bn(e, e.desc(1, 2, 4, 4, strides=(64, 32, 8, 2)), e.dev(np.zeros(64, np.float32))),
+        dnn.BadParam,
+        "xDesc: MIOpen supports packed tensors only",
+    ),
+    (lambda e: bn(e, *e.out(1, 2, 4, 4), running=1), dnn.BadParam, "resultRunningVariance: expected both of the pair"),
+    (lambda e: bn(e, *e.out(1, 2, 4, 4), epsilon=-1.0), dnn.BadParam, "epsilon: expected a number >= 0"),
+    (
+        lambda e: miopen.miopenDeriveBNTensorDescriptor(e.desc(1), e.desc(2, 3), miopen.miopenBNSpatial),
+        dnn.BadParam,
+        "xDesc: expected 4 or 5 dims",
+    ),
+    (
+        lambda e: miopen.miopenConvolutionForwardBias(e.h, 1, *short(e), 0, *short(e)),
+        dnn.NotSupported,
+        "no miopenBFloat16",
+    ),
+    (
+        lambda e: miopen.miopenSoftmaxForward(e.h, 1, *short(e), 0, *short(e)),
+        dnn.NotSupported,
+        "the form _V2 takes it",
+    ),
+    (
+        lambda e: miopen.miopenLayerNormForward(
+            e.h, 0, *e.out(2, 3, 4), None, None, None, None, 1e-3, 3, *e.out(2, 3, 4), None, None, None, None
+        ),
+        dnn.BadParam,
+        "normalized_dim: expected less than 3, got 3",
+    ),
+    (
+        lambda e: miopen.miopenT5LayerNormForward(
+            e.h, 0, *e.out(2, 3, 4), None, None, 1e-3, *e.out(2, 3, 4), None, None
+        ),
+        dnn.BadParam,
+        "mode: expected MIOPEN_ELEMENTWISE_AFFINE_T5 or MIOPEN_WEIGHT_BIAS_T5",
+    ),
+    (
+        lambda e: miopen.miopenGroupNormForward(
+            e.h, 1, *e.out(2, 4, 3), *e.out(3), *e.out(4), 2, 1e-3, *e.out(2, 4, 3), None, None, None, None
+        ),
+        dnn.BadParam,
+        "weightDesc: expected 4 numbers",
+    ),
+    (
+        lambda e: miopen.miopenGetRNNParamsSize(
+            e.h, new_rnn(e, 2, 1, 0, 0, 2, 1, 0, F), e.desc(1, 3), miopen.miopenHalf
+        ),
+        dnn.BadParam,
+        "dtype: expected miopenFloat",
+    ),
+    (
+        lambda e: miopen.miopenGetRNNLayerBiasOffset(new_rnn(e, 2, 1, 0, 0, 2, 0, 0, F), 0, e.desc(1, 3), 0, e.desc(1)),
+        dnn.BadParam,
+        "rnnDesc: expected miopenRNNwithBias",
     ),
     (lambda e: miopen.miopenGetErrorString(99), dnn.BadParam, "error: "),
     (
