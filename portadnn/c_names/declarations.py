@@ -113,17 +113,21 @@ class Declarations:
     def docstring(self, name: str, remark: str | None) -> str:
         """Return the documentation of a function: the declaration in C, what is returned, and what differs."""
         entry = self.content["functions"][name]
-        lines = [_summary(entry, {"cudnn": "cuDNN", "miopen": "MIOpen"}[self.library]), "", f"C: ``{entry['c']}``"]
+        library = "cuDNN" if self.library == "cudnn" else "MIOpen"
+        said = inspect.cleandoc(remark) if remark else ""
+        lines = [_summary(entry, library), "", f"C: ``{entry['c']}``"]
+        if self.library == "miopen" and said:  # whose remarks begin with what the function does
+            first, _, said = said.partition("\n\n")
+            lines = [first, "", *lines]
         if "later" in entry:
             version, parameters = entry["later"]
-            library = "cuDNN" if self.library == "cudnn" else "MIOpen"
             lines += ["", f"In {library} {version} the parameters are: {', '.join(parameters)}."]
         if "cudnn" in entry:
             lines += ["", f"In cuDNN: ``{entry['cudnn']}``; what a port changes: {'; '.join(entry['differs'])}."]
         if entry["portadnn"]:
             lines += ["", "In portadnn: " + ", ".join(f"``{place}``" for place in entry["portadnn"]) + "."]
-        if remark:
-            lines += ["", inspect.cleandoc(remark)]
+        if said:
+            lines += ["", said]
         return "\n".join(lines)
 
 
