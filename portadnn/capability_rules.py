@@ -62,6 +62,7 @@ _OF_TENSORS: dict[str, Callable[[TensorSpec], Any]] = {
     "rank": lambda spec: len(spec.dims),
     "layout": _layout,
     "packed": lambda spec: spec.is_packed(),
+    "packed_nhwc": lambda spec: spec.is_packed(TensorFormat.NHWC),
     "chw_packed": lambda spec: _rows_packed(spec, len(spec.dims) - 1),
     "hw_packed": lambda spec: _rows_packed(spec, len(spec.dims) - 2),
     "w_stride": lambda spec: spec.strides[-1] if spec.dims[-1] > 1 else 1,

@@ -12,7 +12,7 @@ import pytest
 
 import portadnn as dnn
 from portadnn import capability
-from portadnn.capability_features import ALGORITHMS
+from portadnn.capability_features import ALGORITHMS, OPERATIONS, Feature, features
 from portadnn.capability_rules import is_fact
 from portadnn.enums import ConvolutionFwdAlgo
 from portadnn.problem import every_problem, parse, parse_line
@@ -216,9 +216,9 @@ def test_runnable_tables_are_those_of_backends(table):
 
 def parsed(row):
     answer, reason, line, *algo = row
-    problem, scalars = parse_line(line)
-    algos = [ALGORITHMS[problem.op].parse(name) for name in algo]
-    return answer, reason, problem, scalars, algos[0] if algos else None
+    op = line.split()[0]
+    feature = Feature(op, "", "", line, ALGORITHMS[op].parse(algo[0]) if algo else None)
+    return answer, reason, feature.problem, feature.scalars, feature.algo
 
 
 def misses(table, rows):
@@ -234,6 +234,16 @@ def misses(table, rows):
 @pytest.mark.parametrize("name", FOREIGN)
 def test_foreign_tables_say_what_documents_and_sources_do(name):
     assert misses(capability.table(name), map(parsed, capability_facts.FACTS[name])) == []
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_tables_speak_of_every_operation_and_algorithm(name):
+    table = capability.table(name)
+    found = {op: table.judge(features(op)[0].problem, features(op)[0].scalars).answer for op in OPERATIONS}
+    said = capability_facts.PLAIN[name]
+    assert found == {op: answer for answer, ops in said.items() for op in ops.split()}
+    algorithms = {op: " ".join(table.algorithms(op)) for op in ALGORITHMS}
+    assert algorithms == capability_facts.ALGORITHMS[name]
 
 
 @pytest.mark.parametrize("name", FOREIGN)
