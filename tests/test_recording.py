@@ -227,6 +227,25 @@ def test_more_calls_than_the_queue_holds(tmp_path, monkeypatch):
     assert len(read(tmp_path / "run.jsonl").events) == 100
 
 
+def test_a_recorder_that_begins_again(tmp_path):
+    recording = dnn.trace(tmp_path / "run.jsonl")
+    for count in (1, 3):
+        with recording:
+            assert recording.start() is recording  # it began already
+            for _ in range(count):
+                dnn.get_error_string(0)
+        assert len(read(tmp_path / "run.jsonl").events) == count
+        recording.stop()
+
+
+def test_two_recorders(tmp_path):
+    with dnn.trace(tmp_path / "a.jsonl"):
+        dnn.get_error_string(0)
+        with dnn.trace(tmp_path / "b.jsonl"):
+            dnn.get_error_string(1)
+    assert [len(read(tmp_path / name).events) for name in ("a.jsonl", "b.jsonl")] == [2, 1]
+
+
 def test_arguments_that_cannot_be_keys(tmp_path):
     with dnn.trace(tmp_path / "run.jsonl"), pytest.raises(dnn.BadParam):
         dnn.TensorDescriptor([[1], [2]])

@@ -91,9 +91,11 @@ class Recorder:
 
     def __init__(self, path: str | os.PathLike[str], *, nested: bool = False) -> None:
         self.nested = nested
-        self._writer = Writer(os.fspath(path), self._stopped_by)
+        self._wanted = os.fspath(path)
+        self._writer = Writer(self._wanted, self._stopped_by)
         self._lock = threading.Lock()
         self._began = False
+        self._child = False  # of the process that began, without a file so far
         self._finalizer: Any = None
         self._forget()
 
@@ -109,7 +111,7 @@ class Recorder:
         return self._writer.path
 
     def start(self) -> Recorder:
-        """Begin to record.
+        """Begin to record; a recorder that was stopped begins its file anew.
 
         Raises
         ------
@@ -117,6 +119,8 @@ class Recorder:
             The file cannot be written.
         """
         if not self._began:
+            self._forget()
+            self._writer = Writer(self._wanted, self._stopped_by)
             self._writer.open()
             self._began = True
             _RECORDERS.add(self)
@@ -152,6 +156,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._forget()
         self._writer.forked()
+        self._child = True
 
     # watching
 
@@ -275,7 +280,8 @@ class Recorder:
     def _form(self, key: Any, call: Call, frame: FrameType, facts: dict[str, Any] | None = None) -> tuple[int, Any]:
         """Return the form of that key, new where there is none."""
         with self._lock:
-            if not self._writer.is_open and self._began:  # a child of the process that began
+            if self._child:
+                self._child = False
                 self._writer.open()
                 self._close_with_worker()
             found = self._forms.get(key)
