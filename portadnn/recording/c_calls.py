@@ -219,6 +219,9 @@ def _arguments(event: Event, subject: Subject) -> None:
     """Take the arguments of a call: tensors apart from the rest."""
     for name, value in event.arguments.items():
         key = next(iter(value), "") if isinstance(value, Mapping) else ""
+        if key == "of" and not event.steps:
+            facts = event.tensors[value["of"]]
+            subject.tensors.setdefault(name.lower(), (spec_of_json(facts), facts["at"]))
         if key in ("of", "scalar", "handle", "host"):
             continue
         if key == "tensor":

@@ -47,7 +47,7 @@ class Event:
     message : str
         Of the error.
     tensors : dict
-        The problem's tensors by name: dtype, shape, strides, bytes and address (``at``).
+        Tensors by name, the problem's or else those among the arguments: dtype, shape, strides, bytes, and ``at``.
     scalars : dict
         The run-time numbers by name.
     steps : tuple of Step
@@ -183,13 +183,10 @@ def _event(number: int, form: Mapping[str, Any], facts: Mapping[str, Any]) -> Ev
         Step(step["problem"], [number_of(value) for value in step["scalars"]], step["at"])
         for step in facts.get("steps", ())
     ]
-    tensors = {}
+    specs = zip(form.get("tensors", {}).items(), addresses, strict=True)
+    tensors = {name: {**spec, "at": address} for (name, spec), address in specs}
     if "problem" in form:
         steps.append(Step(form["problem"], numbers, addresses))
-        tensors = {
-            name: {**spec, "at": address}
-            for (name, spec), address in zip(form["tensors"].items(), addresses, strict=True)
-        }
     file, line = form["site"]
     return Event(
         number=number,

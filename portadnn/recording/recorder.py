@@ -15,8 +15,8 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterable
-from types import FrameType, TracebackType
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import FrameType, MappingProxyType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..descriptors import FilterDescriptor, Parameters, TensorDescriptor, Tensor
 from ..enums import DnnEnum, Status
 from ..errors import DnnError
 from ..handle import Handle, log
+from ..plan import spec_of
 from ..problem import Problem, TensorSpec
 from ..watching import OURS, WATCHERS, Call, outside
 from .encode import MOST_TEXT, encode, fields_of, place, spec_json, tensor_json
@@ -184,6 +185,7 @@ class Recorder:
                 threading.get_ident(),
             ]
             plain = call.error is None and not call.earlier and call.parent is None
+            places: Sequence[int] = call.addresses
             add = key.append
             modes = _MODES
             for value in call.args:
@@ -192,8 +194,12 @@ class Recorder:
                     add(value)
                 elif mode == ARRAY:
                     if problem is None:
-                        plain = False
-                        break
+                        seen = _seen(call, value)
+                        if seen is None:
+                            plain = False
+                            break
+                        add(seen[0])
+                        places = (*places, *seen[1])
                     add(ARRAY)
                 elif mode == HANDLE:
                     add(value.serial)
@@ -210,8 +216,12 @@ class Recorder:
                 mode = modes[type(value)]
                 if mode == ARRAY:
                     if problem is None:
-                        plain = False
-                        break
+                        seen = None if name == "workspace" else _seen(call, value)
+                        if seen is None:
+                            plain = False
+                            break
+                        add(seen[0])
+                        places = (*places, *seen[1])
                     add(_device(call).workspace_size(value) if name == "workspace" else ARRAY)
                 elif mode == HANDLE:
                     add(value.serial)
@@ -225,10 +235,14 @@ class Recorder:
             key = tuple(key)
             form = self._forms.get(key)
             if form is None:
-                form = self._form(key, call, frame)
+                try:
+                    form = self._form(key, call, frame)
+                except DnnError:  # an array that portadnn does not take
+                    self._note_all(call, frame)
+                    return
             more = "" if problem is not None or call.result is None else self._result(call)
             queue = self._writer.queue
-            queue.append((form[0], call.start, call.seconds, call.addresses, call.scalars, more))
+            queue.append((form[0], call.start, call.seconds, places, call.scalars, more))
             if len(queue) > BACKLOG:
                 self._writer.drain()
         except Exception as error:
@@ -288,7 +302,7 @@ class Recorder:
             if found is not None:
                 return found
             if facts is None:
-                facts = self._facts(call, frame)
+                facts = self._facts(call, frame, _arrays(call) if call.problem is None else {})
             if len(self._forms) >= MOST_FORMS:
                 self._forms.clear()
             self._count += 1
@@ -304,7 +318,10 @@ class Recorder:
         if util is not None:
             self._finalizer = util.Finalize(None, self.stop, exitpriority=0)
 
-    def _facts(self, call: Call, frame: FrameType) -> dict[str, Any]:
+    def _facts(
+        self, call: Call, frame: FrameType, arrays: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    ) -> dict[str, Any]:
+        """Return what a form has; `arrays` are those of a call without a problem whose addresses its events have."""
         problem = call.problem
         handle = _handle(call)
         if handle is not None:
@@ -312,11 +329,13 @@ class Recorder:
         facts = {
             "library": call.library,
             "function": call.function,
-            "arguments": _arguments(call, problem),
+            "arguments": {**_arguments(call, problem, arrays), **{name: {"of": name} for name in arrays}},
             "site": [frame.f_code.co_filename, frame.f_lineno],
             "thread": threading.get_native_id(),
             "handle": None if handle is None else handle.serial,
         }
+        if arrays:
+            facts["tensors"] = arrays
         if problem is not None:
             tensors = zip(problem.names, problem.tensors, strict=True)
             facts["problem"] = str(problem)
@@ -362,12 +381,45 @@ def _device(call: Call) -> Any:
     return None if handle is None else handle._device
 
 
-def _arguments(call: Call, problem: Problem | None) -> dict[str, Any]:
-    """Return the arguments by name; what the problem has is only named."""
+def _seen(call: Call, array: Any) -> tuple[Any, tuple[int, ...]] | None:
+    """Return what an array of a call without a problem is, and where, if it is the device's; None for others."""
+    if call.function == "Handle.asarray":
+        return ((array.dtype, array.shape), ()) if type(array) is np.ndarray else None
+    device = _device(call)
+    try:
+        if device is not None and device.owns(array):
+            return device.signature(array), (device.address(array),)
+    except (DnnError, AttributeError):
+        pass
+    return None
+
+
+def _arrays(call: Call) -> dict[str, dict[str, Any]]:
+    """Return the device's arrays among the arguments by name, in the order in which they were given.
+
+    Raises
+    ------
+    DnnError
+        One has a type or strides that portadnn does not take.
+    """
+    if call.function == "Handle.asarray":
+        return {}
+    device = _device(call)
+    names = [*list(call.arguments)[: len(call.args)], *call.kwargs]
+    given = zip(names, (*call.args, *call.kwargs.values()), strict=True)
+    arrays = {name: value for name, value in given if _MODES[type(value)] == ARRAY}
+    return {name: spec_json(spec_of(device.signature(value), name)) for name, value in arrays.items()}
+
+
+def _arguments(call: Call, problem: Problem | None, apart: Collection[str] = ()) -> dict[str, Any]:
+    """Return the arguments by name, without those `apart`; what the problem has is only named."""
     device = _device(call)
     names = () if problem is None else problem.names
     found: dict[str, Any] = {}
     for name, value in call.arguments.items():
+        if name in apart:
+            found[name] = None  # keeps its place
+            continue
         if problem is not None and call.library == "portadnn":
             if name in problem.scalars:
                 found[name] = {"scalar": name}

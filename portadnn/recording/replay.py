@@ -145,7 +145,7 @@ class Replay:
                 for _, spec, at in _specs(step):
                     if spec.span:
                         found.add((at, at + spec.span * spec.dtype.itemsize))
-            for facts in _tensors([*event.arguments.values(), event.result]):
+            for facts in (*_tensors([*event.arguments.values(), event.result]), *event.tensors.values()):
                 if facts["bytes"]:
                     found.add((facts["at"], facts["at"] + facts["bytes"]))
         return {name: Memory(self._first, found, seed) for name, found in ranges.items()}
@@ -248,6 +248,8 @@ class Replay:
 
         arguments: dict[str, Any] = {}
         tensors = {name: memory.array(spec, at) for step in event.steps for name, spec, at in _specs(step)}
+        if not event.steps:
+            tensors = {name: tensor(facts) for name, facts in event.tensors.items()}
         for name, value in event.arguments.items():
             match next(iter(value), "") if isinstance(value, Mapping) else "":
                 case "scalar":
