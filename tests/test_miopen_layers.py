@@ -251,7 +251,7 @@ def lrn(x, within, n, alpha, beta, k):
 
 @every_backend()
 @pytest.mark.parametrize("within", [False, True])
-def test_lrn(env, within):
+def test_lrn(env, within, caplog):
     mode = miopen.miopenLRNWithinChannel if within else miopen.miopenLRNCrossChannel
     host, change = env.random(2, 4, 3, 4), env.random(2, 4, 3, 4)
     desc = miopen.miopenCreateLRNDescriptor()
@@ -272,7 +272,9 @@ def test_lrn(env, within):
     close(env.host(y), lrn(host, within, *numbers))
     with pytest.raises(dnn.BadParam, match=r"workspace: .*miopenLRNForward filled"):
         miopen.miopenLRNBackward(env.h, desc, 1, *backward, workspace)
+    assert not caplog.records
     miopen.miopenLRNForward(env.h, desc, 3, xd, x, 2, yd, y, True, workspace)
+    assert "alpha=3 and beta=2 have no effect" in caplog.text
     close(env.host(y), lrn(host, within, *numbers))  # MIOpen ignores alpha and beta
     miopen.miopenLRNBackward(env.h, desc, 1, *backward, workspace)
     close(env.host(dx), gradient(lambda v: (lrn(v, within, *numbers),), host, (change,)), atol=1e-5)

@@ -18,6 +18,7 @@ from portadnn.c_names.declarations import returned
 from portadnn.mapping import table
 from portadnn.miopen.declarations import DECLARATIONS
 from portadnn.miopen.names import status_of
+from portadnn.registry import get_backend
 from portadnn.watching import WATCHERS
 
 FUNCTIONS = {name: f for name, f in table().functions.items() if f.library == "miopen"}
@@ -34,7 +35,7 @@ def test_arguments_are_those_of_c(name):
     wanted = [p.name for p in FUNCTIONS[name].parameters if not returned(name, p)]
     parameters = inspect.signature(function).parameters.values()
     assert [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY] == wanted
-    assert {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} <= {"backend"}
+    assert {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} <= {"backend", "device"}
     assert name in miopen.__all__ and function.__name__ == name
     assert FUNCTIONS[name].c in function.__doc__
     row = next(row for row in table().rows if FUNCTIONS[name] in row.miopen)
@@ -102,6 +103,16 @@ def test_a_closed_handle(env):
         miopen.miopenSetTensor(handle, desc, np.zeros((1, 1, 1, 1), np.float32), 0)
     assert caught.value.status == miopen.miopenStatusNotInitialized
     assert str(caught.value).startswith("miopenSetTensor: ")
+    with pytest.raises(dnn.NotInitialized, match="miopenDestroy"):
+        miopen.miopenDestroy(handle)
+
+
+def test_a_backend_that_does_not_work(monkeypatch):
+    backend = get_backend("reference")
+    monkeypatch.setattr(type(backend), "why_unavailable", lambda _: "it is switched off")
+    with pytest.raises(dnn.NotInitialized, match="switched off") as caught:
+        miopen.miopenCreate(backend="reference")
+    assert caught.value.status is miopen.miopenStatusNotInitialized
 
 
 def test_version_handles_and_streams(env):

@@ -6,7 +6,7 @@ import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotInitialized, NotSupported
 from ..handle import Handle
 from ..plan import check_handle
 from ..watching import WATCHERS, Call
@@ -71,21 +71,29 @@ def miopenGetErrorString(error: Any) -> str:
 
 
 @function
-def miopenCreate(*, backend: str = "auto") -> Handle:
-    """Return a handle, by default on the best device that there is; see :class:`portadnn.Handle`."""
-    return Handle(backend)
+def miopenCreate(*, backend: str = "auto", device: int | None = None) -> Handle:
+    """Return a :class:`portadnn.Handle`, on the best device or on what the keywords or PORTADNN_BACKEND say."""
+    return _open(backend, device, None)
 
 
 @function
-def miopenCreateWithStream(stream: Any, *, backend: str = "auto") -> Handle:
+def miopenCreateWithStream(stream: Any, *, backend: str = "auto", device: int | None = None) -> Handle:
     """Return a handle that enqueues on a CuPy stream or a PyOpenCL queue."""
-    return Handle(backend, stream=stream)
+    return _open(backend, device, stream)
+
+
+def _open(backend: str, device: int | None, stream: Any) -> Handle:
+    try:
+        return Handle(backend, device, stream=stream)
+    except NotSupported as error:
+        raise NotInitialized(str(error)) from error
 
 
 @function
 def miopenDestroy(handle: Handle) -> None:
-    """Wait for the device and free what the handle owns."""
-    _stop_profiling(check_handle(handle))
+    """Wait for the device and free what the handle owns. Destroying it twice is an error."""
+    _ = check_handle(handle).device
+    _stop_profiling(handle)
     handle.close()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadParam, NotSupported
-from ..handle import Handle
+from ..handle import Handle, log
 from ..ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
 from ..ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
 from ..problem import TensorSpec
@@ -83,6 +83,11 @@ def _needed(y: TensorSpec) -> int:
     return y.dims[0] * y.strides[0] * 4
 
 
+def _warn(call: str, alpha: Any, beta: Any) -> None:
+    if alpha != 1 or beta != 0:
+        log.warning("%s: alpha=%s and beta=%s have no effect, as in MIOpen", call, alpha, beta)
+
+
 def _packed(desc: miopenTensorDescriptor_t, argument: str) -> None:
     spec = desc.wide
     if len(spec.dims) != 4:
@@ -104,12 +109,13 @@ def miopenLRNForward(
     do_backward: bool,
     workspace: Any,
 ) -> None:
-    """Normalise. As in MIOpen, alpha and beta have no effect: they count as 1 and 0."""
+    """Normalise. As in MIOpen, alpha and beta have no effect: they count as 1 and 0, which is logged as a warning."""
     settings = value_of(lrnDesc, miopenLRNDescriptor_t, "lrnDesc")
     given = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
     _packed(xDesc, "xDesc")
     _packed(yDesc, "yDesc")
     lrn = settings.checked()
+    _warn("miopenLRNForward", alpha, beta)
     keep = boolean(do_backward, "do_backward")
     if keep:
         demand(handle, workspace, _needed(yDesc.wide), "workspace")
@@ -150,6 +156,7 @@ def miopenLRNBackward(
     for desc, argument in ((xDesc, "xDesc"), (yDesc, "yDesc"), (dyDesc, "dyDesc"), (dxDesc, "dxDesc")):
         _packed(desc, argument)
     lrn = settings.checked()
+    _warn("miopenLRNBackward", alpha, beta)
     demand_filled(handle, workspace, ("lrn", settings, xDesc.wide, yDesc.wide), "miopenLRNForward")
     if settings.mode is _WITHIN:
         if settings.n % 2 == 0:
