@@ -429,6 +429,13 @@ def trained(kit: Kit) -> None:
     backward(kit, kit.x)
 
 
+def trained_on_a_copy(kit: Kit) -> None:
+    """The backward call may be given a copy of x, as checkpointing does."""
+    saved = statistics(kit)
+    train(kit, kit.x, saved)
+    backward(kit, kit.handle.asarray(kit.handle.to_numpy(kit.x)), *saved)
+
+
 def pooled(kit: Kit) -> None:
     for pooling in (MAX_POOL, dnn.PoolingDescriptor("average_count_exclude_padding", (2, 2), stride=(2, 2))):
         y = dnn.pooling_forward(kit.handle, kit.x, pooling)
@@ -536,6 +543,7 @@ HARMLESS = (
     scratch_for_find,
     filled_after_find,
     trained,
+    trained_on_a_copy,
     pooled,
     normalised,
     asked_again,
