@@ -372,6 +372,40 @@ def elu(kit: Kit) -> None:
     dnn.activation_forward(kit.handle, kit.x, dnn.ActivationDescriptor("elu"))
 
 
+def direct(kit: Kit) -> None:
+    kit.wanting()
+    kit.find()
+    kit.run("direct")
+
+
+def strided_filter_gradient(kit: Kit) -> None:
+    """x with gaps, which cuDNN 9 does not take here."""
+    x = kit.tensor(2, 3, 6, 12)[..., ::2]
+    dnn.convolution_backward_filter(kit.handle, x, kit.y, CONV, kit.tensor(4, 3, 3, 3))
+
+
+def mixed_layouts(kit: Kit) -> None:
+    dx, dy = kit.tensor(2, 3, 6, 6, format="nhwc"), kit.tensor(2, 4, 6, 6, format="nhwc")
+    dnn.convolution_backward_data(kit.handle, kit.w, dy, CONV, dx)
+
+
+def newer_find(kit: Kit) -> None:
+    dnn.get_convolution_forward_algorithm_v7(kit.handle, kit.x, kit.w, CONV, kit.y)
+
+
+def extra_field(kit: Kit) -> None:
+    _ = kit.find()[0].engine
+
+
+def groups_without_find(kit: Kit) -> None:
+    conv = dnn.ConvolutionDescriptor((1, 1), groups=2)
+    dnn.convolution_forward(kit.handle, kit.tensor(1, 4, 4, 4), kit.tensor(2, 2, 3, 3), conv)
+
+
+def swish(kit: Kit) -> None:
+    dnn.activation_forward(kit.handle, kit.x, dnn.ActivationDescriptor("swish"))
+
+
 # Harmless programs, which look like mistakes
 
 
@@ -533,6 +567,14 @@ MISTAKES = (
     Mistake("V15", padded_average),
     Mistake("T01", grouped),
     Mistake("T01", elu),
+    Mistake("F01", newer_find, ("cudnn-5",)),
+    Mistake("F01", get, ("cudnn-9",)),
+    Mistake("S12", extra_field, ("cudnn-5", "cudnn-9")),
+    Mistake("T01", direct, ("cudnn-9",)),
+    Mistake("T01", strided_filter_gradient, ("cudnn-9",)),
+    Mistake("T01", mixed_layouts, ("cudnn-9",)),
+    Mistake("T01", groups_without_find, ("cudnn-5",)),
+    Mistake("T01", swish, ("cudnn-5",)),
 )
 HARMLESS = (
     clean,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,20 @@ def test_a_mistake_breaks_its_rule_and_no_other(mistake: Mistake, profile: str) 
     for violation in found:
         assert Path(violation.site[0]).name.startswith("profile_")
         assert violation.call.startswith(("cudnn", "miopen"))
+
+
+@pytest.mark.parametrize("network", ["lenet", "residual", "lstm"])
+@pytest.mark.parametrize(
+    ("library", "profile"),
+    [("cudnn", "cudnn-5"), ("unified", "cudnn-5"), ("unified", "cudnn-9"), ("miopen", "miopen-3")],
+)
+def test_networks_raise_nothing_on_the_library_that_they_are_written_for(
+    network: str, library: str, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PORTADNN_PROFILE", profile)
+    monkeypatch.setenv("PORTADNN_PROFILE_MODE", "error")
+    program = importlib.import_module(f"portadnn.examples.three_ways.{network}_{library}")
+    assert program.run("reference")  # a warning would be an error, too
 
 
 @pytest.mark.parametrize(("program", "profile"), HARMLESS)

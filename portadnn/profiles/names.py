@@ -37,7 +37,16 @@ class Profile:
 
 
 _MIOPEN = ("algo", "time", "memory")
-PROFILES = {profile.name: profile for profile in (Profile("miopen-1", "miopen", "MIOpen 1", _MIOPEN),)}
+_CUDNN = ("algo", "status", "time", "memory")
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile("miopen-1", "miopen", "MIOpen 1", _MIOPEN),
+        Profile("miopen-3", "miopen", "MIOpen 3", _MIOPEN),
+        Profile("cudnn-5", "cudnn", "cuDNN 5", _CUDNN),
+        Profile("cudnn-9", "cudnn", "cuDNN 9", (*_CUDNN, "deterministic", "math_type")),
+    )
+}
 MODES = ("warn", "error")
 
 

@@ -75,8 +75,9 @@ def rules() -> Mapping[str, Rule]:
 def advice(rule: str, facts: Iterable[str]) -> str:
     """Return what to do about a rule of a capability table, by the migration rule's id or by what it is about."""
     known = _file()
-    for texts, names in ((known["advice"], (rule,)), (known["advice_on"], facts)):
+    about = [fact.rpartition(".")[2] for fact in facts]  # of w.layout the layout
+    for texts, names in ((known["advice"], [rule]), (known["advice_on"], about)):
         for name in names:
             if name in texts:
                 return str(texts[name])
-    return "compute it otherwise: portadnn caps lists what the library computes"
+    return "compute it with a kernel of your own, or with what the library has: portadnn caps lists it"

@@ -148,7 +148,7 @@ class Sequences(Check):
         if elsewhere is not None:
             self.report("S03", event.call, elsewhere=elsewhere, **facts)
             return
-        for other, search in self._searches.items():
+        for other, search in tuple(self._searches.items()):  # other threads may Find
             if other.op == problem.op and isinstance(other, Convolution) and other.filter.dims == problem.filter.dims:
                 self.report("S02", event.call, other=other, where=search.where, **facts)
                 return
@@ -157,7 +157,7 @@ class Sequences(Check):
     def _short(self, event: Event, need: int, given: int, facts: dict[str, str], unasked: str) -> None:
         """Report a workspace that is too small: of the right problem, of another one, or never asked for."""
         facts = {**facts, "need": str(need), "given": str(given)}
-        other = next((p for p in self._sizes if p.op == event.problem.op), None)
+        other = next((p for p in tuple(self._sizes) if p.op == event.problem.op), None)
         if event.problem in self._sizes or (other is None and not unasked):
             self.report("S07", event.call, **facts)
         elif other is not None:

@@ -29,6 +29,7 @@ _EFFECTS = {
     "wrong": "computes something else, without a word",
 }
 _UNASKED = frozenset({"nan_propagation", "math", "compute_type"})  # of cuDNN's calls, not of MIOpen's
+_DIFFERENT = frozenset({"V48", "V50"})  # MIOpen's calls have MIOpen's windows and order of gates
 _SPATIAL = re.compile("convolution_|pooling_")
 _MIGRATION_RULE = re.compile(r"\brules.*?\b([SAV]\d\d)\b")
 
@@ -75,9 +76,11 @@ class Tables(Check):
         for rule in verdict.rules:
             cases = (rule.conditions, *rule.unless, *rule.beyond)
             about = [condition.name for case in cases for condition in case]
-            if (verdict.answer != "no" and rule.effect == "refused") or (own and not _UNASKED.isdisjoint(about)):
-                continue
             known = _rule(rule, event.problem)
+            if rule.effect == "refused" and verdict.answer != "no":
+                continue
+            if rule.effect != "refused" and own and (known.id in _DIFFERENT or not _UNASKED.isdisjoint(about)):
+                continue
             severity = "W" if verdict.answer != "no" else "E" if rule.effect == "refused" else "W!"
             found = replace(known, severity=severity, error=known.error if severity != "W" else "")
             instead = advice(known.id, about)
