@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import pickle
 import re
@@ -173,6 +174,18 @@ def test_threads_report_to_their_handles_and_a_place_once() -> None:
         for thread in threads:
             thread.join()
         assert len(one.violations) == len(two.violations) == 1
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_recording_reads_results_without_breaking_a_rule(first: bool, tmp_path: Path) -> None:
+    with contextlib.ExitStack() as open_now:
+        if first:
+            open_now.enter_context(dnn.trace(tmp_path / "calls.jsonl"))
+        handle = open_now.enter_context(opened("miopen-1", "error"))
+        if not first:
+            open_now.enter_context(dnn.trace(tmp_path / "calls.jsonl"))
+        profile_programs.clean(Kit(handle))
+    assert "find_convolution_forward_algorithm_ex" in (tmp_path / "calls.jsonl").read_text(encoding="utf-8")
 
 
 def test_results_can_be_copied_and_printed() -> None:
