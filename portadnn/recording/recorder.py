@@ -8,80 +8,26 @@ another thread turns into text.
 from __future__ import annotations
 
 import atexit
-import enum
 import json
-import operator
 import os
 import sys
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from types import FrameType, MappingProxyType, TracebackType
 from typing import Any
 
 import numpy as np
 
-from ..descriptors import FilterDescriptor, Parameters, TensorDescriptor, TensorView
-from ..enums import DnnEnum, Status
 from ..errors import DnnError
 from ..handle import Handle, log
-from ..plan import spec_of
-from ..problem import Problem, TensorSpec
 from ..watching import OURS, WATCHERS, Call, outside
-from .encode import MOST_TEXT, encode, fields_of, place, spec_json, tensor_json
+from .encode import MOST_TEXT, encode, place, spec_json, tensor_json
+from .forms import arguments_of, device_of, handle_of, status_of
+from .keys import ARRAY, MODES, arrays_of, kept, key_of
 from .writer import BACKLOG, Writer
 
-# How an argument is told from another one, by its type.
-VALUE, NUMBER, HANDLE, LIST, OPAQUE, ARRAY = 1, 2, 3, 4, 5, 6
-_VALUES = (type(None), bool, int, str, tuple, type, np.dtype, np.integer, DnnEnum)
-_DESCRIPTORS = (Parameters, TensorDescriptor, FilterDescriptor, TensorSpec)
-
-
-class _Modes(dict[type, int]):
-    def __missing__(self, kind: type) -> int:
-        return _mode(kind)
-
-
-_MODES = _Modes()
 MOST_FORMS = 20_000  # remembered; a program with more calls them by new numbers
-
-
-def _mode(kind: type) -> int:
-    if issubclass(kind, (*_VALUES, *_DESCRIPTORS)):
-        mode = VALUE
-    elif issubclass(kind, (float, np.floating)):
-        mode = NUMBER
-    elif issubclass(kind, Handle):
-        mode = HANDLE
-    elif issubclass(kind, list):
-        mode = LIST
-    else:
-        ours = kind.__module__.startswith("portadnn.") and not issubclass(kind, TensorView)
-        mode = OPAQUE if ours else ARRAY  # a C library's handle or descriptor: known by what it holds
-    _MODES[kind] = mode
-    return mode
-
-
-_HELD: dict[type, Any] = {}
-
-
-def _held(value: Any) -> Any:
-    """Return what tells a C library's object from itself after a Set call: its value is never changed, but replaced."""
-    kind = type(value)
-    getter = _HELD.get(kind)
-    if getter is None:
-        names = [name for name in fields_of(value) if name != "value"]
-        getter = _HELD[kind] = operator.attrgetter("__class__", "__class__", *names)
-    return id(getattr(value, "value", value)), getter(value)
-
-
-def _listed(values: list[Any]) -> tuple[Any, ...]:
-    return tuple(_held(item) if _MODES[type(item)] == OPAQUE else item for item in values)
-
-
-def _kept(values: Iterable[Any]) -> list[Any]:
-    """Return what the ids in a key belong to, which has to stay alive as long as the key."""
-    return [_kept(value) if isinstance(value, list) else getattr(value, "value", None) for value in values]
 
 
 class Recorder:
@@ -174,65 +120,11 @@ class Recorder:
             frame = sys._getframe(2).f_back  # watched, the function's frame around it, and the caller
             if frame is None or frame.f_code.co_filename.startswith(OURS) or frame.f_code.co_filename == "<string>":
                 frame = outside(sys._getframe(2))
-            code = frame.f_code
-            problem = call.problem
-            scalars = problem.scalars if problem is not None and call.library == "portadnn" else ()
-            key: Any = [
-                call.target,
-                id(problem),
-                id(code),
-                frame.f_lasti,
-                threading.get_ident(),
-            ]
-            plain = call.error is None and not call.earlier and call.parent is None
-            places: Sequence[int] = call.addresses
-            add = key.append
-            modes = _MODES
-            for value in call.args:
-                mode = modes[type(value)]
-                if mode == VALUE:
-                    add(value)
-                elif mode == ARRAY:
-                    if problem is None:
-                        seen = _seen(call, value)
-                        if seen is None:
-                            plain = False
-                            break
-                        add(seen[0])
-                        places = (*places, *seen[1])
-                    add(ARRAY)
-                elif mode == HANDLE:
-                    add(value.serial)
-                elif mode == OPAQUE:
-                    add(_held(value))
-                elif mode == LIST:
-                    add(_listed(value))
-                elif not scalars:
-                    add(value)
-            for name, value in call.kwargs.items():
-                if name in scalars:
-                    continue
-                add(name)
-                mode = modes[type(value)]
-                if mode == ARRAY:
-                    if problem is None:
-                        seen = None if name == "workspace" else _seen(call, value)
-                        if seen is None:
-                            plain = False
-                            break
-                        add(seen[0])
-                        places = (*places, *seen[1])
-                    add(_device(call).workspace_size(value) if name == "workspace" else ARRAY)
-                elif mode == HANDLE:
-                    add(value.serial)
-                elif mode == OPAQUE:
-                    add(_held(value))
-                else:
-                    add(_listed(value) if mode == LIST else value)
-            if not plain:
+            known = key_of(call, frame)
+            if known is None:
                 self._note_all(call, frame)
                 return
-            key = tuple(key)
+            key, places = known
             form = self._forms.get(key)
             if form is None:
                 try:
@@ -240,7 +132,7 @@ class Recorder:
                 except DnnError:  # an array that portadnn does not take
                     self._note_all(call, frame)
                     return
-            more = "" if problem is not None or call.result is None else self._result(call)
+            more = "" if call.problem is not None or call.result is None else self._result(call)
             queue = self._writer.queue
             queue.append((form[0], call.start, call.seconds, places, call.scalars, more))
             if len(queue) > BACKLOG:
@@ -263,7 +155,7 @@ class Recorder:
         form = self._form(json.dumps(facts), call, frame, facts)
         more = "" if call.problem is not None or call.result is None else self._result(call)
         if call.error is not None:
-            more += f',"status":{json.dumps(_status(call.error))},"message":{json.dumps(str(call.error)[:MOST_TEXT])}'
+            more += f',"status":{json.dumps(status_of(call.error))},"message":{json.dumps(str(call.error)[:MOST_TEXT])}'
         if call.earlier:
             steps = [
                 {"problem": str(problem), "at": list(map(place, addresses)), "scalars": list(map(encode, scalars))}
@@ -277,8 +169,8 @@ class Recorder:
         result = call.result
         if isinstance(result, np.ndarray) and call.function.endswith("to_numpy"):
             return ""
-        device = _device(call)
-        if _MODES.get(type(result)) == ARRAY and device is not None and device.owns(result):
+        device = device_of(call)
+        if MODES.get(type(result)) == ARRAY and device is not None and device.owns(result):
             signature = device.signature(result)
             known = self._tensors.get(signature)
             if known is None:
@@ -302,12 +194,12 @@ class Recorder:
             if found is not None:
                 return found
             if facts is None:
-                facts = self._facts(call, frame, _arrays(call) if call.problem is None else {})
+                facts = self._facts(call, frame, arrays_of(call) if call.problem is None else {})
             if len(self._forms) >= MOST_FORMS:
                 self._forms.clear()
             self._count += 1
-            kept = _kept((*call.args, *call.kwargs.values()))
-            form = (self._count, (call.problem, frame.f_code, kept))
+            alive = (call.problem, frame.f_code, kept((*call.args, *call.kwargs.values())))
+            form = (self._count, alive)
             self._writer.line({"form": self._count, **facts})  # before any event can refer to it
             self._forms[key] = form
             return form
@@ -323,13 +215,13 @@ class Recorder:
     ) -> dict[str, Any]:
         """Return what a form has; `arrays` are those of a call without a problem whose addresses its events have."""
         problem = call.problem
-        handle = _handle(call)
+        handle = handle_of(call)
         if handle is not None:
             self._introduce(handle)
         facts = {
             "library": call.library,
             "function": call.function,
-            "arguments": {**_arguments(call, problem, arrays), **{name: {"of": name} for name in arrays}},
+            "arguments": {**arguments_of(call, problem, arrays), **{name: {"of": name} for name in arrays}},
             "site": [frame.f_code.co_filename, frame.f_lineno],
             "thread": threading.get_native_id(),
             "handle": None if handle is None else handle.serial,
@@ -362,104 +254,6 @@ class Recorder:
                 "version": info.version,
             }
         )
-
-
-def _handle(call: Call) -> Handle | None:
-    """Return the handle that a call was given, or is a method of."""
-    for value in (*call.args, *call.kwargs.values()):
-        if isinstance(value, Handle):
-            return value
-        inner = getattr(value, "handle", None)  # a C library's handle
-        if isinstance(inner, Handle):
-            return inner
-    return None
-
-
-def _device(call: Call) -> Any:
-    first = call.args[0] if call.args else None
-    handle = first if type(first) is Handle else _handle(call)
-    return None if handle is None else handle._device
-
-
-def _seen(call: Call, array: Any) -> tuple[Any, tuple[int, ...]] | None:
-    """Return what an array of a call without a problem is, and where, if it is the device's; None for others."""
-    if call.function == "Handle.asarray":
-        return ((array.dtype, array.shape), ()) if type(array) is np.ndarray else None
-    device = _device(call)
-    try:
-        if device is not None and device.owns(array):
-            return device.signature(array), (device.address(array),)
-    except (DnnError, AttributeError):
-        pass
-    return None
-
-
-def _arrays(call: Call) -> dict[str, dict[str, Any]]:
-    """Return the device's arrays among the arguments by name, in the order in which they were given.
-
-    Raises
-    ------
-    DnnError
-        One has a type or strides that portadnn does not take.
-    """
-    if call.function == "Handle.asarray":
-        return {}
-    device = _device(call)
-    names = [*list(call.arguments)[: len(call.args)], *call.kwargs]
-    given = zip(names, (*call.args, *call.kwargs.values()), strict=True)
-    arrays = {name: value for name, value in given if _MODES[type(value)] == ARRAY}
-    return {name: spec_json(spec_of(device.signature(value), name)) for name, value in arrays.items()}
-
-
-def _arguments(call: Call, problem: Problem | None, apart: Collection[str] = ()) -> dict[str, Any]:
-    """Return the arguments by name, without those `apart`; what the problem has is only named."""
-    device = _device(call)
-    names = () if problem is None else problem.names
-    found: dict[str, Any] = {}
-    for name, value in call.arguments.items():
-        if name in apart:
-            found[name] = None  # keeps its place
-            continue
-        if problem is not None and call.library == "portadnn":
-            if name in problem.scalars:
-                found[name] = {"scalar": name}
-                continue
-            if name in names and value is not None:
-                found[name] = {"of": name}
-                continue
-        if name == "workspace" and value is not None and device is not None:
-            try:
-                found[name] = {"workspace": int(device.workspace_size(value))}
-                continue
-            except DnnError:
-                pass
-        if call.function == "Handle.asarray" and name == "array":
-            found[name] = {"host": _host(value)}
-            continue
-        found[name] = encode(value, device)
-        if problem is not None and isinstance(found[name], dict) and "tensor" in found[name]:
-            at = found[name]["tensor"].pop("at")  # the form's calls have others: only the problem's are noted
-            places = list(map(place, call.addresses))
-            if at in places:
-                same = name in names and places[names.index(name)] == at
-                found[name] = {"of": name if same else names[places.index(at)]}
-    return found
-
-
-def _host(value: Any) -> dict[str, Any]:
-    """Return type and shape of host data."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        return {"dtype": "object", "shape": []}
-    return {"dtype": str(array.dtype), "shape": list(array.shape)}
-
-
-def _status(error: BaseException) -> str:
-    if not isinstance(error, DnnError):
-        return type(error).__name__
-    status = error.status
-    return status.name if isinstance(status, enum.Enum) else Status(status).name
 
 
 _RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()
