@@ -57,6 +57,8 @@ def plain_search(handle: Handle, problem: Problem) -> list[Trial]:
     ------
     ArchMismatch
         The device cannot compute in the problem's type.
+    NotSupported
+        The backend's capability table refuses the problem.
     AllocFailed
         No memory for the tensors.
     """
@@ -95,10 +97,14 @@ def _search(
     handle: Handle, problem: Problem, tensors: Callable[[], Sequence[Any]], workspace: Any, limit: int | None
 ) -> list[Trial]:
     """Return a trial of each engine that has an algorithm's number; `tensors` is asked once something has to run."""
+    from . import capability  # read when the first search is made
+
     device = handle.device
     info = device.info
     check_type(problem, info)
-    trials, takers = _takers(handle.engines_for(problem), problem, info)
+    engines = handle.engines_for(problem)
+    capability.check(engines, problem, info)
+    trials, takers = _takers(engines, problem, info)
     known = handle.found.stored(problem, info)
     seconds: dict[str, float] = {}
     new: dict[str, float] = {}

@@ -137,3 +137,24 @@ def test_a_plan_that_exists_asks_no_table(monkeypatch):
 
 def test_every_operation_has_features():
     assert set(operations()) == set(every_problem())
+
+
+def test_find_and_the_call_itself_refuse_with_the_tables_reason(monkeypatch):
+    text = (
+        'title = "no softmax, no convolution"\nrunnable = true\n'
+        '[[rule]]\nop = ["softmax_*", "convolution_*"]\nanswer = "no"\nreason = "out of order"\nsource = "a test"\n'
+    )
+    monkeypatch.setattr(capability, "_table_of", lambda backend: capability.read(text, backend))
+    x, w = np.ones((1, 2, 4, 4), np.float32), np.ones((3, 2, 3, 3), np.float32)
+    conv = dnn.ConvolutionDescriptor((0, 0))
+    with dnn.Handle("reference") as handle:
+        for call in (
+            lambda: dnn.softmax_forward(handle, x),
+            lambda: dnn.convolution_forward(handle, x, w, conv),
+            lambda: dnn.convolution_forward(handle, x, w, conv, algo="implicit_gemm"),
+            lambda: dnn.find_convolution_forward_algorithm(handle, x, w, conv),
+            lambda: dnn.get_convolution_forward_workspace_size(handle, x, w, conv),
+        ):
+            with pytest.raises(dnn.NotSupported, match="reference does not take it: out of order"):
+                call()
+        assert handle.entries == {}
