@@ -15,6 +15,7 @@ from portadnn.plan import prepare
 from portadnn.problem import parse_line
 
 from .call import portadnn_call
+from .names import cudnn_call
 
 BATCH = 100  # calls between two waits: fewer than a queue holds
 _CUDA = 'extern "C" __global__ void bare(const float *x, float *y, float a) { y[threadIdx.x] = a * x[threadIdx.x]; }'
@@ -76,10 +77,27 @@ def _call(handle: Handle, line: str) -> _Timed:
     return _Timed(line, portadnn_call(handle, problem, scalars), handle.synchronize, launches)
 
 
+def _named(handle: Handle, line: str, flat: bool) -> _Timed | None:
+    """Return the call of a line by cuDNN's name, with arrays as they are or with flat ones, which have to be viewed."""
+    problem, _ = parse_line(line)
+    found = cudnn_call(handle, problem, flat=flat)
+    if found is None:
+        return None
+    name = f"{found[0]}{' (flat arrays)' if flat else ''}: {line}"
+    return _Timed(name, found[1], handle.synchronize, len(prepare(handle, problem).launches))
+
+
+def _sides(handle: Handle, lines: tuple[str, ...]) -> list[_Timed]:
+    """Return what is timed; calls by C's names beside those that they make."""
+    timed = [_bare_cupy(), _bare_pyopencl(handle)]
+    for line in lines:
+        timed += [_call(handle, line), _named(handle, line, False), _named(handle, line, True)]
+    return [side for side in timed if side]
+
+
 def measure(handle: Handle, lines: tuple[str, ...], rounds: int = 25) -> list[HostRow]:
     """Time bare launches and cached calls in turn, a batch of each a round; medians."""
-    bare = [timed for timed in (_bare_cupy(), _bare_pyopencl(handle)) if timed]
-    sides = [*bare, *(_call(handle, line) for line in lines)]
+    sides = _sides(handle, lines)
     for side in sides:  # plans, kernels, queues
         side.batch()
     seconds = [[side.batch() for side in sides] for _ in range(rounds)]

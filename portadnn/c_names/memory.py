@@ -52,14 +52,22 @@ def reader(kind: type[Layout]) -> Reader:
             No descriptor that was set, no memory, or not enough of it.
         """
         try:
-            if (
-                type(descriptor) is kind
-                and memory.shape == descriptor.dims
-                and memory.dtype is descriptor.storage
-                and memory.strides == descriptor.strides
-            ):
-                return memory
-        except AttributeError:  # a raw buffer, an address, or nothing
+            if type(descriptor) is kind:
+                if type(memory) is int:
+                    device, _, known = descriptor.views[memory, None]
+                    if device is handle._device:
+                        return known
+                elif (
+                    memory.shape == descriptor.dims
+                    and memory.dtype is descriptor.storage
+                    and memory.strides == descriptor.strides
+                ):
+                    return memory
+                else:
+                    device, alive, known = descriptor.views[id(memory)]
+                    if alive() is memory and device is handle._device:
+                        return known
+        except (AttributeError, KeyError):  # seen for the first time; a raw buffer, an address, or nothing
             pass
         value_of(descriptor, kind, desc or f"{name}Desc")
         if memory is None:
@@ -75,7 +83,7 @@ def view(handle: Handle, views: dict[Any, Any], memory: Any, spec: TensorSpec, n
         memory = memory.value or 0
     device = check_handle(handle).device
     address = _is_address(memory)
-    place = (int(memory) if address else id(memory), address, key)
+    place = (int(memory), key) if address else id(memory) if key is None else (id(memory), key, device)
     known = views.get(place)
     if known is not None and known[0] is device and (address or known[1]() is memory):
         return known[2]

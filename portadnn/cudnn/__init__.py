@@ -23,7 +23,16 @@ read. docs/from-cudnn.md has more, and a program.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DnnError
+from ..errors import (
+    AllocFailed,
+    ArchMismatch,
+    BadParam,
+    DnnError,
+    ExecutionFailed,
+    InternalError,
+    NotInitialized,
+    NotSupported,
+)
 
 if TYPE_CHECKING:
     from .activations import *  # noqa: F403
@@ -47,7 +56,12 @@ if TYPE_CHECKING:
     from .spatial import *  # noqa: F403
     from .tensors import *  # noqa: F403
 
+# Names that other wrappers give to errors; they also leave out the _t of enumerations.
 cudnnError = DnnError
+cudnnStatusNotInitialized, cudnnStatusAllocFailed, cudnnStatusBadParam = NotInitialized, AllocFailed, BadParam
+cudnnStatusInternalError, cudnnStatusArchMismatch = InternalError, ArchMismatch
+cudnnStatusExecutionFailed, cudnnStatusNotSupported = ExecutionFailed, NotSupported
+
 CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL = 5, 0, 5  # of the guide
 CUDNN_VERSION = 1000 * CUDNN_MAJOR + 100 * CUDNN_MINOR + CUDNN_PATCHLEVEL
 CUDNN_DIM_MAX = 8
@@ -89,9 +103,9 @@ def _function(name: str, topic: str) -> Any:
         found = vars(import_module(f".{module}", __name__)).get(name)
         if found is not None:
             return found
-    from .refused import reason, refused
+    from .refused import refused
 
-    return None if reason(name) is None else refused(name)
+    return refused(name)
 
 
 def _find(name: str) -> Any:
@@ -101,8 +115,9 @@ def _find(name: str) -> Any:
     known = declarations()
     if name in known["functions"]:
         return _function(name, known["functions"][name]["topic"])
-    if name in known["enumerations"]:
-        return enumeration(name)
+    for enum in (name, f"{name}_t"):
+        if enum in known["enumerations"]:
+            return enumeration(enum)
     if name in constants():
         return enumeration(constants()[name])[name]
     if name in _STRUCTURES:
@@ -114,8 +129,7 @@ def _names() -> list[str]:
     from .declarations import constants, declarations
 
     known = declarations()
-    names = {*_STATIC, *known["functions"], *known["enumerations"], *constants(), *_STRUCTURES}
-    return sorted(name for name in names if name in globals() or _find(name) is not None)
+    return sorted({*_STATIC, *known["functions"], *known["enumerations"], *constants(), *_STRUCTURES})
 
 
 def __getattr__(name: str) -> Any:

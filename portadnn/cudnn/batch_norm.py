@@ -17,12 +17,44 @@ batch_norm_mode = Choice("cudnnBatchNormMode_t", BatchNormMode)
 
 def parameters(handle: Handle, descriptor: Any, desc: str, **memory: Any) -> list[Any]:
     """Return parameters or statistics that share a descriptor; None for those that are NULL."""
-    return [None if m is None else tensor(handle, descriptor, m, name, desc=desc) for name, m in memory.items()]
+    return [None if m is None else tensor(handle, descriptor, m, name, desc) for name, m in memory.items()]
 
 
 def demanded(handle: Handle, descriptor: Any, desc: str, **memory: Any) -> list[Any]:
     """Return parameters that share a descriptor, none of which may be NULL."""
-    return [tensor(handle, descriptor, m, name, desc=desc) for name, m in memory.items()]
+    return [tensor(handle, descriptor, m, name, desc) for name, m in memory.items()]
+
+
+def _shared(
+    handle: Handle, descriptor: Any, desc: str, names: tuple[str, ...], memory: tuple[Any, ...], needed: int
+) -> tuple[Any, ...]:
+    """Return what shares a descriptor; the first `needed` may not be NULL. All at once, because they are many."""
+    try:
+        if type(descriptor) is TensorDescriptor:
+            dims, storage, strides = descriptor.dims, descriptor.storage, descriptor.strides
+            for m in memory:
+                if m.shape != dims or m.dtype is not storage or m.strides != strides:
+                    break
+            else:
+                return memory
+    except AttributeError:  # something is NULL or no array
+        pass
+    return tuple(
+        None if m is None and i >= needed else tensor(handle, descriptor, m, name, desc)
+        for i, (name, m) in enumerate(zip(names, memory, strict=True))
+    )
+
+
+_TRAINING = (
+    "bnScale",
+    "bnBias",
+    "resultRunningMean",
+    "resultRunningVariance",
+    "resultSaveMean",
+    "resultSaveInvVariance",
+)
+_INFERENCE = ("bnScale", "bnBias", "estimatedMean", "estimatedVariance")
+_BACKWARD = ("bnScale", "dBnScaleResult", "dBnBiasResult", "savedMean", "savedInvVariance")
 
 
 @c_function
@@ -54,16 +86,9 @@ def cudnnBatchNormalizationForwardTraining(
     resultSaveInvVariance: Any,
 ) -> None:
     """The running pair and the saved pair may each be NULL, both of it."""
-    desc = "bnScaleBiasMeanVarDesc"
-    scale, bias = demanded(handle, bnScaleBiasMeanVarDesc, desc, bnScale=bnScale, bnBias=bnBias)
-    statistics = parameters(
-        handle,
-        bnScaleBiasMeanVarDesc,
-        desc,
-        resultRunningMean=resultRunningMean,
-        resultRunningVariance=resultRunningVariance,
-        resultSaveMean=resultSaveMean,
-        resultSaveInvVariance=resultSaveInvVariance,
+    given = (bnScale, bnBias, resultRunningMean, resultRunningVariance, resultSaveMean, resultSaveInvVariance)
+    scale, bias, mean, variance, saved, inverse = _shared(
+        handle, bnScaleBiasMeanVarDesc, "bnScaleBiasMeanVarDesc", _TRAINING, given, 2
     )
     dnn.batch_normalization_forward_training(
         handle,
@@ -71,7 +96,10 @@ def cudnnBatchNormalizationForwardTraining(
         scale,
         bias,
         tensor(handle, yDesc, y, "y"),
-        *statistics,
+        mean,
+        variance,
+        saved,
+        inverse,
         mode=batch_norm_mode(mode, "mode"),
         exponential_average_factor=exponentialAverageFactor,
         epsilon=epsilon,
@@ -97,14 +125,9 @@ def cudnnBatchNormalizationForwardInference(
     estimatedVariance: Any,
     epsilon: float,
 ) -> None:
-    scale, bias, mean, variance = demanded(
-        handle,
-        bnScaleBiasMeanVarDesc,
-        "bnScaleBiasMeanVarDesc",
-        bnScale=bnScale,
-        bnBias=bnBias,
-        estimatedMean=estimatedMean,
-        estimatedVariance=estimatedVariance,
+    given = (bnScale, bnBias, estimatedMean, estimatedVariance)
+    scale, bias, mean, variance = _shared(
+        handle, bnScaleBiasMeanVarDesc, "bnScaleBiasMeanVarDesc", _INFERENCE, given, 4
     )
     dnn.batch_normalization_forward_inference(
         handle,
@@ -144,20 +167,15 @@ def cudnnBatchNormalizationBackward(
     savedInvVariance: Any,
 ) -> None:
     """`savedMean` and `savedInvVariance` may both be NULL: they are then computed again from x."""
-    desc = "dBnScaleBiasDesc"
-    scale, dscale, dbias = demanded(
-        handle, dBnScaleBiasDesc, desc, bnScale=bnScale, dBnScaleResult=dBnScaleResult, dBnBiasResult=dBnBiasResult
-    )
-    mean, inv_variance = parameters(
-        handle, dBnScaleBiasDesc, desc, savedMean=savedMean, savedInvVariance=savedInvVariance
-    )
+    given = (bnScale, dBnScaleResult, dBnBiasResult, savedMean, savedInvVariance)
+    scale, dscale, dbias, mean, inverse = _shared(handle, dBnScaleBiasDesc, "dBnScaleBiasDesc", _BACKWARD, given, 3)
     dnn.batch_normalization_backward(
         handle,
         tensor(handle, xDesc, x, "x"),
         tensor(handle, dyDesc, dy, "dy"),
         scale,
         mean,
-        inv_variance,
+        inverse,
         tensor(handle, dxDesc, dx, "dx"),
         dscale,
         dbias,

@@ -27,13 +27,20 @@ def cudnnGetErrorString(status: int) -> str:
 
 
 @c_function
-def cudnnCreate(*, backend: str = "auto", device: int | None = None, stream: Any = None) -> Handle:
+def cudnnCreate(
+    *,
+    backend: str = "auto",
+    device: int | None = None,
+    stream: Any = None,
+    profile: str | None = None,
+    mode: str | None = None,
+) -> Handle:
     """It is a :class:`portadnn.Handle`, on the best device or on what ``PORTADNN_BACKEND`` or the keywords say.
 
-    C's call has no arguments; `backend`, `device` and `stream` are those of :class:`portadnn.Handle`.
+    C's call has no arguments; the keywords are those of :class:`portadnn.Handle`.
     """
     try:
-        return Handle(backend, device, stream=stream)
+        return Handle(backend, device, stream=stream, profile=profile, mode=mode)
     except NotSupported as error:
         raise NotInitialized(str(error)) from error
 

@@ -34,8 +34,8 @@ REASONS = (
 )
 
 
-def reason(name: str) -> str | None:
-    """Return why a function is refused; None for those that are offered."""
+def reason(name: str) -> str:
+    """Return why a function is refused."""
     for pattern, why in REASONS:
         start, star, middle = pattern.partition("*")
         parts = middle.split("*") if star else []
@@ -44,7 +44,7 @@ def reason(name: str) -> str | None:
             place = -1 if place < 0 else name.find(part, place)
         if place >= 0:
             return why
-    return None
+    return "portadnn has nothing like it"
 
 
 def refused(name: str) -> Any:
@@ -58,7 +58,7 @@ def refused(name: str) -> Any:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         signature.bind(*args, **kwargs)
-        raise NotSupported(why or "portadnn has nothing like it")
+        raise NotSupported(why)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Not supported: {why}."
