@@ -16,7 +16,7 @@ PACKED, UNPACKED, BATCH_MAJOR = (
     cudnn.CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
     cudnn.CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED,
 )
-STATES = (2 * LAYERS, BATCH, HIDDEN)
+STATES, PADDING = (2 * LAYERS, BATCH, HIDDEN), -3.0
 
 
 def tensor_nd(*dims):
@@ -28,7 +28,7 @@ def tensor_nd(*dims):
 def data_of(layout, lengths, features):
     desc = cudnn.cudnnCreateRNNDataDescriptor()
     sizes = (STEPS, BATCH, features)
-    cudnn.cudnnSetRNNDataDescriptor(desc, cudnn.CUDNN_DATA_FLOAT, layout, *sizes, lengths, None)
+    cudnn.cudnnSetRNNDataDescriptor(desc, cudnn.CUDNN_DATA_FLOAT, layout, *sizes, lengths, PADDING)
     return desc
 
 
@@ -80,7 +80,7 @@ class Memory:
     """Inputs and outputs on a device, as a layout has them."""
 
     def __init__(self, handle, lengths, layout=PACKED):
-        self.handle, self.numbers, self.swapped = handle, NUMBERS[lengths], layout == BATCH_MAJOR
+        self.handle, self.numbers, self.layout = handle, NUMBERS[lengths], layout
         for name in ("x", "dy"):
             setattr(self, name, handle.asarray(self._laid_out(getattr(self.numbers, name))))
         for name in ("hx", "cx", "dhy", "dcy", "w"):
@@ -90,7 +90,14 @@ class Memory:
         self.dw = handle.asarray(np.ones_like(self.numbers.w))
 
     def _laid_out(self, values):
-        return np.ascontiguousarray(values.swapaxes(0, 1)) if self.swapped else values
+        if self.numbers.batch_sizes and self.layout != PACKED:
+            padded = np.full((STEPS, BATCH, values.shape[1]), PADDING, np.float32)
+            first = 0
+            for step, rows in enumerate(self.numbers.batch_sizes):
+                padded[step, :rows] = values[first : first + rows, :, 0]
+                first += rows
+            values = padded
+        return np.ascontiguousarray(values.swapaxes(0, 1)) if self.layout == BATCH_MAJOR else values
 
     def check(self, *names):
         for name in names or self.numbers.wanted:
@@ -148,7 +155,10 @@ def test_steps_by_tensor_descriptors(handle, lengths):
 
 
 @everywhere()
-@pytest.mark.parametrize(("lengths", "layout"), [(EVEN, UNPACKED), (EVEN, BATCH_MAJOR), (UNEVEN, PACKED)])
+@pytest.mark.parametrize(
+    ("lengths", "layout"),
+    [(EVEN, UNPACKED), (EVEN, BATCH_MAJOR), (UNEVEN, PACKED), (UNEVEN, UNPACKED), (UNEVEN, BATCH_MAJOR)],
+)
 def test_the_calls_of_cudnn_8(handle, lengths, layout):
     m, rnn, state = Memory(handle, lengths, layout), rnn_of(handle, 8), tensor_nd(*STATES)
     x, y = data_of(layout, lengths, FEATURES), data_of(layout, lengths, 2 * HIDDEN)
@@ -228,10 +238,10 @@ def test_weights_are_found_as_the_guides_calls_find_them(handle):
 
 def test_data_descriptors():
     desc = data_of(PACKED, UNEVEN, 4)
-    assert cudnn.cudnnGetRNNDataDescriptor(desc, 1) == (0, PACKED, STEPS, BATCH, 4, (3,), None)
+    assert cudnn.cudnnGetRNNDataDescriptor(desc, 1) == (0, PACKED, STEPS, BATCH, 4, (3,), PADDING)
     arguments = [desc, cudnn.CUDNN_DATA_FLOAT, UNPACKED, STEPS, BATCH, 4, UNEVEN, None]
-    with pytest.raises(dnn.NotSupported, match="sequences of several lengths are taken packed"):
-        cudnn.cudnnSetRNNDataDescriptor(*arguments)
+    with pytest.raises(dnn.NotSupported, match="seqLengthArray: expected lengths that never increase"):
+        cudnn.cudnnSetRNNDataDescriptor(*arguments[:6], UNEVEN[::-1], None)
     for place, value, message in (
         (2, 9, "layout"),
         (3, 0, "maxSeqLength"),
@@ -239,6 +249,7 @@ def test_data_descriptors():
         (5, 0, "vectorSize"),
         (6, (1, 3), "never increase"),
         (6, (4, 1), "lengths of at most 3"),
+        (7, "x", "paddingFill"),
     ):
         wrong = [*arguments]
         wrong[2], wrong[place] = PACKED, value

@@ -176,7 +176,7 @@ def cudnnGetConvolutionBackwardFilterWorkspaceSize(
     gradDesc: FilterDescriptor,
     algo: int,
 ) -> int:
-    x, dy, conv, dw = filter_values(xDesc, dyDesc, convDesc, gradDesc, "gradDesc")
+    x, dy, conv, dw = filter_values(xDesc, dyDesc, convDesc, gradDesc, ("xDesc", "dyDesc", "gradDesc"))
     return dnn.get_convolution_backward_filter_workspace_size(handle, x, dy, conv, dw, filter_algo(algo, "algo"))
 
 
@@ -193,31 +193,37 @@ def cudnnGetConvolutionBackwardDataWorkspaceSize(
     return dnn.get_convolution_backward_data_workspace_size(handle, w, dy, conv, dx, data_algo(algo, "algo"))
 
 
-def forward_values(x: Any, w: Any, conv: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+def forward_values(
+    x: Any, w: Any, conv: Any, y: Any, names: tuple[str, str, str] = ("xDesc", "wDesc", "yDesc")
+) -> tuple[Any, Any, Any, Any]:
     """Return the four descriptors of a forward convolution."""
     return (
-        value_of(x, TensorDescriptor, "xDesc"),
-        value_of(w, FilterDescriptor, "wDesc"),
+        value_of(x, TensorDescriptor, names[0]),
+        value_of(w, FilterDescriptor, names[1]),
         value_of(conv, ConvolutionDescriptor, "convDesc"),
-        value_of(y, TensorDescriptor, "yDesc"),
+        value_of(y, TensorDescriptor, names[2]),
     )
 
 
-def filter_values(x: Any, dy: Any, conv: Any, dw: Any, name: str = "dwDesc") -> tuple[Any, Any, Any, Any]:
+def filter_values(
+    x: Any, dy: Any, conv: Any, dw: Any, names: tuple[str, str, str] = ("xDesc", "dyDesc", "dwDesc")
+) -> tuple[Any, Any, Any, Any]:
     """Return the four descriptors of the gradient by the filter."""
     return (
-        value_of(x, TensorDescriptor, "xDesc"),
-        value_of(dy, TensorDescriptor, "dyDesc"),
+        value_of(x, TensorDescriptor, names[0]),
+        value_of(dy, TensorDescriptor, names[1]),
         value_of(conv, ConvolutionDescriptor, "convDesc"),
-        value_of(dw, FilterDescriptor, name),
+        value_of(dw, FilterDescriptor, names[2]),
     )
 
 
-def data_values(w: Any, dy: Any, conv: Any, dx: Any) -> tuple[Any, Any, Any, Any]:
+def data_values(
+    w: Any, dy: Any, conv: Any, dx: Any, names: tuple[str, str, str] = ("wDesc", "dyDesc", "dxDesc")
+) -> tuple[Any, Any, Any, Any]:
     """Return the four descriptors of the gradient by the input."""
     return (
-        value_of(w, FilterDescriptor, "wDesc"),
-        value_of(dy, TensorDescriptor, "dyDesc"),
+        value_of(w, FilterDescriptor, names[0]),
+        value_of(dy, TensorDescriptor, names[1]),
         value_of(conv, ConvolutionDescriptor, "convDesc"),
-        value_of(dx, TensorDescriptor, "dxDesc"),
+        value_of(dx, TensorDescriptor, names[2]),
     )

@@ -138,7 +138,7 @@ def cudnnGetConvolutionForwardAlgorithm_v7(
     requestedAlgoCount: int,
 ) -> tuple[int, list[Any]]:
     """`perfResults` are cudnnConvolutionFwdAlgoPerf_t; times are estimates."""
-    x, w, conv, y = forward_values(srcDesc, filterDesc, convDesc, destDesc)
+    x, w, conv, y = forward_values(srcDesc, filterDesc, convDesc, destDesc, ("srcDesc", "filterDesc", "destDesc"))
     return _forward(dnn.get_convolution_forward_algorithm_v7(handle, x, w, conv, y, requested=requestedAlgoCount))
 
 
@@ -219,7 +219,7 @@ def cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     requestedAlgoCount: int,
 ) -> tuple[int, list[Any]]:
     """`perfResults` are cudnnConvolutionBwdFilterAlgoPerf_t; times are estimates."""
-    x, dy, conv, dw = filter_values(srcDesc, diffDesc, convDesc, gradDesc)
+    x, dy, conv, dw = filter_values(srcDesc, diffDesc, convDesc, gradDesc, ("srcDesc", "diffDesc", "gradDesc"))
     return _filter(
         dnn.get_convolution_backward_filter_algorithm_v7(handle, x, dy, conv, dw, requested=requestedAlgoCount)
     )
@@ -300,7 +300,7 @@ def cudnnGetConvolutionBackwardDataAlgorithm_v7(
     requestedAlgoCount: int,
 ) -> tuple[int, list[Any]]:
     """`perfResults` are cudnnConvolutionBwdDataAlgoPerf_t; times are estimates."""
-    w, dy, conv, dx = data_values(filterDesc, diffDesc, convDesc, gradDesc)
+    w, dy, conv, dx = data_values(filterDesc, diffDesc, convDesc, gradDesc, ("filterDesc", "diffDesc", "gradDesc"))
     return _data(dnn.get_convolution_backward_data_algorithm_v7(handle, w, dy, conv, dx, requested=requestedAlgoCount))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _integer, _integers
+from ..descriptors import TensorView, _integer, _integers
 from ..enums import DataType
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
@@ -34,7 +34,7 @@ class Sequences:
     lengths : tuple of int
         Of each sequence.
     padding : object
-        What C's `paddingFill` was.
+        What C's `paddingFill` points to, or None.
     """
 
     dtype: DataType
@@ -93,10 +93,10 @@ def cudnnSetRNNDataDescriptor(
     seqLengthArray: Any,
     paddingFill: Any,
 ) -> None:
-    """Sequences of several lengths are taken packed, sorted from the longest to the shortest.
+    """Sequences of several lengths are sorted from the longest to the shortest, in every layout.
 
-    Unpacked layouts are for sequences that are all `maxSeqLength` long: there is no padding, and `paddingFill` has no
-    effect.
+    Padded ones are packed and unpacked by copies, one for each step. `paddingFill` is a number that outputs are padded
+    with, or NULL: what is there stays.
     """
     made(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
     steps, batch = _integer(maxSeqLength, "maxSeqLength", 1), _integer(batchSize, "batchSize", 1)
@@ -105,16 +105,12 @@ def cudnnSetRNNDataDescriptor(
     if len(lengths) < batch or max(lengths) > steps:
         raise BadParam(argument="seqLengthArray", expected=f"{batch} lengths of at most {steps}", got=lengths)
     dtype, features = data_type(dataType, "dataType"), _integer(vectorSize, "vectorSize", 1)
-    value = Sequences(dtype, how, steps, batch, features, lengths, paddingFill)
-    if not value.uniform and how != SEQ_MAJOR_PACKED:
-        raise NotSupported(
-            "sequences of several lengths are taken packed",
-            argument="layout",
-            expected="CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED",
-            got=how.name,
-        )
+    if paddingFill is not None and (isinstance(paddingFill, bool) or not isinstance(paddingFill, (int, float))):
+        raise BadParam(argument="paddingFill", expected="a number or NULL", got=repr(paddingFill))
     if list(lengths) != sorted(lengths, reverse=True):
-        raise BadParam(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
+        error = BadParam if how == SEQ_MAJOR_PACKED else NotSupported
+        raise error(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
+    value = Sequences(dtype, how, steps, batch, features, lengths, paddingFill)
     RNNDataDesc.value, RNNDataDesc.views = value, {}
 
 
@@ -151,22 +147,50 @@ def data(
 ) -> tuple[Any, Callable[[], None]]:
     """Return sequences as portadnn's networks take them, and what is to be called once they were written.
 
-    Batch-major memory is copied: from it where it is read, and back to it.
+    Batch-major and padded memory is copied: from it where it is read, and back to it.
     """
     value = data_value(descriptor, desc)
     spec = value.spec
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {spec.size} elements", got="NULL")
-    if value.layout != BATCH_MAJOR_UNPACKED:
+    if value.layout == SEQ_MAJOR_PACKED or (value.uniform and value.layout == SEQ_MAJOR_UNPACKED):
         return view(handle, descriptor.views, memory, spec, name), _nothing
-    steps, _, features = spec.dims
-    strides = (features, steps * features, 1)
-    own = view(handle, descriptor.views, memory, TensorSpec(spec.dtype, spec.dims, strides), name)
+    padded = _padded(value)
+    own = view(handle, descriptor.views, memory, padded, name)
     packed = check_handle(handle).device.empty(spec)
     if read:
-        dnn.transform_tensor(handle, own, packed)
+        for theirs, ours in _steps(handle, value, padded, own, packed):
+            dnn.transform_tensor(handle, theirs, ours)
 
     def back() -> None:
-        dnn.transform_tensor(handle, packed, own)
+        if value.padding is not None and not value.uniform:
+            dnn.set_tensor(handle, own, float(value.padding))
+        for theirs, ours in _steps(handle, value, padded, own, packed):
+            dnn.transform_tensor(handle, ours, theirs)
 
     return packed, back
+
+
+def _padded(value: Sequences) -> TensorSpec:
+    """Return the layout of unpacked memory as dims (steps, batch, features)."""
+    dims = (value.steps, value.batch, value.features)
+    if value.layout == SEQ_MAJOR_UNPACKED:
+        return TensorSpec.packed(value.dtype, dims)
+    return TensorSpec(value.dtype, dims, (value.features, value.steps * value.features, 1))
+
+
+def _steps(handle: Handle, value: Sequences, padded: TensorSpec, own: Any, packed: Any) -> Iterator[tuple[Any, Any]]:
+    """Return pairs of the same numbers in both layouts: everything at once, or the rows of each step."""
+    if value.batches is None:
+        yield own, packed
+        return
+    wrap, first = handle.device.wrap, 0
+    after, between, _ = padded.strides
+    for step, rows in enumerate(value.batches):
+        dims = (rows, value.features, 1)
+        theirs = TensorSpec(value.dtype, dims, (between, 1, 1))
+        yield (
+            wrap(TensorView(theirs, own, step * after), "data"),
+            wrap(TensorView(TensorSpec.packed(value.dtype, dims), packed, first * value.features), "data"),
+        )
+        first += rows

@@ -9,7 +9,6 @@ import portadnn as dnn
 from ..descriptors import _integer
 from ..errors import BadParam
 from ..handle import Handle
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .calls import c_function, c_value
 from .descriptors import TensorDescriptor, made
@@ -18,7 +17,7 @@ from .rnn_data import RNNDataDescriptor, data, data_like, data_value
 from .rnn_descriptors import RNNDescriptor, rnn_value
 
 _TRAINING = 1  # CUDNN_FWD_MODE_TRAINING
-_ADD, _SET = range(2)  # cudnnWgradMode_t
+_SET = 1  # CUDNN_WGRAD_MODE_SET
 
 
 def _step(descriptor: Any) -> dnn.TensorDescriptor:
@@ -218,10 +217,9 @@ def cudnnRNNBackwardWeights_v8(
     reserveSpaceSize: int,
     reserveSpace: Any,
 ) -> None:
-    """`addGrad` is 0 (CUDNN_WGRAD_MODE_ADD) to add to what `dweightSpace` holds, or 1 (SET) to replace it."""
+    """CUDNN_WGRAD_MODE_ADD adds to what `dweightSpace` holds, CUDNN_WGRAD_MODE_SET replaces it."""
     rnn, sequences = rnn_value(rnnDesc), data_value(xDesc, "xDesc")
-    if isinstance(addGrad, bool) or addGrad not in (_ADD, _SET):
-        raise BadParam(argument="addGrad", expected="0 (CUDNN_WGRAD_MODE_ADD) or 1 (_SET)", got=repr(addGrad))
+    replace = c_value("cudnnWgradMode_t", addGrad, "addGrad") == _SET
     _check_input(rnnDesc, sequences)
     data_like(sequences, data_value(yDesc, "yDesc"), "yDesc")
     gradient = _weights(handle, rnnDesc, dweightSpace, weightSpaceSize, "dweightSpace")
@@ -230,8 +228,7 @@ def cudnnRNNBackwardWeights_v8(
     states = optional(handle, hDesc, hx, "hx", "hDesc")
     reserve = raw(handle, reserveSpace, reserveSpaceSize, "reserveSpace", "reserveSpaceSize")
     scratch = _scratch(handle, workSpace, workSpaceSize)
-    if addGrad == _SET:
-        check_handle(handle)
+    if replace:
         dnn.set_tensor(handle, gradient, 0.0)
     batches = sequences.batches
     dnn.rnn_backward_weights(
