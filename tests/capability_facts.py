@@ -1,8 +1,8 @@
 """What foreign libraries take, in examples to be held against their documents and sources.
 
-Each row of ``capability_facts_*.txt`` has the answer, words of the reason, a problem line, and the algorithm that is
-asked for, if any. A rule that no row misses once it is gone is a rule that nobody needs, or one that nobody checks; the
-tests find it.
+Each row of ``capability_facts_*.txt`` has the answer and its effect, words of the reason, a problem line, and the
+algorithm that is asked for, if any. A rule or a part of one that no row misses once it is gone is one that nobody
+needs, or one that nobody checks; the tests find it.
 """
 
 from pathlib import Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
+import json
 import os
 import re
 import shutil
@@ -219,6 +220,13 @@ def test_installed_backends_are_entry_points(installed: Path, tmp_path: Path) ->
 def test_installed_info_runs(installed: Path, tmp_path: Path) -> None:
     printed = run(installed / "portadnn", "info", cwd=tmp_path)
     assert "reference" in printed
+
+
+@pytest.mark.packaging
+def test_installed_capability_tables_are_found(installed: Path, tmp_path: Path) -> None:
+    printed = run(installed / "portadnn", "caps", "--op", "softmax_forward", "--format", "json", cwd=tmp_path)
+    names = {path.stem for path in (ROOT / "backends" / "capabilities").glob("[!_]*.toml")}
+    assert {column.split()[0] for column in json.loads(printed)["tables"]} == names
 
 
 @pytest.mark.packaging
