@@ -20,7 +20,7 @@ from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
 from .opencl_devices import found_devices, lacks_linker, opencl
-from .opencl_launch import Step, direct_enqueue, enqueue
+from .opencl_launch import Calls, Step, direct_enqueue, enqueue
 
 OPTIONS = "-cl-std=CL1.2"
 
@@ -282,12 +282,12 @@ class OpenCLDevice(Device):
     def bind(self, launches: Sequence[Launch]) -> Run:
         cl = opencl()
         steps = [Step(launch, self._zeros) for launch in launches]
-        enqueue = self._enqueue
+        on = Calls(self._enqueue, steps).on
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         examine = self._examine
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-            queue = self._queue
+            calls = on(self._queue)
             if workspace is not None and type(workspace) is self._array:
                 workspace = workspace.base_data
             try:
@@ -298,17 +298,18 @@ class OpenCLDevice(Device):
             state.append(bytes_of(scalars))
             state.append(0 if workspace is None else getattr(workspace, "serial", None))
             try:
-                for step in steps:
+                for step, call in zip(steps, calls, strict=True):
                     step.set(seen, scalars, workspace, state)
-                    enqueue(queue, step)
+                    if status := call():
+                        raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
         def repeat() -> bool:
-            queue = self._queue
             try:
-                for step in steps:
-                    enqueue(queue, step)
+                for call in on(self._queue):
+                    if status := call():
+                        raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
             return True

@@ -1,5 +1,7 @@
 """OpenCL launches that go to the driver without an event, as on GPUs: tried on any device whose driver allows it."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from where import BACKENDS
@@ -44,9 +46,9 @@ def test_a_refused_launch_raises(direct):
     function = direct.device._enqueue
 
     def with_a_wrong_block(queue, step):
-        kernel, _, offset, size, _, *rest = step.words
-        step.words = (kernel, 0, offset, size, None, *rest)  # a grid without dimensions
-        function(queue, step)
+        kernel, _, *rest = step.words
+        step.words = (kernel, ctypes.c_uint32(0), *rest)  # a grid without dimensions
+        return function(queue, step)
 
     direct.device._enqueue = with_a_wrong_block
     direct.entries.clear()

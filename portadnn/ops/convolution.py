@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -222,8 +223,7 @@ class ConvolutionBackwardBias(Problem):
         return self.dy.dims[0] * math.prod(self.dy.dims[2:])
 
 
-def _descriptor(conv: Any) -> ConvolutionDescriptor:
-    return check_descriptor(conv, ConvolutionDescriptor, "conv")
+_descriptor = functools.partial(check_descriptor, kind=ConvolutionDescriptor, argument="conv")
 
 
 @public
