@@ -15,8 +15,8 @@ read. docs/from-cudnn.md has more, and a program.
 >>> y = np.empty_like(x)
 >>> mode = cudnn.CUDNN_SOFTMAX_MODE_INSTANCE
 >>> cudnn.cudnnSoftmaxForward(handle, cudnn.CUDNN_SOFTMAX_ACCURATE, mode, 1, desc, x, 0, desc, y)
->>> y.round(3).tolist()
-[0.36599999..., 0.36599999..., 0.13400000..., 0.13400000...]
+>>> [f"{value:.3f}" for value in y]
+['0.366', '0.366', '0.134', '0.134']
 >>> cudnn.cudnnDestroy(handle)
 """
 
