@@ -236,6 +236,35 @@ def test_weights_are_found_as_the_guides_calls_find_them(handle):
             assert cudnn.cudnnGetTensorNdDescriptor(bias_desc, 3)[2] == (1, HIDDEN, 1)
 
 
+@everywhere()
+def test_steps_are_looked_at_again_when_their_descriptor_is_set(handle):
+    """Arrays with the steps' layout are used as they are, as long as the descriptor says the same."""
+    m, rnn, state = Memory(handle, EVEN), rnn_of(handle, 6), tensor_nd(*STATES)
+    x, y = tensor_nd(BATCH, FEATURES, 1), tensor_nd(BATCH, 2 * HIDDEN, 1)
+    w_desc = cudnn.cudnnCreateFilterDescriptor()
+    cudnn.cudnnSetFilterNdDescriptor(w_desc, cudnn.CUDNN_DATA_FLOAT, cudnn.CUDNN_TENSOR_NCHW, 3, m.numbers.w.shape)
+
+    def forward(count):
+        ends = (state, m.hx, state, m.cx), (state, m.hy, state, m.cy)
+        steps = ([x] * count, [y] * count)
+        cudnn.cudnnRNNForwardInference(
+            *(handle, rnn, STEPS, steps[0], m.x, *ends[0], w_desc, m.w, steps[1], m.y, *ends[1], None, 0)
+        )
+
+    for _ in range(3):
+        forward(STEPS + 1)  # more descriptors than steps
+    m.check("y", "hy", "cy")
+    cudnn.cudnnSetTensorNdDescriptor(x, cudnn.CUDNN_DATA_FLOAT, 3, (BATCH, FEATURES + 1, 1), (FEATURES + 1, 1, 1))
+    with pytest.raises(dnn.BadParam, match="cudnnRNNForwardInference: x: expected a buffer of at least"):
+        forward(STEPS)
+    cudnn.cudnnDestroyTensorDescriptor(x)
+    with pytest.raises(dnn.BadParam, match="one that was destroyed"):
+        forward(STEPS)
+    x = tensor_nd(BATCH, FEATURES, 1)
+    with pytest.raises(dnn.BadParam, match="a sequence of 3 tensor descriptors"):
+        forward(STEPS - 1)
+
+
 def test_data_descriptors():
     desc = data_of(PACKED, UNEVEN, 4)
     assert cudnn.cudnnGetRNNDataDescriptor(desc, 1) == (0, PACKED, STEPS, BATCH, 4, (3,), PADDING)

@@ -104,6 +104,7 @@ def _is_address(memory: Any) -> bool:
     return hasattr(memory, "__index__") and not hasattr(memory, "shape")
 
 
+_BYTE = np.dtype(np.uint8)
 _BYTES: dict[Any, Any] = {}
 
 
@@ -120,7 +121,7 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {size} bytes", got="NULL")
     try:
-        if memory.shape == (size,) and memory.dtype == np.uint8 and memory.strides == (1,):
+        if memory.shape == (size,) and memory.dtype is _BYTE and memory.strides == (1,):
             return memory
     except AttributeError:
         pass

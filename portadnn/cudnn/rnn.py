@@ -41,6 +41,14 @@ def sequence(
     handle: Handle, descriptors: Any, length: Any, memory: Any, name: str
 ) -> tuple[Any, tuple[int, ...] | None]:
     """Return all steps' memory as one array, and the numbers of sequences where they differ."""
+    try:  # as many times the same descriptor, with an array that has its layout
+        first = descriptors[0]
+        if first.value is not None and descriptors[:length].count(first) == length:
+            dims, storage, strides = first.sequences[length]
+            if memory.shape == dims and memory.dtype is storage and memory.strides == strides:
+                return memory, None
+    except (AttributeError, IndexError, KeyError, TypeError):
+        pass
     values = steps(descriptors, length, f"{name}Desc")
     first = values[0]
     if all(value is first for value in values):
@@ -55,6 +63,10 @@ def sequence(
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {dims}", got="NULL")
     spec = TensorSpec.packed(first.dtype, dims)
+    if not uneven and descriptors[: len(values)].count(descriptors[0]) == len(values):
+        size = spec.dtype.itemsize
+        strides = tuple(stride * size for stride in spec.strides)
+        descriptors[0].sequences[len(values)] = dims, spec.dtype.storage, strides
     array = view(handle, descriptors[0].views, memory, spec, name, dims)
     return array, batches if uneven else None
 

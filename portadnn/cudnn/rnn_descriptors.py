@@ -48,7 +48,9 @@ class RNNDescriptor(Descriptor):
         """The descriptor of portadnn; None before the object is set."""
         if self.network is None:
             return None
-        dropout = None if self.dropout is None else value_of(self.dropout, DropoutDescriptor, "dropoutDesc")
+        dropout = None
+        if self.dropout is not None:
+            dropout = self.dropout.value or value_of(self.dropout, DropoutDescriptor, "dropoutDesc")
         if self._built[1] is None or self._built[0] is not dropout:
             self._built = dropout, dnn.RNNDescriptor(**self.network, dropout=dropout)
         return self._built[1]
@@ -68,6 +70,10 @@ def cudnnDestroyRNNDescriptor(rnnDesc: RNNDescriptor) -> None:
 
 def rnn_value(descriptor: Any) -> dnn.RNNDescriptor:
     """Return portadnn's descriptor."""
+    if type(descriptor) is RNNDescriptor:
+        value = descriptor.value
+        if value is not None:
+            return value  # type: ignore[no-any-return]
     return value_of(descriptor, RNNDescriptor, "rnnDesc")  # type: ignore[no-any-return]
 
 
