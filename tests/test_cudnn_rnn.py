@@ -265,6 +265,15 @@ def test_steps_are_looked_at_again_when_their_descriptor_is_set(handle):
         forward(STEPS - 1)
 
 
+def test_persistent_plans_are_taken(reference):
+    rnn = rnn_of(reference, 6)
+    plan = cudnn.cudnnCreatePersistentRNNPlan(rnn, BATCH, cudnn.CUDNN_DATA_FLOAT)
+    cudnn.cudnnSetPersistentRNNPlan(rnn, plan)
+    cudnn.cudnnDestroyPersistentRNNPlan(plan)
+    with pytest.raises(dnn.BadParam, match="plan: expected a persistent RNN plan, got one that was destroyed"):
+        cudnn.cudnnSetPersistentRNNPlan(rnn, plan)
+
+
 def test_data_descriptors():
     desc = data_of(PACKED, UNEVEN, 4)
     assert cudnn.cudnnGetRNNDataDescriptor(desc, 1) == (0, PACKED, STEPS, BATCH, 4, (3,), PADDING)

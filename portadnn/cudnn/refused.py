@@ -28,7 +28,6 @@ REASONS = (
     ("cudnn*Callback", "there is no callback; logging of the name 'portadnn' tells what is computed"),
     ("cudnnGetMaxDeviceVersion", "it is about NVIDIA's devices; `portadnn info` lists this machine's"),
     ("cudnnGraph", "there is no graph interface; these are the legacy functions"),
-    ("cudnn*PersistentRNNPlan", "plans are made, and kept, when a network is first used; leave the call out"),
     ("cudnn*RNN*Algorithm", "a network's engine is chosen by itself; cudnnRNNForwardTraining runs it"),
     ("cudnn*Algorithm", "algorithms are saved by the find database (PORTADNN_FIND_DB), not through descriptors"),
 )

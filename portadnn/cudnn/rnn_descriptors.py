@@ -353,3 +353,31 @@ def cudnnBuildRNNDynamic(handle: Handle, rnnDesc: RNNDescriptor, miniBatch: int)
     check_handle(handle)
     rnn_value(rnnDesc)
     _integer(miniBatch, "miniBatch", 1)
+
+
+class PersistentRNNPlan(Descriptor):
+    """A ``cudnnPersistentRNNPlan_t``: it holds nothing, because plans are made when a network is first used."""
+
+    what = "persistent RNN plan"
+    made_by = "cudnnCreatePersistentRNNPlan"
+
+
+@c_function
+def cudnnCreatePersistentRNNPlan(rnnDesc: RNNDescriptor, minibatch: int, dataType: int) -> PersistentRNNPlan:
+    """Nothing is to be built: plans are made, and kept, when a network is first used."""
+    rnn_value(rnnDesc)
+    _integer(minibatch, "minibatch", 1)
+    data_type(dataType, "dataType")
+    return PersistentRNNPlan()
+
+
+@c_function
+def cudnnSetPersistentRNNPlan(rnnDesc: RNNDescriptor, plan: PersistentRNNPlan) -> None:
+    """It has no effect."""
+    made(rnnDesc, RNNDescriptor, "rnnDesc")
+    made(plan, PersistentRNNPlan, "plan")
+
+
+@c_function
+def cudnnDestroyPersistentRNNPlan(plan: PersistentRNNPlan) -> None:
+    destroy(plan, PersistentRNNPlan, "plan")
