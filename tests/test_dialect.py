@@ -154,9 +154,8 @@ def _expected(name, numpy, x, y, s, real, width, store):
 
 
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_nvrtc(dtype, arch, monkeypatch):
+def test_nvrtc(dtype, monkeypatch):
     """CUDA has the same operations under the same names."""
     missing = nvrtc_missing()
     if missing is not None:
@@ -165,7 +164,7 @@ def test_nvrtc(dtype, arch, monkeypatch):
         pytest.skip(f"NVRTC: {missing}")
     for width in WIDTHS:
         for aligned in (False, True):
-            cuda.compile_cubin(all_probes("cuda", dtype, width, aligned, monkeypatch), arch)
+            cuda.compile_cubin(all_probes("cuda", dtype, width, aligned, monkeypatch), "sm_80")
 
 
 def test_every_name_of_the_dialect_is_probed():

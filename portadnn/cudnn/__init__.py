@@ -144,4 +144,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_names()})
+    kept = (
+        name for name in globals() if not name.startswith("cudnn")
+    )  # other spellings that were asked for are not listed
+    return sorted({*kept, *_names()})
