@@ -167,7 +167,7 @@ KERNEL WG_SIZE(WG, 1, 1) bins_scan(TENSOR(int, starts), TENSOR(int, taken), cons
             BARRIER();
         }
         if (lid == 0) place = ATOMIC_TAKE(taken + GRP(0) / (h + 1), sums[0]);
-        BARRIER();
+        GLOBAL_BARRIER();  // others write the counters that were read above
         before = place;
     }
     for (u32 base = 0; base < pitch; base += WG * EACH) {
