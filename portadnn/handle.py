@@ -102,7 +102,7 @@ class Handle:
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
         self.entries: dict[Any, Entry] = {}
-        self.scratches = 0  # how many there were
+        self.scratches = 0  # how often there was to be another
         self._scratch: Any = None
         self._scratch_size = 0
         if rules is not None:
@@ -248,13 +248,13 @@ class Handle:
             self._drop_scratch()
             self._scratch = self.device.workspace(nbytes)
             self._scratch_size = nbytes
-            self.scratches += 1
         return self._scratch
 
     def _drop_scratch(self) -> None:
         if self._scratch is not None:
             self.device.synchronize()  # what is enqueued may still use it
         self._scratch, self._scratch_size = None, 0
+        self.scratches += 1
 
     def engines_for(self, problem: Problem) -> list[Engine]:
         """Return the engines that may take problems of this kind, in order of preference."""

@@ -104,6 +104,27 @@ def test_workspaces_come_and_grow(handle: Any) -> None:
         dnn.convolution_forward(handle, x[dims], w[dims], conv, y[dims], workspace="none")
 
 
+def test_the_workspace_of_another_stream_is_another(handle: Any) -> None:
+    """What a change of streams freed is not used again by a call that is otherwise the one before."""
+    if handle.backend == "reference":
+        pytest.skip("the reference needs no workspace")
+    conv, algo = dnn.ConvolutionDescriptor(padding=(1, 1)), "gemm"
+    x, w = handle.asarray(_host(0, (2, 4, 9, 9))), handle.asarray(_host(1, (4, 4, 3, 3)))
+    y = handle.empty((2, 4, 9, 9))
+    sizes = [dnn.get_convolution_forward_workspace_size(handle, x, w, conv, y, algo)]
+    for _ in range(3):
+        dnn.convolution_forward(handle, x, w, conv, y, algo=algo)
+    want = handle.to_numpy(y)
+    handle.set_stream(handle.get_stream())
+    asked = []
+    workspace = handle.device.workspace
+    handle.device.workspace = lambda size: (asked.append(size), workspace(size))[1]
+    for _ in range(3):
+        dnn.convolution_forward(handle, x, w, conv, y, algo=algo)
+        np.testing.assert_array_equal(handle.to_numpy(y), want)
+    assert asked == sizes
+
+
 def test_another_stream(handle: Any) -> None:
     """Sums that count finished work-groups: each stream counts by itself."""
     dy = _host(3, (8, 6, 24, 24))
