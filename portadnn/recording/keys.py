@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from types import FrameType
 from typing import Any
 
@@ -113,57 +114,36 @@ def key_of(call: Call, frame: FrameType) -> tuple[Any, Sequence[int]] | None:
     TypeError
         When the key is looked up: an argument cannot be hashed.
     """
-    problem = call.problem
-    scalars = problem.scalars if problem is not None and call.library == "portadnn" else ()
-    key: Any = [
-        call.target,
-        id(problem),
-        id(frame.f_code),
-        frame.f_lasti,
-        threading.get_ident(),
-    ]
     if call.error is not None or call.earlier or call.parent is not None:
         return None
+    problem = call.problem
+    scalars = problem.scalars if problem is not None and call.library == "portadnn" else ()
+    key: Any = [call.target, id(problem), id(frame.f_code), frame.f_lasti, threading.get_ident()]
     places: Sequence[int] = call.addresses
-    add = key.append
     modes = MODES
-    for value in call.args:
+    for name, value in chain(zip(repeat(""), call.args), call.kwargs.items()):
+        if name:
+            if name in scalars:
+                continue
+            key.append(name)
         mode = modes[type(value)]
         if mode == VALUE:
-            add(value)
+            key.append(value)
         elif mode == ARRAY:
-            if problem is None:
-                seen = _seen(call, value)
-                if seen is None:
-                    return None
-                add(seen[0])
-                places = (*places, *seen[1])
-            add(ARRAY)
-        elif mode == HANDLE:
-            add(value.serial)
-        elif mode == OPAQUE:
-            add(_held(value))
-        elif mode == LIST:
-            add(_listed(value))
-        elif not scalars:
-            add(value)
-    for name, value in call.kwargs.items():
-        if name in scalars:
-            continue
-        add(name)
-        mode = modes[type(value)]
-        if mode == ARRAY:
-            if problem is None:
+            if problem is not None:
+                key.append(device_of(call).workspace_size(value) if name == "workspace" else ARRAY)
+            else:
                 seen = None if name == "workspace" else _seen(call, value)
                 if seen is None:
                     return None
-                add(seen[0])
+                key.append(seen[0])
                 places = (*places, *seen[1])
-            add(device_of(call).workspace_size(value) if name == "workspace" else ARRAY)
         elif mode == HANDLE:
-            add(value.serial)
+            key.append(value.serial)
         elif mode == OPAQUE:
-            add(_held(value))
-        else:
-            add(_listed(value) if mode == LIST else value)
+            key.append(_held(value))
+        elif mode == LIST:
+            key.append(_listed(value))
+        elif name or not scalars:
+            key.append(value)
     return tuple(key), places
