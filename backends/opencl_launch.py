@@ -41,6 +41,7 @@ class Step:
         kernel, offset, size, local, events, event = pointers
         self.words = (kernel, ctypes.c_uint32(dims), offset, size, local, ctypes.c_uint32(0), events, event)
         self.state: list[Any] = []
+        self._places: dict[int, int] = {}  # where tensors begin in their buffers, by the argument's position
         self._args: list[tuple[int, TensorArg | ScalarArg | WorkspaceArg]] = []
         position = 0
         for arg in launch.args:
@@ -60,10 +61,14 @@ class Step:
         for position, arg in self._args:
             if isinstance(arg, TensorArg):
                 if old[arg.index] != state[arg.index]:
-                    set_arg(position, seen[arg.index].buffer)
                     one = seen[arg.index]
+                    set_arg(position, one.buffer)
                     size = one.item_size if arg.dtype is None else arg.dtype.itemsize
-                    set_bytes(position + 1, _pack_long((one.offset + arg.offset) // size))
+                    place = (one.offset + arg.offset) // size
+                    if self._places.get(position) != place:  # as a rule all begin where their buffers do
+                        self._places.pop(position, None)
+                        set_bytes(position + 1, _pack_long(place))
+                        self._places[position] = place
             elif isinstance(arg, ScalarArg):
                 if old[-2] != state[-2]:
                     pack = _pack_double if arg.dtype is DataType.DOUBLE else _pack_float

@@ -108,7 +108,8 @@ def execute(
             computing(entry.plan.problem, numbers, run.addresses)
             computed(entry.plan.problem, tuple(numbers), run.addresses)
         if anew or not run.repeat():  # type: ignore[misc]
-            arrays = _run_anew(handle, entry, kind, arrays, numbers, workspace)
+            stays = stamp is not None and run.stamp is not None and stamp[0] == run.stamp[0]
+            arrays = _run_anew(handle, entry, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
     if len(kind.outputs) == 1:
         return _given(tensors[-1], arrays[-1])
@@ -117,10 +118,19 @@ def execute(
 
 
 def _run_anew(
-    handle: Handle, entry: Entry, kind: type[Problem], tensors: Sequence[Any], numbers: Sequence[float], workspace: Any
+    handle: Handle,
+    entry: Entry,
+    kind: type[Problem],
+    tensors: Sequence[Any],
+    numbers: Sequence[float],
+    workspace: Any,
+    stays: bool,
 ) -> Sequence[Any]:
-    """Check everything that a plan does not fix and run it; returns the tensors with those that were allocated."""
-    device, plan = handle.device, entry.plan
+    """Check everything that a plan does not fix and run it; returns the tensors with those that were allocated.
+
+    With `stays` the tensors lie where those of the plan's last call did.
+    """
+    device, plan, run = handle.device, entry.plan, entry.run
     if entry.skipped:
         _check_skipped(kind, entry, numbers)
     arrays = tensors
@@ -131,7 +141,7 @@ def _run_anew(
         for i, _ in entry.skipped:
             arrays[i] = arrays[-1]
     used = entry.used(arrays)
-    addresses = entry.run.addresses = [device.address(array) for array in used]
+    addresses = run.addresses if stays else list(map(device.address, used))
     if WATCHERS:
         computing(plan.problem, numbers, addresses)
     if addresses != entry.checked:
@@ -150,7 +160,8 @@ def _run_anew(
         device.workspace_size(workspace)  # not needed, but it must be one
     if WATCHERS:
         computed(plan.problem, tuple(numbers), addresses)
-    entry.run(used, numbers, workspace)
+    run.stamp, run.addresses = None, addresses
+    run.call(used, numbers, workspace)
     return arrays
 
 
