@@ -7,6 +7,7 @@ import os
 import shutil
 from typing import Any
 
+from . import pocl_cpu
 from .base import DeviceInfo
 
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
@@ -47,7 +48,8 @@ def _simd_width(device: Any) -> int:
     PoCL overstates them for processors newer than its LLVM.
     """
     if "PoCL" in device.platform.name or "Portable Computing" in device.platform.name:
-        return 16 if any(name in device.version for name in _AVX512) else 8
+        compiled_for = pocl_cpu.llvm_name(device) or device.version
+        return 16 if any(name in compiled_for for name in _AVX512) else 8
     return max(int(device.native_vector_width_float), 4)
 
 
