@@ -2,8 +2,8 @@
 
 PoCL asks its LLVM what the processor is called. An LLVM older than the processor answers "generic", which PoCL then
 hands to the compiler, and the compiler refuses: "unknown target CPU 'generic'" (pocl/pocl issues 512 and 1049), so that
-no kernel can be built. PoCL 3.0, the one that pip brings, knows nothing newer than AMD's Zen 4 and has no setting for it. Here
-the name in PoCL's description of the device is replaced by that of an older processor with the same vectors.
+no kernel can be built. PoCL 3.0, the one that pip brings, knows nothing newer than AMD's Zen 4 and has no setting
+for it. Here the name in PoCL's description of the device is replaced by an older processor's with the same vectors.
 """
 
 from __future__ import annotations
