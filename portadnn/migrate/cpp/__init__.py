@@ -1,0 +1,1 @@
+"""Sources in C, C++ and CUDA, by tree-sitter."""

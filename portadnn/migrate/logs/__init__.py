@@ -1,0 +1,1 @@
+"""Logs of cuDNN and of MIOpen, and traces of their calls."""

@@ -1,0 +1,159 @@
+"""What is known between two calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..events import Event, Library
+from ..values import Value, join, same
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that calls make, set and use: a descriptor, a handle, memory.
+
+    Things are never changed in place: a state holds the latest form of each under its id.
+
+    Attributes
+    ----------
+    id : str
+        Unique; of a thing that the program received from outside, the path of the variable that holds it.
+    kind : str
+        ``"handle"``, ``"memory"``, or what the descriptor describes, the same word for both libraries: ``"tensor"``,
+        ``"filter"`` (of MIOpen a tensor), ``"convolution"``, ``"pooling"``, ``"activation"``, ``"lrn"``,
+        ``"dropout"``, ``"rnn"``, ``"rnn data"``, ``"op tensor"``, ``"reduce"``, ``"spatial transformer"``, ``"ctc
+        loss"``, ``"attention"``, ``"fusion"`` ...; "" if unknown.
+    name : str
+        How the program writes it: ``xDesc_``, ``this->conv``.
+    fields : dict of str to Value
+        What was set, by the names of the Set functions' parameters in the mapping table; those that a function
+        without such parameters sets implicitly keep what was before. Of memory: ``size``.
+    created, destroyed : int or None
+        The calls that did it, if any was seen.
+    set_by : tuple of int
+        The calls that set it, in order.
+    many : bool
+        Whether it stands for several: elements of an array, or made anew in each turn of a loop.
+    certain : bool
+        False where paths met that set it differently, or a function that could not be followed received it.
+    """
+
+    id: str
+    kind: str
+    name: str
+    library: Library | None = None
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    created: int | None = None
+    destroyed: int | None = None
+    set_by: tuple[int, ...] = ()
+    many: bool = False
+    certain: bool = True
+
+    @property
+    def version(self) -> int:
+        """The call that set it last; 0 before any."""
+        return self.set_by[-1] if self.set_by else 0
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A call that was made, with the forms that its things had then, by the parameters' names."""
+
+    event: Event
+    things: Mapping[str, Thing]
+
+    def same_things(self, state: State, *names: str) -> bool | None:
+        """Tell whether the things of these parameters are now what they were then; None where that is not known."""
+        unsure = False
+        for name in names:
+            then = self.things.get(name)
+            now = None if then is None else state.things.get(then.id)
+            if then is None or now is None:
+                unsure = True
+            elif then.version != now.version:
+                equal = _same_fields(then, now)
+                if equal is False:
+                    return False
+                unsure = unsure or equal is None
+        return None if unsure else True
+
+
+def _same_fields(a: Thing, b: Thing) -> bool | None:
+    said = {same(a.fields[name], b.fields[name]) for name in a.fields.keys() & b.fields.keys()}
+    if a.fields.keys() != b.fields.keys():
+        said.add(None)
+    return False if False in said else None if None in said else True
+
+
+@dataclass
+class State:
+    """What holds at one point of a program, on all paths that lead there.
+
+    Attributes
+    ----------
+    variables : dict of str to Value
+        By path: ``x``, ``this->conv_``, ``perf[0].algo``. Those of functions carry the function's turn, so that
+        recursion and helper functions do not mix them up.
+    things : dict of str to Thing
+        By id.
+    done : dict of str to dict of int to bool
+        Calls made before, by function and number, and whether on all paths.
+    reachable : bool
+        False behind return, break, throw.
+    """
+
+    variables: dict[str, Value] = field(default_factory=dict)
+    things: dict[str, Thing] = field(default_factory=dict)
+    done: dict[str, dict[int, bool]] = field(default_factory=dict)
+    reachable: bool = True
+
+    def copy(self) -> State:
+        """Return an independent state."""
+        done = {function: dict(numbers) for function, numbers in self.done.items()}
+        return State(dict(self.variables), dict(self.things), done, self.reachable)
+
+    def calls(self, functions: Iterable[str]) -> Iterator[tuple[int, bool]]:
+        """Yield the earlier calls of some functions, the latest first, and whether each was made on all paths."""
+        found = [pair for function in functions for pair in self.done.get(function, {}).items()]
+        yield from sorted(found, reverse=True)
+
+
+def meet(states: Iterable[State]) -> State:
+    """Return what holds where paths meet; those that do not get there do not count."""
+    alive = [state for state in states if state.reachable]
+    if not alive:
+        return State(reachable=False)
+    if len(alive) == 1:
+        return alive[0]
+    result = State()
+    for path in dict.fromkeys(path for state in alive for path in state.variables):
+        values = [state.variables[path] for state in alive if path in state.variables]
+        result.variables[path] = join(values)
+    for name in dict.fromkeys(name for state in alive for name in state.things):
+        result.things[name] = _meet_things([state.things[name] for state in alive if name in state.things])
+    for function in dict.fromkeys(function for state in alive for function in state.done):
+        lists = [state.done.get(function, {}) for state in alive]
+        numbers = dict.fromkeys(number for numbers in lists for number in numbers)
+        result.done[function] = {number: all(numbers.get(number, False) for numbers in lists) for number in numbers}
+    return result
+
+
+def _meet_things(forms: list[Thing]) -> Thing:
+    first = forms[0]
+    if all(form is first or form == first for form in forms[1:]):
+        return first
+    fields = {
+        name: join(form.fields[name] for form in forms if name in form.fields)
+        for name in dict.fromkeys(name for form in forms for name in form.fields)
+    }
+    latest = max(forms, key=lambda form: form.version)
+    certain = all(form.certain for form in forms) and len({form.set_by for form in forms}) == 1
+    destroyed = [form.destroyed for form in forms]
+    return replace(
+        latest,
+        fields=fields,
+        certain=certain,
+        destroyed=destroyed[0] if len(set(destroyed)) == 1 else None,
+        many=any(form.many for form in forms),
+    )

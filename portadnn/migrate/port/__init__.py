@@ -1,0 +1,1 @@
+"""Writing the translation where it is certain."""

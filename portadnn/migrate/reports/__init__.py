@@ -1,0 +1,1 @@
+"""What was found, for terminals, machines and browsers."""

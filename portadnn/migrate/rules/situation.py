@@ -1,0 +1,92 @@
+"""What a rule sees of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..events import Argument, Event
+from ..findings import Certainty
+from ..model.state import Deed, State, Thing
+from ..values import UNKNOWN, Value
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A call, and the state before it.
+
+    Attributes
+    ----------
+    event : Event
+        The call.
+    state : State
+        What held before it.
+    journal : dict of int to Deed
+        All calls up to now by number; those of this path are in ``state.done``.
+    target : str
+        Where the program is to go: ``"miopen-1"``, ``"miopen-3"``, ``"portadnn-opencl"``, ``"portadnn-cuda"``,
+        ``"cudnn-9"``.
+    whole : bool
+        Whether everything that the program does is before the checker: True for a tree of sources or a whole log.
+    mentioned : frozenset of str
+        Every function that is called anywhere in what is checked.
+    """
+
+    event: Event
+    state: State
+    journal: Mapping[int, Deed]
+    target: str
+    whole: bool = True
+    mentioned: frozenset[str] = frozenset()
+
+    def argument(self, *names: str) -> Argument | None:
+        """Return the argument for the first of these parameters that the function has."""
+        return self.event.argument(*names)
+
+    def value(self, *names: str) -> Value:
+        """Return what is known of an argument's value, and of what it points to where it is a pointer."""
+        argument = self.event.argument(*names)
+        return UNKNOWN if argument is None else argument.read
+
+    def thing(self, *names: str) -> Thing | None:
+        """Return the thing that an argument refers to, if that is certain."""
+        argument = self.event.argument(*names)
+        if argument is None or argument.value.kind != "thing":
+            return None
+        return self.state.things.get(argument.value.data)
+
+    def field(self, name: str) -> Value:
+        """Return what a descriptor has set: ``"xDesc.format"``; of a name without a dot, the argument's value."""
+        parameter, _, attribute = name.partition(".")
+        if not attribute:
+            return self.value(parameter)
+        thing = self.thing(parameter)
+        return UNKNOWN if thing is None else thing.fields.get(attribute, UNKNOWN)
+
+    def before(self, functions: Iterable[str]) -> Iterator[tuple[Deed, bool]]:
+        """Yield earlier calls of some functions, the latest first, and whether on all paths that lead here."""
+        for number, always in self.state.calls(functions):
+            deed = self.journal.get(number)
+            if deed is not None:
+                yield deed, always
+
+
+@dataclass(frozen=True)
+class Hit:
+    """What the code of a rule answers where it is broken.
+
+    Attributes
+    ----------
+    certainty : {"proven", "possible"}
+    about : str or None
+        The parameter at fault, which is underlined; the whole call if None.
+    words : dict of str to str
+        What fills the braces of the rule's message and fix, besides the arguments' texts by parameter name.
+    related : tuple of (Deed, str)
+        Earlier calls that matter, each with what happened there.
+    """
+
+    certainty: Certainty = "proven"
+    about: str | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
+    related: tuple[tuple[Deed, str], ...] = ()
