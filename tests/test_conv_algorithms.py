@@ -207,7 +207,7 @@ CHANNELS_LAST = (  # a last vector of channels that meets the one before, border
     ((2, 19, 9, 13), 19, (3, 3), "padding=1,1 groups=19"),
     ((1, 70, 6, 5), 70, (5, 5), "padding=2,2 groups=70 mode=convolution"),
     ((1, 9, 12, 14), 9, (3, 2), "padding=2,1 groups=9 stride=1,3 dilation=2,1"),
-    ((1, 8, 4, 5, 9), 8, (2, 3, 3), "padding=1,1,0 groups=8 stride=2,1,2"),
+    ((1, 17, 4, 5, 9), 17, (2, 3, 3), "padding=1,1,0 groups=17 stride=2,1,2"),
 )
 
 
