@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..events import Argument, Event
@@ -84,9 +84,12 @@ class Hit:
         What fills the braces of the rule's message and fix, besides the arguments' texts by parameter name.
     related : tuple of (Deed, str)
         Earlier calls that matter, each with what happened there.
+    confirm : callable or None
+        Asked with the journal when the program has ended; the hit counts if it says so.
     """
 
     certainty: Certainty = "proven"
     about: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     related: tuple[tuple[Deed, str], ...] = ()
+    confirm: Callable[[Mapping[int, Deed]], bool] | None = None

@@ -1,0 +1,258 @@
+"""The rules: what the TOML files of this folder say, checked for what cannot be true (docs/check.md has the fields)."""
+
+from __future__ import annotations
+
+import functools
+import string
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, get_args
+
+from ... import mapping
+from ..events import Library
+from ..findings import SEVERITIES, Severity
+from . import conditions, targets
+from .conditions import Condition
+from .registry import Check, checks
+from .targets import Target
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent
+ALWAYS = ("target", "function", "call")  # words that every message may use
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to break a rule.
+
+    Attributes
+    ----------
+    library : {"cudnn", "miopen"}
+        Whose code is read.
+    targets : tuple of str
+        Where it matters that the code goes.
+    functions : tuple of str
+        Those that the patterns in the file stand for.
+    since, until, target_since, target_until : str or None
+        Versions of the library that is read and of the target for which it holds; `until` is the first without it.
+    when : tuple of Condition
+        All have to hold.
+    unless : tuple of tuple of Condition
+        None of these may hold.
+    check : Check or None
+        What data cannot say; it has to agree.
+    end : bool
+        Judged when the program has ended, with the state at its end.
+    about : tuple of str
+        The parameter to underline, by its names.
+    message, fix : str
+        With words in braces.
+    severity : {"E", "W!", "W", "I"}
+        The rule's where the case has none of its own.
+    """
+
+    library: Library
+    targets: tuple[str, ...]
+    functions: tuple[str, ...]
+    since: str | None
+    until: str | None
+    target_since: str | None
+    target_until: str | None
+    when: tuple[Condition, ...]
+    unless: tuple[tuple[Condition, ...], ...]
+    check: Check | None
+    end: bool
+    about: tuple[str, ...]
+    message: str
+    fix: str
+    severity: Severity
+
+    def serves(self, target: Target) -> bool:
+        """Tell whether it is about a target."""
+        return target.name in self.targets and target.has(self.target_since, self.target_until)
+
+    def holds_for(self, version: str | None) -> bool:
+        """Tell whether it is about a version of the library that is read; one that is unknown is taken for any."""
+        if version is None:
+            return True
+        read = targets.version(version)
+        after = self.since is None or read >= targets.version(self.since)
+        return after and (self.until is None or read < targets.version(self.until))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule.
+
+    Attributes
+    ----------
+    id : str
+        Without ``PD-``.
+    title, why, source : str
+        The mistake in a few words, what comes of it, and who says so.
+    severity : {"E", "W!", "W", "I"}
+    cases : tuple of Case
+    per_call : bool
+        Whether it is true of every call of its functions: such findings are work to do, not alarms.
+    before, after : str
+        An example; where the file has none, calls with the parameters' names (``explain`` makes them).
+    """
+
+    id: str
+    title: str
+    severity: Severity
+    source: str
+    why: str
+    cases: tuple[Case, ...]
+    per_call: bool = False
+    before: str = ""
+    after: str = ""
+
+    @property
+    def name(self) -> str:
+        """The id as users see it."""
+        return f"PD-{self.id}"
+
+
+@functools.cache
+def rules() -> Mapping[str, Rule]:
+    """Return all rules by id."""
+    return load(FOLDER)
+
+
+def load(folder: Path) -> dict[str, Rule]:
+    """Read the rules of a folder.
+
+    Raises
+    ------
+    ValueError
+        A file has a mistake; the message says where.
+    """
+    found: dict[str, Rule] = {}
+    for path in sorted(folder.glob("*.toml")):
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        for id_, entry in entries.items():
+            try:
+                rule = _rule(id_, entry)
+            except (TypeError, ValueError, KeyError) as error:
+                raise ValueError(f"{path.name}: {id_}: {error}") from error
+            if id_ in found:
+                raise ValueError(f"{path.name}: {id_} is there twice")
+            found[id_] = rule
+    return dict(sorted(found.items()))
+
+
+_CASE_KEYS = {
+    *("library", "targets", "functions", "from", "until", "target_from", "target_until", "when", "unless", "code"),
+    *("at", "about", "message", "fix", "severity"),
+}
+_RULE_KEYS = {field.name for field in fields(Rule)} - {"id", "cases"} | {"case"}
+
+
+def _rule(id_: str, entry: dict[str, Any]) -> Rule:
+    """Return a rule; what its cases have in common may stand in the rule itself."""
+    _only(entry, _RULE_KEYS | _CASE_KEYS)
+    common = {key: value for key, value in entry.items() if key in _CASE_KEYS}
+    own = {key: value for key, value in entry.items() if key in _RULE_KEYS - {"case"}}
+    for case in entry.get("case", ()):
+        _only(case, _CASE_KEYS)
+    cases = tuple(_case({**common, **case}) for case in entry.get("case", [{}]))
+    return Rule(id_, **{**own, "severity": _severity(entry["severity"])}, cases=cases)
+
+
+def _only(entry: Mapping[str, Any], keys: Iterable[str]) -> None:
+    if strange := sorted(set(entry) - set(keys)):
+        raise ValueError(f"unknown key {', '.join(strange)}")
+
+
+def _severity(text: str) -> Severity:
+    for severity in SEVERITIES:
+        if severity == text:
+            return severity
+    raise ValueError(f"severity {text!r} is none of {', '.join(SEVERITIES)}")
+
+
+def _case(entry: dict[str, Any]) -> Case:
+    library: Library = entry.get("library", "cudnn")
+    if library not in get_args(Library):
+        raise ValueError(f"library {library!r} is none of {', '.join(get_args(Library))}")
+    for target in entry.get("targets", ()):
+        if target not in targets.TARGETS:
+            raise ValueError(f"target {target!r} is none of {', '.join(targets.TARGETS)}")
+    if entry.get("at", "call") not in {"call", "end"}:
+        raise ValueError(f"at = {entry['at']!r} is neither 'call' nor 'end'")
+    if "code" in entry and entry["code"] not in checks():
+        raise ValueError(f"no check is called {entry['code']!r}")
+    about = entry.get("about", "")
+    case = Case(
+        library,
+        tuple(entry.get("targets", targets.DEFAULT)),
+        tuple(_functions(library, entry["functions"])),
+        entry.get("from"),
+        entry.get("until"),
+        entry.get("target_from"),
+        entry.get("target_until"),
+        conditions.parse(entry.get("when", {})),
+        tuple(conditions.parse(one) for one in entry.get("unless", ())),
+        checks()[entry["code"]] if "code" in entry else None,
+        entry.get("at") == "end",
+        tuple(about.split("|")) if about else (),
+        entry["message"],
+        entry["fix"],
+        _severity(entry["severity"]),
+    )
+    _names_exist(case)
+    return case
+
+
+def _functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
+    known = [f.name for f in mapping.table().functions.values() if f.library == library]
+    for pattern in patterns:
+        fitting = [name for name in known if fnmatchcase(name, pattern)]
+        if not fitting:
+            raise ValueError(f"no function of {library} is called {pattern!r}")
+        yield from fitting
+
+
+def _names_exist(case: Case) -> None:
+    """Refuse names that a function of the case does not have, and words that nothing fills."""
+    asked = [c.names for c in case.when] + [c.names for one in case.unless for c in one]
+    asked += [case.about] if case.about else []
+    words = set(ALWAYS) | set(case.check.words if case.check else ())
+    for text in (case.message, case.fix):
+        asked += [tuple(name.split("|")) for name in placeholders(text) if name not in words]
+    for function in case.functions:
+        own = parameters(function)
+        for names in asked:
+            parts = [name.partition(".") for name in names if not name.startswith("@")]
+            if parts and not any(parameter in own for parameter, _, _ in parts):
+                raise ValueError(f"{function} has no parameter {'|'.join(names)}, and no check fills that word")
+            for _, _, attribute in parts:
+                if attribute and attribute not in all_parameters() | {"size", "value"}:
+                    raise ValueError(f"no function sets {attribute} ({'|'.join(names)})")
+
+
+@functools.cache
+def parameters(function: str) -> frozenset[str]:
+    """Return the names of a function's parameters, in all versions."""
+    declared = mapping.table().functions[function]
+    signatures = (declared.parameters, *(change.parameters for change in declared.changes))
+    return frozenset(parameter.name for signature in signatures for parameter in signature)
+
+
+@functools.cache
+def all_parameters() -> frozenset[str]:
+    """Return the names of all functions' parameters: what a descriptor can have set."""
+    return frozenset(name for function in mapping.table().functions for name in parameters(function))
+
+
+def placeholders(text: str) -> list[str]:
+    """Return the words in braces."""
+    return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
