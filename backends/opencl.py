@@ -16,7 +16,7 @@ from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed
 from portadnn.plan import bytes_of
 from portadnn.problem import TensorSpec
 
-from . import kernel_cache, sources
+from . import kernel_cache, pocl_cpu, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
 from .opencl_devices import found_devices, lacks_linker, opencl
@@ -264,20 +264,34 @@ class OpenCLDevice(Device):
                 return self._compile(program)
             except cl.Error:
                 pass  # the driver refuses the binary: build anew and replace it
+        alone = pocl_cpu.takes_builtins(info)
+        program = self._build_alone(source) if alone else None
+        if program is not None:
+            return program
         program = cl.Program(self._context, source)
         try:
             program = self._compile(program)
         except cl.Error as error:
             raise CompileError(f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)) from None
+        if alone:
+            warnings.warn("a kernel needs more than builtins.h declares: it is compiled slowly", stacklevel=2)
         if keep:
             position = program.get_info(cl.program_info.DEVICES).index(self._device)
             kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[position])
         return program
 
-    def _compile(self, program: Any) -> Any:
+    def _build_alone(self, source: str) -> Any:
+        """Build without the compiler's own header; None where the kernel needs more of it than ``builtins.h`` has."""
+        cl = opencl()
+        try:
+            return self._compile(cl.Program(self._context, pocl_cpu.BUILTINS + source), pocl_cpu.NO_HEADER)
+        except cl.Error:
+            return None
+
+    def _compile(self, program: Any, option: str = "") -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyOpenCL warns about any compiler output
-            return program.build(self.build_options, devices=[self._device], cache_dir=False)
+            return program.build(self.build_options + option, devices=[self._device], cache_dir=False)
 
     def bind(self, launches: Sequence[Launch]) -> Run:
         cl = opencl()

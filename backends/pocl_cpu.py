@@ -1,9 +1,12 @@
-"""A processor's name for PoCL, where its own compiler does not know the processor.
+"""What PoCL's compiler is told: the processor's name where it does not know it, and the functions that kernels use.
 
 PoCL asks its LLVM what the processor is called. An LLVM older than the processor answers "generic", which PoCL then
 hands to the compiler, and the compiler refuses: "unknown target CPU 'generic'" (pocl/pocl issues 512 and 1049), so that
 no kernel can be built. PoCL 3.0, the one that pip brings, knows nothing newer than AMD's Zen 4 and has no setting
 for it. Here the name in PoCL's description of the device is replaced by an older processor's with the same vectors.
+
+Before every program PoCL 3 reads a megabyte of declarations, clang's opencl-c.h, which takes longer than most kernels.
+Its include guard, defined beforehand, leaves them out; `builtins.h` declares what the kernels use.
 """
 
 from __future__ import annotations
@@ -13,6 +16,18 @@ import functools
 import platform
 from pathlib import Path
 from typing import Any
+
+from . import sources
+from .base import DeviceInfo
+
+NO_HEADER = " -D_OPENCL_H_"
+BUILTINS = '#line 1 "builtins.h"\n' + sources.read("opencl/builtins.h")
+
+
+def takes_builtins(info: DeviceInfo) -> bool:
+    """Tell whether a device's compiler takes `BUILTINS` for its header; kernels for other processors need more."""
+    return "Portable Computing" in info.platform and info.driver.startswith("3.") and platform.machine() == "x86_64"
+
 
 # Names that LLVM 14 knows, the widest vectors first, and the features that each needs (as Linux spells them). They are
 # those by which PoCL chooses its built-in functions: code for another processor than theirs does not link with them.

@@ -1,4 +1,4 @@
-"""The name that PoCL is given for a processor which its compiler does not know."""
+"""What PoCL's compiler is told: a processor's name that it knows, and the functions that kernels use."""
 
 import ctypes
 import os
@@ -6,9 +6,11 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from where import open_handle
 
-from portadnn_backends import pocl_cpu
+from portadnn_backends import pocl_cpu, sources
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -84,3 +86,51 @@ def test_pocl_builds_a_kernel_on_this_processor():
     if not done.stdout:
         pytest.skip("there is no PoCL here")
     assert done.stdout.split()[-1] == "True", done.stderr
+
+
+ONE_ARGUMENT = ("exp", "expm1", "log", "log2", "tanh", "sqrt", "rsqrt", "fabs")
+CALLS = (*(f"{name}(v)" for name in ONE_ARGUMENT), "fma(v, w, v)", "fmax(v, w)", "fmin(v, w)")
+FUNCTIONS = """
+KERNEL functions(const __global TYPE *x, const __global TYPE *y, __global TYPE *out, __global half *halves) {{
+    const int i = GRP(0) * LSZ(0) + LID(0), n = NGRP(0) * LSZ(0);
+    const TYPE v = x[i], w = y[i];
+{stores}
+    out[{last} * n + i] = PICK(isnan(v), (TYPE)1, (TYPE)2);
+    vstore{a}_half{width}_rte(v, 0, halves + i * {lanes});
+    out[({last} + 1) * n + i] = {widened};
+    BARRIER();
+}}
+"""
+
+
+def functions(real, width):
+    stores = "\n".join(f"    out[{number} * n + i] = {call};" for number, call in enumerate(CALLS))
+    words = {"stores": stores, "last": len(CALLS), "width": width, "lanes": width or 1, "a": "a" if width else ""}
+    halves = f"vload{words['a']}_half{width}(0, halves + i * {width or 1})"
+    words["widened"] = f"__builtin_convertvector({halves}, TYPE)" if width else halves
+    return sources.read("opencl/dialect.h") + FUNCTIONS.format(**words).replace("TYPE", f"{real}{width}")
+
+
+@pytest.mark.parametrize("width", ["", 2, 4, 8], ids=str)
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_declared_functions_are_those_of_the_compilers_own_header(real, width):
+    """They are linked by their names and types: one that was declared otherwise would be another, or none."""
+    import pyopencl as cl
+
+    with open_handle("opencl") as handle:
+        if not pocl_cpu.takes_builtins(handle.info):
+            pytest.skip(f"{handle.info.platform} {handle.info.driver} reads its own header")
+        numbers = np.array([0.0, -0.0, 1.0, -2.5, np.nan, np.inf, -np.inf, 1e-40, 7e4, 0.3], real)
+        x, y = (values.ravel() for values in np.meshgrid(numbers, numbers))
+        pad = np.ones(-x.size % (4 * (width or 1)), real)
+        x, y = np.append(x, pad), np.append(y, pad)
+        text, queue = functions(real, width), handle.get_stream()
+        results = []
+        for program in (handle.device._build_alone(text), handle.device._compile(cl.Program(queue.context, text))):
+            out = cl.array.zeros(queue, (len(CALLS) + 2) * x.size, real)
+            halves = cl.array.zeros(queue, x.size, np.uint16)
+            arrays = [cl.array.to_device(queue, x), cl.array.to_device(queue, y), out, halves]
+            program.functions(queue, (x.size // (width or 1),), (4,), *(array.data for array in arrays))
+            results.append((out.get().tobytes(), halves.get().tobytes()))
+        assert results[0] == results[1]
+        assert np.isfinite(out.get()).sum() > out.size / 2
