@@ -1,0 +1,51 @@
+"""MIOpen's public header as data: ``miopen_header.txt``, and a header for a compiler made of it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+TEXT = (Path(__file__).parent / "miopen_header.txt").read_text(encoding="utf-8")
+LINES = [line for line in TEXT.splitlines() if not line.startswith("#")]
+
+
+@cache
+def functions() -> dict[str, list[tuple[str, str]]]:
+    """Return the types and names of parameters by function."""
+    found = {}
+    for line in LINES:
+        match = re.fullmatch(r"(?!enum |object )(.+?)(\w+)\((.*)\)", line)
+        if match:
+            parameters = [re.fullmatch(r"(.*?)(\w+)((?:\[\])?)", p.strip()).groups() for p in match[3].split(",")]
+            found[match[2]] = [((type_ + brackets).strip(), name) for type_, name, brackets in parameters]
+    return found
+
+
+def enumerators() -> dict[str, set[str]]:
+    """Return the values of each enumeration."""
+    words = [line.split()[1:] for line in LINES if line.startswith("enum ")]
+    return {first: {value.partition("=")[0] for value in values} for first, *values in words}
+
+
+def header() -> str:
+    """Return a header that declares everything, for C and C++."""
+    lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>", "#include <stdbool.h>"]
+    lines += ["typedef struct ihipStream_t* hipStream_t;", "typedef hipStream_t miopenAcceleratorQueue_t;"]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
+    lines += ["typedef int hipError_t;", "hipError_t hipMalloc(void** p, size_t n);", "hipError_t hipFree(void* p);"]
+    for line in LINES:
+        kind, _, rest = line.partition(" ")
+        if kind == "object":
+            lines.append(f"typedef struct {rest.removesuffix('_t')}* {rest};")
+        elif kind == "enum":
+            name, *values = rest.split()
+            lines.append(f"typedef enum {{ {', '.join(values)} }} {name};")
+    lines += [
+        "typedef struct { union { miopenConvFwdAlgorithm_t fwd_algo; miopenConvBwdWeightsAlgorithm_t bwd_weights_algo;",
+        "miopenConvBwdDataAlgorithm_t bwd_data_algo; }; float time; size_t memory; } miopenConvAlgoPerf_t;",
+        "typedef struct { float time; size_t workspace_size; uint64_t solution_id; int algorithm; }"
+        " miopenConvSolution_t;",
+    ]
+    lines += [line + ";" for line in LINES if not line.startswith(("enum ", "object "))]
+    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", ""])
