@@ -1,0 +1,238 @@
+"""The report in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from ..events import Place
+from ..findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
+from ..report import Report
+from .text import clean, count, excerpt, line_of
+
+COLOURS: dict[Severity, str] = {"E": "red", "W!": "magenta", "W": "yellow", "I": "cyan"}
+BAR: dict[Answer, str] = {"same": "green", "moves": "cyan", "recipe": "yellow", "none": "red"}
+WORDS: dict[Answer, str] = {
+    "same": "map 1:1",
+    "moves": "move arguments",
+    "recipe": "need a recipe",
+    "none": "no equivalent",
+}
+SHOWN = 5  # findings of a rule in full
+FOLDED = 2  # findings that only say that a call is written otherwise
+LISTED = 10  # files that were skipped
+TEXT_LINES = 12  # of a fix
+
+
+def show(report: Report, console: Console, *, quiet: bool = False, verbose: bool = False) -> None:
+    """Print a report.
+
+    Parameters
+    ----------
+    report : Report
+        What was found out.
+    console : Console
+        Where to.
+    quiet : bool
+        One line for each finding, and nothing else.
+    verbose : bool
+        Everything: each finding in full, each call, each file that was skipped.
+    """
+    _Terminal(report, console, verbose).quiet() if quiet else _Terminal(report, console, verbose).show()
+
+
+class _Terminal:
+    def __init__(self, report: Report, console: Console, verbose: bool) -> None:
+        self.report = report
+        self.console = console
+        self.verbose = verbose
+        self.width = max(console.width, 40)
+
+    def put(self, *parts: str | tuple[str, str], wrap: bool = True, indent: int = 0) -> None:
+        """Print a line of parts, plain or styled, made safe; what is too long goes on with the same indent."""
+        text = Text.assemble(*(clean(part) if isinstance(part, str) else (clean(part[0]), part[1]) for part in parts))
+        text.no_wrap = not wrap
+        if not wrap or text.cell_len + indent <= self.width:
+            self.console.print(Text(" " * indent) + text, soft_wrap=True, highlight=False)
+            return
+        for line in text.wrap(self.console, max(self.width - indent, 20)):
+            self.console.print(Text(" " * indent) + line, soft_wrap=True, highlight=False)
+
+    def quiet(self) -> None:
+        """Print a line for each alarm, as compilers do."""
+        for finding in self.report.alarms:
+            message = line_of(finding.message)
+            place = str(finding.place)
+            self.put(
+                f"{place}: ", (finding.severity, COLOURS[finding.severity]), f" {finding.rule}: {message}", wrap=False
+            )
+
+    def show(self) -> None:
+        """Print everything that a user has to know."""
+        groups = self.report.by_rule(self.report.alarms)
+        for rule, findings in groups.items():
+            self.group(rule, findings, SHOWN)
+        rewrites = self.report.by_rule(self.report.rewritten)
+        if rewrites:
+            self.heading("Calls that are written otherwise")
+            for rule, findings in rewrites.items():
+                self.group(rule, findings, FOLDED)
+        if self.verbose:
+            self.calls()
+        self.unrecognised()
+        self.skipped()
+        self.summary()
+
+    def heading(self, text: str) -> None:
+        """Print a line above a part of the report."""
+        self.put((text, "bold underline"))
+        self.put("")
+
+    def group(self, rule: str, findings: Sequence[Finding], shown: int) -> None:
+        """Print the findings of one rule, the first ones in full."""
+        severity = min((f.severity for f in findings), key=list(SEVERITIES).index)
+        many = f"  ({len(findings)} times)" if len(findings) > 1 else ""
+        meaning = SEVERITIES[severity].split(":")[0]
+        self.put(
+            (f"{severity} {rule}", f"bold {COLOURS[severity]}"),
+            f" {meaning}: ",
+            (self.report.title(rule), "bold"),
+            many,
+        )
+        full = findings if self.verbose else findings[:shown]
+        told: str | None = None
+        for finding in full:
+            self.finding(finding, finding.message == told)
+            told = finding.message
+        left = findings[len(full) :]
+        if left:
+            places = ", ".join(_short(f.place, left[0].place if i else None) for i, f in enumerate(left[: 4 * shown]))
+            more = f" and {len(left) - 4 * shown} more" if len(left) > 4 * shown else ""
+            self.put((f"also at {places}{more}", "dim"), indent=2)
+        self.put((f"portadnn explain {rule}", "dim"), indent=2)
+        self.put("")
+
+    def finding(self, finding: Finding, repeated: bool) -> None:
+        """Print one finding: where, the excerpt, what, and the fix."""
+        possible = "possibly: " if finding.certainty == "possible" else ""
+        again = self.report.repeats.get(finding.key, 0)
+        times = f" ({count(again + 1, 'time')})" if again else ""
+        self.put((str(finding.place), "bold"), (times, "dim"), indent=2, wrap=False)
+        self.excerpt(finding)
+        if not repeated or finding.certainty == "possible":
+            self.put(f"{possible}{finding.message}", indent=4)
+        for place, what in finding.related:
+            self.put((f"{place}: {what}", "dim"), indent=4)
+        if finding.fix:
+            self.fix(finding.fix)
+
+    def excerpt(self, finding: Finding) -> None:
+        """Print the line that a finding is about, and underline what is at fault."""
+        found = excerpt(self.report.sources, finding.place)
+        if found is None:
+            return
+        number = f"{found.number:>6} │ "
+        found = found.cut(self.width - len(number) - 1)
+        colour = COLOURS[finding.severity]
+        self.put((number, "dim"), found.text, wrap=False)
+        before = cell_len(found.text[: found.start])
+        under = max(1, cell_len(found.text[found.start : found.end]))
+        self.put((" " * 6 + " │ ", "dim"), " " * before, ("^" * under, f"bold {colour}"), wrap=False)
+
+    def fix(self, fix: str) -> None:
+        """Print what to write instead."""
+        lines = clean(fix).rstrip().split("\n")
+        shown = lines if self.verbose else lines[:TEXT_LINES]
+        for i, line in enumerate(shown):
+            self.put(("fix: " if i == 0 else "     ", "green"), line, indent=4)
+        if len(lines) > len(shown):
+            self.put((f"... {len(lines) - len(shown)} more lines (--verbose)", "dim"), indent=9)
+
+    def calls(self) -> None:
+        """Print every call with what becomes of it."""
+        if not self.report.calls:
+            return
+        self.heading("Every call")
+        for call in self.report.calls:
+            answer = "not in the tables" if call.answer is None else ANSWERS[call.answer]
+            style = "red" if call.answer is None else BAR[call.answer]
+            self.put((str(call.place), "bold"), f" {call.function}: ", (answer, style), wrap=False)
+            for line in call.becomes.split("\n"):
+                self.put(line, indent=4)
+            if call.note:
+                self.put((call.note, "dim"), indent=4)
+        self.put("")
+
+    def unrecognised(self) -> None:
+        """Print the calls that the tables do not know."""
+        unknown = [call for call in self.report.calls if call.answer is None]
+        if not unknown:
+            return
+        self.put((f"{count(len(unknown), 'call')} without an answer: the tables do not have the function", "yellow"))
+        for call in unknown if self.verbose else unknown[:LISTED]:
+            self.put(f"{call.place}: {call.function}", indent=2, wrap=False)
+        if len(unknown) > LISTED and not self.verbose:
+            self.put(f"and {len(unknown) - LISTED} more (--verbose)", indent=2)
+        self.put("")
+
+    def skipped(self) -> None:
+        """Print what was not read, and comments that silence nothing."""
+        skipped = self.report.skipped
+        if skipped:
+            self.put((f"not read: {count(len(skipped), 'place')}", "yellow"))
+            for item in skipped if self.verbose else skipped[:LISTED]:
+                where = f"{item.file}:{item.line}" if item.line else item.file
+                self.put(f"{where}: {item.reason}", indent=2)
+            if len(skipped) > LISTED and not self.verbose:
+                self.put(f"and {len(skipped) - LISTED} more (--verbose)", indent=2)
+            self.put("")
+        for file, line, rules in self.report.unused if self.verbose else ():
+            what = ", ".join(rules) or "everything"
+            self.put((f"{file}:{line}: a comment that ignores {what} silences nothing", "dim"), wrap=False)
+
+    def summary(self) -> None:
+        """Print the effort, and how many findings there are of which severity."""
+        report, effort = self.report, self.report.effort
+        looked = f"{count(report.files, 'file')}, {count(report.lines, 'line')} in {report.seconds:.1f} s"
+        if not report.calls and not report.findings and not report.silenced:
+            self.put(f"No calls of cuDNN or MIOpen found ({looked}).")
+            return
+        if effort.calls:
+            self.put(
+                (f"To {report.goal}: ", "bold"),
+                f"{count(effort.calls, 'call')} of {count(effort.functions, 'function')}, "
+                f"{count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}",
+            )
+            self.bar()
+        numbers = report.severities()
+        alarms = sum(numbers.values())
+        parts: list[str | tuple[str, str]] = []
+        for severity, number in numbers.items():
+            if number:
+                meaning = SEVERITIES[severity].split(":")[0]
+                parts += [", " if parts else "", (f"{number} {severity}", COLOURS[severity]), f" ({meaning})"]
+        rewritten = len(report.findings) - alarms
+        told = [f"{rewritten} rewrites"] * bool(rewritten) + [f"{len(report.silenced)} silenced"] * bool(
+            report.silenced
+        )
+        tail = f"; {', '.join(told)}" if told else ""
+        self.put((f"{count(alarms, 'finding')}", "bold"), ": " if parts else "", *parts, f"{tail}. Looked at {looked}.")
+
+    def bar(self) -> None:
+        """Print how many calls map, move, need a recipe or have no equivalent, also as a bar."""
+        effort = self.report.effort
+        rows = [(WORDS[a], effort.answers[a], BAR[a]) for a in ANSWERS]
+        if effort.unrecognised:
+            rows.append(("without an answer", effort.unrecognised, "bright_black"))
+        room = max(10, min(40, self.width - 40))
+        for word, number, style in rows:
+            share = effort.share(number)
+            cells = round(share * room) or int(number > 0)
+            self.put(f"{word:>18} {number:>6,} {share:>5.0%} ", ("█" * cells, style), indent=2, wrap=False)
+
+
+def _short(place: Place, first: Place | None) -> str:
+    return f"{place.file}:{place.line}" if first is None or first.file != place.file else f":{place.line}"

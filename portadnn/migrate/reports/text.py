@@ -1,0 +1,83 @@
+"""What all reports share: text that is safe to show, excerpts of sources, words for numbers."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from ..events import Place
+from ..sources import Sources
+
+TAB = 4
+
+
+def clean(text: str) -> str:
+    """Return text that no terminal, file or parser trips over: control characters and bytes that are no text show.
+
+    Line ends stay; tabs become spaces.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(c) for c in text)
+
+
+def _shown(c: str) -> str:
+    if c == "\n" or c.isprintable():
+        return c
+    if c == "\t":
+        return " " * TAB
+    code = ord(c)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if unicodedata.category(c) == "Zs":  # spaces of other scripts
+        return " "
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def line_of(text: str) -> str:
+    """Return text on one line."""
+    return clean(" ".join(text.split()))
+
+
+def count(number: int, word: str, plural: str | None = None) -> str:
+    """Return ``"1 call"``, ``"2 calls"``, ``"12,345 calls"``."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A line of a source, and which characters of it to underline (0-based, the end behind the last)."""
+
+    number: int
+    text: str
+    start: int
+    end: int
+
+    def cut(self, width: int) -> Excerpt:
+        """Return as much of it as fits in a width, around what is underlined."""
+        if len(self.text) <= width:
+            return self
+        width = max(width, 12)
+        first = max(0, min(self.start - width // 3, len(self.text) - width))
+        last = first + width
+        left, right = "…" if first else "", "…" if last < len(self.text) else ""
+        inner = self.text[first + len(left) : last - len(right)]
+        start = max(self.start - first, len(left))
+        return Excerpt(self.number, left + inner + right, start, max(start + 1, min(self.end - first, width)))
+
+
+def excerpt(sources: Sources, place: Place) -> Excerpt | None:
+    """Return the first line of a place; None where the text is not at hand."""
+    raw = sources.line(place.file, place.line)
+    if not raw.strip():
+        return None
+    start = max(0, min(place.column - 1, len(raw)))
+    one_line = place.end_line <= place.line
+    end = place.end_column - 1 if one_line and place.end_column > place.column else len(raw.rstrip())
+    if place.end_column == 0:  # only where it begins is known: the word there
+        end = start + 1
+        while end < len(raw) and (raw[end].isalnum() or raw[end] == "_"):
+            end += 1
+    before, inside = clean(raw[:start]), clean(raw[start:end])
+    text = clean(raw.rstrip())
+    return Excerpt(place.line, text, len(before), min(max(len(before) + 1, len(before) + len(inside)), len(text) + 1))
