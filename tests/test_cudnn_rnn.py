@@ -265,6 +265,39 @@ def test_steps_are_looked_at_again_when_their_descriptor_is_set(handle):
         forward(STEPS - 1)
 
 
+@everywhere()
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_every_steps_descriptor_is_looked_at(handle, kind):
+    """What was found of all steps at once holds until one of them is another object or says something else."""
+    rnn, state, float_type = rnn_of(handle, 6), tensor_nd(*STATES), cudnn.CUDNN_DATA_FLOAT
+    steps = [[tensor_nd(BATCH, features, 1) for _ in range(STEPS)] for features in (FEATURES, 2 * HIDDEN)]
+    w_desc = cudnn.cudnnCreateFilterDescriptor()
+    cudnn.cudnnSetFilterNdDescriptor(w_desc, float_type, cudnn.CUDNN_TENSOR_NCHW, 3, NUMBERS[EVEN].w.shape)
+
+    def forward(m, length=STEPS):
+        ends = (state, m.hx, state, m.cx), (state, m.hy, state, m.cy)
+        x, y = map(kind, steps)
+        cudnn.cudnnRNNForwardInference(handle, rnn, length, x, m.x, *ends[0], w_desc, m.w, y, m.y, *ends[1], None, 0)
+
+    for lengths in (EVEN, UNEVEN, EVEN, UNEVEN):
+        for number, n in enumerate(batches(lengths)[1:], 1):  # never the first, which keeps what was found
+            for descs, features in zip(steps, (FEATURES, 2 * HIDDEN), strict=True):
+                cudnn.cudnnSetTensorNdDescriptor(descs[number], float_type, 3, (n, features, 1), (features, 1, 1))
+        for _ in range(3):
+            m = Memory(handle, lengths)
+            forward(m)
+            m.check("y", "hy", "cy")
+        steps[0][1], right = tensor_nd(1, FEATURES + 1, 1), steps[0][1]
+        with pytest.raises(dnn.BadParam, match="packed step of dims"):
+            forward(m)
+        steps[0][1] = right
+    with pytest.raises(dnn.BadParam, match="a sequence of 4 tensor descriptors"):
+        forward(m, STEPS + 1)
+    cudnn.cudnnDestroyTensorDescriptor(steps[0][2])
+    with pytest.raises(dnn.BadParam, match=r"xDesc\[2\]: expected a tensor descriptor, got one that was destroyed"):
+        forward(m)
+
+
 def test_persistent_plans_are_taken(reference):
     rnn = rnn_of(reference, 6)
     plan = cudnn.cudnnCreatePersistentRNNPlan(rnn, BATCH, cudnn.CUDNN_DATA_FLOAT)

@@ -121,9 +121,12 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {size} bytes", got="NULL")
     try:
-        if memory.shape == (size,) and memory.dtype is _BYTE and memory.strides == (1,):
+        if memory.dtype is _BYTE and memory.shape == (size,) and memory.strides == (1,):
             return memory
-    except AttributeError:
+        _, alive, known = _BYTES[id(memory), size, handle._device]
+        if alive() is memory:
+            return known
+    except (AttributeError, KeyError):
         pass
     dtype, count = DataType.UINT8, int(size)
     own = getattr(memory, "dtype", None)

@@ -38,7 +38,11 @@ class Layout(Descriptor):
         Type of such an array.
     views : dict
         Arrays made of memory that was used with the layout; see ``memory.py``.
+    stamp : int
+        Another number whenever any layout was set or destroyed: what was found of several at once holds until then.
     """
+
+    stamp: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self.dims: tuple[int, ...] | None = None
@@ -53,6 +57,7 @@ class Layout(Descriptor):
 
     def lay_out(self, spec: TensorSpec) -> None:
         """Note what arrays are compared with."""
+        Layout.stamp += 1
         size = spec.dtype.itemsize
         self.dims, self.strides = spec.dims, tuple(s * size for s in spec.strides)
         self.storage = spec.dtype.storage
@@ -111,3 +116,4 @@ def destroy(descriptor: Any, kind: type[Descriptor], argument: str) -> None:
     descriptor.destroyed = True
     if isinstance(descriptor, Layout):
         descriptor.dims, descriptor.views = None, {}
+        Layout.stamp += 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import portadnn as dnn
 
+from ..c_names.objects import Layout
 from ..descriptors import _integer
 from ..errors import BadParam
 from ..handle import Handle
@@ -41,14 +42,35 @@ def sequence(
     handle: Handle, descriptors: Any, length: Any, memory: Any, name: str
 ) -> tuple[Any, tuple[int, ...] | None]:
     """Return all steps' memory as one array, and the numbers of sequences where they differ."""
-    try:  # as many times the same descriptor, with an array that has its layout
-        first = descriptors[0]
-        if first.value is not None and descriptors[:length].count(first) == length:
-            dims, storage, strides = first.sequences[length]
-            if memory.shape == dims and memory.dtype is storage and memory.strides == strides:
-                return memory, None
-    except (AttributeError, IndexError, KeyError, TypeError):
-        pass
+    try:  # the descriptors of an earlier call, with an array that has their layout
+        found = descriptors[0].sequences[length]
+        if found.stamp == Layout.stamp and descriptors[:length] == found.steps:
+            if memory.shape == found.dims and memory.dtype is found.storage and memory.strides == found.strides:
+                return memory, found.batches
+        else:
+            found = None
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        found = None
+    found = found or _examine(descriptors, length, name)
+    if memory is None:
+        raise BadParam(argument=name, expected=f"memory of {found.dims}", got="NULL")
+    return view(handle, descriptors[0].views, memory, found.spec, name, found.dims), found.batches
+
+
+class _Steps(NamedTuple):
+    """What the descriptors of some steps say together, as long as no descriptor is set again."""
+
+    stamp: int
+    steps: Any  # a copy of the list
+    dims: tuple[int, ...]
+    storage: Any
+    strides: tuple[int, ...]
+    batches: tuple[int, ...] | None  # None where all are as many
+    spec: TensorSpec
+
+
+def _examine(descriptors: Any, length: Any, name: str) -> _Steps:
+    stamp = Layout.stamp
     values = steps(descriptors, length, f"{name}Desc")
     first = values[0]
     if all(value is first for value in values):
@@ -60,15 +82,13 @@ def sequence(
         raise BadParam(argument=f"{name}Desc[0]", expected="packed steps of dims (n, features, 1)", got=repr(first))
     uneven = any(n != batches[0] for n in batches)
     dims = (sum(batches), first.dims[1], 1) if uneven else (len(values), first.dims[0], first.dims[1])
-    if memory is None:
-        raise BadParam(argument=name, expected=f"memory of {dims}", got="NULL")
     spec = TensorSpec.packed(first.dtype, dims)
-    if not uneven and descriptors[: len(values)].count(descriptors[0]) == len(values):
-        size = spec.dtype.itemsize
-        strides = tuple(stride * size for stride in spec.strides)
-        descriptors[0].sequences[len(values)] = dims, spec.dtype.storage, strides
-    array = view(handle, descriptors[0].views, memory, spec, name, dims)
-    return array, batches if uneven else None
+    strides = tuple(stride * spec.dtype.itemsize for stride in spec.strides)
+    listed = descriptors[: len(values)]
+    found = _Steps(stamp, listed, dims, spec.dtype.storage, strides, batches if uneven else None, spec)
+    if type(listed) in (list, tuple):
+        descriptors[0].sequences[len(values)] = found
+    return found
 
 
 def together(x: tuple[int, ...] | None, y: tuple[int, ...] | None, name: str) -> tuple[int, ...] | None:
