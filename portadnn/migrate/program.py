@@ -14,7 +14,7 @@ from typing import Literal, Union
 class Span:
     """Where something stands in its file: byte offsets, 1-based line and column (characters) of its start and end.
 
-    `start` is -1 in text that is not in the file as it stands, as of a macro's body.
+    `start` is -1 in text that is not in the file as it stands.
     """
 
     start: int
@@ -262,6 +262,7 @@ class Function:
     static: bool = False
     condition: str = ""
     calls: frozenset[str] = frozenset()  # names of everything called in it, without qualification
+    macro: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +299,9 @@ class Unit:
         All with a body.
     variables : list of Declare
         Of the file and of namespaces, also constants, constexpr, and macros that are one expression (type
-        ``"#define"``).
+        ``"#define"``). Those of classes, static members and enumerators, carry the class's name: ``A::count``.
+    defaults : list of (str, str, tuple of Parameter)
+        Declarations without a body that have default arguments: the class, the name, the parameters.
     aliases : dict of str to str
         typedef, using and macros that are another name for a type, function or enumerator.
     includes : list of str
@@ -318,6 +321,7 @@ class Unit:
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     variables: list[Declare] = field(default_factory=list)
+    defaults: list[tuple[str, str, tuple[Parameter, ...]]] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     includes: list[str] = field(default_factory=list)
     mentions: list[tuple[str, Span, str]] = field(default_factory=list)

@@ -1,1 +1,8 @@
 """Sources in C, C++ and CUDA, by tree-sitter."""
+
+from __future__ import annotations
+
+from .names import interesting
+from .reader import read
+
+__all__ = ["interesting", "read"]

@@ -1,0 +1,96 @@
+"""What conversions from tree-sitter's nodes to the program share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from ..program import Skipped, Span
+from .text import Text
+
+DEEPEST = 90  # levels of nesting that are followed; beyond, calls are still listed
+_SPACE = re.compile(r"\s+")
+_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
+_QUALIFIERS = re.compile(
+    r"\b(?:static|inline|extern|register|mutable|thread_local|constexpr|constinit|virtual|typename|struct|class|enum|union"
+    r"|volatile|friend|explicit|__restrict__|__restrict|restrict)\b"
+)
+_LONGEST = 4096
+CONCRETE = frozenset(("float", "double", "half", "__half", "int", "int8_t", "uint8_t", "int32_t", "int64_t", "float16"))
+_CONST = re.compile(r"\bconst\b")
+
+
+@dataclass
+class Context:
+    """A text that was parsed, and what is collected from it.
+
+    `shift` is what has to be added to the parser's offsets to have those of the file.
+    """
+
+    text: Text
+    code: bytes
+    file: str
+    shift: int = 0
+    depth: int = 0
+    calls: set[str] = field(default_factory=set)  # of the function that is being read
+    found: dict[int, tuple[str, Span, str]] = field(default_factory=dict)  # library calls, by the offset of their name
+    skipped: list[Skipped] = field(default_factory=list)
+    checked: set[int] = field(default_factory=set)  # blocks and calls that stood in a checking macro
+
+    def span(self, node: Node) -> Span:
+        """Return where a node stands in the file."""
+        return self.text.span(node.start_byte + self.shift, node.end_byte + self.shift)
+
+    def source(self, node: Node) -> str:
+        """Return a node's text as it was parsed, in one line."""
+        text = self.code[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return _SPACE.sub(" ", text) if not text.isalnum() else text
+
+    def written(self, node: Node) -> str:
+        """Return what stands in the file in a node's place."""
+        return self.text.read(node.start_byte + self.shift, node.end_byte + self.shift)
+
+    def too_deep(self, node: Node) -> None:
+        """Note that a part is nested too deeply to be followed."""
+        self.skip(node, "nested too deeply")
+
+    def skip(self, node: Node, reason: str) -> None:
+        """Note that a part could not be read."""
+        line = self.text.line(node.start_byte + self.shift)
+        if not self.skipped or (self.skipped[-1].reason, self.skipped[-1].line) != (reason, line):
+            self.skipped.append(Skipped(self.file, reason, line))
+
+
+def plain(name: str, *, concrete: bool = False) -> str:
+    """Return a name without arguments of templates and without spaces: ``ns::A<T>::f`` becomes ``ns::A::f``.
+
+    With `concrete`, types of C stay: ``DataType<float>::type`` is another than ``DataType<double>::type``.
+    """
+    if "operator" in name:
+        return name.strip().removeprefix("::")
+    if "<" in name and len(name) < _LONGEST:
+        before = ""
+        while before != name:
+            before, name = name, _TEMPLATE_ARGUMENTS.sub(_kept if concrete else "", name)
+    return name.replace(" ", "").removeprefix("::").replace("::template", "::")
+
+
+def _kept(match: re.Match[str]) -> str:
+    inner = match.group()[1:-1].strip()
+    return f"<{inner}>" if inner in CONCRETE else ""
+
+
+def last(name: str) -> str:
+    """Return the last part of a qualified name."""
+    return name.rpartition("::")[2]
+
+
+def type_name(text: str, stars: str = "") -> str:
+    """Return a type without storage and without the ``const`` of what is not pointed to."""
+    text = _SPACE.sub(" ", _QUALIFIERS.sub(" ", text)).strip()
+    text = text.replace(" *", "*").replace(" &", "&")
+    if "*" not in stars and "*" not in text:
+        text = _SPACE.sub(" ", _CONST.sub(" ", text)).strip()
+    return text + stars

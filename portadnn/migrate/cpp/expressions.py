@@ -1,0 +1,393 @@
+"""Expressions: from tree-sitter's nodes to the program's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tree_sitter import Node
+
+from ..program import (
+    Block,
+    Braces,
+    Cast,
+    Constant,
+    Expression,
+    Index,
+    Invocation,
+    Lambda,
+    Member,
+    Name,
+    Operation,
+    Span,
+    Unclear,
+)
+from . import literals
+from .context import DEEPEST, Context, last, plain, type_name
+from .names import is_library, returns_status
+
+_LONGEST_CHAIN = 40
+_CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast", "implicit_cast"))
+_MAKERS = frozenset(("make_unique", "make_shared", "MakeUnique", "make_intrusive", "allocate_shared"))
+_TRANSPARENT = frozenset(("move", "forward", "launder", "as_const"))
+_SIZES = {
+    "char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1, "short": 2, "half": 2, "__half": 2, "float16": 2, "int16_t": 2,
+    "uint16_t": 2, "int": 4, "float": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "cl_float": 4,
+    "double": 8, "long": 8, "size_t": 8, "int64_t": 8, "uint64_t": 8, "long long": 8, "unsigned long": 8, "cl_mem": 8,
+    "unsigned char": 1,
+}  # fmt: skip
+_BASIC = frozenset((*_SIZES, "long double", "void", "unsigned long long", "unsigned short", "signed char", "ptrdiff_t"))
+
+
+class Expressions:
+    """Converts expressions; `block` converts the body of a lambda."""
+
+    def __init__(self, context: Context, block: Callable[[Node], Block]) -> None:
+        self.context = context
+        self.block = block
+
+    def convert(self, node: Node) -> Expression:
+        """Return the expression of a node."""
+        context = self.context
+        if context.depth >= DEEPEST:
+            context.too_deep(node)
+            return Unclear((), context.span(node))
+        context.depth += 1
+        try:
+            handler = _HANDLERS.get(node.type)
+            return self._unclear(node) if handler is None else handler(self, node)
+        finally:
+            context.depth -= 1
+
+    def all(self, nodes: Sequence[Node]) -> tuple[Expression, ...]:
+        """Return the expressions of some nodes."""
+        return tuple(self.convert(node) for node in nodes)
+
+    def _field(self, node: Node, name: str) -> Expression:
+        child = node.child_by_field_name(name)
+        return Unclear((), self.context.span(node)) if child is None else self.convert(child)
+
+    def _unclear(self, node: Node) -> Expression:
+        return Unclear(self.all(node.named_children), self.context.span(node))
+
+    def _nothing(self, node: Node) -> Expression:
+        return Unclear((), self.context.span(node))
+
+    # Names and constants
+
+    def _name(self, node: Node) -> Expression:
+        return Name(plain(self.context.source(node), concrete=True), self.context.span(node))
+
+    def _number(self, node: Node) -> Expression:
+        said = literals.number(self.context.source(node))
+        span = self.context.span(node)
+        return Unclear((), span) if said is None else Constant(said[0], span, said[1])
+
+    def _string(self, node: Node) -> Expression:
+        return Constant(literals.string(self.context.source(node)), self.context.span(node), "const char*")
+
+    def _character(self, node: Node) -> Expression:
+        return Constant(literals.string(self.context.source(node)), self.context.span(node), "char")
+
+    def _strings(self, node: Node) -> Expression:
+        parts = [self.convert(child) for child in node.named_children]
+        if all(isinstance(part, Constant) for part in parts):
+            text = "".join(str(part.value) for part in parts if isinstance(part, Constant))
+            return Constant(text, self.context.span(node), "const char*")
+        return Unclear(tuple(parts), self.context.span(node))
+
+    def _true(self, node: Node) -> Expression:
+        return Constant(True, self.context.span(node), "bool")
+
+    def _false(self, node: Node) -> Expression:
+        return Constant(False, self.context.span(node), "bool")
+
+    def _null(self, node: Node) -> Expression:
+        return Constant(None, self.context.span(node), "nullptr_t")
+
+    # Operators
+
+    def _inner(self, node: Node) -> Expression:
+        children = node.named_children
+        if len(children) != 1:
+            return self._unclear(node)
+        if children[0].type == "compound_statement":
+            return Lambda(self.block(children[0]), self.context.span(node))
+        return self.convert(children[0])
+
+    def _binary(self, node: Node) -> Expression:
+        chain: list[tuple[Node, str, Node]] = []
+        current: Node | None = node
+        while current is not None and current.type == "binary_expression":
+            operator, right = current.child_by_field_name("operator"), current.child_by_field_name("right")
+            left = current.child_by_field_name("left")
+            if operator is None or right is None or left is None:
+                break
+            chain.append((current, operator.type, right))
+            current = left
+        if current is None or not chain:
+            return self._unclear(node)
+        if len(chain) > _LONGEST_CHAIN:
+            parts = [current, *(right for _, _, right in reversed(chain))]
+            return Unclear(self.all(parts), self.context.span(node))
+        result = self.convert(current)
+        for whole, operator_, right in reversed(chain):
+            result = Operation(operator_, (result, self.convert(right)), self.context.span(whole))
+        return result
+
+    def _unary(self, node: Node) -> Expression:
+        operator = node.child_by_field_name("operator")
+        name = "" if operator is None else {"not": "!", "compl": "~"}.get(operator.type, operator.type)
+        value = self._field(node, "argument")
+        span = self.context.span(node)
+        if name == "-" and isinstance(value, Constant) and isinstance(value.value, int | float):
+            return Constant(-value.value, span, value.type)
+        return value if name == "+" else Operation(name, (value,), span)
+
+    def _pointer(self, node: Node) -> Expression:
+        operator = node.child_by_field_name("operator")
+        name = "&x" if operator is not None and operator.type == "&" else "*x"
+        return Operation(name, (self._field(node, "argument"),), self.context.span(node))
+
+    def _assignment(self, node: Node) -> Expression:
+        operator = node.child_by_field_name("operator")
+        operands = (self._field(node, "left"), self._field(node, "right"))
+        return Operation("=" if operator is None else operator.type, operands, self.context.span(node))
+
+    def _update(self, node: Node) -> Expression:
+        operator = node.child_by_field_name("operator")
+        name = "++" if operator is None else operator.type
+        return Operation(name, (self._field(node, "argument"),), self.context.span(node))
+
+    def _choice(self, node: Node) -> Expression:
+        names = ("condition", "consequence", "alternative")
+        return Operation("?:", tuple(self._field(node, name) for name in names), self.context.span(node))
+
+    def _comma(self, node: Node) -> Expression:
+        parts: list[Node] = []
+        current: Node | None = node
+        while current is not None and current.type == "comma_expression":
+            left, right = current.child_by_field_name("left"), current.child_by_field_name("right")
+            parts += [] if left is None else [left]
+            current = right
+        parts += [] if current is None else [current]
+        operands = self.all(parts)
+        span = self.context.span(node)
+        return Operation(",", operands, span) if len(operands) <= _LONGEST_CHAIN else Unclear(operands, span)
+
+    def _subscript(self, node: Node) -> Expression:
+        result = self._field(node, "argument")
+        indices = node.child_by_field_name("indices")
+        for index in [] if indices is None else indices.named_children:
+            result = Index(result, self.convert(index), self.context.span(node))
+        return result
+
+    def _member(self, node: Node) -> Expression:
+        field = node.child_by_field_name("field")
+        name = "" if field is None else last(plain(self.context.source(field)))
+        return Member(self._field(node, "argument"), name, self.context.span(node))
+
+    def _delete(self, node: Node) -> Expression:
+        children = node.named_children
+        return Operation("delete", self.all(children[-1:]), self.context.span(node))
+
+    # Types
+
+    def _cast(self, node: Node) -> Expression:
+        type_ = node.child_by_field_name("type")
+        return Cast(self.type_of(type_), self._field(node, "value"), self.context.span(node))
+
+    def type_of(self, node: Node | None) -> str:
+        """Return a type's name."""
+        return "" if node is None else type_name(self.context.source(node))
+
+    def _compound_literal(self, node: Node) -> Expression:
+        type_ = self.type_of(node.child_by_field_name("type"))
+        value = self._field(node, "value")
+        span = self.context.span(node)
+        if isinstance(value, Braces):
+            if type_ in _BASIC and len(value.values) == 1:
+                return Cast(type_, value.values[0], span)
+            return Braces(value.values, span, type_)
+        return Cast(type_, value, span)
+
+    def _sizeof(self, node: Node) -> Expression:
+        span = self.context.span(node)
+        type_ = node.child_by_field_name("type")
+        if type_ is None:
+            value = node.child_by_field_name("value")
+            operand = () if value is None else (self.convert(value),)
+            if operand and isinstance(operand[0], Name) and operand[0].name in _SIZES:
+                return Constant(_SIZES[operand[0].name], span, "size_t")
+            return Operation("sizeof", operand, span)
+        name = self.type_of(type_)
+        size = 8 if name.endswith("*") else _SIZES.get(name.removeprefix("std::"))
+        if size is not None:
+            return Constant(size, span, "size_t")
+        return Operation("sizeof", (Name(plain(name), self.context.span(type_)),), span)
+
+    # Braces, new, lambdas
+
+    def _braces(self, node: Node) -> Expression:
+        return Braces(self.all(node.named_children), self.context.span(node))
+
+    def _pair(self, node: Node) -> Expression:
+        designator = node.child_by_field_name("designator")
+        name = "" if designator is None else self.context.source(designator)
+        span = self.context.span(node)
+        return Operation("=", (Name(name, span), self._field(node, "value")), span)
+
+    def _new(self, node: Node) -> Expression:
+        type_ = self.type_of(node.child_by_field_name("type"))
+        arguments = node.child_by_field_name("arguments")
+        declarator = node.child_by_field_name("declarator")
+        span = self.context.span(node)
+        if declarator is not None:
+            sizes = [child for child in declarator.named_children if child.type != "new_declarator"]
+            return Invocation(
+                Name(f"{plain(type_)}[]", span), self.all(sizes), span, self.context.written(node), new=True
+            )
+        given = () if arguments is None else self.all(arguments.named_children)
+        self.context.calls.add(last(plain(type_)))
+        return Invocation(Name(plain(type_), span), given, span, self.context.written(node), new=True)
+
+    def _lambda(self, node: Node) -> Expression:
+        body = node.child_by_field_name("body")
+        span = self.context.span(node)
+        return Unclear((), span) if body is None else Lambda(self.block(body), span)
+
+    # Calls
+
+    def _call(self, node: Node) -> Expression:
+        function = node.child_by_field_name("function")
+        given = node.child_by_field_name("arguments")
+        if function is None or given is None:
+            return self._unclear(node)
+        span = self.context.span(node)
+        arguments = self.all(given.named_children)
+        kind = function.type
+        if kind in ("primitive_type", "sized_type_specifier"):
+            type_ = self.context.source(function)
+            return Cast(type_, arguments[0] if arguments else Constant(0, span, type_), span)
+        if kind == "field_expression":
+            return self._method(node, function, arguments, span)
+        written = self.context.source(function)
+        name = plain(written)
+        simple = last(name)
+        if "<" in written:
+            special = self._template(written, simple, arguments, span, node)
+            if special is not None:
+                return special
+        if simple in _TRANSPARENT and len(arguments) == 1 and name.startswith("std::"):
+            return arguments[0]
+        callee = Name(name, self.context.span(function)) if kind in _NAMES else self.convert(function)
+        return self._finished(callee, simple, node, function, arguments, span)
+
+    def _template(
+        self, written: str, simple: str, arguments: tuple[Expression, ...], span: Span, node: Node
+    ) -> Expression | None:
+        type_ = written[written.find("<") + 1 : written.rfind(">")]
+        if simple in _CASTS and len(arguments) == 1:
+            return Cast(type_name(type_), arguments[0], span)
+        if simple in _MAKERS:
+            self.context.calls.add(last(plain(type_)))
+            return Invocation(Name(plain(type_), span), arguments, span, self.context.written(node), new=True)
+        return None
+
+    def _method(self, node: Node, function: Node, arguments: tuple[Expression, ...], span: Span) -> Expression:
+        callee = self.convert(function)
+        simple = callee.name if isinstance(callee, Member) else ""
+        return self._finished(callee, simple, node, function, arguments, span)
+
+    def _finished(
+        self, callee: Expression, simple: str, node: Node, function: Node, arguments: tuple[Expression, ...], span: Span
+    ) -> Expression:
+        context = self.context
+        context.calls.add(simple)
+        if is_library(simple):
+            text = context.written(node)
+            if isinstance(callee, Member):  # a table of functions, loaded at run time
+                callee = Name(simple, callee.span)
+            offset = function.end_byte + context.shift - len(simple.encode())
+            context.found[offset] = (simple, span, text)
+            return Invocation(callee, arguments, span, text, checked=offset in context.checked)
+        inner = _checked(arguments)
+        return Invocation(callee, arguments, span, context.written(node)) if inner is None else inner
+
+
+def _checked(arguments: tuple[Expression, ...]) -> Expression | None:
+    """Return the library's call that a macro or function handles the status of, as it stands in its argument."""
+    marked = [mark_checked(argument) for argument in arguments]
+    found = [new for new, old in zip(marked, arguments, strict=True) if new is not old]
+    return found[0] if len(found) == 1 else None
+
+
+def mark_checked(expression: Expression) -> Expression:
+    """Return an expression with its library's call marked as checked; the same object where it has none."""
+    if isinstance(expression, Invocation):
+        callee = expression.callee
+        if isinstance(callee, Name) and returns_status(last(callee.name)):
+            return replace(expression, checked=True)
+    elif isinstance(expression, Operation) and expression.operator in ("==", "!=", "!", "=", ",", "?:", "&&", "||"):
+        new = tuple(mark_checked(operand) for operand in expression.operands)
+        if any(a is not b for a, b in zip(new, expression.operands, strict=True)):
+            return replace(expression, operands=new)
+    elif isinstance(expression, Cast):
+        inner = mark_checked(expression.value)
+        return expression if inner is expression.value else replace(expression, value=inner)
+    return expression
+
+
+_NAMES = frozenset(
+    (
+        "identifier",
+        "qualified_identifier",
+        "template_function",
+        "this",
+        "type_identifier",
+        "template_type",
+        "dependent_name",
+    )
+)
+_HANDLERS: dict[str, Callable[[Expressions, Node], Expression]] = {
+    **dict.fromkeys(_NAMES, Expressions._name),
+    **dict.fromkeys(
+        ("field_identifier", "namespace_identifier", "type_descriptor", "primitive_type", "sized_type_specifier",
+         "template_method", "operator_name", "destructor_name", "statement_identifier"),
+        Expressions._name,
+    ),
+    "number_literal": Expressions._number,
+    "user_defined_literal": Expressions._nothing,
+    "string_literal": Expressions._string,
+    "raw_string_literal": Expressions._string,
+    "char_literal": Expressions._character,
+    "concatenated_string": Expressions._strings,
+    "true": Expressions._true,
+    "false": Expressions._false,
+    "null": Expressions._null,
+    "parenthesized_expression": Expressions._inner,
+    "condition_clause": Expressions._inner,
+    "binary_expression": Expressions._binary,
+    "unary_expression": Expressions._unary,
+    "pointer_expression": Expressions._pointer,
+    "assignment_expression": Expressions._assignment,
+    "update_expression": Expressions._update,
+    "conditional_expression": Expressions._choice,
+    "comma_expression": Expressions._comma,
+    "subscript_expression": Expressions._subscript,
+    "field_expression": Expressions._member,
+    "delete_expression": Expressions._delete,
+    "cast_expression": Expressions._cast,
+    "compound_literal_expression": Expressions._compound_literal,
+    "sizeof_expression": Expressions._sizeof,
+    "initializer_list": Expressions._braces,
+    "initializer_pair": Expressions._pair,
+    "new_expression": Expressions._new,
+    "lambda_expression": Expressions._lambda,
+    "call_expression": Expressions._call,
+    "comment": Expressions._nothing,
+    "template_argument_list": Expressions._nothing,
+    "parameter_list": Expressions._nothing,
+    "parameter_pack_expansion": Expressions._inner,
+    "expression_statement": Expressions._inner,
+}  # fmt: skip

@@ -1,0 +1,119 @@
+"""Macros of the program: constants, other names, and those that do what functions do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..program import (
+    Block,
+    Cast,
+    Constant,
+    Declare,
+    Evaluate,
+    Function,
+    Jump,
+    Name,
+    Parameter,
+    Statement,
+    Unclear,
+    Unit,
+)
+from .context import Context
+from .directives import Macro
+from .names import CALLED, returns_status
+from .statements import Parse, Statements
+
+_CONTINUED = re.compile(rb"\\([ \t\r]*)\n")
+_NAME = re.compile(rb"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*\Z")
+_TYPE = re.compile(
+    rb"(?:const\s+)?(?:(?:unsigned|signed|long|short|int|char|float|double|bool|void|struct)\b[\s*]*)+\Z|[A-Za-z_]\w*\s*\*+\Z"
+)
+_LONGEST = 100_000
+
+
+class Macros:
+    """Reads macros into a unit."""
+
+    def __init__(self, context: Context, unit: Unit, parse: Parse) -> None:
+        self.context = context
+        self.unit = unit
+        self.parse = parse
+        self.statements = Statements(context, {}, lambda _: None, parse)
+
+    def read(self, macros: Sequence[Macro]) -> None:
+        """Read all macros."""
+        for macro in macros:
+            if macro.start >= macro.end or macro.end - macro.start > _LONGEST:
+                continue
+            body = _CONTINUED.sub(rb" \1 ", self.context.text.code[macro.start : macro.end])
+            if macro.parameters is None:
+                self._object(macro, body)
+            elif any(returns_status(match.group(1).decode()) for match in CALLED.finditer(body)):
+                self._function(macro, body)
+
+    def _object(self, macro: Macro, body: bytes) -> None:
+        if _NAME.match(body) or _TYPE.match(body):
+            name = body.decode()
+            if name != macro.name:
+                self.unit.aliases[macro.name] = name
+            return
+        if CALLED.search(body) and b";" in body:
+            self._function(macro, body)
+            return
+        statements = self._parsed(b"x=(" + body + b");", macro.start - 3)
+        if len(statements) != 1 or not isinstance(statements[0], Evaluate):
+            return
+        value = getattr(statements[0].expression, "operands", (None, None))[-1]
+        if value is None or isinstance(value, Unclear) or (isinstance(value, Name) and not value.name):
+            return
+        span = self.context.text.span(macro.start, macro.end)
+        if isinstance(value, Constant | Cast) or not _is_broken(value):
+            self.unit.variables.append(Declare(macro.name, "#define", value, span))
+
+    def _function(self, macro: Macro, body: bytes) -> None:
+        outer, self.context.calls = self.context.calls, set()
+        statements = self._parsed(body + (b"" if body.endswith((b";", b"}")) else b";"), macro.start)
+        span = self.context.text.span(macro.start, macro.end)
+        if len(statements) == 1 and isinstance(statements[0], Evaluate):
+            statements = [Jump("return", statements[0].expression, statements[0].span)]
+        parameters = tuple(Parameter(name, "", None, True) for name in macro.parameters or ())
+        self.unit.functions.append(
+            Function(
+                macro.name,
+                "",
+                parameters,
+                Block(tuple(statements), span),
+                span,
+                condition=macro.condition,
+                calls=frozenset(self.context.calls),
+                macro=True,
+            )
+        )
+        self.context.calls = outer
+
+    def _parsed(self, code: bytes, shift: int) -> list[Statement]:
+        root = self.parse(code)
+        outer = self.context.code, self.context.shift
+        self.context.code, self.context.shift = code, shift
+        try:
+            nodes = root.named_children
+            if len(nodes) == 1 and nodes[0].type == "compound_statement":
+                nodes = nodes[0].named_children
+            return self.statements.statements(nodes)
+        finally:
+            self.context.code, self.context.shift = outer
+
+
+def _is_broken(value: object) -> bool:
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Unclear):
+            return True
+        pending += [
+            *getattr(current, "operands", ()),
+            *getattr(current, "values", ()),
+            *getattr(current, "arguments", ()),
+        ]
+    return False

@@ -1,0 +1,131 @@
+"""What the grammar does not know, or what macros hide from it, written so that it can be parsed at the same offsets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .names import CALLED
+from .sheet import Brackets, Sheet
+
+_LAUNCH = re.compile(rb"<<<[^;{}]{0,600}?>>>")
+# Words that say nothing here and that the grammar does not know.
+_NOISE = re.compile(
+    rb"\b(?:__global__|__device__|__host__|__constant__|__shared__|__managed__|__forceinline__|__noinline__|__restrict__"
+    rb"|__restrict|__extension__|__inline__|CUDNNWINAPI|CUDARTAPI|WINAPI|STDCALL|JNIEXPORT|JNICALL"
+    rb"|[A-Z][A-Z0-9_]*_(?:API|EXPORT|EXPORTS|DLL|DECL|INLINE|FORCE_INLINE|HIDDEN|VISIBLE|CINLINE|XINLINE|NODISCARD|NOINLINE)"
+    rb"|[A-Z]+_(?:HOST|DEVICE|HOST_DEVICE)_?[A-Z]*)\b(?!\s*[(,)=;])"
+    rb"|\b(?:__launch_bounds__|__declspec|__attribute__|__align__|alignas|[A-Z_]*GUARDED_BY|[A-Z_]*LOCKS_REQUIRED"
+    rb"|[A-Z_]*EXCLUSIVE_LOCKS?[A-Z_]*|[A-Z_]*LOCKS_EXCLUDED)\s*\((?:[^()]|\([^()]{0,400}\)){0,2000}\)"
+)
+_CLASS = re.compile(
+    rb"\b(?:class|struct|union)\s+(?P<macro>[A-Z][A-Z0-9_]+(?:\([^()]*\))?)\s+(?=[A-Za-z_]\w*\s*(?:final\b\s*)?(?:<[^;{}()]{0,300}>\s*)?[:{])"
+)
+_BLOCK = re.compile(rb"[(,]\s*(?=\{)")
+_WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*\Z")
+_OPERAND_NEXT = re.compile(rb"\s*(?:[A-Za-z_}#]|\Z)")
+_NOT_MACROS = frozenset(
+    (b"if", b"for", b"while", b"switch", b"return", b"catch", b"sizeof", b"new", b"delete", b"else")
+)
+
+
+def mend(sheet: Sheet) -> set[int]:
+    """Change what stands in the way of parsing; return where what stood in checking macros begins: blocks, calls."""
+    mask = sheet.mask
+    _each(sheet, _LAUNCH, lambda m: m.span(), b"<<<")
+    _each(sheet, _NOISE, lambda m: m.span())
+    _each(sheet, _CLASS, lambda m: m.span("macro"))
+    checked: set[int] = set()
+    if b"{" not in mask:
+        return checked
+    candidates = list(_BLOCK.finditer(mask))
+    brackets: Brackets | None = None
+    if candidates:
+        brackets = Brackets(mask)
+        for match in candidates:
+            _open_block(sheet, brackets, match, checked)
+    _end_statements(sheet, checked)
+    return checked
+
+
+def _each(
+    sheet: Sheet, pattern: re.Pattern[bytes], span: Callable[[re.Match[bytes]], tuple[int, int]], needs: bytes = b""
+) -> None:
+    if needs and needs not in sheet.mask:
+        return
+    for start, end in [span(match) for match in pattern.finditer(bytes(sheet.mask))]:
+        sheet.blank(start, end)
+
+
+def _statement_macro(sheet: Sheet, opening: int) -> int | None:
+    """Where the name starts of a macro that makes a statement of its own, with this opening bracket."""
+    word = _WORD_BEFORE.search(bytes(sheet.mask[max(0, opening - 200) : opening]))
+    if word is None or word.group(1) in _NOT_MACROS:
+        return None
+    start = max(0, opening - 200) + word.start()
+    before = bytes(sheet.mask[max(0, start - 400) : start]).rstrip()
+    return start if not before or before[-1:] in b";{})" else None
+
+
+def _open_block(sheet: Sheet, brackets: Brackets, match: re.Match[bytes], checked: set[int]) -> None:
+    """Make ``MACRO(a, { statements });`` a plain block."""
+    brace = match.end()
+    end = brackets.partner.get(brace)
+    opening = brackets.around.get(brace)
+    if end is None or opening is None or sheet.mask[opening] != 0x28 or sheet.mask.find(b";", brace, end) < 0:
+        return
+    closing = brackets.partner.get(opening)
+    if closing is None or closing < end or bytes(sheet.mask[end + 1 : closing]).strip():
+        return
+    start = _statement_macro(sheet, opening)
+    if start is None:
+        return
+    sheet.blank(start, brace)
+    sheet.blank(closing, closing + 1)
+    checked.add(brace)
+
+
+def _end_statements(sheet: Sheet, checked: set[int]) -> None:
+    """Give ``CHECK(cudnnCreate(&h))`` on a line of its own, without a semicolon one, in place of the bracket."""
+    mask = sheet.mask
+    for match in list(CALLED.finditer(bytes(mask))):
+        before = bytes(mask[max(0, match.start() - 200) : match.start()]).rstrip()
+        if not before.endswith(b"("):
+            continue
+        opening = max(0, match.start() - 200) + len(before) - 1
+        inner = closing_of(mask, match.end() - 1)
+        outer = None if inner is None else closing_of(mask, opening)
+        if inner is None or outer is None or bytes(mask[inner + 1 : outer]).strip():
+            continue
+        rest = bytes(mask[outer + 1 : outer + 200])
+        if b"\n" not in rest[: len(rest) - len(rest.lstrip())] or not _OPERAND_NEXT.match(rest):
+            continue
+        start = _statement_macro(sheet, opening)
+        if start is not None:
+            sheet.blank(start, opening + 1)
+            sheet.put(outer, b";")
+            checked.add(match.start())
+
+
+_ROUND = re.compile(rb"[(){};]")
+_FARTHEST = 20000
+
+
+def closing_of(mask: bytes | bytearray, opening: int) -> int | None:
+    """Return the partner of a round bracket; None where a block or the text ends first."""
+    depth = braces = 0
+    for match in _ROUND.finditer(mask, opening, opening + _FARTHEST):
+        bracket = match.group()
+        if bracket == b"(":
+            depth += 1
+        elif bracket == b")":
+            depth -= 1
+            if not depth:
+                return match.start()
+        elif bracket == b"{":
+            braces += 1
+        elif bracket == b"}":
+            braces -= 1
+            if braces < 0:
+                return None
+    return None

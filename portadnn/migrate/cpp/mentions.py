@@ -1,0 +1,123 @@
+"""Every call of the libraries by its syntax, and comments that silence findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ..program import Span
+from .context import last
+from .mending import closing_of
+from .names import CALLED, is_library
+from .text import Comment, Text
+
+_BEFORE = re.compile(rb"([A-Za-z_]\w*|\S)\s*\Z")
+_SCOPE = re.compile(rb"(?:[A-Za-z_]\w*\s*::\s*|::\s*)+\Z")
+_TWO_WORDS = re.compile(
+    rb"[A-Za-z_]\w*[\s*&]+[A-Za-z_]\w*\s*(?:\[\s*\w*\s*\]\s*)?(?:,|\Z)|\A\s*void\s*\Z|\*\s*(?:,|\Z)"
+)
+_KEYWORDS = frozenset(b"return else do case throw co_return co_await goto and or not in default".split())
+_IGNORE = re.compile(rb"portadnn:\s*ignore\b(?:\s*\[([^\]]*)\])?", re.IGNORECASE)
+
+
+def mentions(
+    text: Text,
+    mask: bytes,
+    found: Mapping[int, tuple[str, Span, str]],
+    own: Collection[str],
+    aliases: Mapping[str, str],
+) -> list[tuple[str, Span, str]]:
+    """Return all calls of the libraries.
+
+    Parameters
+    ----------
+    mask : bytes
+        The text without strings, comments and what is certainly not compiled.
+    found : dict
+        What the tree has of them, by the offset of the name.
+    own : collection of str
+        Functions and macros that the file itself defines.
+    aliases : dict of str to str
+        Other names; those of libraries' functions count too.
+    """
+    others = [name for name, target in aliases.items() if is_library(last(target)) and name not in own]
+    pattern = CALLED
+    if others:
+        names = b"|".join(re.escape(name.encode()) for name in others)
+        pattern = re.compile(rb"(?<![\w$])((?:cudnn|miopen)[A-Z]\w*|" + names + rb")\s*\(", re.ASCII)
+    result = []
+    for match in pattern.finditer(mask):
+        name = match.group(1).decode()
+        name = last(aliases.get(name, name))
+        if not is_library(name) or name in own:
+            continue
+        if match.start() in found:
+            result.append(found[match.start()])
+            continue
+        closing = closing_of(mask, match.end() - 1)
+        if not _is_declaration(mask, match.start(), match.end(), closing):
+            end = match.end() if closing is None else closing + 1
+            scope = _SCOPE.search(mask[max(0, match.start() - 200) : match.start()])
+            start = match.start() - (0 if scope is None else len(scope.group()))
+            result.append((name, text.span(start, end), text.read(start, end)))
+    return result
+
+
+def _is_declaration(mask: bytes, start: int, opening: int, closing: int | None) -> bool:
+    scope = _SCOPE.search(mask[max(0, start - 200) : start])
+    start -= 0 if scope is None else len(scope.group())
+    before = _BEFORE.search(mask[max(0, start - 200) : start])
+    if before is None:
+        return False
+    token = before.group(1)
+    if token[:1].isalpha() or token[:1] == b"_":
+        return token not in _KEYWORDS
+    if token in b"*&>" and closing is not None:
+        return _TWO_WORDS.search(mask[opening:closing]) is not None
+    return False
+
+
+def suppressions(
+    text: Text, comments: Sequence[Comment], calls: Sequence[tuple[str, Span, str]]
+) -> dict[int, frozenset[str]]:
+    """Return the lines that comments silence: their own or the next one, with all of a call there."""
+    result: dict[int, frozenset[str]] = {}
+    for line, rules in _said(text, comments):
+        lines = {line}
+        for _, span, _ in calls:
+            if span.line <= line <= span.end_line:
+                lines.update(range(span.line, span.end_line + 1))
+        for one in lines:
+            known = result.get(one)
+            result[one] = rules if known is None else frozenset() if not (known and rules) else known | rules
+    return result
+
+
+def _said(text: Text, comments: Sequence[Comment]) -> Iterator[tuple[int, frozenset[str]]]:
+    for comment in comments:
+        match = _IGNORE.search(comment.text)
+        if match is None:
+            continue
+        rules = frozenset()  # type: frozenset[str]
+        if match.group(1) is not None:
+            names = match.group(1).decode("utf-8", "replace").replace(",", " ").split()
+            rules = frozenset(name.upper().removeprefix("PD-") for name in names)
+            if not rules:
+                continue
+        line = text.line(comment.start)
+        alone = (
+            not text.code[text.line_start(line) : comment.start].strip()
+            and not _rest_of_line(text, comment.end).strip()
+        )
+        yield (_next_line(text, comment.end) if alone else line), rules
+
+
+def _rest_of_line(text: Text, position: int) -> bytes:
+    end = text.raw.find(b"\n", position)
+    return text.code[position : len(text.raw) if end < 0 else end]
+
+
+def _next_line(text: Text, position: int) -> int:
+    """Return the next line with code."""
+    match = re.compile(rb"\S").search(text.code, position)
+    return text.line(position if match is None else match.start())

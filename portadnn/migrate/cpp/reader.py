@@ -1,0 +1,134 @@
+"""From a source's bytes to a unit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+
+from tree_sitter import Node
+
+from ..program import Function, Skipped, Unit
+from . import directives, merge
+from .conditions import Known
+from .context import Context
+from .declarations import Declarations
+from .directives import Group
+from .macros import Macros
+from .mending import mend
+from .mentions import mentions, suppressions
+from .names import interesting
+from .parsing import OutOfTime, parse
+from .sheet import Variant, base, variants
+from .text import Text, count_lines
+
+LARGEST = 16 << 20
+SECONDS = 20.0
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_HEAD = 4096
+
+
+def read(
+    text: bytes,
+    file: str,
+    *,
+    cudnn_version: str | None = None,
+    defines: Mapping[str, str] | None = None,
+    names: Collection[bytes] = (),
+    seconds: float = SECONDS,
+) -> Unit:
+    """Read a source in C, C++ or CUDA; whatever it holds, a unit comes back.
+
+    Parameters
+    ----------
+    text : bytes
+        The file's content.
+    file : str
+        Its name, as it is shown.
+    cudnn_version : str, optional
+        Decides conditions of the preprocessor such as ``#if CUDNN_VERSION >= 7000``; else all branches are followed.
+    defines : dict of str to str, optional
+        Macros of the compiler's command line.
+    names : collection of bytes, optional
+        What else makes a file worth reading besides the libraries' names: functions and classes of other files.
+    seconds : float, optional
+        How long parsing may take; what is not read in that time is searched for calls only.
+    """
+    unit = Unit(file, lines=count_lines(text))
+    if b"\0" in text:
+        reason = "UTF-16" if text[:2] in _UTF16 else "binary"
+        unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
+        return unit
+    if interesting(text, names):
+        _Reading(text, unit, Known(cudnn_version, defines), time.monotonic() + seconds).read()
+    return unit
+
+
+class _Reading:
+    """One file: `parse` counts the time of all that is parsed of it."""
+
+    def __init__(self, raw: bytes, unit: Unit, known: Known, deadline: float) -> None:
+        self.text = Text(raw)
+        self.unit = unit
+        self.deadline = deadline
+        self.prepared = directives.prepare(self.text, known)
+        self.sheet = base(self.text, self.prepared)
+        self.context = Context(self.text, b"", unit.file)
+        unit.includes = self.prepared.includes
+        for offset in self.prepared.too_deep:
+            unit.skipped.append(Skipped(unit.file, "conditions nested too deeply", self.text.line(offset)))
+
+    def read(self) -> None:
+        """Fill the unit."""
+        unit, context = self.unit, self.context
+        if len(self.text.raw) > LARGEST:
+            unit.skipped.append(Skipped(unit.file, f"larger than {LARGEST >> 20} MiB: only searched for calls"))
+        else:
+            try:
+                Macros(context, unit, self.parse).read(self.prepared.macros)
+                self._variants()
+            except OutOfTime:
+                unit.skipped.append(Skipped(unit.file, "took too long to parse: only searched for calls"))
+        unit.skipped += context.skipped
+        own = {f.name for f in unit.functions if not f.owner} | {m.name for m in self.prepared.macros}
+        mask = bytearray(self.sheet.mask)
+        for macro in self.prepared.macros:
+            mask[macro.start : macro.end] = self.text.mask[macro.start : macro.end]
+        unit.mentions = mentions(self.text, bytes(mask), context.found, own, unit.aliases)
+        unit.suppressions = suppressions(self.text, self.text.comments, unit.mentions)
+
+    def parse(self, code: bytes) -> Node:
+        """Parse a piece of text within the file's time."""
+        return parse(code, self.deadline)
+
+    def _variants(self) -> None:
+        unit, context = self.unit, self.context
+        found, groups = variants(self.sheet, self.prepared.groups)
+        read: list[tuple[list[Function], merge.Said]] = []
+        for number, variant in enumerate(found):
+            target = unit if number == 0 else Unit(unit.file)
+            before, target.functions = target.functions, []
+            self._variant(variant, target, groups)
+            read.append((target.functions, variant.condition))
+            target.functions = before
+            if number:
+                _add(unit, target)
+        context.code = b""
+        unit.functions += read[0][0] if len(read) == 1 else merge.functions(read)
+
+    def _variant(self, variant: Variant, target: Unit, groups: dict[int, Group]) -> None:
+        context = self.context
+        context.checked = mend(variant.sheet)
+        context.code = bytes(variant.sheet.code)
+        context.shift = context.depth = 0
+        Declarations(context, target, groups, self.parse).read(parse(context.code, self.deadline))
+
+
+def _add(unit: Unit, other: Unit) -> None:
+    """Add what only this variant of the text declares."""
+    known = {(variable.name, variable.span) for variable in unit.variables}
+    unit.variables += [v for v in other.variables if (v.name, v.span) not in known]
+    classes = {(c.name, c.span.start) for c in unit.classes}
+    unit.classes += [c for c in other.classes if (c.name, c.span.start) not in classes]
+    unit.defaults += [d for d in other.defaults if d not in unit.defaults]
+    for name, target in other.aliases.items():
+        unit.aliases.setdefault(name, target)

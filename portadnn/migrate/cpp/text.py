@@ -1,0 +1,130 @@
+"""The bytes of a source: its lines, and copies in which comments and strings are blanked, byte for byte."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..program import Span
+
+_BOM = b"\xef\xbb\xbf"
+# An open comment or string ends with the file or the line: nothing is looked at twice, whatever the input.
+_HIDDEN = re.compile(
+    rb"//[^\\\n]*(?:\\(?:\r?\n|.)?[^\\\n]*)*"
+    rb"|/\*(?:.*?\*/|.*\Z)"
+    rb'|R"(?P<raw>[^()\\\s"]{0,16})\((?:.*?\)(?P=raw)"|.*\Z)'
+    rb'|"[^"\\\n]*(?:\\(?:\r\n|.)[^"\\\n]*)*"?'
+    rb"|(?<![0-9])'[^'\\\n]*(?:\\.[^'\\\n]*)*'?",
+    re.DOTALL,
+)
+_NOT_NEWLINE = re.compile(rb"[^\n]")
+
+
+def blanked(piece: bytes) -> bytes:
+    """Return as many spaces, with the newlines that were there."""
+    return b" " * len(piece) if b"\n" not in piece else _NOT_NEWLINE.sub(b" ", piece)
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment: where it stands, and its text."""
+
+    start: int
+    end: int
+    text: bytes
+
+
+class Text:
+    """A source.
+
+    Attributes
+    ----------
+    raw : bytes
+        As read.
+    code : bytes
+        Without comments.
+    mask : bytes
+        Without comments and without what is in strings; the quotes stay.
+    comments : list of Comment
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self.comments: list[Comment] = []
+        code: list[bytes] = []
+        mask: list[bytes] = []
+        position = 0
+        if raw.startswith(_BOM):
+            code.append(b"   ")
+            mask.append(b"   ")
+            position = len(_BOM)
+        for match in _HIDDEN.finditer(raw, position):
+            start, end = match.span()
+            piece = match.group()
+            between = raw[position:start]
+            code.append(between)
+            mask.append(between)
+            if piece[0] == 0x2F:  # /
+                self.comments.append(Comment(start, end, piece))
+                empty = blanked(piece)
+                code.append(empty)
+                mask.append(empty)
+            else:
+                code.append(piece)
+                mask.append(_without_content(piece))
+            position = end
+        code.append(raw[position:])
+        mask.append(raw[position:])
+        self.code = b"".join(code)
+        self.mask = b"".join(mask)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer(rb"\n", self.raw))]
+
+    @cached_property
+    def _ascii(self) -> bool:
+        return self.raw.isascii()
+
+    @property
+    def lines(self) -> int:
+        """How many lines there are."""
+        return count_lines(self.raw)
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of a byte."""
+        return bisect_right(self._starts, offset)
+
+    def line_start(self, line: int) -> int:
+        """Return the offset of a line's first byte."""
+        return self._starts[line - 1]
+
+    def _column(self, line: int, offset: int) -> int:
+        start = self._starts[line - 1]
+        if self._ascii:
+            return offset - start + 1
+        if start == 0 and self.raw.startswith(_BOM):
+            start = min(len(_BOM), offset)
+        return len(self.raw[start:offset].decode("utf-8", "replace")) + 1
+
+    def span(self, start: int, end: int) -> Span:
+        """Return the place of a stretch of bytes."""
+        line, end_line = self.line(start), self.line(end)
+        return Span(start, end, line, self._column(line, start), end_line, self._column(end_line, end))
+
+    def read(self, start: int, end: int) -> str:
+        """Return a stretch as written."""
+        return self.raw[start:end].decode("utf-8", "replace")
+
+
+def count_lines(raw: bytes) -> int:
+    """Return how many lines there are, the last with or without a newline."""
+    return raw.count(b"\n") + (1 if raw and not raw.endswith(b"\n") else 0)
+
+
+def _without_content(piece: bytes) -> bytes:
+    if len(piece) < 3:
+        return piece
+    return piece[:1] + blanked(piece[1:-1]) + piece[-1:]
