@@ -214,6 +214,41 @@ def lay(layout, values, lengths):
     return values, mask
 
 
+@every_backend()
+def test_every_steps_descriptor_is_looked_at(env):
+    """What was found of all steps at once holds until one of them is another object or says something else."""
+    net = Net(env, "gru", layers=1)
+    x, hx = env.random(6, FEATURES), env.random(1, 2, HIDDEN)
+    state, hx_dev, x_dev = env.desc(*hx.shape), env.dev(hx), env.dev(x)
+    steps = [[env.desc(2, features) for _ in range(3)] for features in (FEATURES, HIDDEN)]
+
+    def forward(batches, xs, ys):
+        out, rows = env.out(sum(batches), HIDDEN)[1], x_dev[: sum(batches)]
+        work = env.bytes(miopen.miopenGetRNNWorkspaceSize(env.h, net.rnn, 3, xs))
+        given = (env.h, net.rnn, 3, xs, rows, state, hx_dev, None, None, net.w_desc, net.w, ys, out)
+        miopen.miopenRNNForwardInference(*given, None, None, None, None, *work)
+        return env.host(out)
+
+    for batches in ((2, 2, 2), (2, 2, 1), (2, 2, 2), (2, 1, 1)):
+        for number, n in enumerate(batches[1:], 1):  # never the first, which keeps what was found
+            for descs, features in zip(steps, (FEATURES, HIDDEN), strict=True):
+                miopen.miopenSetTensorDescriptor(descs[number], F, 2, (n, features), None)
+        results = [forward(batches, *steps) for _ in range(2)]
+        for sequence, length in enumerate(sum(n > s for n in batches) for s in range(2)):
+            places = [sum(batches[:t]) + sequence for t in range(length)]
+            own = hx[:, sequence : sequence + 1]
+            y = net.numpy(x[places][:, None], own, own)[0]
+            for result in results:
+                close(result[places][:, None], y)
+        right, steps[0][1] = steps[0][1], env.desc(1, FEATURES + 1)
+        with pytest.raises(dnn.BadParam, match="steps of the same features"):
+            forward(batches, *steps)
+        steps[0][1] = right
+    miopen.miopenDestroyTensorDescriptor(steps[0][2])
+    with pytest.raises(dnn.BadParam, match=r"xDesc\[2\].*destroyed"):
+        forward(batches, *steps)
+
+
 @pytest.mark.parametrize("lengths", [(3, 3), (3, 1), (2, 1)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_batches_of_sequences(env, layout, lengths):

@@ -38,6 +38,8 @@ class Layout(Descriptor):
         Type of such an array.
     views : dict
         Arrays made of memory that was used with the layout; see ``memory.py``.
+    sequences : dict
+        What this and other descriptors, those of an RNN's steps, were found to say together; see both ``rnn.py``.
     stamp : int
         Another number whenever any layout was set or destroyed: what was found of several at once holds until then.
     """
@@ -49,6 +51,7 @@ class Layout(Descriptor):
         self.strides: tuple[int, ...] | None = None
         self.storage: np.dtype[Any] | None = None
         self.views: dict[Any, Any] = {}
+        self.sequences: dict[Any, Any] = {}
 
     def set(self, value: Any) -> None:
         """Give it another layout: that of a descriptor with a `spec`."""
@@ -61,7 +64,7 @@ class Layout(Descriptor):
         size = spec.dtype.itemsize
         self.dims, self.strides = spec.dims, tuple(s * size for s in spec.strides)
         self.storage = spec.dtype.storage
-        self.views = {}
+        self.views, self.sequences = {}, {}
 
     @property
     def spec(self) -> TensorSpec:
@@ -115,5 +118,5 @@ def destroy(descriptor: Any, kind: type[Descriptor], argument: str) -> None:
     descriptor.value = None
     descriptor.destroyed = True
     if isinstance(descriptor, Layout):
-        descriptor.dims, descriptor.views = None, {}
+        descriptor.dims, descriptor.views, descriptor.sequences = None, {}, {}
         Layout.stamp += 1

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from ..c_names.objects import Descriptor, Layout, create, destroy, integers, made, value_of
 from ..enums import MathType
-from ..problem import TensorSpec
 from .calls import c_function
 
 __all__ = [
@@ -39,11 +38,6 @@ class TensorDescriptor(Layout):
 
     what = "tensor descriptor"
     made_by = "cudnnCreateTensorDescriptor"
-
-    def lay_out(self, spec: TensorSpec) -> None:
-        """Note what arrays are compared with, also those of so many equal steps of an RNN: see ``rnn.py``."""
-        super().lay_out(spec)
-        self.sequences: dict[int, tuple[Any, ...]] = {}
 
 
 class FilterDescriptor(Layout):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..c_names.objects import Layout
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..plan import check_handle
@@ -20,19 +21,31 @@ Descs = Sequence[miopenTensorDescriptor_t]
 RNN = miopenRNNDescriptor_t
 
 
-def _batches(settings: RNNSettings, length: Any, descs: Any, argument: str) -> tuple[tuple[int, ...], int]:
-    """Return the numbers of sequences of the steps and their features."""
+def _listed(settings: RNNSettings, length: Any, descs: Any, argument: str) -> Steps:
+    """Return what the descriptors of the steps say together."""
+    key = (length, settings.data_type)
+    try:
+        stamp, listed, steps = descs[0].sequences[key]
+        if stamp == Layout.stamp and descs[:length] == listed:
+            return steps  # type: ignore[no-any-return]
+    except (AttributeError, IndexError, KeyError, TypeError):
+        pass
+    stamp = Layout.stamp
     count = integer(length, "sequenceLen", 1)
     if isinstance(descs, Desc) or not isinstance(descs, Sequence) or len(descs) < count:
         got = f"{len(descs)}" if isinstance(descs, Sequence) else repr(descs)
         raise BadParam(argument=argument, expected=f"a sequence of {count} descriptors, one for each step", got=got)
-    widths = {features_of(settings, desc, f"{argument}[{t}]") for t, desc in enumerate(descs[:count])}
+    listed = descs[:count]
+    widths = {features_of(settings, desc, f"{argument}[{t}]") for t, desc in enumerate(listed)}
     if len(widths) > 1:
         raise BadParam(argument=argument, expected="steps of the same features", got=sorted(widths))
-    for t, desc in enumerate(descs[:count]):
+    for t, desc in enumerate(listed):
         if not spec_of(desc, argument).is_packed():
             raise BadParam(argument=f"{argument}[{t}]", expected="a packed step", got=desc.wide.strides)
-    return tuple(desc.wide.dims[0] for desc in descs[:count]), widths.pop()
+    steps = Steps(tuple(desc.wide.dims[0] for desc in listed), widths.pop())
+    if type(listed) in (list, tuple):
+        descs[0].sequences[key] = stamp, listed, steps
+    return steps
 
 
 def _steps(settings: RNNSettings, length: Any, descs: Any, argument: str = "xDesc") -> Steps:
@@ -43,17 +56,17 @@ def _steps(settings: RNNSettings, length: Any, descs: Any, argument: str = "xDes
             expected="miopenRNNIONotPadded",
             got="padding",
         )
-    return Steps(*_batches(settings, length, descs, argument))
+    return _listed(settings, length, descs, argument)
 
 
 def _check_output(settings: RNNSettings, steps: Steps, descs: Any, argument: str) -> int:
     """Demand output steps that fit those of the input, and return their features."""
-    batches, width = _batches(settings, len(steps.batches), descs, argument)
+    found = _listed(settings, len(steps.batches), descs, argument)
     wanted = settings.network(steps.features).width
-    if batches != steps.batches or width != wanted:
+    if found.batches != steps.batches or found.features != wanted:
         expected = f"steps of {steps.batches} sequences with {wanted} features"
-        raise BadParam(argument=argument, expected=expected, got=f"{batches} with {width}")
-    return width
+        raise BadParam(argument=argument, expected=expected, got=f"{found.batches} with {found.features}")
+    return wanted
 
 
 @function

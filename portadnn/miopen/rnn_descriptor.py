@@ -52,6 +52,11 @@ class RNNSettings:
             dropout = value_of(self.dropout, miopenDropoutDescriptor_t, "dropoutDesc").descriptor
         return _unified(self.hidden, self.layers, int(self.mode), int(self.direction), int(self.input_mode), dropout)
 
+    @functools.cached_property
+    def views(self) -> dict[Any, Any]:
+        """Arrays made of memory that the network was used with; see ``c_names/memory.py``."""
+        return {}
+
     @property
     def biased(self) -> bool:
         """Whether there are biases."""
@@ -65,7 +70,7 @@ class RNNSettings:
         BadParam
             The first layer has no matrices (miopenRNNskip) and the input another size than the hidden state.
         """
-        network = network_of(self.rnn, features)
+        network = _network(self.rnn, features)
         if network.skip and features != self.hidden:
             raise BadParam(argument="xDesc", expected=f"{self.hidden} features, because of miopenRNNskip", got=features)
         return network
@@ -79,6 +84,11 @@ class RNNSettings:
         mode = RNNMode(self.mode.value)
         recurrent, gate = divmod(number, mode.gates)
         return bool(recurrent), GATES.get(mode, (0,))[gate]
+
+
+@functools.lru_cache(256)
+def _network(rnn: RNNDescriptor, features: int) -> Network:
+    return network_of(rnn, features)
 
 
 @functools.lru_cache(256)
@@ -203,4 +213,9 @@ def miopenGetRNNPaddingMode(rnnDesc: miopenRNNDescriptor_t) -> miopenRNNPaddingM
 
 def packed_parameters(settings: RNNSettings, network: Network, dtype: Any) -> TensorSpec:
     """Return the spec of the parameters as a network's calls take them."""
-    return TensorSpec.packed(dtype, (settings.count(network), 1, 1))
+    return _packed(dtype, settings.count(network))
+
+
+@functools.lru_cache(256)
+def _packed(dtype: Any, count: int) -> TensorSpec:
+    return TensorSpec.packed(dtype, (count, 1, 1))

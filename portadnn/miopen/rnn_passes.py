@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..c_names.memory import view
 from ..descriptors import TensorDescriptor, TensorView
 from ..enums import DataType
 from ..errors import BadParam
@@ -18,7 +20,7 @@ from ..ops.rnn_sizes import get_rnn_training_reserve_size, get_rnn_workspace_siz
 from ..ops.tensor import set_tensor, transform_tensor
 from ..plan import check_handle
 from ..problem import TensorSpec
-from .descriptors import DATA_TYPES, optional, view
+from .descriptors import DATA_TYPES, optional
 from .rnn_descriptor import RNNSettings, packed_parameters
 from .workspaces import given_workspace
 
@@ -30,16 +32,23 @@ class Steps:
     batches: tuple[int, ...]
     features: int
 
-    @property
+    @functools.cached_property
     def sizes(self) -> tuple[int, ...] | None:
         """The numbers of sequences, None where all steps have as many."""
         return None if len(set(self.batches)) == 1 else self.batches
 
+    @functools.cached_property
+    def _specs(self) -> dict[tuple[DataType, int], TensorSpec]:
+        return {}
+
     def spec(self, dtype: DataType, features: int) -> TensorSpec:
         """Return the spec of packed sequences with so many features."""
-        if self.sizes is None:
-            return TensorSpec.packed(dtype, (len(self.batches), self.batches[0], features))
-        return TensorSpec.packed(dtype, (sum(self.batches), features, 1))
+        found = self._specs.get((dtype, features))
+        if found is None:
+            rows = (len(self.batches), self.batches[0], features)
+            dims = rows if self.sizes is None else (sum(self.batches), features, 1)
+            found = self._specs[dtype, features] = TensorSpec.packed(dtype, dims)
+        return found
 
 
 _SIZES: WeakKeyDictionary[Handle, dict[Any, tuple[int, int]]] = WeakKeyDictionary()
@@ -88,9 +97,15 @@ class Pass:
         needed, _ = sizes(handle, settings, steps)
         return cls(handle, settings, steps, given_workspace(handle, workspace, size, needed))
 
+    def _view(self, spec: TensorSpec, data: Any, name: str) -> Any:
+        """Return memory as a packed array."""
+        if data is None:
+            raise BadParam(argument=name, expected=f"memory of {spec.span} elements", got=None)
+        return view(self.handle, self.settings.views, data, spec, name, spec.dims)
+
     def sequences(self, data: Any, name: str, features: int) -> Any:
         """Return packed sequences."""
-        return view(self.handle, self.steps.spec(self.dtype, features), data, name)
+        return self._view(self.steps.spec(self.dtype, features), data, name)
 
     def reserve(self, data: Any, size: Any) -> Any:
         """Return the reserve space."""
@@ -98,20 +113,21 @@ class Pass:
         given_workspace(self.handle, data, size, needed, "reserveSpace")
         if data is None:
             raise BadParam(argument="reserveSpace", expected=f"a buffer of {needed} bytes", got=None)
-        return self.handle.device.wrap(TensorView(TensorSpec(DataType.UINT8, (needed,), (1,)), data), "reserveSpace")
+        return self._view(TensorSpec(DataType.UINT8, (needed,), (1,)), data, "reserveSpace")
 
     @contextmanager
     def parameters(self, w: Any, name: str, written: bool = False) -> Iterator[Any]:
         """Give the parameters with biases; where the network has none, a copy with zeros, copied back if `written`."""
         network = self.network
-        given = view(self.handle, packed_parameters(self.settings, network, self.dtype), w, name)
+        spec = packed_parameters(self.settings, network, self.dtype)
+        given = self._view(spec, w, name)
         if self.settings.biased:
             yield given
             return
-        matrices = given.spec.dims[0]
+        matrices = spec.dims[0]
         full = self.handle.device.empty(TensorSpec.packed(self.dtype, (network.size, 1, 1)))
         rest = TensorView(TensorSpec.packed(self.dtype, (network.size - matrices, 1, 1)), full, matrices)
-        inside = TensorView(given.spec, full)
+        inside = TensorView(spec, full)
         transform_tensor(self.handle, given, inside)
         set_tensor(self.handle, rest, 0.0)
         yield full
