@@ -66,8 +66,8 @@ def test_wrappers_are_taken_off():
 def test_literals_have_types():
     made = call('f(1, 1.0f, 1.0, -2.5e3F, 0x10u, 010, 1\'000, true, nullptr, NULL, \'a\', "x" "y");')
     expected = [
-        (1, "int"), (1.0, "float"), (1.0, "double"), (-2500.0, "float"), (16, "unsigned int"), (8, "int"), (1000, "int"),
-        (True, "bool"), (None, "nullptr_t"), (None, "nullptr_t"), ("a", "char"), ("xy", "const char*"),
+        (1, "int"), (1.0, "float"), (1.0, "double"), (-2500.0, "float"), (16, "unsigned int"), (8, "int"),
+        (1000, "int"), (True, "bool"), (None, "nullptr_t"), (None, "nullptr_t"), ("a", "char"), ("xy", "const char*"),
     ]  # fmt: skip
     assert [(a.value, a.type) for a in made.arguments if isinstance(a, Constant)] == expected
 
@@ -87,7 +87,8 @@ def test_constants_of_a_file():
 
 def test_methods_know_their_class():
     unit = read(
-        "namespace n { struct A : B<int> { A() : x(1), y{2} {} ~A(); void f(int a = 2); int x, y = 3; cudnnHandle_t h; };"
+        "namespace n { struct A : B<int> {"
+        "A() : x(1), y{2} {} ~A(); void f(int a = 2); int x, y = 3; cudnnHandle_t h; };"
         "}\n"
         "n::A::~A() {}\ntemplate<class T> void n::A::f(T& a) { g(); }"
     )

@@ -1,0 +1,88 @@
+"""What a file is: a source, a log, a recording, or nothing that the checker reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import Literal
+
+Kind = Literal["c++", "python", "log", "recording"]
+CPP = frozenset(
+    [
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cxx",
+        ".c++",
+        ".cp",
+        ".cu",
+        ".cuh",
+        ".cuda",
+        ".h",
+        ".hh",
+        ".hpp",
+        ".hxx",
+        ".h++",
+        ".inl",
+        ".inc",
+        ".ipp",
+        ".tpp",
+        ".tcc",
+        ".txx",
+        ".ixx",
+        ".cppm",
+        ".hip",
+        ".mm",
+        ".impl",
+    ]
+)
+PYTHON = frozenset((".py", ".pyi", ".pyw"))
+MAYBE = frozenset(("", ".log", ".txt", ".out", ".err", ".jsonl", ".json", ".rec", ".recording", ".trace", ".dbg"))
+HEAD = 1 << 16  # bytes that are looked at
+
+_RECORDING = re.compile(rb'\s*\{[^\n]{0,200}?"portadnn_recording"')
+_LOG = re.compile(
+    rb"^[^\n]{0,120}?(?:[cC]uDNN \(v\d+[ \d]*\) function \w+\(\) called"
+    rb"|MIOpen(?:\([A-Za-z]+\))?\s*[\d.]*:[^\n]{0,60}(?:miopenStatus_t miopen\w+\(|Command \[|MIOpenDriver|Info \[)"
+    rb"|MIOpenDriver(?:\.exe)? [a-z]\w*|\bmiopenStatus_t miopen\w+\([^;\n]*\)\{\s*$"
+    rb"|(?:\[ZLUDA|\bZLUDA)[^\n]{0,80}cudnn|^\s*(?:\[[^\]\n]*\]\s*)?cudnn[A-Z]\w+\([^;{}\n]*\)\s*->)",
+    re.MULTILINE,
+)
+_CPP_TEXT = re.compile(
+    rb"^[ \t]*#[ \t]*(?:include|define|if|pragma)\b|^[ \t]*(?:namespace|template|extern)\b|[;{}][ \t]*$", re.M
+)
+_PYTHON_TEXT = re.compile(
+    rb"\A#![^\n]*python|^(?:import \w|from [\w.]+ import |def \w+\(.*:\s*$|class \w+.*:\s*$)", re.M
+)
+
+
+def kind_of(path: str, head: bytes) -> Kind | None:
+    """Tell what a file is by its name, or, where that says nothing, by how it begins.
+
+    Parameters
+    ----------
+    path : str
+        Its name; ``"-"`` for standard input.
+    head : bytes
+        Its first bytes.
+    """
+    suffix = PurePath(path).suffix.lower()
+    if suffix in CPP:
+        return "c++"
+    if suffix in PYTHON:
+        return "python"
+    if _RECORDING.match(head):
+        return "recording"
+    if _LOG.search(head):
+        return "log"
+    if b"\0" in head:
+        return None
+    if _PYTHON_TEXT.search(head) and not re.search(rb"^[ \t]*#[ \t]*include\b", head, re.MULTILINE):
+        return "python"
+    return "c++" if _CPP_TEXT.search(head) or re.search(rb"\b(?:cudnn|miopen)[A-Z]\w*\s*\(", head) else None
+
+
+def may_be_read(path: str) -> bool:
+    """Tell whether a file of a folder is worth opening, by its name."""
+    suffix = PurePath(path).suffix.lower()
+    return suffix in CPP or suffix in PYTHON or suffix in MAYBE
