@@ -1,0 +1,498 @@
+"""What calls do: those of the libraries, and those of the program's own functions."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from ...mapping import Parameter
+from ..events import Argument, Event, Place
+from ..model import effects, symbols
+from ..model.kinds import kind_of
+from ..model.state import Deed, State, meet
+from ..program import Block, Declare, Expression, Function, Invocation, Lambda, Member, Name, Span
+from ..values import UNKNOWN, Value, join, known, pointer, unknown
+from . import types
+from .expressions import Expressions
+from .index import Index, Known
+from .memory import Frame
+from .parts import read_names
+from .texts import argument_texts
+
+DEEPEST_CALL = 6
+_SMALL = 6  # statements of a function that is followed though it leads to no call
+_MOST_STEPS_IN_ONE = 60_000  # spent in one function over all its followings
+_ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|\[\])$")
+
+
+class Listener(Protocol):
+    """What is told of each call, before its effects."""
+
+    def call(self, event: Event, state: State, journal: dict[int, Deed]) -> None:
+        """Hear of a call of a library's function."""
+
+    def finish(self, state: State, journal: dict[int, Deed]) -> None:
+        """Hear that there are no more calls."""
+
+
+class Calls(Expressions):
+    """Follows calls."""
+
+    def __init__(self, index: Index, listeners: Sequence[Listener]) -> None:
+        super().__init__(index)
+        self.listeners = listeners
+        self.journal: dict[int, Deed] = {}
+        self.numbers = 0
+        self.used = 0
+        self.turns = 0
+        self.depth = 0
+        self.stack: list[Known] = []
+        self.through: list[Place] = []
+        self.thread = ""
+        self.versions: list[str] = []
+        self.reached: set[tuple[str, str, int, int]] = set()
+        self.reached_functions: set[int] = set()
+
+    def fresh(self) -> int:
+        """Return a number that was not used before."""
+        self.used += 1
+        return self.used
+
+    @abstractmethod
+    def run(self, block: Block) -> None:
+        """Follow statements."""
+
+    @abstractmethod
+    def outside(self, call: Invocation, name: str, use: str) -> Value:
+        """Follow a call of a function that is neither the program's nor a library's."""
+
+    # Which call it is -------------------------------------------------------------------------------------------
+
+    def invoke(self, call: Invocation, use: str) -> Value:
+        """Follow a call, and return what it gives."""
+        use = "checked" if call.checked else use
+        callee = call.callee
+        if isinstance(callee, Name):
+            return self._named(call, callee.name, use)
+        if isinstance(callee, Member):
+            name = self.index.resolved(types.simple(callee.name))
+            if self.index.is_library(name) and types.simple(callee.name) not in self.index.functions:
+                return self.library_call(call, name, use)
+            return self._method(call, callee, use)
+        if isinstance(callee, Lambda):
+            for argument in call.arguments:
+                self.evaluate(argument)
+            self.follow_lambda(callee.body)
+            return UNKNOWN
+        self.evaluate(callee)
+        return self.outside(call, "", use)
+
+    def _named(self, call: Invocation, full_name: str, use: str) -> Value:
+        name = self.index.resolved(types.simple(full_name))
+        if self.index.is_library(name):
+            return self.library_call(call, name, use)
+        class_ = self.index.classes.get(name) if not self.frame.path_of(full_name) else None
+        if class_ is not None:
+            path = f"{name}~{self.fresh()}"
+            self.types[path] = name
+            self.construct(path, name, call.arguments)
+            return pointer(path, name) if call.new else unknown(path, name)
+        found = self._candidates(full_name, name, len(call.arguments))
+        if found:
+            this = self.frame.this if found[0].function.owner else ""
+            return self._follow_any(found, call, this)
+        return self.outside(call, full_name, use)
+
+    def _candidates(self, full_name: str, name: str, count: int) -> list[Known]:
+        owner = types.owner_of(full_name)
+        if owner in self.index.classes:
+            return _fitting(self.index.found_methods(owner, name), count)
+        if not owner and self.frame.this_class:
+            found = _fitting(self.index.found_methods(self.frame.this_class, name), count)
+            if found:
+                return found
+        free = [k for k in self.index.functions.get(name, []) if not k.function.owner or k.function.static]
+        free = _fitting([known for known in free if not known.function.owner], count)
+        mine = [known for known in free if known.unit is self.frame.unit]
+        return mine or free
+
+    def _method(self, call: Invocation, callee: Member, use: str) -> Value:
+        path = self._base(callee.base)
+        class_ = self.class_at(path) if path is not None else None
+        name = types.simple(callee.name)
+        if path is not None and class_ is not None:
+            found = _fitting(self.index.found_methods(class_.name, name), len(call.arguments))
+            if found:
+                return self._follow_any(found, call, path)
+        return self.outside(call, name, use)
+
+    # The libraries' functions -----------------------------------------------------------------------------------
+
+    def library_call(self, call: Invocation, name: str, use: str) -> Value:
+        """Make an event of a call of a library, tell the listeners, and let it have its effects."""
+        parameters = effects.signature(name, len(call.arguments))
+        texts = argument_texts(call)
+        arguments = tuple(
+            self._argument(argument, text, parameters[i] if i < len(parameters) else None)
+            for i, (argument, text) in enumerate(zip(call.arguments, texts, strict=True))
+        )
+        return self.emit(name, arguments, call.span, call.text, self._status(use))
+
+    def emit(self, name: str, arguments: tuple[Argument, ...], span: Span, text: str, status: str) -> Value:
+        """Tell the listeners of a call, and let it have its effects."""
+        self.numbers += 1
+        event = Event(
+            number=self.numbers,
+            function=name,
+            arguments=arguments,
+            place=self.place_of(span),
+            text=text,
+            status=status,
+            through=tuple(self.through),
+            within=self.frame.label,
+            thread=self.thread,
+            in_loop=self.loops > 0,
+            version=self.versions[-1] if self.versions else None,
+        )
+        self.reached.add((self.frame.unit.file, name, span.line, span.column))
+        for listener in self.listeners:
+            listener.call(event, self.state, self.journal)
+        return effects.apply(event, self.state, self.journal, self._write_output)
+
+    def _write_output(self, path: str, value: Value) -> None:
+        if path.endswith("[0]") and value.kind == "items":
+            path = path[:-3]
+        if self.types.get(path, "").endswith("]") and value.kind != "items":
+            path = self.element_path(path, known(0))
+        self.assign(path, value) if value.kind == "items" else self.write(path, value)
+
+    def place_of(self, span: Span) -> Place:
+        """Return where something stands."""
+        file = self.frame.unit.file
+        return Place(file, span.line, span.column, span.end_line, span.end_column, span.start, span.end)
+
+    def _status(self, use: str) -> str:
+        if not use.startswith("assigned "):
+            return use
+        frame = self.frame
+        if frame.read_names is None:
+            frame.read_names = frozenset(read_names(frame.function.body)) if frame.function is not None else frozenset()
+        return "checked" if use.removeprefix("assigned ") in frame.read_names else "ignored"
+
+    def _argument(self, expression: Expression, text: str, parameter: Parameter | None) -> Argument:
+        value = self.evaluate(expression)
+        type_ = parameter.type if parameter is not None else ""
+        kind = kind_of(type_)
+        place = self.place_of(expression.span)
+        if kind and not type_.rstrip().endswith(("*", "]")):
+            return Argument(text, self.as_thing(value, type_), None, place)
+        array = parameter is not None and (type_.rstrip().endswith("]") or _ARRAY.search(parameter.name) is not None)
+        if array and value.kind == "unknown" and types.is_array(self.types.get(str(value.data), "")):
+            value = pointer(str(value.data), types.pointee(self.types[str(value.data)]))
+        if value.kind == "items":
+            return Argument(text, value, value, place)
+        if type_ and not type_.rstrip().endswith(("*", "]")) and value.kind == "unknown":
+            value = self._unwrapped(value, type_)
+        return Argument(text, value, self.content(value, array=array), place)
+
+    def as_thing(self, value: Value, type_: str) -> Value:
+        """Return the thing that an argument for a descriptor or a handle means."""
+        if value.kind == "one of":
+            return join(self.as_thing(option, type_) for option in value.options)
+        if value.kind == "pointer":
+            inner = self._inner(str(value.data), type_)
+            return inner if inner is not None else value
+        if value.kind == "unknown" and value.data is not None:
+            inner = self._inner(str(value.data), type_)
+            if inner is not None:
+                return inner
+            made = self.adopt(str(value.data), type_)
+            if str(value.data) in self.state.variables or str(value.data) in self.types:
+                self.state.variables[str(value.data)] = made
+            return made
+        return value
+
+    def _inner(self, path: str, type_: str) -> Value | None:
+        """Return the member of an object that an argument of some type means: the one of that type."""
+        class_ = self.class_at(path)
+        if class_ is None:
+            return None
+        kind = kind_of(type_)
+        for member in self.index.members(class_.name):
+            if self.index.kind_of(member.type) == kind and not member.array:
+                return self.read(self.member_path(path, member.name))
+        for member in self.index.members(class_.name):
+            if self.index.class_of(member.type) is not None and not types.bare(member.type).endswith("*"):
+                inner = self._inner(self.member_path(path, member.name), type_)
+                if inner is not None:
+                    return inner
+        return None
+
+    def _unwrapped(self, value: Value, type_: str) -> Value:
+        return value
+
+    # The program's own functions --------------------------------------------------------------------------------
+
+    def _follow_any(self, found: list[Known], call: Invocation, this: str) -> Value:
+        """Follow the definitions of a function that a call may mean, each from the same state."""
+        found = self._suited(found, call)
+        if len(found) == 1:
+            return self.follow(found[0], call.arguments, self.place_of(call.span), this)
+        before, ends, values = self.state, [], []
+        for known_ in found[:3]:
+            self.state = before.copy()
+            values.append(self.follow(known_, call.arguments, self.place_of(call.span), this))
+            ends.append(self.state)
+        self.state = meet(ends)
+        return join(values)
+
+    def _suited(self, found: list[Known], call: Invocation) -> list[Known]:
+        """Leave out overloads for other kinds of things, and those of one place in different files."""
+        if len(found) == 1 or any(k.function.condition for k in found):
+            return found
+        exact = [k for k in found if len(k.function.parameters) == len(call.arguments)]
+        found = exact or found
+        kinds = [self._kind_given(argument) for argument in call.arguments]
+        same = [
+            k
+            for k in found
+            if all(
+                not kind or not wanted or kind == wanted
+                for kind, wanted in zip(
+                    kinds, (self.index.kind_of(p.type) for p in k.function.parameters), strict=False
+                )
+            )
+        ]
+        return (same or found)[:1]
+
+    def _kind_given(self, argument: Expression) -> str:
+        if not isinstance(argument, Name | Member):
+            return ""
+        path = self.place(argument)
+        return self.index.kind_of(self.types.get(path, "")) if path is not None else ""
+
+    def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
+        """Follow a function of the program with some arguments."""
+        bound = [self._bound(parameter.reference, argument)
+                 for parameter, argument in _paired(called.function, arguments)]  # fmt: skip
+        if not self._worth_following(called):
+            for _, value in bound:
+                self._may_change(value, leads=called.leads)
+            key = symbols.combine(called.label, [value for _, value in bound])
+            return unknown(key if not called.leads else f"{called.label}~{self.fresh()}", "")
+        self.turns += 1
+        frame = Frame(self.turns, called.unit, called.label, called.function, this, types.simple(called.function.owner))
+        for i, parameter in enumerate(called.function.parameters):
+            path, value = bound[i] if i < len(bound) else _NOTHING
+            self._bind(frame, parameter.name, parameter.type, path if parameter.reference else None, value,
+                       parameter.default)  # fmt: skip
+        return self._run_function(called, frame, where)
+
+    def _bind(self, frame: Frame, name: str, type_: str, reference: str | None, value: Value | None,
+              default: Expression | None) -> None:  # fmt: skip
+        if reference is not None:
+            frame.scopes[0][name] = reference
+            self.types.setdefault(reference, type_)
+            return
+        path = f"{name}#{frame.turn}"
+        frame.scopes[0][name] = path
+        self.types[path] = type_
+        if value is None and default is not None:
+            value = self.evaluate(default)
+        if value is not None:
+            if value.kind == "items":
+                self.assign(path, value)
+            else:
+                self.state.variables[path] = value if types.pointee(type_) else self.cast(value, type_)
+
+    def _bound(self, reference: bool, argument: Expression) -> tuple[str | None, Value]:
+        path = (
+            self.place(argument) if isinstance(argument, Name | Member) or (reference and _is_place(argument)) else None
+        )
+        if path is not None:
+            return path, self.value_at(path)
+        return None, self.evaluate(argument)
+
+    def _worth_following(self, called: Known) -> bool:
+        if called in self.stack or len(self.stack) >= DEEPEST_CALL or called.spent > _MOST_STEPS_IN_ONE:
+            return False
+        return called.leads or len(called.function.body.statements) <= _SMALL
+
+    def _run_function(self, called: Known, frame: Frame, where: Place | None) -> Value:
+        outer, self.frame = self.frame, frame
+        self.stack.append(called)
+        steps = self.steps
+        if where is not None:
+            self.through.append(where)
+        called.followed += 1
+        self.reached_functions.add(id(called))
+        try:
+            if called.function.kind == "constructor":
+                self._initialise(called.function)
+            self.run(called.function.body)
+            self._destroy_objects(frame)
+        finally:
+            called.spent += self.steps - steps
+            self.frame = outer
+            self.stack.pop()
+            if where is not None:
+                self.through.pop()
+        ends = [state for state, _ in frame.returned]
+        values = [value for _, value in frame.returned]
+        if ends:
+            self.state = meet([*ends, self.state])
+        return join(values) if values else UNKNOWN
+
+    steps: int
+
+    def _destroy_objects(self, frame: Frame) -> None:
+        kept = {str(value.data) for _, value in frame.returned if value.data is not None}
+        objects = [(path, class_name) for path, class_name in reversed(frame.objects) if path not in kept]
+        if not objects or not any(self.index.special(name, "destructor") for _, name in objects):
+            return
+        ends = [(state, value) for state, value in frame.returned]
+        states = [state for state, _ in ends] + ([self.state] if self.state.reachable else [])
+        if not states:
+            return
+        self.state = meet(states)
+        frame.returned = []
+        for path, class_name in objects:
+            self.destruct(path, class_name)
+        if ends:
+            frame.returned = [(self.state, join(value for _, value in ends))]
+            self.state = State(reachable=False)
+
+    def destruct(self, path: str, class_name: str) -> None:
+        """Follow the destructors of an object, its members and bases."""
+        for class_ in self.index.lineage(class_name):
+            for called in self.index.special(class_.name, "destructor"):
+                if called.leads:
+                    self.follow(called, (), None, path)
+            for member in class_.members:
+                inner = self.index.class_of(member.type)
+                if inner is None or types.bare(member.type).endswith("*") or member.array:
+                    continue
+                if any(known_.leads for known_ in self.index.special(inner.name, "destructor")):
+                    self.destruct(self.member_path(path, member.name), inner.name)
+
+    def construct(self, path: str, class_name: str, arguments: tuple[Expression, ...]) -> None:
+        """Make an object of one of the program's classes."""
+        class_ = self.index.class_of(class_name)
+        if class_ is None:
+            for argument in arguments:
+                self.evaluate(argument)
+            return
+        found = _fitting(self.index.special(class_.name, "constructor"), len(arguments))
+        if not found:
+            values = [self.evaluate(argument) for argument in arguments]
+            self.make_members(path, class_.name)
+            if len(values) == 1 and values[0].kind == "unknown" and self.class_at(str(values[0].data)) is class_:
+                self.state.variables[path] = values[0]
+            elif values and not any(self.index.special(class_.name, "constructor")):
+                for member, value in zip(class_.members, values, strict=False):
+                    self.assign(self.member_path(path, member.name), value)
+            return
+        call = Invocation(Name(class_.name, class_.span), arguments, class_.span)
+        self.follow(self._suited(found, call)[0], arguments, None, path)
+
+    def make_members(self, path: str, class_name: str, but: frozenset[str] = frozenset()) -> None:
+        """Give an object's members the values of their declarations, and make those that are objects themselves."""
+        for member in self.index.members(class_name):
+            if member.name in but:
+                continue
+            self._make_member(self.member_path(path, member.name), member)
+
+    def _make_member(self, path: str, member: Declare) -> None:
+        class_ = self.index.class_of(member.type)
+        if member.value is not None:
+            self.assign(path, self.cast(self.evaluate(member.value), member.type))
+        elif class_ is not None and not types.pointee(types.bare(member.type)) and not member.array:
+            if any(known_.leads for known_ in self.index.special(class_.name, "constructor")) and self.depth < 40:
+                self.depth += 1
+                self.construct(path, class_.name, member.arguments)
+                self.depth -= 1
+
+    def _initialise(self, function: Function) -> None:
+        """Follow a constructor's initializers: bases and members, and those members that it does not name."""
+        this = self.frame.this
+        named = frozenset(types.simple(name) for name, _, _ in function.initializers)
+        owner = types.simple(function.owner)
+        class_ = self.index.classes.get(owner)
+        if class_ is not None:
+            for base in class_.bases:
+                if types.simple(base) not in named and types.simple(base) in self.index.classes:
+                    self.construct(this, base, ())
+            for member in class_.members:
+                if member.name not in named:
+                    self._make_member(self.member_path(this, member.name), member)
+        for name, arguments, _ in function.initializers:
+            short = types.simple(name)
+            member_ = self.member_declaration(class_, short)
+            if member_ is None:
+                if short == owner or short in self.index.classes:
+                    self.types.setdefault(this, owner)
+                    self.construct(this, short, arguments)
+                continue
+            path = self.member_path(this, short)
+            inner = self.index.class_of(member_.type)
+            if inner is not None and not types.pointee(types.bare(member_.type)):
+                self.construct(path, inner.name, arguments)
+            elif len(arguments) == 1:
+                self.assign(path, self.evaluate(arguments[0]))
+            else:
+                for argument in arguments:
+                    self.evaluate(argument)
+
+    def _may_change(self, value: Value, *, leads: bool) -> None:
+        """Note what a function that is not followed may have done to what it got."""
+        if leads:
+            self.lose(value)
+        if value.kind == "pointer":
+            self.forget(str(value.data), why=str(self.fresh()))
+
+
+def _is_place(expression: Expression) -> bool:
+    return not isinstance(expression, Invocation | Lambda)
+
+
+def _paired(function: Function, arguments: Sequence[Expression]) -> Iterator[tuple[Parameterlike, Expression]]:
+    parameters = function.parameters
+    for i, argument in enumerate(arguments):
+        yield (parameters[i] if i < len(parameters) else _ANY), argument
+
+
+class Parameterlike(Protocol):
+    """What is asked of a parameter."""
+
+    @property
+    def reference(self) -> bool:
+        """Whether the caller's variable is meant."""
+
+
+_NOTHING: tuple[None, None] = (None, None)
+
+
+class _Any:
+    reference = False
+
+
+_ANY = _Any()
+
+
+def _fitting(found: list[Known], count: int) -> list[Known]:
+    """Return the functions that can be called with so many arguments."""
+    result = []
+    for known_ in found:
+        parameters = known_.function.parameters
+        required = sum(parameter.default is None for parameter in parameters)
+        variadic = any("..." in f"{parameter.type}{parameter.name}" for parameter in parameters)
+        if (
+            variadic
+            or (required <= count <= len(parameters))
+            or any(p.default for p in parameters)
+            and count <= len(parameters)
+        ):
+            result.append(known_)
+    return result

@@ -1,0 +1,418 @@
+"""What expressions give and do."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+
+from ..model import symbols
+from ..model.state import meet
+from ..program import (
+    Block,
+    Braces,
+    Cast,
+    Constant,
+    Declare,
+    Expression,
+    Index,
+    Invocation,
+    Lambda,
+    Member,
+    Name,
+    Operation,
+    Unclear,
+    Unit,
+)
+from ..values import NULL, UNKNOWN, Value, items, join, known, pointer, unknown
+from . import types
+from .memory import Frame, Memory
+from .parts import ASSIGNMENTS, has_calls
+
+DEEPEST = 110  # statements and expressions within each other, over all functions that are being followed
+_ENUMERATOR = re.compile(r"^(?:CUDNN_[A-Z0-9_]+|MIOPEN_[A-Z0-9_]+|miopen[A-Z]\w*|CL_[A-Z_]+|cuda[A-Z]\w+|hip[A-Z]\w+)$")
+_CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b|#define")
+
+
+class Expressions(Memory):
+    """Follows expressions: their values, and the calls and assignments in them."""
+
+    frame: Frame
+    depth: int
+    use: str  # what the expression that is evaluated now is for: "ignored", "returned", "checked", "assigned NAME"
+
+    @abstractmethod
+    def invoke(self, call: Invocation, use: str) -> Value:
+        """Follow a call, and return what it gives."""
+
+    @abstractmethod
+    def follow_lambda(self, body: Block) -> None:
+        """Follow an anonymous function where it stands."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Count a step, and end the following of this entry when there were too many."""
+
+    @abstractmethod
+    def construct(self, path: str, class_name: str, arguments: tuple[Expression, ...]) -> None:
+        """Make an object of one of the program's classes."""
+
+    def evaluate(self, expression: Expression, use: str = "checked") -> Value:
+        """Follow an expression and return its value."""
+        self.step()
+        if self.depth > DEEPEST:
+            return UNKNOWN
+        self.depth += 1
+        try:
+            return self._evaluate(expression, use)
+        finally:
+            self.depth -= 1
+
+    def _evaluate(self, expression: Expression, use: str) -> Value:
+        if isinstance(expression, Constant):
+            return known(expression.value, expression.type)
+        if isinstance(expression, Name):
+            return self._name(expression)
+        if isinstance(expression, Member | Index):
+            path = self.place(expression)
+            return UNKNOWN if path is None else self.value_at(path)
+        if isinstance(expression, Operation):
+            return self._operation(expression)
+        if isinstance(expression, Cast):
+            value = self.evaluate(expression.value, use)
+            return self.cast(value, expression.type)
+        if isinstance(expression, Invocation):
+            return self.invoke(expression, use)
+        if isinstance(expression, Braces):
+            return self._braces(expression)
+        if isinstance(expression, Lambda):
+            self.follow_lambda(expression.body)
+            return UNKNOWN
+        for part in expression.parts:
+            self.evaluate(part)
+        return UNKNOWN
+
+    def value_at(self, path: str) -> Value:
+        """Return what an expression for a variable gives: of an array the address of its elements."""
+        type_ = self.types.get(path, "")
+        if type_.endswith("]"):
+            return pointer(path, types.pointee(type_))
+        return self.read(path)
+
+    def cast(self, value: Value, type_: str) -> Value:
+        """Return a value after a conversion."""
+        name = types.bare(self.index.resolved(type_))
+        if name == "void" or types.pointee(name):
+            return value
+        return symbols.converted(value, name)
+
+    # Places -----------------------------------------------------------------------------------------------------
+
+    def place(self, expression: Expression) -> str | None:
+        """Return the path of the variable that an expression names; None where it names none."""
+        self.step()
+        if self.depth > DEEPEST:
+            return None
+        self.depth += 1
+        try:
+            return self._place(expression)
+        finally:
+            self.depth -= 1
+
+    def _place(self, expression: Expression) -> str | None:
+        if isinstance(expression, Name):
+            return self.variable(expression.name)
+        if isinstance(expression, Member):
+            base = self._base(expression.base)
+            return None if base is None else self.member_path(base, expression.name)
+        if isinstance(expression, Index):
+            index = self.evaluate(expression.index)
+            return self._element(expression.base, index)
+        if isinstance(expression, Operation):
+            if expression.operator == "*x":
+                return self._behind_star(expression.operands[0])
+            if expression.operator in ("=", "++", "--") or expression.operator in ASSIGNMENTS:
+                self.evaluate(expression)
+                return self.place(expression.operands[0])
+            return None
+        if isinstance(expression, Cast):
+            return self.place(expression.value)
+        return None
+
+    def _behind_star(self, operand: Expression) -> str | None:
+        path = self.place(operand) if not isinstance(operand, Invocation | Operation) else None
+        value = self.evaluate(operand) if path is None else self.value_at(path)
+        if value.kind == "known" or (value.kind == "unknown" and value.data is None and path is None):
+            return None
+        target = self.behind(value, path or "")
+        if self.types.get(target, "").endswith("]"):
+            return self.element_path(target, known(0))
+        return target or None
+
+    def _base(self, base: Expression) -> str | None:
+        """Return the path of the object of ``base.name`` or ``base->name``."""
+        if isinstance(base, Name) and base.name == "this":
+            return self.frame.this or "this"
+        path = self.place(base)
+        if path is None:
+            value = self.evaluate(base)
+            found = self.behind(value, "")
+            return found or None
+        value = self.peek(path) or UNKNOWN
+        if value.kind in ("pointer", "thing", "unknown", "one of"):
+            return self.behind(value, path)
+        return path
+
+    def _element(self, base: Expression, index: Value) -> str | None:
+        path = self.place(base)
+        value = self.evaluate(base) if path is None else self.value_at(path)
+        if path is not None and (types.is_array(self.types.get(path, "")) or self.types.get(path, "").endswith("]")):
+            return self.element_path(path, index)
+        target = self.behind(value, path or "")
+        if not target:
+            return None
+        return self.element_behind(target, index)
+
+    def element_behind(self, target: str, index: Value) -> str:
+        """Return the path of an element counted from the one that a pointer points to."""
+        start = re.search(r"\[([^\[\]]*)\]$", target)
+        if start is not None and target in self.children.get(target[: start.start()], {}):
+            if start[1].isdigit():
+                return self.element_path(target[: start.start()], symbols.operate("+", known(int(start[1])), index))
+            if index.kind == "known" and index.data == 0:
+                return target
+            return self.element_path(target[: start.start()], symbols.operate("+", unknown(start[1]), index))
+        is_scalar = target in self.state.variables and not self.types.get(target, "").endswith("]")
+        if is_scalar and index.kind == "known" and index.data == 0 and f"{target}[0]" not in self.state.variables:
+            return target
+        return self.element_path(target, index)
+
+    def variable(self, name: str) -> str | None:
+        """Return the path of a local variable, a member of this object, or a variable of the file."""
+        if name == "this":
+            return None
+        local = self.frame.path_of(name)
+        if local is not None:
+            return local
+        short = types.simple(name)
+        if self.frame.this_class:
+            class_ = self.index.classes.get(self.frame.this_class)
+            if self.member_declaration(class_, short) is not None and (
+                short == name or types.owner_of(name) == self.frame.this_class
+            ):
+                return self.member_path(self.frame.this or "this", short)
+        return self._global(name, short)
+
+    def _global(self, name: str, short: str) -> str | None:
+        found = self.index.variables.get(short)
+        if not found:
+            return None
+        if len(found) == 1 and name == short:
+            choice = 0
+        else:
+            qualified = [i for i, (d, _) in enumerate(found) if _matches(d.name, name)]
+            mine = [i for i in qualified if found[i][1] is self.frame.unit]
+            chosen = mine or qualified
+            if not chosen:
+                return None
+            choice = chosen[0]
+        path = f"::{short}" if len(found) == 1 else f"::{short}/{choice}"
+        if path not in self.state.variables:
+            self._first_value(path, *found[choice])
+        return path
+
+    def _first_value(self, path: str, declared: Declare, unit: Unit) -> None:
+        self.types.setdefault(path, declared.type + "[]" * len(declared.array))
+        constant = _CONSTANT.search(declared.type) is not None
+        if declared.value is None or not (constant or declared.name not in self.index.assigned(unit)):
+            if declared.value is not None:
+                self.state.variables[path] = unknown(path, types.bare(declared.type))
+            return
+        self.state.variables[path] = UNKNOWN  # where it is defined by itself
+        frame, self.frame = self.frame, Frame(0, unit, "")
+        try:
+            value = self.evaluate(declared.value)
+        finally:
+            self.frame = frame
+        del self.state.variables[path]
+        self.assign(path, value if "#define" in declared.type else self.cast(value, declared.type))
+
+    def _name(self, expression: Name) -> Value:
+        name = expression.name
+        if name == "this":
+            return pointer(self.frame.this or "this", self.frame.this_class)
+        path = self.variable(name)
+        if path is not None:
+            return self.value_at(path)
+        short = types.simple(name)
+        other = self.index.resolved(short)
+        if other != short and self.variable(other) is not None:
+            return self._name(Name(other, expression.span))
+        if _ENUMERATOR.match(other):
+            return known(other)
+        return unknown(name)
+
+    # Operations -------------------------------------------------------------------------------------------------
+
+    def _operation(self, expression: Operation) -> Value:
+        sign, operands = expression.operator, expression.operands
+        if sign == "=":
+            return self._assignment(operands)
+        if sign in ASSIGNMENTS or sign in ("++", "--"):
+            return self._change(sign, operands)
+        if sign == "&x":
+            return self._address(operands[0])
+        if sign == "*x":
+            path = self._behind_star(operands[0])
+            return UNKNOWN if path is None else self.value_at(path)
+        if sign == "sizeof":
+            return self._size(operands)
+        if sign == "?:" and len(operands) == 3:
+            return self._choice(operands)
+        if sign in ("&&", "||") and len(operands) == 2:
+            return self._logic(sign, operands)
+        values = [self.evaluate(operand) for operand in operands]
+        if sign == ",":
+            return values[-1] if values else UNKNOWN
+        if len(values) == 1:
+            return self._unary(sign, values[0])
+        if len(values) != 2:
+            return UNKNOWN
+        return self._offset(sign, values[0], values[1]) or symbols.operate(sign, values[0], values[1])
+
+    def _offset(self, sign: str, base: Value, offset: Value) -> Value | None:
+        """Return the address of another element of an array."""
+        if sign == "+" and base.kind == "pointer" and offset.kind in ("known", "unknown"):
+            path = str(base.data)
+            if self.types.get(path, "").endswith("]"):
+                return pointer(self.element_path(path, offset), base.type)
+            if path.endswith("]"):
+                return pointer(self.element_behind(path, offset), base.type)
+        return None
+
+    def _unary(self, sign: str, value: Value) -> Value:
+        if sign == "!":
+            return symbols.negate(value)
+        if sign == "-":
+            result = symbols.operate("-", known(0), value)
+            return result.typed(value.type) if result.kind == "known" else result
+        if sign == "+":
+            return value
+        if sign == "~" and value.kind == "known" and isinstance(value.data, int):
+            return known(~value.data, value.type)
+        return unknown(symbols.combine(sign, (value,)), value.type, value.origins)
+
+    def _assignment(self, operands: tuple[Expression, ...]) -> Value:
+        target, source = operands[0], operands[1]
+        if isinstance(source, Invocation):
+            use = f"assigned {target.name}" if isinstance(target, Name | Member) else "checked"
+            value = self.evaluate(source, use)
+        else:
+            value = self.evaluate(source)
+        path = self.place(target)
+        if path is not None:
+            self.assign(path, value)
+        return value
+
+    def assign(self, path: str, value: Value) -> None:
+        """Set a variable to a value; arrays and objects are set element by element."""
+        if value.kind == "items":
+            class_ = self.class_at(path)
+            type_ = self.types.get(path, "")
+            if class_ is not None and not types.pointee(type_):
+                for member, part in zip(self.index.members(class_.name), value.data, strict=False):
+                    self.assign(self.member_path(path, member.name), part)
+                return
+            if types.pointee(type_) or type_.endswith("]"):
+                self.write_elements(path, list(value.data))
+                return
+            value = value.data[0] if len(value.data) == 1 else value
+        elif value.kind == "known" and types.is_smart(self.types.get(path, "")):
+            value = NULL if value.is_null else value
+        elif value.kind == "pointer" and types.is_array(self.types.get(path, "")):
+            return  # a container made from an array is not followed
+        self.write(path, value)
+
+    def _change(self, sign: str, operands: tuple[Expression, ...]) -> Value:
+        by = self.evaluate(operands[1]) if len(operands) > 1 else known(1, "int")
+        path = self.place(operands[0])
+        if path is None:
+            return UNKNOWN
+        old = self.value_at(path)
+        plain = sign[0] if sign in ("++", "--") else sign.removesuffix("=")
+        new = self._offset(plain, old, by) or symbols.operate(plain, old, by)
+        self.write(path, new)
+        return new if sign in ASSIGNMENTS else old
+
+    def _address(self, operand: Expression) -> Value:
+        path = self.place(operand)
+        if path is None:
+            return self.evaluate(operand) if isinstance(operand, Invocation | Lambda | Operation) else UNKNOWN
+        if self.types.get(path, "").endswith("]"):
+            return pointer(path, types.pointee(self.types[path]))
+        return pointer(path, types.bare(self.types.get(path, "")))
+
+    def _size(self, operands: tuple[Expression, ...]) -> Value:
+        if not operands:
+            return UNKNOWN
+        operand = operands[0]
+        name = operand.name if isinstance(operand, Name) else operand.type if isinstance(operand, Cast) else ""
+        if isinstance(operand, Unclear):
+            return UNKNOWN
+        path = self.place(operand) if not isinstance(operand, Invocation | Constant) else None
+        type_ = self.types.get(path, "") if path is not None else types.bare(self.index.resolved(name))
+        if type_.endswith("]") and path is not None:
+            length = self.peek(f"{path}.#length") or UNKNOWN
+            element = types.SIZES.get(types.bare(types.pointee(type_)))
+            return symbols.operate("*", length, known(element)) if element else UNKNOWN
+        size = 8 if types.bare(type_).endswith("*") else types.SIZES.get(types.bare(type_))
+        return known(size, "size_t") if size else unknown(f"sizeof({types.bare(type_) or name})", "size_t")
+
+    def _choice(self, operands: tuple[Expression, ...]) -> Value:
+        holds = symbols.truth(self.evaluate(operands[0]))
+        if holds is not None:
+            return self.evaluate(operands[1] if holds else operands[2])
+        if not has_calls(operands[1]) and not has_calls(operands[2]):
+            return join([self.evaluate(operands[1]), self.evaluate(operands[2])])
+        before = self.state.copy()
+        first = self.evaluate(operands[1])
+        after, self.state = self.state, before
+        second = self.evaluate(operands[2])
+        self.state = meet([after, self.state])
+        return join([first, second])
+
+    def _logic(self, sign: str, operands: tuple[Expression, ...]) -> Value:
+        first = self.evaluate(operands[0])
+        holds = symbols.truth(first)
+        if holds is not None and holds == (sign == "||"):
+            return known(holds, "bool")
+        if holds is not None or not has_calls(operands[1]):
+            second = self.evaluate(operands[1])
+        else:
+            before = self.state.copy()
+            second = self.evaluate(operands[1])
+            self.state = meet([before, self.state])
+        said = symbols.truth(second)
+        if said is not None and (holds is not None or said == (sign == "||")):
+            return known(said, "bool")
+        return unknown(symbols.combine(sign, (first, second)), "bool")
+
+    def _braces(self, expression: Braces) -> Value:
+        if expression.type and self.index.class_of(expression.type) is not None:
+            path = f"{types.simple(types.bare(expression.type))}~{self.fresh()}"
+            self.types[path] = expression.type
+            self.construct(path, expression.type, expression.values)
+            return unknown(path, expression.type)
+        values = [self.evaluate(value) for value in expression.values]
+        if expression.type and not types.pointee(expression.type) and len(values) == 1:
+            return self.cast(values[0], expression.type)
+        return items(values)
+
+    @abstractmethod
+    def fresh(self) -> int:
+        """Return a number that was not used before."""
+
+
+def _matches(declared: str, name: str) -> bool:
+    """Whether a qualified name may mean what was declared under another, template arguments aside."""
+    owner, wanted = types.owner_of(declared), types.owner_of(name)
+    return owner == wanted or not owner or not wanted

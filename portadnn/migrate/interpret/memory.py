@@ -1,0 +1,277 @@
+"""Variables by path, and what stands behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ..model import symbols
+from ..model.kinds import library_of
+from ..model.state import State, Thing
+from ..program import Class, Declare, Function, Unit
+from ..values import UNKNOWN, Value, items, join, known, thing, unknown
+from . import types
+from .index import Index
+
+_SYMBOLIC = re.compile(r"\[(?!-?\d+\])[^\[\]]*\]")
+_LONGEST_PATH = 300
+_LONGEST_ARRAY = 16
+
+
+@dataclass
+class Frame:
+    """A function while it is followed.
+
+    Attributes
+    ----------
+    turn : int
+        Number of this following: variables of the function carry it in their paths.
+    this : str
+        Path of the object whose method it is; "" elsewhere.
+    scopes : list of dict of str to str
+        The variables that are visible, by name: their paths. The innermost scope last.
+    returned : list of (State, Value)
+        What held at each return.
+    """
+
+    turn: int
+    unit: Unit
+    label: str
+    function: Function | None = None
+    this: str = ""
+    this_class: str = ""
+    scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])
+    returned: list[tuple[State, Value]] = field(default_factory=list)
+    gotos: list[State] = field(default_factory=list)
+    objects: list[tuple[str, str]] = field(default_factory=list)  # with destructors: path and class
+    read_names: frozenset[str] | None = None
+
+    def path_of(self, name: str) -> str | None:
+        """Return the path of a local variable."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+
+class Memory:
+    """The variables of a program, in the state that holds now.
+
+    A path that was never written has what was there at first: an unknown value whose key is the path, and of a
+    descriptor's or handle's type a thing whose id is the path. Behind an unknown pointer stands the variable whose path
+    is its key, so that ``p->x`` is the same wherever `p` was copied to.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.state = State()
+        self.types: dict[str, str] = {}
+        self.children: dict[str, dict[str, None]] = {}
+        self.loops = 0  # how many loops are being followed
+
+    # Reading and writing ----------------------------------------------------------------------------------------
+
+    def read(self, path: str) -> Value:
+        """Return what is known of a variable."""
+        value = self.state.variables.get(path)
+        if value is not None:
+            return value
+        value = self._of_any_element(path)
+        if value is None:
+            value = self._at_first(path)
+        self.state.variables[path] = value
+        return value
+
+    def peek(self, path: str) -> Value | None:
+        """Return what is known of a variable that was written or read before; None of others."""
+        value = self.state.variables.get(path)
+        return self._of_any_element(path) if value is None else value
+
+    def _of_any_element(self, path: str) -> Value | None:
+        """Return what was last written to some element of the array, where it is not known to which."""
+        if "[" not in path:
+            return None
+        general = _SYMBOLIC.sub("[*]", path)
+        value = self.state.variables.get(general)
+        if value is None and general == path:
+            general = re.sub(r"\[[^\[\]]*\]", "[*]", path)
+            value = self.state.variables.get(general)
+        return value
+
+    def _at_first(self, path: str) -> Value:
+        type_ = self.types.get(path, "")
+        kind = self.index.kind_of(type_) if type_ and not types.pointee(type_) else ""
+        if kind:
+            return self.adopt(path, type_)
+        return unknown(path, types.bare(type_))
+
+    def adopt(self, path: str, type_: str) -> Value:
+        """Make a thing that came from outside, under the path of the variable that holds it."""
+        if path not in self.state.things:
+            kind = self.index.kind_of(type_)
+            library = library_of(type_) or library_of(self.index.resolved(types.bare(type_)))
+            many = "[" in path and re.search(r"\[\d+\]$", path) is None
+            self.state.things[path] = Thing(path, kind, written(path), library, many=many)
+        return thing(path, types.bare(type_))
+
+    def write(self, path: str, value: Value) -> None:
+        """Set a variable."""
+        self._register(path)
+        type_ = self.types.get(path)
+        if type_ is not None and value.kind == "known" and not types.pointee(type_):
+            value = symbols.converted(value, types.bare(type_))
+        self.state.variables[path] = value
+        if "[" in path:
+            general = re.sub(r"\[[^\[\]]*\]", "[*]", path)
+            if general != path:
+                exact = _SYMBOLIC.search(path) is None
+                before = self.state.variables.get(general) if exact else None
+                self._register(general)
+                self.state.variables[general] = value if before is None else join([before, value])
+
+    def _register(self, path: str) -> None:
+        parent = parent_of(path)
+        while parent:
+            siblings = self.children.setdefault(parent, {})
+            if path in siblings:
+                return
+            siblings[path] = None
+            path, parent = parent, parent_of(parent)
+
+    def forget(self, path: str, *, why: str) -> None:
+        """Make a variable, and all that is in it, unknown: something that was not followed may have set it."""
+        for inner in self._within(path):
+            if inner in self.state.variables:
+                old = self.state.variables[inner]
+                self.lose(old)
+                if old.kind == "thing":
+                    type_ = self.types.get(inner) or old.type
+                    self.state.variables[inner] = self.adopt(f"{inner}~{why}", type_ or "")
+                else:
+                    self.state.variables[inner] = unknown(f"{inner}~{why}", old.type)
+            elif inner == path:
+                type_ = self.types.get(path, "")
+                if self.index.kind_of(type_) and not types.pointee(type_):
+                    self.state.variables[path] = self.adopt(f"{path}~{why}", type_)
+                else:
+                    self.state.variables[path] = unknown(f"{path}~{why}", types.bare(type_))
+
+    def lose(self, value: Value) -> None:
+        """Note that something that was not followed may have changed a thing."""
+        for option in value.options:
+            old = self.state.things.get(option.data) if option.kind == "thing" else None
+            if old is not None and old.kind not in ("handle", "memory"):
+                self.state.things[old.id] = replace(old, certain=False)
+
+    def _within(self, path: str) -> Iterator[str]:
+        waiting = [path]
+        seen = set()
+        while waiting:
+            current = waiting.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            yield current
+            waiting.extend(self.children.get(current, ()))
+
+    # Paths ------------------------------------------------------------------------------------------------------
+
+    def member_path(self, base: str, name: str) -> str:
+        """Return the path of a member of the object at `base`."""
+        path = f"{base}->{name}" if base == "this" else f"{base}.{name}"
+        if path not in self.types:
+            declared = self.member_declaration(self.class_at(base), name)
+            if declared is not None:
+                self.types[path] = declared.type + "[]" * len(declared.array)
+        return path if len(path) <= _LONGEST_PATH else f"{base[:_LONGEST_PATH]}~"
+
+    def element_path(self, base: str, index: Value) -> str:
+        """Return the path of an element of the array at `base`."""
+        key = symbols.key_of(index) or "*"
+        key = re.sub(r"[\[\]]", "'", key)
+        path = f"{base}[{key}]"
+        if path not in self.types and base in self.types and (inner := types.pointee(self.types[base])):
+            self.types[path] = inner
+        return path if len(path) <= _LONGEST_PATH else f"{base[:_LONGEST_PATH]}[*]"
+
+    def class_at(self, path: str) -> Class | None:
+        """Return the class of the object at a path."""
+        return self.index.class_of(self.types.get(path, ""))
+
+    def member_declaration(self, class_: Class | None, name: str) -> Declare | None:
+        """Return the declaration of a data member."""
+        if class_ is None:
+            return None
+        for member in self.index.members(class_.name):
+            if member.name == name:
+                return member
+        return None
+
+    def behind(self, value: Value, otherwise: str) -> str:
+        """Return the path of what a pointer points to; of an object, its own path."""
+        options = [option for option in value.options if not option.is_null]
+        if len(options) == 1:
+            value = options[0]
+        if value.kind in ("pointer", "thing"):
+            return str(value.data)
+        if value.kind == "unknown" and value.data is not None:
+            path = str(value.data)
+            if path not in self.types:
+                type_ = value.type or self.types.get(otherwise, "")
+                if type_:
+                    self.types[path] = types.pointee(type_) or type_
+            return path
+        return otherwise
+
+    def content(self, value: Value, *, array: bool) -> Value | None:
+        """Return what stands behind a pointer: the elements where an array is meant."""
+        if value.kind == "one of":
+            parts = [self.content(option, array=array) for option in value.options if not option.is_null]
+            return join(part for part in parts if part is not None) if parts and None not in parts else None
+        if value.kind != "pointer":
+            return None
+        path = str(value.data)
+        base = path[:-3] if path.endswith("[0]") else path
+        elements = self.elements(base) if array or path not in self.state.variables else None
+        if elements is not None and array:
+            return elements
+        if elements is not None and elements.data:
+            return Value(elements.data[0].kind, elements.data[0].data, elements.data[0].type, elements.data[0].origins)
+        return self.peek(path) if path in self.state.variables or "[" in path else self.read(path)
+
+    def elements(self, base: str) -> Value | None:
+        """Return the elements of an array, as far as they are known one by one from the first on."""
+        found: list[Value] = []
+        length = self.state.variables.get(f"{base}.#length")
+        if length is not None and length.kind == "known" and isinstance(length.data, int):
+            for i in range(min(length.data, _LONGEST_ARRAY)):
+                element = self.state.variables.get(f"{base}[{i}]")
+                found.append(UNKNOWN if element is None else element)
+            return items(found) if found else None
+        while (element := self.state.variables.get(f"{base}[{len(found)}]")) is not None:
+            found.append(element)
+        return items(found) if found else None
+
+    def write_elements(self, path: str, values: list[Value]) -> None:
+        """Set the elements of an array from the first on, and its length."""
+        for i, value in enumerate(values[:_LONGEST_ARRAY]):
+            self.write(self.element_path(path, known(i)), value)
+        self.write(f"{path}.#length", known(len(values), "size_t"))
+
+
+def parent_of(path: str) -> str:
+    """Return the path of the object or array that holds a variable; "" of others."""
+    if path.endswith("]"):
+        return path[: path.rindex("[")]
+    dot = path.rfind(".")
+    arrow = path.rfind("->")
+    if max(dot, arrow) > path.rfind("]"):
+        return path[: max(dot, arrow)]
+    cut = max(dot, arrow)
+    return path[:cut] if cut > 0 and "[" not in path[cut:] else ""
+
+
+def written(path: str) -> str:
+    """Return a path as the program writes it: without the numbers of functions' turns."""
+    return re.sub(r"#\d+|~[\w@.]+|^::", "", path)

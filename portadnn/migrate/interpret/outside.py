@@ -1,0 +1,278 @@
+"""Functions that are neither the program's nor the libraries': memory, containers, smart pointers, and unknown ones."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ..model import symbols
+from ..model.state import Thing
+from ..program import Cast, Expression, Invocation, Lambda, Member, Name, Operation
+from ..values import NULL, UNKNOWN, Value, known, pointer, thing, unknown
+from . import types
+from .calls import Calls
+from .memory import written
+from .texts import argument_texts
+
+_ALLOCATES = re.compile(  # through the address of a pointer; the size is the second argument
+    r"^(?:cuda|hip)(?:Malloc|MallocManaged|MallocHost|HostAlloc|HostMalloc|MallocAsync|ExtMallocWithFlags|MallocFromPoolAsync)$"
+)
+_RETURNS_MEMORY = {"malloc": (0,), "calloc": (0, 1), "realloc": (1,), "aligned_alloc": (1,), "alloca": (0,),
+                   "valloc": (0,), "clCreateBuffer": (2,), "xmalloc": (0,), "xcalloc": (0, 1)}  # fmt: skip
+_FREES = re.compile(r"^(?:free|(?:cuda|hip)(?:Free|FreeHost|FreeAsync|HostFree)|clReleaseMemObject)$")
+_GETTER = re.compile(
+    r"^(?:get|is|has|num|size|length|shape|dim|data|gpu_data|cpu_data|count|width|height|channels|batch|begin|end|front|back|"
+    r"ptr|raw|at|sqrt|ceil|floor|pow|exp|log|abs|fabs|accumulate|to_string|c_str|mutable_|const_|offset|stride|max|min)",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"check|assert|print|log|report|error|handle_?(?:status|error)|get|size|memcpy|memset|sync|launch|copy|fill|free|"
+    r"string|time|compare|equal|random|init_data|num_|count|show|dump|write|save|lock|^is_|^has_",
+    re.IGNORECASE,
+)
+_SAME_VALUE = frozenset(
+    {"move", "forward", "ref", "cref", "as_const", "raw_pointer_cast", "device_pointer_cast", "addressof"}
+)
+_THREADS = frozenset({"thread", "jthread", "async", "pthread_create"})
+
+
+class Outside(Calls):
+    """Follows what functions of other libraries do to what the checker looks at."""
+
+    def outside(self, call: Invocation, name: str, use: str) -> Value:
+        """Follow a call of a function that is neither the program's nor a library's."""
+        if isinstance(call.callee, Member):
+            return self._outside_method(call, call.callee)
+        short = types.simple(name)
+        if call.new:
+            return self._new(call, name)
+        if _ALLOCATES.match(short) and len(call.arguments) >= 2:
+            return self._allocate(call)
+        if short in _RETURNS_MEMORY:
+            return self._returned_memory(call, short)
+        if _FREES.match(short) and call.arguments:
+            return self._free(call)
+        if short in ("make_unique", "make_shared"):
+            return self._made(call, name)
+        if short in ("max", "min") and len(call.arguments) == 2:
+            return self._extreme(call, short)
+        if short in _SAME_VALUE and len(call.arguments) == 1:
+            return self._same(call.arguments[0], address=short == "addressof")
+        if short in _THREADS:
+            return self.start_thread(call.arguments, pthread=short == "pthread_create")
+        if types.is_array(name) or short in ("vector", "array"):
+            return self._unfollowed(call, short)
+        return self._unfollowed(call, short)
+
+    def start_thread(self, arguments: tuple[Expression, ...], *, pthread: bool = False) -> Value:
+        """Follow the function that another thread runs."""
+        rest = arguments[2:] if pthread else arguments
+        start = next((i for i, argument in enumerate(rest) if isinstance(argument, Name | Lambda | Operation)), None)
+        for argument in rest if start is None else rest[:start]:
+            self.evaluate(argument)
+        if start is None:
+            return UNKNOWN
+        first = rest[start]
+        if isinstance(first, Operation) and first.operands and isinstance(first.operands[0], Name):
+            first = first.operands[0]
+        outer = self.thread
+        self.thread = first.name if isinstance(first, Name) else f"{self.frame.label}, another thread"
+        try:
+            if isinstance(first, Lambda):
+                self.follow_lambda(first.body)
+            elif isinstance(first, Name):
+                self.invoke(Invocation(first, tuple(rest[start + 1 :]), first.span), "checked")
+        finally:
+            self.thread = outer
+        return UNKNOWN
+
+    # Memory -----------------------------------------------------------------------------------------------------
+
+    def memory(self, name: str, size: Value) -> Value:
+        """Return new memory of a size."""
+        id_ = f"{name}@m{self.fresh()}"
+        many = self.loops > 0 and "[" in name
+        self.state.things[id_] = Thing(id_, "memory", written(name), None, {"size": size}, many=many)
+        return symbols.with_origins(thing(id_, "void *"), size)
+
+    def _allocate(self, call: Invocation) -> Value:
+        target = self.evaluate(call.arguments[0])
+        size = self.evaluate(call.arguments[1])
+        for argument in call.arguments[2:]:
+            self.evaluate(argument)
+        if target.kind == "pointer":
+            self.write(str(target.data), self.memory(str(target.data), size))
+        elif target.kind == "unknown" and target.data is not None:
+            path = str(target.data)
+            self.write(path, self.memory(path, size))
+        return unknown(f"status~{self.fresh()}", "")
+
+    def _returned_memory(self, call: Invocation, short: str) -> Value:
+        values = [self.evaluate(argument) for argument in call.arguments]
+        places = _RETURNS_MEMORY[short]
+        if max(places) >= len(values):
+            return UNKNOWN
+        size = values[places[0]]
+        for place in places[1:]:
+            size = symbols.operate("*", size, values[place])
+        if short == "clCreateBuffer" and len(values) > 4:
+            self._forget_arguments([values[4]])
+        return self.memory(f"{short}", size)
+
+    def _free(self, call: Invocation) -> Value:
+        for argument in call.arguments:
+            value = self.evaluate(argument)
+            for option in value.options:
+                old = self.state.things.get(option.data) if option.kind == "thing" else None
+                if old is not None and old.kind == "memory":
+                    self.state.things[old.id] = replace(old, destroyed=self.numbers, certain=value.kind == "thing")
+        return UNKNOWN
+
+    def _new(self, call: Invocation, name: str) -> Value:
+        for argument in call.arguments:
+            self.evaluate(argument)
+        path = f"new {types.simple(name)}~{self.fresh()}"
+        self.types[path] = name
+        return pointer(path, types.bare(name))
+
+    def _made(self, call: Invocation, name: str) -> Value:
+        inner = types.template_argument(name)
+        class_ = self.index.class_of(inner)
+        path = f"new {types.simple(inner)}~{self.fresh()}"
+        self.types[path] = inner
+        if class_ is not None:
+            self.construct(path, class_.name, call.arguments)
+        else:
+            for argument in call.arguments:
+                self.evaluate(argument)
+        return pointer(path, inner)
+
+    # Small functions --------------------------------------------------------------------------------------------
+
+    def _extreme(self, call: Invocation, short: str) -> Value:
+        a, b = self.evaluate(call.arguments[0]), self.evaluate(call.arguments[1])
+        larger = symbols.truth(symbols.operate(">=" if short == "max" else "<=", a, b))
+        if larger is not None:
+            return symbols.with_origins(a if larger else b, a, b)
+        if a.origins and not b.origins and b.kind == "known":
+            return symbols.with_origins(unknown(symbols.combine(short, (a, b)), a.type or b.type), a, b)
+        return symbols.with_origins(unknown(symbols.combine(short, (a, b)), a.type or b.type), a, b)
+
+    def _same(self, argument: Expression, *, address: bool) -> Value:
+        if address:
+            path = self.place(argument)
+            return UNKNOWN if path is None else pointer(path, self.types.get(path, ""))
+        return self.evaluate(argument)
+
+    # Methods of containers and smart pointers ---------------------------------------------------------------------
+
+    def _outside_method(self, call: Invocation, callee: Member) -> Value:
+        name = types.simple(callee.name)
+        own = self.place(callee.base)
+        base = self.evaluate(callee.base) if own is None else self.value_at(own)
+        path = own if own is not None else self.behind(base, "")
+        type_ = self.types.get(path, "")
+        if own is not None and types.is_smart(type_):
+            handled = self._smart(call, name, own, base)
+            if handled is not None:
+                return handled
+        if types.is_array(type_):
+            return self._container(call, name, path, type_)
+        values = [self.evaluate(argument) for argument in call.arguments]
+        if name in ("get", "data", "handle", "desc", "raw") and not values:
+            inner = self.index.kind_of(type_)
+            if inner and own is not None:
+                return base
+        texts = argument_texts(call)
+        if _HARMLESS.search(name) is None and _GETTER.match(name) is None:
+            self._forget_arguments(values)
+        key = symbols.combine(f"{path}.{name}", values) if path else None
+        stable = _GETTER.match(name) is not None or not texts
+        return unknown(key if stable and key else f"{path}.{name}~{self.fresh()}")
+
+    def _smart(self, call: Invocation, name: str, path: str, value: Value) -> Value | None:
+        if name == "get":
+            return value
+        if name == "release":
+            self.write(path, NULL)
+            return value
+        if name == "reset":
+            self.write(path, self.evaluate(call.arguments[0]) if call.arguments else NULL)
+            return UNKNOWN
+        return None
+
+    def _container(self, call: Invocation, name: str, path: str, type_: str) -> Value:
+        values = [self.evaluate(argument) for argument in call.arguments]
+        length = self.peek(f"{path}.#length")
+        if name == "data":
+            return self.read(path) if types.is_device_array(type_) else pointer(path, types.pointee(type_))
+        if name in ("size", "length"):
+            return length if length is not None else unknown(f"{path}.size()", "size_t")
+        if name == "empty" and length is not None:
+            return symbols.operate("==", length, known(0))
+        if name in ("push_back", "emplace_back") and values:
+            place = length if length is not None and self.loops == 0 else UNKNOWN
+            self.write(self.element_path(path, place), values[0])
+            self.write(f"{path}.#length", symbols.operate("+", place, known(1)) if place.kind == "known" else UNKNOWN)
+            return UNKNOWN
+        if name in ("resize", "assign", "clear"):
+            self.set_length(path, values[0] if values else known(0, "size_t"), type_)
+            return UNKNOWN
+        if name == "front":
+            return self.value_at(self.element_path(path, known(0)))
+        if name == "at" and values:
+            return self.value_at(self.element_path(path, values[0]))
+        if name == "back":
+            last = UNKNOWN if length is None else symbols.operate("-", length, known(1))
+            return self.value_at(self.element_path(path, last))
+        if name in ("begin", "cbegin"):
+            return pointer(path, types.pointee(type_))
+        return unknown(symbols.combine(f"{path}.{name}", values))
+
+    def set_length(self, path: str, length: Value, type_: str) -> None:
+        """Note how many elements a container has now; of memory on a device, how many bytes."""
+        self.write(f"{path}.#length", length)
+        if types.is_device_array(type_):
+            size = types.SIZES.get(types.template_argument(type_))
+            bytes_ = symbols.operate("*", length, known(size)) if size else symbols.with_origins(UNKNOWN, length)
+            self.write(path, self.memory(path, bytes_))
+
+    # Unknown functions --------------------------------------------------------------------------------------------
+
+    def _unfollowed(self, call: Invocation, name: str) -> Value:
+        if isinstance(call.callee, Name) and (local := self.frame.path_of(call.callee.name)) is not None:
+            self.read(local)
+        values = []
+        for argument in call.arguments:
+            value = self.evaluate(argument)
+            values.append(value)
+        harmless = _HARMLESS.search(name) is not None
+        if not harmless:
+            self._forget_arguments(values)
+        else:
+            self._forget_outputs(call, values)
+        stable = _GETTER.match(name) is not None
+        key = symbols.combine(name, values) if stable else f"{name}~{self.fresh()}"
+        result = unknown(key)
+        return symbols.with_origins(result, *values) if stable else result
+
+    def _forget_arguments(self, values: list[Value]) -> None:
+        why = str(self.fresh())
+        for value in values:
+            self.lose(value)
+            for option in value.options:
+                if option.kind == "pointer":
+                    self.forget(str(option.data), why=why)
+
+    def _forget_outputs(self, call: Invocation, values: list[Value]) -> None:
+        """Forget what a function that does no harm to descriptors may have written to: addresses taken for the call."""
+        why = str(self.fresh())
+        for argument, value in zip(call.arguments, values, strict=True):
+            inner = argument.value if isinstance(argument, Cast) else argument
+            taken = isinstance(inner, Operation) and inner.operator == "&x"
+            if taken and value.kind == "pointer" and not self._holds_thing(str(value.data)):
+                self.forget(str(value.data), why=why)
+
+    def _holds_thing(self, path: str) -> bool:
+        value = self.state.variables.get(path)
+        return value is not None and any(option.kind == "thing" for option in value.options)

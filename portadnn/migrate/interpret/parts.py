@@ -1,0 +1,154 @@
+"""What is directly inside statements and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..program import (
+    Alternatives,
+    Block,
+    Braces,
+    Cast,
+    Declare,
+    Evaluate,
+    Expression,
+    If,
+    Index,
+    Invocation,
+    Jump,
+    Lambda,
+    Loop,
+    Member,
+    Name,
+    Operation,
+    Statement,
+    Switch,
+    Try,
+    Unclear,
+)
+
+ASSIGNMENTS = frozenset({"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """Yield the expressions directly inside another."""
+    if isinstance(expression, Member):
+        yield expression.base
+    elif isinstance(expression, Index):
+        yield expression.base
+        yield expression.index
+    elif isinstance(expression, Operation):
+        yield from expression.operands
+    elif isinstance(expression, Cast):
+        yield expression.value
+    elif isinstance(expression, Braces):
+        yield from expression.values
+    elif isinstance(expression, Invocation):
+        yield expression.callee
+        yield from expression.arguments
+    elif isinstance(expression, Unclear):
+        yield from expression.parts
+
+
+def has_calls(expression: Expression) -> bool:
+    """Whether there is a call, an assignment or an anonymous function in an expression."""
+    waiting = [expression]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, Invocation | Lambda):
+            return True
+        if isinstance(current, Operation) and (
+            current.operator in ASSIGNMENTS or current.operator in ("=", "++", "--")
+        ):
+            return True
+        waiting.extend(parts_of(current))
+    return False
+
+
+def declarations(block: Block) -> Iterator[Declare]:
+    """Yield the variables that a block declares."""
+    waiting: list[Statement] = [block]
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, Declare):
+            yield statement
+        elif not isinstance(statement, Evaluate):
+            waiting.extend(substatements(statement))
+
+
+def substatements(statement: Statement) -> Iterator[Statement]:
+    """Yield the statements directly inside another."""
+    if isinstance(statement, Block):
+        yield from statement.statements
+    elif isinstance(statement, If):
+        yield statement.then
+        if statement.otherwise is not None:
+            yield statement.otherwise
+    elif isinstance(statement, Alternatives):
+        yield from (block for _, block in statement.branches)
+    elif isinstance(statement, Loop):
+        yield from (block for block in (statement.start, statement.body) if block is not None)
+    elif isinstance(statement, Switch):
+        yield from (block for _, block in statement.cases)
+    elif isinstance(statement, Try):
+        yield statement.body
+        yield from statement.handlers
+
+
+def expressions_in(statement: Statement) -> Iterator[Expression]:
+    """Yield the expressions directly inside a statement, those of statements inside it left out."""
+    if isinstance(statement, Declare):
+        yield from (size for size in statement.array if size is not None)
+        yield from statement.arguments
+        if statement.value is not None:
+            yield statement.value
+    elif isinstance(statement, Evaluate):
+        yield statement.expression
+    elif isinstance(statement, If):
+        yield statement.condition
+    elif isinstance(statement, Loop):
+        yield from (part for part in (statement.condition, statement.step, statement.values) if part is not None)
+    elif isinstance(statement, Switch):
+        yield statement.value
+        yield from (value for values, _ in statement.cases for value in values)
+    elif isinstance(statement, Jump) and statement.value is not None:
+        yield statement.value
+
+
+def all_expressions(block: Block) -> Iterator[Expression]:
+    """Yield every expression in a block, those within others too."""
+    statements: list[Statement] = [block]
+    while statements:
+        statement = statements.pop()
+        statements.extend(substatements(statement))
+        waiting = list(expressions_in(statement))
+        while waiting:
+            current = waiting.pop()
+            yield current
+            if isinstance(current, Lambda):
+                statements.append(current.body)
+            else:
+                waiting.extend(parts_of(current))
+
+
+def assigned_names(block: Block) -> Iterator[str]:
+    """Yield the names of the variables that a block sets, or whose address it takes."""
+    for expression in all_expressions(block):
+        if isinstance(expression, Operation) and (
+            expression.operator in ASSIGNMENTS or expression.operator in ("=", "++", "--", "&x")
+        ):
+            target = expression.operands[0]
+            while isinstance(target, Index | Member):
+                target = target.base
+            if isinstance(target, Name):
+                yield target.name
+
+
+def read_names(block: Block) -> Iterator[str]:
+    """Yield the names of the variables that a block reads."""
+    written: list[Expression] = []
+    for expression in all_expressions(block):
+        if isinstance(expression, Operation) and expression.operator == "=":
+            written.append(expression.operands[0])
+        elif isinstance(expression, Name | Member) and not any(expression is target for target in written):
+            yield expression.name

@@ -1,0 +1,103 @@
+"""What the text of a C++ type tells."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+_WORDS = re.compile(
+    r"\b(?:const|constexpr|volatile|static|struct|class|enum|inline|typename|mutable|extern|register|auto)\b"
+)
+_SMART = re.compile(r"(?:^|::)(?:unique_ptr|shared_ptr|weak_ptr|scoped_ptr|intrusive_ptr)\s*<")
+_ARRAYS = re.compile(r"(?:^|::)(?:vector|array|device_vector|host_vector|deque|list|initializer_list|span)\s*<")
+SIZES = {
+    "char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1, "short": 2, "int16_t": 2, "uint16_t": 2, "half": 2, "__half": 2,
+    "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "float": 4, "cl_float": 4, "cl_int": 4,
+    "double": 8, "long": 8, "long long": 8, "int64_t": 8, "uint64_t": 8, "size_t": 8, "unsigned long": 8,
+    "unsigned long long": 8, "unsigned char": 1, "float2": 8, "float4": 16, "int4": 16,
+}  # fmt: skip
+
+
+@functools.cache
+def bare(type_: str) -> str:
+    """Return a type without qualifiers and references: ``"T *"`` for ``const T*&``."""
+    text = _WORDS.sub(" ", type_).replace("&", " ").replace("*", " * ")
+    return re.sub(r"\s+", " ", text).strip()
+
+
+@functools.cache
+def pointee(type_: str) -> str:
+    """Return what a pointer, smart pointer or container of this type holds; "" where it is none of them."""
+    text = bare(type_)
+    if text.endswith("*"):
+        return text[:-1].strip()
+    if text.endswith("]"):
+        return text[: text.rindex("[")].strip()
+    if is_smart(text) or is_array(text):
+        return template_argument(text)
+    return ""
+
+
+@functools.cache
+def template_argument(type_: str) -> str:
+    """Return the first argument of a template: ``int`` of ``std::vector<int>``."""
+    start = type_.find("<")
+    depth = 0
+    for i in range(start, len(type_)):
+        if type_[i] in "<(":
+            depth += 1
+        elif type_[i] in ">)":
+            depth -= 1
+        if depth == 0 or (depth == 1 and type_[i] == ","):
+            return bare(type_[start + 1 : i])
+    return ""
+
+
+@functools.cache
+def is_smart(type_: str) -> bool:
+    """Whether it is a smart pointer."""
+    return _SMART.search(bare(type_)) is not None and not type_.rstrip().endswith("*")
+
+
+@functools.cache
+def is_array(type_: str) -> bool:
+    """Whether it is a container of the standard library, or of thrust."""
+    return _ARRAYS.search(bare(type_)) is not None and not type_.rstrip().endswith("*")
+
+
+@functools.cache
+def is_device_array(type_: str) -> bool:
+    """Whether it is a container of memory on a device."""
+    return "device_vector" in type_ and is_array(type_)
+
+
+@functools.cache
+def simple(name: str) -> str:
+    """Return the last part of a qualified name, without template arguments."""
+    depth = 0
+    last = 0
+    end = len(name)
+    for i, letter in enumerate(name):
+        if letter == "<":
+            if depth == 0:
+                end = i
+            depth += 1
+        elif letter == ">":
+            depth -= 1
+        elif letter == ":" and depth == 0:
+            last, end = i + 1, len(name)
+    return name[last:end].strip()
+
+
+@functools.cache
+def owner_of(name: str) -> str:
+    """Return the class or namespace before the last part of a qualified name, without template arguments."""
+    depth = 0
+    for i in range(len(name) - 1, 0, -1):
+        if name[i] == ">":
+            depth += 1
+        elif name[i] == "<":
+            depth -= 1
+        elif depth == 0 and name[i - 1 : i + 1] == "::":
+            return simple(name[: i - 1])
+    return ""
