@@ -22,6 +22,7 @@ from .parts import read_names
 from .texts import argument_texts
 
 DEEPEST_CALL = 6
+_DEEPEST_MEMBER = 60
 _SMALL = 6  # statements of a function that is followed though it leads to no call
 _MOST_STEPS_IN_ONE = 60_000  # spent in one function over all its followings
 _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|\[\])$")
@@ -285,8 +286,8 @@ class Calls(Expressions):
         self.turns += 1
         frame = Frame(self.turns, called.unit, called.label, called.function, this, types.simple(called.function.owner))
         for i, parameter in enumerate(called.function.parameters):
-            path, value = bound[i] if i < len(bound) else _NOTHING
-            self._bind(frame, parameter.name, parameter.type, path if parameter.reference else None, value,
+            path, given = bound[i] if i < len(bound) else _NOTHING
+            self._bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
                        parameter.default)  # fmt: skip
         return self._run_function(called, frame, where)
 
@@ -397,22 +398,22 @@ class Calls(Expressions):
         call = Invocation(Name(class_.name, class_.span), arguments, class_.span)
         self.follow(self._suited(found, call)[0], arguments, None, path)
 
-    def make_members(self, path: str, class_name: str, but: frozenset[str] = frozenset()) -> None:
+    def make_members(self, path: str, class_name: str) -> None:
         """Give an object's members the values of their declarations, and make those that are objects themselves."""
         for member in self.index.members(class_name):
-            if member.name in but:
-                continue
             self._make_member(self.member_path(path, member.name), member)
 
     def _make_member(self, path: str, member: Declare) -> None:
         class_ = self.index.class_of(member.type)
         if member.value is not None:
             self.assign(path, self.cast(self.evaluate(member.value), member.type))
-        elif class_ is not None and not types.pointee(types.bare(member.type)) and not member.array:
-            if any(known_.leads for known_ in self.index.special(class_.name, "constructor")) and self.depth < 40:
-                self.depth += 1
-                self.construct(path, class_.name, member.arguments)
-                self.depth -= 1
+            return
+        if class_ is None or types.pointee(types.bare(member.type)) or member.array or self.depth > _DEEPEST_MEMBER:
+            return
+        if any(known_.leads for known_ in self.index.special(class_.name, "constructor")):
+            self.depth += 1
+            self.construct(path, class_.name, member.arguments)
+            self.depth -= 1
 
     def _initialise(self, function: Function) -> None:
         """Follow a constructor's initializers: bases and members, and those members that it does not name."""
@@ -471,7 +472,7 @@ class Parameterlike(Protocol):
         """Whether the caller's variable is meant."""
 
 
-_NOTHING: tuple[None, None] = (None, None)
+_NOTHING: tuple[str | None, Value | None] = (None, None)
 
 
 class _Any:
@@ -488,11 +489,6 @@ def _fitting(found: list[Known], count: int) -> list[Known]:
         parameters = known_.function.parameters
         required = sum(parameter.default is None for parameter in parameters)
         variadic = any("..." in f"{parameter.type}{parameter.name}" for parameter in parameters)
-        if (
-            variadic
-            or (required <= count <= len(parameters))
-            or any(p.default for p in parameters)
-            and count <= len(parameters)
-        ):
+        if variadic or required <= count <= len(parameters):
             result.append(known_)
     return result
