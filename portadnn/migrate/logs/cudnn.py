@@ -9,6 +9,8 @@ from ..values import NULL, UNKNOWN, items, known, unknown
 from .records import Logged, Record, value_of, version_of
 
 HEADER = re.compile(r"(?:([IWE])! ?)?[Cc]uDNN \(v(\d{4,6})(?: \d+)?\) function (\w+)\(\) called:")
+# Functions that the library calls itself and logs as if the program did
+INTERNAL = re.compile(r"Internal\Z|Visualize\Z|\AcudnnGetErrorString\Z|\AcudnnGraphLibraryConfig|\AcudnnGetVersion\Z")
 # What may stand before a line: a process and "i! ", or the frame that Julia's logger draws, which loses the indentation
 _PREFIX = re.compile(r"(?:\d+ )?(?:[iweIWE]!|│) ?")
 _FLAT = frozenset(
@@ -59,6 +61,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._record: Record | None = None
+        self._internal = False  # whose arguments nobody reads
         self._frames: list[tuple[int, str, str, dict[str, Logged]]] = []  # open blocks: indent, name, type, fields
         self._known: dict[str, Logged] = {}
 
@@ -68,6 +71,7 @@ class Reader:
             header = HEADER.search(line)
             if header:
                 yield from self.end(complete=False)
+                self._internal = INTERNAL.search(header[3]) is not None
                 self._record = Record(header[3], number, version=version_of(header[2]), level=header[1] or "I")
                 return
         record = self._record
@@ -77,11 +81,11 @@ class Reader:
             yield from self.end(complete=True)
             return
         record.lines = number - record.line + 1
-        process = _PROCESS.search(line)
+        process = _PROCESS.search(line) if "Process" in line else None
         if process:
             record.thread = f"{process[1]}.{process[2]}"
             yield from self.end(complete=True)
-        elif "Time: " not in line[:16]:
+        elif not self._internal and "Time: " not in line[:16]:
             self._argument(record, line)
 
     def end(self, complete: bool = False) -> Iterator[Record]:

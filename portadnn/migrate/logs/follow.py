@@ -15,8 +15,6 @@ from . import cudnn, miopen, traces
 from .calls import to_event
 from .records import Record
 
-# Functions that the libraries call themselves and log as if the program did
-_OWN = re.compile(r"Internal\Z|Visualize\Z|\AcudnnGetErrorString\Z|\AcudnnGraphLibraryConfig|\AcudnnGetVersion\Z")
 _INNER = {
     "cudnnSetTensor4dDescriptor": "cudnnSetTensor4dDescriptorEx",
     "cudnnSetPooling2dDescriptor": "cudnnSetPoolingNdDescriptor",
@@ -161,7 +159,7 @@ class _Own:
     def made(self, record: Record) -> bool:
         """Tell whether the library made a call itself, or the record only says more of the one before."""
         self._info |= record.level == "I"
-        if (record.level != "I" and self._info) or _OWN.search(record.function):
+        if (record.level != "I" and self._info) or cudnn.INTERNAL.search(record.function):
             return True
         last, self._last = self._last, record
         if record.function == last.function and record.status and not last.status and _told_later(record):
