@@ -50,9 +50,10 @@ def test_ignored_files_are_those_that_git_ignores(tmp_path):
         "sub/deeper/.gitignore": "!c.cu\n",
     }
     sources = (
-        "a.cpp", "a.tmp.cpp", "keep.tmp.cpp", "build/a.cpp", "sub/build/a.cpp", "sub/out/a.cpp", "sub/b.tmp.cpp", 
-        "sub/c.cu", "sub/deeper/c.cu", "sub/deeper/d.cu", "deep/x.cpp", "deep/a/b/x.cpp", "sub/#odd.cpp", "out/keep.tmp.cpp",
-    )  # fmt: skip
+        *("a.cpp", "a.tmp.cpp", "keep.tmp.cpp", "build/a.cpp", "sub/build/a.cpp", "sub/out/a.cpp", "sub/b.tmp.cpp"),
+        *("sub/c.cu", "sub/deeper/c.cu", "sub/deeper/d.cu", "deep/x.cpp", "deep/a/b/x.cpp", "sub/#odd.cpp"),
+        "out/keep.tmp.cpp",
+    )
     tree(tmp_path, dict.fromkeys(sources, CALL) | ignore)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     command = ["git", "-C", str(tmp_path), "ls-files", "--others", "--exclude-standard"]
