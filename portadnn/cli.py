@@ -35,9 +35,9 @@ def root(
     """Hold the options that belong to no command."""
 
 
-def _fail(message: object) -> typer.Exit:
+def _fail(message: object, code: int = 1) -> typer.Exit:
     typer.secho(f"portadnn: {message}", fg=typer.colors.RED, err=True)
-    return typer.Exit(1)
+    return typer.Exit(code)
 
 
 def _words(values: Sequence[str]) -> tuple[str, ...]:
@@ -129,6 +129,81 @@ def caps(
             cli_caps.show(ops, tables)
     except DnnError as error:
         raise _fail(error) from None
+
+
+@app.command()
+def check(
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Sources, folders, logs, recordings; - reads the standard input.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Where to: miopen-3, miopen-1, cudnn-9, portadnn-opencl, portadnn-cuda. [default: miopen-3]"),
+    ] = None,
+    cudnn_version: Annotated[
+        str | None, typer.Option(help="The cuDNN that the code is written for, such as 7.6. [default: any]")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="terminal, json, sarif, junit, md or html. [default: terminal]")
+    ] = None,
+    output: Annotated[
+        list[str] | None, typer.Option("--output", "-o", help="File to write, or format:file; several may be given.")
+    ] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(help="Gravest first: E, W!, W, I: exit with 1 from which on; or never. [default: E]")
+    ] = None,
+    select: Annotated[list[str] | None, typer.Option(help="Only these rules: S01, S (all S rules), V1*.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Without these rules.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Paths to leave out, as in .gitignore.")] = None,
+    baseline: Annotated[Path | None, typer.Option(help="A file of known findings, which are not told again.")] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(help="Write all findings to a file, as known ones, and exit with 0.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="File of settings. [default: the nearest .portadnn.toml or pyproject.toml]")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that read. [default: one for each core]")] = None,
+    stdin_name: Annotated[str | None, typer.Option(help="Name of what the standard input holds: net.cu.")] = None,
+    progress: Annotated[bool, typer.Option(help="Draw progress on terminals.")] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="A line for each finding, nothing else.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Each finding in full, and each call.")] = False,
+) -> None:
+    """Say what breaks, changes or is lost when cuDNN code goes to MIOpen; judge code that was ported.
+
+    Exits with 0 if nothing as grave as --fail-on was found, with 1 if something was, and with 2 if the
+    options or files cannot be right.
+    """
+    from . import cli_check
+
+    options = {
+        "target": target,
+        "cudnn_version": cudnn_version,
+        "fail_on": fail_on,
+        "select": _words(select) if select else None,
+        "ignore": _words(ignore) if ignore else None,
+        "exclude": tuple(exclude) if exclude else None,
+        "baseline": baseline,
+    }
+    asked = cli_check.Asked(
+        tuple(paths or (".",)),
+        options,
+        config,
+        format,
+        tuple(output or ()),
+        write_baseline,
+        jobs,
+        stdin_name,
+        progress,
+        quiet,
+        verbose,
+    )
+    try:
+        code = cli_check.check(asked)
+    except BrokenPipeError:  # whoever read has enough
+        raise
+    except (DnnError, OSError) as error:
+        raise _fail(error, cli_check.USAGE) from None
+    raise typer.Exit(code)
 
 
 @app.command("map")

@@ -134,13 +134,14 @@ def _value(key: str, value: Any, path: Path) -> Any:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadParam(argument="config", expected="a file", got=f"{path}: {error.strerror}") from None
     except ValueError as error:
         if path.name == PROJECT:  # another tool's business
             return {}
         raise BadParam(argument="config", expected="TOML", got=f"{path}: {error}") from None
+    return data
 
 
 def _section(path: Path, data: Mapping[str, Any]) -> Mapping[str, Any] | None:

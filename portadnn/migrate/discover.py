@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pathspec import GitIgnoreSpec
 
@@ -78,6 +78,7 @@ def sources(
     gitignore: bool = True,
     largest: int = LARGEST,
     stdin: BinaryIO | None = None,
+    stdin_name: str = "<stdin>",
 ) -> Discovered:
     """Find what is to be checked.
 
@@ -93,6 +94,8 @@ def sources(
         Bytes; a larger source is skipped.
     stdin : binary stream, optional
         What ``"-"`` reads.
+    stdin_name : str
+        What it is called; what this ends with tells the language.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def sources(
     for given in paths:
         name = os.fspath(given)
         if name == "-":
-            search.pipe("<stdin>", stdin or sys.stdin.buffer)
+            search.pipe(stdin_name, stdin or sys.stdin.buffer)
             continue
         path = Path(name)
         try:
@@ -153,7 +156,7 @@ class _Search:
 
     def pipe(self, name: str, stream: BinaryIO) -> None:
         """Take standard input or a named pipe."""
-        buffered = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+        buffered: Any = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
         try:
             head = buffered.peek(HEAD)[:HEAD]
         except OSError as error:
@@ -163,7 +166,7 @@ class _Search:
         if kind is None and b"\0" in head:
             self.result.skipped.append(Skipped(name, "binary"))
             return
-        self.result.found.append(Found(name, kind or "c++", None, {}, buffered))  # type: ignore[arg-type]
+        self.result.found.append(Found(name, kind or "c++", None, {}, buffered))
 
     def commands(self, found: list[Found]) -> None:
         """Take the files of a ``compile_commands.json``."""

@@ -47,6 +47,8 @@ class Finding:
         The call.
     related : tuple of (Place, str)
         Other places that matter, each with what happened there.
+    per_call : bool
+        Whether it is true of every call of the function: work to do, and no alarm.
     """
 
     rule: str
@@ -58,6 +60,7 @@ class Finding:
     function: str
     event: Event | None = None
     related: tuple[tuple[Place, str], ...] = ()
+    per_call: bool = False
 
     @property
     def key(self) -> tuple[str, str, int, int, str]:

@@ -128,6 +128,8 @@ class Report:
         How many were looked through.
     skipped : list of Skipped
         What was not read, and why.
+    ignored : list of Skipped
+        What was left out as not the program's own, or as asked.
     unused : list of (str, int, tuple of str)
         Comments that silence nothing: file, line, rules.
     outdated : int
@@ -152,17 +154,13 @@ class Report:
     files: int = 0
     lines: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    ignored: list[Skipped] = field(default_factory=list)
     unused: list[tuple[str, int, tuple[str, ...]]] = field(default_factory=list)
     outdated: int = 0
     repeats: dict[tuple[str, str, int, int, str], int] = field(default_factory=dict)
     sources: Sources = field(default_factory=Sources)
     root: Path | None = None
     seconds: float = 0.0
-
-    @cached_property
-    def rewrites(self) -> frozenset[str]:
-        """Rules that say only that a call is written otherwise: true of every such call, and no alarm."""
-        return frozenset(name for name, rule in rules().items() if rule.per_call)
 
     @staticmethod
     def rule(name: str) -> Rule | None:
@@ -182,11 +180,7 @@ class Report:
     @property
     def rewritten(self) -> Iterator[Finding]:
         """Findings that only say that a call is written otherwise."""
-        return (finding for finding in self.findings if self.is_rewrite(finding))
-
-    def is_rewrite(self, finding: Finding) -> bool:
-        """Tell whether a finding only says that a call is written otherwise."""
-        return finding.rule in self.rewrites
+        return (finding for finding in self.findings if finding.per_call)
 
     @property
     def goal(self) -> str:
@@ -196,7 +190,7 @@ class Report:
     @property
     def alarms(self) -> Iterator[Finding]:
         """Findings without those that only say that a call is written otherwise."""
-        return (finding for finding in self.findings if not self.is_rewrite(finding))
+        return (finding for finding in self.findings if not finding.per_call)
 
     @property
     def effort(self) -> Effort:
@@ -220,7 +214,7 @@ class Report:
     def counts(self, finding: Finding) -> bool:
         """Tell whether a finding is an alarm as grave as :attr:`fail_on`."""
         limit = -1 if self.fail_on == "never" else list(RANKS).index(cast(Severity, self.fail_on))
-        return RANKS[finding.severity] <= limit and not self.is_rewrite(finding)
+        return RANKS[finding.severity] <= limit and not finding.per_call
 
     @property
     def failed(self) -> bool:

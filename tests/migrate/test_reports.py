@@ -125,13 +125,16 @@ def test_terminal_tells_the_effort_and_what_it_did_not_read():
 
 def rewritten(number):
     place = [made_reports.place(n, 1, n, 5) for n in range(1, number + 1)]
-    return [made_reports.Finding("A03", "E", "proven", p, f"moves {p.line}", "", "cudnnA") for p in place]
+    return [
+        made_reports.Finding("A03", "E", "proven", p, f"moves {p.line}", "", "cudnnA", per_call=True) for p in place
+    ]
 
 
 def test_rewrites_are_folded_and_no_alarms():
     report = made_reports.report(findings=rewritten(40))
     text = drawn(report)
-    assert "(40 times)" in text and "moves 2" in text and "moves 3" not in text
+    assert "(40 calls)" in text and "moves 1" in text and "moves 2" not in text
+    assert "also at src/a.cu:2, :3, :4, :5, :6, :7, :8, :9, :10, :11 and 29 more" in " ".join(text.split())
     assert "0 findings; 40 rewrites" in text
     assert "moves 33" in drawn(report, verbose=True)
     assert not report.failed and drawn(report, quiet=True) == ""
@@ -156,8 +159,8 @@ def test_verbose_lists_every_call():
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 def test_terminal_keeps_to_its_width(width):
     found = drawn(made_reports.report(), width=width).splitlines()
-    free = ("src/", "also at", "             ", "      ")  # places are not broken: they are clicked on; and the bar
-    assert all(cell_len(line) <= max(width, 40) for line in found if not line.lstrip().startswith(free))
+    free = re.compile(r" *(src/|fix: |miopen)| +(map|move|need|no|without) .*%")  # to click on and to copy; the bar
+    assert all(cell_len(line) <= max(width, 40) for line in found if not free.match(line))
     marked = [line for line in found if "│" in line]
     assert marked and all(cell_len(line) <= max(width, 40) for line in marked)
 
@@ -256,7 +259,7 @@ def test_sarif_tells_rules_levels_places_and_what_is_silenced():
 
 def test_sarif_offers_certain_calls_as_replacements():
     place = made_reports.TANH.place
-    finding = made_reports.Finding("A03", "E", "proven", place, "moves", "", "cudnnA", made_reports.TANH)
+    finding = made_reports.Finding("A03", "E", "proven", place, "moves", "", "cudnnA", made_reports.TANH, per_call=True)
     (result,) = json.loads(reports.write(made_reports.report(findings=[finding], silenced=[]), "sarif"))["runs"][0][
         "results"
     ]

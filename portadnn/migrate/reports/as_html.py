@@ -134,7 +134,7 @@ def _controls(report: Report) -> Iterator[str]:
 
 
 def _file(report: Report, file: str, cards: list[_Card]) -> Iterator[str]:
-    alarms = sum(not report.is_rewrite(finding) for card in cards for finding in card.findings)
+    alarms = sum(not finding.per_call for card in cards for finding in card.findings)
     calls = sum(card.call is not None for card in cards)
     yield f'<details class="file" open="open"><summary><h2>{_e(file)}</h2>'
     yield f' <span class="dim">{count(alarms, "finding")}, {count(calls, "call")}</span></summary>'
@@ -196,7 +196,7 @@ def _marked(text: str, mark: Excerpt | None) -> str:
 
 def _finding(report: Report, finding: Finding, call: Call | None) -> Iterator[str]:
     style = "silent" if finding.severity == "W!" else finding.severity
-    rewrite = int(report.is_rewrite(finding))
+    rewrite = int(finding.per_call)
     yield (
         f'<div class="finding {style}" data-severity="{finding.severity}" data-rule="{_e(finding.rule)}" '
         f'data-rewrite="{rewrite}">'

@@ -71,7 +71,7 @@ def _finding(report: Report, finding: Finding, print_: str) -> dict[str, Any]:
         "rule": finding.rule,
         "severity": finding.severity,
         "certainty": finding.certainty,
-        "rewrite": report.is_rewrite(finding),
+        "rewrite": finding.per_call,
         "place": place_facts(finding.place),
         "function": finding.function,
         "call": "" if event is None else event.text,

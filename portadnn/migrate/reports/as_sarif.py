@@ -71,7 +71,7 @@ def _result(report: Report, finding: Finding, mark: str, index: int) -> dict[str
     result: dict[str, Any] = {
         "ruleId": f"PD-{finding.rule}",
         "ruleIndex": index,
-        "level": "note" if report.is_rewrite(finding) else LEVELS[finding.severity],
+        "level": "note" if finding.per_call else LEVELS[finding.severity],
         "message": {"text": clean(f"{possible}{finding.message}{fix}")},
         "locations": [{"physicalLocation": _location(finding.place)}],
         "partialFingerprints": {"portadnnFinding/v1": mark},
@@ -79,7 +79,7 @@ def _result(report: Report, finding: Finding, mark: str, index: int) -> dict[str
             "severity": finding.severity,
             "certainty": finding.certainty,
             "function": finding.function,
-            "rewrite": report.is_rewrite(finding),
+            "rewrite": finding.per_call,
         },
     }
     if finding.related:
@@ -95,7 +95,7 @@ def _result(report: Report, finding: Finding, mark: str, index: int) -> dict[str
 def _fixes(report: Report, finding: Finding) -> Sequence[dict[str, Any]]:
     """Return the replacement of a call, where it is certain."""
     event = finding.event
-    if event is None or event.place.start < 0 or not report.is_rewrite(finding):
+    if event is None or event.place.start < 0 or not finding.per_call:
         return ()
     call = report.call_at(event.place)
     if call is None or not call.certain:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
+from ..program import Skipped
 from ..report import Report
 from .text import clean, count, excerpt, line_of
 
@@ -22,7 +23,6 @@ WORDS: dict[Answer, str] = {
     "none": "no equivalent",
 }
 SHOWN = 5  # findings of a rule in full
-FOLDED = 2  # findings that only say that a call is written otherwise
 LISTED = 10  # files that were skipped
 TEXT_LINES = 12  # of a fix
 
@@ -79,7 +79,8 @@ class _Terminal:
         if rewrites:
             self.heading("Calls that are written otherwise")
             for rule, findings in rewrites.items():
-                self.group(rule, findings, FOLDED)
+                self.rewrites(rule, findings)
+            self.put("")
         if self.verbose:
             self.calls()
         self.unrecognised()
@@ -107,13 +108,29 @@ class _Terminal:
         for finding in full:
             self.finding(finding, finding.message == told)
             told = finding.message
-        left = findings[len(full) :]
-        if left:
-            places = ", ".join(_short(f.place, left[0].place if i else None) for i, f in enumerate(left[: 4 * shown]))
-            more = f" and {len(left) - 4 * shown} more" if len(left) > 4 * shown else ""
-            self.put((f"also at {places}{more}", "dim"), indent=2)
+        self.others(findings[len(full) :], 4 * shown)
         self.put((f"portadnn explain {rule}", "dim"), indent=2)
         self.put("")
+
+    def rewrites(self, rule: str, findings: Sequence[Finding]) -> None:
+        """Print findings that only say that a call is written otherwise: one as an example, and how many there are."""
+        many = f" ({count(len(findings), 'call')})"
+        self.put((rule, "bold"), " ", (self.report.title(rule), "bold"), many)
+        for finding in findings if self.verbose else findings[:1]:
+            self.put((str(finding.place), "bold"), indent=2, wrap=False)
+            self.excerpt(finding)
+            self.fix(finding.fix or finding.message)
+        if not self.verbose:
+            self.others(findings[1:], LISTED)
+
+    def others(self, findings: Sequence[Finding], shown: int) -> None:
+        """Print where findings are that are not shown in full."""
+        if not findings:
+            return
+        first = findings[0].place
+        places = ", ".join(_short(f.place, first if i else None) for i, f in enumerate(findings[:shown]))
+        more = f" and {len(findings) - shown} more" if len(findings) > shown else ""
+        self.put((f"also at {places}{more}", "dim"), indent=2)
 
     def finding(self, finding: Finding, repeated: bool) -> None:
         """Print one finding: where, the excerpt, what, and the fix."""
@@ -147,7 +164,7 @@ class _Terminal:
         lines = clean(fix).rstrip().split("\n")
         shown = lines if self.verbose else lines[:TEXT_LINES]
         for i, line in enumerate(shown):
-            self.put(("fix: " if i == 0 else "     ", "green"), line, indent=4)
+            self.put(("fix: " if i == 0 else "     ", "green"), line, indent=4, wrap=False)
         if len(lines) > len(shown):
             self.put((f"... {len(lines) - len(shown)} more lines (--verbose)", "dim"), indent=9)
 
@@ -184,8 +201,7 @@ class _Terminal:
         if skipped:
             self.put((f"not read: {count(len(skipped), 'place')}", "yellow"))
             for item in skipped if self.verbose else skipped[:LISTED]:
-                where = f"{item.file}:{item.line}" if item.line else item.file
-                self.put(f"{where}: {item.reason}", indent=2)
+                self.put(where(item), item.reason, indent=2)
             if len(skipped) > LISTED and not self.verbose:
                 self.put(f"and {len(skipped) - LISTED} more (--verbose)", indent=2)
             self.put("")
@@ -236,3 +252,9 @@ class _Terminal:
 
 def _short(place: Place, first: Place | None) -> str:
     return f"{place.file}:{place.line}" if first is None or first.file != place.file else f":{place.line}"
+
+
+def where(item: Skipped) -> str:
+    """Return where something was not read, with a colon; "" for the program as a whole."""
+    place = f"{item.file}:{item.line}" if item.line else item.file
+    return f"{place}: " if place else ""

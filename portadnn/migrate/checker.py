@@ -1,0 +1,217 @@
+"""The whole check: find the files, read them, follow the program, judge its calls, and report."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from . import discover, interpret, streams
+from .baseline import fingerprints
+from .baseline import read as read_baseline
+from .collect import Collector
+from .config import Config
+from .discover import Discovered, Found
+from .findings import Finding
+from .kinds import HEAD, kind_of
+from .program import Skipped, Unit
+from .reading import Look, look, read_all
+from .report import Checked, Report, Silenced, sort_key
+from .rules.engine import Judge
+from .rules.table import rules
+from .selection import Comments, chosen
+from .streams import Judged, Progress
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Show no progress."""
+
+
+def check(
+    paths: Iterable[str | Path],
+    config: Config | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Progress = silent,
+    stdin: BinaryIO | None = None,
+    stdin_name: str = "<stdin>",
+) -> Report:
+    """Check sources, logs and recordings.
+
+    Parameters
+    ----------
+    paths : iterable of str or Path
+        Files, folders (searched for what can be checked, without what .gitignore names), ``compile_commands.json``,
+        and ``"-"`` for the standard input. All sources together are one program; a log or recording is one by itself.
+    config : Config, optional
+        What to check for; nothing is read from files of settings here.
+    jobs : int, optional
+        How many processes read; by default as many as there are cores, one where there is little to read.
+    progress : callable
+        Told of the stages: ``progress("reading", 12, 100)``.
+    stdin : binary file, optional
+        What ``"-"`` reads.
+    stdin_name : str
+        What reports call it; what this ends with tells the language.
+
+    Returns
+    -------
+    Report
+        What was found out.
+
+    Raises
+    ------
+    BadParam
+        A path does not exist, a rule is not known, the baseline cannot be read.
+    """
+    run = _Run(config or Config(), progress)
+    given = [os.fspath(path) for path in paths]
+    found = discover.sources(given, exclude=run.config.exclude, stdin=stdin, stdin_name=stdin_name)
+    run.follow(found, jobs, whole=any(Path(path).is_dir() for path in given))
+    return run.finish()
+
+
+def check_text(text: str | bytes, file: str = "source.cpp", config: Config | None = None) -> Report:
+    """Check a source that is given as text.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The source.
+    file : str
+        The name that the report gives it; what it ends with tells the language.
+    config : Config, optional
+        What to check for.
+
+    Returns
+    -------
+    Report
+        What was found out.
+    """
+    run = _Run(config or Config(), silent)
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    kind = kind_of(file, data[:HEAD])
+    source = Found(file, "python" if kind == "python" else "c++")
+    run.program([run.text(source, data)], whole=False)
+    return run.finish()
+
+
+@dataclass
+class _Run:
+    """A check under way."""
+
+    config: Config
+    progress: Progress
+    began: float = field(default_factory=time.perf_counter)
+    findings: list[Finding] = field(default_factory=list)
+    comments: dict[str, dict[int, frozenset[str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        config = self.config
+        wanted = chosen(config.select, config.ignore, rules())
+        self.table = {name: rule for name, rule in rules().items() if name in wanted}
+        self.known = frozenset[str]() if config.baseline is None else read_baseline(config.baseline)
+        self.report = Report(config.target, config.cudnn_version, config.fail_on, root=config.root)
+
+    def judge(self, whole: bool, mentioned: Iterable[str] = ()) -> Judge:
+        """Return a judge for a program."""
+        versions = {"cudnn": self.config.cudnn_version} if self.config.cudnn_version else {}
+        return Judge(self.config.target, versions=versions, whole=whole, mentioned=mentioned, table=self.table)
+
+    def add(self, judged: Judged) -> None:
+        """Add what a log or a recording gave."""
+        self.report.files += 1
+        self.findings += judged.findings
+        self.report.repeats |= judged.repeats
+        self.report.calls += judged.calls
+        self.report.skipped += judged.skipped
+        if judged.checked is not None:
+            self.report.lines += judged.checked.lines
+            self.report.checked.append(judged.checked)
+
+    def follow(self, found: Discovered, jobs: int | None, *, whole: bool) -> None:
+        """Check what was found: the sources as one program, each log and recording by itself."""
+        self.report.skipped += found.skipped
+        self.report.ignored = found.ignored
+        files = [one for one in found.found if one.kind in ("c++", "python")]
+        for one in found.found:
+            if one.kind == "log":
+                self.progress(f"reading {one.shown}", 0, 0)
+                self.add(streams.judge_log(one, self.config.target, self.table, self.progress))
+            elif one.kind == "recording":
+                self.add(streams.judge_recording(one, self.config.target, self.table))
+        count = 0
+
+        def done(number: int) -> None:
+            nonlocal count
+            count += number
+            self.progress("reading", count, len(files))
+
+        looks = self.piped(files)
+        looks += read_all([one for one in files if one.stream is None], self.config.cudnn_version, jobs, done)
+        self.program(looks, whole=whole)
+
+    def piped(self, files: Sequence[Found]) -> list[Look]:
+        """Read the sources that come through pipes, of which excerpts need the text."""
+        return [self.text(one, one.read()) for one in files if one.stream is not None]
+
+    def text(self, source: Found, data: bytes) -> Look:
+        """Read a source of which only the text is at hand."""
+        self.report.sources.add(source.shown, data.decode("utf-8", "replace"))
+        return look(source, self.config.cudnn_version, text=data)
+
+    def program(self, found: Sequence[Look], *, whole: bool) -> None:
+        """Follow a program of several sources, and judge it."""
+        units: list[Unit] = []
+        for one in sorted(found, key=lambda one: one.name):
+            self.report.files += 1
+            self.report.lines += one.lines
+            self.report.skipped += one.skipped
+            if one.unit is not None:
+                units.append(one.unit)
+                self.report.checked.append(Checked(one.name, one.kind, one.lines, one.touched))
+                if one.unit.suppressions:
+                    self.comments[one.name] = one.unit.suppressions
+        if not units:
+            return
+        mentioned = {name for unit in units for name, _, _ in unit.mentions}
+        judge = self.judge(whole or _has_main(units), mentioned)
+        collector = Collector(self.config.target)
+        self.progress("following the program", 0, 0)
+        try:
+            interpret.follow(units, [judge, collector])
+        except Exception as error:  # what was found until then is told
+            self.report.skipped.append(
+                Skipped("", f"the program was not followed to its end: {type(error).__name__}: {error}")
+            )
+        for unit in units:
+            self.report.skipped += unit.skipped
+        collector.mentions(units)
+        self.findings += judge.findings
+        self.report.calls += collector.calls
+
+    def finish(self) -> Report:
+        """Sort out what is silenced, and return the report."""
+        report = self.report
+        comments = Comments(self.comments)
+        self.findings.sort(key=sort_key)
+        seen = set()
+        for finding, print_ in fingerprints(self.findings, report.root):
+            seen.add(print_)
+            if comments.silences(finding):
+                report.silenced.append(Silenced(finding, "comment"))
+            elif print_ in self.known:
+                report.silenced.append(Silenced(finding, "baseline"))
+            else:
+                report.findings.append(finding)
+        report.unused = comments.unused()
+        report.outdated = len(self.known - seen)
+        report.seconds = time.perf_counter() - self.began
+        return report
+
+
+def _has_main(units: Sequence[Unit]) -> bool:
+    return any(function.name == "main" and not function.owner for unit in units for function in unit.functions)

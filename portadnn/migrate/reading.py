@@ -1,0 +1,246 @@
+"""Reading many sources: in processes where they are many, and so that no single one stops the rest."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from . import cpp
+from .discover import Found
+from .program import Skipped, Unit
+
+FEW = 2**20  # bytes that one process reads before a second one has started
+BATCH = 2**20  # bytes of a task
+LIMIT = 120.0  # seconds for one source
+_LATE = f"not read within {LIMIT:.0f} seconds"
+_LINE = re.compile(rb"(?<![A-Za-z0-9_])(?:cudnn|CUDNN|miopen)[A-Za-z0-9_]*[^\n]*")
+_COMMENT = re.compile(rb"\s*(?://|\*|/\*|#(?!\s*(?:if|el|define|include)))")
+
+
+@dataclass
+class Look:
+    """What reading a source gave: no unit where it does not name a library."""
+
+    name: str
+    kind: str
+    lines: int = 0
+    touched: int = 0
+    unit: Unit | None = None
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What makes a source worth reading that does not name a library.
+
+    Attributes
+    ----------
+    names : frozenset of bytes
+        Functions and classes that call one.
+    files : frozenset of str
+        Files that such sources include.
+    """
+
+    names: frozenset[bytes] = frozenset()
+    files: frozenset[str] = frozenset()
+
+
+NOTHING = Bound()
+
+
+def bound_by(units: Iterable[Unit]) -> Bound:
+    """Return what is bound to a library by these sources."""
+    names: set[str] = set()
+    files: set[str] = set()
+    for unit in units:
+        files.update(PurePath(name.strip('"<>')).name for name in unit.includes)
+        names.update(
+            function.owner.rpartition("::")[2] or function.name
+            for function in unit.functions
+            if any(called.startswith(("cudnn", "miopen")) for called in function.calls)
+        )
+    return Bound(frozenset(name.encode() for name in names if len(name) > 3 and name != "main"), frozenset(files))
+
+
+def read_all(
+    sources: Sequence[Found],
+    version: str | None = None,
+    jobs: int | None = None,
+    done: Callable[[int], None] = lambda count: None,
+) -> list[Look]:
+    """Read sources: first those that name a library, then those that use what these define.
+
+    Parameters
+    ----------
+    sources : sequence of Found
+        What to read.
+    version : str, optional
+        The version of cuDNN that they are written for.
+    jobs : int, optional
+        How many processes; by default as many as there are cores, one where there is little to read.
+    done : callable
+        Told how many sources were read since it was told last.
+    """
+    found = {one.name: one for one in looks(sources, version, jobs, done=done)}
+    bound = bound_by(one.unit for one in found.values() if one.unit is not None)
+    left = [source for source in sources if found[source.shown].unit is None and not found[source.shown].skipped]
+    if left and (bound.names or bound.files):
+        found |= {one.name: one for one in looks(left, version, jobs, bound)}
+    return list(found.values())
+
+
+def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, text: bytes | None = None) -> Look:
+    """Read one source, if it names a library or what is bound to one; whatever goes wrong is told as skipped."""
+    found = Look(source.shown, source.kind)
+    try:
+        text = source.read() if text is None else text
+        found.lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+        if PurePath(source.shown).name in bound.files or cpp.interesting(text, bound.names):
+            found.unit = _parse(text, source, version)
+            found.touched = touched(text)
+    except TimeoutError:
+        found.skipped.append(Skipped(source.shown, _LATE))
+    except OSError as error:
+        found.skipped.append(Skipped(source.shown, error.strerror or str(error)))
+    except RecursionError:
+        found.skipped.append(Skipped(source.shown, "nested too deeply"))
+    except MemoryError:
+        found.skipped.append(Skipped(source.shown, "too little memory to read it"))
+    except Exception as error:  # the rest of the tree is to be checked in any case
+        found.skipped.append(Skipped(source.shown, f"cannot be read: {type(error).__name__}: {error}"))
+    return found
+
+
+def _parse(text: bytes, source: Found, version: str | None) -> Unit:
+    if source.kind == "python":
+        from . import python_source
+
+        unit: Unit = python_source.read(text, source.shown)
+        return unit
+    return cpp.read(text, source.shown, cudnn_version=version, defines=source.defines)
+
+
+def touched(text: bytes) -> int:
+    """Return how many lines name cuDNN, or MIOpen where none does, comments aside."""
+    lines: dict[bytes, set[int]] = {b"c": set(), b"m": set()}
+    line, behind = 1, 0
+    for match in _LINE.finditer(text):
+        line += text.count(b"\n", behind, match.start())
+        behind = match.start()
+        begin = text.rfind(b"\n", 0, behind) + 1
+        if not _COMMENT.match(text, begin, behind + 1) and b"//" not in text[begin:behind]:
+            lines[text[behind : behind + 1].lower()].add(line)
+    return len(lines[b"c"] or lines[b"m"])
+
+
+def _batch(sources: Sequence[Found], version: str | None, bound: Bound) -> list[Look]:
+    return [_in_time(source, version, bound) for source in sources]
+
+
+def _in_time(source: Found, version: str | None, bound: Bound) -> Look:
+    """Read a source in a process of its own, which may be interrupted."""
+    if not hasattr(signal, "setitimer"):
+        return look(source, version, bound)
+    before = signal.signal(signal.SIGALRM, _late)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    try:
+        return look(source, version, bound)
+    except TimeoutError:  # between two steps of reading; within them it is told as skipped
+        return Look(source.shown, source.kind, skipped=[Skipped(source.shown, _LATE)])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _late(*_: object) -> None:
+    raise TimeoutError(_LATE)
+
+
+def looks(
+    sources: Sequence[Found],
+    version: str | None = None,
+    jobs: int | None = None,
+    bound: Bound = NOTHING,
+    done: Callable[[int], None] = lambda count: None,
+) -> Iterator[Look]:
+    """Yield what reading each source gave, in any order."""
+    jobs = jobs or (1 if sum(map(_size, sources)) < FEW else cores())
+    if jobs == 1:
+        for source in sources:
+            yield look(source, version, bound)
+            done(1)
+        return
+    batches = list(_batches(sources))
+    broken: list[list[Found]] = []
+    with _pool(min(jobs, len(batches))) as pool:
+        futures = {pool.submit(_batch, batch, version, bound): batch for batch in batches}
+        for future in as_completed(futures):
+            found = _result(future)
+            if found is None:  # this or another one ended its process
+                broken.append(futures[future])
+            else:
+                done(len(found))
+                yield from found
+    for batch in broken:
+        yield from _apart(batch, version, bound)
+        done(len(batch))
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    # Forked processes have the modules and the rules already, and do not run a caller's script again.
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("fork" if forks else None))
+
+
+def _result(future: Future[list[Look]]) -> list[Look] | None:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return None
+
+
+def _apart(batch: list[Found], version: str | None, bound: Bound) -> list[Look]:
+    """Read sources one of which may end the process: halves of them, until it is found."""
+    with _pool(1) as pool:
+        found = _result(pool.submit(_batch, batch, version, bound))
+    if found is not None:
+        return found
+    if len(batch) == 1:
+        reason = Skipped(batch[0].shown, "reading it ended the process: nested too deeply, or too large")
+        return [Look(batch[0].shown, batch[0].kind, skipped=[reason])]
+    half = len(batch) // 2
+    return [*_apart(batch[:half], version, bound), *_apart(batch[half:], version, bound)]
+
+
+def _batches(sources: Sequence[Found]) -> Iterator[list[Found]]:
+    """Yield sources together, the largest first, so that no process waits long for another at the end."""
+    batch: list[Found] = []
+    size = 0
+    sizes = {id(source): _size(source) for source in sources}
+    for source in sorted(sources, key=lambda one: sizes[id(one)], reverse=True):
+        batch.append(source)
+        size += sizes[id(source)] + 4096
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _size(source: Found) -> int:
+    try:
+        return 0 if source.path is None else source.path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,128 @@
+"""Logs and recordings, judged call by call, in memory that does not grow with them."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from ..errors import DnnError
+from .collect import Collector
+from .discover import Found
+from .events import Event
+from .findings import Finding
+from .logs import Listener, Summary, follow
+from .model.state import Deed, State
+from .program import Skipped
+from .recordings import follow_recording
+from .report import Call, Checked
+from .rules.engine import Judge
+from .rules.table import Rule
+
+Progress = Callable[[str, int, int], None]
+"""Told what is done now, how much of it is done, and how much there is in all (0: not known)."""
+LONGEST = 2**20  # characters of a line that are kept
+WAITING = 4096  # findings that wait for the end of a log
+_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-fA-F]{6,}\b")
+
+
+@dataclass
+class Judged:
+    """What a log or a recording gave."""
+
+    name: str
+    findings: list[Finding] = field(default_factory=list)
+    repeats: dict[tuple[str, str, int, int, str], int] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    checked: Checked | None = None
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+class LogJudge(Judge):
+    """Keeps a finding once, however often a log has it: the first time, and how often it came again."""
+
+    def __init__(self, target: str, table: Mapping[str, Rule]) -> None:
+        super().__init__(target, whole=True, table=table)
+        self._first: dict[tuple[str, ...], tuple[object, ...]] = {}
+        self._again: dict[tuple[str, ...], int] = {}
+
+    def call(self, event: Event, state: State, journal: Mapping[int, Deed]) -> None:
+        """Judge a call."""
+        super().call(event, state, journal)
+        if len(self._waiting) > WAITING:
+            self._waiting = list({_alike(finding): (finding, hit) for finding, hit in self._waiting}.values())
+
+    def _add(self, finding: Finding) -> None:
+        alike = _alike(finding)
+        if alike not in self._first:
+            self._first[alike] = finding.key
+            super()._add(finding)
+        else:
+            self._again[alike] = self._again.get(alike, 0) + 1
+
+    @property
+    def repeats(self) -> dict[tuple[str, str, int, int, str], int]:
+        """How often findings came again."""
+        return {self._first[alike]: times for alike, times in self._again.items()}  # type: ignore[misc]
+
+
+def _alike(finding: Finding) -> tuple[str, ...]:
+    return (finding.rule, finding.certainty, finding.function, _ADDRESS.sub("", finding.message))
+
+
+def judge_log(found: Found, target: str, table: Mapping[str, Rule], progress: Progress) -> Judged:
+    """Judge a log as it comes."""
+
+    def read(listeners: list[Listener]) -> Summary:
+        with found.open() as stream:
+            return follow(
+                lines(stream),
+                found.shown,
+                listeners,
+                progress=lambda number: progress(f"reading {found.shown}", number, 0),
+            )
+
+    return _judged(found, target, table, read)
+
+
+def judge_recording(found: Found, target: str, table: Mapping[str, Rule]) -> Judged:
+    """Judge a recording of portadnn."""
+    if found.path is None:
+        return Judged(found.shown, skipped=[Skipped(found.shown, "a recording has to be in a file")])
+    path = found.path
+    return _judged(found, target, table, lambda listeners: follow_recording(path, found.shown, listeners))
+
+
+def _judged(source: Found, target: str, table: Mapping[str, Rule], read: Callable[[list[Listener]], Summary]) -> Judged:
+    name = source.shown
+    judge, collector = LogJudge(target, table), Collector(target, by_place=False)
+    found = Judged(name)
+    try:
+        summary = read([judge, collector])
+        found.skipped += [Skipped(name, "the record of a call is cut off", line) for line in summary.cut]
+        found.checked = Checked(name, source.kind, summary.lines)
+        if not summary.calls:
+            found.skipped.append(Skipped(name, f"the {source.kind} has no calls of cuDNN or MIOpen"))
+    except OSError as error:
+        found.skipped.append(Skipped(name, error.strerror or str(error)))
+    except DnnError as error:
+        found.skipped.append(Skipped(name, str(error)))
+    except Exception as error:  # other files are to be checked in any case
+        found.skipped.append(Skipped(name, f"not read to its end: {type(error).__name__}: {error}"))
+    found.findings, found.repeats, found.calls = judge.findings, judge.repeats, collector.calls
+    return found
+
+
+def lines(stream: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a log, those that are too long cut; bytes that are no text become other characters."""
+    reader = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="\n")
+    try:
+        while line := reader.readline(LONGEST):
+            yield line
+            while line and not line.endswith("\n") and len(line) == LONGEST:  # the rest of it
+                line = reader.readline(LONGEST)
+    finally:
+        if not stream.closed:
+            reader.detach()
