@@ -218,10 +218,11 @@ def _normalisations():
 def _recurrent():
     for i, mode in enumerate(RNNMode):
         t, skip = _TYPES[i], mode is RNNMode.RNN_TANH
-        size = Network(mode, 5, 2, 2, 5, skip).size
-        rest = f"hidden_size=5 num_layers=2 mode={mode.name.lower()} direction=bidirectional batch_sizes=2,1"
+        layers = 1 if mode is RNNMode.GRU else 2  # the others' have the kernels between layers
+        size = Network(mode, 5, layers, 2, 5, skip).size
+        rest = f"hidden_size=5 num_layers={layers} mode={mode.name.lower()} direction=bidirectional batch_sizes=2,1"
         rest += " input_mode=skip_input" * skip
-        x, y, state = f"x={t}:3x5x1", f"y={t}:3x10x1", f"{t}:4x2x5"
+        x, y, state = f"x={t}:3x5x1", f"y={t}:3x10x1", f"{t}:{2 * layers}x2x5"
         yield f"rnn_forward_training {x} w={t}:{size}x1x1 hx={state} hy={state} dropout=0.5 {rest}"
         yield f"rnn_backward_data {y} w={t}:{size}x1x1 hx={state} dhy={state} dhx={state} dropout=0.5 {rest}"
         yield f"rnn_backward_weights {x} {y} dw={t}:{size}x1x1 dropout=0.5 {rest}"

@@ -19,6 +19,7 @@ TOLERANCES = {np.float32: 2e-6, np.float64: 1e-14, np.float16: 1e-3, bfloat16: 8
 WIDTHS = (1, 2, 4, 8, 16)
 # PoCL 3.0 aborts in programs of many kernels with vectors of more than 32 bytes on processors with AVX2
 RUN = [(d, w) for d in TYPES for w in WIDTHS if w * (8 if d == "DOUBLE" else 4) <= 32]
+ALIGNED = [(d, w) for d, w in RUN if 1 < w <= 16 // np.dtype(TYPES[d]).itemsize]  # whose loads and stores differ
 BATCH = 8  # probes of one program
 N = 128  # elements: two work-groups of four work-items at the greatest width
 
@@ -80,6 +81,7 @@ STATEMENTS = {
     ),
 }
 PROBES = {name: (vector(text), numpy) for name, (text, numpy) in VECTORS.items()} | STATEMENTS
+MEMORY = ("copy", "lane", "blend", "blend without prior", "scalar blend")  # what alignment has a part in
 
 
 def assemble(dialect, monkeypatch, defines):
@@ -93,14 +95,14 @@ def assemble(dialect, monkeypatch, defines):
         sources._expand.cache_clear()
 
 
-def all_probes(dialect, dtype, width, aligned, monkeypatch, first=0, count=None):
-    """Return one source with a kernel for each of `count` probes, or for all."""
+def all_probes(dialect, dtype, width, aligned, monkeypatch, names=tuple(PROBES)):
+    """Return one source with a kernel for each of some probes, by number."""
     defines = {f"DTYPE_{dtype}": 1, "VW": width, **({"VECTOR_ALIGNED": 1} if aligned else {})}
     text = assemble(dialect, monkeypatch, {**defines, "PROBE": "HERE"})
     head, kernel = text.replace("#define PROBE HERE\n", "").split("KERNEL WG_SIZE(4, 1, 1) probe")
     kernels = [
-        f"KERNEL WG_SIZE(4, 1, 1) probe{i}" + kernel.replace("PROBE\n", statement + "\n")
-        for i, (statement, _) in list(enumerate(PROBES.values()))[first:][:count]
+        f"KERNEL WG_SIZE(4, 1, 1) probe{i}" + kernel.replace("PROBE\n", PROBES[name][0] + "\n")
+        for i, name in enumerate(names)
     ]
     return head + "\n".join(kernels)
 
@@ -111,8 +113,10 @@ def opencl():
         yield handle
 
 
-@pytest.mark.parametrize("aligned", [False, True], ids=["unaligned", "aligned"])
-@pytest.mark.parametrize(("dtype", "width"), RUN)
+CASES = [(*case, False) for case in RUN] + [(*case, True) for case in ALIGNED]
+
+
+@pytest.mark.parametrize(("dtype", "width", "aligned"), CASES)
 def test_opencl(dtype, width, aligned, opencl, monkeypatch):
     """Each operation gives NumPy's result; unaligned addresses are off by one element, aligned ones by 16 bytes."""
     import pyopencl as cl
@@ -127,12 +131,14 @@ def test_opencl(dtype, width, aligned, opencl, monkeypatch):
     y[::7] = x[::7]
     pad = np.zeros(skip, store)
     device_x, device_y = (cl.array.to_device(queue, np.concatenate([pad, v])) for v in (x, y))
-    for i, (name, (_, numpy)) in enumerate(PROBES.items()):
+    names = MEMORY if aligned else tuple(PROBES)
+    for i, name in enumerate(names):
         if i % BATCH == 0:
-            source = all_probes("opencl", dtype, width, aligned, monkeypatch, i, BATCH)
+            source = all_probes("opencl", dtype, width, aligned, monkeypatch, names[i : i + BATCH])
             program = opencl.device._build(source)
+        numpy = PROBES[name][1]
         out = cl.array.to_device(queue, np.concatenate([pad, np.ones(N, store), np.full(16, 7, store)]))
-        kernel = cl.Kernel(program, f"probe{i}")
+        kernel = cl.Kernel(program, f"probe{i % BATCH}")
         offset = np.int64(skip)
         tensors = [v for array in (device_x, device_y, out) for v in (array.data, offset)]
         kernel(queue, (4 * groups,), (4,), *tensors, s, np.uint32(N))
