@@ -6,6 +6,7 @@ import functools
 import itertools
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,6 +54,22 @@ class Seen(NamedTuple):
     context: Any
     address: int
     item_size: int
+
+
+@functools.cache
+def _same_arrays(present: tuple[bool, ...]) -> Callable[..., Callable[[Sequence[Any]], bool]]:
+    """Return what makes of weak references and serials a test for their arrays; generated, because every call asks."""
+    names, tests = [], []
+    for i, there in enumerate(present):
+        if there:
+            names += [f"array_{i}", f"serial_{i}"]
+            tests.append(
+                f"(a := given[{i}]) is array_{i}() and (seen := a._portadnn_seen)[0] == serial_{i} and a.base_data is "
+                "seen[2] and a.offset == seen[3] and a.shape is seen[4] and a.strides is seen[5]"
+            )
+        else:
+            tests.append(f"given[{i}] is None")
+    return eval(f"lambda {', '.join(names)}: lambda given: {' and '.join(tests)}")  # type: ignore[no-any-return]
 
 
 class OpenCLDevice(Device):
@@ -143,6 +160,11 @@ class OpenCLDevice(Device):
             signatures.append(seen.signature)
             places.append(seen.serial)
         return signatures, places
+
+    def mark(self, arrays: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
+        places = self.look(arrays)[1]
+        known = [w for a, serial in zip(arrays, places, strict=True) if a is not None for w in (weakref.ref(a), serial)]
+        return _same_arrays(tuple(array is not None for array in arrays))(*known)
 
     def address(self, memory: Any) -> int:
         try:
@@ -296,12 +318,12 @@ class OpenCLDevice(Device):
     def bind(self, launches: Sequence[Launch]) -> Run:
         cl = opencl()
         steps = [Step(launch, self._zeros) for launch in launches]
-        on = Calls(self._enqueue, steps).on
+        bound = Calls(self._enqueue, steps)
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         examine = self._examine
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-            calls = on(self._queue)
+            calls = bound.on(self._queue)
             if workspace is not None and type(workspace) is self._array:
                 workspace = workspace.base_data
             try:
@@ -321,7 +343,7 @@ class OpenCLDevice(Device):
 
         def repeat() -> bool:
             try:
-                for call in on(self._queue):
+                for call in bound.calls if bound.queue is self._queue else bound.on(self._queue):
                     if status := call():
                         raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
             except errors as error:

@@ -23,7 +23,8 @@ class Step:
     Attributes
     ----------
     words : tuple
-        What clEnqueueNDRangeKernel takes after the queue, as ctypes has it: half the time of turning numbers into that.
+        What clEnqueueNDRangeKernel takes after the queue, as ctypes passes it on: half the time of turning numbers into
+        that. None is a pointer, and numbers are those of 32 bits.
     state : list
         What the arguments were set from: serials of the tensors, the numbers' bytes, serial of the workspace. Plain
         memory objects have none: their arguments are set at every call.
@@ -37,9 +38,8 @@ class Step:
         self._sizes = (ctypes.c_size_t * (2 * dims))(*self.size, *self.block)
         first = ctypes.addressof(self._sizes)
         block = first + dims * ctypes.sizeof(ctypes.c_size_t)
-        pointers = [ctypes.c_void_p(value) for value in (self.kernel.int_ptr, None, first, block, None, None)]
-        kernel, offset, size, local, events, event = pointers
-        self.words = (kernel, ctypes.c_uint32(dims), offset, size, local, ctypes.c_uint32(0), events, event)
+        kernel, size, local = map(ctypes.c_void_p.from_param, (self.kernel.int_ptr, first, block))
+        self.words = (kernel, dims, None, size, local, 0, None, None)
         self.state: list[Any] = []
         self._places: dict[int, int] = {}  # where tensors begin in their buffers, by the argument's position
         self._args: list[tuple[int, TensorArg | ScalarArg | WorkspaceArg]] = []
@@ -115,23 +115,31 @@ def direct_enqueue(device: Any, queue: Any) -> Enqueue | None:
     function = ctypes.CFUNCTYPE(ctypes.c_int32)(address)
 
     def enqueue(queue: Any, step: Step) -> Callable[[], Any]:
-        return functools.partial(function, _POINTER(queue.int_ptr), *step.words)
+        return functools.partial(function, _POINTER.from_param(queue.int_ptr), *step.words)
 
     return enqueue
 
 
 class Calls:
-    """The launches of some steps on the queue that was asked for last."""
+    """The launches of some steps on the queue that was asked for last.
+
+    Attributes
+    ----------
+    queue : object
+        That queue.
+    calls : list of callable
+        One for each step, which returns a status that is not 0, if any.
+    """
 
     def __init__(self, enqueue: Enqueue, steps: Sequence[Step]) -> None:
         self._enqueue = enqueue
         self._steps = steps
-        self._queue: Any = None
-        self._calls: list[Callable[[], Any]] = []
+        self.queue: Any = None
+        self.calls: list[Callable[[], Any]] = []
 
     def on(self, queue: Any) -> list[Callable[[], Any]]:
-        """Return a function for each step, which returns a status that is not 0, if any."""
-        if queue is not self._queue:
-            self._calls = [self._enqueue(queue, step) for step in self._steps]
-            self._queue = queue
-        return self._calls
+        """Return the calls for a queue."""
+        if queue is not self.queue:
+            self.calls = [self._enqueue(queue, step) for step in self._steps]
+            self.queue = queue
+        return self.calls

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .profiles.names import Profile
     from .profiles.violations import Violation
     from .profiles.watch import ProfileWatch
+    from .recent import Again
 
 log = logging.getLogger("portadnn")
 _SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
@@ -102,6 +103,8 @@ class Handle:
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
         self.entries: dict[Any, Entry] = {}
+        # calls that were made twice, by what is computed and the last output's id, with their runs' stamps
+        self.recent: dict[tuple[type[Problem], int], tuple[Again, Any]] = {}
         self.scratches = 0  # how often there was to be another
         self._scratch: Any = None
         self._scratch_size = 0
@@ -265,6 +268,7 @@ class Handle:
         with self.lock:
             for key in [key for key, entry in self.entries.items() if entry.plan.problem == problem]:
                 del self.entries[key]
+            self.recent.clear()
 
     def close(self) -> None:
         """Wait for the device and free what the handle owns (guide section 4.4); closing twice is allowed."""
@@ -275,6 +279,7 @@ class Handle:
         with self.lock:
             self._device.synchronize()
             self.entries.clear()
+            self.recent.clear()
             self._scratch = None
             self._device.close()
             self._device = None

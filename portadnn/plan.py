@@ -18,6 +18,7 @@ from .enums import DataType, DnnEnum
 from .errors import ArchMismatch, BadParam, NotSupported
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
+from .recent import MOST_RECENT, remember
 from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -81,6 +82,11 @@ def execute(
         Scratch memory; None lets the handle provide it.
     """
     device = (handle._device if type(handle) is Handle else None) or check_handle(handle).device
+    recent = handle.recent.get((kind, id(tensors[-1])))
+    if recent is not None and workspace is None:
+        result = recent[0](tensors, params, algo, scalars)
+        if result is not None:
+            return result
     numbers: Sequence[float] = scalars
     for number in scalars:
         if type(number) is not float:
@@ -111,6 +117,11 @@ def execute(
             stays = stamp is not None and run.stamp is not None and stamp[0] == run.stamp[0]
             arrays = _run_anew(handle, entry, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
+        elif workspace is None and arrays is tensors and (recent is None or recent[1] is not run.stamp):
+            if len(handle.recent) >= MOST_RECENT:
+                handle.recent.clear()
+            again = remember(handle, run, tensors, params, algo, scalars, len(kind.inputs))
+            handle.recent[kind, id(tensors[-1])] = again, run.stamp
     if len(kind.outputs) == 1:
         return _given(tensors[-1], arrays[-1])
     first = len(kind.inputs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -146,3 +148,54 @@ def test_another_stream(handle: Any) -> None:
         handle.set_stream(streams[i])
         dnn.convolution_backward_bias(handle, dy, db)
         np.testing.assert_allclose(handle.to_numpy(db).ravel(), want, rtol=1e-4)
+
+
+def test_equal_numbers_that_are_no_numbers(handle: Any) -> None:
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    for _ in range(4):
+        dnn.activation_forward(handle, x, RELU, y, alpha=1.0)
+    with pytest.raises(dnn.BadParam, match="alpha"):
+        dnn.activation_forward(handle, x, RELU, y, alpha=True)
+
+
+def test_other_parameters_and_inputs_for_the_same_output(handle: Any) -> None:
+    x, y = [handle.asarray(_host(seed)) for seed in range(2)], handle.zeros(SHAPE)
+    modes = {"relu": lambda v: np.maximum(v, 0), "clipped_relu": lambda v: np.clip(v, 0, 0.5)}
+    for mode, i in [("relu", 0)] * 4 + [("clipped_relu", 0)] * 4 + [("relu", 0), ("relu", 1)] + [("relu", 1)] * 4:
+        activation = dnn.ActivationDescriptor(mode, ceiling=0.5)
+        _fill(handle, y, np.full(SHAPE, np.nan, np.float32))
+        assert dnn.activation_forward(handle, x[i], activation, y) is y
+        np.testing.assert_array_equal(handle.to_numpy(y), modes[mode](_host(i)))
+    with pytest.raises(dnn.BadParam):
+        dnn.activation_forward(handle, None, RELU, y)
+
+
+def test_several_outputs_each_time(handle: Any) -> None:
+    scale, bias, mean, variance = (handle.asarray(np.ones((1, 3, 1, 1), np.float32)) for _ in range(4))
+    x, y, dx = handle.asarray(_host(0)), handle.asarray(_host(1)), handle.zeros(SHAPE)
+    for _ in range(4):
+        results = dnn.batch_normalization_backward(handle, x, y, scale, dx=dx, dscale=mean, dbias=bias)
+        assert [result is wanted for result, wanted in zip(results, (dx, mean, bias), strict=True)] == 3 * [True]
+    for _ in range(4):
+        assert dnn.batch_normalization_forward_inference(handle, x, scale, bias, mean, variance, y) is y
+
+
+def test_arrays_are_not_kept_alive(handle: Any) -> None:
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    for _ in range(4):
+        dnn.activation_forward(handle, x, RELU, y)
+    known = weakref.ref(x), weakref.ref(y)
+    del x, y
+    gc.collect()
+    assert [ref() for ref in known] == [None, None]
+
+
+def test_a_shape_that_was_set_since(handle: Any) -> None:
+    if handle.backend != "cuda":
+        pytest.skip("only CuPy's arrays are known again without a look at their strides")
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    for _ in range(4):
+        dnn.activation_forward(handle, x, RELU, y)
+    y.shape = (3, 2, 5, 7)
+    with pytest.raises(dnn.BadParam, match="dims"):
+        dnn.activation_forward(handle, x, RELU, y)

@@ -27,6 +27,8 @@ def parameter_dims(dims: tuple[int, ...], mode: BatchNormMode) -> tuple[int, ...
 
 def check_epsilon(epsilon: Any, least: float) -> None:
     """Demand an epsilon of at least `least`, with what float32 makes of both."""
+    if type(epsilon) is float and least <= epsilon < math.inf:
+        return  # as every call but a wrong one has it
     if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.integer, np.floating)):
         raise BadParam(argument="epsilon", expected="a number", got=repr(epsilon))
     if not np.float32(least) <= epsilon < math.inf and not least <= epsilon < math.inf:
