@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import struct
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -21,9 +20,7 @@ from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, torch_bits, type_name
 from .base import (
     MOST_COUNTERS,
-    Arg,
     Backend,
-    ConstantArg,
     CountersArg,
     Device,
     DeviceInfo,
@@ -31,9 +28,8 @@ from .base import (
     Kernel,
     Launch,
     Run,
-    ScalarArg,
-    TensorArg,
 )
+from .cuda_launch import Step
 
 
 @functools.cache
@@ -79,7 +75,12 @@ def _nvrtc_version() -> str:
 
 def features(major: int) -> frozenset[str]:
     """Return what kernels may ask of a GPU with that major compute capability."""
-    least = {"mma": 8, "clusters": 9, "atomic64": 6}  # mma: mma.sync of half, bfloat16 and TF32, and cp.async
+    least = {
+        "mma": 8,
+        "clusters": 9,
+        "atomic64": 6,
+        "early_launches": 9,
+    }  # mma: mma.sync of half, bfloat16 and TF32, and cp.async
     newer = {name for name, generation in least.items() if major >= generation}
     return frozenset({"shuffle", "inline_ptx", "grid_fence"} | newer)
 
@@ -128,6 +129,22 @@ def _storage(dtype: DataType) -> np.dtype[Any]:
 def _retyped(array: Any, dtype: np.dtype[Any]) -> Any:
     """Return the same memory as elements of another type of that size, whatever the strides."""
     return _cupy().ndarray(array.shape, dtype, array.data, strides=array.strides)
+
+
+@functools.cache
+def _same_arrays(present: tuple[bool, ...]) -> Callable[..., Callable[[Sequence[Any]], bool]]:
+    """Return what makes of weak references and shapes a test for their arrays; generated, because every call asks.
+
+    Of a CuPy array only the shape can be set, which moves no element.
+    """
+    names, tests = [], []
+    for i, there in enumerate(present):
+        if there:
+            names += [f"array_{i}", f"shape_{i}"]
+            tests.append(f"given[{i}] is array_{i}() and given[{i}].shape == shape_{i}")
+        else:
+            tests.append(f"given[{i}] is None")
+    return eval(f"lambda {', '.join(names)}: lambda given: {' and '.join(tests)}")  # type: ignore[no-any-return]
 
 
 class CudaDevice(Device):
@@ -213,6 +230,10 @@ class CudaDevice(Device):
             addresses.append(address)
         return signatures, addresses
 
+    def mark(self, arrays: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
+        known = [word for array in arrays if array is not None for word in (weakref.ref(array), array.shape)]
+        return _same_arrays(tuple(array is not None for array in arrays))(*known)
+
     def address(self, memory: Any) -> int:
         return getattr(memory, "data", memory).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer
 
@@ -290,26 +311,31 @@ class CudaDevice(Device):
 
     def bind(self, launches: Sequence[Launch]) -> Run:
         with self._current():
-            steps = [_Step(launch) for launch in launches]
+            steps = [Step(launch) for launch in launches]
         cupy = _cupy()
-        enqueue, current_stream = cupy.cuda.driver.launchKernel, cupy.cuda.get_current_stream
-        errors = (cupy.cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
+        current_stream, driver_error = cupy.cuda.get_current_stream, cupy.cuda.driver.CUDADriverError
+        errors = (driver_error, self._runtime.CUDARuntimeError)
         get_device, index, address = self._runtime.getDevice, self._index, self.address
         counts = any(isinstance(arg, CountersArg) for launch in launches for arg in launch.args)
-        last_stream = 0
+        early = "early_launches" in self.info.features
+        last_stream = -1
+        bound: list[Callable[[], Any]] = []  # the launches on that stream
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-            nonlocal last_stream
+            nonlocal bound, last_stream
             if get_device() != index:
                 with self._current():
                     return run(arrays, scalars, workspace)
             workspace = 0 if workspace is None else address(workspace)
-            last_stream = stream = (self._stream or current_stream()).ptr
+            stream = (self._stream or current_stream(index)).ptr
+            if stream != last_stream:
+                bound, last_stream = [step.on(stream, early) for step in steps], stream
             try:
                 counters = self._counters_of(stream) if counts else 0
-                for step in steps:
+                for step, launch in zip(steps, bound, strict=True):
                     step.pack(arrays, scalars, workspace, counters)
-                    enqueue(*step.shape, stream, step.pointers, 0)
+                    if status := launch():
+                        raise driver_error(status)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
@@ -317,12 +343,12 @@ class CudaDevice(Device):
             if get_device() != index:
                 with self._current():
                     return repeat()
-            stream = (self._stream or current_stream()).ptr
-            if counts and stream != last_stream:
-                return False  # each stream has counters of its own
+            if (self._stream or current_stream(index)).ptr != last_stream:
+                return False
             try:
-                for step in steps:
-                    enqueue(*step.shape, stream, step.pointers, 0)
+                for launch in bound:
+                    if status := launch():
+                        raise driver_error(status)
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
             return True
@@ -379,65 +405,6 @@ def check_stream(stream: Any, index: int) -> None:
         raise BadParam(argument="stream", expected="a CuPy stream", got=type_name(stream))
     if getattr(stream, "device_id", -1) not in (-1, index):
         raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
-
-
-_STRUCT_CODES = {"i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
-
-_MOST_DYNAMIC_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-
-
-class _Step:
-    """A launch ready for the driver: its argument values lie in one buffer, which every call fills anew.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        The function, its grid, its block and its dynamic local memory, as the driver takes them.
-    pointers : int
-        Address of the table of pointers to the argument values.
-    pack : callable
-        ``pack(arrays, scalars, workspace, counters)`` writes the values.
-    """
-
-    def __init__(self, launch: Launch) -> None:
-        self._function = launch.kernel.native.get_function(launch.kernel.name)  # keeps the module loaded
-        self.shape = (self._function.ptr, *_padded(launch.grid), *_padded(launch.block), launch.local_bytes)
-        if launch.local_bytes:
-            _cupy().cuda.driver.funcSetAttribute(self._function.ptr, _MOST_DYNAMIC_MEMORY, launch.local_bytes)
-        count = len(launch.args)
-        self._values = ctypes.create_string_buffer(8 * count)
-        first = ctypes.addressof(self._values)
-        self._table = (ctypes.c_void_p * count)(*[first + 8 * i for i in range(count)])
-        self.pointers = ctypes.addressof(self._table)
-        self.pack = _packer(launch.args, self._values)
-
-
-def _padded(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    return (*sizes, *(1,) * (3 - len(sizes)))
-
-
-def _packer(args: Sequence[Arg], values: Any) -> Callable[[Sequence[Any], Sequence[float], int, int], None]:
-    """Return a function that writes a launch's arguments, 8 bytes each; generated, because it runs on every call."""
-    names: dict[str, Any] = {"values": values}
-    words, formats = [], []
-    for i, arg in enumerate(args):
-        code = "Q"  # an address
-        if isinstance(arg, TensorArg):
-            words.append(f"arrays[{arg.index}].data.ptr" + (f" + {arg.offset}" if arg.offset else ""))
-        elif isinstance(arg, ScalarArg):
-            code = "d" if arg.dtype is DataType.DOUBLE else "f"
-            words.append(f"scalars[{arg.index}]")
-        elif isinstance(arg, ConstantArg):
-            code = _STRUCT_CODES[arg.value.dtype.str[1:]]
-            names[f"c{i}"] = arg.value.item()
-            words.append(f"c{i}")
-        elif isinstance(arg, CountersArg):
-            words.append("counters")
-        else:
-            words.append(f"workspace + {arg.offset}")
-        formats.append(code + "x" * (8 - struct.calcsize("=" + code)))
-    names["pack_into"] = struct.Struct("=" + "".join(formats)).pack_into
-    return eval(f"lambda arrays, scalars, workspace, counters: pack_into(values, 0, {', '.join(words)})", names)  # type: ignore[no-any-return]
 
 
 class CudaBackend(Backend):

@@ -102,6 +102,7 @@ conv_mma(const E *__restrict__ image,
          const E *__restrict__ filter,
 #endif
          T *out, float *__restrict__ parts, float alpha, float beta EPILOGUE_TENSORS) {
+    GRID_WAIT();
     extern __shared__ __align__(128) unsigned char tiles[];
     const u32 base = local_address(tiles);
     const int item = threadIdx.x, lane = item % 32;

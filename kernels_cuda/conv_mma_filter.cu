@@ -55,6 +55,7 @@
 
 KERNEL __launch_bounds__(ITEMS)
 conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, float *__restrict__ parts) {
+    GRID_WAIT();
     extern __shared__ __align__(128) unsigned char tiles[];
     __shared__ Pixel places[2][BK];  // of the pixels of the next slice
     const u32 base = local_address(tiles);

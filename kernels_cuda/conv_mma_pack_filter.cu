@@ -6,6 +6,7 @@
 #include "conv_mma_pack_filter.h"
 
 KERNEL WG_SIZE(256, 1, 1) pack_filter(const T *__restrict__ filter, E *__restrict__ packed) {
+    GRID_WAIT();
     LOCAL E tile[PACK_PLACES];
     pack_piece(filter, packed, tile, blockIdx.x, threadIdx.x, 256);
 }

@@ -36,6 +36,7 @@ struct alignas(VP * sizeof(T)) Pixels {
 DEVICE int channel_of(int to) { return to < WIDTH && to % CPAD < CHANNELS ? to / CPAD * CHANNELS + to % CPAD : -1; }
 
 KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__ to) {
+    GRID_WAIT();
 #ifdef TILED
     LOCAL u32 tile[TC * 65];
     const int item = threadIdx.x;

@@ -20,6 +20,14 @@ DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDi
 #define GLOBAL_BARRIER() __syncthreads()
 #define UNROLL _Pragma("unroll")
 
+// The first statement of every kernel: launches on sm_90 and later begin while the one before them ends
+// (backends/cuda_launch.py), and wait here until what it wrote is there.
+#if __CUDA_ARCH__ >= 900
+#define GRID_WAIT() asm volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define GRID_WAIT()
+#endif
+
 // What a work-item wrote before GRID_FENCE is seen by those that count after it; devices with the feature grid_fence.
 #define GRID_FENCE() __threadfence()
 #define ATOMIC_INC(p) atomicAdd(p, 1)

@@ -75,6 +75,7 @@ GROUP_FOLD(group_max, fmax)
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG, RESIDENT)
     softmax_cluster(TENSOR(const T, x), TENSOR(T, y), const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL pd_words parked[PARKED * WG];  // each work-item reads only what it put there
     LOCAL real scratch[2 * WG / 32];
     LOCAL real shared[2];  // this group's maximum and sum, for its peers

@@ -21,6 +21,8 @@
 #define GLOBAL_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define UNROLL _Pragma("unroll")
 
+#define GRID_WAIT()  // the first statement of every kernel; a launch begins when the one before it has ended
+
 // OpenCL 1.2 has no fence between work-groups; NVIDIA's has this one
 #ifdef __NV_CL_C_VERSION
 #define GRID_FENCE() asm volatile("membar.gl;" ::: "memory")

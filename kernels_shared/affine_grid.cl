@@ -33,6 +33,7 @@ DEVICE real place(u32 i, u32 size) {
 
 KERNEL WG_SIZE(GROUP, 1, 1)
 affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const idx_t items) {
+    GRID_WAIT();
     BIND(const T, theta);
     BIND(T, grid);
     const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
@@ -81,16 +82,19 @@ affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const idx_t items) {
 KERNEL WG_SIZE(GROUP, 1, 1)
 #ifdef ONE_SLICE
 affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta), SIZES, const u32 slices, const u32 length) {
+    GRID_WAIT();
     BIND(T, dtheta);
 #elif defined(GRID_FENCED)
 affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta), TENSOR(real, sums), TENSOR(int, arrived), SIZES,
              const u32 slices, const u32 length) {
+    GRID_WAIT();
     LOCAL int last_one;
     BIND(T, dtheta);
     BIND(real, sums);
     BIND(int, arrived);
 #else
 affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices, const u32 length) {
+    GRID_WAIT();
     BIND(real, sums);
 #endif
     LOCAL real scratch[6 * GROUP];
@@ -200,6 +204,7 @@ affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices
 // A work-item adds up the slices' sums of one number of a matrix.
 KERNEL WG_SIZE(FINISH, 1, 1)
 affine_theta_finish(TENSOR(const real, sums), TENSOR(T, dtheta), SIZES, const u32 slices, const u32 items) {
+    GRID_WAIT();
     BIND(const real, sums);
     BIND(T, dtheta);
     const u32 id = (u32)GRP(0) * FINISH + LID(0);

@@ -20,6 +20,7 @@ DEVICE void store_channels(GLOBAL T *db, idx_t o, part sum, real alpha, real bet
 // A CPU's work-item adds up one slice of all channels, which lie side by side: whole lines of memory in their order.
 KERNEL WG_SIZE(1, 1, 1)
 bias_panel(TENSOR(T, dy), TENSOR(real, sums)) {
+    GRID_WAIT();
     BIND(T, dy);
     BIND(real, sums);
     const idx_t slice = (idx_t)GRP(0);
@@ -43,16 +44,19 @@ bias_panel(TENSOR(T, dy), TENSOR(real, sums)) {
 KERNEL WG_SIZE(GROUP, 1, 1)
 #if SLICES == 1
 bias_partial(TENSOR(T, dy), TENSOR(T, db), const real alpha, const real beta) {
+    GRID_WAIT();
     BIND(T, db);
 #elif defined(GRID_FENCED)
 bias_partial(TENSOR(T, dy), TENSOR(T, db), TENSOR(real, sums), TENSOR(int, arrived), const real alpha,
              const real beta) {
+    GRID_WAIT();
     LOCAL int last_one;
     BIND(T, db);
     BIND(real, sums);
     BIND(int, arrived);
 #else
 bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
+    GRID_WAIT();
     BIND(real, sums);
 #endif
     LOCAL real scratch[SCRATCH];
@@ -110,6 +114,7 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
 // A work-group adds the slices of FINISH_CHANNELS channels: FINISH_SHARING work-items a channel, then one.
 KERNEL WG_SIZE(FINISH_CHANNELS * FINISH_SHARING, 1, 1)
 bias_finish(TENSOR(real, sums), TENSOR(T, db), const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL real scratch[FINISH_CHANNELS * FINISH_SHARING];
     BIND(real, sums);
     BIND(T, db);

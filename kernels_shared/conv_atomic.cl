@@ -25,12 +25,14 @@ DEVICE u32 element(u32 i) {
 #ifdef SCRATCH
 #define SHARE(alpha, sum) (sum)  // `finish` multiplies by alpha
 KERNEL WG_SIZE(WG, 1, 1) begin(TENSOR(real, out)) {
+    GRID_WAIT();
     BIND(real, out);
     const u32 i = (u32)GRP(0) * WG + (u32)LID(0);
     if (i < ELEMENTS) out[i] = 0;
 }
 
 KERNEL WG_SIZE(WG, 1, 1) finish(TENSOR(real, sums), TENSOR(T, out), const real alpha, const real beta) {
+    GRID_WAIT();
     BIND(real, sums);
     BIND(T, out);
     const u32 i = (u32)GRP(0) * WG + (u32)LID(0);
@@ -39,6 +41,7 @@ KERNEL WG_SIZE(WG, 1, 1) finish(TENSOR(real, sums), TENSOR(T, out), const real a
 #else
 #define SHARE(alpha, sum) ((alpha) * (sum))
 KERNEL WG_SIZE(WG, 1, 1) begin(TENSOR(real, out), const real beta) {
+    GRID_WAIT();
     BIND(real, out);
     const u32 i = (u32)GRP(0) * WG + (u32)LID(0);
     if (i >= ELEMENTS) return;
@@ -58,6 +61,7 @@ DEVICE u32 result_offset(u32 pixel) {
 #ifdef SCATTER
 KERNEL WG_SIZE(WG, 1, 1)
 scatter_data(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(const T, dy), TENSOR(real, dx), const real alpha) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, w);
     BIND_RESTRICT(const T, dy);
     BIND(real, dx);
@@ -90,6 +94,7 @@ scatter_data(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(const T, dy), TENSOR(r
 #ifdef INDEX_TABLE
 // table[5][PIXELS]: offsets in x and in dy, and the coordinates in x, of an image's pixels
 KERNEL WG_SIZE(WG, 1, 1) index_pixels(TENSOR(int, table)) {
+    GRID_WAIT();
     BIND(int, table);
     const u32 i = (u32)GRP(0) * WG + (u32)LID(0);
     if (i >= PIXELS) return;
@@ -109,6 +114,7 @@ sum_filter(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR(rea
            TENSOR_RESTRICT(const int, table),
 #endif
            const real alpha) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(const T, dy);
     BIND(real, dw);

@@ -38,6 +38,7 @@ DEVICE real tap_of(const GLOBAL T *w, u32 m, u32 ch, int t, int r, int s) {
 
 KERNEL WG_SIZE(256, 1, 1) conv_direct(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(const T, in), TENSOR(T, out),
                                       const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, filter);
     BIND_RESTRICT(const T, in);
     BIND(T, out);

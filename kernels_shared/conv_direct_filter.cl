@@ -34,6 +34,7 @@ DEVICE u32 element_of(u32 pair, int tap) {
 
 KERNEL WG_SIZE(256, 1, 1)
 conv_direct_filter(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TARGET) {
+    GRID_WAIT();
     LOCAL real scratch[TAPS_AT_ONCE * 256];
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(const T, dy);
@@ -89,6 +90,7 @@ conv_direct_filter(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TA
 #if SLICES > 1
 KERNEL WG_SIZE(256, 1, 1)
 finish(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, parts);
     BIND(T, dw);
     const u32 i = (u32)GRP(0) * 256 + (u32)LID(0);

@@ -63,6 +63,7 @@ DEVICE void pack_piece(const GLOBAL T *filter, GLOBAL real *packed, LOCAL_ARG re
 #ifndef FUSED_PACK
 KERNEL WG_SIZE(256, 1, 1)
 pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, filter);
     BIND_RESTRICT(real, packed);
     LOCAL real block[32 * 32];
@@ -90,6 +91,7 @@ conv_gemm(
         , TENSOR(T, out), const real alpha, const real beta EPILOGUE_TENSORS
 #endif
 ) {
+    GRID_WAIT();
 #if defined(FUSED_PACK) || defined(FUSED_REDUCE)
     BIND(int, counters);
     LOCAL int slot[1];
@@ -207,6 +209,7 @@ conv_gemm(
 KERNEL WG_SIZE(256, 1, 1)
 reduce_splits(TENSOR_RESTRICT(const real, partial), TENSOR(T, out), const real alpha,
               const real beta EPILOGUE_TENSORS) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, partial);
     BIND(T, out);
     EPILOGUE_BIND

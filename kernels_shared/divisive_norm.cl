@@ -104,6 +104,7 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
 #endif
 #endif
               NORM_ARGS, GEOMETRY) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
 #ifdef MEANS
     BIND_RESTRICT(const T, means);
@@ -167,6 +168,7 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
 #ifdef SCALE  // not restrict: y may be x
 KERNEL WG_SIZE(GROUP, 1, 1)
 divisive_norm_scale(TENSOR(const T, x), TENSOR_RESTRICT(const real, factors), TENSOR(T, y), NORM_ARGS, GEOMETRY) {
+    GRID_WAIT();
     BIND(const T, x);
     BIND_RESTRICT(const real, factors);
     BIND(T, y);
@@ -188,6 +190,7 @@ divisive_norm_gather(TENSOR_RESTRICT(const T, x),
 #endif
                      TENSOR_RESTRICT(const real, g), TENSOR_RESTRICT(const real, q), TENSOR_RESTRICT(T, dx),
                      NORM_ARGS, GEOMETRY) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
 #ifdef MEANS
     BIND_RESTRICT(const T, means);

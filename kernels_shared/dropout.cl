@@ -62,6 +62,7 @@ DEVICE u32 draw_unit(u32 unit, u32 seed0, u32 seed1, u32 draw0, u32 draw1, u32 t
 
 #if defined(DRAW) || defined(APPLY)
 KERNEL WG_SIZE(WG, 1, 1) dropout(TENSORS TENSOR(u8, mask), const u32 n STATES) {
+    GRID_WAIT();
     BIND(u8, mask);
     const u32 units = (n + 31) / 32 * 4;
     const u32 first = (u32)GRP(0) * (ITEMS * WG) + (u32)LID(0);
@@ -129,6 +130,7 @@ KERNEL WG_SIZE(WG, 1, 1) dropout(TENSORS TENSOR(u8, mask), const u32 n STATES) {
 #ifdef TALL
 KERNEL WG_SIZE(WG, 1, 1)
 dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mask), const u32 n) {
+    GRID_WAIT();
     BIND(const T, x);
     BIND(T, y);
     BIND(u8, mask);
@@ -158,6 +160,7 @@ dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mas
 #elif defined(INNER)
 KERNEL WG_SIZE(WG, 1, 1)
 dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mask), const u32 n) {
+    GRID_WAIT();
     BIND(const T, x);
     BIND(T, y);
     BIND(u8, mask);
@@ -178,11 +181,13 @@ dropout_apply(TENSOR(const T, x), TENSOR(T, y), const real scale, TENSOR(u8, mas
 #endif
 
 KERNEL WG_SIZE(1, 1, 1) dropout_advance(TENSOR(u8, states)) {
+    GRID_WAIT();
     BIND(u8, states);
     next_draw((GLOBAL u32 *)states);
 }
 
 KERNEL WG_SIZE(1, 1, 1) dropout_seed(TENSOR(u8, states), const u32 seed0, const u32 seed1) {
+    GRID_WAIT();
     BIND(u8, states);
     GLOBAL u32 *state = (GLOBAL u32 *)states;
     state[0] = seed0;

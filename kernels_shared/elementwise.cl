@@ -119,6 +119,7 @@ DEVICE vreal swish_backward(vreal dy, vreal x) {
 #ifdef SCHEDULE_GPU
 #ifdef LAYOUT_FLAT
 KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n) {
+    GRID_WAIT();
     BIND_INPUTS;
     BIND(T, out);
     const idx_t first = ((idx_t)GRP(0) * (ITEMS * WG) + (idx_t)LID(0)) * VW;
@@ -153,6 +154,7 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t
 }
 #else
 KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n) {
+    GRID_WAIT();
     BIND_INPUTS;
     BIND(T, out);
     const idx_t first = (idx_t)GRP(0) * (ITEMS * WG) + (idx_t)LID(0);
@@ -193,6 +195,7 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t
 
 #ifdef LAYOUT_FLAT
 KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n, const idx_t chunk) {
+    GRID_WAIT();
     BIND_INPUTS;
     BIND(T, out);
     const size_t first = (size_t)GRP(0) * chunk;
@@ -201,6 +204,7 @@ KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t 
 }
 #else
 KERNEL WG_SIZE(1, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n, const idx_t chunk) {
+    GRID_WAIT();
     BIND_INPUTS;
     BIND(T, out);
     const idx_t rows = n / INNER, first = (idx_t)GRP(0) * chunk;

@@ -92,6 +92,7 @@ fft_multiply(TENSOR_RESTRICT(const real, a), TENSOR_RESTRICT(const real, b), TEN
              const i64 a_m, const i64 a_k, const i64 a_group, const i64 a_blocks, const i64 b_n, const i64 b_k,
              const i64 b_group, const i64 b_blocks, const i64 c_m, const i64 c_group, const i64 c_blocks,
              const int step_m, const int step_n, const int steps_m, const int steps_n, const int add) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, a);
     BIND_RESTRICT(const real, b);
     BIND_RESTRICT(real, c);

@@ -152,6 +152,7 @@ DEVICE void store_tile(GLOBAL T *to, SPACE real *from, const place_t at, const i
 
 KERNEL WG_SIZE(GROUP, 1, 1)
 fft_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(real, spectra) SCRATCH_ARG, PLACE_ARGS) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(real, spectra);
     SCRATCH
@@ -197,6 +198,7 @@ fft_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(real, spectra) SCRATCH_
 #ifndef FEW
 KERNEL WG_SIZE(GROUP, 1, 1)
 fft_inverse(TENSOR(T, y), TENSOR_RESTRICT(const real, spectra) SCRATCH_ARG, PLACE_ARGS, const real alpha, const real beta) {
+    GRID_WAIT();
     BIND(T, y);
     BIND_RESTRICT(const real, spectra);
     SCRATCH

@@ -7,6 +7,7 @@
 #include "types.h"
 
 KERNEL WG_SIZE(WG, 1, 1) fma_chain(TENSOR(T, out), const real factor, const int rounds) {
+    GRID_WAIT();
     BIND(T, out);
     const vreal f = VSPLAT(factor);
     const vreal g = VSPLAT((real)GRP(0));

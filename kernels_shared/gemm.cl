@@ -70,6 +70,7 @@ KERNEL TILE_WG_SIZE
 gemm(TENSOR_RESTRICT(const a_t, a_all), TENSOR_RESTRICT(const b_t, b_all), TENSOR(out_t, c_all), const i64 a_first,
      const i64 b_first, const i64 c_first, const i64 a_batch, const i64 b_batch, const i64 c_batch, const int a_step,
      const int b_step, const int c_step, const int m, const int n, const int depth, const int accumulate) {
+    GRID_WAIT();
     BIND_RESTRICT(const a_t, a_all);
     BIND_RESTRICT(const b_t, b_all);
     BIND(out_t, c_all);
@@ -144,6 +145,7 @@ gemm(TENSOR_RESTRICT(const a_t, a_all), TENSOR_RESTRICT(const b_t, b_all), TENSO
 KERNEL WG_SIZE(256, 1, 1)
 gemm_reduce(TENSOR_RESTRICT(const real, partial), TENSOR(c_t, c_all), const i64 c_first, const i64 c_batch,
             const int c_step, const int m, const int n, const int batches, const int accumulate) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, partial);
     BIND(c_t, c_all);
     const i64 i = (i64)GRP(0) * 256 + LID(0);

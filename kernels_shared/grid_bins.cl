@@ -77,6 +77,7 @@ DEVICE void refill_cell(GLOBAL Point *points, u32 cell, int begin, int end, cons
 #define EACH (CELLS / WG)
 KERNEL WG_SIZE(WG, 1, 1)
 bins_local(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), TENSOR(real, sorted), BIN_SIZES) {
+    GRID_WAIT();
     LOCAL int counts[CELLS + 1];
     LOCAL u32 low[WG], high[WG];
     LOCAL int any;
@@ -139,6 +140,7 @@ bins_local(TENSOR(const T, grid), TENSOR(int, starts), TENSOR(int, slots), TENSO
 
 // A work-item clears EACH counters; behind the counters lie those of each image's points that rows have taken.
 KERNEL WG_SIZE(WG, 1, 1) bins_clear(TENSOR(int, starts), const idx_t count) {
+    GRID_WAIT();
     BIND(int, starts);
     const idx_t first = (idx_t)GRP(0) * (WG * EACH) + LID(0);
     UNROLL for (int k = 0; k < EACH; ++k)
@@ -148,6 +150,7 @@ KERNEL WG_SIZE(WG, 1, 1) bins_clear(TENSOR(int, starts), const idx_t count) {
 // Every work-item takes EACH neighbouring counters of a row at a time; the last counter, which counts nothing, becomes the
 // row's end.
 KERNEL WG_SIZE(WG, 1, 1) bins_scan(TENSOR(int, starts), TENSOR(int, taken), const int h, const int w) {
+    GRID_WAIT();
     LOCAL int sums[WG];
     LOCAL int place;
     BIND(int, starts);
@@ -202,6 +205,7 @@ KERNEL WG_SIZE(WG, 1, 1) bins_scan(TENSOR(int, starts), TENSOR(int, taken), cons
 
 KERNEL WG_SIZE(WG, 1, 1) bins_fill(TENSOR(const T, grid), TENSOR(const int, starts), TENSOR(const int, slots),
                                    TENSOR(real, sorted), BIN_SIZES, const idx_t count) {
+    GRID_WAIT();
     BIND(const T, grid);
     BIND(const int, starts);
     BIND(const int, slots);
@@ -219,6 +223,7 @@ KERNEL WG_SIZE(WG, 1, 1) bins_fill(TENSOR(const T, grid), TENSOR(const int, star
 // A work-group sorts the points of WG cells, each work-item those of one unless they are too many.
 KERNEL WG_SIZE(WG, 1, 1) bins_order(TENSOR(const T, grid), TENSOR(const int, starts), TENSOR(real, sorted), BIN_SIZES,
                                     const u32 tiles) {
+    GRID_WAIT();
     LOCAL u32 low[WG], high[WG];
     LOCAL int many[WG];
     LOCAL int any;

@@ -21,6 +21,7 @@ KERNEL WG_SIZE(GROUP, 1, 1)
 sampler_gather(TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(T, dx), TENSOR_RESTRICT(const int, starts),
                TENSOR_RESTRICT(const real, sorted), const real alpha, const real beta, SIZES, const u32 tiles,
                const u32 blocks) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, dy);
     BIND_RESTRICT(T, dx);
     BIND_RESTRICT(const int, starts);

@@ -28,6 +28,7 @@
 KERNEL WG_SIZE(GROUP, 1, 1)
 sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TENSOR_RESTRICT(T, y), const real alpha,
                 const real beta, SIZES, const u32 tiles, const u32 blocks) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(const T, grid);
     BIND_RESTRICT(T, y);
@@ -68,6 +69,7 @@ sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_R
              , TENSOR(int, starts), TENSOR(int, slots)
 #endif
 ) {
+    GRID_WAIT();
 #ifdef COUNTS
     BIND(int, starts);
     BIND(int, slots);

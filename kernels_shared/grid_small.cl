@@ -22,6 +22,7 @@ sampler_small(TENSOR(const T, x), TENSOR(const T, dy), TENSOR(const T, grid), TE
               const real alpha, const real beta, const real alpha_dgrid, const real beta_dgrid, SIZES, const idx_t d_n,
               const idx_t d_h, const idx_t d_w, const idx_t d_2, const idx_t dx_n, const idx_t dx_c, const idx_t dx_h,
               const idx_t dx_w) {
+    GRID_WAIT();
     LOCAL int counts[CELLS];
     LOCAL u32 sums[WG];
     LOCAL u32 members[WG * ROUNDS];

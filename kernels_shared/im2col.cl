@@ -36,6 +36,7 @@ DEVICE Row row_of(u32 row) {
 
 #ifdef CHUNK
 KERNEL WG_SIZE(1, 1, 1) im2col(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, columns)) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, columns);
     const u32 first = (u32)GRP(0) * CHUNK;
@@ -56,6 +57,7 @@ KERNEL WG_SIZE(1, 1, 1) im2col(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, c
 }
 #else
 KERNEL WG_SIZE(256, 1, 1) im2col(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, columns)) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, columns);
     const u32 i = (u32)GRP(0) * 256 + (u32)LID(0);

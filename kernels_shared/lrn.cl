@@ -50,6 +50,7 @@
 #ifdef FORWARD
 KERNEL WG_SIZE(WG, 1, 1)
 lrn_columns(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), NORM_ARGS, COLUMN_ARGS, const u32 y_step, PLACES) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, y);
     COLUMN_PROLOGUE;
@@ -81,6 +82,7 @@ lrn_columns(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), NORM_ARGS, COLUM
 KERNEL WG_SIZE(WG, 1, 1)
 lrn_columns_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(T, dx), NORM_ARGS,
                      COLUMN_ARGS, const u32 dy_step, const u32 dx_step, PLACES) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(const T, dy);
     BIND_RESTRICT(T, dx);
@@ -147,6 +149,7 @@ lrn_columns_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), 
 #ifdef FORWARD
 KERNEL WG_SIZE(WG, 1, 1)
 lrn_rows(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), NORM_ARGS, ROW_ARGS, PLACES) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, y);
     ROW_PROLOGUE;
@@ -172,6 +175,7 @@ lrn_rows(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), NORM_ARGS, ROW_ARGS
 KERNEL WG_SIZE(WG, 1, 1)
 lrn_rows_backward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(T, dx), NORM_ARGS,
                   ROW_ARGS, PLACES) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(const T, dy);
     BIND_RESTRICT(T, dx);

@@ -33,6 +33,7 @@
 KERNEL WG_SIZE(GROUP, 1, 1)
 norm_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS const real alpha,
               const real beta GRADIENT_NUMBERS, const real epsilon) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(T, dy);
@@ -112,6 +113,7 @@ norm_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), G
 KERNEL WG_SIZE(GROUP, 1, 1)
 norm_moments(TENSOR(real, means), TENSOR(real, squares), TENSOR(real, pivots), STATS_ARGS const int first,
              const real epsilon) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(real, means);
     BIND(real, squares);
@@ -142,6 +144,7 @@ norm_moments(TENSOR(real, means), TENSOR(real, squares), TENSOR(real, pivots), S
 KERNEL WG_SIZE(GROUP, 1, 1)
 norm_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(real, sums), TENSOR(real, products),
                       const int first) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(T, dy);
@@ -191,6 +194,7 @@ norm_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(r
 KERNEL WG_SIZE(GROUP, 1, 1)
 norm_backward_apply(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS TENSOR(real, sums),
                     TENSOR(real, products), const int first, const real alpha, const real beta GRADIENT_NUMBERS) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(T, dy);

@@ -30,6 +30,7 @@
 KERNEL WG_SIZE(GROUP, 1, 1)
 norm_forward(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS const real alpha,
              const real beta, const real epsilon FACTOR_ARG) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND_SCALE;
@@ -88,6 +89,7 @@ norm_forward(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_A
 // Moments of each slice; pivots[o] is where their means count from.
 KERNEL WG_SIZE(GROUP, 1, 1)
 norm_partial(TENSOR(T, x), TENSOR(real, means), TENSOR(real, squares), TENSOR(real, pivots), const int first) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(real, means);
@@ -143,6 +145,7 @@ KERNEL WG_SIZE(GROUP, 1, 1)
 norm_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS TENSOR(real, means),
            TENSOR(real, squares), TENSOR(real, pivots), const int first, const real alpha, const real beta,
            const real epsilon FACTOR_ARG) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND_SCALE;
@@ -187,6 +190,7 @@ KERNEL WG_SIZE(GROUP, 1, 1)
 norm_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean),
                TENSOR(real, estimated_variance), TENSOR(T, y), const real alpha, const real beta,
                const real epsilon) {
+    GRID_WAIT();
     BIND(T, x);
     BIND(real, scale);
     BIND(real, bias);

@@ -52,11 +52,13 @@ KERNEL WG_SIZE(GROUP, 1, 1)
 #if SLICES == 1
 norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, dscale) DBIAS_ARG, const real alpha,
                 const real beta) {
+    GRID_WAIT();
     BIND(real, dscale);
     BIND_DBIAS;
 #elif defined(GRID_FENCED)
 norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscale), TENSOR(real, part_dbias),
                 TENSOR(int, arrived), TENSOR(real, dscale) DBIAS_ARG, const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL int last_one;
     BIND(real, part_dscale);
     BIND(real, part_dbias);
@@ -65,6 +67,7 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
     BIND_DBIAS;
 #else
 norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscale), TENSOR(real, part_dbias)) {
+    GRID_WAIT();
     BIND(real, part_dscale);
     BIND(real, part_dbias);
 #endif
@@ -136,6 +139,7 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
 KERNEL WG_SIZE((SHARING == 1 ? 1 : ACROSS * SHARING), 1, 1)
 norm_finish(TENSOR(real, part_dscale), TENSOR(real, part_dbias), TENSOR(real, dscale) DBIAS_ARG, const real alpha,
             const real beta) {
+    GRID_WAIT();
     BIND(real, part_dscale);
     BIND(real, part_dbias);
     BIND(real, dscale);

@@ -61,6 +61,7 @@
 #ifdef FORWARD
 KERNEL WG_SIZE(GROUP, 1, 1)
 pooling_forward(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESTRICT(T, x);
     BIND_RESTRICT(T, y);
     const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
@@ -101,6 +102,7 @@ pooling_forward(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(T, y), const real alpha, 
 // Winners: as above with the place beside the value; a later equal value does not replace an earlier one.
 KERNEL WG_SIZE(GROUP, 1, 1)
 pooling_winners(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(WINNER_TYPE, winners)) {
+    GRID_WAIT();
     BIND_RESTRICT(T, x);
     BIND_RESTRICT(WINNER_TYPE, winners);
     const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
@@ -158,6 +160,7 @@ pooling_gather(TENSOR_RESTRICT(T, dy), TENSOR_RESTRICT(T, dx),
                TENSOR_RESTRICT(WINNER_TYPE, winners),
 #endif
                const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESTRICT(T, dy);
     BIND_RESTRICT(T, dx);
 #ifdef MODE_MAX

@@ -68,6 +68,7 @@ DEVICE void read_row(const GLOBAL T *row, int w0, bool inside, real *line) {
 #ifdef FORWARD
 KERNEL WG_SIZE(GROUP, 1, 1)
 pooling_forward_tile(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, y);
     TILE(P_TILES, Q_TILES)
@@ -115,6 +116,7 @@ pooling_backward_tile(TENSOR_RESTRICT(const T, dy),
                       TENSOR_RESTRICT(const T, x),
 #endif
                       TENSOR_RESTRICT(T, dx), const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, dy);
 #ifdef MODE_MAX
     BIND_RESTRICT(const T, x);

@@ -57,15 +57,18 @@ PD_TILE(tile_part, join)
 KERNEL WG_SIZE(GROUP, 1, 1)
 #if SLICES == 1
 reduce_partial(TENSOR(const T, a), RESULTS, const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESULTS;
 #elif defined(GRID_FENCED)
 reduce_partial(TENSOR(const T, a), PARTS, TENSOR(int, arrived), RESULTS, const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL int last_one;
     BIND_PARTS;
     BIND(int, arrived);
     BIND_RESULTS;
 #else
 reduce_partial(TENSOR(const T, a), PARTS) {
+    GRID_WAIT();
     BIND_PARTS;
 #endif
     BIND(const T, a);
@@ -173,6 +176,7 @@ reduce_partial(TENSOR(const T, a), PARTS) {
 // A work-group joins the slices of FINISH_RESULTS results: FINISH_SHARING work-items each, then one.
 KERNEL WG_SIZE(FINISH_RESULTS * FINISH_SHARING, 1, 1)
 reduce_finish(PARTS, RESULTS, const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL real values[FINISH_RESULTS * FINISH_SHARING];
     BIND_PARTS;
     BIND_RESULTS;

@@ -15,6 +15,7 @@
 
 KERNEL WG_SIZE(GROUP_SIZE, 1, 1)
 rnn_backward_step(BACKWARD_TENSORS, BACKWARD_NUMBERS, const int tiles, STEP_NUMBERS(_1), STEP_NUMBERS(_2)) {
+    GRID_WAIT();
     BACKWARD_BIND
     LOCAL real4 pool[POOL];
     const int lid = LID(0);

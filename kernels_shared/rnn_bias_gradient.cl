@@ -22,6 +22,7 @@ DEVICE void add_bias(GLOBAL T *dw, i64 start, int hidden, int column, real sum) 
 KERNEL WG_SIZE(1, 1, 1)
 rnn_bias_gradient(TENSOR(const real, gates), TENSOR(T, dw), const i64 gates_start, const i64 start, const int hidden,
                   const int rows, const int columns) {
+    GRID_WAIT();
     BIND(const real, gates);
     BIND(T, dw);
     const int first = GRP(0) * LANES, last = first + LANES < columns ? first + LANES : columns;
@@ -41,6 +42,7 @@ rnn_bias_gradient(TENSOR(const real, gates), TENSOR(T, dw), const i64 gates_star
 KERNEL WG_SIZE(32 * SHARES, 1, 1)
 rnn_bias_gradient(TENSOR(const real, gates), TENSOR(T, dw), const i64 gates_start, const i64 start, const int hidden,
                   const int rows, const int columns) {
+    GRID_WAIT();
     BIND(const real, gates);
     BIND(T, dw);
     LOCAL real sums[32 * SHARES];

@@ -7,6 +7,7 @@
 
 // kept[start ..] = seed and draw, as four words; the states go on to the next draw
 KERNEL WG_SIZE(1, 1, 1) rnn_draw(TENSOR(u8, states), TENSOR(real, kept), const i64 start) {
+    GRID_WAIT();
     BIND(u8, states);
     BIND(real, kept);
     GLOBAL u32 *state = (GLOBAL u32 *)states;
@@ -23,6 +24,8 @@ KERNEL WG_SIZE(256, 1, 1)
 #endif
 rnn_dropout(TENSOR(const real, from), TENSOR(real, to), TENSOR(const real, kept), const i64 from_start, const i64 to_start,
             const i64 kept_start, const u32 stream, const i64 threshold, const real scale, const i64 size) {
+    GRID_WAIT();
+    GRID_WAIT();
     BIND(const real, from);
     BIND(real, to);
     BIND(const real, kept);

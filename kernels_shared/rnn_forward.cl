@@ -19,6 +19,7 @@ rnn_forward_step(TENSOR(const real, packed), TENSOR(const real, bias), TENSOR(re
                  const i64 gates_start, const i64 cells_start, const i64 h_start, const i64 state_start,
                  const int hidden, const int batch, const int panels, const int tiles, STEP_NUMBERS(_1),
                  STEP_NUMBERS(_2)) {
+    GRID_WAIT();
     BIND(const real, packed);
     BIND(const real, bias);
     BIND(real, gates);

@@ -9,6 +9,7 @@
 KERNEL WG_SIZE(256, 1, 1)
 rnn_pack(TENSOR(const T, w), TENSOR(real, packed), const i64 w_start, const i64 w_direction, const int hidden,
          const int depth, const int panels, const i64 size) {
+    GRID_WAIT();
     BIND(const T, w);
     BIND(real, packed);
     const i64 at = (i64)GRP(0) * 256 + LID(0);

@@ -20,6 +20,7 @@
 // bias[direction][SLOTS][hidden]: of W and R together, but for a GRU's new memory, which has them apart
 KERNEL PREPARE_SIZE
 rnn_bias(TENSOR(const T, w), TENSOR(real, bias), const i64 w_start, const int hidden, const i64 size) {
+    GRID_WAIT();
     BIND(const T, w);
     BIND(real, bias);
     EACH_ELEMENT(size) {
@@ -36,17 +37,20 @@ rnn_bias(TENSOR(const T, w), TENSOR(real, bias), const i64 w_start, const int hi
 }
 
 KERNEL PREPARE_SIZE rnn_zero(TENSOR(real, state), const i64 size) {
+    GRID_WAIT();
     BIND(real, state);
     EACH_ELEMENT(size) state[at] = 0;
 }
 
 KERNEL PREPARE_SIZE rnn_widen(TENSOR(const T, from), TENSOR(real, to), const i64 size) {
+    GRID_WAIT();
     BIND(const T, from);
     BIND(real, to);
     EACH_ELEMENT(size) to[at] = LOAD(from, at);
 }
 
 KERNEL PREPARE_SIZE rnn_round(TENSOR(const real, from), TENSOR(T, to), const i64 size) {
+    GRID_WAIT();
     BIND(const real, from);
     BIND(T, to);
     EACH_ELEMENT(size) STORE(to, at, from[at]);
@@ -55,6 +59,7 @@ KERNEL PREPARE_SIZE rnn_round(TENSOR(const real, from), TENSOR(T, to), const i64
 // gates[row][direction][slot][hidden] = x[row][hidden] for every gate: the first layer without a matrix
 KERNEL PREPARE_SIZE
 rnn_spread(TENSOR(const T, x), TENSOR(real, gates), const i64 gates_start, const int hidden, const i64 size) {
+    GRID_WAIT();
     BIND(const T, x);
     BIND(real, gates);
     EACH_ELEMENT(size) {
@@ -67,6 +72,7 @@ rnn_spread(TENSOR(const T, x), TENSOR(real, gates), const i64 gates_start, const
 // and its gradient: dx[row][hidden] = sum over directions and gates
 KERNEL PREPARE_SIZE
 rnn_gather(TENSOR(const real, gates), TENSOR(T, dx), const i64 gates_start, const int hidden, const i64 size) {
+    GRID_WAIT();
     BIND(const real, gates);
     BIND(T, dx);
     EACH_ELEMENT(size) {
@@ -90,6 +96,7 @@ typedef real from_t;
 KERNEL PREPARE_SIZE
 rnn_rows(TENSOR(const from_t, from), TENSOR(real, to), const i64 from_start, const i64 from_pitch, const i64 start,
          const i64 pitch, const int hidden, const int zero, const i64 size) {
+    GRID_WAIT();
     BIND(const from_t, from);
     BIND(real, to);
     EACH_ELEMENT(size) {

@@ -52,6 +52,7 @@
 #ifdef FORWARD_FUSED
 KERNEL WG_SIZE(GROUP, 1, 1)
 softmax_forward(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(T, y);
@@ -101,6 +102,7 @@ softmax_forward(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
 
 KERNEL WG_SIZE(GROUP, 1, 1)
 softmax_rows(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(T, y);
@@ -159,6 +161,7 @@ softmax_rows(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
 #ifdef BACKWARD_FUSED
 KERNEL WG_SIZE(GROUP, 1, 1)
 softmax_backward(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL real scratch[SCRATCH];
     BIND(T, y);
     BIND(T, dy);
@@ -208,6 +211,7 @@ softmax_backward(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), const real alpha, c
 #ifdef FORWARD_SLICED
 KERNEL WG_SIZE(GROUP, 1, 1)
 softmax_partial(TENSOR(T, x), TENSOR(real, tops), TENSOR(real, sums), const int first) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(real, tops);
@@ -246,6 +250,7 @@ softmax_partial(TENSOR(T, x), TENSOR(real, tops), TENSOR(real, sums), const int 
 KERNEL WG_SIZE(GROUP, 1, 1)
 softmax_finish(TENSOR(T, x), TENSOR(T, y), TENSOR(real, tops), TENSOR(real, sums), const int first,
                const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(T, y);
@@ -281,6 +286,7 @@ softmax_finish(TENSOR(T, x), TENSOR(T, y), TENSOR(real, tops), TENSOR(real, sums
 #ifdef BACKWARD_SLICED
 KERNEL WG_SIZE(GROUP, 1, 1)
 softmax_backward_partial(TENSOR(T, y), TENSOR(T, dy), TENSOR(real, sums), const int first) {
+    GRID_WAIT();
     LOCAL real scratch[SCRATCH];
     BIND(T, y);
     BIND(T, dy);
@@ -312,6 +318,7 @@ softmax_backward_partial(TENSOR(T, y), TENSOR(T, dy), TENSOR(real, sums), const 
 KERNEL WG_SIZE(GROUP, 1, 1)
 softmax_backward_finish(TENSOR(T, y), TENSOR(T, dy), TENSOR(T, dx), TENSOR(real, sums), const int first,
                         const real alpha, const real beta) {
+    GRID_WAIT();
     LOCAL real scratch[SCRATCH];
     BIND(T, y);
     BIND(T, dy);

@@ -11,6 +11,7 @@
 
 KERNEL WG_SIZE(TILE, ROWS, 1)
     transpose(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, y);
     LOCAL real tile[TILE * (TILE + 1)];

@@ -82,6 +82,7 @@ DEVICE void transform_filter(const GLOBAL T *w, GLOBAL real *out, u32 id, FILTER
 #else
 KERNEL WG_SIZE(256, 1, 1)
 winograd_filter(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(real, out), FILTER_GEOMETRY) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, w);
     BIND_RESTRICT(real, out);
     transform_filter(w, out, (u32)GRP(0) * 256 + LID(0), FILTER_PASS);
@@ -98,6 +99,7 @@ winograd_convolve(
     TENSOR_RESTRICT(const real, filter),
 #endif
     TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha, const real beta GEOMETRY) {
+    GRID_WAIT();
 #ifdef FUSED_PACK
     BIND_RESTRICT(const T, weights);
     BIND(real, filter);

@@ -110,6 +110,7 @@ DEVICE void sum_piece(const GLOBAL real *parts, GLOBAL T *dw, LOCAL_ARG real *su
 KERNEL WG_SIZE(256, 1, 1)
 winograd_gradient_sum(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const real alpha, const real beta,
                       const int groups, const int splits, FILTER_GEOMETRY) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, parts);
     BIND(T, dw);
     LOCAL real sums[EACH * 256];
@@ -121,6 +122,7 @@ winograd_gradient_sum(TENSOR_RESTRICT(const real, parts), TENSOR(T, dw), const r
 KERNEL PLANES_WG_SIZE
 winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy_first), TENSOR(real, parts),
                   SUM_TENSORS const int groups, const int splits GEOMETRY) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, x_first);
     BIND_RESTRICT(const T, dy_first);
     BIND(real, parts);

@@ -47,6 +47,7 @@ KERNEL TILE_WG_SIZE
 winograd_multiply(TENSOR_RESTRICT(const real, a_all), TENSOR_RESTRICT(const real, b_all), TENSOR_RESTRICT(real, out),
                   const int products, const int rows, const int columns, const int depth, const int splits,
                   const int accumulate) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, a_all);
     BIND_RESTRICT(const real, b_all);
     BIND_RESTRICT(real, out);

@@ -123,6 +123,7 @@ winograd_filter(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(real, out), const i
                 const int count, const int filters, const int channels, const int group_stride,
                 const int filter_stride, const int channel_stride, const int row_stride, const int column_stride,
                 const int first) {
+    GRID_WAIT();
     BIND_RESTRICT(const T, w);
     BIND_RESTRICT(real, out);
     if (FLAT >= (u32)groups * lines * count) return;
@@ -149,6 +150,7 @@ winograd_output(TENSOR_RESTRICT(const real, planes), TENSOR(T, out), const real 
                 const int splits, const int groups, const int lines, const int count, const int begin, const int tiles,
                 const int tiles_h, const int tiles_w, const int channels, const int stride_n, const int stride_c,
                 const int stride_h, const int stride_w, const int size_h, const int size_w) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, planes);
     BIND(T, out);
     if (FLAT >= (u32)groups * lines * count) return;
@@ -187,6 +189,7 @@ winograd_filter_gradient(TENSOR_RESTRICT(const real, planes), TENSOR(T, dw), con
                          const int splits, const int groups, const int lines, const int count, const int filters,
                          const int channels, const int group_stride, const int filter_stride,
                          const int channel_stride, const int row_stride, const int column_stride, const int first) {
+    GRID_WAIT();
     BIND_RESTRICT(const real, planes);
     BIND(T, dw);
     LOCAL real elements[32 * 73];

@@ -5,6 +5,7 @@ CONSTANT int one_two[2] = {1, 2};
 DEVICE real read(const LOCAL_ARG real *RESTRICT p, u64 i) { return p[i] * one_two[i & 0]; }
 
 KERNEL WG_SIZE(4, 1, 1) probe(TENSOR(const T, x), TENSOR(const T, y), TENSOR(T, out), const real s, const u32 n) {
+    GRID_WAIT();
     BIND(const T, x);
     BIND(const T, y);
     BIND(T, out);

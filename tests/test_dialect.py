@@ -189,3 +189,18 @@ def test_every_name_of_the_dialect_is_probed():
     untested = {name for name in both if not re.search(rf"\b{name}\b", used)}
     assert untested <= {"TENSOR_RESTRICT", "BIND_RESTRICT"}, "add these to the probe"
     assert not {n for n in names["opencl"] ^ names["cuda"] if n.isupper()}
+
+
+def test_every_kernel_waits_first():
+    """A launch may begin before the last one has ended (backends/cuda_launch.py): nothing is done before the wait."""
+    import re
+
+    for file in sources.kernel_files():
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", "", sources.read(file), flags=re.S)
+        for kernel in re.finditer(r"^(?:KERNEL|extern \"C\" __global__)\b.*?^}", text, re.M | re.S):
+            if file.startswith("opencl/"):
+                continue
+            # each variant of its parameters begins on a line of its own, or behind KERNEL
+            heads = re.findall(r"^(?:(?:KERNEL|extern) .*\n *|KERNEL .*|)\b[a-z]\w+\([^;{]*\{\n(.*)", kernel[0], re.M)
+            assert heads, f"{file}: {kernel[0][:200]}"
+            assert {head.strip() for head in heads} == {"GRID_WAIT();"}, f"{file}: {kernel[0][:200]}"

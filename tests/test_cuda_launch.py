@@ -1,0 +1,62 @@
+"""What the CUDA driver is handed for a launch; a C function of the same signature stands in for it."""
+
+import ctypes
+import types
+
+import numpy as np
+import pytest
+
+from portadnn.enums import DataType
+from portadnn_backends import cuda_launch
+from portadnn_backends.base import ConstantArg, Kernel, Launch, ScalarArg, TensorArg, WorkspaceArg
+
+NATIVE = types.SimpleNamespace(get_function=lambda name: types.SimpleNamespace(ptr=0x1234))
+
+
+def step(**more):
+    args = (TensorArg(0), WorkspaceArg(256), ScalarArg(0, DataType.FLOAT), ConstantArg(np.int32(-7)))
+    return cuda_launch.Step(Launch(Kernel("k", NATIVE, ""), (5, 3), (64, 2), args, **more))
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """Return the calls that the driver got: what it finds behind the pointers."""
+    pytest.importorskip("cupy")
+    got = []
+
+    def launch(config, function, table, extra):
+        words = ctypes.cast(config, ctypes.POINTER(ctypes.c_uint))[:7]
+        stream, attributes = ctypes.cast(config + 32, ctypes.POINTER(ctypes.c_uint64))[:2]
+        count = ctypes.c_uint.from_address(config + 48).value
+        attribute = (ctypes.c_uint.from_address(attributes).value, ctypes.c_int.from_address(attributes + 8).value)
+        values = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[:4]
+        got.append((words, stream, count, attribute, function, extra, bytes(ctypes.string_at(values[0], 32))))
+        return 700
+
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, *(4 * [ctypes.c_void_p]))
+    stub = kind(launch)
+    free = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.cast(stub, ctypes.c_void_p).value)
+    monkeypatch.setattr(cuda_launch, "_launch_early", lambda: free)
+    return got
+
+
+def test_an_early_launch_is_told_everything(driver):
+    one = step()
+    call = one.on(0x7F0123456789, True)
+    array = types.SimpleNamespace(data=types.SimpleNamespace(ptr=0x7E0000000010))
+    one.pack([array], [2.5], 0x7D0000000000, 0)
+    assert call() == 700
+    values = np.array([0x7E0000000010, 0x7D0000000100], np.uint64).tobytes()
+    values += np.float32(2.5).tobytes() + bytes(4) + np.int32(-7).tobytes() + bytes(4)
+    # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION is 6
+    assert driver == [([5, 3, 1, 64, 2, 1, 0], 0x7F0123456789, 1, (6, 1), 0x1234, None, values)]
+
+
+def test_the_driver_without_that_function_launches_as_ever(monkeypatch):
+    cupy = pytest.importorskip("cupy")
+    got = []
+    monkeypatch.setattr(cuda_launch, "_launch_early", lambda: None)
+    monkeypatch.setattr(cupy.cuda.driver, "launchKernel", lambda *words: got.append(words))
+    for early in (True, False):
+        step().on(9, early)()
+    assert [words[:9] for words in got] == 2 * [(0x1234, 5, 3, 1, 64, 2, 1, 0, 9)]
