@@ -78,6 +78,8 @@ class Event:
         Which thread of control: of a log the process and thread, of sources the function where it starts.
     in_loop : bool
         Whether a loop of the program repeats it.
+    guards : int
+        How many ``if``s are around it, those around the calls that lead to it too.
     version : str or None
         The library's version, where a log says it or a branch of the preprocessor demands it.
     origin : {"source", "log", "recording"}
@@ -93,6 +95,7 @@ class Event:
     within: str = ""
     thread: str = ""
     in_loop: bool = False
+    guards: int = 0
     version: str | None = None
     origin: Literal["source", "log", "recording"] = "source"
     named: Mapping[str, Argument] | None = field(default=None, repr=False)  # logs name arguments themselves

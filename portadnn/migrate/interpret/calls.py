@@ -155,6 +155,7 @@ class Calls(Expressions):
             within=self.frame.label,
             thread=self.thread,
             in_loop=self.loops > 0,
+            guards=self.guards,
             version=self.versions[-1] if self.versions else None,
         )
         self.reached.add((self.frame.unit.file, name, span.line, span.column))
@@ -405,6 +406,8 @@ class Calls(Expressions):
 
     def _make_member(self, path: str, member: Declare) -> None:
         class_ = self.index.class_of(member.type)
+        if member.array and member.array[0] is not None and (length := self.evaluate(member.array[0])).kind == "known":
+            self.write(f"{path}.#length", length)
         if member.value is not None:
             self.assign(path, self.cast(self.evaluate(member.value), member.type))
             return

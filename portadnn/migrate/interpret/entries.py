@@ -102,6 +102,7 @@ class Walk(Statements):
         self.steps = 0
         self.depth = 0
         self.loops = 0
+        self.guards = 0
         self.stack = []
         self.through = []
         self.versions = []

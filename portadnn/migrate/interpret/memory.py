@@ -69,6 +69,7 @@ class Memory:
         self.types: dict[str, str] = {}
         self.children: dict[str, dict[str, None]] = {}
         self.loops = 0  # how many loops are being followed
+        self.guards = 0  # how many ifs are around what is being followed
 
     # Reading and writing ----------------------------------------------------------------------------------------
 

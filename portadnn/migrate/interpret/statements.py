@@ -211,6 +211,13 @@ class Statements(Outside):
 
     def _branches(self, statement: If) -> None:
         """Follow a chain of ``if``, ``else if`` and ``else`` without recursion."""
+        self.guards += 1
+        try:
+            self._chain(statement)
+        finally:
+            self.guards -= 1
+
+    def _chain(self, statement: If) -> None:
         ends: list[State] = []
         current: If | None = statement
         while current is not None:

@@ -51,9 +51,9 @@ def values_of(event: Event, state: State, parameter: Parameter) -> Iterator[tupl
 
 def _performance(event: Event, parameter: Parameter) -> Iterator[tuple[str, Value]]:
     which = "solution" if "Solution_t" in parameter.type else event.library
-    for index in ("[*]", "[0]", "[1]"):
+    for index in ("", "[*]", "[0]", "[1]"):  # a single result, or an array
         for name in _PERF_FIELDS[which]:
-            key = f"{event.function}@{event.number}{index}.{name}"
+            key = f"{event.function}@{event.number}{index or '[0]'}.{name}"
             yield (
                 f"{index}.{name}",
                 unknown(key, "size_t" if name in ("memory", "workspace_size") else "", (event.number,)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..events import Argument, Event, Place
@@ -109,10 +110,11 @@ def hits(case: Case, situation: Situation) -> Iterator[Hit]:
     possible = holds is None or free is None
     for hit in case.check.look(situation) if case.check else (Hit(),):
         certainty: Certainty = "possible" if possible else hit.certainty
-        yield Hit(certainty, hit.about, hit.words, hit.related, hit.confirm)
+        yield replace(hit, certainty=certainty)
 
 
 def _finding(rule: Rule, case: Case, hit: Hit, situation: Situation, title: str) -> Finding:
+    situation = replace(situation, event=hit.at) if hit.at else situation
     event = situation.event
     words = {"target": title, "function": event.function, "call": event.text or event.function, **hit.words}
     return Finding(

@@ -84,6 +84,8 @@ class Hit:
         What fills the braces of the rule's message and fix, besides the arguments' texts by parameter name.
     related : tuple of (Deed, str)
         Earlier calls that matter, each with what happened there.
+    at : Event or None
+        The earlier call that is wrong, where it is not the one that shows it: what is told is about that one.
     confirm : callable or None
         Asked with the journal when the program has ended; the hit counts if it says so.
     """
@@ -92,4 +94,5 @@ class Hit:
     about: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     related: tuple[tuple[Deed, str], ...] = ()
+    at: Event | None = None
     confirm: Callable[[Mapping[int, Deed]], bool] | None = None
