@@ -83,6 +83,7 @@ class OpenCLDevice(Device):
         self._own_queue: Any = None
         self._programs: dict[str, Any] = {}
         self._signatures: dict[tuple[Any, ...], _Signature] = {}
+        self._models: dict[TensorSpec, Any] = {}  # an array for each spec that one was made of
         self._counters: Any = None
         self._scratch = _scratch_type()
         self._array = cl.array.Array
@@ -214,8 +215,21 @@ class OpenCLDevice(Device):
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
-        buffer = self.workspace(spec.span * size) if spec.span else None
-        return self._make(spec.dims, spec.dtype.storage, tuple(s * size for s in spec.strides), buffer, 0)
+        model = self._models.get(spec)
+        if model is None:
+            buffer = self.workspace(1)
+            made = self._make(spec.dims, spec.dtype.storage, tuple(s * size for s in spec.strides), buffer, 0)
+            self._examine(made)
+            model = self._models[spec] = made
+        # PyOpenCL's constructor takes ten times as long as a copy of what it makes
+        made = self._array.__new__(self._array)
+        made.__dict__.update(model.__dict__)
+        made.queue, made.events, made._flags = self._queue, [], None
+        made.base_data = buffer = self._allocate(self._cl.Buffer, spec.span * size) if spec.span else None
+        address = 0 if buffer is None else buffer.int_ptr << 40
+        _, signature, _, offset, shape, strides, context, _, _ = model._portadnn_seen
+        made._portadnn_seen = Seen(next(_SERIAL), signature, buffer, offset, shape, strides, context, address, size)
+        return made
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
         cl = opencl()
@@ -236,9 +250,12 @@ class OpenCLDevice(Device):
         return copy
 
     def workspace(self, nbytes: int) -> Any:
-        cl = opencl()
+        return self._allocate(self._scratch, max(nbytes, 1))
+
+    def _allocate(self, kind: Any, nbytes: int) -> Any:
+        cl = self._cl
         try:
-            return self._scratch(self._context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
+            return kind(self._context, cl.mem_flags.READ_WRITE, nbytes)
         except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as error:
             raise AllocFailed(f"{self.info.name}: {nbytes} bytes: {error}") from None
 
@@ -392,6 +409,7 @@ class OpenCLDevice(Device):
 
     def close(self) -> None:
         self._programs.clear()
+        self._models.clear()
         self._own_queue = self._queue = self._counters = None
 
 

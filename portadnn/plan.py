@@ -23,6 +23,7 @@ from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 _PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(9)]
+MOST_RUNS = 4  # of a plan
 SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
 
 if TYPE_CHECKING:
@@ -39,8 +40,27 @@ class Entry:
     present: tuple[int, ...] | None  # the tensors that the problem has, None for all
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
     single: bool  # whether the run-time numbers are stored as float32 (guide section 2.6)
-    run: Run
+    runs: list[Run]  # the one used last first; entries of one plan share them
     checked: Sequence[int] = ()  # the addresses of the last call whose memory was found apart
+
+    def run_at(self, device: Device, places: Any) -> Run:
+        """Return the run whose last call was at these places, or else the one to make there, and put it first.
+
+        Memory that takes turns, such as that of a network's equal layers, finds its arguments bound: until there are
+        enough runs, each new place gets another one.
+        """
+        runs = self.runs
+        for run in runs:
+            if run.stamp is not None and run.stamp[0] == places:
+                break
+        else:
+            run = runs[-1]
+            if run.stamp is not None and len(runs) < MOST_RUNS and self.plan.launches:
+                run = device.bind(self.plan.launches)
+                runs.append(run)
+        runs.remove(run)
+        runs.insert(0, run)
+        return run
 
     def used(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the arrays of the tensors that the problem has."""
@@ -103,19 +123,21 @@ def execute(
     with handle.lock:
         if entry is None:
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
-        run = entry.run
+        run = entry.runs[0]
         stamp = None
         if run.repeat is not None:
             scratch = handle.scratches if workspace is None else device.workspace_place(workspace)
             if scratch is not None:
                 stamp = (places, _PACK_DOUBLES[len(numbers)](*numbers), scratch)  # as bytes_of
+                if not entry.allocate and (run.stamp is None or run.stamp[0] != places):
+                    run = entry.run_at(device, places)
         anew = stamp is None or stamp != run.stamp  # what the last call was made with needs no second look
         if WATCHERS and not anew:
             computing(entry.plan.problem, numbers, run.addresses)
             computed(entry.plan.problem, tuple(numbers), run.addresses)
         if anew or not run.repeat():  # type: ignore[misc]
             stays = stamp is not None and run.stamp is not None and stamp[0] == run.stamp[0]
-            arrays = _run_anew(handle, entry, kind, arrays, numbers, workspace, stays)
+            arrays = _run_anew(handle, entry, run, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
         elif workspace is None and arrays is tensors and (recent is None or recent[1] is not run.stamp):
             if len(handle.recent) >= MOST_RECENT:
@@ -131,6 +153,7 @@ def execute(
 def _run_anew(
     handle: Handle,
     entry: Entry,
+    run: Run,
     kind: type[Problem],
     tensors: Sequence[Any],
     numbers: Sequence[float],
@@ -139,9 +162,9 @@ def _run_anew(
 ) -> Sequence[Any]:
     """Check everything that a plan does not fix and run it; returns the tensors with those that were allocated.
 
-    With `stays` the tensors lie where those of the plan's last call did.
+    With `stays` the tensors lie where those of the run's last call did.
     """
-    device, plan, run = handle.device, entry.plan, entry.run
+    device, plan = handle.device, entry.plan
     if entry.skipped:
         _check_skipped(kind, entry, numbers)
     arrays = tensors
@@ -155,7 +178,7 @@ def _run_anew(
     addresses = run.addresses if stays else list(map(device.address, used))
     if WATCHERS:
         computing(plan.problem, numbers, addresses)
-    if addresses != entry.checked:
+    if not stays and addresses != entry.checked:
         check_memory(plan.problem, entry.extents, addresses)
         entry.checked = addresses
     if entry.single:
@@ -381,7 +404,7 @@ def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], para
         present if len(present) < len(names) else None,
         extents_of(problem),
         problem.dtype.accumulator is DataType.FLOAT,
-        plan.run,
+        [plan.run] if found is None else found.runs,
     )
     handle.entries.setdefault(plan_key, entry)
     return entry

@@ -304,7 +304,7 @@ class Problem:
         """Return a tensor's place in that order."""
         return self.names.index(name)
 
-    @property
+    @functools.cached_property
     def written(self) -> tuple[str, ...]:
         """Names of the outputs that this problem has."""
         return tuple(name for name in self.outputs if getattr(self, name) is not None)

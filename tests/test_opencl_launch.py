@@ -40,6 +40,31 @@ def test_launches_see_the_arguments_of_each_call(direct):
         np.testing.assert_array_equal(direct.to_numpy(out), right)
 
 
+def test_outputs_left_out_are_arrays_as_pyopencl_makes_them(direct):
+    import pyopencl as cl
+
+    values = np.random.default_rng(0).standard_normal((2, 3, 5, 7)).astype(np.float32)
+    first = direct.get_stream()
+    for queue in (first, cl.CommandQueue(first.context, first.device), first):
+        direct.set_stream(queue)
+        for host in (values, np.ascontiguousarray(values.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2), values[:0]):
+            x = direct.asarray(host)
+            found = [dnn.activation_forward(direct, x, RELU) for _ in range(2)]
+            for made in found:
+                like = cl.array.Array(queue, made.shape, made.dtype, strides=made.strides, data=made.base_data)
+                own, right = vars(made).copy(), vars(like).copy()
+                for words in (own, right):
+                    words.pop("_portadnn_seen", None)
+                assert own == right
+                assert made.flags.forc == like.flags.forc
+                np.testing.assert_array_equal(direct.to_numpy(made), np.maximum(host, 0))
+                assert direct.device.look([made])[0] == direct.device.look([like])[0]
+                assert direct.device.address(made) == direct.device.address(like)
+            assert found[0].events is not found[1].events
+    with pytest.raises(dnn.AllocFailed):
+        direct.empty((1 << 20, 1 << 20, 1 << 6))
+
+
 def test_a_refused_launch_raises(direct):
     x = direct.zeros((1, 1, 4, 4))
     dnn.activation_forward(direct, x, RELU)

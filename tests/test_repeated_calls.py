@@ -61,6 +61,45 @@ def test_other_memory_of_the_same_shape(handle: Any) -> None:
         np.testing.assert_array_equal(handle.to_numpy(y[o]), np.maximum(_host(i), 0))
 
 
+@pytest.mark.parametrize("turns", [2, 4, 7])
+def test_memory_that_takes_turns(handle: Any, turns: int) -> None:
+    """As many pairs as a plan keeps bound, and more; other numbers, calls in place and new memory between them."""
+    pairs = [(handle.asarray(_host(i)), handle.zeros(SHAPE)) for i in range(turns)]
+    for alpha in (1.0, 1.0, 2.0, 1.0, 1.0):
+        for i, (x, y) in enumerate(pairs):
+            dnn.activation_forward(handle, x, RELU, y, alpha=alpha)
+            np.testing.assert_array_equal(handle.to_numpy(y), np.float32(alpha) * np.maximum(_host(i), 0))
+            _fill(handle, y, np.zeros(SHAPE, np.float32))
+        pairs[0] = handle.asarray(_host(0)), handle.zeros(SHAPE)
+        x = pairs[1][0]
+        dnn.activation_forward(handle, x, RELU, x, beta=1.0)
+        _fill(handle, x, _host(1))
+    with pytest.raises(dnn.BadParam, match="alpha"):
+        dnn.activation_forward(handle, pairs[-1][0], RELU, pairs[-1][1], alpha=1e300)
+    for i, (x, y) in enumerate(pairs):
+        assert dnn.activation_forward(handle, x, RELU, y) is y
+        np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
+
+
+def test_equal_layers_of_several_launches_take_turns(handle: Any) -> None:
+    """Convolutions with a workspace, which all share, and one that is refused between them."""
+    conv, algo = dnn.ConvolutionDescriptor(padding=(1, 1)), None if handle.backend == "reference" else "gemm"
+    layers = [
+        [handle.asarray(_host(3 * i + j, dims)) for j, dims in enumerate(((2, 4, 9, 9), (4, 4, 3, 3)))]
+        for i in range(3)
+    ]
+    y = [handle.zeros((2, 4, 9, 9)) for _ in layers]
+    with dnn.Handle("reference") as oracle:
+        want = [dnn.convolution_forward(oracle, *map(handle.to_numpy, layer), conv) for layer in layers]
+    for _ in range(3):
+        for layer, out, right in zip(layers, y, want, strict=True):
+            _fill(handle, out, np.zeros((2, 4, 9, 9), np.float32))
+            dnn.convolution_forward(handle, *layer, conv, out, algo=algo)
+            np.testing.assert_allclose(handle.to_numpy(out), right, rtol=1e-4, atol=1e-4)
+        with pytest.raises(dnn.BadParam, match="shared memory"):
+            dnn.convolution_forward(handle, *layers[0], conv, layers[0][0], algo=algo)
+
+
 def test_outputs_left_out_are_new_each_time(handle: Any) -> None:
     x = handle.asarray(_host(0))
     first, second = (dnn.activation_forward(handle, x, RELU) for _ in range(2))
