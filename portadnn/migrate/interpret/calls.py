@@ -12,7 +12,7 @@ from ..events import Argument, Event, Place
 from ..model import effects, symbols
 from ..model.kinds import kind_of
 from ..model.state import Deed, State, meet
-from ..program import Block, Declare, Expression, Function, Invocation, Lambda, Member, Name, Span
+from ..program import Block, Class, Declare, Expression, Function, Invocation, Lambda, Member, Name, Span
 from ..values import UNKNOWN, Value, join, known, pointer, unknown
 from . import types
 from .expressions import Expressions
@@ -21,10 +21,10 @@ from .memory import Frame
 from .parts import read_names
 from .texts import argument_texts
 
-DEEPEST_CALL = 6
-_DEEPEST_MEMBER = 60
+DEEPEST_CALL = 5  # the entry, and calls within it
+_DEEPEST_MEMBER = 80
 _SMALL = 6  # statements of a function that is followed though it leads to no call
-_MOST_STEPS_IN_ONE = 60_000  # spent in one function over all its followings
+_MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
 _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|\[\])$")
 
 
@@ -55,6 +55,7 @@ class Calls(Expressions):
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()
         self.reached_functions: set[int] = set()
+        self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
 
     def fresh(self) -> int:
         """Return a number that was not used before."""
@@ -91,8 +92,10 @@ class Calls(Expressions):
         return self.outside(call, "", use)
 
     def _named(self, call: Invocation, full_name: str, use: str) -> Value:
+        if call.new and full_name.endswith("]"):
+            return self.outside(call, full_name, use)
         name = self.index.resolved(types.simple(full_name))
-        if self.index.is_library(name):
+        if self.index.is_library(name) and not call.new:
             return self.library_call(call, name, use)
         class_ = self.index.classes.get(name) if not self.frame.path_of(full_name) else None
         if class_ is not None:
@@ -216,10 +219,10 @@ class Calls(Expressions):
             return made
         return value
 
-    def _inner(self, path: str, type_: str) -> Value | None:
+    def _inner(self, path: str, type_: str, within: tuple[str, ...] = ()) -> Value | None:
         """Return the member of an object that an argument of some type means: the one of that type."""
         class_ = self.class_at(path)
-        if class_ is None:
+        if class_ is None or class_.name in within:
             return None
         kind = kind_of(type_)
         for member in self.index.members(class_.name):
@@ -227,7 +230,7 @@ class Calls(Expressions):
                 return self.read(self.member_path(path, member.name))
         for member in self.index.members(class_.name):
             if self.index.class_of(member.type) is not None and not types.bare(member.type).endswith("*"):
-                inner = self._inner(self.member_path(path, member.name), type_)
+                inner = self._inner(self.member_path(path, member.name), type_, (*within, class_.name))
                 if inner is not None:
                     return inner
         return None
@@ -248,7 +251,7 @@ class Calls(Expressions):
             values.append(self.follow(known_, call.arguments, self.place_of(call.span), this))
             ends.append(self.state)
         self.state = meet(ends)
-        return join(values)
+        return self.joined(values)
 
     def _suited(self, found: list[Known], call: Invocation) -> list[Known]:
         """Leave out overloads for other kinds of things, and those of one place in different files."""
@@ -267,7 +270,8 @@ class Calls(Expressions):
                 )
             )
         ]
-        return (same or found)[:1]
+        near = [k for k in same or found if k.unit is self.frame.unit or k.unit.file in self.preferred]
+        return (near or same or found)[:1]
 
     def _kind_given(self, argument: Expression) -> str:
         if not isinstance(argument, Name | Member):
@@ -300,6 +304,7 @@ class Calls(Expressions):
             return
         path = f"{name}#{frame.turn}"
         frame.scopes[0][name] = path
+        frame.declared.append(path)
         self.types[path] = type_
         if value is None and default is not None:
             value = self.evaluate(default)
@@ -345,7 +350,10 @@ class Calls(Expressions):
         values = [value for _, value in frame.returned]
         if ends:
             self.state = meet([*ends, self.state])
-        return join(values) if values else UNKNOWN
+        for path in frame.declared:
+            if path not in self.children:
+                self.state.variables.pop(path, None)
+        return self.joined(values) if values else UNKNOWN
 
     steps: int
 
@@ -366,8 +374,10 @@ class Calls(Expressions):
             frame.returned = [(self.state, join(value for _, value in ends))]
             self.state = State(reachable=False)
 
-    def destruct(self, path: str, class_name: str) -> None:
+    def destruct(self, path: str, class_name: str, within: tuple[str, ...] = ()) -> None:
         """Follow the destructors of an object, its members and bases."""
+        if class_name in within:
+            return
         for class_ in self.index.lineage(class_name):
             for called in self.index.special(class_.name, "destructor"):
                 if called.leads:
@@ -377,15 +387,22 @@ class Calls(Expressions):
                 if inner is None or types.bare(member.type).endswith("*") or member.array:
                     continue
                 if any(known_.leads for known_ in self.index.special(inner.name, "destructor")):
-                    self.destruct(self.member_path(path, member.name), inner.name)
+                    self.destruct(self.member_path(path, member.name), inner.name, (*within, class_name))
 
     def construct(self, path: str, class_name: str, arguments: tuple[Expression, ...]) -> None:
         """Make an object of one of the program's classes."""
         class_ = self.index.class_of(class_name)
-        if class_ is None:
+        if class_ is None or self.depth > _DEEPEST_MEMBER:
             for argument in arguments:
                 self.evaluate(argument)
             return
+        self.depth += 1
+        try:
+            self._construct(path, class_, arguments)
+        finally:
+            self.depth -= 1
+
+    def _construct(self, path: str, class_: Class, arguments: tuple[Expression, ...]) -> None:
         found = _fitting(self.index.special(class_.name, "constructor"), len(arguments))
         if not found:
             values = [self.evaluate(argument) for argument in arguments]
@@ -411,12 +428,10 @@ class Calls(Expressions):
         if member.value is not None:
             self.assign(path, self.cast(self.evaluate(member.value), member.type))
             return
-        if class_ is None or types.pointee(types.bare(member.type)) or member.array or self.depth > _DEEPEST_MEMBER:
+        if class_ is None or types.pointee(types.bare(member.type)) or member.array:
             return
         if any(known_.leads for known_ in self.index.special(class_.name, "constructor")):
-            self.depth += 1
             self.construct(path, class_.name, member.arguments)
-            self.depth -= 1
 
     def _initialise(self, function: Function) -> None:
         """Follow a constructor's initializers: bases and members, and those members that it does not name."""

@@ -17,17 +17,20 @@ from .memory import Frame
 from .statements import OutOfSteps, Statements
 from .texts import split_arguments
 
-_MOST_STEPS = 150_000  # of one entry
-_PHASES = (  # the order in which a program uses what a class or a file offers
-    re.compile(r"^~|destroy|free|release|clean|finali[sz]e|shutdown|close|delete|teardown", re.IGNORECASE),
-    re.compile(r"update|step|optimi[sz]e|apply|solve", re.IGNORECASE),
-    re.compile(r"backward|bwd|backprop|grad|_bp|^bp", re.IGNORECASE),
-    re.compile(
-        r"forward|fwd|run|infer|predict|execute|compute|operator\(\)|train|test|conv|eval|process", re.IGNORECASE
-    ),
-    re.compile(r"reshape|resize|find|choose|select|algo|workspace|prepare|configure|plan|alloc", re.IGNORECASE),
-    re.compile(r"create|init|set_?up|make|build|construct|open|load|set", re.IGNORECASE),
+_MOST_VARIANTS = 4
+_MOST_STEPS = 60_000  # of one entry
+_LAST = 9
+_PHASES = (  # when a program uses what a class or a file offers, by its name; the first that fits counts
+    (_LAST, r"^~|destroy|free|release|clean|finali[sz]e|shutdown|close|delete|teardown|exit"),
+    (1, r"^(?:create|init|set_?up|make|build|open|load|alloc|add)|set_?up|init(?:iali[sz]e)?$"),
+    (2, r"^(?:reshape|resize|set|prepare|configure|choose|select|find)|algo|workspace|descriptor|desc$"),
+    (7, r"update|step|optimi[sz]e|apply|solve"),
+    (6, r"backward|bwd|backprop|grad|_bp|^bp"),
+    (5, r"forward|fwd|^run|infer|predict|execute|compute|^operator\(\)|train|test|eval|process"),
+    (1, r"create|init|make|build"),
+    (3, r"get|find|query|prepare|config|plan|alloc"),
 )
+_PATTERNS = tuple((phase, re.compile(pattern, re.IGNORECASE)) for phase, pattern in _PHASES)
 
 
 def phase_of(known: Known) -> int:
@@ -35,15 +38,9 @@ def phase_of(known: Known) -> int:
     if known.function.kind == "constructor":
         return 0
     if known.function.kind == "destructor":
-        return len(_PHASES) + 3
+        return _LAST + 1
     name = types.simple(known.function.name)
-    early = re.match(r"create|init|set_?up|make|build|open|load|set|reshape|resize", name, re.IGNORECASE)
-    if early:
-        return 2 if re.match(r"reshape|resize", name, re.IGNORECASE) else 1
-    for i, pattern in enumerate(_PHASES):
-        if pattern.search(name):
-            return len(_PHASES) + 2 - i
-    return 4
+    return next((phase for phase, pattern in _PATTERNS if pattern.search(name)), 4)
 
 
 class Walk(Statements):
@@ -133,23 +130,26 @@ class Walk(Statements):
     # Classes ----------------------------------------------------------------------------------------------------
 
     def _class(self, name: str) -> None:
-        """Follow a class's methods, each from what the earlier ones left."""
+        """Follow a class's methods, each from what the earlier ones left; where files define them anew, file by file."""
         methods = self._ordered(name)
+        for files in _variants(methods):
+            self.preferred = files
+            self._sequence(name, [m for m in methods if not files or m.unit.file in files or not _again(m, methods)])
+        self.preferred = frozenset()
+
+    def _sequence(self, name: str, methods: list[Known]) -> None:
         if not methods:
             return
         self._start(methods[0])
         self.thread = name
         self.types["this"] = name
-        constructors = [m for m in methods if m.function.kind == "constructor"]
-        if not constructors:
+        if not any(m.function.kind == "constructor" for m in methods):
             self.frame = Frame(0, methods[0].unit, name)
             self.make_members("this", name)
         for i, known in enumerate(methods):
-            before = self.state
-            if known.function.kind == "constructor" and i:
-                self.state = State()
-            after = self._method_from(known, before)
-            self.state = after
+            before = State() if known.function.kind == "constructor" and i else self.state
+            self.state = before
+            self.state = self._method_from(known, before)
 
     def _method_from(self, known: Known, before: State) -> State:
         earlier = {number for numbers in before.done.values() for number in numbers}
@@ -157,10 +157,9 @@ class Walk(Statements):
         self._guarded(known, "this")
         after = self.state if self.state.reachable else before
         if known.function.kind != "constructor":
-            for numbers in after.done.values():
-                for number in numbers:
-                    numbers[number] = numbers[number] and number in earlier
-        return after
+            for function, numbers in after.done.items():
+                after.done[function] = {number: sure and number in earlier for number, sure in numbers.items()}
+        return after.copy()
 
     def _ordered(self, name: str) -> list[Known]:
         """Return a class's methods, its bases' too, in the order in which a program would call them."""
@@ -209,3 +208,19 @@ class Walk(Statements):
     def _mentioned(self, text: str, span: Span) -> Argument:
         value = unknown(f"{text}~{span.line}") if text else UNKNOWN
         return Argument(text, value, None, replace(self.place_of(span), start=-1, end=-1))
+
+
+def _signature(known: Known) -> tuple[str, str, int]:
+    function = known.function
+    return (types.simple(function.name), function.kind, len(function.parameters))
+
+
+def _again(known: Known, methods: list[Known]) -> bool:
+    """Whether another file defines a method too."""
+    return any(m.unit is not known.unit and _signature(m) == _signature(known) for m in methods)
+
+
+def _variants(methods: list[Known]) -> list[frozenset[str]]:
+    """Return the files to prefer in turn, one for each that defines methods which others define too."""
+    files = dict.fromkeys(m.unit.file for m in methods if _again(m, methods))
+    return [frozenset({file}) for file in list(files)[:_MOST_VARIANTS]] or [frozenset()]

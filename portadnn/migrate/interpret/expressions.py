@@ -23,7 +23,7 @@ from ..program import (
     Unclear,
     Unit,
 )
-from ..values import NULL, UNKNOWN, Value, items, join, known, pointer, unknown
+from ..values import NULL, UNKNOWN, Value, items, known, pointer, unknown
 from . import types
 from .memory import Frame, Memory
 from .parts import ASSIGNMENTS, has_calls
@@ -203,21 +203,25 @@ class Expressions(Memory):
         return self._global(name, short)
 
     def _global(self, name: str, short: str) -> str | None:
-        found = self.index.variables.get(short)
+        found = [
+            (declared, unit) for declared, unit in self.index.variables.get(short, ()) if _matches(declared.name, name)
+        ]
         if not found:
             return None
-        if len(found) == 1 and name == short:
-            choice = 0
-        else:
-            qualified = [i for i, (d, _) in enumerate(found) if _matches(d.name, name)]
-            mine = [i for i in qualified if found[i][1] is self.frame.unit]
-            chosen = mine or qualified
-            if not chosen:
-                return None
-            choice = chosen[0]
-        path = f"::{short}" if len(found) == 1 else f"::{short}/{choice}"
+        wanted = name.replace(" ", "")
+
+        def fitness(pair: tuple[Declare, Unit]) -> tuple[bool, bool, bool, bool]:
+            declared, unit = pair
+            exact = declared.name.replace(" ", "") == wanted
+            return (exact, "<" not in declared.name, unit is self.frame.unit, declared.value is not None)
+
+        best = max(found, key=fitness)
+        if best[0].value is None:
+            best = max(found, key=lambda pair: (pair[0].name == best[0].name, pair[0].value is not None))
+        places = [pair for pair in found if pair[0].name == best[0].name and pair[0].value is not None]
+        path = f"::{best[0].name}" if len(places) <= 1 else f"::{best[0].name}/{places.index(best)}"
         if path not in self.state.variables:
-            self._first_value(path, *found[choice])
+            self._first_value(path, *best)
         return path
 
     def _first_value(self, path: str, declared: Declare, unit: Unit) -> None:
@@ -372,13 +376,13 @@ class Expressions(Memory):
         if holds is not None:
             return self.evaluate(operands[1] if holds else operands[2])
         if not has_calls(operands[1]) and not has_calls(operands[2]):
-            return join([self.evaluate(operands[1]), self.evaluate(operands[2])])
+            return self.joined([self.evaluate(operands[1]), self.evaluate(operands[2])])
         before = self.state.copy()
         first = self.evaluate(operands[1])
         after, self.state = self.state, before
         second = self.evaluate(operands[2])
         self.state = meet([after, self.state])
-        return join([first, second])
+        return self.joined([first, second])
 
     def _logic(self, sign: str, operands: tuple[Expression, ...]) -> Value:
         first = self.evaluate(operands[0])
@@ -414,5 +418,7 @@ class Expressions(Memory):
 
 def _matches(declared: str, name: str) -> bool:
     """Whether a qualified name may mean what was declared under another, template arguments aside."""
+    if declared == name:
+        return True
     owner, wanted = types.owner_of(declared), types.owner_of(name)
     return owner == wanted or not owner or not wanted

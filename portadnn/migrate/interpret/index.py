@@ -12,7 +12,7 @@ from ..program import Class, Declare, Function, Unit
 from . import types
 from .parts import assigned_names, declarations
 
-_LIBRARY = re.compile(r"^(?:cudnn|miopen)[A-Z]")
+_LIBRARY = re.compile(r"^(?:cudnn|miopen)[A-Z]\w*(?<!_t)$")
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class Index:
         self._mark_leading()
 
     def assigned(self, unit: Unit) -> frozenset[str]:
-        """Return the names of the variables that some function of a unit sets, or whose address it takes."""
+        """Return the names of the variables that some function of a unit sets."""
         key = id(unit)
         if key not in self._assigned:
             names = (name for function in unit.functions for name in assigned_names(function.body))

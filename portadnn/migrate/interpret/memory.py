@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..model import symbols
 from ..model.kinds import library_of
-from ..model.state import State, Thing
+from ..model.state import State, Thing, unified
 from ..program import Class, Declare, Function, Unit
 from ..values import UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
@@ -44,6 +44,7 @@ class Frame:
     scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])
     returned: list[tuple[State, Value]] = field(default_factory=list)
     gotos: list[State] = field(default_factory=list)
+    declared: list[str] = field(default_factory=list)
     objects: list[tuple[str, str]] = field(default_factory=list)  # with destructors: path and class
     read_names: frozenset[str] | None = None
 
@@ -129,7 +130,11 @@ class Memory:
                 exact = _SYMBOLIC.search(path) is None
                 before = self.state.variables.get(general) if exact else None
                 self._register(general)
-                self.state.variables[general] = value if before is None else join([before, value])
+                self.state.variables[general] = value if before is None else self.joined([before, value])
+
+    def joined(self, values: Iterable[Value]) -> Value:
+        """Return what is known where paths meet on which a value is one of these."""
+        return unified(join(values), self.state)
 
     def _register(self, path: str) -> None:
         parent = parent_of(path)

@@ -131,9 +131,10 @@ class Outside(Calls):
     def _new(self, call: Invocation, name: str) -> Value:
         for argument in call.arguments:
             self.evaluate(argument)
-        path = f"new {types.simple(name)}~{self.fresh()}"
+        element = name.removesuffix("[]")
+        path = f"new {types.simple(element)}~{self.fresh()}"
         self.types[path] = name
-        return pointer(path, types.bare(name))
+        return pointer(path, types.bare(element))
 
     def _made(self, call: Invocation, name: str) -> Value:
         inner = types.template_argument(name)

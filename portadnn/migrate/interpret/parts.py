@@ -132,10 +132,10 @@ def all_expressions(block: Block) -> Iterator[Expression]:
 
 
 def assigned_names(block: Block) -> Iterator[str]:
-    """Yield the names of the variables that a block sets, or whose address it takes."""
+    """Yield the names of the variables that a block sets."""
     for expression in all_expressions(block):
         if isinstance(expression, Operation) and (
-            expression.operator in ASSIGNMENTS or expression.operator in ("=", "++", "--", "&x")
+            expression.operator in ASSIGNMENTS or expression.operator in ("=", "++", "--")
         ):
             target = expression.operands[0]
             while isinstance(target, Index | Member):

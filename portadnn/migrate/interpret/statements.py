@@ -140,6 +140,7 @@ class Statements(Outside):
             self.start_thread(statement.arguments)
             return
         self.frame.scopes[-1][statement.name] = path
+        self.frame.declared.append(path)
         self.types[path] = self._declared_type(statement, value)
         for inner in [path, *self.children.pop(path, ())]:
             self.state.variables.pop(inner, None)
@@ -428,7 +429,7 @@ class Statements(Outside):
         self._symbolic(counter)
         ends, breaks = self._turns(statement, counter)
         leaves = statement.condition is not None
-        self.state = meet([*breaks, *(ends if leaves else []), *([] if sure else [before])])
+        self.state = meet([*breaks, *(ends[-1:] if leaves else []), *([] if sure else [before])])
         self._widen(before, [*ends, *breaks])
 
     def _turns(self, statement: Loop, counter: str | None) -> tuple[list[State], list[State]]:
@@ -487,7 +488,7 @@ class Statements(Outside):
         finally:
             breaks = self.ends.pop().breaks
             self.loops -= 1
-        self.state = meet([*breaks, *ends])
+        self.state = meet([*breaks, *ends[-1:]])
         self._widen(before, [*ends, *breaks])
 
     def _bind_range(self, statement: Loop, place: str | None, index: Value, element: Value | None) -> None:
@@ -522,29 +523,32 @@ def _counter(loop: Loop) -> str | None:
 
 def version_of(condition: str) -> str | None:
     """Return a version of cuDNN for which a condition of the preprocessor holds; None where it does not ask for one."""
+    negated = condition.startswith("!(")
     found = _VERSION_MIN.search(condition)
     if found is not None:
-        if found[1]:
-            return _before(int(found[2]) * 1000 + int(found[3]) * 100 + int(found[4] or 0))
-        return f"{found[2]}.{found[3]}.{found[4] or 0}"
+        number = int(found[2]) * 1000 + int(found[3]) * 100 + int(found[4] or 0)
+        return _before(number) if negated != bool(found[1]) else _dotted(number)
     found = _VERSION.search(condition)
     if found is None:
         return None
-    number = int(found[2])
-    if number < 100:
-        number *= 1000
-    if found[1] in (">=", ">", "=="):
-        return _dotted(number)
-    return _before(number) if found[1] == "<" else _dotted(number)
+    number, unit = int(found[2]), 1
+    if number < _FIRST_NUMBER:
+        number, unit = number * 1000, 1000
+    sign = _OPPOSITE[found[1]] if negated else found[1]
+    if sign == "<":
+        return _before(number)
+    return _dotted(number + unit if sign == ">" else number)
+
+
+_FIRST_NUMBER = 100  # smaller ones are CUDNN_MAJOR
+_OPPOSITE = {">=": "<", ">": "<=", "<": ">=", "<=": ">", "==": "<"}
 
 
 def _dotted(number: int) -> str:
-    if number >= 10_000 * 9:
+    if number >= 90_000:  # version 9 and later count otherwise
         return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
     return f"{number // 1000}.{number // 100 % 10}.{number % 100}"
 
 
 def _before(number: int) -> str:
-    if number % 1000 == 0:
-        return f"{number // 1000 - 1}.9"
-    return _dotted(number - 1)
+    return f"{number // 1000 - 1}.9" if number % 1000 == 0 else _dotted(number - 1)

@@ -36,6 +36,7 @@ _AT_CREATION: dict[tuple[str, str], dict[str, Value]] = {
         "workspace_index": known("miopenPoolingWorkspaceIndexMask"),
     },
 }
+_EXACT = re.compile(r"\[\d+\]$")
 _RESETS: dict[tuple[str, str], dict[str, Value]] = {  # what a whole setting sets besides its parameters
     ("miopen", "convolution"): {"groupCount": known(1, "int"), "adj_h": known(0, "int"), "adj_w": known(0, "int")},
 }
@@ -56,7 +57,7 @@ def apply(event: Event, state: State, journal: MutableMapping[int, Deed], write:
         Sets the variable at a path.
     """
     journal[event.number] = Deed(event, dict(things_of(event, state)))
-    state.done.setdefault(event.function, {})[event.number] = True
+    state.note(event.function, event.number)
     for parameter, argument in _given(event):
         if _is_creation(event, parameter):
             _create(event, state, parameter, argument, write)
@@ -114,7 +115,7 @@ def _create(event: Event, state: State, parameter: Parameter, argument: Argument
         library=library,
         fields=dict(_AT_CREATION.get((library or "", kind), {})),
         created=event.number,
-        many=event.in_loop and "[" in path,
+        many=event.in_loop and _EXACT.search(path) is None,
     )
     fields = dict(made.fields)
     for other, given in _given(event):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -107,11 +108,19 @@ class State:
     things: dict[str, Thing] = field(default_factory=dict)
     done: dict[str, dict[int, bool]] = field(default_factory=dict)
     reachable: bool = True
+    _own: set[str] = field(default_factory=set, repr=False, compare=False)  # lists of `done` that no copy shares
 
     def copy(self) -> State:
         """Return an independent state."""
-        done = {function: dict(numbers) for function, numbers in self.done.items()}
-        return State(dict(self.variables), dict(self.things), done, self.reachable)
+        self._own = set()
+        return State(dict(self.variables), dict(self.things), dict(self.done), self.reachable)
+
+    def note(self, function: str, number: int) -> None:
+        """Note a call that is made now."""
+        if function not in self._own:
+            self._own.add(function)
+            self.done[function] = dict(self.done.get(function, ()))
+        self.done[function][number] = True
 
     def calls(self, functions: Iterable[str]) -> Iterator[tuple[int, bool]]:
         """Yield the earlier calls of some functions, the latest first, and whether each was made on all paths."""
@@ -126,17 +135,58 @@ def meet(states: Iterable[State]) -> State:
         return State(reachable=False)
     if len(alive) == 1:
         return alive[0]
-    result = State()
-    for path in dict.fromkeys(path for state in alive for path in state.variables):
-        values = [state.variables[path] for state in alive if path in state.variables]
-        result.variables[path] = join(values)
+    result = alive[0].copy()
+    joined: dict[str, None] = {}
+    for state in alive[1:]:
+        joined.update(dict.fromkeys(_meet_variables(result.variables, state.variables)))
+        _meet_done(result.done, state.done)
     for name in dict.fromkeys(name for state in alive for name in state.things):
-        result.things[name] = _meet_things([state.things[name] for state in alive if name in state.things])
-    for function in dict.fromkeys(function for state in alive for function in state.done):
-        lists = [state.done.get(function, {}) for state in alive]
-        numbers = dict.fromkeys(number for numbers in lists for number in numbers)
-        result.done[function] = {number: all(numbers.get(number, False) for numbers in lists) for number in numbers}
+        forms = [state.things[name] for state in alive if name in state.things]
+        result.things[name] = forms[0] if all(form is forms[0] for form in forms) else _meet_things(forms)
+    for path in joined:
+        result.variables[path] = unified(result.variables[path], result)
     return result
+
+
+def _meet_variables(result: dict[str, Value], others: Mapping[str, Value]) -> Iterator[str]:
+    for path, value in others.items():
+        known = result.get(path)
+        if known is None:
+            result[path] = value
+        elif known is not value and known != value:
+            result[path] = join((known, value))
+            yield path
+
+
+def unified(value: Value, state: State) -> Value:
+    """Return one thing for several that are the same variable's: made on one path, there before on another.
+
+    Code that makes a descriptor when it is first needed has one descriptor, whichever path it took.
+    """
+    if value.kind != "one of":
+        return value
+    options = [option for option in value.options if not option.is_null]
+    forms = [state.things[option.data] for option in options if option.kind == "thing" and option.data in state.things]
+    if len(forms) < len(options) or not forms or len({_stem(form.id) for form in forms}) > 1:
+        return value
+    latest = max(forms, key=lambda form: form.created or 0)
+    merged = forms[0] if len(forms) == 1 else replace(_meet_things(forms), id=latest.id, created=latest.created)
+    if latest.kind == "memory" or len(options) < len(value.options):
+        return value  # other memory is not the same; what may be NULL is to be told
+    state.things[latest.id] = merged
+    return next(option for option in options if option.data == latest.id)
+
+
+def _stem(id_: str) -> str:
+    return re.sub(r"\[[^\[\]]*\]$", "[]", re.sub(r"[@~][^\[\]]*$", "", id_))
+
+
+def _meet_done(result: dict[str, dict[int, bool]], others: Mapping[str, dict[int, bool]]) -> None:
+    for function in result.keys() | others.keys():
+        ours, theirs = result.get(function, {}), others.get(function, {})
+        if ours is not theirs:
+            both = {number: always and theirs.get(number, False) for number, always in ours.items()}
+            result[function] = both | {number: False for number in theirs if number not in ours}
 
 
 def _meet_things(forms: list[Thing]) -> Thing:
@@ -148,7 +198,7 @@ def _meet_things(forms: list[Thing]) -> Thing:
         for name in dict.fromkeys(name for form in forms for name in form.fields)
     }
     latest = max(forms, key=lambda form: form.version)
-    certain = all(form.certain for form in forms) and len({form.set_by for form in forms}) == 1
+    certain = all(form.certain for form in forms) and (_all_set(forms) or len({form.set_by for form in forms}) == 1)
     destroyed = [form.destroyed for form in forms]
     return replace(
         latest,
@@ -156,4 +206,11 @@ def _meet_things(forms: list[Thing]) -> Thing:
         certain=certain,
         destroyed=destroyed[0] if len(set(destroyed)) == 1 else None,
         many=any(form.many for form in forms),
+    )
+
+
+def _all_set(forms: list[Thing]) -> bool:
+    """Whether each path set a thing by itself: what they set differently its fields tell."""
+    return not any(
+        a is not b and a.set_by == b.set_by[: len(a.set_by)] and a.fields != b.fields for a in forms for b in forms
     )
