@@ -55,6 +55,7 @@ class Calls(Expressions):
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()
         self.reached_functions: set[int] = set()
+        self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
         self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
 
     def fresh(self) -> int:
@@ -308,11 +309,25 @@ class Calls(Expressions):
         self.types[path] = type_
         if value is None and default is not None:
             value = self.evaluate(default)
+        elif value is None and len(self.stack) == 0:
+            value = self._shared_object(name, type_, frame)
         if value is not None:
             if value.kind == "items":
                 self.assign(path, value)
             else:
                 self.state.variables[path] = value if types.pointee(type_) else self.cast(value, type_)
+
+    def _shared_object(self, name: str, type_: str, frame: Frame) -> Value | None:
+        """Return what the functions of a group get for a parameter of a class: the same object, once."""
+        class_ = self.index.class_of(type_)
+        if class_ is None:
+            return None
+        short = types.simple(class_.name)
+        path = self.shared.setdefault(short, f"{name}~{short}")
+        if any(value.data == path for value in (self.peek(p) for p in frame.declared) if value is not None):
+            return None
+        self.types[path] = short
+        return unknown(path, type_)
 
     def _bound(self, reference: bool, argument: Expression) -> tuple[str | None, Value]:
         path = (

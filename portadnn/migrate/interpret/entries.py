@@ -9,16 +9,17 @@ from dataclasses import replace
 from ..events import Argument
 from ..model.state import State
 from ..program import Skipped, Span, Unit
-from ..values import UNKNOWN, unknown
+from ..values import UNKNOWN, Value, unknown
 from . import types
 from .calls import Listener
+from .groups import grouped, left_over
 from .index import Index, Known
 from .memory import Frame
 from .statements import OutOfSteps, Statements
 from .texts import split_arguments
 
 _MOST_VARIANTS = 4
-_MOST_STEPS = 60_000  # of one entry
+_MOST_STEPS = 25_000  # of one entry
 _LAST = 9
 _PHASES = (  # when a program uses what a class or a file offers, by its name; the first that fits counts
     (_LAST, r"^~|destroy|free|release|clean|finali[sz]e|shutdown|close|delete|teardown|exit"),
@@ -56,8 +57,8 @@ class Walk(Statements):
 
     def all(self) -> None:
         """Follow everything, then tell of the calls that were not reached."""
-        for known in self._entries():
-            self._entry(known)
+        for group in grouped(self._entries(), self.index):
+            self._group(group)
         for name in self._classes():
             self._class(name)
         for known in self.index.all:
@@ -86,12 +87,36 @@ class Walk(Statements):
             if any(m.leads and id(m) not in self.reached_functions and self._is_method(m) for m in methods):
                 yield name
 
+    def _group(self, group: list[Known]) -> None:
+        """Follow functions that share variables, in the order in which a program would call them."""
+        self._start(group[0])
+        for known in sorted(group, key=phase_of):
+            self.thread = known.label
+            result = self._guarded(known, "")
+            if len(group) > 1:
+                self._keep_returned(known, result)
+                self.state = left_over(self.state, self.shared.values(), self.journal)
+
+    def _keep_returned(self, known: Known, result: Value) -> None:
+        """Let the object that a function made and returned be the one that the others of its group get."""
+        made = str(result.data) if result.kind == "unknown" else ""
+        class_ = self.class_at(made) if made else None
+        if class_ is None:
+            return
+        name = types.simple(class_.name)
+        path = self.shared.setdefault(name, f"{made.partition('#')[0]}~{name}")
+        self.types[path] = name
+        for old, value in list(self.state.variables.items()):
+            if old.startswith(f"{made}."):
+                self.write(path + old[len(made) :], value)
+
     # One entry --------------------------------------------------------------------------------------------------
 
     def _start(self, known: Known) -> None:
         self.state = State()
         self.children = {}
         self.types = {}
+        self.shared = {}
         self.thread = known.label
         self._restart()
 
@@ -112,16 +137,18 @@ class Walk(Statements):
             self.types[this] = known.function.owner
         self._guarded(known, this)
 
-    def _guarded(self, known: Known, this: str) -> None:
-        """Follow a function from its start; a failure ends only it."""
+    def _guarded(self, known: Known, this: str) -> Value:
+        """Follow a function from its start and return what it gives; a failure ends only it."""
         self.frame = Frame(0, known.unit, known.label)
+        result = UNKNOWN
         try:
-            self.follow(known, (), None, this)
+            result = self.follow(known, (), None, this)
         except OutOfSteps:
             self._skip(known, "too long to follow to its end")
         except RecursionError:
             self._skip(known, "nested too deeply to follow")
         self._restart()
+        return result
 
     def _skip(self, known: Known, reason: str) -> None:
         line = known.function.span.line
@@ -130,7 +157,7 @@ class Walk(Statements):
     # Classes ----------------------------------------------------------------------------------------------------
 
     def _class(self, name: str) -> None:
-        """Follow a class's methods, each from what the earlier ones left; where files define them anew, file by file."""
+        """Follow a class's methods, each from what the earlier ones left; files that define them anew one by one."""
         methods = self._ordered(name)
         for files in _variants(methods):
             self.preferred = files

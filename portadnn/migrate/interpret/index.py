@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ... import mapping
@@ -13,6 +13,8 @@ from . import types
 from .parts import assigned_names, declarations
 
 _LIBRARY = re.compile(r"^(?:cudnn|miopen)[A-Z]\w*(?<!_t)$")
+
+_DEEPEST_OBJECT = 2
 
 
 @dataclass(eq=False)
@@ -43,6 +45,10 @@ class Index:
     variables: dict[str, list[tuple[Declare, Unit]]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     all: list[Known] = field(default_factory=list)
+    units_with_globals: frozenset[int] | None = None
+    units_by_class: dict[str, frozenset[str]] = field(default_factory=dict)
+    _members: dict[str, Mapping[str, Declare]] = field(default_factory=dict)
+    _classes_by_type: dict[str, Class | None] = field(default_factory=dict)
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,6 +93,11 @@ class Index:
 
     def class_of(self, type_: str) -> Class | None:
         """Return the program's class that a type names, by itself or behind pointers."""
+        if type_ not in self._classes_by_type:
+            self._classes_by_type[type_] = self._class_of(type_)
+        return self._classes_by_type[type_]
+
+    def _class_of(self, type_: str) -> Class | None:
         name = types.bare(type_)
         for _ in range(4):
             while inner := types.pointee(name):
@@ -115,10 +126,31 @@ class Index:
             yield class_
             waiting.extend(types.simple(self.resolved(types.simple(base))) for base in class_.bases)
 
-    def members(self, name: str) -> Iterator[Declare]:
-        """Yield a class's data members, those of its bases too."""
-        for class_ in self.lineage(name):
-            yield from class_.members
+    def members(self, name: str) -> Iterable[Declare]:
+        """Return a class's data members, those of its bases too."""
+        return self.members_by_name(name).values()
+
+    def members_by_name(self, name: str) -> Mapping[str, Declare]:
+        """Return a class's data members by name, the class's own before those of its bases."""
+        if name not in self._members:
+            found: dict[str, Declare] = {}
+            for class_ in self.lineage(name):
+                for member in class_.members:
+                    found.setdefault(member.name, member)
+            self._members[name] = found
+        return self._members[name]
+
+    def holds_things(self, name: str, within: tuple[str, ...] = ()) -> bool:
+        """Whether objects of a class have descriptors or handles in them."""
+        if name in within or len(within) > _DEEPEST_OBJECT:
+            return False
+        for member in self.members(name):
+            if self.kind_of(member.type):
+                return True
+            inner = self.class_of(member.type)
+            if inner is not None and self.holds_things(types.simple(inner.name), (*within, name)):
+                return True
+        return False
 
     def found_methods(self, class_name: str, method: str) -> list[Known]:
         """Return the definitions of a method: the nearest class's that has some."""

@@ -207,12 +207,7 @@ class Memory:
 
     def member_declaration(self, class_: Class | None, name: str) -> Declare | None:
         """Return the declaration of a data member."""
-        if class_ is None:
-            return None
-        for member in self.index.members(class_.name):
-            if member.name == name:
-                return member
-        return None
+        return None if class_ is None else self.index.members_by_name(class_.name).get(name)
 
     def behind(self, value: Value, otherwise: str) -> str:
         """Return the path of what a pointer points to; of an object, its own path."""

@@ -140,9 +140,10 @@ def meet(states: Iterable[State]) -> State:
     for state in alive[1:]:
         joined.update(dict.fromkeys(_meet_variables(result.variables, state.variables)))
         _meet_done(result.done, state.done)
-    for name in dict.fromkeys(name for state in alive for name in state.things):
-        forms = [state.things[name] for state in alive if name in state.things]
-        result.things[name] = forms[0] if all(form is forms[0] for form in forms) else _meet_things(forms)
+    things = result.things
+    changed = {id_: None for state in alive[1:] for id_, form in state.things.items() if things.get(id_) is not form}
+    for id_ in changed:
+        things[id_] = _meet_things([state.things[id_] for state in alive if id_ in state.things])
     for path in joined:
         result.variables[path] = unified(result.variables[path], result)
     return result
