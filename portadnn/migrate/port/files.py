@@ -1,0 +1,196 @@
+"""Files that are ported: read, rewritten together, and written as a patch or in place."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..events import Event
+from . import fields
+from .calls import find
+from .plan import HEADER, Program
+from .rewrite import Rewritten, rewrite
+from .source import Source
+
+Follow = Callable[[Mapping[str, bytes]], Iterable[Event]]
+
+
+@dataclass
+class Ported:
+    """What became of all files.
+
+    Attributes
+    ----------
+    files : list of Rewritten
+        In the order given; also those that stay as they are.
+    headers : dict of str to bytes
+        Files that are new.
+    skipped : list of (str, str)
+        Files that were not read, and why.
+    """
+
+    files: list[Rewritten] = field(default_factory=list)
+    headers: dict[str, bytes] = field(default_factory=dict)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def marked(self) -> int:
+        """How many places are left to the user."""
+        return sum(mark.stays for file in self.files for mark in file.marked)
+
+
+def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | None = None) -> Ported:
+    """Rewrite sources, which belong together.
+
+    Parameters
+    ----------
+    texts : mapping of str to bytes
+        Sources by name.
+    target : {"miopen-3", "miopen-1"}
+    follow : callable, optional
+        Returns the calls of the sources with what following the program tells of their arguments.
+    """
+    result = Ported()
+    sources: list[Source] = []
+    for name, raw in texts.items():
+        if b"\0" in raw:
+            result.skipped.append((name, "is no text of one byte a character"))
+        else:
+            sources.append(Source(name, raw))
+    calls = {source.name: find(source) for source in sources}
+    wanted = {source.name: source.raw for source in sources}
+    program = Program(
+        target,
+        frozenset(token.text for source in sources for token in source.tokens if token.text[:5] in ("cudnn", "miope"))
+        | frozenset(token.text for source in sources for token in source.tokens if token.text.startswith("portadnn_")),
+        frozenset(call.name for found in calls.values() for call in found if call.kind == "declaration"),
+        _by_place(follow(wanted)) if follow is not None and any(calls.values()) else {},
+    )
+    variables = {source.name: fields.declared(source) for source in sources}
+    for source in sources:
+        others = [variable for name, found in variables.items() if name != source.name for variable in found]
+        result.files.append(rewrite(source, program, others))
+    header = (Path(__file__).parent / HEADER).read_bytes()
+    for file in result.files:
+        if file.header:
+            result.headers[str(Path(file.source.name).parent / HEADER)] = header
+    return result
+
+
+def _by_place(events: Iterable[Event]) -> dict[tuple[str, int], list[Event]]:
+    found: dict[tuple[str, int], list[Event]] = {}
+    for event in events:
+        if event.place.start >= 0:
+            found.setdefault((event.place.file, event.place.start), []).append(event)
+    return found
+
+
+# Writing ----------------------------------------------------------------------------------------------------------
+
+
+def patch(ported: Ported, root: Path | None = None) -> bytes:
+    """Return a unified diff of everything that is new, for ``patch -p1`` or ``git apply`` in a folder (here)."""
+    folder = root or Path.cwd()
+    pieces = [
+        piece
+        for file in ported.files
+        if file.changed
+        for piece in _diff(_shown(file.source.name, folder), file.source.text, file.text)
+    ]
+    for name, text in ported.headers.items():
+        old = Path(name).read_bytes().decode("latin-1") if Path(name).exists() else None
+        if old != text.decode("latin-1"):
+            pieces += _diff(_shown(name, folder), old, text.decode("latin-1"))
+    return "".join(pieces).encode("latin-1")
+
+
+def _shown(name: str, folder: Path) -> str:
+    relative = os.path.relpath(name, folder).replace(os.sep, "/")
+    path = Path(name).resolve().as_posix().lstrip("/") if relative.startswith("../") else relative
+    return path.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def _diff(name: str, old: str | None, new: str) -> Iterator[str]:
+    before = "/dev/null" if old is None else f"a/{name}"
+    lines = difflib.unified_diff(_lines(old or ""), _lines(new), before, f"b/{name}")
+    if old is None:
+        yield f"diff --git a/{name} b/{name}\nnew file mode 100644\n"
+    for line in lines:
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def write(ported: Ported) -> list[str]:
+    """Write everything that is new in place, each file as a whole or not at all; return the names of the files.
+
+    Raises
+    ------
+    OSError
+        A file cannot be written; it and those behind it are as they were.
+    """
+    new = {name: text for name, text in ported.headers.items() if not _holds(name, text)}
+    new |= {file.source.name: file.text.encode("latin-1") for file in ported.files if file.changed}
+    for name, text in new.items():
+        _write(Path(name), text)
+    return list(new)
+
+
+def _holds(name: str, text: bytes) -> bool:
+    path = Path(name)
+    return path.exists() and path.read_bytes() == text
+
+
+def _write(path: Path, text: bytes) -> None:
+    path = path.resolve()  # what a link leads to, and not the link
+    mode = path.stat().st_mode if path.exists() else 0o644
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
+        Path(temporary).chmod(mode & 0o7777)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def summary(ported: Ported) -> list[str]:
+    """Say what was done, file by file, and what is left."""
+    lines = []
+    for file in ported.files:
+        if file.changed or file.marked:
+            stays = [mark for mark in file.marked if mark.stays]
+            told = [f"{file.calls} calls ported", f"{file.removed} fell away", f"{file.names} names"]
+            lines.append(f"{file.source.name}: {', '.join(told)}, {len(stays)} marked")
+            lines += [
+                f"  {mark.line}: {f'PD-{mark.rule}: ' if mark.rule else ''}{mark.name}: {mark.note}"
+                for mark in sorted(file.marked, key=lambda mark: mark.line)
+            ]
+    lines += [f"{name}: written" for name in ported.headers]
+    lines += [f"{name}: not read: {why}" for name, why in ported.skipped]
+    changed = sum(file.changed for file in ported.files)
+    calls = sum(file.calls + file.removed for file in ported.files)
+    lines.append(f"{changed} of {len(ported.files)} files change: {calls} calls ported, {ported.marked} places marked")
+    return lines
+
+
+def named(files: Sequence[Path]) -> dict[str, bytes]:
+    """Read files.
+
+    Raises
+    ------
+    OSError
+        One cannot be read.
+    """
+    return {str(file): file.read_bytes() for file in files}

@@ -1,0 +1,282 @@
+"""What to write in place of a call: decided by what is known of its arguments, and of the whole program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ... import mapping
+from ..answers import Answered, answer
+from ..events import Argument, Event, Place
+from ..names import translated, values
+from ..values import NULL, UNKNOWN, Value, constants, known
+from .calls import Call
+from .layout import Part, bare, parts
+from .source import Source
+
+HEADER = "portadnn_miopen.h"
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A function of portadnn_miopen.h: its name, and which of cuDNN's arguments it takes, in order."""
+
+    name: str
+    arguments: tuple[int, ...]
+
+
+_GRADIENT = (0, 1, 4, 5, 2, 3, 6, 10, 11, 12, 8, 9)
+_CONVOLUTIONS = {
+    "cudnnConvolutionForward": Helper("portadnn_convolution_forward", (0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 8, 9)),
+    "cudnnConvolutionBackwardData": Helper("portadnn_convolution_backward_data", _GRADIENT),
+    "cudnnConvolutionBackwardFilter": Helper("portadnn_convolution_backward_weights", _GRADIENT),
+}
+_BIAS = Helper("portadnn_convolution_backward_bias", tuple(range(7)))
+_FORWARD = {
+    "cudnnPoolingForward": (Helper("portadnn_pooling_forward", tuple(range(8))), "cudnnPoolingBackward", 3),
+    "cudnnLRNCrossChannelForward": (
+        Helper("portadnn_lrn_forward", (0, 1, 3, 4, 5, 6, 7, 8)),
+        "cudnnLRNCrossChannelBackward",
+        2,
+    ),
+}
+_BACKWARD = {
+    "cudnnPoolingBackward": Helper("portadnn_pooling_backward", tuple(range(12))),
+    "cudnnLRNCrossChannelBackward": Helper("portadnn_lrn_backward", (0, 1, *range(3, 13))),
+}
+_CHOICE = re.compile(r"cudnn(Get|Find)(Convolution(?:Forward|BackwardData|BackwardFilter))Algorithm(Ex|_v7|MaxCount)?")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is known of all sources together.
+
+    Attributes
+    ----------
+    target : str
+        ``"miopen-1"`` or ``"miopen-3"``.
+    mentioned : frozenset of str
+        The functions of both libraries that are called anywhere.
+    own : frozenset of str
+        Functions with cuDNN's names that the program defines itself.
+    events : mapping of (str, int) to sequence of Event
+        What following the program found for the calls, by file and offset.
+    """
+
+    target: str
+    mentioned: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+    events: Mapping[tuple[str, int], Sequence[Event]] = field(default_factory=dict)
+
+    def finds(self, function: str) -> bool:
+        """Tell whether a convolution's algorithm comes from a Find of the program's own, on its real tensors."""
+        name = function.removeprefix("cudnn")
+        others = {f"cudnnGet{name}Algorithm", f"cudnnGet{name}Algorithm_v7", f"cudnnFind{name}Algorithm"}
+        miopen = name.replace("Filter", "Weights")
+        own = {f"cudnnFind{name}AlgorithmEx", f"miopenFind{miopen}Algorithm"}
+        return bool(own & self.mentioned) and not others & self.mentioned
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What becomes of a call in the source.
+
+    Attributes
+    ----------
+    kind : str
+        ``"replace"`` the call; ``"expression"``: `name` is what stands there instead; ``"remove"`` it; ``"mark"``: it
+        stays, with a comment; ``"leave"``: it is none of cuDNN's.
+    name : str
+        The new function.
+    arguments : tuple of int or str
+        Its arguments: numbers of old ones, or texts.
+    casts : frozenset of int
+        Old arguments that need a cast to ``void *``.
+    header : bool
+        Whether it needs portadnn_miopen.h.
+    rule, note : str
+        Why it is marked; of other kinds a remark, if `note` is not "".
+    """
+
+    kind: str
+    name: str = ""
+    arguments: tuple[int | str, ...] = ()
+    casts: frozenset[int] = frozenset()
+    header: bool = False
+    rule: str = ""
+    note: str = ""
+
+
+LEAVE = Plan("leave")
+
+
+def plan(source: Source, call: Call, program: Program) -> Plan:
+    """Decide on a call."""
+    if call.name in program.own or call.kind in {"declaration", "member"}:
+        return LEAVE
+    if call.kind == "qualified":
+        return Plan("mark", note="called through another name, which has to give MIOpen's function")
+    if call.kind == "name":
+        return _named(call, program)
+    given = parts(source, call)
+    declared = mapping.table().functions.get(call.name)
+    if declared is None:
+        return _marked(answer(_event(source, call, given), program.target))
+    counts = {len(p) for p in (declared.parameters, *(change.parameters for change in declared.changes))}
+    if len(given) not in counts:
+        return Plan("mark", note="no version of cuDNN has it with these arguments")
+    followed = [_with_texts(event, given) for event in program.events.get((source.name, call.start), ())]
+    events = [event for event in followed if event is not None] or [_event(source, call, given)]
+    plans = list(dict.fromkeys(_one(source, event, given, program) for event in events))
+    if len(plans) == 1:
+        return plans[0]
+    marks = [one for one in plans if one.kind == "mark"]
+    return marks[0] if marks else Plan("mark", note="what it becomes depends on where the program comes from")
+
+
+def _named(call: Call, program: Program) -> Plan:
+    """Decide on a function that is named without being called."""
+    known_function = mapping.table().functions.get(call.name)
+    if known_function is not None:
+        arguments = tuple(Argument(p.name, UNKNOWN) for p in known_function.latest)
+        found = answer(Event(0, call.name, arguments, Place("", 0)), program.target)
+        if found.kind == "same" and found.sure:
+            return Plan("replace", found.function)
+    return Plan("mark", note="named without being called: MIOpen's function takes other arguments")
+
+
+def _event(source: Source, call: Call, given: Sequence[Part]) -> Event:
+    """Return the call with what its text alone says."""
+    arguments = tuple(Argument(bare(part.text), _literal(bare(part.text))) for part in given)
+    return Event(0, call.name, arguments, Place(source.name, 0, start=call.start, end=call.end))
+
+
+def _literal(text: str) -> Value:
+    if text in values():
+        return known(text)
+    if text in {"NULL", "nullptr"}:
+        return NULL
+    number = re.fullmatch(r"-?(\d+)[uUlL]*|-?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?[fF]?", text)
+    return UNKNOWN if number is None else known(int(text.rstrip("uUlL")) if number[1] else float(text.rstrip("fF")))
+
+
+def _with_texts(event: Event, given: Sequence[Part]) -> Event | None:
+    """Return a followed call with the arguments as written; None where they are not the same ones."""
+    if len(event.arguments) != len(given):
+        return None
+    pairs = zip(event.arguments, given, strict=True)
+    return replace(event, arguments=tuple(_known(replace(a, text=bare(part.text))) for a, part in pairs), named=None)
+
+
+def _known(argument: Argument) -> Argument:
+    """Return an argument with what its text says, where following the program said nothing."""
+    literal = _literal(argument.text)
+    return replace(argument, value=literal) if argument.read.kind == "unknown" and literal is not UNKNOWN else argument
+
+
+def _one(source: Source, event: Event, given: Sequence[Part], program: Program) -> Plan:
+    found = answer(event, program.target)
+    special = _special(source, event, found, program)
+    if special is not None:
+        return special
+    if found.falls_away:
+        return Plan("remove")
+    if not found.sure:
+        return _marked(found)
+    note = found.note if found.remark else ""
+    if not found.function:
+        return Plan("expression", found.call, rule=_first(found.rules), note=note)
+    numbers = _numbers(found.arguments, given, program.target)
+    header = any(item == "&zero" for item in numbers)
+    arguments = tuple("&portadnn_zero" if item == "&zero" and header else item for item in numbers)
+    casts = _casts(event, found, numbers) if not source.name.endswith(".c") else frozenset()
+    return Plan("replace", found.function, arguments, casts, header, _first(found.rules), note)
+
+
+def _special(source: Source, event: Event, found: Answered, program: Program) -> Plan | None:
+    """Decide where the program around the call matters; None where it does not."""
+    name = event.function
+    choice = _CHOICE.fullmatch(name)
+    if choice is not None and choice[3] != "Ex":
+        return _choice(choice, program)
+    if name in _CONVOLUTIONS:
+        direct = found.sure and found.kind == "moves" and _is_zero(event, "beta") and program.finds(name)
+        return None if direct else _helped(_CONVOLUTIONS[name])
+    if name == "cudnnConvolutionBackwardBias" and not _is_zero(event, "beta"):
+        return _helped(_BIAS)
+    if name in _FORWARD and found.rules[0] in {"S17", "S19"}:
+        helper, backward, added = _FORWARD[name]
+        if backward in program.mentioned or helper.name.replace("forward", "backward") in program.mentioned:
+            return _helped(helper)
+        rest = ("false", "NULL", "0")[:added]
+        return Plan("replace", found.function, (*helper.arguments, *rest))
+    if name in _BACKWARD and found.rules[0] in {"S17", "S19"}:
+        return _helped(_BACKWARD[name])
+    if name == "cudnnOpTensor":
+        return Plan("replace", found.function, tuple(range(len(event.arguments))))
+    if name == "cudnnSetOpTensorDescriptor" and _is_parameter(source, event):
+        return Plan("mark", rule="A15", note="the operation would be lost: the descriptor is the function's parameter")
+    return None
+
+
+def _choice(choice: re.Match[str], program: Program) -> Plan:
+    """Decide on a search for algorithms."""
+    helper = _CONVOLUTIONS[f"cudnn{choice[2]}"].name
+    if choice[1] == "Get" and choice[3] is None:
+        return Plan("remove")
+    told = f"{helper} finds the algorithm itself: this search and what reads its results can go"
+    return Plan("mark", rule="S05" if choice[1] == "Find" else "S04", note=told)
+
+
+def _helped(helper: Helper) -> Plan:
+    return Plan("replace", helper.name, helper.arguments, header=True)
+
+
+def _marked(found: Answered) -> Plan:
+    return Plan("mark", rule=_first(found.rules), note=found.note or found.call)
+
+
+def _first(rules: Sequence[str]) -> str:
+    return rules[0] if rules else ""
+
+
+def _is_zero(event: Event, parameter: str) -> bool:
+    given = event.argument(parameter)
+    found = [] if given is None else list(constants(given.read))
+    return found == [0] or (not found and given is not None and _says_zero(given.text))
+
+
+def _says_zero(text: str) -> bool:
+    words = re.findall(r"\w+", text)
+    return bool(words) and words[-1].strip("_").lower() in {"zero", "kzero", "zerof", "zeroval"}
+
+
+def _numbers(wanted: Sequence[str], given: Sequence[Part], target: str) -> tuple[int | str, ...]:
+    """Return arguments as numbers of the old ones where they are old ones."""
+    texts = [translated(bare(part.text), target)[0] for part in given]
+    left = list(range(len(texts)))
+    found: list[int | str] = []
+    for text in wanted:
+        number = next((i for i in left if texts[i] == text), None)
+        if number is not None:
+            left.remove(number)
+        found.append(text if number is None else number)
+    return tuple(found)
+
+
+def _casts(event: Event, found: Answered, numbers: Sequence[int | str]) -> frozenset[int]:
+    """Return the old arguments that cuDNN does not write to, but MIOpen declares as if it did."""
+    theirs = mapping.table().functions[found.function].latest
+    ours = event.parameters
+    return frozenset(
+        item
+        for item, parameter in zip(numbers, theirs, strict=True)
+        if isinstance(item, int) and ours[item].type == "const void *" and parameter.type == "void *"
+    )
+
+
+def _is_parameter(source: Source, event: Event) -> bool:
+    name = event.arguments[0].text
+    pattern = rf"\b\w*(?:OpTensorDescriptor_t|TensorOp_t)\s+{re.escape(name)}\s*[,)]"
+    return re.search(pattern, source.code) is not None

@@ -1,0 +1,297 @@
+"""A source's new text: calls, names, members, includes and comments for what is left, as edits of the old one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..names import look_up
+from . import fields
+from .calls import Call, find
+from .layout import joined, parts
+from .plan import HEADER, LEAVE, Plan, Program, plan
+from .source import Source
+
+_INCLUDE = re.compile(r"#[ \t]*(?:include|import)[ \t]*([<\"][^>\"\n]+[>\"])")
+_HEADERS = re.compile(r"[<\"]cudnn(_v\d+|_version|_(ops|adv|cnn)(_infer|_train)?(_v\d+)?|_graph|_backend)?\.h[>\"]")
+_MARK = "/* portadnn: "
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Text in place of what stands from one offset to another."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What was left to the user, or ported with a remark.
+
+    Attributes
+    ----------
+    line : int
+        In the old source.
+    name, rule, note : str
+    stays : bool
+        Whether it was left as it is.
+    """
+
+    line: int
+    name: str
+    rule: str
+    note: str
+    stays: bool = True
+
+
+@dataclass
+class Rewritten:
+    """What became of a source.
+
+    Attributes
+    ----------
+    source : Source
+    text : str
+        The new text.
+    calls, removed, names : int
+        Calls that were rewritten, calls that fell away, and other names and includes.
+    marked : list of Marked
+    header : bool
+        Whether it needs portadnn_miopen.h.
+    """
+
+    source: Source
+    text: str = ""
+    calls: int = 0
+    removed: int = 0
+    names: int = 0
+    marked: list[Marked] = field(default_factory=list)
+    header: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is new."""
+        return self.text != self.source.text
+
+
+def rewrite(source: Source, program: Program, variables: Iterable[fields.Declared] = ()) -> Rewritten:
+    """Rewrite a source as far as that is certain."""
+    return _Rewriting(source, program, list(variables)).result
+
+
+class _Rewriting:
+    def __init__(self, source: Source, program: Program, variables: Sequence[fields.Declared]) -> None:
+        self.source, self.program = source, program
+        self.result = Rewritten(source)
+        self.edits: list[Edit] = []
+        self.marks: dict[tuple[int, str, str], str] = {}  # by line, rule and name
+        self.uses: list[int] = []  # where portadnn_miopen.h is needed
+        found = [(call, self._plan(call)) for call in find(source)]
+        left = {(call.start, call.end) for call, what in found if what.kind in {"mark", "leave"}}
+        frozen = sorted((call.start, call.end) for call, what in found if what.kind == "mark")
+        self._includes()
+        self._names(frozen + [span for call, what in found for span in _gone(call, what)], left)
+        self._members(frozen, variables)
+        for call, what in sorted(found, key=lambda pair: -pair[0].start):
+            self._call(call, what)
+        self._header()
+        self._comments()
+        self.result.text = _applied(source.text, 0, len(source.text), self.edits)
+
+    # Parts of it --------------------------------------------------------------------------------------------------
+
+    def _plan(self, call: Call) -> Plan:
+        if self._is_marked(call.start, call.name):
+            return Plan("mark", note="")
+        return plan(self.source, call, self.program)
+
+    def _includes(self) -> None:
+        for directive in self.source.directives:
+            match = _INCLUDE.match(self.source.text[directive.start : directive.end].lstrip())
+            if match is None or directive.kind not in {"include", "import"}:
+                continue
+            if _HEADERS.fullmatch(match[1]):
+                start = self.source.text.index(match[1], directive.start)
+                self.edits.append(Edit(start, start + len(match[1]), "<miopen/miopen.h>"))
+                self.result.names += 1
+            elif match[1].strip('<>"').startswith("cudnn_frontend"):
+                note = "the graph interface has no counterpart here; hipDNN takes what cudnn_frontend 9 is given"
+                self._mark(directive.start, match[1].strip('<>"'), "V58", note)
+
+    def _names(self, frozen: Sequence[tuple[int, int]], left: set[tuple[int, int]]) -> None:
+        starts = {start for start, _ in left}
+        for token in self.source.tokens:
+            if not token.text.startswith(("cudnn", "CUDNN_")) or token.start in starts or _inside(token.start, frozen):
+                continue
+            name = look_up(token.text, self.program.target)
+            if name is None or self._is_defined(token.start, token.text):
+                continue
+            if name.miopen is None or not name.sure:
+                hint = f"{name.note}" if name.miopen is None else f"{name.miopen}? {name.note}"
+                self._mark(token.start, token.text, name.rule, hint)
+            else:
+                self.edits.append(Edit(token.start, token.end, name.miopen))
+                self.result.names += 1
+
+    def _is_defined(self, offset: int, name: str) -> bool:
+        """Tell whether a line of the preprocessor defines a name, or asks for it, as `#ifdef CUDNN_MAJOR` does."""
+        directive = self.source.directive(offset)
+        return directive is not None and directive.kind in {"define", "undef"} and directive.rest.split()[:1] == [name]
+
+    def _members(self, frozen: Sequence[tuple[int, int]], variables: Iterable[fields.Declared]) -> None:
+        for member in fields.read(self.source, variables):
+            if _inside(member.start, frozen):
+                continue
+            if member.miopen:
+                self.edits.append(Edit(member.start, member.end, member.miopen))
+                self.result.names += 1
+            else:
+                self._mark(
+                    member.start, member.name, "S12", "what Find returns has no such member: time and memory only"
+                )
+
+    def _call(self, call: Call, what: Plan) -> None:
+        if what.kind == "mark":
+            if what.note:
+                self._mark(call.start, call.name, what.rule, what.note)
+            return
+        if what is LEAVE:
+            return
+        if what.note:
+            self._mark(call.start, call.name, what.rule, what.note, stays=False)
+        if what.header:
+            self.uses.append(call.start)
+        if what.kind == "remove":
+            self.result.removed += 1
+            self._remove(call)
+            return
+        self.result.calls += 1
+        if what.kind == "expression" and call.statement is not None:
+            self._replace(*call.statement, f"{what.name};")
+        elif what.kind == "expression":
+            self._replace(call.start, call.end, f"({what.name}, miopenStatusSuccess)")
+        elif call.kind == "name" or (what.arguments == tuple(range(len(call.arguments))) and not what.casts):
+            self.edits.append(Edit(call.start, call.start + len(call.name), what.name))
+        else:
+            self._replace(call.start, call.end, self._written(call, what))
+
+    def _written(self, call: Call, what: Plan) -> str:
+        old = parts(self.source, call)
+        texts = []
+        for number, ((start, _), part) in enumerate(zip(call.arguments, old, strict=True)):
+            begin = self.source.text.index(part.text, start)
+            text = _applied(self.source.text, begin, begin + len(part.text), self.edits)
+            texts.append(_cast(text) if number in what.casts else text)
+        between = self.source.text[call.start + len(call.name) : call.open + 1]
+        end = self.source.text[self.source.text.rfind(")", 0, call.end) : call.end]
+        return what.name + between + joined(old, what.arguments, texts, self.source.newline) + end
+
+    def _remove(self, call: Call) -> None:
+        """Take a call away: with its lines, where nothing else is on them."""
+        text = self.source.text
+        if call.statement is None:
+            self._replace(call.start, call.end, "miopenStatusSuccess")
+            return
+        start, end = call.statement
+        first, line = text.rfind("\n", 0, start) + 1, self.source.line_end(end)
+        if not text[first:start].strip() and not text[end:line].strip():
+            start, end = first, line
+        self._replace(start, end, "")
+
+    def _replace(self, start: int, end: int, text: str) -> None:
+        self.edits = [edit for edit in self.edits if edit.end <= start or edit.start >= end]
+        self.edits.append(Edit(start, end, text))
+
+    # What is inserted ---------------------------------------------------------------------------------------------
+
+    def _mark(self, offset: int, name: str, rule: str, note: str, *, stays: bool = True) -> None:
+        place = self.source.line_start(offset)
+        if (place, rule, name) in self.marks or self._is_marked(offset, name):
+            return
+        self.marks[place, rule, name] = f"{f'PD-{rule}: ' if rule else ''}{name}: {_one_line(note)}"
+        line = self.source.text.count("\n", 0, offset) + 1
+        self.result.marked.append(Marked(line, name, rule, _one_line(note), stays))
+
+    def _is_marked(self, offset: int, name: str) -> bool:
+        """Tell whether a comment above a line speaks of a name."""
+        text, start = self.source.text, self.source.line_start(offset)
+        while start > 0:
+            above = text.rfind("\n", 0, start - 1) + 1
+            line = text[above:start].strip()
+            if not line.startswith(_MARK):
+                return False
+            if re.search(rf"portadnn: (PD-\w+: )?{re.escape(name)}: ", line):
+                return True
+            start = above
+        return False
+
+    def _comments(self) -> None:
+        newline = self.source.newline
+        for (place, _, _), text in sorted(self.marks.items(), key=lambda item: item[0][0]):
+            self.edits.append(Edit(place, place, f"{self.source.indent(place)}{_MARK}{text} */{newline}"))
+
+    def _header(self) -> None:
+        """Include portadnn_miopen.h where it is needed, in the same branches of the preprocessor."""
+        source = self.source
+        if not self.uses:
+            return
+        self.result.header = True
+        wanted = {tuple(source.branches(use)): use for use in sorted(self.uses, reverse=True)}
+        present = {tuple(source.branches(d.start)) for d in source.directives if HEADER in source.text[d.start : d.end]}
+        for branches, use in sorted(wanted.items(), key=lambda item: item[1]):
+            if any(branches[: len(others)] == others for others in present):
+                continue
+            present.add(branches)
+            place, outer = self._place(use, list(branches))
+            lines = [line for chain in branches[outer:] for line in chain]
+            lines += [f'#include "{HEADER}"', *("#endif" for _ in branches[outer:])]
+            self.edits.append(Edit(place, place, "".join(line + source.newline for line in lines)))
+
+    def _place(self, use: int, branches: list[tuple[str, ...]]) -> tuple[int, int]:
+        """Return where to include something, and how many of the branches are open there."""
+        source = self.source
+        for directive in reversed([d for d in source.directives if d.kind in {"include", "import"} and d.start < use]):
+            here = source.branches(directive.start)
+            if here == branches[: len(here)] and source.depth(directive.start) == 0:
+                return source.line_end(directive.end), len(here)
+        guard = [d for d in source.directives[:2] if d.kind in {"define", "pragma"} and d.start < use]
+        start = source.line_end(guard[-1].end) if guard else source.line_start(source.tokens[0].start)
+        return start, 0
+
+
+def _inside(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= offset < end for start, end in spans)
+
+
+def _gone(call: Call, what: Plan) -> list[tuple[int, int]]:
+    """Return the parts of a call that are not in the new text."""
+    if what.kind in {"remove", "expression"}:
+        return [(call.start, call.end)]
+    if what.kind == "replace":
+        return [span for number, span in enumerate(call.arguments) if number not in what.arguments]
+    return []
+
+
+def _cast(text: str) -> str:
+    if text.lstrip().startswith("(void"):
+        return text
+    simple = re.fullmatch(r"&?[\w.:]+(?:(?:->|\.)\w+|\[[^][]*\])*", text)
+    return f"(void *){text}" if simple else f"(void *)({text})"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("*/", "* /").split())
+
+
+def _applied(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
+    """Return a stretch of text with the edits in it; insertions at its beginning count, those at its end do not."""
+    result: list[str] = []
+    place = start
+    chosen = [edit for edit in edits if start <= edit.start and edit.end <= end]
+    for edit in sorted(chosen, key=lambda edit: (edit.start, edit.end)):
+        result += [text[place : edit.start], edit.text]
+        place = edit.end
+    return "".join([*result, text[place:end]])
