@@ -206,6 +206,34 @@ def check(
     raise typer.Exit(code)
 
 
+@app.command()
+def port(
+    paths: Annotated[list[Path], typer.Argument(help="Sources and folders in C, C++ and CUDA, which belong together.")],
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print a patch, and change nothing; this is the default.")
+    ] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Write the files.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the patch.")] = None,
+    target: Annotated[str, typer.Option(help="miopen-3 or miopen-1.")] = "miopen-3",
+    exclude: Annotated[list[str] | None, typer.Option(help="Paths to leave out, as in .gitignore.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if something is left to you.")] = False,
+) -> None:
+    """Rewrite cuDNN code for MIOpen where that is certain; what is not gets a comment, and stays as it is."""
+    from . import cli_port
+
+    if in_place and (diff or output is not None):
+        raise typer.BadParameter("it does not go with --diff and --output", param_hint="--in-place")
+    try:
+        code = cli_port.port(
+            paths, target, in_place=in_place, output=output, exclude=tuple(exclude or ()), strict=strict
+        )
+    except BrokenPipeError:  # whoever read has enough
+        raise
+    except (DnnError, OSError) as error:
+        raise _fail(error, cli_port.USAGE) from None
+    raise typer.Exit(code)
+
+
 @app.command("map")
 def map_names(
     name: Annotated[

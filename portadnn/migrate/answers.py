@@ -130,14 +130,14 @@ class Port:
         if "call" in entry:
             missing = self._without_counterpart(_named([entry["call"]]))
             if missing:
-                return self._answer("none", "", missing, sure=False)
+                return self._nothing(missing)
             return self._answer(entry.get("kind", "recipe"), self._filled(entry["call"]), entry.get("note", ""))
         if function is None or entry.get("kind") == "none":
             return self._answer("none", "", self._why_not(function))
         arguments = self._arguments(function)
         missing = self._without_counterpart(self._kept(function))
         if missing:
-            return self._answer("none", "", missing, sure=False)
+            return self._nothing(missing)
         call = f"{function.name}({', '.join(arguments)})"
         dropped = self._dropped(function)
         note = "; ".join(filter(None, (entry.get("note", ""), f"drops {', '.join(dropped)}" if dropped else "")))
@@ -150,8 +150,6 @@ class Port:
         note: str,
         function: str = "",
         arguments: tuple[str, ...] = (),
-        *,
-        sure: bool = True,
     ) -> Answered:
         entry = self.entry
         return Answered(
@@ -163,9 +161,15 @@ class Port:
             arguments,
             tuple(self._filled(line) for line in entry.get("before", ())) if kind != "none" else (),
             tuple(self._filled(line) for line in entry.get("after", ())) if kind != "none" else (),
-            sure=sure and entry.get("sure", kind in {"same", "moves"} or "call" in entry) and not self.doubts,
+            sure=entry.get("sure", kind in {"same", "moves"} or "call" in entry) and not self.doubts,
             remark=entry.get("remark", False),
             falls_away=entry.get("drop", False) or entry.get("call") == "",
+        )
+
+    def _nothing(self, missing: str) -> Answered:
+        """Answer that MIOpen lacks the value of an argument."""
+        return Answered(
+            "none", "", missing, tuple(dict.fromkeys([*self.rules, *self.entry.get("rules", ())])), sure=False
         )
 
     def _fits(self, entry: Mapping[str, Any]) -> bool:
@@ -290,14 +294,25 @@ def _holds(argument: Argument | None, wanted: Sequence[Any]) -> bool:
     """Tell whether an argument is certainly among some values, or possibly another than one of them (``"!0"``)."""
     if argument is None:
         return False
-    known = list(constants(argument.read))
-    if not known and argument.text in values():
-        known = [argument.text]
+    known = told(argument)
     if isinstance(wanted[0], str) and wanted[0].startswith("!"):
         numbers = [v for v in known if isinstance(v, (int, float)) and not isinstance(v, bool)]
         return any(float(number) != float(wanted[0][1:]) for number in numbers)
     whole = len(known) == max(len(argument.read.options), 1)
     return whole and bool(known) and all(any(_same(value, w) for w in wanted) for value in known)
+
+
+def told(argument: Argument) -> list[Any]:
+    """Return the constants that an argument, or what it points to, may be.
+
+    Where nothing is known, names count: ``CUDNN_TENSOR_NCHW``, ``&traits<float>::zero``.
+    """
+    known = list(constants(argument.read))
+    if known or argument.text in values():
+        return known or [argument.text]
+    words = re.findall(r"\w+", argument.text)
+    name = words[-1].strip("_").lower().removeprefix("k") if words else ""
+    return [{"zero": 0, "one": 1}[name]] if name in {"zero", "one"} else []
 
 
 def _same(value: Any, wanted: Any) -> bool:

@@ -33,7 +33,12 @@ def header() -> str:
     lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>", "#include <stdbool.h>"]
     lines += ["typedef struct ihipStream_t* hipStream_t;", "typedef hipStream_t miopenAcceleratorQueue_t;"]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
-    lines += ["typedef int hipError_t;", "hipError_t hipMalloc(void** p, size_t n);", "hipError_t hipFree(void* p);"]
+    lines += [
+        "typedef int hipError_t;",
+        "enum { hipSuccess = 0 };",
+        "hipError_t hipMalloc(void** p, size_t n);",
+        "hipError_t hipFree(void* p);",
+    ]
     for line in LINES:
         kind, _, rest = line.partition(" ")
         if kind == "object":
@@ -48,4 +53,29 @@ def header() -> str:
         " miopenConvSolution_t;",
     ]
     lines += [line + ";" for line in LINES if not line.startswith(("enum ", "object "))]
+    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", ""])
+
+
+def cudnn(table) -> str:
+    """Return a header that declares cuDNN's functions in their newest forms, for programs before they are ported."""
+    functions = [f for f in table.functions.values() if f.library == "cudnn"]
+    enums = {e.cudnn: e for e in table.enumerations if e.cudnn}
+    text = " ".join(p.type for f in functions for p in f.latest)
+    types = sorted(set(re.findall(r"\bcudnn\w+_t\b", text)) - set(enums))
+    lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>", "typedef struct CUstream_st* cudaStream_t;"]
+    lines += ["typedef int libraryPropertyType;", "typedef int cudnnRuntimeTag_t;", "#define CUDNN_MAJOR 7"]
+    for name, enum in enums.items():
+        values = [f"{v.cudnn} = {v.number}" for v in enum.values if v.cudnn]
+        lines.append(f"typedef enum {{ {', '.join(values)} }} {name};")
+    for name in types:
+        perf = re.fullmatch(r"cudnnConvolution(\w+)AlgoPerf_t", name)
+        if perf:
+            members = "cudnnStatus_t status; float time; size_t memory;"
+            lines.append(f"typedef struct {{ cudnnConvolution{perf[1]}Algo_t algo; {members} }} {name};")
+        elif name != "cudnnRuntimeTag_t":
+            lines.append(f"typedef struct {name[:-2]}Struct* {name};")
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
+    for f in functions:
+        arguments = ", ".join(p.c for p in f.latest) or "void"
+        lines.append(f"{f.returns or 'cudnnStatus_t'} {f.name}({arguments});")
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", ""])

@@ -69,7 +69,7 @@ def find(source: Source) -> list[Call]:
 def _read(source: Source, place: int) -> Call:
     tokens = source.tokens
     token = tokens[place]
-    before = tokens[place - 1] if place else None
+    before = source.before(place)
     opening = place + 1 if place + 1 < len(tokens) and tokens[place + 1].text == "(" else -1
     closing = source.closing.get(opening, -1)
     if opening < 0 or closing < 0:
@@ -79,7 +79,7 @@ def _read(source: Source, place: int) -> Call:
         kind = "member"
     elif before is not None and before.text == "::" and place > 1 and _adjoins(tokens[place - 2], before):
         kind = "qualified"
-    elif _is_declaration(tokens, place, closing):
+    elif _is_declaration(source, place, closing):
         kind = "declaration"
     statement = _statement(source, place, closing) if kind == "call" else None
     arguments = tuple(_split(source, opening, closing, token.text))
@@ -90,16 +90,18 @@ def _adjoins(name: Token, colons: Token) -> bool:
     return name.is_word and name.text not in _KEYWORDS and name.end == colons.start
 
 
-def _is_declaration(tokens: list[Token], place: int, closing: int) -> bool:
+def _is_declaration(source: Source, place: int, closing: int) -> bool:
     """Tell whether a name with parentheses declares a function: a type goes before it."""
-    i = place - 1
-    while i >= 0 and tokens[i].text in {"*", "&"}:
+    tokens, i = source.tokens, place
+    before = source.before(i)
+    while before is not None and before.text in {"*", "&"}:
         i -= 1
-    if i < 0 or not tokens[i].is_word or tokens[i].text in _KEYWORDS:
+        before = source.before(i)
+    if before is None or not before.is_word or before.text in _KEYWORDS:
         return False
-    if i == place - 1:
+    if i == place:
         return True
-    first = tokens[i - 1] if i else None  # type * name(...): a product or a declaration
+    first = source.before(i - 1)  # type * name(...): a product or a declaration
     behind = tokens[closing + 1].text if closing + 1 < len(tokens) else ""
     begins = first is None or first.text in {";", "{", "}"} or first.text in _QUALIFIERS
     return begins and behind in {"{", ";", ""}
@@ -116,11 +118,11 @@ def _statement(source: Source, place: int, closing: int) -> tuple[int, int] | No
         place, closing = place - 2, closing + 1
         while place > 1 and tokens[place - 1].text == "::" and tokens[place - 2].is_word:
             place -= 2
-    before = tokens[place - 1] if place else None
+    before = source.before(place)
     behind = tokens[closing + 1] if closing + 1 < len(tokens) else None
     if behind is None or behind.text != ";" or source.directive(tokens[place].start) is not None:
         return None
-    if before is None or before.text in {";", "{", "}"} or source.directive(before.start) is not None:
+    if before is None or before.text in {";", "{", "}"}:
         return tokens[place].start, behind.end
     return None
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .calls import Call
 from .source import Source
-
-_LINE_COMMENT = re.compile(r"//[^\n]*")
 
 
 @dataclass(frozen=True)
@@ -23,12 +21,15 @@ class Part:
     text : str
         What is written, with comments in and before it.
     tail : str
-        Blanks and comments behind it, before the comma; and a comment behind the comma on the same line.
+        Blanks and comments behind it, before the comma.
+    note : str
+        A comment behind the comma, on the same line.
     """
 
     lead: str
     text: str
     tail: str = ""
+    note: str = ""
 
 
 def parts(source: Source, call: Call) -> list[Part]:
@@ -39,7 +40,7 @@ def parts(source: Source, call: Call) -> list[Part]:
         if number:  # a comment behind the comma belongs to the argument before it
             note = re.match(r"[ \t]*(//[^\n]*|/\*[^\n]*?\*/(?=[ \t]*\r?\n))", text)
             if note:
-                found[-1] = Part(found[-1].lead, found[-1].text, found[-1].tail + note[0])
+                found[-1] = replace(found[-1], note=note[0].rstrip("\r"))
                 text = text[note.end() :]
         lead = re.match(r"\s*", text)
         blanks = lead[0] if lead else ""
@@ -75,16 +76,27 @@ def joined(old: Sequence[Part], new: Sequence[str | int], rewritten: Sequence[st
     written: list[str] = []
     broken = False  # a comment up to the line's end stands before
     for place, item in enumerate(new):
-        lead = old[item].lead if isinstance(item, int) and item > 0 else later
+        lead = _lead(old, new, item) if isinstance(item, int) and item > 0 else later
         if place == 0:
             lead = old[0].lead if old else ""
-        text, tail = (rewritten[item], old[item].tail) if isinstance(item, int) else (item, "")
+        text, tail, note = item, "", ""
+        if isinstance(item, int):
+            text, tail, note = rewritten[item], old[item].tail, old[item].note
+        last = place + 1 == len(new)
         if broken and "\n" not in lead:
             lead = next((other for other in leads if "\n" in other), newline + "    ")
-        comma = "," if place + 1 < len(new) else ""
-        note = _LINE_COMMENT.search(tail)
-        before, behind = (tail, "") if not (note or tail.lstrip().startswith("/*")) else ("", tail.rstrip("\r\n \t"))
-        written.append(lead + text + (before if before.strip() or not comma else "") + comma + behind)
-        broken = note is not None
+        if not tail.strip() and not last:
+            tail = ""
+        broken = "//" in note
+        written.append(f"{lead}{text}{tail}{'' if last else ','}{note}")
     result = "".join(written)
     return result + newline if broken else result
+
+
+def _lead(old: Sequence[Part], new: Sequence[str | int], item: int) -> str:
+    """Return the blanks before an old argument: those of one that fell away before it, where a line began there."""
+    lead = old[item].lead
+    while "\n" not in lead and item > 1 and item - 1 not in new:
+        item -= 1
+        lead = old[item].lead if "\n" in old[item].lead else lead
+    return lead

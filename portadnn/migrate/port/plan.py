@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import mapping
-from ..answers import Answered, answer
+from ..answers import Answered, answer, told
 from ..events import Argument, Event, Place
 from ..names import translated, values
-from ..values import NULL, UNKNOWN, Value, constants, known
+from ..values import NULL, UNKNOWN, Value, known
 from .calls import Call
 from .layout import Part, bare, parts
 from .source import Source
@@ -32,7 +32,14 @@ _CONVOLUTIONS = {
     "cudnnConvolutionBackwardData": Helper("portadnn_convolution_backward_data", _GRADIENT),
     "cudnnConvolutionBackwardFilter": Helper("portadnn_convolution_backward_weights", _GRADIENT),
 }
-_BIAS = Helper("portadnn_convolution_backward_bias", tuple(range(7)))
+# With these betas not 0, which MIOpen does not take.
+_SUMS = {
+    "cudnnConvolutionBackwardBias": (Helper("portadnn_convolution_backward_bias", tuple(range(7))), ("beta",)),
+    "cudnnBatchNormalizationBackward": (
+        Helper("portadnn_batch_normalization_backward", tuple(range(19))),
+        ("betaDataDiff", "betaParamDiff"),
+    ),
+}
 _FORWARD = {
     "cudnnPoolingForward": (Helper("portadnn_pooling_forward", tuple(range(8))), "cudnnPoolingBackward", 3),
     "cudnnLRNCrossChannelForward": (
@@ -132,7 +139,7 @@ def plan(source: Source, call: Call, program: Program) -> Plan:
     if len(plans) == 1:
         return plans[0]
     marks = [one for one in plans if one.kind == "mark"]
-    return marks[0] if marks else Plan("mark", note="what it becomes depends on where the program comes from")
+    return marks[0] if marks else _one(source, _event(source, call, given), given, program)  # what holds for all
 
 
 def _named(call: Call, program: Program) -> Plan:
@@ -190,8 +197,7 @@ def _one(source: Source, event: Event, given: Sequence[Part], program: Program) 
     numbers = _numbers(found.arguments, given, program.target)
     header = any(item == "&zero" for item in numbers)
     arguments = tuple("&portadnn_zero" if item == "&zero" and header else item for item in numbers)
-    casts = _casts(event, found, numbers) if not source.name.endswith(".c") else frozenset()
-    return Plan("replace", found.function, arguments, casts, header, _first(found.rules), note)
+    return Plan("replace", found.function, arguments, _casts(event, found, numbers), header, _first(found.rules), note)
 
 
 def _special(source: Source, event: Event, found: Answered, program: Program) -> Plan | None:
@@ -203,8 +209,8 @@ def _special(source: Source, event: Event, found: Answered, program: Program) ->
     if name in _CONVOLUTIONS:
         direct = found.sure and found.kind == "moves" and _is_zero(event, "beta") and program.finds(name)
         return None if direct else _helped(_CONVOLUTIONS[name])
-    if name == "cudnnConvolutionBackwardBias" and not _is_zero(event, "beta"):
-        return _helped(_BIAS)
+    if name in _SUMS and not all(_is_zero(event, parameter) for parameter in _SUMS[name][1]):
+        return _helped(_SUMS[name][0])
     if name in _FORWARD and found.rules[0] in {"S17", "S19"}:
         helper, backward, added = _FORWARD[name]
         if backward in program.mentioned or helper.name.replace("forward", "backward") in program.mentioned:
@@ -243,13 +249,7 @@ def _first(rules: Sequence[str]) -> str:
 
 def _is_zero(event: Event, parameter: str) -> bool:
     given = event.argument(parameter)
-    found = [] if given is None else list(constants(given.read))
-    return found == [0] or (not found and given is not None and _says_zero(given.text))
-
-
-def _says_zero(text: str) -> bool:
-    words = re.findall(r"\w+", text)
-    return bool(words) and words[-1].strip("_").lower() in {"zero", "kzero", "zerof", "zeroval"}
+    return given is not None and told(given) == [0]
 
 
 def _numbers(wanted: Sequence[str], given: Sequence[Part], target: str) -> tuple[int | str, ...]:

@@ -403,6 +403,80 @@ static inline miopenStatus_t portadnn_convolution_backward_bias(miopenHandle_t h
     return scale == 1.0f ? status : miopenScaleTensor(handle, dbDesc, db, &scale);
 }
 
+static inline miopenStatus_t portadnn_batch_normalization_backward(miopenHandle_t handle,
+                                                                   miopenBatchNormMode_t mode,
+                                                                   const void *alphaDataDiff,
+                                                                   const void *betaDataDiff,
+                                                                   const void *alphaParamDiff,
+                                                                   const void *betaParamDiff,
+                                                                   miopenTensorDescriptor_t xDesc,
+                                                                   const void *x,
+                                                                   miopenTensorDescriptor_t dyDesc,
+                                                                   const void *dy,
+                                                                   miopenTensorDescriptor_t dxDesc,
+                                                                   void *dx,
+                                                                   miopenTensorDescriptor_t paramDesc,
+                                                                   const void *scale,
+                                                                   void *dscale,
+                                                                   void *dbias,
+                                                                   double epsilon,
+                                                                   const void *savedMean,
+                                                                   const void *savedInvVariance)
+{
+    float one = 1.0f, zero = 0.0f;
+    float scales[2], kept[2];
+    void *given[3], *results[3];
+    miopenTensorDescriptor_t descs[3];
+    size_t size = 0;
+    miopenStatus_t status;
+    int i;
+    if((status = portadnn_factor(dxDesc, alphaDataDiff, &scales[0])) != miopenStatusSuccess ||
+       (status = portadnn_factor(dxDesc, betaDataDiff, &kept[0])) != miopenStatusSuccess ||
+       (status = portadnn_factor(dxDesc, alphaParamDiff, &scales[1])) != miopenStatusSuccess ||
+       (status = portadnn_factor(dxDesc, betaParamDiff, &kept[1])) != miopenStatusSuccess)
+        return status;
+    given[0] = dx;
+    given[1] = dscale;
+    given[2] = dbias;
+    for(i = 0; i < 3; ++i)
+    {
+        descs[i]   = i == 0 ? dxDesc : paramDesc;
+        results[i] = given[i];
+        if(kept[i > 0] == 0.0f)
+            continue;
+        if((status = miopenGetTensorNumBytes(descs[i], &size)) != miopenStatusSuccess ||
+           (status = portadnn_take(given[i], PORTADNN_SUM, size, &results[i])) != miopenStatusSuccess)
+            return status;
+    }
+    status = miopenBatchNormalizationBackward(handle,
+                                              mode,
+                                              &one,
+                                              &zero,
+                                              &one,
+                                              &zero,
+                                              xDesc,
+                                              x,
+                                              dyDesc,
+                                              dy,
+                                              dxDesc,
+                                              results[0],
+                                              paramDesc,
+                                              scale,
+                                              results[1],
+                                              results[2],
+                                              epsilon,
+                                              savedMean,
+                                              savedInvVariance);
+    for(i = 0; i < 3 && status == miopenStatusSuccess; ++i)
+    {
+        if(kept[i > 0] != 0.0f)
+            status = portadnn_add(handle, scales[i > 0], descs[i], results[i], kept[i > 0], given[i]);
+        else if(scales[i > 0] != 1.0f)
+            status = miopenScaleTensor(handle, descs[i], given[i], &scales[i > 0]);
+    }
+    return status;
+}
+
 /* Pooling and LRN: y tells a forward pass from others --------------------------------------------------------------- */
 
 static inline miopenStatus_t portadnn_pooling_forward(miopenHandle_t handle,

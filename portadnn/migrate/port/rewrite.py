@@ -130,7 +130,7 @@ class _Rewriting:
             if name is None or self._is_defined(token.start, token.text):
                 continue
             if name.miopen is None or not name.sure:
-                hint = f"{name.note}" if name.miopen is None else f"{name.miopen}? {name.note}"
+                hint = name.note if name.miopen is None else f"perhaps {name.miopen}: {name.note}"
                 self._mark(token.start, token.text, name.rule, hint)
             else:
                 self.edits.append(Edit(token.start, token.end, name.miopen))

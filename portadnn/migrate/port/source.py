@@ -74,6 +74,13 @@ class Source:
         """Return the index of the first token that begins at an offset or behind it."""
         return bisect_right(self._starts, offset - 1)
 
+    def before(self, place: int) -> Token | None:
+        """Return the token before another, where both are in the same line of the preprocessor or in none."""
+        if place <= 0:
+            return None
+        found = self.tokens[place - 1]
+        return found if self.directive(found.start) == self.directive(self.tokens[place].start) else None
+
     @cached_property
     def closing(self) -> dict[int, int]:
         """Indices of opening brackets, and of those that close them."""

@@ -1,0 +1,342 @@
+"""`portadnn port`: whole programs, compiled against MIOpen's declarations; patches; what is left alone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import miopen_header
+import pytest
+import tree_sitter
+import tree_sitter_cpp
+from typer.testing import CliRunner
+
+from portadnn import mapping
+from portadnn.cli import app
+from portadnn.migrate.port import files
+from portadnn.migrate.port.following import follow
+
+PROGRAMS = Path(__file__).parent / "port_programs"
+NAMES = sorted(path.stem for path in PROGRAMS.glob("*.txt"))
+PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
+
+
+def ported(text, name="program.cpp", target="miopen-3"):
+    """Return the result for one source."""
+    return files.port({name: text.encode("latin-1")}, target, follow)
+
+
+def line(text, **options):
+    """Return the new text of one statement, without comments of ours."""
+    result = ported(f"void f() {{\n{text}\n}}\n", **options).files[0].text.splitlines()
+    return "\n".join(result[result.index("void f() {") + 1 : -1])
+
+
+@pytest.fixture(scope="module")
+def stubs(tmp_path_factory):
+    """Return a folder with MIOpen's header, made of the list of its functions, and with one of cuDNN's."""
+    folder = tmp_path_factory.mktemp("include")
+    for name in ("miopen", "hip"):
+        (folder / name).mkdir()
+    (folder / "miopen" / "miopen.h").write_text(miopen_header.header())
+    (folder / "miopen" / "version.h").write_text("#define MIOPEN_VERSION_MAJOR 3\n")
+    (folder / "hip" / "hip_runtime_api.h").write_text('#include "../miopen/miopen.h"\n')
+    (folder / "cudnn.h").write_text(miopen_header.cudnn(mapping.table()))
+    return folder
+
+
+def compiled(path, stubs):
+    """Compile without writing anything, and return what the compiler says."""
+    c = path.suffix == ".c"
+    command = ["gcc" if c else "g++", "-std=c99" if c else "-std=c++17", "-Wall", "-Wno-unused-variable"]
+    command += ["-DWITH_LRN", "-fsyntax-only", f"-I{stubs}", "-x", "c" if c else "c++", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+# Programs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_compile_before_and_after(name, stubs, tmp_path):
+    source = tmp_path / name
+    source.write_bytes((PROGRAMS / f"{name}.txt").read_bytes())
+    assert compiled(source, stubs) == ""
+    result = CliRunner().invoke(app, ["port", "--in-place", str(source)])
+    assert result.exit_code == 0, result.output
+    text = source.read_text()
+    assert compiled(source, stubs) == ""
+    assert not PARSER.parse(text.encode()).root_node.has_error
+    left = re.findall(r"\bcudnn[A-Z]\w+|\bCUDNN_[A-Z]\w+", re.sub(r'"[^"\n]*"|//.*|/\*.*?\*/', "", text))
+    assert set(left) <= {"CUDNN_MAJOR"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_porting_twice_changes_nothing_more(name):
+    once = ported((PROGRAMS / f"{name}.txt").read_text(), name).files[0]
+    twice = ported(once.text, name).files[0]
+    assert once.changed
+    assert twice.text == once.text
+    assert not twice.changed
+
+
+def test_calls_have_the_arguments_of_miopens_header():
+    """Each call of the programs, in order of the declared types."""
+    checked = set()
+    for name in NAMES:
+        text = ported((PROGRAMS / f"{name}.txt").read_text(), name).files[0].text
+        for function, given in calls_of(text):
+            if function in miopen_header.functions():
+                checked.add(function)
+                assert len(given) == len(miopen_header.functions()[function]), (function, given)
+    assert len(checked) >= 60
+
+
+def calls_of(text):
+    """Yield functions and their arguments as tree-sitter sees them."""
+    nodes = [PARSER.parse(text.encode()).root_node]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.children
+        if node.type == "call_expression":
+            arguments = node.child_by_field_name("arguments").named_children
+            given = [child.text.decode() for child in arguments if child.type != "comment"]
+            yield node.child_by_field_name("function").text.decode(), given
+
+
+# Single calls -----------------------------------------------------------------------------------------------------
+
+CALLS = [line.split(" => ") for line in (Path(__file__).parent / "ported_calls.txt").read_text().splitlines()[1:]]
+# Those that the program around them decides on, or that need a file of ours.
+ELSEWHERE = re.compile(
+    r"cudnn(Convolution(Forward|Backward\w+)|PoolingForward|PoolingBackward|LRNCross\w+|BatchNorm\w+|SetOpTensor\w+)\("
+)
+
+
+@pytest.mark.parametrize(("call", "wanted"), [pair for pair in CALLS if not ELSEWHERE.match(pair[0])])
+def test_calls_are_rewritten(call, wanted):
+    found = line(f"const float one = 1, zero = 0;\n{call};").splitlines()[-1]
+    zero = "&portadnn_zero" if "AddTensor" in call else "&zero"
+    assert found.replace("(void *)", "") == wanted.replace("&zero", zero) + ";"
+
+
+def test_convolutions_with_a_search_of_their_own_are_miopens():
+    search = "cudnnFindConvolutionForwardAlgorithmEx(h, x, xp, w, wp, c, y, yp, 1, &n, &perf, ws, size);\n"
+    call = "cudnnConvolutionForward(h, &one, x, xp, w, wp, c, algo, ws, size, traits<T>::zero, y, yp);"
+    assert line(search + call).endswith(
+        "miopenConvolutionForward(h, &one, x, xp, w, wp, c, algo, traits<T>::zero, y, yp, ws, size);"
+    )
+    assert line(call).endswith(
+        "portadnn_convolution_forward(h, &one, x, xp, w, wp, c, traits<T>::zero, y, yp, ws, size);"
+    )
+
+
+def test_pooling_keeps_a_workspace_where_there_is_a_backward_pass():
+    call = "cudnnPoolingForward(h, p, &one, x, xp, &zero, y, yp);"
+    back = "cudnnPoolingBackward(h, p, &one, y, yp, dy, dyp, x, xp, &zero, dx, dxp);"
+    assert line(call) == "miopenPoolingForward(h, p, &one, x, xp, &zero, y, yp, false, NULL, 0);"
+    assert line(call + "\n" + back) == call.replace(
+        "cudnnPoolingForward", "portadnn_pooling_forward"
+    ) + "\n" + back.replace("cudnnPoolingBackward", "portadnn_pooling_backward")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("CHECK(cudnnSetConvolutionMathType(c, CUDNN_TENSOR_OP_MATH));\nx = 1;", "x = 1;"),
+        ("if (a) cudnnSetConvolutionMathType(c, m);", "if (a) miopenStatusSuccess;"),
+        ("status = cudnnSetConvolutionMathType(c, m);", "status = miopenStatusSuccess;"),
+        ("a = 1; cudnnSetConvolutionMathType(c, m); b = 2;", "a = 1;  b = 2;"),
+        ("CHECK(cudnnSetOpTensorDescriptor(op, CUDNN_OP_TENSOR_MAX, t, n));", "op = miopenTensorOpMax;"),
+        (
+            "s = cudnnSetOpTensorDescriptor(op, CUDNN_OP_TENSOR_MAX, t, n);",
+            "s = (op = miopenTensorOpMax, miopenStatusSuccess);",
+        ),
+        (
+            "cudnnConvolutionFwdAlgoPerf_t p[2], *q;\nuse(p[1].algo, q->algo);",
+            "miopenConvAlgoPerf_t p[2], *q;\nuse(p[1].fwd_algo, q->fwd_algo);",
+        ),
+        (
+            "cudnnDataType_t t = half ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;",
+            "miopenDataType_t t = half ? miopenHalf : miopenFloat;",
+        ),
+        ("auto f = &cudnnDestroyTensorDescriptor;", "auto f = &miopenDestroyTensorDescriptor;"),
+        ('CHECK(cudnnCreate(&h), "cudnnCreate");', 'CHECK(miopenCreate(&h), "cudnnCreate");'),
+        (
+            "cudnnSetTensor4dDescriptor(f<a, b>(x), CUDNN_TENSOR_NCHW, t, 1, 2, 3, 4);",
+            "miopenSet4dTensorDescriptor(f<a, b>(x), t, 1, 2, 3, 4);",
+        ),
+    ],
+)
+def test_statements(before, after):
+    assert line(before) == after
+
+
+def test_comments_stay_with_their_arguments():
+    before = """cudnnSetTensor4dDescriptor(x,
+        CUDNN_TENSOR_NCHW,  // the format
+        CUDNN_DATA_FLOAT,   // the type
+        n /* images */, c,  // and channels
+        h, w);  // done"""
+    after = """miopenSet4dTensorDescriptor(x,
+        miopenFloat,   // the type
+        n /* images */, c,  // and channels
+        h, w);  // done"""
+    assert line(before) == after
+
+
+def test_a_comment_at_a_lines_end_does_not_swallow_an_argument():
+    before = "cudnnSoftmaxForward(h,\n    algo,  // accurate\n    mode, &a, x, xp, &b, y, yp);"
+    text = line(before)
+    assert calls_of(text).__next__()[1] == ["h", "&a", "x", "xp", "&b", "y", "yp", "algo", "mode"]
+
+
+# What is not touched ----------------------------------------------------------------------------------------------
+
+NEAR = [
+    'puts("cudnnCreate(&h)"); /* cudnnCreate(&h) CUDNN_DATA_FLOAT */ // cudnnStatus_t',
+    "cudnn_create(&h); my_cudnnCreate(&h); cudnnCreateX(&h); int cudnnLike_t = CUDNN_DATA_FLOATS;",
+    "table.cudnnCreate(&h); table->cudnnDestroy(h);",
+    'auto s = R"(cudnnCreate(&h); CUDNN_DATA_FLOAT)";',
+    "namespace cudnn { int type; } cudnn::type = 1;",
+    "#ifdef CUDNN\nint x;\n#endif",
+]
+
+
+@pytest.mark.parametrize("text", NEAR)
+def test_near_misses_stay(text):
+    result = ported(text + "\n").files[0]
+    assert result.text == text + "\n"
+    assert not result.marked
+
+
+def test_functions_that_the_program_defines_itself_stay():
+    text = "inline const char* cudnnGetErrorString(int status) { return 0; }\nvoid f() { cudnnGetErrorString(1); }\n"
+    assert ported(text).files[0].text == text
+
+
+def test_bytes_stay_but_for_what_is_new():
+    raw = b"\xef\xbb\xbf// caf\xc3\xa9 \xff\x80\r\n\tcudnnCreate(&h);\t \r\n\x0cint x;\x85\nint y;"
+    result = files.port({"a.cpp": raw}, "miopen-3", follow).files[0]
+    assert result.text.encode("latin-1") == raw.replace(b"cudnnCreate", b"miopenCreate")
+
+
+def test_line_ends_are_kept():
+    raw = b"void f()\r\n{\r\n    cudnnIm2Col(h, x, xp, w, c, b);\r\n}\r\n"
+    text = files.port({"a.cpp": raw}, "miopen-3", follow).files[0].text
+    assert text.count("\r\n") == text.count("\n") == 5
+
+
+# What is marked ---------------------------------------------------------------------------------------------------
+
+MARKED = [
+    ("cudnnSpatialTfSamplerForward(h, s, &one, x, xp, g, &zero, y, yp);", "PD-V49"),
+    ("cudnnSetTensor4dDescriptor(x, format, CUDNN_DATA_FLOAT, 1, 2, 3, 4);", "PD-A08"),
+    ("cudnnSetConvolution2dDescriptor(c, 0, 0, 1, 1, 1, 1, CUDNN_CONVOLUTION, t);", "PD-V01"),
+    ("cudnnActivationBackward(h, a, &one, y, yp, dy, dyp, x, xp, &one, dx, dxp);", "PD-V04"),
+    ("cudnnSetActivationDescriptor(a, CUDNN_ACTIVATION_SWISH, n, 1);", "PD-V13"),
+    ("cudnnFindConvolutionForwardAlgorithm(h, x, w, c, y, 1, &n, p);", "PD-S05"),
+    ("cudnnGetConvolutionForwardAlgorithm_v7(h, x, w, c, y, 1, &n, p);", "PD-S04"),
+    ("cudnnGetRNNLinLayerMatrixParams(h, r, l, x, wd, w, id, d, &p);", "PD-A22"),
+    ("cudnnBackendFinalize(d);", "PD-V58"),
+    ("cudnnCreate(&h, 1);", "no version"),
+    ("dynload::cudnnCreate(&h);", "another name"),
+    ("if (s == CUDNN_STATUS_NOT_SUPPORTED) retry();", "PD-A25"),
+    ("algo = CUDNN_CONVOLUTION_FWD_ALGO_FFT;", "PD-S14"),
+    ("cudnnConvolutionFwdAlgoPerf_t p; if (p.status) skip();", "PD-S12"),
+]
+
+
+@pytest.mark.parametrize(("text", "rule"), MARKED)
+def test_what_is_not_certain_stays_with_a_comment(text, rule):
+    first, second = line("    " + text).split("\n")
+    assert re.fullmatch(r"    /\* portadnn: .*\*/", first)
+    assert rule in first
+    stays = text.replace("cudnnConvolutionFwdAlgoPerf_t", "miopenConvAlgoPerf_t")
+    assert second == "    " + stays
+    assert line(f"{first}\n{second}") == f"{first}\n{second}"  # marked once
+
+
+def test_comments_do_not_break_macros_and_branches():
+    text = """#define SAMPLE(x) \\
+    do { \\
+        cudnnIm2Col(h, x, p, w, c, b); \\
+    } while (0)
+#if CUDNN_VERSION >= 7000
+int x;
+#endif
+"""
+    lines = ported(text).files[0].text.splitlines()
+    assert [number for number, found in enumerate(lines) if found.startswith("/* portadnn")] == [0, 5]
+    assert lines[1:5] == text.splitlines()[:4]
+
+
+def test_several_callers_that_differ():
+    """The general form where the mode depends on the caller; a comment where the format does."""
+    text = """
+void set(cudnnActivationDescriptor_t a, cudnnActivationMode_t m)
+{
+    cudnnSetActivationDescriptor(a, m, CUDNN_PROPAGATE_NAN, 0);
+}
+void all(cudnnActivationDescriptor_t a) { set(a, CUDNN_ACTIVATION_TANH); set(a, CUDNN_ACTIVATION_RELU); }
+void one(cudnnActivationDescriptor_t a)
+{
+    cudnnActivationMode_t m = CUDNN_ACTIVATION_TANH;
+    cudnnSetActivationDescriptor(a, m, CUDNN_PROPAGATE_NAN, 0);
+}
+void describe(cudnnTensorDescriptor_t x, cudnnTensorFormat_t f)
+{
+    cudnnSetTensor4dDescriptor(x, f, CUDNN_DATA_FLOAT, 1, 2, 3, 4);
+}
+void both(cudnnTensorDescriptor_t x) { describe(x, CUDNN_TENSOR_NCHW); describe(x, CUDNN_TENSOR_NHWC); }
+"""
+    found = ported(text).files[0].text
+    assert "miopenSetActivationDescriptor(a, m, m == miopenActivationTANH ? 1.0 : 0, 1.0, 1.0)" in found
+    assert "miopenSetActivationDescriptor(a, m, 1.0, 1.0, 1.0)" in found
+    assert re.search(r"PD-A08: cudnnSetTensor4dDescriptor: .*\n    cudnnSetTensor4dDescriptor\(x, f, CUDNN", found)
+
+
+def test_casts_where_older_miopen_takes_pointers_to_memory_that_can_be_written():
+    text = "cudnnBatchNormalizationForwardInference(h, mode, &one, &zero, x, xp, y, yp, d, s + 1, b, m, v, e);"
+    assert "(h, mode, (void *)&one, (void *)&zero, x, xp, y, yp, d, (void *)(s + 1), (void *)b, " in line(text)
+
+
+# The file of ours -------------------------------------------------------------------------------------------------
+
+
+def test_the_header_is_included_where_it_is_needed():
+    text = """#ifndef NET_H
+#define NET_H
+#include <stdio.h>
+#ifdef USE_GPU
+extern "C" {
+#include "inner.h"
+}
+#endif
+void f() {
+#if defined(USE_GPU) && !defined(OLD)
+#else
+    cudnnConvolutionForward(h, &one, x, xp, w, wp, c, a, ws, size, &zero, y, yp);
+#endif
+}
+#endif
+"""
+    found = ported(text).files[0].text
+    wanted = """#include <stdio.h>
+#if defined(USE_GPU) && !defined(OLD)
+#else
+#include "portadnn_miopen.h"
+#endif
+#ifdef USE_GPU
+"""
+    assert wanted in found
+    assert found.count("portadnn_miopen.h") == 1
+
+
+def test_miopen_1():
+    lrn = "cudnnSetLRNDescriptor(l, 5, a, b, k);"
+    assert line(lrn, target="miopen-1") == "miopenSetLRNDescriptor(l, miopenLRNCrossChannel, 5, a, b, k);"
+    assert "came after MIOpen 1" in line("cudnnCreateDropoutDescriptor(&d);", target="miopen-1")
+    softmax = "cudnnSoftmaxForward(h, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &one, x, xp, &zero, y, yp);"
+    assert line(softmax, target="miopen-1") == "miopenSoftmaxForward(h, &one, x, xp, &zero, y, yp);"
+    assert "PD-A07" in line(softmax.replace("ACCURATE", "LOG"), target="miopen-1")
