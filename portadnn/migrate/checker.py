@@ -127,6 +127,7 @@ class _Run:
         self.findings += judged.findings
         self.report.repeats |= judged.repeats
         self.report.calls += judged.calls
+        self.report.judged += judged.judged
         self.report.skipped += judged.skipped
         if judged.checked is not None:
             self.report.lines += judged.checked.lines
@@ -179,7 +180,7 @@ class _Run:
             return
         mentioned = {name for unit in units for name, _, _ in unit.mentions}
         judge = self.judge(whole or _has_main(units), mentioned)
-        collector = Collector(self.config.target)
+        collector = Collector(self.config.target, own_names(units))
         self.progress("following the program", 0, 0)
         try:
             interpret.follow(units, [judge, collector])
@@ -192,6 +193,7 @@ class _Run:
         collector.mentions(units)
         self.findings += judge.findings
         self.report.calls += collector.calls
+        self.report.judged += collector.judged
 
     def finish(self) -> Report:
         """Sort out what is silenced, and return the report."""
@@ -215,3 +217,18 @@ class _Run:
 
 def _has_main(units: Sequence[Unit]) -> bool:
     return any(function.name == "main" and not function.owner for unit in units for function in unit.functions)
+
+
+def own_names(units: Sequence[Unit]) -> frozenset[str]:
+    """Return the names of a program's own functions, classes, types and macros."""
+    return frozenset(
+        name
+        for unit in units
+        for names in (
+            (function.name for function in unit.functions),
+            (one.name.rpartition("::")[2] for one in unit.classes),
+            (variable.name for variable in unit.variables),
+            unit.aliases,
+        )
+        for name in names
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from .. import mapping
 from .answers import Answered, answer
+from .cpp.names import is_library
 from .events import Event, Place
 from .model.state import Deed, State
 from .program import Span, Unit
@@ -22,15 +23,16 @@ class Collector:
     ----------
     target : str
         Where the program is to go.
+    own : collection of str
+        Names of the program's own functions and types, which may look like the library's.
     by_place : bool
-        True for sources, where a call is a place in a file; False for logs, where it is a function with its shape of
-        arguments.
+        True for sources, where a call is a place in a file; False for logs, where it is a function.
     """
 
-    def __init__(self, target: str, *, by_place: bool = True) -> None:
+    def __init__(self, target: str, own: Collection[str] = (), *, by_place: bool = True) -> None:
         self.target = target
-        self.judged = 0
-        self._by_place = by_place
+        self._own, self._by_place = own, by_place
+        self._judged: set[_Where] = set()
         self._calls: dict[_Where, Call] = {}
         self._times: dict[_Where, int] = {}
         self._logged: dict[str, _Where] = {}
@@ -43,14 +45,16 @@ class Collector:
         """Nothing is left to do."""
 
     def add(self, event: Event) -> None:
-        """Keep a call, unless it is of the library that the program is to go to."""
-        self.judged += 1
-        if not leaves(event.library, self.target):
+        """Keep a call of cuDNN; of MIOpen's only the number, as they stay as they are."""
+        if not self._is_call(event.function):
             return
         place = event.place
         where = (place.file, place.line, place.column, event.function)
         if not self._by_place:
             where = self._logged.setdefault(event.function, where)
+        if event.library == "miopen":
+            self._judged.add(where)
+            return
         if where in self._times:
             self._times[where] += 1
             return
@@ -63,6 +67,11 @@ class Collector:
             call = replace(call, answer=answered.kind, becomes=becomes, note=answered.note, certain=certain)
         self._calls[where] = call
 
+    def _is_call(self, name: str) -> bool:
+        if name in mapping.table().functions:
+            return True
+        return is_library(name) and not name.endswith("_t") and name not in self._own
+
     def mentions(self, units: Iterable[Unit]) -> None:
         """Keep calls that following the program did not reach."""
         reached = {(file, line, function) for file, line, _, function in self._times}
@@ -72,15 +81,15 @@ class Collector:
                     self.add(Event(0, function, (), place_of(unit.file, span), text=text))
 
     @property
+    def judged(self) -> int:
+        """How many calls of MIOpen there are."""
+        return len(self._judged)
+
+    @property
     def calls(self) -> list[Call]:
         """All calls, by file and line."""
         found = (replace(call, times=self._times[where]) for where, call in self._calls.items())
         return sorted(found, key=lambda call: (call.place.file, call.place.line, call.place.column))
-
-
-def leaves(library: str, target: str) -> bool:
-    """Tell whether calls of a library have to become others on the way to a target."""
-    return not (library == "miopen" and target.startswith("miopen"))
 
 
 def place_of(file: str, span: Span) -> Place:

@@ -122,6 +122,8 @@ class Report:
         Findings that comments and the baseline silence.
     calls : list of Call
         By file and line.
+    judged : int
+        Calls of MIOpen, which stay as they are.
     checked : list of Checked
         Files that name the library; of the others only the number.
     files, lines : int
@@ -150,6 +152,7 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     silenced: list[Silenced] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    judged: int = 0
     checked: list[Checked] = field(default_factory=list)
     files: int = 0
     lines: int = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,8 @@ from .rules.table import Rule
 
 Progress = Callable[[str, int, int], None]
 """Told what is done now, how much of it is done, and how much there is in all (0: not known)."""
-LONGEST = 2**20  # characters of a line that are kept
+LONGEST = 2**20  # bytes of a line that are kept, at least
+PIECE = 2**18  # bytes that are read at once
 WAITING = 4096  # findings that wait for the end of a log
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-fA-F]{6,}\b")
 
@@ -36,6 +36,7 @@ class Judged:
     findings: list[Finding] = field(default_factory=list)
     repeats: dict[tuple[str, str, int, int, str], int] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
+    judged: int = 0
     checked: Checked | None = None
     skipped: list[Skipped] = field(default_factory=list)
 
@@ -111,18 +112,26 @@ def _judged(source: Found, target: str, table: Mapping[str, Rule], read: Callabl
         found.skipped.append(Skipped(name, str(error)))
     except Exception as error:  # other files are to be checked in any case
         found.skipped.append(Skipped(name, f"not read to its end: {type(error).__name__}: {error}"))
-    found.findings, found.repeats, found.calls = judge.findings, judge.repeats, collector.calls
+    found.findings, found.repeats = judge.findings, judge.repeats
+    found.calls, found.judged = collector.calls, collector.judged
     return found
 
 
 def lines(stream: BinaryIO) -> Iterator[str]:
-    """Yield the lines of a log, those that are too long cut; bytes that are no text become other characters."""
-    reader = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="\n")
-    try:
-        while line := reader.readline(LONGEST):
-            yield line
-            while line and not line.endswith("\n") and len(line) == LONGEST:  # the rest of it
-                line = reader.readline(LONGEST)
-    finally:
-        if not stream.closed:
-            reader.detach()
+    """Yield the lines of a log as they come, those that are too long cut; what is no text becomes other characters."""
+    read = getattr(stream, "read1", stream.read)
+    rest, cut = b"", False
+    while part := read(PIECE):
+        whole, end, after = part.rpartition(b"\n")
+        if end:
+            texts = (rest + whole).decode("utf-8", "replace").split("\n")
+            yield from texts[1:] if cut else texts
+            rest, cut = after, False
+        else:
+            rest += part
+        if len(rest) > LONGEST:
+            if not cut:
+                yield rest.decode("utf-8", "replace")
+            rest, cut = b"", True
+    if rest and not cut:
+        yield rest.decode("utf-8", "replace")

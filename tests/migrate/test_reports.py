@@ -211,6 +211,7 @@ def test_json_numbers():
         "functions": 3,
         "answers": {"same": 0, "moves": 1, "recipe": 1, "none": 0},
         "unrecognised": 1,
+        "judged": 0,
         "lines": 4,
         "files": 1,
     }

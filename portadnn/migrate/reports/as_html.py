@@ -98,6 +98,8 @@ def _effort(report: Report) -> Iterator[str]:
         f"{count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}, of "
         f"{count(report.files, 'file')} with {count(report.lines, 'line')}.</p>"
     )
+    if report.judged:
+        yield f"<p>Ported already: {count(report.judged, 'call')} of MIOpen, judged.</p>"
     rows = [(str(answer), meaning, effort.answers[answer]) for answer, meaning in ANSWERS.items()]
     if effort.unrecognised:
         rows.append(("unknown", "without an answer: not in the tables", effort.unrecognised))

@@ -33,6 +33,7 @@ def facts(report: Report) -> dict[str, Any]:
             "functions": effort.functions,
             "answers": dict(effort.answers),
             "unrecognised": effort.unrecognised,
+            "judged": report.judged,
             "lines": effort.lines,
             "files": effort.files,
         },

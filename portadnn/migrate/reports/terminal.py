@@ -213,7 +213,7 @@ class _Terminal:
         """Print the effort, and how many findings there are of which severity."""
         report, effort = self.report, self.report.effort
         looked = f"{count(report.files, 'file')}, {count(report.lines, 'line')} in {report.seconds:.1f} s"
-        if not report.calls and not report.findings and not report.silenced:
+        if not (report.calls or report.findings or report.silenced or report.judged):
             self.put(f"No calls of cuDNN or MIOpen found ({looked}).")
             return
         if effort.calls:
@@ -223,6 +223,8 @@ class _Terminal:
                 f"{count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}",
             )
             self.bar()
+        if report.judged:
+            self.put(("Ported already: ", "bold"), f"{count(report.judged, 'call')} of MIOpen, judged.")
         numbers = report.severities()
         alarms = sum(numbers.values())
         parts: list[str | tuple[str, str]] = []
