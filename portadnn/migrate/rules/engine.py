@@ -127,6 +127,7 @@ def _finding(rule: Rule, case: Case, hit: Hit, situation: Situation, title: str)
         event.function,
         event,
         tuple((deed.event.place, text) for deed, text in hit.related),
+        case.per_call,
     )
 
 

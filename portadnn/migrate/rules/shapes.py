@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,10 +130,12 @@ def enumerator(value: Value) -> str | None:
     return _enumerator(value)
 
 
-def miopen_name(text: str) -> str:
-    """Return MIOpen's name for an enumerator of cuDNN's; the text itself where there is none."""
-    for enumeration in mapping.table().enumerations:
-        for value in enumeration.values:
-            if value.cudnn == text and value.miopen is not None:
-                return value.miopen
-    return text
+def miopen_name(name: str, default: str) -> str:
+    """Return MIOpen's name for an enumerator of cuDNN's."""
+    return _counterparts().get(name, default)
+
+
+@functools.cache
+def _counterparts() -> Mapping[str, str]:
+    values = [value for enumeration in mapping.table().enumerations for value in enumeration.values]
+    return {value.cudnn: value.miopen for value in values if value.cudnn and value.miopen}

@@ -17,6 +17,7 @@ from ..findings import SEVERITIES, Severity
 from . import conditions, targets
 from .conditions import Condition
 from .registry import Check, checks
+from .sources import SourceCheck, source_checks
 from .targets import Target
 
 if sys.version_info >= (3, 11):
@@ -25,6 +26,13 @@ else:
     import tomli as tomllib
 
 FOLDER = Path(__file__).parent
+GRAPH_API = tuple(  # which the mapping table does not have
+    f"cudnnBackend{name}"
+    for name in (
+        *("CreateDescriptor", "DestroyDescriptor", "Initialize", "Finalize", "SetAttribute", "GetAttribute"),
+        *("Execute", "PopulateCudaGraph", "UpdateCudaGraph"),
+    )
+)
 ALWAYS = ("target", "function", "call")  # words that every message may use
 
 
@@ -48,6 +56,8 @@ class Case:
         None of these may hold.
     check : Check or None
         What data cannot say; it has to agree.
+    source : SourceCheck or None
+        What looks at source files instead of calls; there are no functions and conditions then.
     end : bool
         Judged when the program has ended, with the state at its end.
     about : tuple of str
@@ -56,6 +66,8 @@ class Case:
         With words in braces.
     severity : {"E", "W!", "W", "I"}
         The rule's where the case has none of its own.
+    per_call : bool
+        As that of the rule; the reverse check is never true of every call.
     """
 
     library: Library
@@ -68,11 +80,13 @@ class Case:
     when: tuple[Condition, ...]
     unless: tuple[tuple[Condition, ...], ...]
     check: Check | None
+    source: SourceCheck | None
     end: bool
     about: tuple[str, ...]
     message: str
     fix: str
     severity: Severity
+    per_call: bool
 
     def serves(self, target: Target) -> bool:
         """Tell whether it is about a target."""
@@ -151,7 +165,7 @@ def load(folder: Path) -> dict[str, Rule]:
 
 _CASE_KEYS = {
     *("library", "targets", "functions", "from", "until", "target_from", "target_until", "when", "unless", "code"),
-    *("at", "about", "message", "fix", "severity"),
+    *("reads", "at", "about", "message", "fix", "severity"),
 }
 _RULE_KEYS = {field.name for field in fields(Rule)} - {"id", "cases"} | {"case"}
 
@@ -163,7 +177,8 @@ def _rule(id_: str, entry: dict[str, Any]) -> Rule:
     own = {key: value for key, value in entry.items() if key in _RULE_KEYS - {"case"}}
     for case in entry.get("case", ()):
         _only(case, _CASE_KEYS)
-    cases = tuple(_case({**common, **case}) for case in entry.get("case", [{}]))
+    per_call = entry.get("per_call", False)
+    cases = tuple(_case({**common, **case}, per_call) for case in entry.get("case", [{}]))
     return Rule(id_, **{**own, "severity": _severity(entry["severity"])}, cases=cases)
 
 
@@ -179,7 +194,7 @@ def _severity(text: str) -> Severity:
     raise ValueError(f"severity {text!r} is none of {', '.join(SEVERITIES)}")
 
 
-def _case(entry: dict[str, Any]) -> Case:
+def _case(entry: dict[str, Any], per_call: bool) -> Case:
     library: Library = entry.get("library", "cudnn")
     if library not in get_args(Library):
         raise ValueError(f"library {library!r} is none of {', '.join(get_args(Library))}")
@@ -188,25 +203,29 @@ def _case(entry: dict[str, Any]) -> Case:
             raise ValueError(f"target {target!r} is none of {', '.join(targets.TARGETS)}")
     if entry.get("at", "call") not in {"call", "end"}:
         raise ValueError(f"at = {entry['at']!r} is neither 'call' nor 'end'")
-    if "code" in entry and entry["code"] not in checks():
-        raise ValueError(f"no check is called {entry['code']!r}")
+    source = entry.get("reads") == "source"
+    code = entry.get("code")
+    if code is not None and code not in (source_checks() if source else checks()):
+        raise ValueError(f"no check is called {code!r}")
     about = entry.get("about", "")
     case = Case(
         library,
         tuple(entry.get("targets", targets.DEFAULT)),
-        tuple(_functions(library, entry["functions"])),
+        () if source else tuple(_functions(library, entry["functions"])),
         entry.get("from"),
         entry.get("until"),
         entry.get("target_from"),
         entry.get("target_until"),
         conditions.parse(entry.get("when", {})),
         tuple(conditions.parse(one) for one in entry.get("unless", ())),
-        checks()[entry["code"]] if "code" in entry else None,
+        checks()[code] if code and not source else None,
+        source_checks()[code] if code and source else None,
         entry.get("at") == "end",
         tuple(about.split("|")) if about else (),
         entry["message"],
         entry["fix"],
         _severity(entry["severity"]),
+        per_call and library == "cudnn",
     )
     _names_exist(case)
     return case
@@ -214,6 +233,7 @@ def _case(entry: dict[str, Any]) -> Case:
 
 def _functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
     known = [f.name for f in mapping.table().functions.values() if f.library == library]
+    known += GRAPH_API if library == "cudnn" else ()
     for pattern in patterns:
         fitting = [name for name in known if fnmatchcase(name, pattern)]
         if not fitting:
@@ -228,6 +248,9 @@ def _names_exist(case: Case) -> None:
     words = set(ALWAYS) | set(case.check.words if case.check else ())
     for text in (case.message, case.fix):
         asked += [tuple(name.split("|")) for name in placeholders(text) if name not in words]
+    unfilled = [name for names in asked for name in names if case.source and name not in {"target", *case.source.words}]
+    if unfilled:
+        raise ValueError(f"no check fills {', '.join(unfilled)}")
     for function in case.functions:
         own = parameters(function)
         for names in asked:
@@ -242,7 +265,9 @@ def _names_exist(case: Case) -> None:
 @functools.cache
 def parameters(function: str) -> frozenset[str]:
     """Return the names of a function's parameters, in all versions."""
-    declared = mapping.table().functions[function]
+    declared = mapping.table().functions.get(function)
+    if declared is None:
+        return frozenset()
     signatures = (declared.parameters, *(change.parameters for change in declared.changes))
     return frozenset(parameter.name for signature in signatures for parameter in signature)
 

@@ -1,0 +1,74 @@
+"""Rules on arguments that data cannot say: strides, constant pointers, numbers for enumerators."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+from ... import mapping
+from .checks_translation import in_miopen
+from .registry import check
+from .shapes import number, packed
+from .situation import Hit, Situation
+
+_AXES = (("n", "nStride"), ("c", "cStride"), ("h", "hStride"), ("w", "wStride"))
+
+
+@check("strides", "type")
+def strided(situation: Situation) -> Iterator[Hit]:
+    """A 4-D tensor whose strides are not those of a packed one in NCHW."""
+    known = [(number(situation.value(dim)), number(situation.value(stride))) for dim, stride in _AXES]
+    dims, strides = ([pair[i] for pair in known] for i in (0, 1))
+    if None not in dims and None not in strides:
+        plain = packed(tuple(int(d) for d in dims if d is not None), "nchw")
+        gaps = any(d != 1 and s != p for d, s, p in zip(dims, strides, plain, strict=True))
+    else:
+        gaps = strides[3] not in (None, 1) and dims[3] not in (None, 1)
+    if gaps:
+        texts = [a.text for _, stride in _AXES if (a := situation.argument(stride))]
+        yield Hit(words={"strides": ", ".join(texts), "type": in_miopen(situation, "dataType")})
+
+
+_CONSTANT = ("bnScale", "bnBias", "estimatedMean", "estimatedVariance")
+
+
+@check("pointers", "casts")
+def constant_pointers(situation: Situation) -> Iterator[Hit]:
+    """Parameters of batch normalisation that are pointers to constants."""
+    found = [(name, a) for name in _CONSTANT if (a := situation.argument(name)) is not None]
+    constant = [(name, a) for name, a in found if a.value.type.startswith("const ") and "*" in a.value.type]
+    if constant:
+        casts = [f"const_cast<{a.value.type.removeprefix('const ')}>({a.text})" for _, a in constant]
+        texts = [a.text for _, a in constant]
+        yield Hit(about=constant[0][0], words={"pointers": " and ".join(texts), "casts": "  // ".join(casts)})
+
+
+@functools.cache
+def _enumerations() -> Mapping[str, mapping.Enumeration]:
+    """Return the enumerations that both libraries have, by cuDNN's name."""
+    return {e.cudnn: e for e in mapping.table().enumerations if e.cudnn and e.miopen}
+
+
+@check("number", "parameter", "was", "becomes", "instead")
+def number_for_enumerator(situation: Situation) -> Iterator[Hit]:
+    """An enumerator by a number that is another one's in MIOpen."""
+    for parameter in situation.event.parameters:
+        enumeration = _enumerations().get(parameter.type)
+        value = situation.value(parameter.name)
+        if enumeration is None or value.kind != "known" or not isinstance(value.data, int):
+            continue
+        was = next((v for v in enumeration.values if v.cudnn and v.number == value.data), None)
+        if was is None or was.miopen_number == value.data:
+            continue
+        other = next((v.miopen for v in enumeration.values if v.miopen and v.miopen_number == value.data), None)
+        argument = situation.argument(parameter.name)
+        yield Hit(
+            about=parameter.name,
+            words={
+                "number": argument.text if argument else str(value.data),
+                "parameter": parameter.name,
+                "was": was.cudnn or "",
+                "becomes": other or "nothing",
+                "instead": was.miopen or f"no counterpart of {was.cudnn}",
+            },
+        )

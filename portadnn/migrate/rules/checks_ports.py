@@ -1,0 +1,288 @@
+"""The reverse check: what goes wrong in code that has been ported to MIOpen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..model.state import Deed, Thing
+from ..values import UNKNOWN
+from .checks_values import GATES, IN_MIOPEN, networks
+from .names import FILTER, IMAGE, RESULT, factors, identifiers, last_identifier, parts, subscripts
+from .registry import check
+from .shapes import Shape, enumerator, number, of_thing
+from .situation import Hit, Situation
+
+_ROLES = {"w": FILTER, "dy": RESULT, "x": IMAGE}
+_FORWARD = ("miopenConvolutionForward", "miopenFindConvolutionForwardAlgorithm")
+_DECONVOLUTION = re.compile("deconv|transpose", re.IGNORECASE)
+
+
+def _rewritten(situation: Situation, moved: dict[int, int]) -> str:
+    """Return the call with arguments at other places."""
+    texts = [" ".join(argument.text.split()) for argument in situation.event.arguments]
+    return f"{situation.event.function}({', '.join(texts[moved.get(i, i)] for i in range(len(texts)))});"
+
+
+def _then(situation: Situation, name: str) -> Thing | None:
+    """Return what a parameter referred to at the time of the call."""
+    deed = situation.journal.get(situation.event.number)
+    return situation.thing(name) if deed is None else deed.things.get(name, situation.thing(name))
+
+
+# Exchanged tensors -----------------------------------------------------------------------------------------------
+
+
+@check("first", "second", "first_name", "second_name", "reason", "order", "corrected")
+def exchanged(situation: Situation) -> Iterator[Hit]:
+    """Two tensors in cuDNN's order, which MIOpen takes the other way round."""
+    names = [parameter.name for parameter in situation.event.parameters]
+    if len(names) != len(situation.event.arguments):
+        return
+    descriptors = [name for name in names if name.endswith("Desc") and name != "convDesc"]
+    first, second, third = descriptors[:3]
+    reason, certain = _why_exchanged(situation, first, second, third)
+    if not reason:
+        return
+    moved: dict[int, int] = {}
+    for a, b in ((first, second), (first.removesuffix("Desc"), second.removesuffix("Desc"))):
+        if a in names and b in names:
+            moved |= {names.index(a): names.index(b), names.index(b): names.index(a)}
+    texts = [" ".join(a.text.split()) for name in (first, second) if (a := situation.argument(name))]
+    words = {"first": texts[0], "second": texts[1], "first_name": first, "second_name": second, "reason": reason}
+    order = f"({first.removesuffix('Desc')}, {second.removesuffix('Desc')})"
+    words |= {"order": order, "corrected": _rewritten(situation, moved)}
+    yield Hit("proven" if certain else "possible", first, words)
+
+
+def _why_exchanged(situation: Situation, first: str, second: str, third: str) -> tuple[str, bool]:
+    """Say why two tensors are thought to be exchanged, and whether that is certain; "" where they are not."""
+    things = [_then(situation, name) for name in (first, second, third)]
+    if all(things):
+        shapes = [of_thing(situation, thing) for thing in things if thing]
+        straight = _fits(dict(zip((first, second, third), shapes, strict=True)))
+        other = _fits(dict(zip((second, first, third), shapes, strict=True)))
+        if straight is True:
+            return "", False
+        if straight is False and other is True:
+            return "their dims fit only the other way round", True
+    if (used := _used_otherwise(situation, things[0], things[1], first, second)) is not None:
+        return used, bool(used)
+    roles = [name.removesuffix("Desc") for name in (first, second)]
+    texts = [a.text for name in (first, second) if (a := situation.argument(name))]
+    if "w" not in roles and _DECONVOLUTION.search(f"{situation.event.within} {situation.event.place.file}"):
+        return "", False
+    if _sounds_like(texts[0], roles[1], roles[0]) and _sounds_like(texts[1], roles[0], roles[1]):
+        return "their names say so", False
+    return "", False
+
+
+def _sounds_like(text: str, role: str, other: str) -> bool:
+    words = parts(text)
+    return bool(words & _ROLES[role]) and not words & _ROLES[other]
+
+
+def _fits(shapes: dict[str, Shape]) -> bool | None:
+    """Tell whether dims belong to one convolution; None where they are not known."""
+    by_role = {name.removesuffix("Desc").removeprefix("d"): found.dims for name, found in shapes.items()}
+    x, w, y = (by_role[role] for role in ("x", "w", "y"))
+    if x is None or w is None or y is None or not len(x) == len(w) == len(y) > 2:
+        return None
+    return x[0] == y[0] and y[1] == w[0] and x[1] % w[1] == 0 and all(k <= 2 * n + k for n, k in zip(x[2:], w[2:], strict=True))
+
+
+def _used_otherwise(
+    situation: Situation, a: Thing | None, b: Thing | None, first: str, second: str
+) -> str | None:
+    """Say that forward convolutions use two descriptors the other way round; "" if as here, None if nobody knows."""
+    roles = {first: first.removeprefix("d"), second: second.removeprefix("d")}
+    for deed in situation.journal.values():
+        if deed.event.function not in _FORWARD or a is None or b is None or a.many or b.many:
+            continue
+        seen = {thing.id: role for role in ("xDesc", "wDesc", "yDesc") if (thing := deed.things.get(role))}
+        if a.id in seen and b.id in seen and a.id != b.id:
+            if (seen[a.id], seen[b.id]) == (roles[second], roles[first]):
+                return f"{deed.event.function} in line {deed.event.place.line} takes them the other way round"
+            return ""
+    return None
+
+
+_WORKSPACE = re.compile(r"work_?space|\bws_?\b|scratch", re.IGNORECASE)
+
+
+@check("corrected")
+def workspace_before_beta(situation: Situation) -> Iterator[Hit]:
+    """Workspace and size where cuDNN has them."""
+    names = [parameter.name for parameter in situation.event.parameters]
+    beta, last = situation.argument("beta"), situation.thing("workSpace")
+    if beta is None or len(names) != len(situation.event.arguments):
+        return
+    memory = situation.thing("beta")
+    certain = (memory is not None and memory.kind == "memory") or (last is not None and last.kind == "tensor")
+    if not certain and not (_WORKSPACE.search(beta.text) and not _WORKSPACE.search(situation.event.arguments[-1].text)):
+        return
+    start = names.index("beta")
+    moved = {start + i: start + (i + 2) % 5 for i in range(5)}
+    yield Hit("proven" if certain else "possible", words={"corrected": _rewritten(situation, moved)})
+
+
+# Gradients, averages ---------------------------------------------------------------------------------------------
+
+_COUNTERPARTS = {
+    "miopenConvolutionBackwardWeights": "cudnnConvolutionBackwardFilter",
+    "miopenConvolutionBackwardBias": "cudnnConvolutionBackwardBias",
+}
+
+
+def _is(situation_value: float | None, text: str, wanted: float, name: str) -> bool:
+    """Tell whether a scalar has a value, or is called as if it had."""
+    return situation_value == wanted or (situation_value is None and name in last_identifier(text).lower())
+
+
+@check("reason", "output", "corrected")
+def lost_accumulation(situation: Situation) -> Iterator[Hit]:
+    """A gradient that is overwritten where it was, or should be, added to."""
+    beta = situation.argument("beta")
+    output = situation.argument("dw", "db")
+    if beta is None or output is None or not _is(number(beta.read), beta.text, 0, "zero"):
+        return
+    name = "dw" if situation.argument("dw") else "db"
+    turn, deed = _turns(situation, name), _accumulating(situation)
+    if turn is None and deed is None:
+        return
+    reasons = []
+    if turn is not None:
+        reasons.append(f"the loop over {turn} gives the same {' '.join(output.text.split())} in every turn")
+    if deed is not None:
+        reasons.append(f"the same function of the program adds with {deed.event.function} (beta = 1)")
+    descriptor = situation.argument(f"{name}Desc")
+    words = {
+        "reason": " and ".join(reasons),
+        "output": " ".join(output.text.split()),
+        "corrected": (
+            f"float one = 1, zero = 0;  // {situation.event.function} into t, a buffer like {output.text}, then\n"
+            f"miopenOpTensor(handle, miopenTensorOpAdd, &one, {descriptor.text if descriptor else 'desc'}, t, &one, "
+            f"{descriptor.text if descriptor else 'desc'}, {output.text}, &zero, "
+            f"{descriptor.text if descriptor else 'desc'}, {output.text});"
+        ),
+    }
+    related = ((deed, "adds to the gradient"),) if deed is not None else ()
+    yield Hit("possible", "beta", words, related)
+
+
+def _turns(situation: Situation, output: str) -> str | None:
+    """Return the variable of a loop that chooses the inputs, but not the gradient."""
+    if not situation.event.in_loop:
+        return None
+    inputs = [a.text for name in ("dyDesc", "dy", "xDesc", "x") if (a := situation.argument(name))]
+    own = [a.text for name in (output, f"{output}Desc") if (a := situation.argument(name))]
+    kept = frozenset(name for text in own for name in identifiers(text))
+    return next(iter(sorted(subscripts(inputs) - kept)), None)
+
+
+def _accumulating(situation: Situation) -> Deed | None:
+    """Return the call of cuDNN in a function of the same name that adds to the gradient."""
+    wanted = _COUNTERPARTS[situation.event.function]
+    for deed in situation.journal.values():
+        if deed.event.function != wanted or deed.event.within != situation.event.within or not deed.event.within:
+            continue
+        beta = deed.event.argument("beta")
+        if beta is not None and _is(number(beta.read), beta.text, 1, "one"):
+            return deed
+    return None
+
+
+@check("reason")
+def meant_inclusive(situation: Situation) -> Iterator[Hit]:
+    """An average that leaves the padding out, where the program wants it counted."""
+    modes: set[str] = set()
+    found: Deed | None = None
+    for deed in situation.journal.values():
+        if not deed.event.function.startswith(("cudnnSetPooling2d", "cudnnSetPoolingNd")):
+            continue
+        mode = deed.event.argument("mode")
+        names = {enumerator(option) or "" for option in mode.read.options} if mode else set()
+        modes |= names
+        if found is None and "CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING" in names:
+            found = deed
+    if found is not None and "CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING" not in modes:
+        place = found.event.place
+        reason = f"the program's cuDNN code counts it ({place.file.rpartition('/')[2]}:{place.line})"
+        yield Hit("possible", words={"reason": reason}, related=((found, "counts the padding"),))
+    elif found is None and parts(situation.event.within) & {"inclusive", "include"}:
+        yield Hit("possible", words={"reason": f"{situation.event.within} speaks of counting it"})
+
+
+@check()
+def transposed_twice(situation: Situation) -> Iterator[Hit]:
+    """BackwardData of a transposed convolution that has no forward."""
+    convolution = _then(situation, "convDesc")
+    if convolution is None or enumerator(convolution.fields.get("mode", UNKNOWN)) != (
+        "miopenTranspose"
+    ):
+        return
+    forward = [deed.things.get("convDesc") for deed in situation.journal.values() if "Forward" in deed.event.function]
+    if situation.whole and not any(thing is not None and thing.id == convolution.id for thing in forward):
+        yield Hit("possible")
+
+
+# Groups ----------------------------------------------------------------------------------------------------------
+
+
+@check("groups", "x_whole", "w_whole", "y_whole")
+def group_loop(situation: Situation) -> Iterator[Hit]:
+    """A convolution called group by group: all three pointers move with one variable of a loop."""
+    pointers = {name: a.text for name in ("x", "w", "y") if (a := situation.argument(name))}
+    if not situation.event.in_loop or len(pointers) < 3:
+        return
+    moving = frozenset.intersection(*(factors(text) for text in pointers.values()))
+    descriptors = frozenset(n for name in ("xDesc", "wDesc", "yDesc") if (a := situation.argument(name)) for n in identifiers(a.text))
+    if not moving - descriptors:
+        return
+    whole = {f"{name}_whole": text.partition("+")[0].strip() for name, text in pointers.items()}
+    yield Hit("possible", words={**whole, "groups": "groups"})
+
+
+# Pooling, RNN, streams -------------------------------------------------------------------------------------------
+
+
+@check("desc", "index_type")
+def index_type_set(situation: Situation) -> Iterator[Hit]:
+    """A size that is asked for bytes, where another type of index was set."""
+    for deed, always in situation.before(["miopenSetPoolingIndexType"]):
+        name = enumerator(kind.read) if (kind := deed.event.argument("index_type")) else None
+        descriptor = deed.event.argument("poolDesc")
+        if name is not None and name != "miopenIndexUint8" and descriptor is not None:
+            words = {"desc": descriptor.text, "index_type": name}
+            related = ((deed, f"sets {name}"),)
+            yield Hit("proven" if always else "possible", words=words, related=related)
+        return
+
+
+_GATE_WORDS = {"output": "the output gate", "cell": "the new memory", "reset": "the reset gate", "update": "the update gate"}
+
+
+@check("text", "number", "gate", "other", "remedy")
+def gate_name(situation: Situation) -> Iterator[Hit]:
+    """A matrix that is called after a gate and has cuDNN's number for it."""
+    argument = situation.argument("layerParam", "layerBias", "layerParamOffset", "layerBiasOffset")
+    wanted = number(situation.value("paramID", "biasID"))
+    if argument is None or wanted is None:
+        return
+    for word, gate in _GATE_WORDS.items():
+        kind = "GRU" if word in ("reset", "update") else "LSTM"
+        gates = len(GATES[kind])
+        if word not in parts(argument.text) or (networks(situation) and kind not in networks(situation)):
+            continue
+        if GATES[kind][int(wanted) % gates] == gate != IN_MIOPEN[kind][int(wanted) % gates]:
+            right = int(wanted) // gates * gates + IN_MIOPEN[kind].index(gate)
+            words = {"text": argument.text, "number": f"{wanted:g}", "gate": IN_MIOPEN[kind][int(wanted) % gates]}
+            yield Hit("possible", words={**words, "other": gate, "remedy": f"// {gate} is number {right} in MIOpen"})
+
+
+@check("queue")
+def command_queue(situation: Situation) -> Iterator[Hit]:
+    """A handle on a queue of OpenCL."""
+    argument = situation.event.arguments[1] if len(situation.event.arguments) > 1 else None
+    if argument is not None and "cl_command_queue" in f"{argument.value.type} {argument.text}":
+        yield Hit(words={"queue": argument.text})

@@ -1,0 +1,392 @@
+"""Rules on values that data cannot say: what follows from several arguments, or from shapes."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterator
+
+from ..values import Value
+from .conditions import plain_type
+from .registry import check
+from .shapes import Shape, enumerator, number, numbers, packed, shape
+from .situation import Hit, Situation
+
+_SCALARS = ("alpha", "beta", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff")
+
+
+@check("names", "read", "declared")
+def double_scalars(situation: Situation) -> Iterator[Hit]:
+    """Scalars that are double, and read otherwise as float."""
+    found: list[tuple[str, str]] = []
+    certain = True
+    for name in _SCALARS:
+        value = situation.value(name)
+        if plain_type(value.type) != "double":
+            continue
+        known = number(value)
+        if known is None:
+            if name.startswith("alpha") and value.kind == "unknown":
+                found.append((name, "its first half"))
+                certain = False
+            continue
+        read = struct.unpack("<f", struct.pack("<d", float(known))[:4])[0]
+        if read != known:
+            found.append((name, f"{known:g} reads as {read:g}"))
+    if found:
+        texts = [a.text for name, _ in found if (a := situation.argument(name))]
+        declared = " ".join(f"float {name}_ = {text};" for (name, _), text in zip(found, _values(situation, found), strict=True))
+        words = {
+            "names": " and ".join(texts),
+            "read": ", ".join(f"{name}: {what}" for name, what in found),
+            "declared": f"{declared}  // pass {' and '.join(f'&{name}_' for name, _ in found)}",
+        }
+        yield Hit("proven" if certain else "possible", found[0][0], words)
+
+
+def _values(situation: Situation, found: list[tuple[str, str]]) -> list[str]:
+    known = [number(situation.value(name)) for name, _ in found]
+    return ["1" if value is None else f"{value:g}" for value in known]
+
+
+@check()
+def adds_to_itself(situation: Situation) -> Iterator[Hit]:
+    """An OpTensor whose output is an operand."""
+    c = situation.argument("C")
+    if c is not None and any(c.text == a.text for name in "AB" if (a := situation.argument(name))):
+        yield Hit(about="beta")
+
+
+# Layouts ---------------------------------------------------------------------------------------------------------
+
+
+def _layouts(found: Shape) -> set[str]:
+    """Return the layouts that a tensor may be said to have: both where there is one channel or one point."""
+    if found.layout == "strided" or found.layout is None:
+        return {found.layout} if found.layout else set()
+    if found.dims is None or found.strides is None:
+        return {found.layout}
+    said = {"nchw", "nhwc"}
+    return {
+        layout
+        for layout in said
+        for plain in [packed(found.dims, "nhwc" if layout == "nhwc" else "nchw")]
+        if all(d == 1 or s == p for d, s, p in zip(found.dims, found.strides, plain, strict=True))
+    }
+
+
+def _copied(situation: Situation, descriptor: str, tensor: str) -> str:
+    texts = [a.text if (a := situation.argument(name)) else name for name in (descriptor, tensor)]
+    return (
+        "miopenTransformTensor(handle, &one, {0}, {1}, &zero, packedDesc, t);  "
+        "// t: a packed buffer in NCHW; use packedDesc and t for {0} and {1}"
+    ).format(*texts)
+
+
+def _of_layout(situation: Situation, layout: str, descriptor: str, tensor: str) -> Iterator[Hit]:
+    found = shape(situation, descriptor)
+    if _layouts(found) == {layout}:
+        strides = ", ".join(map(str, found.strides or ()))
+        yield Hit(words={"copied": _copied(situation, descriptor, tensor), "strides": f"strides {strides}"})
+
+
+@check("copied")
+def nhwc_x(situation: Situation) -> Iterator[Hit]:
+    """x is NHWC."""
+    yield from _of_layout(situation, "nhwc", "xDesc", "x")
+
+
+@check("copied")
+def nhwc_y(situation: Situation) -> Iterator[Hit]:
+    """y is NHWC."""
+    yield from _of_layout(situation, "nhwc", "yDesc", "y")
+
+
+@check("copied")
+def nhwc_dy(situation: Situation) -> Iterator[Hit]:
+    """dy is NHWC."""
+    yield from _of_layout(situation, "nhwc", "dyDesc", "dy")
+
+
+@check("copied")
+def nhwc_c(situation: Situation) -> Iterator[Hit]:
+    """C is NHWC."""
+    yield from _of_layout(situation, "nhwc", "cDesc", "C")
+
+
+@check("copied", "strides")
+def strided_x(situation: Situation) -> Iterator[Hit]:
+    """x has gaps."""
+    yield from _of_layout(situation, "strided", "xDesc", "x" if situation.argument("x") else "xData")
+
+
+_TRIPLES = (("xDesc", "wDesc", "yDesc"), ("dyDesc", "wDesc", "dxDesc"), ("xDesc", "dyDesc", "dwDesc"))
+
+
+@check("first", "first_layout", "second", "second_layout")
+def mixed_layouts(situation: Situation) -> Iterator[Hit]:
+    """Tensors of a convolution of which one is NCHW and another NHWC."""
+    names = next(names for names in _TRIPLES if all(situation.argument(name) for name in names))
+    found = [(name, _layouts(shape(situation, name))) for name in names]
+    plain = [(name, next(iter(layouts))) for name, layouts in found if len(layouts) == 1]
+    for name, layout in plain[1:]:
+        if layout != plain[0][1] and "strided" not in (layout, plain[0][1]):
+            texts = [a.text for n in (plain[0][0], name) if (a := situation.argument(n))]
+            words = {"first": texts[0], "first_layout": plain[0][1].upper(), "second": texts[1]}
+            yield Hit(about=name, words={**words, "second_layout": layout.upper()})
+            return
+
+
+@check("groups", "axis", "desc", "stride")
+def group_strides(situation: Situation) -> Iterator[Hit]:
+    """A stride that the groups do not divide."""
+    groups = number(situation.field("convDesc.groupCount"))
+    for name in ("xDesc", "dxDesc", "yDesc", "dyDesc"):
+        argument = situation.argument(name)
+        found = shape(situation, name)
+        if argument is None or groups is None or groups <= 1 or found.strides is None:
+            continue
+        axis, stride = ("w", found.strides[-1]) if found.layout == "nhwc" else ("n", found.strides[0])
+        if found.layout != "strided" and stride % int(groups):
+            words = {"groups": f"{groups:g}", "axis": axis, "desc": argument.text, "stride": str(stride)}
+            yield Hit(about=name, words=words)
+            return
+
+
+# Shapes ----------------------------------------------------------------------------------------------------------
+
+_WINDOW = ("windowHeight", "windowWidth")
+
+
+def _of_pooling(situation: Situation, *names: str) -> tuple[int, ...] | None:
+    """Return numbers that were set on the pooling descriptor: one by one, or as an array."""
+    thing = situation.thing("poolingDesc", "poolDesc")
+    if thing is None or not thing.certain:
+        return None
+    single = [number(thing.fields[name]) for name in names if name in thing.fields]
+    if single and None not in single and len(single) == len([n for n in names if n in thing.fields]):
+        return tuple(int(n) for n in single if n is not None)
+    return next((numbers(thing.fields[n]) for n in ("windowDimA",) if n in thing.fields and names == _WINDOW), None)
+
+
+@check("elements")
+def big_window(situation: Situation) -> Iterator[Hit]:
+    """A maximum over so many elements that their places do not fit in a byte."""
+    mode = enumerator(situation.field("poolingDesc.mode")) or enumerator(situation.field("poolDesc.mode"))
+    window = _of_pooling(situation, *_WINDOW)
+    thing = situation.thing("poolingDesc", "poolDesc")
+    if mode is None or "max" not in mode.lower() or window is None or math.prod(window) < 255:
+        return
+    index_type = None if thing is None else thing.fields.get("index_type")
+    if index_type is None or enumerator(index_type) == "miopenIndexUint8":
+        yield Hit(words={"elements": str(math.prod(window))})
+
+
+@check("window", "desc")
+def global_window(situation: Situation) -> Iterator[Hit]:
+    """A window as large as the padded image."""
+    window, image = _of_pooling(situation, *_WINDOW), shape(situation, "xDesc").dims
+    pads = _of_pooling(situation, "verticalPadding", "horizontalPadding") or _of_pooling(situation, "pad_h", "pad_w")
+    if window is None or image is None or pads is None or not len(window) == len(pads) == len(image) - 2:
+        return
+    if any(w >= size + 2 * pad for w, size, pad in zip(window, image[2:], pads, strict=True)):
+        argument = situation.argument("poolingDesc", "poolDesc")
+        yield Hit(words={"window": "x".join(map(str, window)), "desc": argument.text if argument else "it"})
+
+
+@check("fault", "remedy")
+def op_tensor_operands(situation: Situation) -> Iterator[Hit]:
+    """Operands that do not fit each other."""
+    a, b, c = (shape(situation, name) for name in ("aDesc", "bDesc", "cDesc"))
+    text = {name: argument.text for name in ("aDesc", "bDesc", "cDesc") if (argument := situation.argument(name))}
+    if a.dims and c.dims and math.prod(a.dims) != math.prod(c.dims):
+        fault = f"{text['aDesc']} and {text['cDesc']} have different sizes ({_by(a.dims)} and {_by(c.dims)})"
+        yield Hit(about="aDesc", words={"fault": fault, "remedy": "// exchange A and B: B may be broadcast, A may not"})
+    if b.dtype and c.dtype and b.dtype != c.dtype:
+        fault = f"{text['bDesc']} is {b.dtype} and {text['cDesc']} is {c.dtype}"
+        yield Hit(about="bDesc", words={"fault": fault, "remedy": "// convert B to C's type first"})
+    if c.rank is not None and c.rank > 5:
+        fault = f"{text['cDesc']} has {c.rank} dims"
+        yield Hit(about="cDesc", words={"fault": fault, "remedy": "// put dims together: at most five"})
+
+
+def _by(dims: tuple[int, ...]) -> str:
+    return "x".join(map(str, dims))
+
+
+_ARGUMENTS = re.compile("_(MIN|MAX|AMAX)$")
+
+
+@check("fault", "remedy")
+def reduced_ranks(situation: Situation) -> Iterator[Hit]:
+    """A reduction of too many dims, into another number of them, or of half with indices."""
+    a, c = shape(situation, "aDesc"), shape(situation, "cDesc")
+    text = {name: argument.text for name in ("aDesc", "cDesc") if (argument := situation.argument(name))}
+    if a.rank is not None and a.rank > 6:
+        fault = f"{text['aDesc']} has {a.rank} dims"
+        yield Hit(words={"fault": fault, "remedy": "// put neighbouring dims together that are both reduced or both kept"})
+    elif a.rank is not None and c.rank is not None and a.rank != c.rank:
+        fault = f"{text['aDesc']} has {a.rank} dims and {text['cDesc']} {c.rank}"
+        yield Hit(words={"fault": fault, "remedy": f"// describe the output with {a.rank} dims, of 1 where it is reduced"})
+    indices = enumerator(situation.field("reduceTensorDesc.reduceTensorIndices"))
+    operation = enumerator(situation.field("reduceTensorDesc.reduceTensorOp")) or ""
+    wanted = indices == "CUDNN_REDUCE_TENSOR_FLATTENED_INDICES" and _ARGUMENTS.search(operation)
+    if wanted and a.dtype == "CUDNN_DATA_HALF":
+        fault = f"{text['aDesc']} is half, and indices are asked for"
+        yield Hit(words={"fault": fault, "remedy": "// convert to float first: indices are of float only"})
+
+
+_DIMS = ("n", "c", "h", "w", "k")
+_STRIDES = ("nStride", "cStride", "hStride", "wStride")
+_NO_LENGTH = "// leave the call out where the batch is empty: if (n > 0) { ... }"
+_NO_STRIDE = "// copy the broadcast view into a packed tensor first"
+
+
+@check("name", "what", "remedy")
+def zeros(situation: Situation) -> Iterator[Hit]:
+    """A dim or a stride that is 0."""
+    for names, arrays, what, remedy in (
+        (_DIMS, ("dimA", "filterDimA", "dimsA"), "lengths", _NO_LENGTH),
+        (_STRIDES, ("strideA", "stridesA"), "strides", _NO_STRIDE),
+    ):
+        for name in (*names, *arrays):
+            argument = situation.argument(name)
+            if argument is not None and _has_zero(situation.value(name), array=name in arrays):
+                yield Hit(about=name, words={"name": _named(name, argument.text), "what": what, "remedy": remedy})
+
+
+def _named(name: str, text: str) -> str:
+    return name if text.strip() == "0" else f"{name} ({text})"
+
+
+def _has_zero(value: Value, *, array: bool) -> bool:
+    if not array:
+        return number(value) == 0
+    return value.kind == "items" and any(number(element) == 0 for element in value.data)
+
+
+# RNNs and CTC ----------------------------------------------------------------------------------------------------
+
+GATES = {
+    "LSTM": ("the input gate", "the forget gate", "the new memory", "the output gate"),
+    "GRU": ("the reset gate", "the update gate", "the new memory"),
+}
+IN_MIOPEN = {
+    "LSTM": ("the input gate", "the forget gate", "the output gate", "the new memory"),
+    "GRU": ("the update gate", "the reset gate", "the new memory"),
+}
+
+
+def networks(situation: Situation) -> tuple[str, ...]:
+    """Return what the RNN descriptor may be, of LSTM and GRU."""
+    thing = situation.thing("rnnDesc")
+    fields = {} if thing is None else thing.fields
+    value = next((fields[name] for name in ("cellMode", "mode", "rnnMode") if name in fields), None)
+    named = [enumerator(option) or "" for option in value.options] if value else []
+    return tuple(kind for kind in GATES if any(name.endswith(kind) for name in named))
+
+
+@check("gate", "network", "number", "other", "remedy")
+def gate_order(situation: Situation) -> Iterator[Hit]:
+    """A gate's matrix or bias whose number is another gate's in MIOpen."""
+    found = networks(situation)
+    argument = situation.argument("linLayerID")
+    if not found or argument is None:
+        return
+    for kind in found:
+        wanted, gates = number(situation.value("linLayerID")), len(GATES[kind])
+        words = {"network": kind, "number": argument.text}
+        if wanted is None:
+            orders = ", ".join(f"{i} {gate.removeprefix('the ')}" for i, gate in enumerate(IN_MIOPEN[kind]))
+            remedy = f"// number of MIOpen's: {orders}; from {gates} on the same for the hidden state"
+            yield Hit("possible", words={**words, "gate": "a gate", "other": "another one", "remedy": remedy})
+            continue
+        gate, other = GATES[kind][int(wanted) % gates], IN_MIOPEN[kind][int(wanted) % gates]
+        if gate != other:
+            right = int(wanted) // gates * gates + IN_MIOPEN[kind].index(gate)
+            certainty = "proven" if len(found) == 1 and situation.field("rnnDesc.mode").kind != "one of" else "possible"
+            remedy = f"miopenGetRNNLayerParamOffset(..., {right}, ...);  // {gate} is number {right} there"
+            yield Hit(
+                "proven" if certainty == "proven" else "possible",
+                words={**words, "gate": gate, "other": other, "remedy": remedy},
+            )
+
+
+@check("fault", "error")
+def ctc_lengths(situation: Situation) -> Iterator[Hit]:
+    """Labels beyond the classes, and labels longer than the input."""
+    labels, lengths, steps = (
+        numbers(situation.value(*names))
+        for names in (("labels", "hostLabels"), ("labelLengths", "hostLabelLengths"), ("inputLengths", "hostInputLengths"))
+    )
+    dims = shape(situation, "probsDesc").dims
+    if labels is not None and dims is not None and len(dims) == 3 and max(labels, default=0) >= dims[2]:
+        yield Hit(words={"fault": f"label {max(labels)} is given for {dims[2]} classes", "error": "Wrong label id"})
+    if lengths is None or steps is None:
+        return
+    start = 0
+    for i, (length, step) in enumerate(zip(lengths, steps, strict=False)):
+        own = labels[start : start + length] if labels is not None else ()
+        start += length
+        repeated = sum(a == b for a, b in zip(own, own[1:], strict=False))
+        if length + repeated > step:
+            more = f" ({repeated} repeated)" if repeated else ""
+            fault = f"sequence {i} has {length} labels{more} and {step} time steps"
+            yield Hit(words={"fault": fault, "error": "label length exceeds input time step"})
+
+
+# The graph API ---------------------------------------------------------------------------------------------------
+
+_SET = "cudnnBackendSetAttribute"
+
+
+def _attribute(situation: Situation) -> str:
+    arguments = situation.event.arguments
+    return arguments[1].text.strip() if len(arguments) == 5 else ""
+
+
+@check()
+def relu_slope(situation: Situation) -> Iterator[Hit]:
+    """A ReLU of the graph with a slope."""
+    if _attribute(situation).endswith("RELU_LOWER_CLIP_SLOPE"):
+        yield Hit()
+
+
+@check("attribute")
+def next_running_statistics(situation: Situation) -> Iterator[Hit]:
+    """Running statistics that the graph writes elsewhere."""
+    if re.search("(OUTPUT|UPDATED)_RUNNING_(MEAN|VAR)_DESC$", _attribute(situation)):
+        yield Hit(words={"attribute": _attribute(situation)})
+
+
+@check("pre", "post")
+def asymmetric_padding(situation: Situation) -> Iterator[Hit]:
+    """Padding behind that differs from that before."""
+    kinds = ("CUDNN_ATTR_CONVOLUTION_POST_PADDINGS", "CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS")
+    own = _attribute(situation)
+    if own not in kinds:
+        return
+    here = situation.event.arguments
+    for deed, _ in situation.before([_SET]):
+        there = deed.event.arguments
+        if len(there) != 5 or there[0].text != here[0].text or there[1].text.strip() != kinds[own == kinds[0]]:
+            continue
+        a, b = numbers(here[4].read), numbers(there[4].read)
+        if a is not None and b is not None and a != b:
+            yield Hit(words={"post": f"{here[4].text} ({_listed(a)})", "pre": f"{there[4].text}: {_listed(b)}"})
+        return
+
+
+def _listed(values: tuple[int, ...]) -> str:
+    return ", ".join(map(str, values))
+
+
+@check()
+def fresh_statistics(situation: Situation) -> Iterator[Hit]:
+    """Running statistics in memory that was just allocated, which nothing has filled since."""
+    thing = situation.thing("resultRunningMean")
+    if thing is not None and thing.kind == "memory" and thing.created is not None and not thing.set_by:
+        yield Hit("possible")
+
+

@@ -1,0 +1,177 @@
+"""Checks of sources (:mod:`sources`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from ... import mapping
+from ..program import Block, Cast, Constant, Declare, Function, If, Invocation, Jump, Name, Operation, Span, Switch, Unit
+from .names import identifiers
+from .sources import SourceHit, source_check
+
+_INTEGER = re.compile(r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$")
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Yield a node of a program and everything in it."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from walk(item)
+    elif is_dataclass(node) and not isinstance(node, (Span, type)):
+        yield node
+        for field in fields(node):
+            if field.name not in ("span", "name", "type", "text"):
+                yield from walk(getattr(node, field.name))
+
+
+def _last(name: str) -> str:
+    return name.rpartition("::")[2]
+
+
+def _callee(node: Invocation) -> str:
+    return _last(node.callee.name) if isinstance(node.callee, Name) else ""
+
+
+# A10 -------------------------------------------------------------------------------------------------------------
+
+_PLAIN = "miopenSet4dTensorDescriptor"
+_STRIDE = re.compile(r"stride", re.IGNORECASE)
+
+
+@source_check("name", "parameters", "corrected")
+def dropped_strides(unit: Unit) -> Iterator[SourceHit]:
+    """A function that takes strides of a tensor, and describes it without them."""
+    for function in unit.functions:
+        strides = [p.name for p in function.parameters if _STRIDE.search(p.name)]
+        calls = [node for node in walk(function.body) if isinstance(node, Invocation)]
+        plain = [call for call in calls if _callee(call) == _PLAIN]
+        used = {name for node in walk(function.body) if isinstance(node, Name) for name in identifiers(node.name)}
+        if len(plain) != 1 or len(strides) < 3 or used & set(strides):
+            continue
+        arguments = _arguments(plain[0].text)
+        corrected = f"{_PLAIN}Ex({', '.join([*arguments, *strides])});" if arguments else f"{_PLAIN}Ex(...);"
+        words = {"name": function.name, "parameters": ", ".join(strides), "corrected": corrected}
+        yield SourceHit(plain[0].span, words=words, function=_PLAIN)
+
+
+def _arguments(text: str) -> list[str]:
+    """Return the arguments of a call as they are written."""
+    inner = text.partition("(")[2].rstrip().removesuffix(")")
+    found, depth, start = [], 0, 0
+    for i, letter in enumerate(inner):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            found.append(inner[start:i])
+            start = i + 1
+    return [" ".join(part.split()) for part in (*found, inner[start:]) if part.strip()]
+
+
+# V41 -------------------------------------------------------------------------------------------------------------
+
+_OF_DOUBLE = re.compile(r"<\s*(const\s+)?double\s*>")
+_DOUBLE = re.compile(r"double|float64|f64", re.IGNORECASE)
+
+
+@source_check("name")
+def double_as_float(unit: Unit) -> Iterator[SourceHit]:
+    """A table of types that says miopenFloat for double."""
+    for class_ in unit.classes:
+        if not _OF_DOUBLE.search(class_.name):
+            continue
+        for member in class_.members:
+            if isinstance(member.value, Name) and _last(member.value.name) == "miopenFloat":
+                yield SourceHit(member.span, words={"name": f"{class_.name}::{_last(member.name)}"})
+    for function in unit.functions:
+        yield from _returned(function)
+
+
+def _returned(function: Function) -> Iterator[SourceHit]:
+    special = _OF_DOUBLE.search(function.name) or _OF_DOUBLE.search(function.owner)
+    for node in walk(function.body):
+        if special and isinstance(node, Jump) and _says_float(node.value):
+            yield SourceHit(node.span, words={"name": function.name})
+        if isinstance(node, Switch):
+            for values, block in node.cases:
+                named = any(isinstance(v, Name) and _DOUBLE.search(_last(v.name)) for v in values)
+                if named and len(values) == 1:
+                    yield from (
+                        SourceHit(jump.span, words={"name": function.name})
+                        for jump in walk(block)
+                        if isinstance(jump, Jump) and jump.kind == "return" and _says_float(jump.value)
+                    )
+
+
+def _says_float(value: Any) -> bool:
+    return isinstance(value, Name) and _last(value.name) == "miopenFloat"
+
+
+# A24 -------------------------------------------------------------------------------------------------------------
+
+
+def _enumerators() -> dict[str, mapping.Value]:
+    values = [value for enumeration in mapping.table().enumerations for value in enumeration.values]
+    return {v.cudnn: v for v in values if v.cudnn and v.miopen and v.number != v.miopen_number}
+
+
+@source_check("enumerator", "number", "counterpart", "other")
+def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
+    """An enumerator of cuDNN that becomes an int."""
+    known = _enumerators()
+    for function in unit.functions:
+        for node in walk(function.body):
+            name = _as_integer(node)
+            value = known.get(_last(name)) if name else None
+            if value is not None and "STATUS" not in (value.cudnn or ""):
+                words = {
+                    "enumerator": str(value.cudnn),
+                    "number": str(value.number),
+                    "counterpart": str(value.miopen),
+                    "other": str(value.miopen_number),
+                }
+                yield SourceHit(node.span, "possible", words)
+
+
+def _as_integer(node: Any) -> str:
+    if isinstance(node, (Cast, Declare)) and isinstance(node.value, Name) and _INTEGER.match(node.type.strip()):
+        return node.value.name
+    return ""
+
+
+# A25 -------------------------------------------------------------------------------------------------------------
+
+_STATUS = "CUDNN_STATUS_NOT_SUPPORTED"
+
+
+@source_check("what", "status")
+def fallback_on_status(unit: Unit) -> Iterator[SourceHit]:
+    """Code that runs when a status says that something is not supported."""
+    for function in unit.functions:
+        for node in walk(function.body):
+            if isinstance(node, If) and (status := _compared(node.condition)) is not None and _acts(node):
+                words = {"what": f"the branch in line {node.then.span.line}", "status": status}
+                yield SourceHit(node.condition.span, "possible", words)
+
+
+def _compared(condition: Any) -> str | None:
+    """Return what is compared with the status in a condition; None where nothing is."""
+    for node in walk(condition):
+        if isinstance(node, Operation) and node.operator in ("==", "!=") and len(node.operands) == 2:
+            names = [_last(x.name) if isinstance(x, Name) else "" for x in node.operands]
+            if _STATUS in names:
+                other = node.operands[1 - names.index(_STATUS)]
+                return other.name if isinstance(other, Name) else "status"
+    return None
+
+
+def _acts(node: If) -> bool:
+    """Tell whether a branch does more than name the status."""
+    nodes = list(walk(node.then))
+    texts = all(
+        not isinstance(n, Jump) or n.value is None or isinstance(n.value, Constant) for n in nodes
+    ) and not any(isinstance(n, (Invocation, Operation)) for n in nodes)
+    return not (texts and isinstance(node.then, Block) and len(node.then.statements) <= 1) or any(
+        isinstance(n, Jump) and n.kind in ("continue", "break") for n in nodes
+    )
