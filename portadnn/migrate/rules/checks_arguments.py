@@ -16,7 +16,7 @@ _AXES = (("n", "nStride"), ("c", "cStride"), ("h", "hStride"), ("w", "wStride"))
 
 @check("strides", "type")
 def strided(situation: Situation) -> Iterator[Hit]:
-    """A 4-D tensor whose strides are not those of a packed one in NCHW."""
+    """Find a 4-D tensor whose strides are not those of a packed one in NCHW."""
     known = [(number(situation.value(dim)), number(situation.value(stride))) for dim, stride in _AXES]
     dims, strides = ([pair[i] for pair in known] for i in (0, 1))
     if None not in dims and None not in strides:
@@ -34,7 +34,7 @@ _CONSTANT = ("bnScale", "bnBias", "estimatedMean", "estimatedVariance")
 
 @check("pointers", "casts")
 def constant_pointers(situation: Situation) -> Iterator[Hit]:
-    """Parameters of batch normalisation that are pointers to constants."""
+    """Find parameters of batch normalisation that are pointers to constants."""
     found = [(name, a) for name in _CONSTANT if (a := situation.argument(name)) is not None]
     constant = [(name, a) for name, a in found if a.value.type.startswith("const ") and "*" in a.value.type]
     if constant:
@@ -51,7 +51,7 @@ def _enumerations() -> Mapping[str, mapping.Enumeration]:
 
 @check("number", "parameter", "was", "becomes", "instead")
 def number_for_enumerator(situation: Situation) -> Iterator[Hit]:
-    """An enumerator by a number that is another one's in MIOpen."""
+    """Find an enumerator by a number that is another one's in MIOpen."""
     for parameter in situation.event.parameters:
         enumeration = _enumerations().get(parameter.type)
         value = situation.value(parameter.name)

@@ -35,7 +35,7 @@ def _then(situation: Situation, name: str) -> Thing | None:
 
 @check("first", "second", "first_name", "second_name", "reason", "order", "corrected")
 def exchanged(situation: Situation) -> Iterator[Hit]:
-    """Two tensors in cuDNN's order, which MIOpen takes the other way round."""
+    """Find two tensors in cuDNN's order, which MIOpen takes the other way round."""
     names = [parameter.name for parameter in situation.event.parameters]
     if len(names) != len(situation.event.arguments):
         return
@@ -48,7 +48,8 @@ def exchanged(situation: Situation) -> Iterator[Hit]:
     for a, b in ((first, second), (first.removesuffix("Desc"), second.removesuffix("Desc"))):
         if a in names and b in names:
             moved |= {names.index(a): names.index(b), names.index(b): names.index(a)}
-    texts = [" ".join(a.text.split()) for name in (first, second) if (a := situation.argument(name))]
+    given = [argument for name in (first, second) if (argument := situation.argument(name))]
+    texts = [" ".join(argument.text.split()) for argument in given]
     words = {"first": texts[0], "second": texts[1], "first_name": first, "second_name": second, "reason": reason}
     order = f"({first.removesuffix('Desc')}, {second.removesuffix('Desc')})"
     words |= {"order": order, "corrected": _rewritten(situation, moved)}
@@ -59,7 +60,7 @@ def _why_exchanged(situation: Situation, first: str, second: str, third: str) ->
     """Say why two tensors are thought to be exchanged, and whether that is certain; "" where they are not."""
     things = [_then(situation, name) for name in (first, second, third)]
     if all(things):
-        shapes = [of_thing(situation, thing) for thing in things if thing]
+        shapes = [of_thing(thing) for thing in things if thing]
         straight = _fits(dict(zip((first, second, third), shapes, strict=True)))
         other = _fits(dict(zip((second, first, third), shapes, strict=True)))
         if straight is True:
@@ -69,7 +70,7 @@ def _why_exchanged(situation: Situation, first: str, second: str, third: str) ->
     if (used := _used_otherwise(situation, things[0], things[1], first, second)) is not None:
         return used, bool(used)
     roles = [name.removesuffix("Desc") for name in (first, second)]
-    texts = [a.text for name in (first, second) if (a := situation.argument(name))]
+    texts = [argument.text for name in (first, second) if (argument := situation.argument(name))]
     if "w" not in roles and _DECONVOLUTION.search(f"{situation.event.within} {situation.event.place.file}"):
         return "", False
     if _sounds_like(texts[0], roles[1], roles[0]) and _sounds_like(texts[1], roles[0], roles[1]):
@@ -88,12 +89,15 @@ def _fits(shapes: dict[str, Shape]) -> bool | None:
     x, w, y = (by_role[role] for role in ("x", "w", "y"))
     if x is None or w is None or y is None or not len(x) == len(w) == len(y) > 2:
         return None
-    return x[0] == y[0] and y[1] == w[0] and x[1] % w[1] == 0 and all(k <= 2 * n + k for n, k in zip(x[2:], w[2:], strict=True))
+    return (
+        x[0] == y[0]
+        and y[1] == w[0]
+        and x[1] % w[1] == 0
+        and all(k <= 2 * n + k for n, k in zip(x[2:], w[2:], strict=True))
+    )
 
 
-def _used_otherwise(
-    situation: Situation, a: Thing | None, b: Thing | None, first: str, second: str
-) -> str | None:
+def _used_otherwise(situation: Situation, a: Thing | None, b: Thing | None, first: str, second: str) -> str | None:
     """Say that forward convolutions use two descriptors the other way round; "" if as here, None if nobody knows."""
     roles = {first: first.removeprefix("d"), second: second.removeprefix("d")}
     for deed in situation.journal.values():
@@ -112,7 +116,7 @@ _WORKSPACE = re.compile(r"work_?space|\bws_?\b|scratch", re.IGNORECASE)
 
 @check("corrected")
 def workspace_before_beta(situation: Situation) -> Iterator[Hit]:
-    """Workspace and size where cuDNN has them."""
+    """Find workspace and size where cuDNN has them."""
     names = [parameter.name for parameter in situation.event.parameters]
     beta, last = situation.argument("beta"), situation.thing("workSpace")
     if beta is None or len(names) != len(situation.event.arguments):
@@ -141,7 +145,7 @@ def _is(situation_value: float | None, text: str, wanted: float, name: str) -> b
 
 @check("reason", "output", "corrected")
 def lost_accumulation(situation: Situation) -> Iterator[Hit]:
-    """A gradient that is overwritten where it was, or should be, added to."""
+    """Find a gradient that is overwritten where it was, or should be, added to."""
     beta = situation.argument("beta")
     output = situation.argument("dw", "db")
     if beta is None or output is None or not _is(number(beta.read), beta.text, 0, "zero"):
@@ -194,7 +198,7 @@ def _accumulating(situation: Situation) -> Deed | None:
 
 @check("reason")
 def meant_inclusive(situation: Situation) -> Iterator[Hit]:
-    """An average that leaves the padding out, where the program wants it counted."""
+    """Find an average that leaves the padding out, where the program wants it counted."""
     modes: set[str] = set()
     found: Deed | None = None
     for deed in situation.journal.values():
@@ -215,11 +219,9 @@ def meant_inclusive(situation: Situation) -> Iterator[Hit]:
 
 @check()
 def transposed_twice(situation: Situation) -> Iterator[Hit]:
-    """BackwardData of a transposed convolution that has no forward."""
+    """Find backwardData of a transposed convolution that has no forward."""
     convolution = _then(situation, "convDesc")
-    if convolution is None or enumerator(convolution.fields.get("mode", UNKNOWN)) != (
-        "miopenTranspose"
-    ):
+    if convolution is None or enumerator(convolution.fields.get("mode", UNKNOWN)) != ("miopenTranspose"):
         return
     forward = [deed.things.get("convDesc") for deed in situation.journal.values() if "Forward" in deed.event.function]
     if situation.whole and not any(thing is not None and thing.id == convolution.id for thing in forward):
@@ -231,12 +233,14 @@ def transposed_twice(situation: Situation) -> Iterator[Hit]:
 
 @check("groups", "x_whole", "w_whole", "y_whole")
 def group_loop(situation: Situation) -> Iterator[Hit]:
-    """A convolution called group by group: all three pointers move with one variable of a loop."""
+    """Find a convolution called group by group: all three pointers move with one variable of a loop."""
     pointers = {name: a.text for name in ("x", "w", "y") if (a := situation.argument(name))}
     if not situation.event.in_loop or len(pointers) < 3:
         return
     moving = frozenset.intersection(*(factors(text) for text in pointers.values()))
-    descriptors = frozenset(n for name in ("xDesc", "wDesc", "yDesc") if (a := situation.argument(name)) for n in identifiers(a.text))
+    descriptors = frozenset(
+        n for name in ("xDesc", "wDesc", "yDesc") if (a := situation.argument(name)) for n in identifiers(a.text)
+    )
     if not moving - descriptors:
         return
     whole = {f"{name}_whole": text.partition("+")[0].strip() for name, text in pointers.items()}
@@ -248,7 +252,7 @@ def group_loop(situation: Situation) -> Iterator[Hit]:
 
 @check("desc", "index_type")
 def index_type_set(situation: Situation) -> Iterator[Hit]:
-    """A size that is asked for bytes, where another type of index was set."""
+    """Find a size that is asked for bytes, where another type of index was set."""
     for deed, always in situation.before(["miopenSetPoolingIndexType"]):
         name = enumerator(kind.read) if (kind := deed.event.argument("index_type")) else None
         descriptor = deed.event.argument("poolDesc")
@@ -259,12 +263,17 @@ def index_type_set(situation: Situation) -> Iterator[Hit]:
         return
 
 
-_GATE_WORDS = {"output": "the output gate", "cell": "the new memory", "reset": "the reset gate", "update": "the update gate"}
+_GATE_WORDS = {
+    "output": "the output gate",
+    "cell": "the new memory",
+    "reset": "the reset gate",
+    "update": "the update gate",
+}
 
 
 @check("text", "number", "gate", "other", "remedy")
 def gate_name(situation: Situation) -> Iterator[Hit]:
-    """A matrix that is called after a gate and has cuDNN's number for it."""
+    """Find a matrix that is called after a gate and has cuDNN's number for it."""
     argument = situation.argument("layerParam", "layerBias", "layerParamOffset", "layerBiasOffset")
     wanted = number(situation.value("paramID", "biasID"))
     if argument is None or wanted is None:
@@ -282,7 +291,7 @@ def gate_name(situation: Situation) -> Iterator[Hit]:
 
 @check("queue")
 def command_queue(situation: Situation) -> Iterator[Hit]:
-    """A handle on a queue of OpenCL."""
+    """Find a handle on a queue of OpenCL."""
     argument = situation.event.arguments[1] if len(situation.event.arguments) > 1 else None
     if argument is not None and "cl_command_queue" in f"{argument.value.type} {argument.text}":
         yield Hit(words={"queue": argument.text})

@@ -20,7 +20,7 @@ def in_miopen(situation: Situation, *names: str, default: str = "") -> str:
 
 @check("type", "mode", "algo")
 def translated(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings MIOpen's names for types, modes and algorithms."""
+    """Bring MIOpen's names for types, modes and algorithms."""
     yield Hit(
         words={
             "type": in_miopen(situation, "dataType", "compType"),
@@ -32,7 +32,7 @@ def translated(situation: Situation) -> Iterator[Hit]:
 
 @check("mode", "dilation_h", "dilation_w")
 def convolution_words(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings the mode and the dilation, whose parameters have had several names."""
+    """Bring the mode and the dilation, whose parameters have had several names."""
     texts = {
         word: next((a.text for name in names if (a := situation.argument(name))), word)
         for word, names in {
@@ -47,13 +47,13 @@ def convolution_words(situation: Situation) -> Iterator[Hit]:
 
 @check("softmax_algo", "softmax_mode")
 def softmax_words(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings MIOpen's names for the algorithm and the mode."""
+    """Bring MIOpen's names for the algorithm and the mode."""
     yield Hit(words={"softmax_algo": in_miopen(situation, "algo"), "softmax_mode": in_miopen(situation, "mode")})
 
 
 @check("activation", "coefficients")
 def activation_words(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings MIOpen's name for the mode, and the three coefficients that it takes there."""
+    """Bring MIOpen's name for the mode, and the three coefficients that it takes there."""
     mode = enumerator(situation.value("mode"))
     coefficient = situation.argument("coef", "reluCeiling")
     numbers = "alpha, beta, gamma" if mode is None else "0.0, 0.0, 0.0"
@@ -66,14 +66,14 @@ def activation_words(situation: Situation) -> Iterator[Hit]:
 
 @check("operation")
 def op_tensor_words(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings the operation that the descriptor was set to."""
+    """Bring the operation that the descriptor was set to."""
     name = enumerator(situation.field("opTensorDesc.opTensorOp"))
     yield Hit(words={"operation": "tensorOp" if name is None else miopen_name(name, "tensorOp")})
 
 
 @check("type", "softmax")
 def ctc_words(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings the type, and whether a softmax is applied."""
+    """Bring the type, and whether a softmax is applied."""
     mode = enumerator(situation.value("normMode"))
     softmax = {"CUDNN_LOSS_NORMALIZATION_SOFTMAX": "true", "CUDNN_LOSS_NORMALIZATION_NONE": "false"}
     words = {"type": in_miopen(situation, "compType"), "softmax": softmax.get(mode or "", "apply_softmax_layer")}
@@ -82,7 +82,7 @@ def ctc_words(situation: Situation) -> Iterator[Hit]:
 
 @check("rnn_input", "rnn_direction", "rnn_mode", "rnn_bias", "rnn_type")
 def rnn_words(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings MIOpen's names for a network's settings."""
+    """Bring MIOpen's names for a network's settings."""
     yield Hit(
         words={
             "rnn_input": in_miopen(situation, "inputMode"),
@@ -96,5 +96,5 @@ def rnn_words(situation: Situation) -> Iterator[Hit]:
 
 @check("type", "layout")
 def rnn_data_words(situation: Situation) -> Iterator[Hit]:
-    """Always true; brings MIOpen's names for type and layout."""
+    """Bring MIOpen's names for type and layout."""
     yield Hit(words={"type": in_miopen(situation, "dataType"), "layout": in_miopen(situation, "layout")})

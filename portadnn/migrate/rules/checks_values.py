@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import struct
@@ -18,7 +19,7 @@ _SCALARS = ("alpha", "beta", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", 
 
 @check("names", "read", "declared")
 def double_scalars(situation: Situation) -> Iterator[Hit]:
-    """Scalars that are double, and read otherwise as float."""
+    """Find scalars that are double, and read otherwise as float."""
     found: list[tuple[str, str]] = []
     certain = True
     for name in _SCALARS:
@@ -36,7 +37,11 @@ def double_scalars(situation: Situation) -> Iterator[Hit]:
             found.append((name, f"{known:g} reads as {read:g}"))
     if found:
         texts = [a.text for name, _ in found if (a := situation.argument(name))]
-        declared = " ".join(f"float {name}_ = {text};" for (name, _), text in zip(found, _values(situation, found), strict=True))
+        values = (number(situation.value(name)) for name, _ in found)
+        declared = " ".join(
+            f"float {name}_ = {1 if value is None else value:g};"
+            for (name, _), value in zip(found, values, strict=True)
+        )
         words = {
             "names": " and ".join(texts),
             "read": ", ".join(f"{name}: {what}" for name, what in found),
@@ -45,14 +50,9 @@ def double_scalars(situation: Situation) -> Iterator[Hit]:
         yield Hit("proven" if certain else "possible", found[0][0], words)
 
 
-def _values(situation: Situation, found: list[tuple[str, str]]) -> list[str]:
-    known = [number(situation.value(name)) for name, _ in found]
-    return ["1" if value is None else f"{value:g}" for value in known]
-
-
 @check()
 def adds_to_itself(situation: Situation) -> Iterator[Hit]:
-    """An OpTensor whose output is an operand."""
+    """Find an OpTensor whose output is an operand."""
     c = situation.argument("C")
     if c is not None and any(c.text == a.text for name in "AB" if (a := situation.argument(name))):
         yield Hit(about="beta")
@@ -93,31 +93,31 @@ def _of_layout(situation: Situation, layout: str, descriptor: str, tensor: str) 
 
 @check("copied")
 def nhwc_x(situation: Situation) -> Iterator[Hit]:
-    """x is NHWC."""
+    """Find x is NHWC."""
     yield from _of_layout(situation, "nhwc", "xDesc", "x")
 
 
 @check("copied")
 def nhwc_y(situation: Situation) -> Iterator[Hit]:
-    """y is NHWC."""
+    """Find y is NHWC."""
     yield from _of_layout(situation, "nhwc", "yDesc", "y")
 
 
 @check("copied")
 def nhwc_dy(situation: Situation) -> Iterator[Hit]:
-    """dy is NHWC."""
+    """Find dy is NHWC."""
     yield from _of_layout(situation, "nhwc", "dyDesc", "dy")
 
 
 @check("copied")
 def nhwc_c(situation: Situation) -> Iterator[Hit]:
-    """C is NHWC."""
+    """Find C is NHWC."""
     yield from _of_layout(situation, "nhwc", "cDesc", "C")
 
 
 @check("copied", "strides")
 def strided_x(situation: Situation) -> Iterator[Hit]:
-    """x has gaps."""
+    """Find x has gaps."""
     yield from _of_layout(situation, "strided", "xDesc", "x" if situation.argument("x") else "xData")
 
 
@@ -126,7 +126,7 @@ _TRIPLES = (("xDesc", "wDesc", "yDesc"), ("dyDesc", "wDesc", "dxDesc"), ("xDesc"
 
 @check("first", "first_layout", "second", "second_layout")
 def mixed_layouts(situation: Situation) -> Iterator[Hit]:
-    """Tensors of a convolution of which one is NCHW and another NHWC."""
+    """Find tensors of a convolution of which one is NCHW and another NHWC."""
     names = next(names for names in _TRIPLES if all(situation.argument(name) for name in names))
     found = [(name, _layouts(shape(situation, name))) for name in names]
     plain = [(name, next(iter(layouts))) for name, layouts in found if len(layouts) == 1]
@@ -140,7 +140,7 @@ def mixed_layouts(situation: Situation) -> Iterator[Hit]:
 
 @check("groups", "axis", "desc", "stride")
 def group_strides(situation: Situation) -> Iterator[Hit]:
-    """A stride that the groups do not divide."""
+    """Find a stride that the groups do not divide."""
     groups = number(situation.field("convDesc.groupCount"))
     for name in ("xDesc", "dxDesc", "yDesc", "dyDesc"):
         argument = situation.argument(name)
@@ -156,25 +156,20 @@ def group_strides(situation: Situation) -> Iterator[Hit]:
 
 # Shapes ----------------------------------------------------------------------------------------------------------
 
-_WINDOW = ("windowHeight", "windowWidth")
-
 
 def _of_pooling(situation: Situation, *names: str) -> tuple[int, ...] | None:
-    """Return numbers that were set on the pooling descriptor: one by one, or as an array."""
+    """Return the numbers of the first of these settings of the pooling descriptor."""
     thing = situation.thing("poolingDesc", "poolDesc")
     if thing is None or not thing.certain:
         return None
-    single = [number(thing.fields[name]) for name in names if name in thing.fields]
-    if single and None not in single and len(single) == len([n for n in names if n in thing.fields]):
-        return tuple(int(n) for n in single if n is not None)
-    return next((numbers(thing.fields[n]) for n in ("windowDimA",) if n in thing.fields and names == _WINDOW), None)
+    return next((numbers(thing.fields[name]) for name in names if name in thing.fields), None)
 
 
 @check("elements")
 def big_window(situation: Situation) -> Iterator[Hit]:
-    """A maximum over so many elements that their places do not fit in a byte."""
+    """Find a maximum over so many elements that their places do not fit in a byte."""
     mode = enumerator(situation.field("poolingDesc.mode")) or enumerator(situation.field("poolDesc.mode"))
-    window = _of_pooling(situation, *_WINDOW)
+    window = _of_pooling(situation, "windowDimA")
     thing = situation.thing("poolingDesc", "poolDesc")
     if mode is None or "max" not in mode.lower() or window is None or math.prod(window) < 255:
         return
@@ -185,9 +180,9 @@ def big_window(situation: Situation) -> Iterator[Hit]:
 
 @check("window", "desc")
 def global_window(situation: Situation) -> Iterator[Hit]:
-    """A window as large as the padded image."""
-    window, image = _of_pooling(situation, *_WINDOW), shape(situation, "xDesc").dims
-    pads = _of_pooling(situation, "verticalPadding", "horizontalPadding") or _of_pooling(situation, "pad_h", "pad_w")
+    """Find a window as large as the padded image."""
+    window, image = _of_pooling(situation, "windowDimA"), shape(situation, "xDesc").dims
+    pads = _of_pooling(situation, "paddingA", "padA")
     if window is None or image is None or pads is None or not len(window) == len(pads) == len(image) - 2:
         return
     if any(w >= size + 2 * pad for w, size, pad in zip(window, image[2:], pads, strict=True)):
@@ -197,7 +192,7 @@ def global_window(situation: Situation) -> Iterator[Hit]:
 
 @check("fault", "remedy")
 def op_tensor_operands(situation: Situation) -> Iterator[Hit]:
-    """Operands that do not fit each other."""
+    """Find operands that do not fit each other."""
     a, b, c = (shape(situation, name) for name in ("aDesc", "bDesc", "cDesc"))
     text = {name: argument.text for name in ("aDesc", "bDesc", "cDesc") if (argument := situation.argument(name))}
     if a.dims and c.dims and math.prod(a.dims) != math.prod(c.dims):
@@ -220,15 +215,19 @@ _ARGUMENTS = re.compile("_(MIN|MAX|AMAX)$")
 
 @check("fault", "remedy")
 def reduced_ranks(situation: Situation) -> Iterator[Hit]:
-    """A reduction of too many dims, into another number of them, or of half with indices."""
+    """Find a reduction of too many dims, into another number of them, or of half with indices."""
     a, c = shape(situation, "aDesc"), shape(situation, "cDesc")
     text = {name: argument.text for name in ("aDesc", "cDesc") if (argument := situation.argument(name))}
     if a.rank is not None and a.rank > 6:
         fault = f"{text['aDesc']} has {a.rank} dims"
-        yield Hit(words={"fault": fault, "remedy": "// put neighbouring dims together that are both reduced or both kept"})
+        yield Hit(
+            words={"fault": fault, "remedy": "// put neighbouring dims together that are both reduced or both kept"}
+        )
     elif a.rank is not None and c.rank is not None and a.rank != c.rank:
         fault = f"{text['aDesc']} has {a.rank} dims and {text['cDesc']} {c.rank}"
-        yield Hit(words={"fault": fault, "remedy": f"// describe the output with {a.rank} dims, of 1 where it is reduced"})
+        yield Hit(
+            words={"fault": fault, "remedy": f"// describe the output with {a.rank} dims, of 1 where it is reduced"}
+        )
     indices = enumerator(situation.field("reduceTensorDesc.reduceTensorIndices"))
     operation = enumerator(situation.field("reduceTensorDesc.reduceTensorOp")) or ""
     wanted = indices == "CUDNN_REDUCE_TENSOR_FLATTENED_INDICES" and _ARGUMENTS.search(operation)
@@ -245,7 +244,7 @@ _NO_STRIDE = "// copy the broadcast view into a packed tensor first"
 
 @check("name", "what", "remedy")
 def zeros(situation: Situation) -> Iterator[Hit]:
-    """A dim or a stride that is 0."""
+    """Find a dim or a stride that is 0."""
     for names, arrays, what, remedy in (
         (_DIMS, ("dimA", "filterDimA", "dimsA"), "lengths", _NO_LENGTH),
         (_STRIDES, ("strideA", "stridesA"), "strides", _NO_STRIDE),
@@ -289,7 +288,7 @@ def networks(situation: Situation) -> tuple[str, ...]:
 
 @check("gate", "network", "number", "other", "remedy")
 def gate_order(situation: Situation) -> Iterator[Hit]:
-    """A gate's matrix or bias whose number is another gate's in MIOpen."""
+    """Find a gate's matrix or bias whose number is another gate's in MIOpen."""
     found = networks(situation)
     argument = situation.argument("linLayerID")
     if not found or argument is None:
@@ -315,10 +314,14 @@ def gate_order(situation: Situation) -> Iterator[Hit]:
 
 @check("fault", "error")
 def ctc_lengths(situation: Situation) -> Iterator[Hit]:
-    """Labels beyond the classes, and labels longer than the input."""
+    """Find labels beyond the classes, and labels longer than the input."""
     labels, lengths, steps = (
         numbers(situation.value(*names))
-        for names in (("labels", "hostLabels"), ("labelLengths", "hostLabelLengths"), ("inputLengths", "hostInputLengths"))
+        for names in (
+            ("labels", "hostLabels"),
+            ("labelLengths", "hostLabelLengths"),
+            ("inputLengths", "hostInputLengths"),
+        )
     )
     dims = shape(situation, "probsDesc").dims
     if labels is not None and dims is not None and len(dims) == 3 and max(labels, default=0) >= dims[2]:
@@ -329,7 +332,7 @@ def ctc_lengths(situation: Situation) -> Iterator[Hit]:
     for i, (length, step) in enumerate(zip(lengths, steps, strict=False)):
         own = labels[start : start + length] if labels is not None else ()
         start += length
-        repeated = sum(a == b for a, b in zip(own, own[1:], strict=False))
+        repeated = sum(a == b for a, b in itertools.pairwise(own))
         if length + repeated > step:
             more = f" ({repeated} repeated)" if repeated else ""
             fault = f"sequence {i} has {length} labels{more} and {step} time steps"
@@ -348,21 +351,21 @@ def _attribute(situation: Situation) -> str:
 
 @check()
 def relu_slope(situation: Situation) -> Iterator[Hit]:
-    """A ReLU of the graph with a slope."""
+    """Find a ReLU of the graph with a slope."""
     if _attribute(situation).endswith("RELU_LOWER_CLIP_SLOPE"):
         yield Hit()
 
 
 @check("attribute")
 def next_running_statistics(situation: Situation) -> Iterator[Hit]:
-    """Running statistics that the graph writes elsewhere."""
+    """Find running statistics that the graph writes elsewhere."""
     if re.search("(OUTPUT|UPDATED)_RUNNING_(MEAN|VAR)_DESC$", _attribute(situation)):
         yield Hit(words={"attribute": _attribute(situation)})
 
 
 @check("pre", "post")
 def asymmetric_padding(situation: Situation) -> Iterator[Hit]:
-    """Padding behind that differs from that before."""
+    """Find padding behind that differs from that before."""
     kinds = ("CUDNN_ATTR_CONVOLUTION_POST_PADDINGS", "CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS")
     own = _attribute(situation)
     if own not in kinds:
@@ -384,9 +387,7 @@ def _listed(values: tuple[int, ...]) -> str:
 
 @check()
 def fresh_statistics(situation: Situation) -> Iterator[Hit]:
-    """Running statistics in memory that was just allocated, which nothing has filled since."""
+    """Find running statistics in memory that was just allocated, which nothing has filled since."""
     thing = situation.thing("resultRunningMean")
     if thing is not None and thing.kind == "memory" and thing.created is not None and not thing.set_by:
         yield Hit("possible")
-
-

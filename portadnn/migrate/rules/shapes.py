@@ -13,9 +13,6 @@ from ..values import UNKNOWN, Value
 from .situation import Situation
 
 Layout = Literal["nchw", "nhwc", "strided"]
-_ORDERS = (("n", "c", "h", "w"), ("k", "c", "h", "w"))
-_STRIDES = ("nStride", "cStride", "hStride", "wStride")
-_DIMS = ("dimA", "filterDimA", "dimsA", "lens")
 
 
 @dataclass(frozen=True)
@@ -32,23 +29,24 @@ class Shape:
 def shape(situation: Situation, *names: str) -> Shape:
     """Return what is known of the tensor that the first of these parameters describes."""
     thing = situation.thing(*names)
-    return Shape() if thing is None else of_thing(situation, thing)
+    return Shape() if thing is None else of_thing(thing)
 
 
-def of_thing(situation: Situation, thing: Thing) -> Shape:
-    """Return what is known of the tensor that a descriptor describes, by the call that set it last."""
+def of_thing(thing: Thing) -> Shape:
+    """Return what is known of the tensor that a descriptor describes."""
+    fields = thing.fields
+    dtype = enumerator(fields.get("dataType", UNKNOWN))
     if not thing.certain or thing.many:
-        return Shape(dtype=_enumerator(thing.fields.get("dataType", UNKNOWN)))
-    deed = situation.journal.get(thing.version)
-    set_here = thing.fields.keys() if deed is None else {p.name for p in deed.event.parameters}
-    fields = {name: value for name, value in thing.fields.items() if name in set_here}
-    dims = _dims(fields)
-    rank = len(dims) if dims is not None else _rank(fields)
-    strides = _numbers(fields, _STRIDES) or _array(fields, ("strideA", "stridesA"), rank)
-    layout = _layout(fields, dims, strides)
+        return Shape(dtype=dtype)
+    dims = numbers(fields.get("filterDimA", fields.get("dimA", UNKNOWN)))
+    rank = number(fields.get("nbDims", UNKNOWN))
+    strides = numbers(fields.get("strideA", UNKNOWN))
+    if dims is not None and strides is not None and len(dims) != len(strides):
+        strides = None
+    layout = _layout(enumerator(fields.get("format", UNKNOWN)), dims, strides)
     if dims is not None and strides is None and layout in ("nchw", "nhwc"):
         strides = packed(dims, layout)
-    return Shape(dims, strides, layout, _enumerator(fields.get("dataType", UNKNOWN)), rank)
+    return Shape(dims, strides, layout, dtype, len(dims) if dims is not None else None if rank is None else int(rank))
 
 
 def packed(dims: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
@@ -61,62 +59,16 @@ def packed(dims: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def _rank(fields: dict[str, Value]) -> int | None:
-    if any(all(name in fields for name in names) for names in _ORDERS):
-        return 4
-    return next((n for name in ("nbDims", "num_lens") if (n := _number(fields.get(name, UNKNOWN))) is not None), None)
-
-
-def _dims(fields: dict[str, Value]) -> tuple[int, ...] | None:
-    found = next((numbers for names in _ORDERS if (numbers := _numbers(fields, names))), None)
-    return found or _array(fields, _DIMS, _rank(fields))
-
-
-def _layout(
-    fields: dict[str, Value], dims: tuple[int, ...] | None, strides: tuple[int, ...] | None
-) -> Layout | None:
-    said = _enumerator(fields.get("format", fields.get("tensorLayout", UNKNOWN)))
+def _layout(said: str | None, dims: tuple[int, ...] | None, strides: tuple[int, ...] | None) -> Layout | None:
     if said is not None:
         return "nhwc" if said.endswith(("NHWC", "NDHWC")) else "nchw" if said.endswith(("NCHW", "NCDHW")) else None
-    if strides is None:
-        plain = "dataType" in fields and not any(name in fields for name in (*_STRIDES, "strideA", "stridesA"))
-        return "nchw" if plain and "format" not in fields and "tensorLayout" not in fields else None
-    if dims is None:
+    if dims is None or strides is None:
         return None
-    for layout in ("nchw", "nhwc"):
+    layouts: tuple[Layout, ...] = ("nchw", "nhwc")
+    for layout in layouts:
         if all(d == 1 or s == p for d, s, p in zip(dims, strides, packed(dims, layout), strict=True)):
             return layout
     return "strided"
-
-
-def _number(value: Value) -> int | None:
-    known = value.kind == "known" and isinstance(value.data, int) and not isinstance(value.data, bool)
-    return value.data if known else None
-
-
-def _numbers(fields: dict[str, Value], names: tuple[str, ...]) -> tuple[int, ...] | None:
-    found = [_number(fields.get(name, UNKNOWN)) for name in names]
-    return None if None in found else tuple(n for n in found if n is not None)
-
-
-def _array(fields: dict[str, Value], names: tuple[str, ...], rank: int | None) -> tuple[int, ...] | None:
-    value = next((fields[name] for name in names if name in fields), UNKNOWN)
-    if value.kind != "items":
-        return None
-    found = [_number(element) for element in value.data[:rank]]
-    return None if None in found or (rank is not None and len(found) < rank) else tuple(n for n in found if n is not None)
-
-
-def _enumerator(value: Value) -> str | None:
-    return value.data.rpartition("::")[2] if value.kind == "known" and isinstance(value.data, str) else None
-
-
-def numbers(value: Value) -> tuple[int, ...] | None:
-    """Return the integers of an array that is known entirely."""
-    if value.kind != "items":
-        return None
-    found = [_number(element) for element in value.data]
-    return None if None in found else tuple(n for n in found if n is not None)
 
 
 def number(value: Value) -> float | None:
@@ -125,9 +77,17 @@ def number(value: Value) -> float | None:
     return value.data if known else None
 
 
+def numbers(value: Value) -> tuple[int, ...] | None:
+    """Return the integers of an array that is known entirely."""
+    if value.kind != "items":
+        return None
+    found = [number(element) for element in value.data]
+    return None if None in found else tuple(int(n) for n in found if n is not None)
+
+
 def enumerator(value: Value) -> str | None:
     """Return the name of an enumerator that is known."""
-    return _enumerator(value)
+    return value.data.rpartition("::")[2] if value.kind == "known" and isinstance(value.data, str) else None
 
 
 def miopen_name(name: str, default: str) -> str:

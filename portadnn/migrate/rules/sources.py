@@ -1,4 +1,4 @@
-"""What rules say of sources where no call shows it: tables of types, wrappers that drop arguments, tests of a status."""
+"""What rules say of sources where no call shows it: tables of types, dropped arguments, tests of a status."""
 
 from __future__ import annotations
 

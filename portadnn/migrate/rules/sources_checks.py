@@ -8,11 +8,27 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ... import mapping
-from ..program import Block, Cast, Constant, Declare, Function, If, Invocation, Jump, Name, Operation, Span, Switch, Unit
+from ..program import (
+    Block,
+    Cast,
+    Constant,
+    Declare,
+    Function,
+    If,
+    Invocation,
+    Jump,
+    Name,
+    Operation,
+    Span,
+    Switch,
+    Unit,
+)
 from .names import identifiers
 from .sources import SourceHit, source_check
 
-_INTEGER = re.compile(r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$")
+_INTEGER = re.compile(
+    r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"
+)
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -43,7 +59,7 @@ _STRIDE = re.compile(r"stride", re.IGNORECASE)
 
 @source_check("name", "parameters", "corrected")
 def dropped_strides(unit: Unit) -> Iterator[SourceHit]:
-    """A function that takes strides of a tensor, and describes it without them."""
+    """Find a function that takes strides of a tensor, and describes it without them."""
     for function in unit.functions:
         strides = [p.name for p in function.parameters if _STRIDE.search(p.name)]
         calls = [node for node in walk(function.body) if isinstance(node, Invocation)]
@@ -77,7 +93,7 @@ _DOUBLE = re.compile(r"double|float64|f64", re.IGNORECASE)
 
 @source_check("name")
 def double_as_float(unit: Unit) -> Iterator[SourceHit]:
-    """A table of types that says miopenFloat for double."""
+    """Find a table of types that says miopenFloat for double."""
     for class_ in unit.classes:
         if not _OF_DOUBLE.search(class_.name):
             continue
@@ -118,7 +134,7 @@ def _enumerators() -> dict[str, mapping.Value]:
 
 @source_check("enumerator", "number", "counterpart", "other")
 def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
-    """An enumerator of cuDNN that becomes an int."""
+    """Find an enumerator of cuDNN that becomes an int."""
     known = _enumerators()
     for function in unit.functions:
         for node in walk(function.body):
@@ -147,7 +163,7 @@ _STATUS = "CUDNN_STATUS_NOT_SUPPORTED"
 
 @source_check("what", "status")
 def fallback_on_status(unit: Unit) -> Iterator[SourceHit]:
-    """Code that runs when a status says that something is not supported."""
+    """Find code that runs when a status says that something is not supported."""
     for function in unit.functions:
         for node in walk(function.body):
             if isinstance(node, If) and (status := _compared(node.condition)) is not None and _acts(node):
@@ -169,9 +185,9 @@ def _compared(condition: Any) -> str | None:
 def _acts(node: If) -> bool:
     """Tell whether a branch does more than name the status."""
     nodes = list(walk(node.then))
-    texts = all(
-        not isinstance(n, Jump) or n.value is None or isinstance(n.value, Constant) for n in nodes
-    ) and not any(isinstance(n, (Invocation, Operation)) for n in nodes)
+    texts = all(not isinstance(n, Jump) or n.value is None or isinstance(n.value, Constant) for n in nodes) and not any(
+        isinstance(n, (Invocation, Operation)) for n in nodes
+    )
     return not (texts and isinstance(node.then, Block) and len(node.then.statements) <= 1) or any(
         isinstance(n, Jump) and n.kind in ("continue", "break") for n in nodes
     )

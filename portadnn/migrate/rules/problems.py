@@ -1,0 +1,151 @@
+"""Problems of portadnn that calls of cuDNN pose, as far as descriptors and arguments are known."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from ... import mapping
+from ...enums import DnnEnum
+from ...errors import BadParam, NotSupported
+from ...problem import Problem, _parse_line
+from ..values import Value
+from .shapes import Shape, enumerator, number, numbers, packed, shape
+from .situation import Situation
+
+_TYPES = {"FLOAT": "f32", "DOUBLE": "f64", "HALF": "f16", "BFLOAT16": "bf16", "INT32": "i32", "UINT8": "u8"}
+_POOLING = {
+    "mode": "poolingDesc.mode",
+    "window": "poolingDesc.windowDimA",
+    "padding": "poolingDesc.paddingA",
+    "stride": "poolingDesc.strideA",
+    "nan_propagation": "poolingDesc.maxpoolingNanOpt",
+}
+_CONVOLUTION = {
+    "padding": "convDesc.padA",
+    "stride": "convDesc.filterStrideA",
+    "dilation": "convDesc.dilationA",
+    "groups": "convDesc.groupCount",
+    "mode": "convDesc.mode",
+    "math": "convDesc.mathType",
+}
+_ACTIVATION = {
+    "mode": "activationDesc.mode",
+    "nan_propagation": "activationDesc.reluNanOpt",
+    "ceiling": "activationDesc.coef",
+}
+_LRN = {"lrn_n": "normDesc.lrnN", "lrn_k": "normDesc.lrnK"}
+_SOFTMAX = {"algorithm": "algo", "mode": "mode"}
+_BATCH_NORM = {"mode": "mode"}
+_DIVISIVE = {"lrn_n": "normDesc.lrnN"}
+
+# By function: the operation, its tensors by descriptors, its settings by fields; of settings in capitals the problem
+# cannot do without.
+_OPERATIONS: dict[str, tuple[str, str, Mapping[str, str]]] = {
+    "cudnnConvolutionForward": ("convolution_forward", "x w y", _CONVOLUTION),
+    "cudnnConvolutionBackwardData": ("convolution_backward_data", "w dy dx", _CONVOLUTION),
+    "cudnnConvolutionBackwardFilter": ("convolution_backward_filter", "x dy dw", _CONVOLUTION),
+    "cudnnConvolutionBackwardBias": ("convolution_backward_bias", "dy db", {}),
+    "cudnnConvolutionBiasActivationForward": (
+        "convolution_bias_activation_forward",
+        "x w y",
+        {**_CONVOLUTION, "activation": "activationDesc.mode"},
+    ),
+    "cudnnSoftmaxForward": ("softmax_forward", "x y", _SOFTMAX),
+    "cudnnSoftmaxBackward": ("softmax_backward", "y dy dx", _SOFTMAX),
+    "cudnnPoolingForward": ("pooling_forward", "x y", _POOLING),
+    "cudnnPoolingBackward": ("pooling_backward", "y dy x dx", _POOLING),
+    "cudnnActivationForward": ("activation_forward", "x y", _ACTIVATION),
+    "cudnnActivationBackward": ("activation_backward", "y dy x dx", _ACTIVATION),
+    "cudnnLRNCrossChannelForward": ("lrn_cross_channel_forward", "x y", _LRN),
+    "cudnnLRNCrossChannelBackward": ("lrn_cross_channel_backward", "y dy x dx", _LRN),
+    "cudnnDivisiveNormalizationForward": ("divisive_normalization_forward", "x y", _DIVISIVE),
+    "cudnnBatchNormalizationForwardTraining": ("batch_normalization_forward_training", "x y", _BATCH_NORM),
+    "cudnnBatchNormalizationForwardInference": ("batch_normalization_forward_inference", "x y", _BATCH_NORM),
+    "cudnnBatchNormalizationBackward": ("batch_normalization_backward", "x dy dx", _BATCH_NORM),
+    "cudnnAddTensor": ("add_tensor", "a c", {}),
+    "cudnnOpTensor": (
+        "op_tensor",
+        "a b c",
+        {"operation": "opTensorDesc.opTensorOp", "nan_propagation": "opTensorDesc.opTensorNanOpt"},
+    ),
+    "cudnnTransformTensor": ("transform_tensor", "x y", {}),
+    "cudnnScaleTensor": ("scale_tensor", "y", {}),
+    "cudnnSetTensor": ("set_tensor", "y", {}),
+    "cudnnReduceTensor": ("reduce_tensor", "a c", {"operation": "reduceTensorDesc.reduceTensorOp"}),
+}
+_NEEDED = {"window", "algorithm", "operation", "activation"}
+_ALWAYS_NEEDED = ("softmax", "pooling", "activation_f", "activation_b", "convolution_bias_activation", "op_", "reduce")
+
+
+def problem_of(situation: Situation) -> tuple[Problem, dict[str, float], DnnEnum | None] | None:
+    """Return the problem that a call poses, with its run-time numbers and algorithm; None where too little is known."""
+    if situation.event.function not in _OPERATIONS:
+        return None
+    op, tensors, settings = _OPERATIONS[situation.event.function]
+    words = [op]
+    for name in tensors.split():
+        text = _text(shape(situation, f"{name}Desc"))
+        if text is None:
+            return None
+        words.append(f"{name}={text}")
+    for name, where in settings.items():
+        told = _setting(situation.field(where))
+        if told is not None:
+            words.append(f"{name}={told}")
+        elif name in _NEEDED or (name == "mode" and op.startswith(_ALWAYS_NEEDED)):
+            return None
+    try:
+        problem = _parse_line(" ".join(words), valid=False)[0]
+    except (BadParam, NotSupported, ValueError, IndexError, KeyError):
+        return None
+    return problem, _scalars(situation, problem), _algo(situation, op)
+
+
+def _text(found: Shape) -> str | None:
+    """Return a tensor as problem lines have it."""
+    code = _TYPES.get((found.dtype or "").removeprefix("CUDNN_DATA_"))
+    if code is None or found.dims is None or found.strides is None:
+        return None
+    text = f"{code}:{'x'.join(map(str, found.dims))}"
+    return text if found.strides == packed(found.dims, "nchw") else f"{text}/{','.join(map(str, found.strides))}"
+
+
+@functools.cache
+def _names() -> Mapping[str, str]:
+    """Return portadnn's names of cuDNN's enumerators."""
+    values = [value for enumeration in mapping.table().enumerations for value in enumeration.values]
+    return {value.cudnn: value.portadnn.lower() for value in values if value.cudnn and value.portadnn}
+
+
+def _setting(value: Value) -> str | None:
+    name = enumerator(value)
+    if name is not None:
+        return _names().get(name)
+    several = numbers(value)
+    if several is not None:
+        return ",".join(map(str, several))
+    single = number(value)
+    return None if single is None else f"{single:g}"
+
+
+_SPELLED = {"alpha_data_diff": "alphaDataDiff", "beta_data_diff": "betaDataDiff"}
+_SPELLED |= {"alpha_param_diff": "alphaParamDiff", "beta_param_diff": "betaParamDiff"}
+
+
+def _scalars(situation: Situation, problem: Problem) -> dict[str, float]:
+    known = {name: number(situation.value(_SPELLED.get(name, name))) for name in problem.scalars}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _algo(situation: Situation, op: str) -> DnnEnum | None:
+    from ...capability_features import ALGORITHMS
+
+    name = _names().get(enumerator(situation.value("algo")) or "")
+    kind = ALGORITHMS.get(op)
+    if name is None or kind is None:
+        return None
+    try:
+        return kind.parse(name)
+    except BadParam:
+        return None
