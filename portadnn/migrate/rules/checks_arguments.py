@@ -29,20 +29,6 @@ def strided(situation: Situation) -> Iterator[Hit]:
         yield Hit(words={"strides": ", ".join(texts), "type": in_miopen(situation, "dataType")})
 
 
-_CONSTANT = ("bnScale", "bnBias", "estimatedMean", "estimatedVariance")
-
-
-@check("pointers", "casts")
-def constant_pointers(situation: Situation) -> Iterator[Hit]:
-    """Find parameters of batch normalisation that are pointers to constants."""
-    found = [(name, a) for name in _CONSTANT if (a := situation.argument(name)) is not None]
-    constant = [(name, a) for name, a in found if a.value.type.startswith("const ") and "*" in a.value.type]
-    if constant:
-        casts = [f"const_cast<{a.value.type.removeprefix('const ')}>({a.text})" for _, a in constant]
-        texts = [a.text for _, a in constant]
-        yield Hit(about=constant[0][0], words={"pointers": " and ".join(texts), "casts": "  // ".join(casts)})
-
-
 @functools.cache
 def _enumerations() -> Mapping[str, mapping.Enumeration]:
     """Return the enumerations that both libraries have, by cuDNN's name."""

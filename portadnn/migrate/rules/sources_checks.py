@@ -85,6 +85,32 @@ def _arguments(text: str) -> list[str]:
     return [" ".join(part.split()) for part in (*found, inner[start:]) if part.strip()]
 
 
+# A23 -------------------------------------------------------------------------------------------------------------
+
+_NORMALISING = ("cudnnBatchNormalizationForwardTraining", "cudnnBatchNormalizationForwardInference")
+_CONSTANT = ("bnScale", "bnBias", "estimatedMean", "estimatedVariance")
+
+
+@source_check("pointers", "casts")
+def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
+    """Find parameters of batch normalisation that are pointers to constants."""
+    for function in unit.functions:
+        nodes = list(walk(function.body))
+        types = {p.name: p.type for p in function.parameters}
+        types |= {node.name: node.type for node in nodes if isinstance(node, Declare)}
+        for node in nodes:
+            if not isinstance(node, Invocation) or _callee(node) not in _NORMALISING:
+                continue
+            parameters = mapping.table().functions[_callee(node)].latest
+            given = zip((p.name for p in parameters), node.arguments, strict=False)
+            names = [a.name for p, a in given if p in _CONSTANT and isinstance(a, Name)]
+            constant = [name for name in names if re.match(r"(const \w.*|\w+ const ?)\*$", types.get(name, ""))]
+            if constant:
+                casts = [f"const_cast<{types[n].replace('const ', '', 1)}>({n})" for n in constant]
+                words = {"pointers": " and ".join(constant), "casts": ", ".join(casts)}
+                yield SourceHit(node.span, words=words, function=_callee(node))
+
+
 # V41 -------------------------------------------------------------------------------------------------------------
 
 _OF_DOUBLE = re.compile(r"<\s*(const\s+)?double\s*>")
