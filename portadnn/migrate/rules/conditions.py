@@ -9,6 +9,7 @@ or ``@status``; ``alpha|alpha1`` is the first of these that the function has. Wh
 - ``"type: double"``: the C type, or that of what is pointed to;
 - ``"same: wDesc.dataType"``, ``"other: wDesc.dataType"``: as another value, or not;
 - ``"any: >= 16"``, ``"all: 1"``: elements of an array;
+- ``"known: 5"``: as ``5``, but an unknown value is not; ``"perhaps: 5"``: an unknown value possibly is;
 - a list: any of these; of which all begin with ``!``: none of these.
 
 A condition holds (True), possibly holds (None: some of the values that it may be), or does not (False). Of an unknown
@@ -254,11 +255,23 @@ def _elements(wanted: str, *, all_of: bool) -> Test:
     return test
 
 
+def _of_unknown(said_of_unknown: Said, wanted: str) -> Test:
+    inner = _test(_constant(wanted))
+
+    def test(value: Value, situation: Situation) -> Said:
+        said = inner(value, situation)
+        return said_of_unknown if said == "unknown" else said
+
+    return test
+
+
 _STATES: dict[str, Test] = {"NULL": _each(_null), "given": _each(_given), "unset": _unset}
 _WORDS: dict[str, Callable[[str], Test]] = {
     "type": _typed,
     "same": functools.partial(_alike, True),
     "other": functools.partial(_alike, False),
+    "known": functools.partial(_of_unknown, "no"),
+    "perhaps": functools.partial(_of_unknown, "maybe"),
     "any": functools.partial(_elements, all_of=False),
     "all": functools.partial(_elements, all_of=True),
 }
