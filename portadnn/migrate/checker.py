@@ -21,6 +21,7 @@ from .program import Skipped, Unit
 from .reading import Look, look, read_all
 from .report import Checked, Report, Silenced, sort_key
 from .rules.engine import Judge
+from .rules.sources import judge_sources
 from .rules.table import rules
 from .selection import Comments, chosen
 from .streams import Judged, Progress
@@ -192,6 +193,7 @@ class _Run:
             self.report.skipped += unit.skipped
         collector.mentions(units)
         self.findings += judge.findings
+        self.findings += judge_sources(units, self.config.target, self.table)
         self.report.calls += collector.calls
         self.report.judged += collector.judged
 

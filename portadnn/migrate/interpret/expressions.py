@@ -29,7 +29,9 @@ from .memory import Frame, Memory
 from .parts import ASSIGNMENTS, has_calls
 
 DEEPEST = 110  # statements and expressions within each other, over all functions that are being followed
-_ENUMERATOR = re.compile(r"^(?:CUDNN_[A-Z0-9_]+|MIOPEN_[A-Z0-9_]+|miopen[A-Z]\w*|CL_[A-Z_]+|cuda[A-Z]\w+|hip[A-Z]\w+)$")
+_ENUMERATOR = re.compile(
+    r"^(?:CUDNN_[A-Z0-9_]+(x\d+)?|MIOPEN_[A-Z0-9_]+|miopen[A-Z]\w*|CL_[A-Z_]+|cuda[A-Z]\w+|hip[A-Z]\w+)$"
+)
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b|#define")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..model import symbols
 from ..model.state import Thing
-from ..program import Cast, Expression, Invocation, Lambda, Member, Name, Operation
+from ..program import Cast, Constant, Expression, Invocation, Lambda, Member, Name, Operation
 from ..values import NULL, UNKNOWN, Value, known, pointer, thing, unknown
 from . import types
 from .calls import Calls
@@ -33,6 +33,9 @@ _HARMLESS = re.compile(
 _SAME_VALUE = frozenset(
     {"move", "forward", "ref", "cref", "as_const", "raw_pointer_cast", "device_pointer_cast", "addressof"}
 )
+_TYPE = re.compile(
+    r"^(?:T|[A-Z][A-Za-z]*Type|[DS][Tt]ype|\w+_t|[Rr]eal|scalar)$"
+)  # that a template stands for: Dtype(0)
 _THREADS = frozenset({"thread", "jthread", "async", "pthread_create"})
 
 
@@ -58,6 +61,8 @@ class Outside(Calls):
             return self._extreme(call, short)
         if short in _SAME_VALUE and len(call.arguments) == 1:
             return self._same(call.arguments[0], address=short == "addressof")
+        if len(call.arguments) == 1 and isinstance(call.arguments[0], Constant) and _TYPE.match(short):
+            return replace(self.evaluate(call.arguments[0]), type="")
         if short in _THREADS:
             return self.start_thread(call.arguments, pthread=short == "pthread_create")
         if types.is_array(name) or short in ("vector", "array"):
@@ -247,6 +252,7 @@ class Outside(Calls):
         for argument in call.arguments:
             value = self.evaluate(argument)
             values.append(value)
+            self._filled(value)
         harmless = _HARMLESS.search(name) is not None
         if not harmless:
             self._forget_arguments(values)
@@ -256,6 +262,13 @@ class Outside(Calls):
         key = symbols.combine(name, values) if stable else f"{name}~{self.fresh()}"
         result = unknown(key)
         return symbols.with_origins(result, *values) if stable else result
+
+    def _filled(self, value: Value) -> None:
+        """Note of memory that something was given it that may fill it: a copy, a kernel."""
+        for option in value.options:
+            old = self.state.things.get(option.data) if option.kind == "thing" else None
+            if old is not None and old.kind == "memory":
+                self.state.things[old.id] = replace(old, fields={**old.fields, "filled": known(True)})
 
     def _forget_arguments(self, values: list[Value]) -> None:
         why = str(self.fresh())

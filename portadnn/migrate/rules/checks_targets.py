@@ -30,7 +30,8 @@ def _told(target: str) -> frozenset[str]:
         function
         for rule in rules().values()
         for case in rule.cases
-        if target in case.targets and not case.when and (case.check is None or "targets" not in case.check.look.__module__)
+        if target in case.targets and not case.when
+        if case.check is None or case.check.look.__module__ != __name__
         for function in case.functions
     )
 
@@ -81,6 +82,9 @@ def not_in_portadnn(situation: Situation) -> Iterator[Hit]:
         yield Hit(words={"instead": f"// {note[0].lower()}{note[1:]}"})
 
 
+_FILLED = {"computeType": "CUDNN_DATA_FLOAT"}
+
+
 @check("given", "version", "wanted", "corrected")
 def older_signature(situation: Situation) -> Iterator[Hit]:
     """Find calls with the arguments of an older version's signature."""
@@ -90,7 +94,12 @@ def older_signature(situation: Situation) -> Iterator[Hit]:
     latest = declared.latest
     if len(event.arguments) == len(latest) or len(event.arguments) != len(event.parameters):
         return
-    texts = [a.text if (a := event.argument(p.name)) else p.name for p in latest]
+    names = {p.name for p in latest}
+    moved = {i: event.arguments[i].text for i, p in enumerate(event.parameters) if p.name not in names}
+    texts = [
+        a.text if (a := event.argument(p.name)) else moved.get(i, _FILLED.get(p.name, p.name))
+        for i, p in enumerate(latest)
+    ]
     words = {"given": str(len(event.arguments)), "wanted": str(len(latest)), "version": declared.changes[-1].version}
     yield Hit(words={**words, "corrected": f"{declared.name}({', '.join(' '.join(t.split()) for t in texts)});"})
 

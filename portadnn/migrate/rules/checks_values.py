@@ -8,7 +8,8 @@ import re
 import struct
 from collections.abc import Iterator
 
-from ..values import Value
+from ..events import Argument
+from ..values import UNKNOWN, Value
 from .conditions import plain_type
 from .registry import check
 from .shapes import Shape, enumerator, number, numbers, packed, shape
@@ -148,7 +149,8 @@ def group_strides(situation: Situation) -> Iterator[Hit]:
         if argument is None or groups is None or groups <= 1 or found.strides is None:
             continue
         axis, stride = ("w", found.strides[-1]) if found.layout == "nhwc" else ("n", found.strides[0])
-        if found.layout != "strided" and stride % int(groups):
+        falling = tuple(sorted(found.strides, reverse=True)) == found.strides
+        if (found.layout != "strided" or falling) and stride % int(groups):
             words = {"groups": f"{groups:g}", "axis": axis, "desc": argument.text, "stride": str(stride)}
             yield Hit(about=name, words=words)
             return
@@ -375,10 +377,20 @@ def asymmetric_padding(situation: Situation) -> Iterator[Hit]:
         there = deed.event.arguments
         if len(there) != 5 or there[0].text != here[0].text or there[1].text.strip() != kinds[own == kinds[0]]:
             continue
-        a, b = numbers(here[4].read), numbers(there[4].read)
+        a, b = (_elements(situation, arguments) for arguments in (here, there))
         if a is not None and b is not None and a != b:
             yield Hit(words={"post": f"{here[4].text} ({_listed(a)})", "pre": f"{there[4].text}: {_listed(b)}"})
         return
+
+
+def _elements(situation: Situation, arguments: tuple[Argument, ...]) -> tuple[int, ...] | None:
+    """Return the numbers of an attribute's array, whose length stands before it."""
+    count, value = number(arguments[3].read), arguments[4].value
+    if value.kind != "pointer" or count is None:
+        return numbers(arguments[4].read)
+    variables = situation.state.variables
+    found = [number(variables.get(f"{value.data}[{i}]", UNKNOWN)) for i in range(int(count))]
+    return None if None in found else tuple(int(n) for n in found if n is not None)
 
 
 def _listed(values: tuple[int, ...]) -> str:
@@ -389,5 +401,5 @@ def _listed(values: tuple[int, ...]) -> str:
 def fresh_statistics(situation: Situation) -> Iterator[Hit]:
     """Find running statistics in memory that was just allocated, which nothing has filled since."""
     thing = situation.thing("resultRunningMean")
-    if thing is not None and thing.kind == "memory" and thing.created is not None and not thing.set_by:
+    if thing is not None and thing.kind == "memory" and thing.certain and "filled" not in thing.fields:
         yield Hit("possible")

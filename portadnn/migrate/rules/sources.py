@@ -7,11 +7,15 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..events import Place
 from ..findings import Certainty, Finding
 from ..program import Span, Unit
 from . import targets
+
+if TYPE_CHECKING:
+    from .table import Rule
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,15 @@ def source_checks() -> Mapping[str, SourceCheck]:
     return _CHECKS
 
 
-def judge_sources(units: Iterable[Unit], target: str = "miopen-3") -> list[Finding]:
+def judge_sources(
+    units: Iterable[Unit], target: str = "miopen-3", table: Mapping[str, Rule] | None = None
+) -> list[Finding]:
     """Return what the rules say of sources themselves, in their order."""
     from .table import rules
 
     judge = targets.TARGETS[target]
-    cases = [(rule, case) for rule in rules().values() for case in rule.cases if case.source and case.serves(judge)]
+    known = (rules() if table is None else table).values()
+    cases = [(rule, case) for rule in known for case in rule.cases if case.source and case.serves(judge)]
     found: dict[object, Finding] = {}
     for unit in units:
         for rule, case in cases:

@@ -120,12 +120,9 @@ _DOUBLE = re.compile(r"double|float64|f64", re.IGNORECASE)
 @source_check("name")
 def double_as_float(unit: Unit) -> Iterator[SourceHit]:
     """Find a table of types that says miopenFloat for double."""
-    for class_ in unit.classes:
-        if not _OF_DOUBLE.search(class_.name):
-            continue
-        for member in class_.members:
-            if isinstance(member.value, Name) and _last(member.value.name) == "miopenFloat":
-                yield SourceHit(member.span, words={"name": f"{class_.name}::{_last(member.name)}"})
+    for variable in unit.variables:
+        if _OF_DOUBLE.search(variable.name) and _says_float(variable.value):
+            yield SourceHit(variable.span, words={"name": variable.name})
     for function in unit.functions:
         yield from _returned(function)
 
