@@ -61,7 +61,7 @@ def _gone(function: mapping.Function) -> bool:
 
 
 @check("last", "instead")
-def removed(situation: Situation) -> Iterator[Hit]:
+def removed_in_9(situation: Situation) -> Iterator[Hit]:
     """Find functions that cuDNN 9 no longer has."""
     declared = situation.event.declared
     if declared is None or not _gone(declared) or declared.name in _told(situation.target):
