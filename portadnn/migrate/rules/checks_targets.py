@@ -26,14 +26,13 @@ def _told(target: str) -> frozenset[str]:
     """Return the functions of which some rule says something whatever they are called with."""
     from .table import rules
 
-    return frozenset(
-        function
-        for rule in rules().values()
-        for case in rule.cases
-        if target in case.targets and not case.when
-        if case.check is None or case.check.look.__module__ != __name__
-        for function in case.functions
-    )
+    found: set[str] = set()
+    for rule in rules().values():
+        for case in rule.cases:
+            always = case.check is None or case.check.look.__module__.endswith("checks_translation")
+            if target in case.targets and always and not case.when and not case.end:
+                found.update(case.functions)
+    return frozenset(found)
 
 
 @check("since", "instead")
