@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...mapping import table
+from ..answers import answer
 from ..events import Event
 from ..model.kinds import kind_of
 from ..model.state import Deed
@@ -92,51 +93,12 @@ def _may_be(deed: Deed, made: Event, name: str) -> bool:
     )
 
 
-@check("version", "instead")
+@check("gone", "instead")
 def removed(situation: Situation) -> Iterator[Hit]:
-    """Yield where a function is called that a later cuDNN does not have."""
+    """Yield at functions that cuDNN 9 does not have."""
     declared = situation.event.declared
-    if declared is None or declared.removed is None:
+    if declared is None:
         return
-    yield Hit(words={"version": declared.removed, "instead": _replacement(declared.name)})
-
-
-def _replacement(function: str) -> str:
-    """Return the function of today's cuDNN that took a removed one's place, where names tell."""
-    known = table().functions
-    for name in _later_names(function):
-        if name in known and known[name].removed is None:
-            return name
-    return _INSTEAD.get(function) or next(
-        (text for start, text in _FAMILIES.items() if start in function), "nothing took its place"
-    )
-
-
-def _later_names(function: str) -> Iterator[str]:
-    base = function.rsplit("_v", 1)[0]
-    for version in ("_v9", "_v8", "_v7"):
-        yield base + version
-
-
-_INSTEAD = {
-    "cudnnOpsTrainVersionCheck": "cudnnOpsVersionCheck",
-    "cudnnAdvInferVersionCheck": "cudnnAdvVersionCheck",
-    "cudnnAdvTrainVersionCheck": "cudnnAdvVersionCheck",
-    "cudnnGetRNNWorkspaceSize": "cudnnGetRNNTempSpaceSizes",
-    "cudnnGetRNNTrainingReserveSize": "cudnnGetRNNTempSpaceSizes",
-    "cudnnGetRNNParamsSize": "cudnnGetRNNWeightSpaceSize",
-    "cudnnGetRNNLinLayerMatrixParams": "cudnnGetRNNWeightParams",
-    "cudnnGetRNNLinLayerBiasParams": "cudnnGetRNNWeightParams",
-    "cudnnCreatePersistentRNNPlan": "cudnnBuildRNNDynamic",
-    "cudnnSetPersistentRNNPlan": "cudnnBuildRNNDynamic",
-    "cudnnRNNSetClip": "cudnnRNNSetClip_v8",
-    "cudnnRNNGetClip": "cudnnRNNGetClip_v8",
-}
-_FAMILIES = {
-    "cudnnRNNForward": "cudnnRNNForward",
-    "cudnnRNNBackwardData": "cudnnRNNBackwardData_v8",
-    "cudnnRNNBackwardWeights": "cudnnRNNBackwardWeights_v8",
-    "cudnnSetRNN": "cudnnSetRNNDescriptor_v8, which takes all settings of an RNN",
-    "cudnnGetRNN": "cudnnGetRNNDescriptor_v8, which tells all settings of an RNN",
-    "Algorithm": "nothing: the library chooses by itself",
-}
+    gone = f"from cuDNN {declared.removed} on" if declared.removed else f"after cuDNN {declared.headers[1]}"
+    instead = answer(situation.event, "cudnn-9").call
+    yield Hit(words={"gone": gone, "instead": f"{instead};" if instead else "nothing, it has no such function"})

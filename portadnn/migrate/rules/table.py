@@ -234,11 +234,17 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
 def _functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
     known = [f.name for f in mapping.table().functions.values() if f.library == library]
     known += GRAPH_API if library == "cudnn" else ()
-    for pattern in patterns:
-        fitting = [name for name in known if fnmatchcase(name, pattern)]
+    for words in patterns:
+        pattern, _, gone = words.partition(" gone in ")
+        fitting = [name for name in known if fnmatchcase(name, pattern) and (not gone or _gone(name, gone))]
         if not fitting:
-            raise ValueError(f"no function of {library} is called {pattern!r}")
+            raise ValueError(f"no function of {library} is called {words!r}")
         yield from fitting
+
+
+def _gone(function: str, version: str) -> bool:
+    """Tell whether the last version that has a function is before some version: ``"cudnn* gone in 9"``."""
+    return targets.version(mapping.table().functions[function].headers[1]) < targets.version(version)
 
 
 def _names_exist(case: Case) -> None:
