@@ -32,10 +32,11 @@ def test_a_rule(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(rules()))
-def test_every_rule_has_a_page_with_an_example(name: str) -> None:
+def test_every_rule_has_a_page(name: str) -> None:
     page = explain.page(name)
     assert isinstance(page, explain.RulePage)
-    assert page.why and page.source and page.applies and page.before and page.after
+    assert page.why and page.source and page.applies and bool(page.before) == bool(page.after)
+    assert page.after or not name.startswith("S")
     assert f"# {page.name}: {page.title}" in explain.as_markdown(page)
     assert shown(name)
 

@@ -20,7 +20,7 @@ from ..model.state import State
 from ..values import UNKNOWN
 from .engine import fill
 from .situation import Situation
-from .table import ALWAYS, Case, Rule, placeholders, rules
+from .table import Case, Rule, placeholders, rules
 from .targets import DEFAULT, TARGETS
 
 LIBRARIES = {"cudnn": "cuDNN", "miopen": "MIOpen"}
@@ -140,7 +140,7 @@ def _applies(cases: Sequence[Case]) -> Iterator[tuple[str, tuple[str, ...]]]:
         words = f"{where}, going to {to}{_between(case.target_since, case.target_until)}"
         found.setdefault(words, {}).update(dict.fromkeys(case.functions))
     for words, functions in found.items():
-        yield words, tuple(functions)
+        yield words, tuple(functions) or ("what no call shows",)
 
 
 def _between(since: str | None, until: str | None) -> str:
@@ -149,16 +149,23 @@ def _between(since: str | None, until: str | None) -> str:
 
 
 def _example(rule: Rule) -> tuple[str, str]:
-    """Make an example of a rule's first case that says everything by the parameters' names."""
-    for case in rule.cases:
-        words = {*placeholders(case.fix)} - set(ALWAYS)
-        if case.check and words & set(case.check.words):
-            continue
+    """Make an example by the parameters' names: of a case's fix, else of what becomes of a call."""
+    known = [case for case in rule.cases if case.functions and case.functions[0] in mapping.table().functions]
+    for case in known:
         event = sample(case.functions[0])
-        situation = Situation(event, State(), {}, case.targets[0])
-        titles = {"target": TARGETS[case.targets[0]].title, "function": event.function, "call": event.text}
-        return f"{event.text};", fill(case.fix, situation, titles)
+        if not (case.check and set(placeholders(case.fix)) & set(case.check.words)):
+            words = {"target": TARGETS[case.targets[0]].title, "function": event.function, "call": event.text}
+            return f"{event.text};", fill(case.fix, Situation(event, State(), {}, case.targets[0]), words)
+    for case in known:
+        event = sample(case.functions[0])
+        lines = _lines(answer(event, case.targets[0])) if case.library == "cudnn" else []
+        if lines:
+            return f"{event.text};", "\n".join(lines)
     return "", ""
+
+
+def _lines(found: Answered) -> list[str]:
+    return [line for line in (*found.before, f"{found.call};" if found.call else "", *found.after) if line]
 
 
 def sample(function: str) -> Event:
@@ -269,9 +276,8 @@ def _function_sections(shown: FunctionPage) -> Iterator[Section]:
     )
     for title, found in shown.answers:
         yield f"On {title}", [f"{ANSWERS[found.kind]}{f'. {found.note}' if found.note else ''}"], False
-        code = [*found.before, f"{found.call};" if found.call else "", *found.after]
-        if any(code):
-            yield f"The call on {title}", [line for line in code if line], True
+        if lines := _lines(found):
+            yield f"The call on {title}", lines, True
     for declaration, differences in shown.counterparts:
         yield "Corresponds to", [f"{declaration};"], True
         if differences:
