@@ -116,6 +116,7 @@ class Walk(Statements):
         self.state = State()
         self.children = {}
         self.types = {}
+        self.declared_members = {}
         self.shared = {}
         self.thread = known.label
         self._restart()

@@ -242,6 +242,17 @@ class Expressions(Memory):
         del self.state.variables[path]
         self.assign(path, value if "#define" in declared.type else self.cast(value, declared.type))
 
+    def lasting_value(self, declared: Declare) -> Value | None:
+        """Return the value that every object's member has, where nothing ever sets it."""
+        if declared.value is None or (
+            _CONSTANT.search(declared.type) is None
+            and any(declared.name in self.index.assigned(unit) for unit in self.index.units)
+        ):
+            return None
+        if has_calls(declared.value) or isinstance(declared.value, Braces):
+            return None
+        return self.cast(self.evaluate(declared.value), declared.type)
+
     def _name(self, expression: Name) -> Value:
         name = expression.name
         if name == "this":

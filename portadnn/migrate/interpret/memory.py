@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -69,8 +70,13 @@ class Memory:
         self.state = State()
         self.types: dict[str, str] = {}
         self.children: dict[str, dict[str, None]] = {}
+        self.declared_members: dict[str, Declare] = {}  # those with a value of their own
         self.loops = 0  # how many loops are being followed
         self.guards = 0  # how many ifs are around what is being followed
+
+    @abstractmethod
+    def lasting_value(self, declared: Declare) -> Value | None:
+        """Return the value that every object's member has, where nothing ever sets it."""
 
     # Reading and writing ----------------------------------------------------------------------------------------
 
@@ -103,6 +109,9 @@ class Memory:
 
     def _at_first(self, path: str) -> Value:
         type_ = self.types.get(path, "")
+        declared = self.declared_members.get(path)
+        if declared is not None and (value := self.lasting_value(declared)) is not None:
+            return value
         kind = self.index.kind_of(type_) if type_ and not types.pointee(type_) else ""
         if kind:
             return self.adopt(path, type_)
@@ -190,6 +199,8 @@ class Memory:
             declared = self.member_declaration(self.class_at(base), name)
             if declared is not None:
                 self.types[path] = declared.type + "[]" * len(declared.array)
+                if declared.value is not None:
+                    self.declared_members[path] = declared
         return path if len(path) <= _LONGEST_PATH else f"{base[:_LONGEST_PATH]}~"
 
     def element_path(self, base: str, index: Value) -> str:

@@ -132,13 +132,15 @@ def all_expressions(block: Block) -> Iterator[Expression]:
 
 
 def assigned_names(block: Block) -> Iterator[str]:
-    """Yield the names of the variables that a block sets."""
+    """Yield the names of the variables and members that a block sets."""
     for expression in all_expressions(block):
         if isinstance(expression, Operation) and (
             expression.operator in ASSIGNMENTS or expression.operator in ("=", "++", "--")
         ):
             target = expression.operands[0]
             while isinstance(target, Index | Member):
+                if isinstance(target, Member):
+                    yield target.name
                 target = target.base
             if isinstance(target, Name):
                 yield target.name
