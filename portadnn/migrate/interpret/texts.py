@@ -12,6 +12,7 @@ from ..program import (
     Member,
     Name,
     Operation,
+    Span,
     Unclear,
 )
 
@@ -23,20 +24,28 @@ def argument_texts(call: Invocation) -> list[str]:
     if call.span.start >= 0:
         written = call.text.encode()
         if len(written) == call.span.end - call.span.start:
-            cut = [_slice(written, argument, call.span.start) for argument in call.arguments]
-            if None not in cut:
-                return [text for text in cut if text is not None]
+            cut = [_slice(written, argument, call.span) for argument in call.arguments]
+            pairs = zip(cut, call.arguments, strict=True)
+            return [_elsewhere(argument) if text is None else text for text, argument in pairs]
     split = split_arguments(call.text)
     if len(split) == len(call.arguments):
         return split
     return [unparsed(argument) for argument in call.arguments]
 
 
-def _slice(written: bytes, argument: Expression, start: int) -> str | None:
-    first, last = argument.span.start - start, argument.span.end - start
-    if not 0 <= first < last <= len(written):
+def _slice(written: bytes, argument: Expression, call: Span) -> str | None:
+    first, last = argument.span.start - call.start, argument.span.end - call.start
+    if not 0 < first < last < len(written):
         return None
     return " ".join(written[first:last].decode(errors="replace").split())
+
+
+def _elsewhere(argument: Expression) -> str:
+    """Return the text of an argument that is not between the parentheses: of Python, a variable that gets a result."""
+    if isinstance(argument, Constant):
+        return ""
+    target = argument.operands[0] if isinstance(argument, Operation) and argument.operator == "&x" else argument
+    return unparsed(target).replace("this.", "self.")
 
 
 def split_arguments(text: str) -> list[str]:
