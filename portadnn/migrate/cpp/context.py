@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -37,6 +38,7 @@ class Context:
     calls: set[str] = field(default_factory=set)  # of the function that is being read
     found: dict[int, tuple[str, Span, str]] = field(default_factory=dict)  # library calls, by the offset of their name
     skipped: list[Skipped] = field(default_factory=list)
+    aliases: Mapping[str, str] = field(default_factory=dict)
     checked: set[int] = field(default_factory=set)  # blocks and calls that stood in a checking macro
 
     def span(self, node: Node) -> Span:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tree_sitter import Node
@@ -304,36 +304,39 @@ class Expressions:
     ) -> Expression:
         context = self.context
         context.calls.add(simple)
-        if is_library(simple):
+        target = last(context.aliases.get(simple, simple))
+        if is_library(target):
             text = context.written(node)
             if isinstance(callee, Member):  # a table of functions, loaded at run time
                 callee = Name(simple, callee.span)
             offset = function.end_byte + context.shift - len(simple.encode())
-            context.found[offset] = (simple, span, text)
+            context.found[offset] = (target, span, text)
             return Invocation(callee, arguments, span, text, checked=offset in context.checked)
-        inner = _checked(arguments)
+        inner = _checked(arguments, context.aliases)
         return Invocation(callee, arguments, span, context.written(node)) if inner is None else inner
 
 
-def _checked(arguments: tuple[Expression, ...]) -> Expression | None:
+def _checked(arguments: tuple[Expression, ...], aliases: Mapping[str, str]) -> Expression | None:
     """Return the library's call that a macro or function handles the status of, as it stands in its argument."""
-    marked = [mark_checked(argument) for argument in arguments]
+    marked = [mark_checked(argument, aliases) for argument in arguments]
     found = [new for new, old in zip(marked, arguments, strict=True) if new is not old]
     return found[0] if len(found) == 1 else None
 
 
-def mark_checked(expression: Expression) -> Expression:
+def mark_checked(expression: Expression, aliases: Mapping[str, str]) -> Expression:
     """Return an expression with its library's call marked as checked; the same object where it has none."""
     if isinstance(expression, Invocation):
         callee = expression.callee
-        if isinstance(callee, Name) and returns_status(last(callee.name)):
-            return replace(expression, checked=True)
+        if isinstance(callee, Name):
+            name = last(callee.name)
+            if returns_status(last(aliases.get(name, name))):
+                return replace(expression, checked=True)
     elif isinstance(expression, Operation) and expression.operator in ("==", "!=", "!", "=", ",", "?:", "&&", "||"):
-        new = tuple(mark_checked(operand) for operand in expression.operands)
+        new = tuple(mark_checked(operand, aliases) for operand in expression.operands)
         if any(a is not b for a, b in zip(new, expression.operands, strict=True)):
             return replace(expression, operands=new)
     elif isinstance(expression, Cast):
-        inner = mark_checked(expression.value)
+        inner = mark_checked(expression.value, aliases)
         return expression if inner is expression.value else replace(expression, value=inner)
     return expression
 

@@ -9,7 +9,7 @@ from ..program import Span
 from .context import last
 from .mending import closing_of
 from .names import CALLED, is_library
-from .text import Comment, Text
+from .text import Text
 
 _BEFORE = re.compile(rb"([A-Za-z_]\w*|\S)\s*\Z")
 _SCOPE = re.compile(rb"(?:[A-Za-z_]\w*\s*::\s*|::\s*)+\Z")
@@ -77,24 +77,19 @@ def _is_declaration(mask: bytes, start: int, opening: int, closing: int | None) 
     return False
 
 
-def suppressions(
-    text: Text, comments: Sequence[Comment], calls: Sequence[tuple[str, Span, str]]
-) -> dict[int, frozenset[str]]:
-    """Return the lines that comments silence: their own or the next one, with all of a call there."""
+def suppressions(text: Text, calls: Sequence[tuple[str, Span, str]]) -> dict[int, frozenset[str]]:
+    """Return the lines that comments silence: their own or the next one; anywhere in a call, the call's first line."""
     result: dict[int, frozenset[str]] = {}
-    for line, rules in _said(text, comments):
-        lines = {line}
-        for _, span, _ in calls:
-            if span.line <= line <= span.end_line:
-                lines.update(range(span.line, span.end_line + 1))
-        for one in lines:
-            known = result.get(one)
-            result[one] = rules if known is None else frozenset() if not (known and rules) else known | rules
+    firsts = {line: span.line for _, span, _ in reversed(calls) for line in range(span.line, span.end_line + 1)}
+    for commented, rules in _said(text):
+        line = firsts.get(commented, commented)
+        known = result.get(line)
+        result[line] = rules if known is None else frozenset() if not (known and rules) else known | rules
     return result
 
 
-def _said(text: Text, comments: Sequence[Comment]) -> Iterator[tuple[int, frozenset[str]]]:
-    for comment in comments:
+def _said(text: Text) -> Iterator[tuple[int, frozenset[str]]]:
+    for comment in text.comments:
         match = _IGNORE.search(comment.text)
         if match is None:
             continue

@@ -72,7 +72,7 @@ class _Reading:
         self.deadline = deadline
         self.prepared = directives.prepare(self.text, known)
         self.sheet = base(self.text, self.prepared)
-        self.context = Context(self.text, b"", unit.file)
+        self.context = Context(self.text, b"", unit.file, aliases=unit.aliases)
         unit.includes = self.prepared.includes
         for offset in self.prepared.too_deep:
             unit.skipped.append(Skipped(unit.file, "conditions nested too deeply", self.text.line(offset)))
@@ -90,11 +90,12 @@ class _Reading:
                 unit.skipped.append(Skipped(unit.file, "took too long to parse: only searched for calls"))
         unit.skipped += context.skipped
         own = {f.name for f in unit.functions if not f.owner} | {m.name for m in self.prepared.macros}
+        own -= set(unit.aliases)
         mask = bytearray(self.sheet.mask)
         for macro in self.prepared.macros:
             mask[macro.start : macro.end] = self.text.mask[macro.start : macro.end]
         unit.mentions = mentions(self.text, bytes(mask), context.found, own, unit.aliases)
-        unit.suppressions = suppressions(self.text, self.text.comments, unit.mentions)
+        unit.suppressions = suppressions(self.text, unit.mentions)
 
     def parse(self, code: bytes) -> Node:
         """Parse a piece of text within the file's time."""

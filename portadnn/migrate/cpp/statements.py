@@ -78,10 +78,15 @@ class Statements:
                 return Block(tuple(self.statements([node])), span)
             block = Block(tuple(self.statements(node.named_children)), span)
             if context.checked and node.start_byte + context.shift in context.checked:
-                return Block(tuple(_checked(s) for s in block.statements), span)
+                return Block(tuple(self._checked(s) for s in block.statements), span)
             return block
         finally:
             context.depth -= 1
+
+    def _checked(self, statement: Statement) -> Statement:
+        if isinstance(statement, Evaluate):
+            return replace(statement, expression=mark_checked(statement.expression, self.context.aliases))
+        return statement
 
     def statements(self, nodes: Iterable[Node]) -> list[Statement]:
         """Return the statements of some nodes in order."""
@@ -365,12 +370,6 @@ class Statements:
 
     def _error(self, node: Node) -> list[Statement]:
         return self.statements(node.named_children)
-
-
-def _checked(statement: Statement) -> Statement:
-    if isinstance(statement, Evaluate):
-        return replace(statement, expression=mark_checked(statement.expression))
-    return statement
 
 
 def _leaves(statements: Iterable[Statement]) -> bool:
