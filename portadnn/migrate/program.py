@@ -7,11 +7,10 @@ Whatever a reader does not understand becomes :class:`Unclear` around the expres
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Union
+from typing import Literal, NamedTuple, Union
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Where something stands in its file: byte offsets, 1-based line and column (characters) of its start and end.
 
     `start` is -1 in text that is not in the file as it stands.
@@ -311,6 +310,9 @@ class Unit:
         following the program does not reach are reported from here.
     skipped : list of Skipped
         Parts that could not be read.
+    left_out : frozenset of str
+        Names in those functions that were not read, because nothing in the file links them to a library. Where one of
+        them is bound to a library elsewhere, the file is to be read with it in `names`.
     suppressions : dict of int to frozenset of str
         Lines whose findings a comment silences (``portadnn: ignore[S01, V10]``), and the rules; empty: all.
     """
@@ -326,4 +328,5 @@ class Unit:
     includes: list[str] = field(default_factory=list)
     mentions: list[tuple[str, Span, str]] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    left_out: frozenset[str] = frozenset()
     suppressions: dict[int, frozenset[str]] = field(default_factory=dict)

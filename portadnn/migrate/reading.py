@@ -18,7 +18,9 @@ from .program import Skipped, Unit
 
 FEW = 2**20  # bytes that one process reads before a second one has started
 BATCH = 2**20  # bytes of a task
+MANY = 100  # sources, in which short names such as Make or Context are met everywhere
 LIMIT = 120.0  # seconds for one source
+_TELLING = re.compile(r"\d|^(?=.{8})(?:.*[a-z][A-Z]|.*_[A-Za-z])")
 _LATE = f"not read within {LIMIT:.0f} seconds"
 _LINE = re.compile(rb"(?<![A-Za-z0-9_])(?:cudnn|CUDNN|miopen)[A-Za-z0-9_]*[^\n]*")
 _COMMENT = re.compile(rb"\s*(?://|\*|/\*|#(?!\s*(?:if|el|define|include)))")
@@ -55,18 +57,21 @@ class Bound:
 NOTHING = Bound()
 
 
-def bound_by(units: Iterable[Unit]) -> Bound:
-    """Return what is bound to a library by these sources."""
+def bound_by(units: Iterable[Unit], many: bool = False) -> Bound:
+    """Return what is bound to a library by these sources; of `many`, common names do not count."""
     names: set[str] = set()
     files: set[str] = set()
     for unit in units:
+        if not unit.mentions:
+            continue
         files.update(PurePath(name.strip('"<>')).name for name in unit.includes)
         names.update(
             function.owner.rpartition("::")[2] or function.name
             for function in unit.functions
             if any(called.startswith(("cudnn", "miopen")) for called in function.calls)
         )
-    return Bound(frozenset(name.encode() for name in names if len(name) > 3 and name != "main"), frozenset(files))
+    telling = (name for name in names if len(name) > 3 and name != "main" and (not many or _TELLING.search(name)))
+    return Bound(frozenset(name.encode() for name in telling), frozenset(files))
 
 
 def read_all(
@@ -89,11 +94,18 @@ def read_all(
         Told how many sources were read since it was told last.
     """
     found = {one.name: one for one in looks(sources, version, jobs, done=done)}
-    bound = bound_by(one.unit for one in found.values() if one.unit is not None)
-    left = [source for source in sources if found[source.shown].unit is None and not found[source.shown].skipped]
+    bound = bound_by((one.unit for one in found.values() if one.unit is not None), len(sources) > MANY)
+    left = [source for source in sources if _is_bound(found[source.shown], bound)]
     if left and (bound.names or bound.files):
         found |= {one.name: one for one in looks(left, version, jobs, bound)}
     return list(found.values())
+
+
+def _is_bound(found: Look, bound: Bound) -> bool:
+    """Tell whether a source, or a part of it that was left out, may use what others bind to a library."""
+    if found.unit is None:
+        return not found.skipped
+    return any(name.encode() in bound.names for name in found.unit.left_out)
 
 
 def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, text: bytes | None = None) -> Look:
@@ -103,7 +115,7 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
         text = source.read() if text is None else text
         found.lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
         if PurePath(source.shown).name in bound.files or cpp.interesting(text, bound.names):
-            found.unit = _parse(text, source, version)
+            found.unit = _parse(text, source, version, bound)
             found.touched = touched(text)
     except TimeoutError:
         found.skipped.append(Skipped(source.shown, _LATE))
@@ -118,13 +130,13 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
     return found
 
 
-def _parse(text: bytes, source: Found, version: str | None) -> Unit:
+def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Unit:
     if source.kind == "python":
         from . import python_source
 
         unit: Unit = python_source.read(text, source.shown)
         return unit
-    return cpp.read(text, source.shown, cudnn_version=version, defines=source.defines)
+    return cpp.read(text, source.shown, cudnn_version=version, defines=source.defines, names=bound.names)
 
 
 def touched(text: bytes) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Literal
 
 from tree_sitter import Node
 
@@ -26,6 +25,8 @@ from ..program import (
 from .context import Context, last, plain, type_name
 from .declarators import Declared, declared, type_of
 from .directives import Group
+from .names import WORD, is_library
+from .relevance import Candidate, Kind, split
 from .sheet import branch_condition
 from .statements import Parse, Statements
 
@@ -39,7 +40,6 @@ _STATEMENTS = frozenset(
     ("expression_statement", "if_statement", "for_statement", "while_statement", "do_statement", "switch_statement",
      "compound_statement", "return_statement", "try_statement", "for_range_loop", "case_statement", "labeled_statement")
 )  # fmt: skip
-Kind = Literal["function", "method", "constructor", "destructor"]
 
 
 class Declarations:
@@ -53,12 +53,15 @@ class Declarations:
         self.namespaces: set[str] = set()
         self.loose: list[Statement] = []  # statements outside functions: of fragments, and behind parse errors
         self.loose_calls: set[str] = set()
+        self.candidates: list[Candidate] = []
+        self.inside = False  # of a function
 
-    def read(self, root: Node) -> None:
-        """Read a whole tree."""
+    def read(self, root: Node, names: Collection[bytes] = ()) -> None:
+        """Read a whole tree, of the functions those that matter; `names` are bound to a library by other files."""
         self._walk([(root, "", "")])
         self._any_of_specializations()
-        if self.loose:
+        self._functions(names)
+        if self.loose and self._matters(self.loose_calls):
             span = Span(*_ends(self.loose[0].span, self.loose[-1].span))
             block = Block(tuple(self.loose), span)
             self.unit.functions.append(Function("", "", (), block, span, calls=frozenset(self.loose_calls)))
@@ -80,11 +83,33 @@ class Declarations:
             types = {variable.type for variable in variables}
             self.unit.variables.append(Declare(name, types.pop() if len(types) == 1 else "", result, span))
 
+    def _functions(self, names: Collection[bytes]) -> None:
+        """Read those functions that something links to a library."""
+        for candidate in self.candidates:
+            self._settle(candidate)
+        unit = self.unit
+        macros = {function.name for function in unit.functions if function.macro}
+        aliases = {name for name, target in unit.aliases.items() if WORD.search(target.encode())}
+        chosen, unit.left_out = split(
+            self.candidates,
+            self.context.code,
+            known=macros | aliases,
+            classes=unit.classes,
+            variables=unit.variables,
+            names=names,
+        )
+        unit.functions += [self._converted(candidate) for candidate in chosen]
+        self.candidates = []
+
+    def _matters(self, calls: set[str]) -> bool:
+        return any(is_library(name) for name in calls) or any(f.name in calls for f in self.unit.functions)
+
     def local(self, node: Node) -> None:
         """Read a type that is declared inside a function."""
         calls, self.context.calls = self.context.calls, set()
+        inside, self.inside = self.inside, True
         self._walk([(node, "", "")])
-        self.context.calls = calls
+        self.context.calls, self.inside = calls, inside
 
     def _walk(self, pending: list[tuple[Node, str, str]]) -> None:
         """Read nodes, each with the class around it and the condition that it stands under."""
@@ -149,25 +174,41 @@ class Declarations:
         if said.function is None or not said.name:
             self._not_a_function(node, owner, condition)
             return
-        name, owner, kind = self._who(said, owner, node)
+        candidate = Candidate(node, owner, condition, said, said.name, body)
+        if self.inside:
+            self._settle(candidate)
+            self.unit.functions.append(self._converted(candidate))
+        else:
+            self.candidates.append(candidate)
+
+    def _settle(self, candidate: Candidate) -> None:
+        """Tell a function's class and name apart, now that the file's namespaces are known."""
+        who = self._who(candidate.declared, candidate.owner, candidate.node)
+        candidate.name, candidate.owner, candidate.kind = who
+
+    def _converted(self, candidate: Candidate) -> Function:
+        node, said = candidate.node, candidate.declared
         outer, self.context.calls = self.context.calls, set()
         initializers = self._initializers(node)
+        assert said.function is not None
         parameters = self.parameters(said.function)
-        block = self.statements.block(body)
-        function = Function(
-            name,
-            owner,
+        block = self.statements.block(candidate.body)
+        static = any(c.type == "storage_class_specifier" and self.context.source(c) == "static" for c in node.children)
+        calls = frozenset(self.context.calls)
+        self.context.calls = outer
+        span = self.context.span(node)
+        return Function(
+            candidate.name,
+            candidate.owner,
             parameters,
             block,
-            self.context.span(node),
-            kind,
+            span,
+            candidate.kind,
             initializers,
-            any(c.type == "storage_class_specifier" and self.context.source(c) == "static" for c in node.children),
-            condition,
-            frozenset(self.context.calls),
+            static,
+            candidate.condition,
+            calls,
         )
-        self.context.calls = outer
-        self.unit.functions.append(function)
 
     def _not_a_function(self, node: Node, owner: str, condition: str) -> None:
         """Read the parts of what only looks like a function, mostly because of a macro before it."""

@@ -49,7 +49,8 @@ def read(
     defines : dict of str to str, optional
         Macros of the compiler's command line.
     names : collection of bytes, optional
-        What else makes a file worth reading besides the libraries' names: functions and classes of other files.
+        Functions and classes that other files bind to a library: what uses them is read too. Functions that nothing
+        links to a library are left out.
     seconds : float, optional
         How long parsing may take; what is not read in that time is searched for calls only.
     """
@@ -58,17 +59,17 @@ def read(
         reason = "UTF-16" if text[:2] in _UTF16 else "binary"
         unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
         return unit
-    if interesting(text, names):
-        _Reading(text, unit, Known(cudnn_version, defines), time.monotonic() + seconds).read()
+    _Reading(text, unit, Known(cudnn_version, defines), names, time.monotonic() + seconds).read()
     return unit
 
 
 class _Reading:
     """One file: `parse` counts the time of all that is parsed of it."""
 
-    def __init__(self, raw: bytes, unit: Unit, known: Known, deadline: float) -> None:
+    def __init__(self, raw: bytes, unit: Unit, known: Known, names: Collection[bytes], deadline: float) -> None:
         self.text = Text(raw)
         self.unit = unit
+        self.names = names
         self.deadline = deadline
         self.prepared = directives.prepare(self.text, known)
         self.sheet = base(self.text, self.prepared)
@@ -80,7 +81,9 @@ class _Reading:
     def read(self) -> None:
         """Fill the unit."""
         unit, context = self.unit, self.context
-        if len(self.text.raw) > LARGEST:
+        if not self.names and interesting(self.text.raw) and not interesting(self.text.mask):
+            pass  # a library is named in comments and strings only
+        elif len(self.text.raw) > LARGEST:
             unit.skipped.append(Skipped(unit.file, f"larger than {LARGEST >> 20} MiB: only searched for calls"))
         else:
             try:
@@ -112,6 +115,7 @@ class _Reading:
             read.append((target.functions, variant.condition))
             target.functions = before
             if number:
+                unit.left_out |= target.left_out
                 _add(unit, target)
         context.code = b""
         unit.functions += read[0][0] if len(read) == 1 else merge.functions(read)
@@ -121,7 +125,8 @@ class _Reading:
         context.checked = mend(variant.sheet)
         context.code = bytes(variant.sheet.code)
         context.shift = context.depth = 0
-        Declarations(context, target, groups, self.parse).read(parse(context.code, self.deadline))
+        root = parse(context.code, self.deadline)
+        Declarations(context, target, groups, self.parse).read(root, self.names)
 
 
 def _add(unit: Unit, other: Unit) -> None:

@@ -103,15 +103,17 @@ class Text:
 
     def _column(self, line: int, offset: int) -> int:
         start = self._starts[line - 1]
-        if self._ascii:
-            return offset - start + 1
         if start == 0 and self.raw.startswith(_BOM):
             start = min(len(_BOM), offset)
         return len(self.raw[start:offset].decode("utf-8", "replace")) + 1
 
     def span(self, start: int, end: int) -> Span:
         """Return the place of a stretch of bytes."""
-        line, end_line = self.line(start), self.line(end)
+        starts = self._starts
+        line = bisect_right(starts, start)
+        end_line = line if line == len(starts) or end < starts[line] else bisect_right(starts, end)
+        if self._ascii:
+            return Span(start, end, line, start - starts[line - 1] + 1, end_line, end - starts[end_line - 1] + 1)
         return Span(start, end, line, self._column(line, start), end_line, self._column(end_line, end))
 
     def read(self, start: int, end: int) -> str:
