@@ -75,7 +75,7 @@ def read(text: bytes, file: str) -> Unit:
         unit.skipped.append(Skipped(file, f"no valid Python: {error or type(error).__name__}"))
         return unit
     _Reader(source, unit).module(tree)
-    unit.suppressions = suppressions(source, source.comments, unit.mentions)
+    unit.suppressions = suppressions(source, unit.mentions)
     return unit
 
 
