@@ -23,16 +23,14 @@ def _rows() -> dict[str, mapping.Row]:
 
 @functools.cache
 def _told(target: str) -> frozenset[str]:
-    """Return the functions of which some rule says something whatever they are called with."""
+    """Return the functions of which a rule on arguments or values knows when they matter."""
     from .table import rules
 
-    found: set[str] = set()
-    for rule in rules().values():
-        for case in rule.cases:
-            always = case.check is None or case.check.look.__module__.endswith("checks_translation")
-            if target in case.targets and always and not case.when and not case.end:
-                found.update(case.functions)
-    return frozenset(found)
+    cases = (case for rule in rules().values() if rule.id[0] in "AVK" for case in rule.cases if target in case.targets)
+    return frozenset(function for case in cases for function in case.functions if len(case.functions) < _MANY)
+
+
+_MANY = 60  # a case that is about so many functions says nothing of each
 
 
 @check("since", "instead")
@@ -59,11 +57,20 @@ def _gone(function: mapping.Function) -> bool:
     return function.removed is not None or version(function.headers[1]) < version("9.0")
 
 
+@functools.cache
+def _replaced() -> frozenset[str]:
+    """Return the functions that are gone from cuDNN 9 and have advice of their own."""
+    from .table import rules
+
+    cases = (case for case in rules()["F01"].cases if "cudnn-9" in case.targets)
+    return frozenset(function for case in cases for function in case.functions if len(case.functions) < _MANY)
+
+
 @check("last", "instead")
 def removed_in_9(situation: Situation) -> Iterator[Hit]:
     """Find functions that cuDNN 9 no longer has."""
     declared = situation.event.declared
-    if declared is None or not _gone(declared) or declared.name in _told(situation.target):
+    if declared is None or not _gone(declared) or declared.name in _replaced():
         return
     plain = re.sub(r"_v\d+$|(?<=Ops|Adv|Cnn)(Infer|Train)(?=VersionCheck)", "", declared.name)
     other = mapping.table().functions.get(plain)

@@ -10,6 +10,7 @@ or ``@status``; ``alpha|alpha1`` is the first of these that the function has. Wh
 - ``"same: wDesc.dataType"``, ``"other: wDesc.dataType"``: as another value, or not;
 - ``"any: >= 16"``, ``"all: 1"``: elements of an array;
 - ``"known: 5"``: as ``5``, but an unknown value is not; ``"perhaps: 5"``: an unknown value possibly is;
+  ``"surely: 5"``: no value that only may be;
 - a list: any of these; of which all begin with ``!``: none of these.
 
 A condition holds (True), possibly holds (None: some of the values that it may be), or does not (False). Of an unknown
@@ -31,6 +32,7 @@ from .situation import Situation
 
 Said = Literal["yes", "no", "maybe", "unknown"]
 Test = Callable[[Value, Situation], Said]
+_SURELY = "surely:"
 _COMPARISON = re.compile(r"(==|!=|<=|>=|<|>)\s*(-?[\d.]+(?:e-?\d+)?)$")
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -129,6 +131,8 @@ def _test(wanted: Any) -> Test:
 
 
 def _any_of(wanted: Sequence[Any]) -> Test:
+    if all(isinstance(one, str) and one.startswith(_SURELY) for one in wanted):
+        return _certain(_any_of([one.removeprefix(_SURELY).strip() for one in wanted]))
     tests = [_test(one) for one in wanted]
     if all(isinstance(one, str) and one.startswith("!") and not _COMPARISON.match(one) for one in wanted):
         return lambda value, situation: _worst(test(value, situation) for test in tests)
@@ -265,6 +269,18 @@ def _of_unknown(said_of_unknown: Said, wanted: str) -> Test:
     return test
 
 
+def _surely(wanted: str) -> Test:
+    return _certain(_test(_constant(wanted)))
+
+
+def _certain(inner: Test) -> Test:
+    def test(value: Value, situation: Situation) -> Said:
+        said = inner(value, situation)
+        return "no" if said == "maybe" else said
+
+    return test
+
+
 _STATES: dict[str, Test] = {"NULL": _each(_null), "given": _each(_given), "unset": _unset}
 _WORDS: dict[str, Callable[[str], Test]] = {
     "type": _typed,
@@ -272,6 +288,7 @@ _WORDS: dict[str, Callable[[str], Test]] = {
     "other": functools.partial(_alike, False),
     "known": functools.partial(_of_unknown, "no"),
     "perhaps": functools.partial(_of_unknown, "maybe"),
+    "surely": _surely,
     "any": functools.partial(_elements, all_of=False),
     "all": functools.partial(_elements, all_of=True),
 }
@@ -298,12 +315,23 @@ def _enumerator(name: str) -> str:
     return name
 
 
+def _counterpart(value: mapping.Value, name: str) -> str | None:
+    """Return the other library's name for an enumerator, if that stands for no plainer one as well.
+
+    miopenPoolingMax is CUDNN_POOLING_MAX, though it is all that there is for CUDNN_POOLING_MAX_DETERMINISTIC too.
+    """
+    if name == value.miopen:
+        return value.cudnn
+    shared = [v.cudnn for v in _enumerators().get(value.miopen or "", ()) if v.cudnn]
+    return value.miopen if value.cudnn == min(shared, key=len, default=None) else None
+
+
 def is_enumerator(data: Any, wanted: str, library: str) -> bool:
     """Tell whether a constant is an enumerator: the name, its number, or the other library's name for the same."""
     if isinstance(data, str):
         return data.rpartition("::")[2] == wanted or (
             data.startswith("miopen") != wanted.startswith("miopen")
-            and any(data in (value.cudnn, value.miopen) for value in _enumerators().get(wanted, ()))
+            and any(data == _counterpart(value, wanted) for value in _enumerators().get(wanted, ()))
         )
     if isinstance(data, bool) or not isinstance(data, int):
         return False

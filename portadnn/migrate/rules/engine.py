@@ -177,7 +177,7 @@ def show(value: Value) -> str:
     """Return a value as C writes it, its options with "or" between; "" if it is unknown."""
     if value.kind == "one of":
         shown = [show(option) for option in value.options]
-        return " or ".join(shown) if all(shown) else ""
+        return " or ".join(dict.fromkeys(shown)) if all(shown) else ""
     if value.kind == "items":
         return "{" + ", ".join(show(element) or "?" for element in value.data) + "}"
     if value.kind != "known":
