@@ -122,6 +122,11 @@ class _Run:
         versions = {"cudnn": self.config.cudnn_version} if self.config.cudnn_version else {}
         return Judge(self.config.target, versions=versions, whole=whole, mentioned=mentioned, table=self.table)
 
+    @property
+    def version_read(self) -> str | None:
+        """The version that the preprocessor's branches are chosen for: going to cuDNN 9, what it compiles counts."""
+        return "9.0" if self.config.target == "cudnn-9" else self.config.cudnn_version
+
     def add(self, judged: Judged) -> None:
         """Add what a log or a recording gave."""
         self.report.files += 1
@@ -153,7 +158,7 @@ class _Run:
             self.progress("reading", count, len(files))
 
         looks = self.piped(files)
-        looks += read_all([one for one in files if one.stream is None], self.config.cudnn_version, jobs, done)
+        looks += read_all([one for one in files if one.stream is None], self.version_read, jobs, done)
         self.program(looks, whole=whole)
 
     def piped(self, files: Sequence[Found]) -> list[Look]:
@@ -163,7 +168,7 @@ class _Run:
     def text(self, source: Found, data: bytes) -> Look:
         """Read a source of which only the text is at hand."""
         self.report.sources.add(source.shown, data.decode("utf-8", "replace"))
-        return look(source, self.config.cudnn_version, text=data)
+        return look(source, self.version_read, text=data)
 
     def program(self, found: Sequence[Look], *, whole: bool) -> None:
         """Follow a program of several sources, and judge it."""

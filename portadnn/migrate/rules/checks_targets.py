@@ -26,7 +26,8 @@ def _told(target: str) -> frozenset[str]:
     """Return the functions of which a rule on arguments or values knows when they matter."""
     from .table import rules
 
-    cases = (case for rule in rules().values() if rule.id[0] in "AVK" for case in rule.cases if target in case.targets)
+    every = ((rule, case) for rule in rules().values() for case in rule.cases if target in case.targets)
+    cases = (case for rule, case in every if rule.id[0] in "AVK" or rule.id in ("S04", "S13"))
     return frozenset(function for case in cases for function in case.functions if len(case.functions) < _MANY)
 
 

@@ -251,6 +251,9 @@ def zeros(situation: Situation) -> Iterator[Hit]:
         (_DIMS, ("dimA", "filterDimA", "dimsA"), "lengths", _NO_LENGTH),
         (_STRIDES, ("strideA", "stridesA"), "strides", _NO_STRIDE),
     ):
+        given = [situation.value(name) for name in names if situation.argument(name)]
+        if len(given) > 1 and all(number(value) == 0 for value in given):
+            continue  # an object as it is before it is set
         for name in (*names, *arrays):
             argument = situation.argument(name)
             if argument is not None and _has_zero(situation.value(name), array=name in arrays):
@@ -258,7 +261,7 @@ def zeros(situation: Situation) -> Iterator[Hit]:
 
 
 def _named(name: str, text: str) -> str:
-    return name if text.strip() == "0" else f"{name} ({text})"
+    return name if text.strip() in ("0", name) else f"{name} ({text})"
 
 
 def _has_zero(value: Value, *, array: bool) -> bool:
