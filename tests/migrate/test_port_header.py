@@ -1,0 +1,41 @@
+"""portadnn_miopen.h, run against a MIOpen that only counts and computes on memory of the host."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import miopen_header
+import pytest
+
+import portadnn.migrate.port
+
+HEADER = Path(portadnn.migrate.port.__file__).parent / "portadnn_miopen.h"
+
+
+@pytest.mark.parametrize(("compiler", "standard"), [("gcc", "c99"), ("g++", "c++14")])
+def test_the_header(compiler, standard, tmp_path):
+    """Find once a problem, gradients that add up, one workspace for each output; also over several files."""
+    for folder in ("miopen", "hip"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "miopen" / "miopen.h").write_text(miopen_header.header())
+    (tmp_path / "miopen" / "version.h").write_text("#define MIOPEN_VERSION_MAJOR 3\n")
+    (tmp_path / "hip" / "hip_runtime_api.h").write_text('#include "../miopen/miopen.h"\n')
+    (tmp_path / HEADER.name).write_bytes(HEADER.read_bytes())
+    suffix = ".c" if compiler == "gcc" else ".cpp"
+    first, other = tmp_path / f"first{suffix}", tmp_path / f"second{suffix}"
+    for file, text in ((first, "main"), (other, "second")):
+        file.write_bytes((Path(__file__).parent / f"port_header_{text}.txt").read_bytes())
+    flags = [f"-std={standard}", "-Wall", "-Wno-unused-function", "-Wno-unused-variable", "-Werror", f"-I{tmp_path}"]
+    # Optimized, so that what nobody calls is left out: the file lacks the rest of MIOpen.
+    subprocess.run([compiler, *flags, "-O1", "-c", str(other), "-o", str(tmp_path / "second.o")], check=True)
+    command = [compiler, *flags, "-O1", str(first), str(tmp_path / "second.o"), "-o", str(tmp_path / "run")]
+    subprocess.run(command, check=True)
+    said = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == [
+        "y 15 finds 1",
+        "y 30 finds 3",
+        "dw 34 db 5 finds 4",
+        "dx 15",
+        "da 11 db 22 more 0 index 1",
+    ]
