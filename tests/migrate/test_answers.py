@@ -114,6 +114,19 @@ def test_values_behind_variables_count():
         assert not with_format(unclear).sure
 
 
+def test_modes_that_may_be_several_take_the_general_form():
+    call = event("cudnnSetActivationDescriptor(a, m, CUDNN_PROPAGATE_NAN, c)")
+
+    def with_modes(*names):
+        mode = Argument("m", join(known(f"CUDNN_ACTIVATION_{name}") for name in names))
+        return answer(Event(1, call.function, (call.arguments[0], mode, *call.arguments[2:]), call.place)).call
+
+    assert with_modes("RELU", "SIGMOID") == "miopenSetActivationDescriptor(a, m, 0.0, 0.0, 0.0)"
+    assert with_modes("ELU", "CLIPPED_RELU") == "miopenSetActivationDescriptor(a, m, c, 1.0, 1.0)"
+    general = "miopenSetActivationDescriptor(a, m, m == miopenActivationTANH ? 1.0 : c, 1.0, 1.0)"
+    assert with_modes("RELU", "TANH") == with_modes("RELU", "ELU") == general
+
+
 def test_names_are_replaced_in_code_alone():
     text = 'f(CUDNN_DATA_FLOAT, "CUDNN_DATA_FLOAT", /* CUDNN_DATA_FLOAT */ my_CUDNN_DATA_FLOAT); // cudnnStatus_t'
     assert translated(text)[0] == text.replace("f(CUDNN_DATA_FLOAT", "f(miopenFloat")

@@ -271,6 +271,15 @@ int x;
     assert lines[1:5] == text.splitlines()[:4]
 
 
+def test_the_versions_macros_are_told_of_once_a_file():
+    text = "#if CUDNN_MAJOR > 6\nint x;\n#endif\n#if CUDNN_MAJOR > 7\nint y;\n#endif\n"
+    once = ported(text).files[0].text
+    assert once.count("portadnn: CUDNN_MAJOR") == 1
+    assert ported(once).files[0].text == once
+    both = "int a = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;\nint b = CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;\n"
+    assert ported(both).files[0].text.count("PD-V42") == 2
+
+
 def test_several_callers_that_differ():
     """The general form where the mode depends on the caller; a comment where the format does."""
     text = """
@@ -302,6 +311,19 @@ def test_casts_where_older_miopen_takes_pointers_to_memory_that_can_be_written()
 
 
 # The file of ours -------------------------------------------------------------------------------------------------
+
+
+def test_the_header_does_not_depend_on_cudnns_version():
+    text = """#include <stdio.h>
+#if CUDNN_VERSION >= 7000
+void f() { cudnnConvolutionForward(h, &one, x, xp, w, wp, c, a, ws, size, &zero, y, yp); }
+#else
+void f() { cudnnConvolutionForward(h, &one, x, xp, w, wp, c, 0, ws, size, &zero, y, yp); }
+#endif
+"""
+    assert (
+        ported(text).files[0].text.startswith('#include <stdio.h>\n#include "portadnn_miopen.h"\n/* portadnn: CUDNN_V')
+    )
 
 
 def test_the_header_is_included_where_it_is_needed():

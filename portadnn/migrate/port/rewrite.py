@@ -15,6 +15,7 @@ from .source import Source
 
 _INCLUDE = re.compile(r"#[ \t]*(?:include|import)[ \t]*([<\"][^>\"\n]+[>\"])")
 _HEADERS = re.compile(r"[<\"]cudnn(_v\d+|_version|_(ops|adv|cnn)(_infer|_train)?(_v\d+)?|_graph|_backend)?\.h[>\"]")
+_VERSION = re.compile(r"\bCUDNN_(?:\w*_)?(VERSION|MAJOR|MINOR|PATCH)")  # says nothing of where cuDNN is used
 _MARK = "/* portadnn: "
 
 
@@ -129,12 +130,18 @@ class _Rewriting:
             name = look_up(token.text, self.program.target)
             if name is None or self._is_defined(token.start, token.text):
                 continue
+            if _VERSION.match(token.text) and self._is_told(token.text):
+                continue
             if name.miopen is None or not name.sure:
                 hint = name.note if name.miopen is None else f"perhaps {name.miopen}: {name.note}"
                 self._mark(token.start, token.text, name.rule, hint)
             else:
                 self.edits.append(Edit(token.start, token.end, name.miopen))
                 self.result.names += 1
+
+    def _is_told(self, name: str) -> bool:
+        """Tell whether a comment of ours speaks of a name anywhere, which is enough for the version's macros."""
+        return any(marked == name for _, _, marked in self.marks) or f"{_MARK}{name}: " in self.source.text
 
     def _is_defined(self, offset: int, name: str) -> bool:
         """Tell whether a line of the preprocessor defines a name, or asks for it, as `#ifdef CUDNN_MAJOR` does."""
@@ -239,8 +246,8 @@ class _Rewriting:
         if not self.uses:
             return
         self.result.header = True
-        wanted = {tuple(source.branches(use)): use for use in sorted(self.uses, reverse=True)}
-        present = {tuple(source.branches(d.start)) for d in source.directives if HEADER in source.text[d.start : d.end]}
+        wanted = {tuple(self._branches(use)): use for use in sorted(self.uses, reverse=True)}
+        present = {tuple(self._branches(d.start)) for d in source.directives if HEADER in source.text[d.start : d.end]}
         for branches, use in sorted(wanted.items(), key=lambda item: item[1]):
             if any(branches[: len(others)] == others for others in present):
                 continue
@@ -250,12 +257,17 @@ class _Rewriting:
             lines += [f'#include "{HEADER}"', *("#endif" for _ in branches[outer:])]
             self.edits.append(Edit(place, place, "".join(line + source.newline for line in lines)))
 
+    def _branches(self, offset: int) -> list[tuple[str, ...]]:
+        """Return the branches around an offset, but for those that choose by cuDNN's version."""
+        return [chain for chain in self.source.branches(offset) if not any(map(_VERSION.search, chain))]
+
     def _place(self, use: int, branches: list[tuple[str, ...]]) -> tuple[int, int]:
         """Return where to include something, and how many of the branches are open there."""
         source = self.source
         for directive in reversed([d for d in source.directives if d.kind in {"include", "import"} and d.start < use]):
-            here = source.branches(directive.start)
-            if here == branches[: len(here)] and source.depth(directive.start) == 0:
+            here = self._branches(directive.start)
+            whole = here == source.branches(directive.start)
+            if whole and here == branches[: len(here)] and source.depth(directive.start) == 0:
                 return source.line_end(directive.end), len(here)
         guard = [d for d in source.directives[:2] if d.kind in {"define", "pragma"} and d.start < use]
         start = source.line_end(guard[-1].end) if guard else source.line_start(source.tokens[0].start)
