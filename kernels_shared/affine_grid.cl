@@ -19,6 +19,14 @@
     const u32 h, const u32 w, const idx_t g_n, const idx_t g_h, const idx_t g_w, const idx_t g_2,          \
         const idx_t t_n, const idx_t t_r, const idx_t t_k
 
+#ifdef BAKED
+#define GRID_NUMBERS
+#define THETA_NUMBERS
+#else
+#define GRID_NUMBERS , SIZES, const idx_t items
+#define THETA_NUMBERS , SIZES, const u32 slices, const u32 length
+#endif
+
 // where pixel i of `size` sits
 DEVICE real place(u32 i, u32 size) {
     return size == 1 ? (real)-1 : (real)((int)(2 * i) - (int)(size - 1)) / (real)(size - 1);
@@ -32,8 +40,9 @@ DEVICE real place(u32 i, u32 size) {
 #endif
 
 KERNEL WG_SIZE(GROUP, 1, 1)
-affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const idx_t items) {
+affine_grid(TENSOR(const T, theta), TENSOR(T, grid) GRID_NUMBERS) {
     GRID_WAIT();
+    BIND_NUMBERS;
     BIND(const T, theta);
     BIND(T, grid);
     const idx_t id = (idx_t)GRP(0) * GROUP + LID(0);
@@ -81,23 +90,24 @@ affine_grid(TENSOR(const T, theta), TENSOR(T, grid), SIZES, const idx_t items) {
 // Sums over the points of a slice: of dgrid_x and dgrid_y times x, y and 1.
 KERNEL WG_SIZE(GROUP, 1, 1)
 #ifdef ONE_SLICE
-affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta), SIZES, const u32 slices, const u32 length) {
+affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta) THETA_NUMBERS) {
     GRID_WAIT();
     BIND(T, dtheta);
 #elif defined(GRID_FENCED)
-affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta), TENSOR(real, sums), TENSOR(int, arrived), SIZES,
-             const u32 slices, const u32 length) {
+affine_theta(TENSOR(const T, dgrid), TENSOR(T, dtheta), TENSOR(real, sums), TENSOR(int, arrived)
+             THETA_NUMBERS) {
     GRID_WAIT();
     LOCAL int last_one;
     BIND(T, dtheta);
     BIND(real, sums);
     BIND(int, arrived);
 #else
-affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums), SIZES, const u32 slices, const u32 length) {
+affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums) THETA_NUMBERS) {
     GRID_WAIT();
     BIND(real, sums);
 #endif
     LOCAL real scratch[6 * GROUP];
+    BIND_NUMBERS;
     BIND(const T, dgrid);
     const int lid = LID(0);
     const u32 n = (u32)GRP(0) / slices, slice = (u32)GRP(0) - n * slices;

@@ -25,10 +25,17 @@
 #endif
 
 #ifdef FORWARD
+#ifdef BAKED
+#define NUMBERS
+#else
+#define NUMBERS , SIZES, const u32 tiles, const u32 blocks
+#endif
+
 KERNEL WG_SIZE(GROUP, 1, 1)
 sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TENSOR_RESTRICT(T, y), const real alpha,
-                const real beta, SIZES, const u32 tiles, const u32 blocks) {
+                const real beta NUMBERS) {
     GRID_WAIT();
+    BIND_NUMBERS;
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(const T, grid);
     BIND_RESTRICT(T, y);

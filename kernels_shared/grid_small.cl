@@ -15,14 +15,20 @@
 #include "grid_points.h"
 #include "grid_corners.h"
 
+#ifdef BAKED
+#define NUMBERS
+#else
+#define NUMBERS                                                                                            \
+    , SIZES, const idx_t d_n, const idx_t d_h, const idx_t d_w, const idx_t d_2, const idx_t dx_n,         \
+        const idx_t dx_c, const idx_t dx_h, const idx_t dx_w
+#endif
 #define EACH (CELLS / WG)
 
 KERNEL WG_SIZE(WG, 1, 1)
 sampler_small(TENSOR(const T, x), TENSOR(const T, dy), TENSOR(const T, grid), TENSOR(T, dx), TENSOR(T, dgrid),
-              const real alpha, const real beta, const real alpha_dgrid, const real beta_dgrid, SIZES, const idx_t d_n,
-              const idx_t d_h, const idx_t d_w, const idx_t d_2, const idx_t dx_n, const idx_t dx_c, const idx_t dx_h,
-              const idx_t dx_w) {
+              const real alpha, const real beta, const real alpha_dgrid, const real beta_dgrid NUMBERS) {
     GRID_WAIT();
+    BIND_NUMBERS;
     LOCAL int counts[CELLS];
     LOCAL u32 sums[WG];
     LOCAL u32 members[WG * ROUNDS];

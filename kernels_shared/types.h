@@ -10,6 +10,15 @@
 //   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d);
 //                 VEXP(v) is exp(v), by whatever way is fastest
 //   VLOAD(p, i)   vreal from p[i] .. p[i + VW - 1]      VSTORE(p, i, v)      VSPLAT(s)     LANE(v, j)
+//
+//   BIND_NUMBERS  at the top of a kernel: makes constants of sizes and strides that are no parameters where the host
+//                 defines BAKED
+
+#ifdef BAKED
+#define BIND_NUMBERS BAKED
+#else
+#define BIND_NUMBERS
+#endif
 
 #ifdef WIDE_PLACES
 typedef u64 idx_t;

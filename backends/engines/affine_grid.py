@@ -20,9 +20,11 @@ from ..base import (
 )
 from .grid_places import words
 from .layouts import place_arg, place_defines, strides
+from .places import baked, bakes
 from .tiles import storage_defines
 
 _FILE = "shared/affine_grid.cl"
+_SIZES = ["h", "w", "g_n", "g_h", "g_w", "g_2", "t_n", "t_r", "t_k"]
 _GROUP = 256
 _FINISH = {"gpu": 64, "cpu": 1}
 _POINTS = 2048  # of a slice at least
@@ -83,8 +85,12 @@ def _forward(problem: SpatialTfGridGeneratorForward, device: Device) -> tuple[La
         width, group = _width(grid), _GROUP
         items = n * h * w if width == 1 else n * h * w * 2 // width
         defines.update(VW=width, **({"VECTOR_ALIGNED": 1} if width > 1 else {}))
+    args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), *_sizes(problem, grid, problem.theta))
+    args = (*args, place_arg(problem, items))
+    if bakes(problem, info):
+        more, args = baked(args, (*_SIZES, "items"))
+        defines.update(more)
     kernel = device.compile(_FILE, "affine_grid", {**defines, "GROUP": group})
-    args = (TensorArg(0), TensorArg(1), *_sizes(problem, grid, problem.theta), place_arg(problem, items))
     return (Launch(kernel, (_up(items, group),), (group,), args),)
 
 
@@ -130,8 +136,11 @@ def _backward(problem: SpatialTfGridGeneratorBackward, device: Device) -> tuple[
         elif fenced:
             defines["GRID_FENCED"] = 1
             to = (TensorArg(1), sums, CountersArg(images))
-        kernel = device.compile(_FILE, "affine_theta", defines)
-        args = (TensorArg(0), *to, *sizes, *words(slices, length))
+        args: tuple[Arg, ...] = (TensorArg(0), *to, *sizes, *words(slices, length))
+        more: dict[str, str] = {}
+        if bakes(problem, device.info):
+            more, args = baked(args, (*_SIZES, "slices", "length"))
+        kernel = device.compile(_FILE, "affine_theta", {**defines, **more})
         launches.append(Launch(kernel, (images * slices,), (group,), args))
     if slices == 1 or (slices and fenced):
         return tuple(launches)

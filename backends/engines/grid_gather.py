@@ -22,6 +22,7 @@ from .grid_places import (
     words,
 )
 from .layouts import strides
+from .places import bakes
 
 _GATHER = "shared/grid_gather.cl"
 _BINS = "shared/grid_bins.cl"
@@ -34,6 +35,7 @@ _FILLED = 8 * 2048  # work-items for each multiprocessor that keep it busy
 _LOCAL_GROUP = 1024  # work-items that sort an image whose counters fit into local memory
 _LOCAL_CELLS = 8 << 10  # counters there, at most
 _LOCAL_POINTS = 16 << 10  # points of an image that one work-group sorts
+_SMALL_STRIDES = ["d_n", "d_h", "d_w", "d_2", "dx_n", "dx_c", "dx_h", "dx_w"]
 _SMALL_GROUP = 512  # work-items that make both gradients of a small image, ...
 _SMALL_CHANNELS = 8  # ... with so many channels at most
 
@@ -102,7 +104,8 @@ def _small(problem: SpatialTfSamplerBackward, g: Geometry, info: DeviceInfo) -> 
     tensors = tuple(TensorArg(i) for i in range(5))
     steps = g.places(*g.dgrid, *strides(problem.dx))
     args = (*tensors, *scalars(problem.dtype), *scalars(problem.dtype, 2), *g.args(), *steps)
-    return Step(_SMALL, "sampler_small", defines, g.n, (group,), args)
+    step = Step(_SMALL, "sampler_small", defines, g.n, (group,), args)
+    return step.baked(*_SMALL_STRIDES) if bakes(problem, info) else step
 
 
 def _local_bins(problem: SpatialTfSamplerBackward, g: Geometry, info: DeviceInfo, bins: _Bins) -> Step | None:

@@ -12,9 +12,29 @@ from portadnn.problem import TensorSpec
 
 from ..base import Arg, ConstantArg, Device, DeviceInfo, Launch, ScalarArg, WorkspaceArg, needs_wide_places
 from .layouts import place_defines, strides
+from .places import baked
 from .tiles import storage_defines
 
 FILE = "shared/grid_sample.cl"
+_SIZES = [
+    "channels",
+    "h",
+    "w",
+    "p",
+    "q",
+    "x_n",
+    "x_c",
+    "x_h",
+    "x_w",
+    "y_n",
+    "y_c",
+    "y_h",
+    "y_w",
+    "g_n",
+    "g_h",
+    "g_w",
+    "g_2",
+]
 _GROUP = 256
 _IN_FLIGHT = 8  # channels of a work-item, where they are planes
 _READ_AT_ONCE = 4  # channels that a work-item reads before it multiplies, for dgrid
@@ -132,6 +152,11 @@ class Step:
     groups: int
     block: tuple[int]
     args: tuple[Arg, ...]
+
+    def baked(self, *more: str) -> Step:
+        """Return the same launch with its numbers, SIZES and more, compiled in."""
+        defines, args = baked(self.args, (*_SIZES, *more))
+        return replace(self, defines={**self.defines, **defines}, args=args)
 
     def launch(self, device: Device) -> Launch:
         """Compile it."""

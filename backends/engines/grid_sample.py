@@ -24,6 +24,7 @@ from .grid_places import (
     words,
 )
 from .layouts import strides
+from .places import bakes
 
 _CPU_FILE = "opencl/grid_sample_cpu.cl"
 _BAND = 3 << 20  # numbers of scratch of a CPU work-group that sums up dx
@@ -142,7 +143,8 @@ def _forward(problem: SpatialTfSamplerForward, geometry: Geometry, info: DeviceI
     defines = {**tile(problem, g, (problem.x, problem.y), info, 1), "FORWARD": 1}
     tiles, blocks, block = covered(defines, g.points, g.c)
     args = (*tensors, *scalars(real), *g.args(), *words(tiles, blocks))
-    return Step(FILE, "sampler_forward", defines, tiles * blocks * g.n, block, args)
+    step = Step(FILE, "sampler_forward", defines, tiles * blocks * g.n, block, args)
+    return step.baked("tiles", "blocks") if bakes(problem, info) else step
 
 
 def _grid_gradient(problem: SpatialTfSamplerBackward, geometry: Geometry, info: DeviceInfo, scratch: Scratch) -> Step:
