@@ -317,6 +317,6 @@ conv_mma(const E *__restrict__ image,
 #endif
 #endif
 #ifdef FUSED_PACK
-    close_pieces(counters, left);
+    close_pieces(counters, left, NGRP(0));
 #endif
 }

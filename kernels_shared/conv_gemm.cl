@@ -187,7 +187,7 @@ conv_gemm(
                           (int)(tile % (TILES_M * TILES_N));
     if (item == 0) slot[0] = ATOMIC_INC(arrived) == SPLITS - 1;
 #ifdef FUSED_PACK
-    close_pieces(counters, place);
+    close_pieces(counters, place, NGRP(0));
 #endif
     BARRIER();
     if (!slot[0]) return;
@@ -200,7 +200,7 @@ conv_gemm(
     store_tile(out + row * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc EPILOGUE_PASS(row * Z_M, row * BIAS_C));
 #endif
 #if defined(FUSED_PACK) && !defined(FUSED_REDUCE)
-    close_pieces(counters, place);
+    close_pieces(counters, place, NGRP(0));
 #endif
 }
 

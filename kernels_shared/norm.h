@@ -107,11 +107,10 @@ DEVICE moments tile_moments(moments m, real n, real total, LOCAL_ARG real *first
     return all;
 }
 
-// Slices: tile `first` + .. of the outer units, one slice of the reduce units.
-#define SLICE_PROLOGUE                                                                                     \
-    const int lid = LID(0);                                                                                \
-    const u32 slice = (u32)GRP(0) % SLICES;                                                                \
-    const u32 o = ((u32)first + (u32)GRP(0) / SLICES) * TO + TILE_OUTER(lid);                              \
+// Slices: tile `first` + .. of the outer units, one slice of the reduce units; `lid` is LID(0).
+#define SLICE_PROLOGUE(group)                                                                              \
+    const u32 slice = (u32)(group) % SLICES;                                                               \
+    const u32 o = ((u32)first + (u32)(group) / SLICES) * TO + TILE_OUTER(lid);                             \
     const u32 r0 = slice * LENGTH + TILE_REDUCE(lid);                                                      \
     const u32 end = slice == SLICES - 1 ? REDUCE : slice * LENGTH + LENGTH;                                \
     const bool inside = o < OUTER;

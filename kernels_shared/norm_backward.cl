@@ -6,6 +6,7 @@
 //   norm_backward           rows short enough are kept in registers, K vectors of x and of dy a work-item
 //   norm_backward_partial   otherwise each work-group leaves the sums of one slice of a row in the workspace, and
 //   norm_backward_apply     adds them all, in the same order everywhere, before it treats its slice
+//   norm_backward_joint     both in one launch, for tensors so small that a launch counts: work-groups wait for each other
 //   norm_moments            makes statistics of what norm_partial left, where the call brings none
 //
 // Where the statistics come from: HAS_SAVED (the call's tensors, mean and inverse deviation), HAS_STATS (the workspace: pivot,
@@ -16,6 +17,9 @@
 #include "reduce.h"
 #include "norm.h"
 #include "norm_backward.h"
+#ifdef BACKWARD_JOINT
+#include "pieces.h"
+#endif
 
 #ifdef FUSED
 #if K <= 32
@@ -140,100 +144,128 @@ norm_moments(TENSOR(real, means), TENSOR(real, squares), TENSOR(real, pivots), S
 }
 #endif
 
-#ifdef BACKWARD_PARTIAL
+#if defined(BACKWARD_PARTIAL) || defined(BACKWARD_APPLY) || defined(BACKWARD_JOINT)
 KERNEL WG_SIZE(GROUP, 1, 1)
-norm_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(real, sums), TENSOR(real, products),
-                      const int first) {
+#ifdef BACKWARD_JOINT
+norm_backward_joint(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS TENSOR(real, sums),
+                    TENSOR(real, products), TENSOR(int, counters), const real alpha,
+                    const real beta GRADIENT_NUMBERS) {
     GRID_WAIT();
-    LOCAL real scratch[2 * SCRATCH];
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_SCALE
-    BIND_STATS
-    BIND(real, sums);
-    BIND(real, products);
-    SLICE_PROLOGUE
-    const u32 from = X_OUTER(o), at = DY_OUTER(o);
-    part pivot = PART_SPLAT(0), rest = PART_SPLAT(0), inverse = PART_SPLAT(0);
-    vreal total = VSPLAT(0), product = VSPLAT(0);
-
-    if (inside) {
-        LOAD_STATS
-    }
-    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
-        vreal a[ROUNDS], g[ROUNDS];
-        UNROLL for (int i = 0; i < ROUNDS; ++i) {
-            a[i] = g[i] = VSPLAT(0);
-            if (r + i * TR < end) {
-                a[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
-                g[i] = VLOAD(dy, at + DY_REDUCE(r + i * TR));
-            }
-        }
-        UNROLL for (int i = 0; i < ROUNDS; ++i)
-            if (r + i * TR < end) {
-                g[i] = WEIGHTED(g[i], r + i * TR);
-                a[i] = CENTRED(a[i]) * g[i];
-            }
-        UNROLL for (int i = 1; i < ROUNDS; ++i) {
-            a[0] = a[0] + a[i];
-            g[0] = g[0] + g[i];
-        }
-        total = total + g[0];
-        product = product + a[0];
-    }
-    const part sum = tile_sum(fold_sum(total), scratch, lid);
-    const part sum_products = tile_sum(fold_sum(product), scratch + SCRATCH, lid);
-    if (inside && TILE_REDUCE(lid) == 0) {
-        part_store(sums, slice, o, sum);
-        part_store(products, slice, o, sum_products);
-    }
-}
-#endif
-
-#ifdef BACKWARD_APPLY
-KERNEL WG_SIZE(GROUP, 1, 1)
+    LOCAL int slot[1];
+    BIND(T, dx);
+    BIND_GRADIENTS
+    BIND(int, counters);
+    const int first = 0, own = GRP(0) / SLICES * SLICES;  // the first slice of its tile
+    counters += GRP(0) / SLICES * PIECE_COUNTERS;
+#elif defined(BACKWARD_APPLY)
 norm_backward_apply(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS TENSOR(real, sums),
                     TENSOR(real, products), const int first, const real alpha, const real beta GRADIENT_NUMBERS) {
     GRID_WAIT();
+    BIND(T, dx);
+    BIND_GRADIENTS
+#else
+norm_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(real, sums), TENSOR(real, products),
+                      const int first) {
+    GRID_WAIT();
+#endif
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND(T, dy);
     BIND_SCALE
     BIND_STATS
-    BIND(T, dx);
-    BIND_GRADIENTS
     BIND(real, sums);
     BIND(real, products);
-    SLICE_PROLOGUE
-    const u32 from = X_OUTER(o), at = DY_OUTER(o), to = DX_OUTER(o);
-    part pivot = PART_SPLAT(0), rest = PART_SPLAT(0), inverse = PART_SPLAT(0);
-    part sum = PART_SPLAT(0), product = PART_SPLAT(0);
+    const int lid = LID(0);
 
-    if (inside) {
-        LOAD_STATS
-    }
-    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) {
-        sum = sum + part_load(sums, k, o);
-        product = product + part_load(products, k, o);
-    }
-    sum = tile_sum(sum, scratch, lid);
-    product = tile_sum(product, scratch + SCRATCH, lid);
-    if (inside && slice == 0 && TILE_REDUCE(lid) == 0) STORE_GRADIENTS(product * inverse, sum)
-    const part shift = sum / (real)COUNT, slope = inverse * inverse * product / (real)COUNT;
-    const part gain = GAIN(inverse);
-    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
-        vreal a[ROUNDS], g[ROUNDS];
-        UNROLL for (int i = 0; i < ROUNDS; ++i)
-            if (r + i * TR < end) {
-                a[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
-                g[i] = VLOAD(dy, at + DY_REDUCE(r + i * TR));
+#ifdef BACKWARD_JOINT
+    start_group(counters, lid);
+#endif
+#ifndef BACKWARD_APPLY
+    {
+        SLICE_PROLOGUE(GRP(0))
+        const u32 from = X_OUTER(o), at = DY_OUTER(o);
+        part pivot = PART_SPLAT(0), rest = PART_SPLAT(0), inverse = PART_SPLAT(0);
+        vreal total = VSPLAT(0), product = VSPLAT(0);
+
+        if (inside) {
+            LOAD_STATS
+        }
+        for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+            vreal a[ROUNDS], g[ROUNDS];
+            UNROLL for (int i = 0; i < ROUNDS; ++i) {
+                a[i] = g[i] = VSPLAT(0);
+                if (r + i * TR < end) {
+                    a[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
+                    g[i] = VLOAD(dy, at + DY_REDUCE(r + i * TR));
+                }
             }
-        UNROLL for (int i = 0; i < ROUNDS; ++i)
-            if (r + i * TR < end) {
-                const vreal weighted = WEIGHTED(g[i], r + i * TR);
-                VBLEND(dx, to + DX_REDUCE(r + i * TR), alpha,
-                       (WITHOUT_MEAN(weighted, shift) - CENTRED(a[i]) * slope) * gain, beta);
+            UNROLL for (int i = 0; i < ROUNDS; ++i)
+                if (r + i * TR < end) {
+                    g[i] = WEIGHTED(g[i], r + i * TR);
+                    a[i] = CENTRED(a[i]) * g[i];
+                }
+            UNROLL for (int i = 1; i < ROUNDS; ++i) {
+                a[0] = a[0] + a[i];
+                g[0] = g[0] + g[i];
             }
+            total = total + g[0];
+            product = product + a[0];
+        }
+        const part sum = tile_sum(fold_sum(total), scratch, lid);
+        const part sum_products = tile_sum(fold_sum(product), scratch + SCRATCH, lid);
+        if (inside && TILE_REDUCE(lid) == 0) {
+            part_store(sums, slice, o, sum);
+            part_store(products, slice, o, sum_products);
+        }
     }
+#endif
+#ifdef BACKWARD_JOINT
+    int piece = gather_groups(counters, slot, lid, SLICES);
+    while (piece < SLICES) {
+        const int next = reserve_piece(counters, lid), group = own + piece;
+#elif defined(BACKWARD_APPLY)
+    {
+        const int group = GRP(0);
+#endif
+#ifndef BACKWARD_PARTIAL
+        SLICE_PROLOGUE(group)
+        const u32 from = X_OUTER(o), at = DY_OUTER(o), to = DX_OUTER(o);
+        part pivot = PART_SPLAT(0), rest = PART_SPLAT(0), inverse = PART_SPLAT(0);
+        part sum = PART_SPLAT(0), product = PART_SPLAT(0);
+
+        if (inside) {
+            LOAD_STATS
+        }
+        for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) {
+            sum = sum + part_load(sums, k, o);
+            product = product + part_load(products, k, o);
+        }
+        sum = tile_sum(sum, scratch, lid);
+        product = tile_sum(product, scratch + SCRATCH, lid);
+        if (inside && slice == 0 && TILE_REDUCE(lid) == 0) STORE_GRADIENTS(product * inverse, sum)
+        const part shift = sum / (real)COUNT, slope = inverse * inverse * product / (real)COUNT;
+        const part gain = GAIN(inverse);
+        for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+            vreal a[ROUNDS], g[ROUNDS];
+            UNROLL for (int i = 0; i < ROUNDS; ++i)
+                if (r + i * TR < end) {
+                    a[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
+                    g[i] = VLOAD(dy, at + DY_REDUCE(r + i * TR));
+                }
+            UNROLL for (int i = 0; i < ROUNDS; ++i)
+                if (r + i * TR < end) {
+                    const vreal weighted = WEIGHTED(g[i], r + i * TR);
+                    VBLEND(dx, to + DX_REDUCE(r + i * TR), alpha,
+                           (WITHOUT_MEAN(weighted, shift) - CENTRED(a[i]) * slope) * gain, beta);
+                }
+        }
+#ifdef BACKWARD_JOINT
+        piece = next_piece(slot, lid, next);
+#endif
+    }
+#endif
+#ifdef BACKWARD_JOINT
+    close_pieces(counters, leave_pieces(counters, lid), SLICES);
+#endif
 }
 #endif

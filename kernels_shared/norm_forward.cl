@@ -3,6 +3,7 @@
 //   norm_forward     rows short enough are kept in registers, K vectors a work-item: one read of x, one write of y
 //   norm_partial     otherwise each work-group leaves the moments of one slice of a row in the workspace, and
 //   norm_apply       merges them all, in the same order everywhere, before it treats its slice; x is read once more
+//   norm_joint       both in one launch, for tensors so small that a launch counts: work-groups wait for each other (pieces.h)
 //   norm_inference   statistics are given: only the slices are needed
 //
 // norm.h and reduce.h draw the tiles and list the defines. Running and saved statistics are written by the work-group of a
@@ -12,6 +13,9 @@
 #include "reduce.h"
 #include "norm.h"
 #include "norm_forward.h"
+#ifdef JOINT
+#include "pieces.h"
+#endif
 
 #ifdef FUSED
 #if K <= 32
@@ -85,17 +89,11 @@ norm_forward(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_A
 }
 #endif
 
-#ifdef PARTIAL
-// Moments of each slice; pivots[o] is where their means count from.
-KERNEL WG_SIZE(GROUP, 1, 1)
-norm_partial(TENSOR(T, x), TENSOR(real, means), TENSOR(real, squares), TENSOR(real, pivots), const int first) {
-    GRID_WAIT();
-    LOCAL real scratch[2 * SCRATCH];
-    BIND(T, x);
-    BIND(real, means);
-    BIND(real, squares);
-    BIND(real, pivots);
-    SLICE_PROLOGUE
+#if defined(PARTIAL) || defined(JOINT)
+// Moments of the slice of a work-group; pivots[o] is where its means count from.
+DEVICE void slice_moments(GLOBAL T *x, GLOBAL real *means, GLOBAL real *squares, GLOBAL real *pivots,
+                          LOCAL_ARG real *scratch, int first, int group, int lid) {
+    SLICE_PROLOGUE(group)
     const u32 from = X_OUTER(o);
     vreal mean = VSPLAT(0), square = VSPLAT(0);
 #ifdef RMS
@@ -140,12 +138,36 @@ norm_partial(TENSOR(T, x), TENSOR(real, means), TENSOR(real, squares), TENSOR(re
 }
 #endif
 
-#ifdef APPLY
+#ifdef PARTIAL
 KERNEL WG_SIZE(GROUP, 1, 1)
+norm_partial(TENSOR(T, x), TENSOR(real, means), TENSOR(real, squares), TENSOR(real, pivots), const int first) {
+    GRID_WAIT();
+    LOCAL real scratch[2 * SCRATCH];
+    BIND(T, x);
+    BIND(real, means);
+    BIND(real, squares);
+    BIND(real, pivots);
+    slice_moments(x, means, squares, pivots, scratch, first, GRP(0), LID(0));
+}
+#endif
+
+#if defined(APPLY) || defined(JOINT)
+KERNEL WG_SIZE(GROUP, 1, 1)
+#ifdef JOINT
+norm_joint(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS TENSOR(real, means),
+           TENSOR(real, squares), TENSOR(real, pivots), TENSOR(int, counters), const real alpha, const real beta,
+           const real epsilon FACTOR_ARG) {
+    GRID_WAIT();
+    LOCAL int slot[1];
+    BIND(int, counters);
+    const int first = 0, own = GRP(0) / SLICES * SLICES;  // the first slice of its tile
+    counters += GRP(0) / SLICES * PIECE_COUNTERS;
+#else
 norm_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS TENSOR(real, means),
            TENSOR(real, squares), TENSOR(real, pivots), const int first, const real alpha, const real beta,
            const real epsilon FACTOR_ARG) {
     GRID_WAIT();
+#endif
     LOCAL real scratch[2 * SCRATCH];
     BIND(T, x);
     BIND_SCALE;
@@ -156,32 +178,50 @@ norm_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARG
     BIND(real, means);
     BIND(real, squares);
     BIND(real, pivots);
-    SLICE_PROLOGUE
-    const u32 from = X_OUTER(o), to = Y_OUTER(o);
+    const int lid = LID(0);
+#ifdef JOINT
+    start_group(counters, lid);
+    slice_moments(x, means, squares, pivots, scratch, first, GRP(0), lid);
+    int piece = gather_groups(counters, slot, lid, SLICES);
+    while (piece < SLICES) {
+        const int next = reserve_piece(counters, lid), group = own + piece;
+#else
+    {
+        const int group = GRP(0);
+#endif
+        SLICE_PROLOGUE(group)
+        const u32 from = X_OUTER(o), to = Y_OUTER(o);
 #ifdef RMS
-    part sum = PART_SPLAT(0);
-    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) sum = sum + part_load(squares, k, o);
-    const part inverse = (real)1 / sqrt(tile_sum(sum, scratch, lid) / (real)COUNT + epsilon);
+        part sum = PART_SPLAT(0);
+        for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) sum = sum + part_load(squares, k, o);
+        const part inverse = (real)1 / sqrt(tile_sum(sum, scratch, lid) / (real)COUNT + epsilon);
 #define CENTRED(v) (v)
 #else
-    const moments m = merge_slices(means, squares, o, inside, scratch, scratch + SCRATCH, lid);
-    const part inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
-    const part pivot = inside ? part_load(pivots, 0, o) : PART_SPLAT(0);
+        const moments m = merge_slices(means, squares, o, inside, scratch, scratch + SCRATCH, lid);
+        const part inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
+        const part pivot = inside ? part_load(pivots, 0, o) : PART_SPLAT(0);
 #define CENTRED(v) ((v) - pivot - m.mean)
 #endif
-    if (inside && slice == 0 && TILE_REDUCE(lid) == 0) {
-        STORE_RUNNING(pivot + m.mean, m.squares)
-        STORE_SAVED(pivot + m.mean, inverse)
+        if (inside && slice == 0 && TILE_REDUCE(lid) == 0) {
+            STORE_RUNNING(pivot + m.mean, m.squares)
+            STORE_SAVED(pivot + m.mean, inverse)
+        }
+        GAIN_AND_SHIFT(inverse)
+        for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
+            vreal v[ROUNDS];
+            UNROLL for (int i = 0; i < ROUNDS; ++i)
+                if (r + i * TR < end) v[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
+            UNROLL for (int i = 0; i < ROUNDS; ++i)
+                if (r + i * TR < end)
+                    VBLEND(y, to + Y_REDUCE(r + i * TR), alpha, AFFINE(CENTRED(v[i]), r + i * TR), beta);
+        }
+#ifdef JOINT
+        piece = next_piece(slot, lid, next);
+#endif
     }
-    GAIN_AND_SHIFT(inverse)
-    for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
-        vreal v[ROUNDS];
-        UNROLL for (int i = 0; i < ROUNDS; ++i)
-            if (r + i * TR < end) v[i] = VLOAD(x, from + X_REDUCE(r + i * TR));
-        UNROLL for (int i = 0; i < ROUNDS; ++i)
-            if (r + i * TR < end)
-                VBLEND(y, to + Y_REDUCE(r + i * TR), alpha, AFFINE(CENTRED(v[i]), r + i * TR), beta);
-    }
+#ifdef JOINT
+    close_pieces(counters, leave_pieces(counters, lid), SLICES);
+#endif
 }
 #endif
 
@@ -198,7 +238,8 @@ norm_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TENSOR(rea
     BIND(real, estimated_variance);
     BIND(T, y);
     const int first = 0;
-    SLICE_PROLOGUE
+    const int lid = LID(0);
+    SLICE_PROLOGUE(GRP(0))
     if (!inside) return;
     const u32 from = X_OUTER(o), to = Y_OUTER(o);
     const part mean = READ(estimated_mean, ESTIMATED_MEAN, o);

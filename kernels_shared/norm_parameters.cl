@@ -76,7 +76,8 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
     BIND(T, dy);
     BIND_STATS;
     const int first = 0;
-    SLICE_PROLOGUE
+    const int lid = LID(0);
+    SLICE_PROLOGUE(GRP(0))
     const u32 from = X_OUTER(o), at = DY_OUTER(o);
     vreal total = VSPLAT(0), product = VSPLAT(0);
 

@@ -7,6 +7,7 @@
 //
 //   counters      PIECE_COUNTERS zeros of a CountersArg, which the last work-group to leave makes zeros again
 //   slot          an int in local memory, for nothing else
+//   groups        work-groups that share the pieces: NGRP(0), or so many as have counters of their own
 //
 // Before all go on:
 //
@@ -21,7 +22,7 @@
 //   }
 //   ... read what the pieces are ...
 //   const int place = leave_pieces(counters, item);
-//   close_pieces(counters, place);
+//   close_pieces(counters, place, groups);
 
 #include "counters.h"
 
@@ -82,8 +83,8 @@ DEVICE int leave_pieces(GLOBAL int *counters, int item) {
     return item == 0 ? ATOMIC_INC(counters + GROUPS_LEFT) : -1;
 }
 
-DEVICE void close_pieces(GLOBAL int *counters, int place) {
-    if (place != NGRP(0) - 1) return;
+DEVICE void close_pieces(GLOBAL int *counters, int place, int groups) {
+    if (place != groups - 1) return;
     counters[PIECES_GIVEN] = 0;
     counters[PIECES_DONE] = 0;
     counters[GROUPS_STARTED] = 0;
@@ -95,13 +96,13 @@ DEVICE void close_pieces(GLOBAL int *counters, int place) {
 //
 //   start_group(counters, item);
 //   ... write ...
-//   int piece = gather_groups(counters, slot, item);
+//   int piece = gather_groups(counters, slot, item, groups);
 //   while (piece < pieces) {
 //       const int next = reserve_piece(counters, item);
 //       ... read what all wrote ...
 //       piece = next_piece(slot, item, next);
 //   }
-//   close_pieces(counters, leave_pieces(counters, item));
+//   close_pieces(counters, leave_pieces(counters, item), groups);
 //
 // A work-group that comes while others have not even started does not wait for them: it leaves the pieces to them.
 
@@ -110,14 +111,14 @@ DEVICE void start_group(GLOBAL int *counters, int item) {
 }
 
 // A piece, when all work-groups have come here and what they wrote is there; or NO_PIECE.
-DEVICE int gather_groups(GLOBAL int *counters, LOCAL_ARG int *slot, int item) {
+DEVICE int gather_groups(GLOBAL int *counters, LOCAL_ARG int *slot, int item, int groups) {
     GLOBAL_BARRIER();
     if (item == 0) {
         int piece = NO_PIECE;
         COUNT_WRITTEN(counters + GROUPS_ARRIVED);
-        if (READ_COUNTER(counters + GROUPS_STARTED) == NGRP(0)) {
+        if (READ_COUNTER(counters + GROUPS_STARTED) == groups) {
             piece = ATOMIC_INC(counters + PIECES_GIVEN);
-            while (READ_COUNTER(counters + GROUPS_ARRIVED) < NGRP(0)) PAUSE(50);
+            while (READ_COUNTER(counters + GROUPS_ARRIVED) < groups) PAUSE(50);
         }
         slot[0] = piece;
     }

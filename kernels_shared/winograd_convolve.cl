@@ -234,6 +234,6 @@ winograd_convolve(
         BARRIER();
     }
 #ifdef FUSED_PACK
-    close_pieces(counters, place);
+    close_pieces(counters, place, NGRP(0));
 #endif
 }

@@ -204,12 +204,12 @@ winograd_gradient(TENSOR_RESTRICT(const T, x_first), TENSOR_RESTRICT(const T, dy
         }
     }
 #ifdef FUSED_SUM
-    int piece = gather_groups(counters, slot, item);
+    int piece = gather_groups(counters, slot, item, NGRP(0));
     while (piece < pieces) {
         const int next = reserve_piece(counters, item);
         sum_piece(parts, dw, (LOCAL_ARG real *)pool, piece, item, alpha, beta, groups, splits, FILTER_PASS);
         piece = next_piece(slot, item, next);
     }
-    close_pieces(counters, leave_pieces(counters, item));
+    close_pieces(counters, leave_pieces(counters, item), NGRP(0));
 #endif
 }

@@ -26,7 +26,11 @@ _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(',
 # Kernels of kernels_shared/ for CPUs, kernels for devices with a feature, and kernels that devices with one need for
 # large problems at most
 _FOR_CPUS = {"shared/bias_gradient.cl bias_panel"}
-_FEATURES = {"cuda/softmax_cluster.cu softmax_cluster": "clusters"}
+_FEATURES = {
+    "cuda/softmax_cluster.cu softmax_cluster": "clusters",
+    "shared/norm_forward.cl norm_joint": "grid_fence",
+    "shared/norm_backward.cl norm_backward_joint": "grid_fence",
+}
 _SUBSTITUTES = {
     "cuda/conv_mma_pack_filter.cu pack_filter": "grid_fence",
     "shared/conv_gemm.cl pack_filter": "grid_fence",

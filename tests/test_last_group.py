@@ -42,3 +42,26 @@ def test_last_work_group_adds_up(monkeypatch, target, name, fenced):
     kernels = [launch.kernel.name.rpartition("_")[2] for launch in plan.launches]
     assert ("finish" in kernels) != fenced
     check(handle, line, engine=engine)
+
+
+BATCH = "running_mean=f32:1x3x1x1 running_variance=f32:1x3x1x1 saved_mean=f32:1x3x1x1 saved_inv_variance=f32:1x3x1x1"
+LONG_ROWS = {  # longer than work-items keep
+    "forward": f"batch_normalization_forward_training x=f32:2x3x130x131 {BATCH} alpha=2.0 beta=-0.5",
+    "forward_rms": "normalization_forward x=f32:2x3x40001 mode=rms_norm axis=2 scale=f32:1x1x40001",
+    "backward": "batch_normalization_backward x=f32:2x3x93x95 alpha_data_diff=2.0 beta_param_diff=-0.5",
+    "backward_nhwc": "batch_normalization_backward x=f16:9x8x93x95:nhwc",
+}
+
+
+@pytest.mark.parametrize("fenced", [True, False], ids=["grid_fence", "plain"])
+@pytest.mark.parametrize("name", LONG_ROWS)
+@pytest.mark.parametrize("target", [t for t in targets() if t.schedule != "cpu"], ids=lambda t: t.name)
+def test_work_groups_wait_for_each_other(monkeypatch, target, name, fenced):
+    """Statistics and what they are for are one launch, where work-groups can wait for others."""
+    line, handle = LONG_ROWS[name], open_handle(target)
+    features = handle.info.features - {"grid_fence"} | ({"grid_fence"} if fenced else set())
+    monkeypatch.setattr(handle.device, "info", replace(handle.info, features=features))
+    plan = NORM.prepare(parse_line(line)[0], handle.device)
+    last = plan.launches[-1].kernel.name.rpartition("_")[2]
+    assert last == ("joint" if fenced else "apply")
+    check(handle, line, engine=NORM)

@@ -14,10 +14,11 @@ from portadnn.ops.batch_norm import (
 from portadnn.ops.normalization import NormalizationBackward, NormalizationForward
 from portadnn.problem import Problem
 
-from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan
+from ..base import Arg, ConstantArg, CountersArg, Device, DeviceInfo, Engine, Launch, Plan
 from . import norm_parameters
 from .norm_layout import Defines, Layout, make_layout, shape_of
 from .norm_parameters import ROUNDS, ParameterSums, Workspace, arguments, by_image, by_kernel, numbers, sliced
+from .pieces import PIECE_COUNTERS, shares_pieces
 from .tiles import Tile, storage_defines
 
 PROBLEMS = (
@@ -32,6 +33,8 @@ RUNNING = ("running_mean", "running_variance")
 _FORWARD, _BACKWARD = "shared/norm_forward.cl", "shared/norm_backward.cl"
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
+_JOINT = 48 << 20  # bytes of tensors that one launch goes through twice, because another one would cost more
+_JOINT_GROUPS = 2  # its work-groups for each multiprocessor; every one adds up all slices of its row
 _CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
 _CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
@@ -49,11 +52,12 @@ def is_inference(problem: Problem) -> bool:
 
 @dataclass(frozen=True)
 class _Way:
-    """How a problem is launched: `kept` vectors per work-item, or 0 for the sliced way in `chunks`."""
+    """How a problem is launched: `kept` vectors per work-item, or 0 for slices, in `chunks` or one `joint` launch."""
 
     layout: Layout
     kept: int
     chunks: int = 1
+    joint: bool = False
 
     @property
     def tile(self) -> Tile:
@@ -115,12 +119,24 @@ def _way(problem: Problem, info: DeviceInfo) -> _Way:
     if kept <= budget:
         return _Way(layout.with_tile(shared), kept)
     tile = tile.shared(2 * ROUNDS, info)
+    joint = _joint_tile(problem, tile, info)
+    if joint is not None:
+        return _Way(layout.with_tile(joint), 0, joint=True)
     chunks = 1
     if not backward and (tile.along_reduce or cpu):  # neighbouring columns share lines of memory
         nbytes = layout.shape.data["X"].nbytes
         chunks = min(-(-nbytes // (_CHUNK_CPU if cpu else _CHUNK)), _MOST_CHUNKS, tile.groups)
     groups = -(-tile.groups // chunks)
     return _Way(layout.with_tile(sliced(tile, groups, info)), 0, chunks)
+
+
+def _joint_tile(problem: Problem, tile: Tile, info: DeviceInfo) -> Tile | None:
+    """Return the slices of one launch, whose work-groups wait for each other; None where two launches are better."""
+    most = _JOINT_GROUPS * info.compute_units
+    if info.schedule == "cpu" or not shares_pieces(info) or problem.bytes() > _JOINT or not 0 < tile.groups <= most:
+        return None
+    tile = tile.sliced(most // tile.groups, 2 * ROUNDS)
+    return tile if tile.slices > 1 else None
 
 
 def _areas(problem: Problem, way: _Way, info: DeviceInfo) -> _Areas:
@@ -216,6 +232,10 @@ def _training(problem: Problem, way: _Way, defines: Defines, device: Device) -> 
         kernel = device.compile(_FORWARD, "norm_forward", {**defines, "FUSED": 1, "K": way.kept})
         return (Launch(kernel, (tile.groups,), (tile.block,), (*tensors, *blends)),)
     moments = _areas(problem, way, device.info).moments
+    if way.joint:
+        kernel = device.compile(_FORWARD, "norm_joint", {**defines, "JOINT": 1, "PIECE_COUNTERS": PIECE_COUNTERS})
+        args = (*tensors, *moments, CountersArg(tile.groups * PIECE_COUNTERS), *blends)
+        return (Launch(kernel, (tile.groups * tile.slices,), (tile.block,), args),)
     partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
     apply = device.compile(_FORWARD, "norm_apply", {**defines, "APPLY": 1})
     launches = []
@@ -276,6 +296,11 @@ def _data_gradient(problem: Problem, way: _Way, defines: Defines, areas: _Areas,
         kernel = device.compile(_BACKWARD, "norm_backward", {**defines, "FUSED": 1, "K": way.kept})
         args = (*inputs, *known, *outputs, *blends, *numbers(problem, "epsilon"))
         return [Launch(kernel, (tile.groups,), (tile.block,), args)]
+    if way.joint:
+        joint: Defines = {"BACKWARD_JOINT": 1, "PIECE_COUNTERS": PIECE_COUNTERS}
+        kernel = device.compile(_BACKWARD, "norm_backward_joint", {**defines, **joint})
+        args = (*inputs, *known, *outputs, *areas.sums, CountersArg(tile.groups * PIECE_COUNTERS), *blends)
+        return [Launch(kernel, (tile.groups * tile.slices,), (tile.block,), args)]
     add = device.compile(_BACKWARD, "norm_backward_partial", {**defines, "BACKWARD_PARTIAL": 1})
     apply = device.compile(_BACKWARD, "norm_backward_apply", {**defines, "BACKWARD_APPLY": 1})
     grid, block, start = (tile.groups * tile.slices,), (tile.block,), ConstantArg(np.int32(0))
