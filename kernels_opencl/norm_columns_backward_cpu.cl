@@ -107,20 +107,16 @@
         DX_COLUMNS((real)0)                                                                                \
     else                                                                                                   \
         DX_COLUMNS(beta)
+// One row after the other, unrolled, as norm_columns_cpu.cl has it.
 #define DX_COLUMNS(beta)                                                                                   \
-    for (u32 r = begin; r < end; r += BLOCK) {                                                             \
-        const u32 rows = end - r < BLOCK ? end - r : BLOCK;                                                \
-        for (int v = 0; v < vectors; ++v) {                                                                \
+    for (u32 r = begin; r < end; ++r) {                                                                    \
+        const GLOBAL T *in = x + (from + X_REDUCE(r)), *change = dy + (DY_OUTER(b) + DY_REDUCE(r));        \
+        GLOBAL T *out = dx + (DX_OUTER(b) + DX_REDUCE(r));                                                 \
+        _Pragma("unroll 8") for (int v = 0; v < vectors; ++v) {                                            \
             const u32 at = COLUMN(v);                                                                      \
-            const vreal pivot = pivots[v], rest = rests[v], shift = sums[v], slope = products[v];          \
-            const vreal gain = inverses[v];                                                                \
-            UNROLL for (int i = 0; i < BLOCK; ++i)                                                         \
-                if (i < rows) {                                                                            \
-                    const vreal a = VLOAD(x, from + X_REDUCE(r + i) + at) - pivot - rest;                  \
-                    const vreal g = VLOAD(dy, DY_OUTER(b) + DY_REDUCE(r + i) + at);                        \
-                    const vreal result = (WITHOUT_MEAN(g, shift) - a * slope) * gain;                      \
-                    COLUMN_STORE(dx, DX_OUTER(b) + DX_REDUCE(r + i) + at, v, result, beta)                 \
-                }                                                                                          \
+            const vreal a = AWAY(VLOAD(in, at), v), g = VLOAD(change, at);                                 \
+            const vreal result = (WITHOUT_MEAN(g, sums[v]) - a * products[v]) * inverses[v];               \
+            COLUMN_STORE(out, at, v, result, beta)                                                         \
         }                                                                                                  \
     }
 
