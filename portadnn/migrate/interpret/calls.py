@@ -98,7 +98,7 @@ class Calls(Expressions):
         name = self.index.resolved(types.simple(full_name))
         if self.index.is_library(name) and not call.new:
             return self.library_call(call, name, use)
-        class_ = self.index.classes.get(name) if not self.frame.path_of(full_name) else None
+        class_ = self.index.class_named(name) if not self.frame.path_of(full_name) else None
         if class_ is not None:
             path = f"{name}~{self.fresh()}"
             self.types[path] = name
@@ -118,10 +118,7 @@ class Calls(Expressions):
             found = _fitting(self.index.found_methods(self.frame.this_class, name), count)
             if found:
                 return found
-        free = [k for k in self.index.functions.get(name, []) if not k.function.owner or k.function.static]
-        free = _fitting([known for known in free if not known.function.owner], count)
-        mine = [known for known in free if known.unit is self.frame.unit]
-        return mine or free
+        return _fitting(self.index.free_functions(name), count)
 
     def _method(self, call: Invocation, callee: Member, use: str) -> Value:
         path = self._base(callee.base)
@@ -453,7 +450,7 @@ class Calls(Expressions):
         this = self.frame.this
         named = frozenset(types.simple(name) for name, _, _ in function.initializers)
         owner = types.simple(function.owner)
-        class_ = self.index.classes.get(owner)
+        class_ = self.index.class_named(owner)
         if class_ is not None:
             for base in class_.bases:
                 if types.simple(base) not in named and types.simple(base) in self.index.classes:

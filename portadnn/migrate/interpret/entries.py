@@ -59,7 +59,8 @@ class Walk(Statements):
         """Follow everything, then tell of the calls that were not reached."""
         for group in grouped(self._entries(), self.index):
             self._group(group)
-        for name in self._classes():
+        for name, file in self._classes():
+            self.index.here = file
             self._class(name)
         for known in self.index.all:
             if known.leads and id(known) not in self.reached_functions:
@@ -82,10 +83,12 @@ class Walk(Statements):
     def _is_method(self, known: Known) -> bool:
         return bool(known.function.owner) and known.function.kind != "function" and not known.function.static
 
-    def _classes(self) -> Iterator[str]:
+    def _classes(self) -> Iterator[tuple[str, str]]:
+        """Yield the classes that have methods which were not followed yet, each with the file that defines it."""
         for name, methods in self.index.methods.items():
             if any(m.leads and id(m) not in self.reached_functions and self._is_method(m) for m in methods):
-                yield name
+                files = [file for _, file in self.index.classes.get(name, ())]
+                yield from ((name, file) for file in files or [methods[0].unit.file])
 
     def _group(self, group: list[Known]) -> None:
         """Follow functions that share variables, in the order in which a program would call them."""
@@ -193,8 +196,8 @@ class Walk(Statements):
         """Return a class's methods, its bases' too, in the order in which a program would call them."""
         found: dict[int, Known] = {}
         names: set[str] = set()
-        for class_ in self.index.lineage(name) if name in self.index.classes else ():
-            for known in self.index.methods.get(types.simple(class_.name), ()):
+        for class_ in self.index.lineage(name):
+            for known in self.index.methods_of(types.simple(class_.name)):
                 key = types.simple(known.function.name)
                 if known.function.kind in ("constructor", "destructor") and class_.name != name:
                     continue
@@ -202,7 +205,7 @@ class Walk(Statements):
                     continue
                 found[id(known)] = known
                 names.add(key)
-        for known in self.index.methods.get(name, ()):
+        for known in self.index.methods_of(name):
             found.setdefault(id(known), known)
         called = {
             types.simple(call)

@@ -38,9 +38,18 @@ _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b|#define")
 class Expressions(Memory):
     """Follows expressions: their values, and the calls and assignments in them."""
 
-    frame: Frame
     depth: int
     use: str  # what the expression that is evaluated now is for: "ignored", "returned", "checked", "assigned NAME"
+
+    @property
+    def frame(self) -> Frame:
+        """The function that is being followed."""
+        return self._frame
+
+    @frame.setter
+    def frame(self, frame: Frame) -> None:
+        self._frame = frame
+        self.index.here = frame.unit.file
 
     @abstractmethod
     def invoke(self, call: Invocation, use: str) -> Value:
@@ -197,7 +206,7 @@ class Expressions(Memory):
             return local
         short = types.simple(name)
         if self.frame.this_class:
-            class_ = self.index.classes.get(self.frame.this_class)
+            class_ = self.index.class_named(self.frame.this_class)
             if self.member_declaration(class_, short) is not None and (
                 short == name or types.owner_of(name) == self.frame.this_class
             ):
@@ -206,7 +215,7 @@ class Expressions(Memory):
 
     def _global(self, name: str, short: str) -> str | None:
         found = [
-            (declared, unit) for declared, unit in self.index.variables.get(short, ()) if _matches(declared.name, name)
+            (declared, unit) for declared, unit in self.index.variables_named(short) if _matches(declared.name, name)
         ]
         if not found:
             return None

@@ -10,11 +10,13 @@ from ... import mapping
 from ..model.kinds import kind_of
 from ..program import Class, Declare, Function, Unit
 from . import types
+from .nearby import Nearby
 from .parts import assigned_names, declarations
 
 _LIBRARY = re.compile(r"^(?:cudnn|miopen)[A-Z]\w*(?<!_t)$")
 
 _DEEPEST_OBJECT = 2
+_FEW = 4
 
 
 @dataclass(eq=False)
@@ -41,23 +43,27 @@ class Index:
     units: Sequence[Unit]
     functions: dict[str, list[Known]] = field(default_factory=dict)
     methods: dict[str, list[Known]] = field(default_factory=dict)  # by class
-    classes: dict[str, Class] = field(default_factory=dict)
+    classes: dict[str, list[tuple[Class, str]]] = field(default_factory=dict)  # with their files
     variables: dict[str, list[tuple[Declare, Unit]]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     all: list[Known] = field(default_factory=list)
+    here: str = ""  # the file that names are looked up for: where several define one, the nearest counts
     units_with_globals: frozenset[int] | None = None
     units_by_class: dict[str, frozenset[str]] = field(default_factory=dict)
-    _members: dict[str, Mapping[str, Declare]] = field(default_factory=dict)
-    _classes_by_type: dict[str, Class | None] = field(default_factory=dict)
+    _ambiguous: bool = False
+    _members: dict[tuple[str, str], Mapping[str, Declare]] = field(default_factory=dict)
+    _classes_by_type: dict[tuple[str, str], Class | None] = field(default_factory=dict)
+    _near_classes: dict[str, Nearby[tuple[Class, str]]] = field(default_factory=dict)
+    _near_functions: dict[str, Nearby[Known]] = field(default_factory=dict)
+    _near_variables: dict[str, Nearby[tuple[Declare, Unit]]] = field(default_factory=dict)
+    _methods_by_class: dict[str, dict[int, list[Known]]] = field(default_factory=dict)
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for unit in self.units:
             self.aliases.update(unit.aliases)
             for class_ in unit.classes:
-                old = self.classes.get(types.simple(class_.name))
-                if old is None or len(class_.members) > len(old.members):
-                    self.classes[types.simple(class_.name)] = class_
+                self._add_class(types.simple(class_.name), class_, unit.file)
             for variable in unit.variables:
                 self.variables.setdefault(types.simple(variable.name), []).append((variable, unit))
             for function in unit.functions:
@@ -67,6 +73,64 @@ class Index:
                 if function.owner:
                     self.methods.setdefault(types.simple(function.owner), []).append(known)
         self._mark_leading()
+
+    def _add_class(self, name: str, class_: Class, file: str) -> None:
+        known = self.classes.setdefault(name, [])
+        for i, (old, old_file) in enumerate(known):
+            if old_file == file or not class_.members or not old.members:
+                if len(class_.members) > len(old.members):
+                    known[i] = (class_, file)
+                return
+        known.append((class_, file))
+        self._ambiguous = self._ambiguous or len(known) > 1
+
+    # Names that several files define --------------------------------------------------------------------------
+
+    @property
+    def _context(self) -> str:
+        return self.here if self._ambiguous else ""
+
+    def class_named(self, name: str) -> Class | None:
+        """Return a class of the program by its name without qualification: the nearest one."""
+        found = self.classes.get(name)
+        if not found:
+            return None
+        return found[0][0] if len(found) == 1 else self._class_near(name, self.here)
+
+    def _class_near(self, name: str, file: str) -> Class:
+        if name not in self._near_classes:
+            self._near_classes[name] = Nearby(self.classes[name], lambda pair: pair[1])
+        return self._near_classes[name].of(file)[0][0]
+
+    def methods_of(self, name: str) -> list[Known]:
+        """Return the methods of a class, wherever they are defined."""
+        found = self.methods.get(name, [])
+        if len(self.classes.get(name, ())) <= 1 or not found:
+            return found
+        if name not in self._methods_by_class:
+            by_class: dict[int, list[Known]] = {}
+            for known in found:
+                by_class.setdefault(id(self._class_near(name, known.unit.file)), []).append(known)
+            self._methods_by_class[name] = by_class
+        return self._methods_by_class[name].get(id(self.class_named(name)), [])
+
+    def free_functions(self, name: str) -> list[Known]:
+        """Return the functions of a name that are no methods: those of this file, else of the nearest ones."""
+        if name not in self._near_functions:
+            free = [known for known in self.functions.get(name, ()) if not known.function.owner]
+            self._near_functions[name] = Nearby(free, lambda known: known.unit.file)
+        return self._near_functions[name].of(self.here)
+
+    def variables_named(self, name: str) -> list[tuple[Declare, Unit]]:
+        """Return the variables of files and namespaces of a name: where many files have one, those of the nearest."""
+        found = self.variables.get(name, [])
+        if len(found) <= _FEW:
+            return found
+        if name not in self._near_variables:
+            self._near_variables[name] = Nearby(found, lambda pair: pair[1].file)
+        return self._near_variables[name].of(self.here)
+
+    # What names mean ------------------------------------------------------------------------------------------
 
     def assigned(self, unit: Unit) -> frozenset[str]:
         """Return the names of the variables that some function of a unit sets."""
@@ -93,16 +157,17 @@ class Index:
 
     def class_of(self, type_: str) -> Class | None:
         """Return the program's class that a type names, by itself or behind pointers."""
-        if type_ not in self._classes_by_type:
-            self._classes_by_type[type_] = self._class_of(type_)
-        return self._classes_by_type[type_]
+        key = (type_, self._context)
+        if key not in self._classes_by_type:
+            self._classes_by_type[key] = self._class_of(type_)
+        return self._classes_by_type[key]
 
     def _class_of(self, type_: str) -> Class | None:
         name = types.bare(type_)
         for _ in range(4):
             while inner := types.pointee(name):
                 name = inner
-            found = self.classes.get(types.simple(name))
+            found = self.class_named(types.simple(name))
             other = self.aliases.get(name) or self.aliases.get(types.simple(name))
             if found is not None or other is None or types.bare(other) == name:
                 return found
@@ -119,7 +184,7 @@ class Index:
         waiting = [types.simple(name)]
         while waiting:
             current = waiting.pop(0)
-            class_ = self.classes.get(current)
+            class_ = self.class_named(current)
             if class_ is None or current in seen:
                 continue
             seen.add(current)
@@ -132,13 +197,14 @@ class Index:
 
     def members_by_name(self, name: str) -> Mapping[str, Declare]:
         """Return a class's data members by name, the class's own before those of its bases."""
-        if name not in self._members:
+        key = (name, self._context)
+        if key not in self._members:
             found: dict[str, Declare] = {}
             for class_ in self.lineage(name):
                 for member in class_.members:
                     found.setdefault(member.name, member)
-            self._members[name] = found
-        return self._members[name]
+            self._members[key] = found
+        return self._members[key]
 
     def holds_things(self, name: str, within: tuple[str, ...] = ()) -> bool:
         """Whether objects of a class have descriptors or handles in them."""
@@ -155,14 +221,14 @@ class Index:
     def found_methods(self, class_name: str, method: str) -> list[Known]:
         """Return the definitions of a method: the nearest class's that has some."""
         for class_ in self.lineage(class_name):
-            owned = self.methods.get(types.simple(class_.name), [])
+            owned = self.methods_of(types.simple(class_.name))
             if found := [known for known in owned if types.simple(known.function.name) == method]:
                 return found
         return []
 
     def special(self, class_name: str, kind: str) -> list[Known]:
         """Return a class's constructors or destructors."""
-        return [known for known in self.methods.get(types.simple(class_name), []) if known.function.kind == kind]
+        return [known for known in self.methods_of(types.simple(class_name)) if known.function.kind == kind]
 
     # What leads to calls ----------------------------------------------------------------------------------------
 
@@ -170,6 +236,7 @@ class Index:
         callers: dict[str, list[Known]] = {}
         waiting: list[Known] = []
         for known in self.all:
+            self.here = known.unit.file
             names = {self.resolved(types.simple(name)) for name in known.function.calls}
             names |= {types.simple(name) for name, _, _ in known.function.initializers}
             names |= self._made(known)
@@ -196,7 +263,7 @@ class Index:
             return set()
         declared = {d.type for d in declarations(known.function.body)}
         if known.function.kind in ("constructor", "destructor"):
-            class_ = self.classes.get(types.simple(known.function.owner))
+            class_ = self.class_named(types.simple(known.function.owner))
             if class_ is not None:
                 declared |= {member.type for member in class_.members}
                 declared |= set(class_.bases)
