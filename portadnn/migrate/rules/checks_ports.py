@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..model.state import Deed, Thing
 from ..values import UNKNOWN
-from .checks_values import GATES, IN_MIOPEN, networks
+from .checks_networks import GATES, IN_MIOPEN, networks
 from .names import FILTER, IMAGE, RESULT, factors, identifiers, last_identifier, parts, subscripts
 from .registry import check
 from .shapes import Shape, enumerator, number, of_thing

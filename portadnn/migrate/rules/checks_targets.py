@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ... import capability, mapping
+from ..answers import answer
 from .problems import problem_of
 from .registry import check
 from .situation import Hit, Situation
@@ -73,11 +74,9 @@ def removed_in_9(situation: Situation) -> Iterator[Hit]:
     declared = situation.event.declared
     if declared is None or not _gone(declared) or declared.name in _replaced():
         return
-    plain = re.sub(r"_v\d+$|(?<=Ops|Adv|Cnn)(Infer|Train)(?=VersionCheck)", "", declared.name)
-    other = mapping.table().functions.get(plain)
-    named = other is not None and plain != declared.name and not _gone(other)
-    instead = f"// {plain}" if named else "// no function stands for it: leave it out"
-    yield Hit(words={"last": f"cuDNN {declared.headers[1]}", "instead": instead})
+    instead = answer(situation.event, "cudnn-9").call
+    words = {"last": f"cuDNN {declared.headers[1]}", "instead": f"{instead};" if instead else "// leave it out"}
+    yield Hit(words=words)
 
 
 @check("instead")
