@@ -24,6 +24,7 @@ from .convolutions import (
     same_handle,
     size_call,
 )
+from .journals import deeds
 from .registry import check
 from .situation import Hit, Situation
 
@@ -119,10 +120,9 @@ def _never_found(situation: Situation, direction: Direction) -> Callable[[Mappin
 
     def confirm(journal: Mapping[int, Deed]) -> bool:
         return not any(
-            deed.event.function in finds
-            and number not in here
+            deed.event.number not in here
             and things & {thing.id for name, thing in deed.things.items() if name != "handle"}
-            for number, deed in journal.items()
+            for deed in deeds(journal, finds)
         )
 
     return confirm

@@ -10,6 +10,7 @@ from ..model.state import Deed
 from ..values import Value, constants, same
 from .conditions import is_enumerator
 from .convolutions import written
+from .journals import deeds
 from .registry import check
 from .situation import Hit, Situation
 
@@ -211,7 +212,7 @@ def forward_is_elsewhere(situation: Situation) -> Iterator[Hit]:
     owner = event.within.rpartition("::")[0]
 
     def confirm(journal: Mapping[int, Deed]) -> bool:
-        forwards = [deed for deed in journal.values() if deed.event.function in _FORWARDS[event.function]]
+        forwards = list(deeds(journal, _FORWARDS[event.function]))
         if not forwards:
             return not mentioned
         return bool(owner) and all(deed.event.within.rpartition("::")[0] not in {owner, ""} for deed in forwards)

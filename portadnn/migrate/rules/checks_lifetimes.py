@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...mapping import table
 from ..answers import answer
 from ..events import Event
 from ..model.kinds import kind_of
 from ..model.state import Deed
+from .journals import once
 from .registry import check
 from .situation import Hit, Situation
 
@@ -53,23 +54,19 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
     argument = event.arguments[0] if event.arguments else None
     if not situation.whole or argument is None or (event.in_loop and "[" in argument.text):
         return
-    destroyed = [deed for deed in situation.journal.values() if _destroys(deed.event)]
-    near = [deed for deed in destroyed if _scope(deed.event) == _scope(event)]
+    destroyed = once(situation.journal, "destroyed", _Destroyed)
+    near = destroyed.near.get(_scope(event))
     name = " ".join(argument.text.split()).removeprefix("&")
-    if not near or any(_may_be(deed, event, name) for deed in destroyed):
+    if near is None or destroyed.may_be(event, name):
         return
     fix = destroy if event.library == "miopen" else _in_miopen(destroy)
     words = {"name": name, "destroy": f"{fix}({name});"}
-    yield Hit("possible", words=words, related=((near[-1], "others are destroyed"),))
+    yield Hit("possible", words=words, related=((near, "others are destroyed"),))
 
 
 def _in_miopen(function: str) -> str:
     rows = [row for row in table().rows if row.cudnn is not None and row.cudnn.name == function]
     return rows[0].miopen[0].name if rows and rows[0].miopen else function
-
-
-def _destroys(event: Event) -> bool:
-    return event.function.startswith((f"{event.library}Destroy",))
 
 
 def _scope(event: Event) -> str:
@@ -78,19 +75,44 @@ def _scope(event: Event) -> str:
     return owner if separator else event.within
 
 
-def _may_be(deed: Deed, made: Event, name: str) -> bool:
-    """Tell whether a Destroy call may be about what a call made: it is, it is called so, or nobody knows what it is."""
-    argument = deed.event.arguments[0] if deed.event.arguments else None
-    things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
-    if argument is None or not things:
-        return True
-    kind = kind_of(made.parameters[0].type) if made.parameters else ""
-    last = re.split(r"->|\.", name)[-1]
-    return any(
-        thing.created == made.number
-        or (thing.kind in {kind, ""} and (thing.created is None or not thing.certain or thing.name.endswith(last)))
-        for thing in things
-    )
+class _Destroyed:
+    """What the Destroy calls of a program are about.
+
+    Attributes
+    ----------
+    near : dict of str to Deed
+        The last of them in each class or function.
+    """
+
+    def __init__(self, journal: Mapping[int, Deed]) -> None:
+        self.near: dict[str, Deed] = {}
+        self._anything = False  # whether nobody knows what some call is about
+        self._made: set[int | None] = set()
+        self._kinds: set[str] = set()  # of which one is destroyed of which is not known where it was made
+        self._names: dict[str, set[str]] = {}
+        for deed in journal.values():
+            if deed.event.function.startswith(("cudnnDestroy", "miopenDestroy")):
+                self._add(deed)
+
+    def _add(self, deed: Deed) -> None:
+        self.near[_scope(deed.event)] = deed
+        things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
+        self._anything |= not deed.event.arguments or not things
+        for thing in things:
+            self._made.add(thing.created)
+            self._names.setdefault(thing.kind, set()).add(thing.name)
+            if thing.created is None or not thing.certain:
+                self._kinds.add(thing.kind)
+
+    def may_be(self, made: Event, name: str) -> bool:
+        """Tell whether one may be about what a call made: it is, it is called so, or nobody knows what it is."""
+        if self._anything or made.number in self._made:
+            return True
+        kinds = {kind_of(made.parameters[0].type) if made.parameters else "", ""}
+        last = re.split(r"->|\.", name)[-1]
+        return bool(kinds & self._kinds) or any(
+            other.endswith(last) for kind in kinds for other in self._names.get(kind, ())
+        )
 
 
 @check("gone", "instead")
