@@ -184,7 +184,7 @@ class _Run:
                     self.comments[one.name] = one.unit.suppressions
         if not units:
             return
-        mentioned = {name for unit in units for name, _, _ in unit.mentions}
+        mentioned = {name for unit in units for name, _, _ in unit.mentions}.union(*(unit.named for unit in units))
         judge = self.judge(whole or _has_main(units), mentioned)
         collector = Collector(self.config.target, own_names(units))
         self.progress("following the program", 0, 0)

@@ -308,6 +308,8 @@ class Unit:
     mentions : list of (str, Span, str)
         Every place where a function of cuDNN or MIOpen is called by its syntax, with the call's text: those that
         following the program does not reach are reported from here.
+    named : frozenset of str
+        Functions of the libraries that are named in the code, called or not, as those that pointers point to.
     skipped : list of Skipped
         Parts that could not be read.
     left_out : frozenset of str
@@ -327,6 +329,7 @@ class Unit:
     aliases: dict[str, str] = field(default_factory=dict)
     includes: list[str] = field(default_factory=list)
     mentions: list[tuple[str, Span, str]] = field(default_factory=list)
+    named: frozenset[str] = frozenset()
     skipped: list[Skipped] = field(default_factory=list)
     left_out: frozenset[str] = frozenset()
     suppressions: dict[int, frozenset[str]] = field(default_factory=dict)

@@ -72,7 +72,7 @@ def find(text: str, *, target: str = "miopen-3", cudnn_version: str | None = Non
 
     unit = cpp.read(text.encode(), "program.cpp", cudnn_version=cudnn_version)
     versions = {library: version for library, version in (("cudnn", cudnn_version), *more.items()) if version}
-    judge = Judge(target, versions=versions, mentioned=(name for name, _, _ in unit.mentions))
+    judge = Judge(target, versions=versions, mentioned=unit.named)
     interpret.follow([unit], [judge])
     return [*judge.findings, *judge_sources([unit], target)]
 

@@ -17,7 +17,13 @@ _TWO_WORDS = re.compile(
     rb"[A-Za-z_]\w*[\s*&]+[A-Za-z_]\w*\s*(?:\[\s*\w*\s*\]\s*)?(?:,|\Z)|\A\s*void\s*\Z|\*\s*(?:,|\Z)"
 )
 _KEYWORDS = frozenset(b"return else do case throw co_return co_await goto and or not in default".split())
+_NAMED = re.compile(rb"(?<![\w$])(?:cudnn|miopen)[A-Z]\w*", re.ASCII)
 _IGNORE = re.compile(rb"portadnn:\s*ignore\b(?:\s*\[([^\]]*)\])?", re.IGNORECASE)
+
+
+def named(mask: bytes) -> frozenset[str]:
+    """Return everything named in the code that begins as the libraries' functions do."""
+    return frozenset(name.decode() for name in set(_NAMED.findall(mask)))
 
 
 def mentions(

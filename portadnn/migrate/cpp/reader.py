@@ -15,7 +15,7 @@ from .declarations import Declarations
 from .directives import Group
 from .macros import Macros
 from .mending import mend
-from .mentions import mentions, suppressions
+from .mentions import mentions, named, suppressions
 from .names import interesting
 from .parsing import OutOfTime, parse
 from .sheet import Variant, base, variants
@@ -99,6 +99,7 @@ class _Reading:
             mask[macro.start : macro.end] = self.text.mask[macro.start : macro.end]
         unit.mentions = mentions(self.text, bytes(mask), context.found, own, unit.aliases)
         unit.suppressions = suppressions(self.text, unit.mentions)
+        unit.named = named(bytes(mask))
 
     def parse(self, code: bytes) -> Node:
         """Parse a piece of text within the file's time."""

@@ -184,7 +184,7 @@ class Walk(Statements):
 
     def _method_from(self, known: Known, before: State) -> State:
         earlier = {number for numbers in before.done.values() for number in numbers}
-        self.thread = types.simple(known.function.owner)
+        self.thread = known.label
         self._guarded(known, "this")
         after = self.state if self.state.reachable else before
         if known.function.kind != "constructor":

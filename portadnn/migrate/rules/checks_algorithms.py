@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...mapping import table
 from ..values import constants
-from .convolutions import direction_of, find_call, run_call
+from .convolutions import direction_of, find_call, is_choice, run_call
 from .registry import check
 from .situation import Hit, Situation
 
@@ -58,11 +58,13 @@ def _fixed(situation: Situation, *, exists: bool) -> Iterator[Hit]:
     direction, algorithm = direction_of(situation.event.function), situation.argument("algo")
     if direction is None or algorithm is None:
         return
-    names = [str(one) for one in constants(algorithm.value) if isinstance(one, str)]
+    if not all(is_choice(situation, option) for option in algorithm.value.options):
+        return  # a first value, which Find or a heuristic replaces
+    names = [str(one) for one in constants(algorithm.value)]
     counted = [name for name in names if (_in_miopen(name) is not None) == exists]
     if not counted:
         return
-    sure = len(counted) == len(algorithm.value.options)
+    sure = len(counted) == len(names)
     why = f"{_in_miopen(counted[0])} need not exist for this problem" if exists else "MIOpen has none like it"
     words = {
         "algorithm": counted[0],

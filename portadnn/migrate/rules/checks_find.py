@@ -18,6 +18,7 @@ from .convolutions import (
     direction_of,
     earlier,
     find_call,
+    is_choice,
     match_role,
     origins,
     run_call,
@@ -48,10 +49,11 @@ def _sources(situation: Situation, direction: Direction) -> Sources:
     chosen = _from(situation, value, direction.heuristics())
     unmeasured = [
         not _from(situation, option, direction.finds(situation.event.library))
-        and (option.kind == "known" or bool(_from(situation, option, direction.heuristics())))
+        and (is_choice(situation, option) or bool(_from(situation, option, direction.heuristics())))
         for option in value.options
     ]
-    return Sources(found, chosen, any(unmeasured), all(unmeasured), any(True for _ in constants(value)))
+    fixed = any(is_choice(situation, option) for option in value.options)
+    return Sources(found, chosen, any(unmeasured), all(unmeasured), fixed)
 
 
 def _from(situation: Situation, value: Value, functions: tuple[str, ...]) -> list[Deed]:
@@ -95,7 +97,8 @@ def _missing(situation: Situation, direction: Direction, finds: Earlier, sources
     if finds.fits() or finds.of(Match.SET_AGAIN, Match.CHANGED):  # the latter are for `find_is_stale`
         return None
     if finds.fits() is None or sources.found:
-        return "possible" if sources.some else None
+        near = any(deed.event.within == situation.event.within for deed in sources.found)
+        return "possible" if sources.some and near else None
     if sources.all:
         return "proven"
     if finds.of(Match.OTHER):
@@ -162,8 +165,9 @@ def find_is_stale(situation: Situation) -> Iterator[Hit]:
 def _set_again(deed: Deed, situation: Situation, direction: Direction) -> Iterator[tuple[Deed, str]]:
     for names in direction.roles:
         thing = situation.thing(*names)
-        if thing is not None and thing.version > deed.event.number and thing.version in situation.journal:
-            yield situation.journal[thing.version], f"{thing.name} is set again here"
+        since = () if thing is None else situation.set_since(deed, thing)
+        if thing is not None and since:
+            yield situation.journal[since[-1]], f"{thing.name} is set again here"
 
 
 # S03: Find ran elsewhere ----------------------------------------------------------------------------------------
@@ -193,7 +197,8 @@ def find_is_elsewhere(situation: Situation) -> Iterator[Hit]:
     algorithm = event.argument("algo")
     if algorithm is None or algorithm.value.origins or list(constants(algorithm.value)):
         return
-    if _CAST.match(algorithm.text.strip()):
+    chosen = {*direction.finds(event.library), *direction.heuristics()} & situation.mentioned
+    if _CAST.match(algorithm.text.strip()) and not chosen:
         yield Hit("possible", "algo", {"where": "in another run, which kept the number", **calls})
 
 
@@ -211,7 +216,9 @@ def find_overwrites(situation: Situation) -> Iterator[Hit]:
         (number, always)
         for function in situation.state.done
         for number, always in situation.state.done[function].items()
-        if "Find" not in function and _writes(situation.journal.get(number), argument.value)
+        if "Find" not in function
+        and situation.in_order(number)
+        and _writes(situation.journal.get(number), argument.value)
     ]
     if not writers:
         return

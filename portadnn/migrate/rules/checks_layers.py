@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from ..events import Event
@@ -23,7 +24,7 @@ def group_count_is_lost(situation: Situation) -> Iterator[Hit]:
     thing, event = situation.thing("convDesc"), situation.event
     if thing is None:
         return
-    setters = [deed for number in thing.set_by if (deed := situation.journal.get(number)) is not None]
+    setters = [situation.journal[number] for number in thing.set_by if situation.in_order(number)]
     counts = [deed for deed in setters if deed.event.function.endswith("SetConvolutionGroupCount")]
     if not counts or (event.library == "miopen" and setters[-1] is not counts[-1]):
         return
@@ -43,11 +44,17 @@ def group_count_is_lost(situation: Situation) -> Iterator[Hit]:
     )
 
 
+_SETS_CONVOLUTION = re.compile(r"(?:Set|Init)Convolution(?:2d|Nd)?Descriptor")
+
+
 def _not_set_again(event: Event, id_: str) -> Callable[[Mapping[int, Deed]], bool]:
     def confirm(journal: Mapping[int, Deed]) -> bool:
         for number in sorted(journal):
             deed = journal[number]
-            if number > event.number and any(thing.id == id_ for thing in deed.things.values()):
+            function = deed.event.function
+            if number <= event.number or "ConvolutionMathType" in function or _SETS_CONVOLUTION.search(function):
+                continue
+            if any(thing.id == id_ for thing in deed.things.values()):
                 return not deed.event.function.endswith("SetConvolutionGroupCount")
         return True
 

@@ -33,7 +33,7 @@ def stream_for_each(situation: Situation) -> Iterator[Hit]:
 def _several(situation: Situation) -> list[Deed]:
     """Return the calls that made the handles of a call in a loop, if it has several in turn."""
     argument = situation.argument("handle")
-    if argument is None or not situation.event.in_loop:
+    if argument is None or not situation.event.in_loop or "[" not in argument.text:
         return []
     things = [
         situation.state.things.get(option.data) if option.kind == "thing" else None for option in argument.value.options
@@ -43,7 +43,8 @@ def _several(situation: Situation) -> list[Deed]:
         for thing in things
         if thing is not None and thing.many and thing.created is not None and thing.created in situation.journal
     ]
-    return made if len(made) == len(things) else []
+    guarded = any(deed.event.guards for deed in made)  # as where each device gets its handle when it is first used
+    return made if len(made) == len(things) and not guarded else []
 
 
 @check("name", "destroy")

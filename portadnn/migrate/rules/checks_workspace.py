@@ -39,6 +39,8 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
     asked = earlier(situation, direction.queries(event.library), direction).fits()
     if not before or (event.library == "miopen" and asked is not False):
         return
+    if event.library == "cudnn" and not situation.value("algo").origins and list(constants(situation.value("algo"))):
+        return  # asked for an algorithm that nobody chose
     deed, always = before[0]
     words = {
         "direction": direction.name,
@@ -151,7 +153,7 @@ def _set_since(deed: Deed, situation: Situation) -> tuple[list[str], bool]:
     names, sure = [], True
     for name, then in deed.things.items():
         thing = situation.state.things.get(then.id)
-        if name == "handle" or thing is None or then.id not in now or thing.version == then.version:
+        if name == "handle" or thing is None or then.id not in now or not situation.set_since(deed, thing):
             continue
         equal = same_settings(then, thing)
         if not equal:

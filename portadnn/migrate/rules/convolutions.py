@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -134,8 +135,8 @@ def match_role(deed: Deed, situation: Situation, names: tuple[str, ...]) -> Matc
     if then is None or now is None:
         return Match.UNSURE
     if then.id == now.id:
-        if then.version == now.version and (now.certain or not then.certain):
-            return Match.SAME
+        if not situation.set_since(deed, now):
+            return Match.SAME if then.version == now.version else Match.UNSURE
         equal = same_settings(then, now)
         return Match.SAME if equal else Match.CHANGED if equal is False else Match.SET_AGAIN
     equal = same_settings(then, now)
@@ -188,6 +189,26 @@ def earlier(situation: Situation, functions: tuple[str, ...], direction: Directi
     for deed, always in situation.before(functions):
         result.by_match.setdefault(match(deed, situation, direction), []).append((deed, always))
     return result
+
+
+_CONVERTED = re.compile(r"[\w:.>-]+\(.*\w.*\)$", re.DOTALL)
+
+
+def is_choice(situation: Situation, option: Value) -> bool:
+    """Tell whether an algorithm is one that the program names itself.
+
+    What a function makes of its argument is not (a translation of the program's own names), nor is one of many, nor
+    the other library's.
+    """
+    argument = situation.argument("algo")
+    if option.kind != "known" or not isinstance(option.data, str) or argument is None:
+        return False
+    own = option.data.startswith("miopen") == (situation.event.library == "miopen")
+    few = sum(one.kind == "known" for one in argument.value.options) <= _FEW
+    return own and few and _CONVERTED.match(argument.text.strip()) is None
+
+
+_FEW = 2
 
 
 def origins(situation: Situation, value: Value) -> Iterator[Deed]:

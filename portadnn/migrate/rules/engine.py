@@ -28,7 +28,7 @@ class Judge:
     whole : bool
         Whether everything that the program does is before the checker.
     mentioned : iterable of str
-        Every function that is called anywhere in what is checked.
+        Every function that is named anywhere in what is checked.
     table : dict of str to Rule, optional
         The rules; all of this folder by default.
     """

@@ -29,7 +29,7 @@ class Situation:
     whole : bool
         Whether everything that the program does is before the checker: True for a tree of sources or a whole log.
     mentioned : frozenset of str
-        Every function that is called anywhere in what is checked.
+        Every function that is named anywhere in what is checked.
     """
 
     event: Event
@@ -69,6 +69,24 @@ class Situation:
             deed = self.journal.get(number)
             if deed is not None:
                 yield deed, always
+
+    def in_order(self, number: int) -> bool:
+        """Tell whether an earlier call certainly came before: a class's methods can be called in any order."""
+        deed = self.journal.get(number)
+        if deed is None:
+            return False
+        always = self.state.done.get(deed.event.function, {}).get(number, False)
+        return always or deed.event.thread == self.event.thread
+
+    def set_since(self, deed: Deed, thing: Thing) -> tuple[int, ...]:
+        """Return the calls that certainly set a thing after an earlier one; the other library's do not count."""
+        return tuple(
+            number
+            for number in thing.set_by
+            if number > deed.event.number
+            and self.in_order(number)
+            and self.journal[number].event.library == self.event.library
+        )
 
 
 @dataclass(frozen=True)
