@@ -207,6 +207,30 @@ def check(
 
 
 @app.command()
+def explain(
+    name: Annotated[
+        str | None, typer.Argument(help="A rule, such as S01, or a function, such as cudnnPoolingForward.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All rules, as Markdown.")] = False,
+    format: Annotated[str | None, typer.Option(help="md. [default: drawn for the terminal; md with --all]")] = None,
+) -> None:
+    """Print what a rule of `portadnn check` says and why, or what becomes of a function."""
+    from . import cli_explain
+
+    if (name is None) is not everything:
+        raise typer.BadParameter("a name or --all is expected, and not both", param_hint="name")
+    if format not in (None, "md"):
+        raise typer.BadParameter(f"md is expected, not {format}", param_hint="--format")
+    try:
+        if name is None:
+            typer.echo(cli_explain.everything(), nl=False)
+        else:
+            cli_explain.show(name, as_markdown=format is not None)
+    except DnnError as error:
+        raise _fail(error) from None
+
+
+@app.command()
 def port(
     paths: Annotated[list[Path], typer.Argument(help="Sources and folders in C, C++ and CUDA, which belong together.")],
     diff: Annotated[

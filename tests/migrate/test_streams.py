@@ -56,6 +56,16 @@ def log(path, calls):
     return path
 
 
+def test_a_finding_is_told_once_with_its_number(tmp_path):
+    report = check([log(tmp_path / "calls.log", 50)])
+    assert report.lines == 50 * RECORD.count("\n")
+    (call,) = report.calls
+    assert (call.function, call.times) == ("cudnnPoolingForward", 50)
+    assert report.findings
+    assert len({(finding.rule, finding.message) for finding in report.findings}) == len(report.findings)
+    assert {report.repeats[finding.key] for finding in report.findings} == {49}
+
+
 def test_memory_does_not_grow_with_a_log(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["portadnn.migrate.logs.follow"], "_KEPT", 50)  # earlier calls that are remembered
 
