@@ -177,7 +177,7 @@ class Port:
         return (
             any(fnmatchcase(name, pattern) for pattern in entry["functions"])
             and self.target in entry.get("targets", ("miopen-1", "miopen-3"))
-            and all(_holds(self.event.argument(p), wanted) for p, wanted in entry.get("when", {}).items())
+            and all(_holds(self.event.argument(*p.split("|")), wanted) for p, wanted in entry.get("when", {}).items())
         )
 
     def _function(self) -> mapping.Function | None:

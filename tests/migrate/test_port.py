@@ -109,7 +109,7 @@ def calls_of(text):
 CALLS = [line.split(" => ") for line in (Path(__file__).parent / "ported_calls.txt").read_text().splitlines()[1:]]
 # Those that the program around them decides on, or that need a file of ours.
 ELSEWHERE = re.compile(
-    r"cudnn(Convolution(Forward|Backward\w+)|PoolingForward|PoolingBackward|LRNCross\w+|BatchNorm\w+|SetOpTensor\w+)\("
+    r"cudnn(Convolution(Forward|Backward\w+|Bias\w+)|PoolingForward|PoolingBackward|LRNCross\w+|BatchNorm\w+|SetOpTensor\w+)\("
 )
 
 
@@ -255,6 +255,17 @@ def test_what_is_not_certain_stays_with_a_comment(text, rule):
     stays = text.replace("cudnnConvolutionFwdAlgoPerf_t", "miopenConvAlgoPerf_t")
     assert second == "    " + stays
     assert line(f"{first}\n{second}") == f"{first}\n{second}"  # marked once
+
+
+def test_what_is_wrong_all_the_same_is_told_above_the_new_call():
+    found = line(
+        """cudnnConvolutionDescriptor_t c;
+    cudnnCreateConvolutionDescriptor(&c);
+    cudnnSetConvolutionGroupCount(c, 2);
+    cudnnSetConvolution2dDescriptor(c, 0, 0, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);"""
+    ).splitlines()
+    assert found[-2].startswith("    /* portadnn: PD-S16: cudnnSetConvolution2dDescriptor: ")
+    assert found[-1] == "    miopenInitConvolutionDescriptor(c, miopenConvolution, 0, 0, 1, 1, 1, 1);"
 
 
 def test_comments_do_not_break_macros_and_branches():

@@ -37,5 +37,6 @@ def test_the_header(compiler, standard, tmp_path):
         "y 30 finds 3",
         "dw 34 db 5 finds 4",
         "dx 15",
+        "relu 0 identity -86 in place 1899",
         "da 11 db 22 more 0 index 1",
     ]

@@ -9,15 +9,18 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from ..events import Event
+from ..events import Place
 from . import fields
 from .calls import find
+from .following import Followed
 from .plan import HEADER, Program
 from .rewrite import Rewritten, rewrite
 from .source import Source
 
-Follow = Callable[[Mapping[str, bytes]], Iterable[Event]]
+Follow = Callable[[Mapping[str, bytes], str], Followed]
+Located = TypeVar("Located")
 
 
 @dataclass
@@ -53,7 +56,7 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
         Sources by name.
     target : {"miopen-3", "miopen-1"}
     follow : callable, optional
-        Returns the calls of the sources with what following the program tells of their arguments.
+        Tells what following the program gives: ``following.follow``.
     """
     result = Ported()
     sources: list[Source] = []
@@ -63,13 +66,16 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
         else:
             sources.append(Source(name, raw))
     calls = {source.name: find(source) for source in sources}
-    wanted = {source.name: source.raw for source in sources}
+    followed = Followed()
+    if follow is not None and any(calls.values()):
+        followed = follow({source.name: source.raw for source in sources}, target)
     program = Program(
         target,
         frozenset(token.text for source in sources for token in source.tokens if token.text[:5] in ("cudnn", "miope"))
         | frozenset(token.text for source in sources for token in source.tokens if token.text.startswith("portadnn_")),
         frozenset(call.name for found in calls.values() for call in found if call.kind == "declaration"),
-        _by_place(follow(wanted)) if follow is not None and any(calls.values()) else {},
+        _by_place((event, event.place) for event in followed.events),
+        _by_place((finding, finding.event.place) for finding in followed.findings if finding.event),
     )
     variables = {source.name: fields.declared(source) for source in sources}
     for source in sources:
@@ -82,11 +88,11 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
     return result
 
 
-def _by_place(events: Iterable[Event]) -> dict[tuple[str, int], list[Event]]:
-    found: dict[tuple[str, int], list[Event]] = {}
-    for event in events:
-        if event.place.start >= 0:
-            found.setdefault((event.place.file, event.place.start), []).append(event)
+def _by_place(items: Iterable[tuple[Located, Place]]) -> dict[tuple[str, int], list[Located]]:
+    found: dict[tuple[str, int], list[Located]] = {}
+    for item, place in items:
+        if place.start >= 0:
+            found.setdefault((place.file, place.start), []).append(item)
     return found
 
 

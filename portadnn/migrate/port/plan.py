@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from ... import mapping
 from ..answers import Answered, answer, told
 from ..events import Argument, Event, Place
+from ..findings import Finding
 from ..names import translated, values
 from ..values import NULL, UNKNOWN, Value, known
 from .calls import Call
@@ -32,6 +33,7 @@ _CONVOLUTIONS = {
     "cudnnConvolutionBackwardData": Helper("portadnn_convolution_backward_data", _GRADIENT),
     "cudnnConvolutionBackwardFilter": Helper("portadnn_convolution_backward_weights", _GRADIENT),
 }
+_FUSED = Helper("portadnn_convolution_bias_activation_forward", (*range(7), *range(8, 18)))
 # With these betas not 0, which MIOpen does not take.
 _SUMS = {
     "cudnnConvolutionBackwardBias": (Helper("portadnn_convolution_backward_bias", tuple(range(7))), ("beta",)),
@@ -52,6 +54,8 @@ _BACKWARD = {
     "cudnnPoolingBackward": Helper("portadnn_pooling_backward", tuple(range(12))),
     "cudnnLRNCrossChannelBackward": Helper("portadnn_lrn_backward", (0, 1, *range(3, 13))),
 }
+_SURVIVING = """S07 S09 S11 S16 S20 S21 V06 V08 V09 V19 V20 V23 V24 V26 V27 V31 V34 V35 V36 V37 V38 V39 V41 V43 V44
+V46 V48 V52 V53"""  # the rules of what is as wrong after the rewriting as before
 _CHOICE = re.compile(r"cudnn(Get|Find)(Convolution(?:Forward|BackwardData|BackwardFilter))Algorithm(Ex|_v7|MaxCount)?")
 
 
@@ -68,13 +72,16 @@ class Program:
     own : frozenset of str
         Functions with cuDNN's names that the program defines itself.
     events : mapping of (str, int) to sequence of Event
-        What following the program found for the calls, by file and offset.
+        The calls as following the program shows them, by file and offset.
+    findings : mapping of (str, int) to sequence of Finding
+        What is wrong with them.
     """
 
     target: str
     mentioned: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
     events: Mapping[tuple[str, int], Sequence[Event]] = field(default_factory=dict)
+    findings: Mapping[tuple[str, int], Sequence[Finding]] = field(default_factory=dict)
 
     def finds(self, function: str) -> bool:
         """Tell whether a convolution's algorithm comes from a Find of the program's own, on its real tensors."""
@@ -136,10 +143,22 @@ def plan(source: Source, call: Call, program: Program) -> Plan:
     followed = [_with_texts(event, given) for event in program.events.get((source.name, call.start), ())]
     events = [event for event in followed if event is not None] or [_event(source, call, given)]
     plans = list(dict.fromkeys(_one(source, event, given, program) for event in events))
-    if len(plans) == 1:
-        return plans[0]
     marks = [one for one in plans if one.kind == "mark"]
-    return marks[0] if marks else _one(source, _event(source, call, given), given, program)  # what holds for all
+    if len(plans) == 1 or marks:
+        return _remarked(source, call, (marks or plans)[0], program)
+    what = _one(source, _event(source, call, given), given, program)  # what holds for all
+    return _remarked(source, call, what, program)
+
+
+def _remarked(source: Source, call: Call, what: Plan, program: Program) -> Plan:
+    """Add to a call that is rewritten what is wrong with it all the same."""
+    if what.kind == "mark" or what.note:
+        return what
+    for finding in program.findings.get((source.name, call.start), ()):
+        proven = finding.certainty == "proven" and finding.severity in {"E", "W!"}
+        if proven and finding.rule in _SURVIVING:
+            return replace(what, rule=finding.rule, note=finding.message)
+    return what
 
 
 def _named(call: Call, program: Program) -> Plan:
@@ -209,6 +228,8 @@ def _special(source: Source, event: Event, found: Answered, program: Program) ->
     if name in _CONVOLUTIONS:
         direct = found.sure and found.kind == "moves" and _is_zero(event, "beta") and program.finds(name)
         return None if direct else _helped(_CONVOLUTIONS[name])
+    if name == "cudnnConvolutionBiasActivationForward":
+        return _helped(_FUSED)
     if name in _SUMS and not all(_is_zero(event, parameter) for parameter in _SUMS[name][1]):
         return _helped(_SUMS[name][0])
     if name in _FORWARD and found.rules[0] in {"S17", "S19"}:

@@ -403,6 +403,59 @@ static inline miopenStatus_t portadnn_convolution_backward_bias(miopenHandle_t h
     return scale == 1.0f ? status : miopenScaleTensor(handle, dbDesc, db, &scale);
 }
 
+/* y = activation(alpha1 * convolution + alpha2 * z + bias), one after another: MIOpen fuses them with RELU alone. */
+static inline miopenStatus_t portadnn_convolution_bias_activation_forward(miopenHandle_t handle,
+                                                                          const void *alpha1,
+                                                                          miopenTensorDescriptor_t xDesc,
+                                                                          const void *x,
+                                                                          miopenTensorDescriptor_t wDesc,
+                                                                          const void *w,
+                                                                          miopenConvolutionDescriptor_t convDesc,
+                                                                          void *workSpace,
+                                                                          size_t workSpaceSize,
+                                                                          const void *alpha2,
+                                                                          miopenTensorDescriptor_t zDesc,
+                                                                          const void *z,
+                                                                          miopenTensorDescriptor_t biasDesc,
+                                                                          const void *bias,
+                                                                          miopenActivationDescriptor_t activDesc,
+                                                                          miopenTensorDescriptor_t yDesc,
+                                                                          void *y)
+{
+    const float one = 1.0f;
+    const void *beta = z == y ? alpha2 : (const void *)&portadnn_zero;
+    double coefficients[3];
+    float added;
+    miopenActivationMode_t mode;
+    miopenStatus_t status;
+    if((status = portadnn_factor(yDesc, alpha2, &added)) != miopenStatusSuccess ||
+       (status = miopenGetActivationDescriptor(
+            activDesc, &mode, &coefficients[0], &coefficients[1], &coefficients[2])) != miopenStatusSuccess ||
+       (status = portadnn_convolve(PORTADNN_FORWARD,
+                                   handle,
+                                   alpha1,
+                                   xDesc,
+                                   x,
+                                   wDesc,
+                                   w,
+                                   convDesc,
+                                   beta,
+                                   yDesc,
+                                   y,
+                                   workSpace,
+                                   workSpaceSize)) != miopenStatusSuccess)
+        return status;
+    if(z != y && added != 0.0f)
+        status = miopenOpTensor(
+            handle, miopenTensorOpAdd, &one, yDesc, y, &added, zDesc, z, &portadnn_zero, yDesc, y);
+    if(status == miopenStatusSuccess)
+        status = miopenOpTensor(
+            handle, miopenTensorOpAdd, &one, yDesc, y, &one, biasDesc, bias, &portadnn_zero, yDesc, y);
+    if(status == miopenStatusSuccess && mode != (miopenActivationMode_t)0) /* 0 passes values through */
+        status = miopenActivationForward(handle, activDesc, &one, yDesc, y, &portadnn_zero, yDesc, y);
+    return status;
+}
+
 static inline miopenStatus_t portadnn_batch_normalization_backward(miopenHandle_t handle,
                                                                    miopenBatchNormMode_t mode,
                                                                    const void *alphaDataDiff,
