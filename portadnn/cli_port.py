@@ -9,7 +9,7 @@ from pathlib import Path
 from .errors import BadParam
 from .migrate import discover
 from .migrate.port import files
-from .migrate.port.following import follow
+from .migrate.port.following import of_files
 
 DONE, MARKED, USAGE = 0, 1, 2
 TARGETS = ("miopen-3", "miopen-1")
@@ -36,8 +36,8 @@ def port(
     if output is not None and not output.parent.is_dir():
         raise BadParam(argument="--output", expected="a path in a folder that is there", got=repr(str(output)))
     found = discover.sources([str(path) for path in paths], exclude=exclude)
-    texts = {one.shown: one.read() for one in found.found if one.kind == "c++" and one.path is not None}
-    ported = files.port(texts, target, follow)
+    sources = [one for one in found.found if one.kind == "c++" and one.path is not None]
+    ported = files.port({one.shown: one.read() for one in sources}, target, of_files(sources))
     ported.skipped += [(skipped.file, skipped.reason) for skipped in found.skipped]
     if in_place:
         files.write(ported)

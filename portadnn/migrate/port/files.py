@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from .rewrite import Rewritten, rewrite
 from .source import Source
 
 Follow = Callable[[Mapping[str, bytes], str], Followed]
+_NAMED = re.compile(rb"cudnn|CUDNN|miopen|portadnn_")
 Located = TypeVar("Located")
 
 
@@ -30,7 +32,9 @@ class Ported:
     Attributes
     ----------
     files : list of Rewritten
-        In the order given; also those that stay as they are.
+        Those that name one of the libraries, in the order given; also those that stay as they are.
+    others : int
+        How many name neither.
     headers : dict of str to bytes
         Files that are new.
     skipped : list of (str, str)
@@ -38,6 +42,7 @@ class Ported:
     """
 
     files: list[Rewritten] = field(default_factory=list)
+    others: int = 0
     headers: dict[str, bytes] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
@@ -61,14 +66,16 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
     result = Ported()
     sources: list[Source] = []
     for name, raw in texts.items():
-        if b"\0" in raw:
+        if _NAMED.search(raw) is None:
+            result.others += 1
+        elif b"\0" in raw:
             result.skipped.append((name, "is no text of one byte a character"))
         else:
             sources.append(Source(name, raw))
     calls = {source.name: find(source) for source in sources}
     followed = Followed()
     if follow is not None and any(calls.values()):
-        followed = follow({source.name: source.raw for source in sources}, target)
+        followed = follow(texts, target)
     program = Program(
         target,
         frozenset(token.text for source in sources for token in source.tokens if token.text[:5] in ("cudnn", "miope"))
@@ -187,16 +194,6 @@ def summary(ported: Ported) -> list[str]:
     lines += [f"{name}: not read: {why}" for name, why in ported.skipped]
     changed = sum(file.changed for file in ported.files)
     calls = sum(file.calls + file.removed for file in ported.files)
-    lines.append(f"{changed} of {len(ported.files)} files change: {calls} calls ported, {ported.marked} places marked")
+    number = len(ported.files) + ported.others
+    lines.append(f"{changed} of {number} files change: {calls} calls ported, {ported.marked} places marked")
     return lines
-
-
-def named(files: Sequence[Path]) -> dict[str, bytes]:
-    """Read files.
-
-    Raises
-    ------
-    OSError
-        One cannot be read.
-    """
-    return {str(file): file.read_bytes() for file in files}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .. import cpp, interpret
+from ..discover import Found
 from ..events import Event
 from ..findings import Finding
 from ..model.state import Deed, State
 from ..program import Unit
+from ..reading import read_all
 from ..rules.engine import Judge
 
 
@@ -45,13 +48,25 @@ class Followed:
 
 def follow(texts: Mapping[str, bytes], target: str) -> Followed:
     """Follow and judge sources, by name, that belong together."""
-    calls, result = _Calls(), Followed()
     try:
-        units: list[Unit] = [cpp.read(text, name) for name, text in texts.items()]
-        judge = Judge(target, mentioned={name for unit in units for name, _, _ in unit.mentions})
+        return _judged([cpp.read(text, name) for name, text in texts.items()], target)
+    except Exception:  # a source that cannot be read; what calls' own texts say is enough to go on with
+        return Followed()
+
+
+def of_files(found: Sequence[Found]) -> Callable[[Mapping[str, bytes], str], Followed]:
+    """Return what follows files: those that have to do with the libraries, read in several processes."""
+
+    def follow_files(_: Mapping[str, bytes], target: str) -> Followed:
+        looks = sorted(read_all(found), key=lambda look: look.name)
+        return _judged([look.unit for look in looks if look.unit is not None], target)
+
+    return follow_files
+
+
+def _judged(units: Sequence[Unit], target: str) -> Followed:
+    calls = _Calls()
+    judge = Judge(target, mentioned={name for unit in units for name, _, _ in unit.mentions})
+    with contextlib.suppress(Exception):  # as above: what was told until then counts
         interpret.follow(units, [calls, judge])
-        result.findings = judge.findings
-    except Exception:  # what the calls' own texts say is enough to go on with
-        pass
-    result.events = calls.events
-    return result
+    return Followed(calls.events, judge.findings)
