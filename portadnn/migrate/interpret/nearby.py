@@ -16,10 +16,15 @@ class Nearby(Generic[T]):
         for one in found:
             for folder in _upwards(file_of(one)):
                 self._under.setdefault(folder, []).append(one)
+        self._of: dict[str, list[T]] = {}
 
     def of(self, file: str) -> list[T]:
         """Return what is nearest to a file; nothing only where there is nothing at all."""
-        return next((self._under[folder] for folder in _upwards(file) if folder in self._under), [])
+        found = self._of.get(file)
+        if found is None:
+            found = next((self._under[folder] for folder in _upwards(file) if folder in self._under), [])
+            self._of[file] = found
+        return found
 
 
 def _upwards(file: str) -> Iterator[str]:

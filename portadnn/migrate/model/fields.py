@@ -23,20 +23,29 @@ _SAME: dict[str, tuple[tuple[str, ...], ...]] = {
         ("computeType", "dataType"),
     ),
     "pooling": (("windowDimA",), ("paddingA", "padA"), ("strideA", "stridesA")),
-    "activation": (("coef", "reluCeiling"),),
+    "activation": (("coef", "reluCeiling"), ("activGamma", "activPower")),
+    "rnn": (
+        ("cellMode", "mode", "rnnMode"),
+        ("mathPrec", "dataType"),
+        ("dirMode", "direction"),
+        ("inputMode", "inMode"),
+        ("hiddenSize", "hsize"),
+        ("numLayers", "nlayers", "layer"),
+        ("algo", "algoMode"),
+    ),
 }
 _PARTS: dict[str, tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]] = {
     "tensor": (("dimA", (("n", "c", "h", "w"),)), ("strideA", (("nStride", "cStride", "hStride", "wStride"),))),
     "filter": (("filterDimA", (("k", "c", "h", "w"),)),),
     "convolution": (
         ("padA", (("pad_h", "pad_w"),)),
-        ("filterStrideA", (("u", "v"),)),
+        ("filterStrideA", (("u", "v"), ("stride_h", "stride_w"))),
         ("dilationA", (("dilation_h", "dilation_w"), ("upscalex", "upscaley"))),
     ),
     "pooling": (
         ("windowDimA", (("windowHeight", "windowWidth"),)),
         ("paddingA", (("verticalPadding", "horizontalPadding"), ("pad_h", "pad_w"))),
-        ("strideA", (("verticalStride", "horizontalStride"), ("u", "v"))),
+        ("strideA", (("verticalStride", "horizontalStride"), ("u", "v"), ("stride_h", "stride_w"))),
     ),
 }
 _COUNTS = {"tensor": ("nbDims", "dimA"), "filter": ("nbDims", "filterDimA"), "pooling": ("nbDims", "windowDimA"),

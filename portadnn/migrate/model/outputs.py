@@ -99,11 +99,11 @@ def _field(event: Event, state: State, parameter: Parameter) -> Value | None:
         described = _thing(event, state, other.name)
         if described is not None:
             fields = completed(described.kind, described.fields)
+            if event.function in _BYTE_COUNTS:
+                return _bytes(fields, described.kind)
             value = fields.get(_renamed(parameter.name, described.kind))
             if value is not None and described.certain:
                 return value
-            if event.function in ("cudnnGetTensorSizeInBytes", "miopenGetTensorNumBytes", "cudnnGetFilterSizeInBytes"):
-                return _bytes(fields, described.kind)
     return None
 
 
@@ -117,6 +117,7 @@ def _renamed(name: str, kind: str) -> str:
     return name
 
 
+_BYTE_COUNTS = frozenset({"cudnnGetTensorSizeInBytes", "miopenGetTensorNumBytes", "cudnnGetFilterSizeInBytes"})
 _BYTES = {"FLOAT": 4, "DOUBLE": 8, "HALF": 2, "BFLOAT16": 2, "INT8": 1, "INT32": 4, "INT64": 8, "UINT8": 1}
 
 
