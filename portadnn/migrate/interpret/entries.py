@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,33 +14,12 @@ from .calls import Listener
 from .groups import grouped, left_over
 from .index import Index, Known
 from .memory import Frame
+from .order import phase_of
 from .statements import OutOfSteps, Statements
 from .texts import split_arguments
 
 _MOST_VARIANTS = 4
 _MOST_STEPS = 25_000  # of one entry
-_LAST = 9
-_PHASES = (  # when a program uses what a class or a file offers, by its name; the first that fits counts
-    (_LAST, r"^~|destroy|free|release|clean|finali[sz]e|shutdown|close|delete|teardown|exit"),
-    (1, r"^(?:create|init|set_?up|make|build|open|load|alloc|add)|set_?up|init(?:iali[sz]e)?$"),
-    (2, r"^(?:reshape|resize|set|prepare|configure|choose|select|find)|algo|workspace|descriptor|desc$"),
-    (7, r"update|step|optimi[sz]e|apply|solve"),
-    (6, r"backward|bwd|backprop|grad|_bp|^bp"),
-    (5, r"forward|fwd|^run|infer|predict|execute|compute|^operator\(\)|train|test|eval|process"),
-    (1, r"create|init|make|build"),
-    (3, r"get|find|query|prepare|config|plan|alloc"),
-)
-_PATTERNS = tuple((phase, re.compile(pattern, re.IGNORECASE)) for phase, pattern in _PHASES)
-
-
-def phase_of(known: Known) -> int:
-    """Return when a program would use a function: the smaller the earlier."""
-    if known.function.kind == "constructor":
-        return 0
-    if known.function.kind == "destructor":
-        return _LAST + 1
-    name = types.simple(known.function.name)
-    return next((phase for phase, pattern in _PATTERNS if pattern.search(name)), 4)
 
 
 class Walk(Statements):

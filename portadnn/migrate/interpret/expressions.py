@@ -253,6 +253,8 @@ class Expressions(Memory):
 
     def lasting_value(self, declared: Declare) -> Value | None:
         """Return the value that every object's member has, where nothing ever sets it."""
+        if self.index.kind_of(declared.type) or types.pointee(declared.type):
+            return None
         if declared.value is None or (
             _CONSTANT.search(declared.type) is None
             and any(declared.name in self.index.assigned(unit) for unit in self.index.units)

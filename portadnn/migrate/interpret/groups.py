@@ -9,6 +9,8 @@ from ..model.state import Deed, State, Thing
 from ..values import Value
 from . import types
 from .index import Index, Known
+from .order import FIRST, phase_of
+from .parts import declarations
 
 _VERBS = frozenset(
     {
@@ -93,9 +95,12 @@ def _units_with_globals(index: Index) -> frozenset[int]:
 
 
 def shared_classes(known: Known, index: Index) -> Iterator[str]:
-    """Yield the program's classes of a function's parameters that hold descriptors or handles."""
-    for parameter in known.function.parameters:
-        class_ = index.class_of(parameter.type)
+    """Yield the program's classes that hold descriptors or handles and that a function gets, or makes and returns."""
+    given = [parameter.type for parameter in known.function.parameters]
+    if phase_of(known) == FIRST:
+        given += [declared.type for declared in declarations(known.function.body)]
+    for type_ in given:
+        class_ = index.class_of(type_)
         if class_ is not None and index.holds_things(class_.name):
             yield types.simple(class_.name)
 

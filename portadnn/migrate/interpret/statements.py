@@ -176,9 +176,10 @@ class Statements(Outside):
 
     def _give(self, path: str, statement: Declare, value: Value) -> None:
         type_ = statement.type
-        class_ = self.index.class_of(type_)
-        if class_ is not None and not types.pointee(type_):
-            self.frame.objects.append((path, class_.name))
+        class_ = self.class_at(path)
+        if class_ is not None and not types.pointee(self.types[path]):
+            returned = isinstance(statement.value, Invocation) and value.kind == "unknown" and value.data is not None
+            self.frame.objects.append((str(value.data) if returned else path, class_.name))
         if value.kind == "items" and class_ is not None and not types.pointee(type_):
             from ..program import Braces
 

@@ -41,8 +41,8 @@ def operate(sign: str, a: Value, b: Value) -> Value:
 
 
 def _equal(a: Value, b: Value) -> bool | None:
-    if {a.kind, b.kind} == {"known", "pointer"}:
-        return False if a.is_null or b.is_null else None
+    if (a.is_null and exists(b)) or (b.is_null and exists(a)):
+        return False
     if a.kind == b.kind == "pointer" and a.data == b.data:
         return True
     return True if a.kind == b.kind == "unknown" and a.data is not None and a.data == b.data else None
@@ -143,11 +143,16 @@ def with_origins(value: Value, *sources: Value) -> Value:
     return value
 
 
+def exists(value: Value) -> bool:
+    """Whether a pointer or a thing is certainly not NULL: an address, or what was made before one's eyes."""
+    return value.kind == "pointer" or (value.kind == "thing" and "@" in value.data)
+
+
 def negate(value: Value) -> Value:
     """Return ``!value``."""
     if value.kind == "known" and not isinstance(value.data, str):
         return known(not value.data, "bool")
-    if value.kind in ("pointer", "thing"):
+    if exists(value):
         return known(False, "bool")
     return unknown(combine("!", (value,)), "bool", value.origins)
 
@@ -156,7 +161,7 @@ def truth(value: Value) -> bool | None:
     """Tell whether a condition holds; None where that is not known."""
     if value.kind == "known":
         return None if isinstance(value.data, str) else bool(value.data)
-    if value.kind in ("pointer", "items"):
+    if exists(value) or value.kind == "items":
         return True
     if value.kind == "one of":
         said = {truth(option) for option in value.options}
