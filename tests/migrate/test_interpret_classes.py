@@ -115,20 +115,16 @@ def test_an_object_of_the_program_decides_the_order_itself() -> None:
 
 
 def test_members_that_are_objects_have_their_own_state() -> None:
-    source = (
-        TENSOR
-        + """
+    source = """
     class Net {
       Tensor in_, out_;
       cudnnHandle_t handle_;
      public:
       Net() : in_(1, 2), out_(3, 4) {}
-      void run(float* x, float* y) { float alpha = 1, beta = 0; cudnnHandle_t handle = handle_; %s }
+      void run(float* x, float* y) { float alpha = 1, beta = 0; cudnnHandle_t handle = handle_; SOFTMAX }
     };
     """
-        % SOFTMAX.format("in_", "out_.get()")
-    )
-    seen = call("cudnnSoftmaxForward", source)
+    seen = call("cudnnSoftmaxForward", TENSOR + source.replace("SOFTMAX", SOFTMAX.format("in_", "out_.get()")))
     assert [seen.constant(name) for name in ("xDesc.n", "xDesc.c", "yDesc.n", "yDesc.c")] == [1, 2, 3, 4]
     assert seen.thing("handle").id == "this->handle_"
 
