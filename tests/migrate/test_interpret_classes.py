@@ -101,7 +101,7 @@ def test_what_a_constructor_did_is_certain_and_what_a_method_did_is_not() -> Non
     assert seen.constant("cDesc.format") == "CUDNN_TENSOR_NHWC"
     assert list(seen.earlier("cudnnCreateTensorDescriptor").values()) == [True, False]
     assert list(seen.earlier("cudnnSetTensor4dDescriptor").values()) == [False]
-    assert (seen.event.within, seen.event.thread) == ("Layer::forward", "Layer")
+    assert (seen.event.within, seen.event.thread) == ("Layer::forward", "Layer::forward")
 
 
 def test_an_object_of_the_program_decides_the_order_itself() -> None:
