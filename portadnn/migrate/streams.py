@@ -10,7 +10,7 @@ from typing import BinaryIO
 from ..errors import DnnError
 from .collect import Collector
 from .discover import Found
-from .events import Event
+from .events import Argument, Event
 from .findings import Finding
 from .logs import Listener, Summary, follow
 from .model.state import Deed, State
@@ -24,6 +24,8 @@ Progress = Callable[[str, int, int], None]
 """Told what is done now, how much of it is done, and how much there is in all (0: not known)."""
 LONGEST = 2**20  # bytes of a line that are kept, at least
 PIECE = 2**18  # bytes that are read at once
+ALIKE = 8  # calls just like each other that are judged; the others are only counted
+KEYS = 2**16  # different calls that are remembered
 WAITING = 4096  # findings that wait for the end of a log
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-fA-F]{6,}\b")
 
@@ -48,15 +50,33 @@ class LogJudge(Judge):
         super().__init__(target, whole=True, table=table)
         self._first: dict[tuple[str, ...], tuple[object, ...]] = {}
         self._again: dict[tuple[str, ...], int] = {}
+        self._judged: dict[object, int] = {}  # how often a call was judged
+        self._told: dict[object, set[tuple[str, ...]]] = {}  # what its findings are
+        self._call: object = None
 
     def call(self, event: Event, state: State, journal: Mapping[int, Deed]) -> None:
-        """Judge a call."""
+        """Judge a call, unless one just like it was judged often enough."""
+        self._call = key = (event.function, event.status, tuple(_seen(argument) for argument in event.arguments))
+        times = self._judged.get(key, 0)
+        if times >= ALIKE:
+            for alike in self._told.get(key, ()):
+                self._again[alike] = self._again.get(alike, 0) + 1
+            return
+        if len(self._judged) < KEYS:
+            self._judged[key] = times + 1
         super().call(event, state, journal)
         if len(self._waiting) > WAITING:
             self._waiting = list({_alike(finding): (finding, hit) for finding, hit in self._waiting}.values())
 
+    def finish(self, state: State, journal: Mapping[int, Deed]) -> None:
+        """Judge what can be told only at the end."""
+        self._call = None
+        super().finish(state, journal)
+
     def _add(self, finding: Finding) -> None:
         alike = _alike(finding)
+        if self._call is not None:
+            self._told.setdefault(self._call, set()).add(alike)
         if alike not in self._first:
             self._first[alike] = finding.key
             super()._add(finding)
@@ -67,6 +87,12 @@ class LogJudge(Judge):
     def repeats(self) -> dict[tuple[str, str, int, int, str], int]:
         """How often findings came again."""
         return {self._first[alike]: times for alike, times in self._again.items()}  # type: ignore[misc]
+
+
+def _seen(argument: Argument) -> object:
+    """Return what two arguments have in common that are alike: addresses may differ."""
+    value = argument.value
+    return value.data if value.kind in ("known", "thing") else value.kind
 
 
 def _alike(finding: Finding) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import tracemalloc
 import pytest
 
 from portadnn.migrate import check, streams
+from portadnn.migrate.rules.engine import Judge
 from portadnn.migrate.streams import lines
 
 RECORD = """
@@ -100,3 +101,23 @@ def test_a_log_that_is_cut_off(tmp_path):
     report = check([path])
     assert report.calls[0].times in (2, 3)
     assert [item.reason for item in report.skipped] == ["the record of a call is cut off"]
+
+
+def test_calls_that_repeat_are_judged_a_few_times_and_counted_always(tmp_path, monkeypatch):
+    def told(alike):
+        monkeypatch.setattr(streams, "ALIKE", alike)
+        report = check([log(tmp_path / "calls.log", 40)])
+        return [(finding, report.repeats.get(finding.key)) for finding in report.findings], judged
+
+    judged = 0
+
+    def call(self, *what):
+        nonlocal judged
+        judged += 1
+        original(self, *what)
+
+    original = Judge.call
+    monkeypatch.setattr(Judge, "call", call)
+    every, few = told(1000), told(3)
+    assert [(f.rule, f.message, times) for f, times in every[0]] == [(f.rule, f.message, times) for f, times in few[0]]
+    assert every[1] == 40 and few[1] == 43

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -97,15 +98,13 @@ class Reader:
             yield record
 
     def _argument(self, record: Record, line: str) -> None:
-        prefix = _PREFIX.match(line)
-        body = line[prefix.end() :] if prefix else line
-        argument = _ARGUMENT.match(body)
-        if argument is None or "; Reason" in body:
-            failed = _FAILED.search(body)
+        argument = _split(line)
+        if argument is None:
+            failed = _FAILED.search(line)
             if failed:
                 record.status = failed[1]
             return
-        indent, name, text = len(argument[1]), argument[2], argument[3]
+        indent, name, text = argument
         if not indent and self._frames and line[:1] == "│" and name in _FLAT:
             indent = self._frames[-1][0] + 1
         self._close(record, indent)
@@ -135,6 +134,15 @@ class Reader:
         while self._frames and indent <= self._frames[-1][0]:
             _, name, type_, fields = self._frames.pop()
             self._put(record, name, Logged(type_, UNKNOWN.typed(type_), type_, fields))
+
+
+@functools.lru_cache(maxsize=8192)
+def _split(line: str) -> tuple[int, str, str] | None:
+    """Return the indent, the name and the text of an argument's line: most lines of a log come again and again."""
+    prefix = _PREFIX.match(line)
+    body = line[prefix.end() :] if prefix else line
+    argument = None if "; Reason" in body else _ARGUMENT.match(body)
+    return None if argument is None else (len(argument[1]), argument[2], argument[3])
 
 
 def _takes_status(record: Record) -> bool:
