@@ -261,6 +261,7 @@ class Function:
     static: bool = False
     condition: str = ""
     calls: frozenset[str] = frozenset()  # names of everything called in it, without qualification
+    specialization: str = ""  # the template's arguments, as in ``template <> int f<double>()``
     macro: bool = False
 
 

@@ -208,6 +208,7 @@ class Declarations:
             static,
             candidate.condition,
             calls,
+            said.name.partition("<")[2].rpartition(">")[0].strip() if said.name.endswith(">") else "",
         )
 
     def _not_a_function(self, node: Node, owner: str, condition: str) -> None:

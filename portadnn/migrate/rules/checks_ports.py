@@ -217,6 +217,35 @@ def meant_inclusive(situation: Situation) -> Iterator[Hit]:
         yield Hit("possible", words={"reason": f"{situation.event.within} speaks of counting it"})
 
 
+@check("reason")
+def meant_other_softmax(situation: Situation) -> Iterator[Hit]:
+    """Find ACCURATE over channels where the function that it was made of computes something else."""
+    wanted = situation.event.function.replace("miopen", "cudnn", 1)
+    for deed in situation.journal.values():
+        if deed.event.function != wanted or deed.event.within != situation.event.within or not deed.event.within:
+            continue
+        given = (deed.event.argument(name) for name in ("algo", "mode"))
+        names = [enumerator(argument.read) for argument in given if argument is not None]
+        other = next((n for n in names if n and n.endswith(("_LOG", "_FAST", "_INSTANCE"))), None)
+        if other is not None:
+            place = deed.event.place
+            reason = f"the program's cuDNN code asks for {other} ({place.file.rpartition('/')[2]}:{place.line})"
+            yield Hit("possible", words={"reason": reason}, related=((deed, f"asks for {other}"),))
+            return
+
+
+@check("corrected")
+def mode_last(situation: Situation) -> Iterator[Hit]:
+    """Find a convolution's mode at the end, where cuDNN has it."""
+    arguments = situation.event.arguments
+    last = enumerator(arguments[-1].read) or ""
+    if len(arguments) == len(situation.event.parameters) and last in ("miopenConvolution", "miopenTranspose"):
+        count = len(arguments)
+        yield Hit(
+            words={"corrected": _rewritten(situation, {i: (i - 1 if i > 1 else count - 1) for i in range(1, count)})}
+        )
+
+
 @check()
 def transposed_twice(situation: Situation) -> Iterator[Hit]:
     """Find backwardData of a transposed convolution that has no forward."""

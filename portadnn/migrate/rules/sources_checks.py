@@ -128,7 +128,7 @@ def double_as_float(unit: Unit) -> Iterator[SourceHit]:
 
 
 def _returned(function: Function) -> Iterator[SourceHit]:
-    special = _OF_DOUBLE.search(function.name) or _OF_DOUBLE.search(function.owner)
+    special = _OF_DOUBLE.search(f"<{function.specialization}>")
     for node in walk(function.body):
         if special and isinstance(node, Jump) and _says_float(node.value):
             yield SourceHit(node.span, words={"name": function.name})
@@ -192,6 +192,12 @@ def fallback_on_status(unit: Unit) -> Iterator[SourceHit]:
             if isinstance(node, If) and (status := _compared(node.condition)) is not None and _acts(node):
                 words = {"what": f"the branch in line {node.then.span.line}", "status": status}
                 yield SourceHit(node.condition.span, "possible", words)
+            if isinstance(node, Switch):
+                for values, block in node.cases:
+                    if any(isinstance(v, Name) and _last(v.name) == _STATUS for v in values) and _falls_back(block):
+                        status = node.value.name if isinstance(node.value, Name) else "status"
+                        words = {"what": f"the case in line {values[0].span.line}", "status": status}
+                        yield SourceHit(values[0].span, "possible", words)
 
 
 def _compared(condition: Any) -> str | None:
@@ -203,6 +209,11 @@ def _compared(condition: Any) -> str | None:
                 other = node.operands[1 - names.index(_STATUS)]
                 return other.name if isinstance(other, Name) else "status"
     return None
+
+
+def _falls_back(block: Block) -> bool:
+    """Tell whether a case assigns something: those that name a status, print it or throw do not."""
+    return any(isinstance(n, Operation) and n.operator.rstrip("=") in ("", "+", "-", "|", "&") for n in walk(block))
 
 
 def _acts(node: If) -> bool:
