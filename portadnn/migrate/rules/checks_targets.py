@@ -6,10 +6,11 @@ import functools
 import re
 from collections.abc import Iterator
 
-from ... import capability, mapping
+from ... import capability
 from ..answers import answer
 from .problems import problem_of
 from .registry import check
+from .sets import gone, rows
 from .situation import Hit, Situation
 from .targets import TARGETS, version
 
@@ -17,9 +18,7 @@ _TABLES = {"portadnn-opencl": "opencl", "portadnn-cuda": "cuda"}
 _NAMED = re.compile(r"\brules.*?\b[SAV]\d\d\b|key difference")
 
 
-@functools.cache
-def _rows() -> dict[str, mapping.Row]:
-    return {row.cudnn.name: row for row in mapping.table().rows if row.cudnn}
+_SPEAKS = re.compile(r"[VK]|A(?!24)|S04|S13")  # A24 is about whatever has an enumerator
 
 
 @functools.cache
@@ -28,17 +27,14 @@ def _told(target: str) -> frozenset[str]:
     from .table import rules
 
     every = ((rule, case) for rule in rules().values() for case in rule.cases if target in case.targets)
-    cases = (case for rule, case in every if rule.id[0] in "AVK" or rule.id in ("S04", "S13"))
-    return frozenset(function for case in cases for function in case.functions if len(case.functions) < _MANY)
-
-
-_MANY = 60  # a case that is about so many functions says nothing of each
+    cases = (case for rule, case in every if _SPEAKS.match(rule.id))
+    return frozenset(function for case in cases for function in case.functions)
 
 
 @check("since", "instead")
 def lacking(situation: Situation) -> Iterator[Hit]:
     """Find functions for which nothing stands in the target."""
-    row = _rows().get(situation.event.function)
+    row = rows().get(situation.event.function)
     if row is None or row.name in _told(situation.target):
         return
     target = TARGETS[situation.target]
@@ -55,24 +51,20 @@ def lacking(situation: Situation) -> Iterator[Hit]:
     yield Hit(words=words)
 
 
-def _gone(function: mapping.Function) -> bool:
-    return function.removed is not None or version(function.headers[1]) < version("9.0")
-
-
 @functools.cache
 def _replaced() -> frozenset[str]:
     """Return the functions that are gone from cuDNN 9 and have advice of their own."""
     from .table import rules
 
-    cases = (case for case in rules()["F01"].cases if "cudnn-9" in case.targets)
-    return frozenset(function for case in cases for function in case.functions if len(case.functions) < _MANY)
+    cases = (case for case in rules()["F01"].cases if "cudnn-9" in case.targets and case.check is None)
+    return frozenset(function for case in cases for function in case.functions)
 
 
 @check("last", "instead")
 def removed_in_9(situation: Situation) -> Iterator[Hit]:
     """Find functions that cuDNN 9 no longer has."""
     declared = situation.event.declared
-    if declared is None or not _gone(declared) or declared.name in _replaced():
+    if declared is None or not gone(declared) or declared.name in _replaced():
         return
     instead = answer(situation.event, "cudnn-9").call
     words = {"last": f"cuDNN {declared.headers[1]}", "instead": f"{instead};" if instead else "// leave it out"}
@@ -82,7 +74,7 @@ def removed_in_9(situation: Situation) -> Iterator[Hit]:
 @check("instead")
 def not_in_portadnn(situation: Situation) -> Iterator[Hit]:
     """Find functions that portadnn does not have."""
-    row = _rows().get(situation.event.function)
+    row = rows().get(situation.event.function)
     if row is not None and not row.portadnn:
         note = next((note.text for note in row.notes if "portadnn" in note.text), "nothing stands for it: leave it out")
         yield Hit(words={"instead": f"// {note[0].lower()}{note[1:]}"})
@@ -95,7 +87,7 @@ _FILLED = {"computeType": "CUDNN_DATA_FLOAT"}
 def older_signature(situation: Situation) -> Iterator[Hit]:
     """Find calls with the arguments of an older version's signature."""
     event, declared = situation.event, situation.event.declared
-    if declared is None or not declared.changes or _gone(declared) or event.origin != "source":
+    if declared is None or not declared.changes or gone(declared) or event.origin != "source":
         return
     latest = declared.latest
     if len(event.arguments) == len(latest) or len(event.arguments) != len(event.parameters):

@@ -41,7 +41,7 @@ _DIVISIVE = {"lrn_n": "normDesc.lrnN"}
 
 # By function: the operation, its tensors by descriptors, its settings by fields; of settings in capitals the problem
 # cannot do without.
-_OPERATIONS: dict[str, tuple[str, str, Mapping[str, str]]] = {
+OPERATIONS: dict[str, tuple[str, str, Mapping[str, str]]] = {
     "cudnnConvolutionForward": ("convolution_forward", "x w y", _CONVOLUTION),
     "cudnnConvolutionBackwardData": ("convolution_backward_data", "w dy dx", _CONVOLUTION),
     "cudnnConvolutionBackwardFilter": ("convolution_backward_filter", "x dy dw", _CONVOLUTION),
@@ -80,9 +80,9 @@ _ALWAYS_NEEDED = ("softmax", "pooling", "activation_f", "activation_b", "convolu
 
 def problem_of(situation: Situation) -> tuple[Problem, dict[str, float], DnnEnum | None] | None:
     """Return the problem that a call poses, with its run-time numbers and algorithm; None where too little is known."""
-    if situation.event.function not in _OPERATIONS:
+    if situation.event.function not in OPERATIONS:
         return None
-    op, tensors, settings = _OPERATIONS[situation.event.function]
+    op, tensors, settings = OPERATIONS[situation.event.function]
     words = [op]
     for name in tensors.split():
         text = _text(shape(situation, f"{name}Desc"))

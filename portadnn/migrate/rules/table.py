@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import string
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, get_args
 
 from ... import mapping
 from ..events import Library
 from ..findings import SEVERITIES, Severity
-from . import conditions, targets
+from . import conditions, sets, targets
 from .conditions import Condition
 from .registry import Check, checks
 from .sources import SourceCheck, source_checks
@@ -26,13 +25,6 @@ else:
     import tomli as tomllib
 
 FOLDER = Path(__file__).parent
-GRAPH_API = tuple(  # which the mapping table does not have
-    f"cudnnBackend{name}"
-    for name in (
-        *("CreateDescriptor", "DestroyDescriptor", "Initialize", "Finalize", "SetAttribute", "GetAttribute"),
-        *("Execute", "PopulateCudaGraph", "UpdateCudaGraph"),
-    )
-)
 ALWAYS = ("target", "function", "call")  # words that every message may use
 
 
@@ -211,7 +203,7 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
     case = Case(
         library,
         tuple(entry.get("targets", targets.DEFAULT)),
-        () if source else tuple(_functions(library, entry["functions"])),
+        () if source else tuple(sets.functions(library, entry["functions"])),
         entry.get("from"),
         entry.get("until"),
         entry.get("target_from"),
@@ -229,23 +221,6 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
     )
     _names_exist(case)
     return case
-
-
-def _functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
-    known = [f.name for f in mapping.table().functions.values() if f.library == library]
-    known += GRAPH_API if library == "cudnn" else ()
-    for words in patterns:
-        pattern, _, gone = words.partition(" gone in ")
-        fitting = [name for name in known if fnmatchcase(name, pattern) and (not gone or _gone(name, gone))]
-        if not fitting:
-            raise ValueError(f"no function of {library} is called {words!r}")
-        yield from fitting
-
-
-def _gone(function: str, version: str) -> bool:
-    """Tell whether the last version that has a function is before some version: ``"cudnn* gone in 9"``."""
-    declared = mapping.table().functions.get(function)
-    return declared is not None and targets.version(declared.headers[1]) < targets.version(version)
 
 
 def _names_exist(case: Case) -> None:
