@@ -162,6 +162,9 @@ def same_handle(deed: Deed, situation: Situation) -> bool | None:
         return None
     if then.id == now.id:
         return None if now.many else True
+    mine = situation.argument("handle")
+    if mine is None or "(" in mine.text or then.id.partition("@")[0] == now.id.partition("@")[0]:
+        return None  # what a function gives, or the same variable once more
     return False if then.created is not None and now.created is not None and not (then.many or now.many) else None
 
 

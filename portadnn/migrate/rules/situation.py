@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..events import Argument, Event
 from ..findings import Certainty
+from ..model.effects import is_whole
 from ..model.state import Deed, State, Thing
 from ..values import UNKNOWN, Value
 
@@ -79,14 +80,22 @@ class Situation:
         return always or deed.event.thread == self.event.thread
 
     def set_since(self, deed: Deed, thing: Thing) -> tuple[int, ...]:
-        """Return the calls that certainly set a thing after an earlier one; the other library's do not count."""
+        """Return the calls that certainly described a thing anew after an earlier one.
+
+        The other library's do not count, and neither do those that change one setting only, but for the groups.
+        """
         return tuple(
             number
             for number in thing.set_by
             if number > deed.event.number
             and self.in_order(number)
             and self.journal[number].event.library == self.event.library
+            and _describes(self.journal[number].event.function)
         )
+
+
+def _describes(function: str) -> bool:
+    return is_whole(function) or function.endswith("SetConvolutionGroupCount")
 
 
 @dataclass(frozen=True)
