@@ -23,6 +23,7 @@ WORDS: dict[Answer, str] = {
     "none": "no equivalent",
 }
 SHOWN = 5  # findings of a rule in full
+NEXT = "portadnn port rewrites what is certain; -o report.html has each call beside its new form"
 LISTED = 10  # files that were skipped
 TEXT_LINES = 12  # of a fix
 
@@ -54,11 +55,10 @@ class _Terminal:
     def put(self, *parts: str | tuple[str, str], wrap: bool = True, indent: int = 0) -> None:
         """Print a line of parts, plain or styled, made safe; what is too long goes on with the same indent."""
         text = Text.assemble(*(clean(part) if isinstance(part, str) else (clean(part[0]), part[1]) for part in parts))
-        text.no_wrap = not wrap
-        if not wrap or text.cell_len + indent <= self.width:
-            self.console.print(Text(" " * indent) + text, soft_wrap=True, highlight=False)
-            return
-        for line in text.wrap(self.console, max(self.width - indent, 20)):
+        text.rstrip()
+        fits = text.cell_len + indent <= self.width
+        for line in [text] if fits or not wrap else text.wrap(self.console, max(self.width - indent, 20)):
+            line.rstrip()
             self.console.print(Text(" " * indent) + line, soft_wrap=True, highlight=False)
 
     def quiet(self) -> None:
@@ -232,12 +232,15 @@ class _Terminal:
             if number:
                 meaning = SEVERITIES[severity].split(":")[0]
                 parts += [", " if parts else "", (f"{number} {severity}", COLOURS[severity]), f" ({meaning})"]
-        rewritten = len(report.findings) - alarms
-        told = [f"{rewritten} rewrites"] * bool(rewritten) + [f"{len(report.silenced)} silenced"] * bool(
-            report.silenced
-        )
-        tail = f"; {', '.join(told)}" if told else ""
-        self.put((f"{count(alarms, 'finding')}", "bold"), ": " if parts else "", *parts, f"{tail}. Looked at {looked}.")
+        besides = {count(len(report.findings) - alarms, "rewrite"): len(report.findings) > alarms}
+        besides[f"{len(report.silenced):,} silenced"] = bool(report.silenced)
+        told = ", ".join(text for text, some in besides.items() if some)
+        tail = f"{'; ' if told else ''}{told}. Looked at {looked}."
+        self.put((count(alarms, "finding"), "bold"), ": " if parts else "", *parts, tail)
+        if effort.calls and report.target.startswith("miopen") and not self.verbose:
+            self.put(
+                ("portadnn port rewrites what is certain; -o report.html has each call beside its new form", "dim")
+            )
 
     def bar(self) -> None:
         """Print how many calls map, move, need a recipe or have no equivalent, also as a bar."""

@@ -57,6 +57,10 @@ class Excerpt:
         """Return as much of it as fits in a width, around what is underlined."""
         if len(self.text) <= width:
             return self
+        indent = len(self.text) - len(self.text.lstrip())
+        if indent:
+            start = max(self.start - indent, 0)
+            return Excerpt(self.number, self.text.lstrip(), start, max(start + 1, self.end - indent)).cut(width)
         width = max(width, 12)
         first = max(0, min(self.start - width // 3, len(self.text) - width))
         last = first + width
