@@ -35,7 +35,8 @@ class Walk(Statements):
 
     def all(self) -> None:
         """Follow everything, then tell of the calls that were not reached."""
-        for group in grouped(self._entries(), self.index):
+        groups = grouped(self._entries(), self.index)
+        for group in sorted(groups, key=lambda group: group[0].function.name != "main"):
             self._group(group)
         for name, file in self._classes():
             self.index.here = file
@@ -72,6 +73,8 @@ class Walk(Statements):
         """Follow functions that share variables, in the order in which a program would call them."""
         self._start(group[0])
         for known in sorted(group, key=phase_of):
+            if id(known) in self.reached_functions:  # another thread of control that was started before
+                continue
             self.thread = known.label
             result = self._guarded(known, "")
             if len(group) > 1:

@@ -161,16 +161,21 @@ class Memory:
                 old = self.state.variables[inner]
                 self.lose(old)
                 if old.kind == "thing":
-                    type_ = self.types.get(inner) or old.type
-                    self.state.variables[inner] = self.adopt(f"{inner}~{why}", type_ or "")
+                    self.state.variables[inner] = self._anew(f"{inner}~{why}", self.types.get(inner) or old.type)
                 else:
                     self.state.variables[inner] = unknown(f"{inner}~{why}", old.type)
             elif inner == path:
                 type_ = self.types.get(path, "")
                 if self.index.kind_of(type_) and not types.pointee(type_):
-                    self.state.variables[path] = self.adopt(f"{path}~{why}", type_)
+                    self.state.variables[path] = self._anew(f"{path}~{why}", type_)
                 else:
                     self.state.variables[path] = unknown(f"{path}~{why}", types.bare(type_))
+
+    def _anew(self, id_: str, type_: str) -> Value:
+        """Return a thing that something may have put in another's place, and may have set."""
+        value = self.adopt(id_, type_)
+        self.lose(value)
+        return value
 
     def lose(self, value: Value) -> None:
         """Note that something that was not followed may have changed a thing."""
