@@ -31,6 +31,10 @@ def _told(target: str) -> frozenset[str]:
     return frozenset(function for case in cases for function in case.functions)
 
 
+def _remark(note: str) -> str:
+    return f"// {note if note[1].isupper() else note[0].lower() + note[1:]}"
+
+
 @check("since", "instead")
 def lacking(situation: Situation) -> Iterator[Hit]:
     """Find functions for which nothing stands in the target."""
@@ -47,7 +51,7 @@ def lacking(situation: Situation) -> Iterator[Hit]:
         words = {"since": f" before {since}", "instead": f"// {later[0].name}, from MIOpen {since} on"}
     else:
         note = next((note.text for note in row.notes), "nothing stands for it: leave it out, or a kernel of your own")
-        words = {"since": "", "instead": f"// {note[0].lower()}{note[1:]}"}
+        words = {"since": "", "instead": _remark(note)}
     yield Hit(words=words)
 
 
@@ -77,7 +81,7 @@ def not_in_portadnn(situation: Situation) -> Iterator[Hit]:
     row = rows().get(situation.event.function)
     if row is not None and not row.portadnn:
         note = next((note.text for note in row.notes if "portadnn" in note.text), "nothing stands for it: leave it out")
-        yield Hit(words={"instead": f"// {note[0].lower()}{note[1:]}"})
+        yield Hit(words={"instead": _remark(note)})
 
 
 _FILLED = {"computeType": "CUDNN_DATA_FLOAT"}

@@ -199,7 +199,7 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
     code = entry.get("code")
     if code is not None and code not in (source_checks() if source else checks()):
         raise ValueError(f"no check is called {code!r}")
-    about = entry.get("about", "")
+    about = "" if source else entry.get("about", "")
     case = Case(
         library,
         tuple(entry.get("targets", targets.DEFAULT)),
