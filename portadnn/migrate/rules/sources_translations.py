@@ -80,10 +80,10 @@ def mistranslated_average(unit: Unit) -> Iterator[SourceHit]:
     yield from _mistranslated(unit, "cudnnPoolingMode_t")
     for function in unit.functions:
         for node in walk(function.body):
-            if isinstance(node, Operation) and node.operator == "?:" and _asks_for_padding(node.operands[0]):
-                if _last(node.operands[1]) == "miopenPoolingAverage":
-                    words = {"given": "padding that counts", "used": "miopenPoolingAverage"}
-                    yield SourceHit(node.span, words={**words, "right": "miopenPoolingAverageInclusive"})
+            choice = isinstance(node, Operation) and node.operator == "?:" and _asks_for_padding(node.operands[0])
+            if choice and _last(node.operands[1]) == "miopenPoolingAverage":
+                words = {"given": "padding that counts", "used": "miopenPoolingAverage"}
+                yield SourceHit(node.span, words={**words, "right": "miopenPoolingAverageInclusive"})
 
 
 def _asks_for_padding(condition: Any) -> bool:
