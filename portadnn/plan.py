@@ -103,8 +103,8 @@ def execute(
     """
     device = (handle._device if type(handle) is Handle else None) or check_handle(handle).device
     recent = handle.recent.get((kind, id(tensors[-1])))
-    if recent is not None and workspace is None:
-        result = recent[0](tensors, params, algo, scalars)
+    if recent is not None:
+        result = recent[0](handle, tensors, params, algo, scalars, workspace)
         if result is not None:
             return result
     numbers: Sequence[float] = scalars
@@ -139,7 +139,7 @@ def execute(
             stays = stamp is not None and run.stamp is not None and stamp[0] == run.stamp[0]
             arrays = _run_anew(handle, entry, run, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
-        elif workspace is None and arrays is tensors and (recent is None or recent[1] is not run.stamp):
+        elif arrays is tensors and (recent is None or recent[1] is not run.stamp):
             if len(handle.recent) >= MOST_RECENT:
                 handle.recent.clear()
             again = remember(handle, run, tensors, params, algo, scalars, len(kind.inputs))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST_RECENT = 1024  # calls that a handle remembers
 
-Again = Callable[[tuple[Any, ...], Any, Any, tuple[Any, ...]], Any]
+Again = Callable[["Handle", tuple[Any, ...], Any, Any, tuple[Any, ...], Any], Any]
 
 
 @functools.cache
@@ -35,22 +35,25 @@ def remember(
     scalars: tuple[Any, ...],
     inputs: int,
 ) -> Again:
-    """Return ``again(tensors, params, algo, scalars)``, which repeats a run if it is the call that was made last.
+    """Return ``again(handle, tensors, params, algo, scalars, workspace)``, which repeats a run if it is its last call.
 
     Its result is the call's, or None if it is another one. The first `inputs` tensors are no outputs. Tensors are known
     again by the device, everything else by identity (equal numbers may differ: 0.0 and -0.0, 1.0 and True), and no
-    memory is kept alive. The run's stamp stands for its bound arguments.
+    memory is kept alive. The run's stamp, (places, numbers, scratch), stands for its bound arguments.
     """
-    stamp, lock, scratches = run.stamp, handle.lock, handle.scratches
+    stamp, lock, place = run.stamp, handle.lock, handle.device.workspace_place
+    scratch = stamp[2]
     same_tensors, same_numbers, repeat = handle.device.mark(tensors), _identical(len(scalars))(*scalars), run.repeat
     known_params, known_algo, single = params, algo, len(tensors) == inputs + 1
 
-    def again(tensors: tuple[Any, ...], params: Any, algo: Any, scalars: tuple[Any, ...]) -> Any:
+    def again(
+        handle: Handle, tensors: tuple[Any, ...], params: Any, algo: Any, scalars: tuple[Any, ...], workspace: Any
+    ) -> Any:
         if (
             run.stamp is stamp
             and not WATCHERS
             and algo is known_algo
-            and handle.scratches == scratches
+            and (handle.scratches if workspace is None else place(workspace)) == scratch
             and (params is known_params or params == known_params)
             and same_numbers(scalars)
             and same_tensors(tensors)

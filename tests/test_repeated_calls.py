@@ -229,6 +229,23 @@ def test_arrays_are_not_kept_alive(handle: Any) -> None:
     assert [ref() for ref in known] == [None, None]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_handles_do_not_refer_to_themselves(backend: str) -> None:
+    handle = open_handle(backend)
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    for _ in range(4):
+        dnn.activation_forward(handle, x, RELU, y)
+    handle.synchronize()
+    gc.collect()
+    gc.disable()
+    try:
+        known = weakref.ref(handle)
+        del handle
+        assert known() is None
+    finally:
+        gc.enable()
+
+
 def test_a_shape_that_was_set_since(handle: Any) -> None:
     if handle.backend != "cuda":
         pytest.skip("only CuPy's arrays are known again without a look at their strides")
