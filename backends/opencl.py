@@ -254,6 +254,8 @@ class OpenCLDevice(Device):
 
     def _allocate(self, kind: Any, nbytes: int) -> Any:
         cl = self._cl
+        if nbytes > self.info.global_memory > 0:  # NVIDIA's driver would say so at the first launch
+            raise AllocFailed(f"{self.info.name}: {nbytes} bytes, and it has {self.info.global_memory}")
         try:
             return kind(self._context, cl.mem_flags.READ_WRITE, nbytes)
         except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as error:
