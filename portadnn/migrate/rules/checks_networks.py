@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..events import Argument
+from ..findings import Certainty
 from ..values import UNKNOWN
 from .registry import check
 from .shapes import enumerator, number, numbers, shape
@@ -24,13 +25,17 @@ IN_MIOPEN = {
 }
 
 
-def networks(situation: Situation) -> tuple[str, ...]:
-    """Return what the RNN descriptor may be, of LSTM and GRU."""
+def _modes(situation: Situation) -> tuple[str, ...]:
+    """Return the kinds of network that the descriptor may have been set to."""
     thing = situation.thing("rnnDesc")
     fields = {} if thing is None else thing.fields
     value = next((fields[name] for name in ("cellMode", "mode", "rnnMode") if name in fields), None)
-    named = [enumerator(option) or "" for option in value.options] if value else []
-    return tuple(kind for kind in GATES if any(name.endswith(kind) for name in named))
+    return tuple(enumerator(option) or "" for option in value.options) if value else ()
+
+
+def networks(situation: Situation) -> tuple[str, ...]:
+    """Return what the RNN descriptor may be, of LSTM and GRU."""
+    return tuple(kind for kind in GATES if any(name.endswith(kind) for name in _modes(situation)))
 
 
 @check("gate", "network", "number", "other", "remedy")
@@ -40,23 +45,28 @@ def gate_order(situation: Situation) -> Iterator[Hit]:
     argument = situation.argument("linLayerID")
     if not found or argument is None:
         return
+    certainty: Certainty = "proven" if len(found) == 1 and len(_modes(situation)) == 1 else "possible"
     for kind in found:
         wanted, gates = number(situation.value("linLayerID")), len(GATES[kind])
         words = {"network": kind, "number": argument.text}
-        if wanted is None:
-            orders = ", ".join(f"{i} {gate.removeprefix('the ')}" for i, gate in enumerate(IN_MIOPEN[kind]))
-            remedy = f"// number of MIOpen's: {orders}; from {gates} on the same for the hidden state"
-            yield Hit("possible", words={**words, "gate": "a gate", "other": "another one", "remedy": remedy})
+        gate = None if wanted is None else GATES[kind][int(wanted) % gates]
+        if wanted is not None and gate == IN_MIOPEN[kind][int(wanted) % gates]:
             continue
-        gate, other = GATES[kind][int(wanted) % gates], IN_MIOPEN[kind][int(wanted) % gates]
-        if gate != other:
-            right = int(wanted) // gates * gates + IN_MIOPEN[kind].index(gate)
-            certainty = "proven" if len(found) == 1 and situation.field("rnnDesc.mode").kind != "one of" else "possible"
-            remedy = f"miopenGetRNNLayerParamOffset(..., {right}, ...);  // {gate} is number {right} there"
-            yield Hit(
-                "proven" if certainty == "proven" else "possible",
-                words={**words, "gate": gate, "other": other, "remedy": remedy},
-            )
+        if wanted is None or gate is None or not argument.text.strip().isdigit():
+            orders = ", ".join(f"{i} {gate.removeprefix('the ')}" for i, gate in enumerate(IN_MIOPEN[kind]))
+            remedy = f"// MIOpen's numbers: {orders}; from {gates} on the same for the hidden state"
+            words |= {"gate": "a gate", "other": "another one", "remedy": remedy}
+            yield Hit("possible" if wanted is None else certainty, words=words)
+            continue
+        right = int(wanted) // gates * gates + IN_MIOPEN[kind].index(gate)
+        given = [a.text if (a := situation.argument(*names)) else names[0] for names in _PLACE]
+        kind_of = "Bias" if "Bias" in situation.event.function else "Param"
+        remedy = f"miopenGetRNNLayer{kind_of}Offset({', '.join(given)}, {right}, desc, &offset);  // {gate}"
+        words |= {"gate": gate, "other": IN_MIOPEN[kind][int(wanted) % gates], "remedy": remedy}
+        yield Hit(certainty, words=words)
+
+
+_PLACE = (("rnnDesc",), ("layer", "pseudoLayer"), ("xDesc",))
 
 
 @check("fault", "error")

@@ -42,7 +42,7 @@ def double_scalars(situation: Situation) -> Iterator[Hit]:
             for (name, _), value in zip(found, values, strict=True)
         )
         words = {
-            "names": " and ".join(texts),
+            "names": ", ".join(texts),
             "read": ", ".join(f"{name}: {what}" for name, what in found),
             "declared": f"{declared}  // pass {' and '.join(f'&{name}_' for name, _ in found)}",
         }
@@ -258,7 +258,14 @@ def zeros(situation: Situation) -> Iterator[Hit]:
         for name in (*names, *arrays):
             argument = situation.argument(name)
             if argument is not None and _has_zero(situation.value(name), array=name in arrays):
-                yield Hit(about=name, words={"name": _named(name, argument.text), "what": what, "remedy": remedy})
+                yield Hit(
+                    about=name,
+                    words={
+                        "name": f"{_named(name, argument.text)} {'has a' if name in arrays else 'is'}",
+                        "what": what,
+                        "remedy": remedy,
+                    },
+                )
 
 
 def _named(name: str, text: str) -> str:
