@@ -225,3 +225,39 @@ def test_methods_that_two_files_define_are_followed_one_file_after_the_other() -
         "cudnnCreateTensorDescriptor", "cudnnDestroyTensorDescriptor"]  # fmt: skip
     assert seen[3].earlier("cudnnGetTensorSizeInBytes") == {}
     assert seen[3].thing("tensorDesc").created == 3
+
+
+def test_a_bases_method_calls_what_the_class_defines() -> None:
+    source = """
+    #include <cudnn.h>
+    struct Base {
+      cudnnTensorDescriptor_t x;
+      virtual void fill(int n) = 0;
+      void setup() { cudnnCreateTensorDescriptor(&x); fill(7); }
+    };
+    struct Derived : Base {
+      void fill(int n) override { cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, n, 1, 1, 1); }
+    };
+    int main() { Derived d; d.setup(); return 0; }
+    """
+    seen = call("cudnnSetTensor4dDescriptor", source)
+    assert seen.constant("n") == 7
+    assert seen.event.within == "Derived::fill"
+    assert seen.thing("tensorDesc").created is not None
+
+
+def test_operators_of_wrappers() -> None:
+    source = """
+    #include <cudnn.h>
+    template <class T> struct Held { T value{}; T* address() { return &value; } T operator*() const { return value; } };
+    struct Handle { cudnnHandle_t h; Handle() { cudnnCreate(&h); } cudnnHandle_t operator()() { return h; } };
+    struct Stack {
+      Held<cudnnTensorDescriptor_t> x;
+      Stack() { cudnnCreateTensorDescriptor(x.address()); set(*x); }
+      static void set(cudnnTensorDescriptor_t d) { cudnnSetTensor4dDescriptor(d, A, B, 5, 1, 1, 1); }
+    };
+    int main() { Handle handle; Stack stack; %s return 0; }
+    """.replace("%s", SOFTMAX.format("*stack.x", "stack.x").replace("(handle", "(handle()"))
+    seen = call("cudnnSoftmaxForward", source)
+    assert (seen.constant("xDesc.n"), seen.constant("yDesc.n")) == (5, 5)
+    assert seen.thing("handle").created is not None

@@ -12,11 +12,12 @@ from ..events import Argument, Event, Place
 from ..model import effects, symbols
 from ..model.kinds import kind_of
 from ..model.state import Deed, State, meet
-from ..program import Block, Class, Declare, Expression, Function, Invocation, Lambda, Member, Name, Span
+from ..program import Block, Class, Declare, Expression, Function, Index, Invocation, Lambda, Member, Name, Span
 from ..values import UNKNOWN, Value, join, known, pointer, unknown
 from . import types
 from .expressions import Expressions
-from .index import Index, Known
+from .index import Index as Names
+from .index import Known
 from .memory import Frame
 from .parts import read_names
 from .texts import argument_texts
@@ -41,7 +42,7 @@ class Listener(Protocol):
 class Calls(Expressions):
     """Follows calls."""
 
-    def __init__(self, index: Index, listeners: Sequence[Listener]) -> None:
+    def __init__(self, index: Names, listeners: Sequence[Listener]) -> None:
         super().__init__(index)
         self.listeners = listeners
         self.journal: dict[int, Deed] = {}
@@ -104,6 +105,10 @@ class Calls(Expressions):
             self.types[path] = name
             self.construct(path, name, call.arguments)
             return pointer(path, name) if call.new else unknown(path, name)
+        if self.frame.path_of(full_name) is not None:
+            overloaded = self.overloaded("operator()", call.callee, call)
+            if overloaded is not None:
+                return overloaded
         found = self._candidates(full_name, name, len(call.arguments))
         if found:
             this = self.frame.this if found[0].function.owner else ""
@@ -115,9 +120,11 @@ class Calls(Expressions):
         if owner in self.index.classes:
             return _fitting(self.index.found_methods(owner, name), count)
         if not owner and self.frame.this_class:
-            found = _fitting(self.index.found_methods(self.frame.this_class, name), count)
-            if found:
-                return found
+            object_ = self.class_at(self.frame.this)  # of a class derived from the method's, where it is virtual
+            for class_name in (self.frame.this_class if object_ is None else object_.name, self.frame.this_class):
+                found = _fitting(self.index.found_methods(class_name, name), count)
+                if found:
+                    return found
         return _fitting(self.index.free_functions(name), count)
 
     def _method(self, call: Invocation, callee: Member, use: str) -> Value:
@@ -129,6 +136,20 @@ class Calls(Expressions):
             if found:
                 return self._follow_any(found, call, path)
         return self.outside(call, name, use)
+
+    def overloaded(self, operator: str, operand: Expression, whole: Expression) -> Value | None:
+        """Follow an operator that a class of the program defines; None where the operand is of no such class."""
+        if not self.index.defines(operator) or not isinstance(operand, Name | Member | Index):
+            return None
+        path = self._base(operand)
+        class_ = self.class_at(path) if path is not None else None
+        if path is None or class_ is None or types.pointee(self.types.get(self.place(operand) or "", "")):
+            return None
+        arguments = whole.arguments if isinstance(whole, Invocation) else ()
+        found = _fitting(self.index.found_methods(class_.name, operator), len(arguments))
+        if not found:
+            return None
+        return self._follow_any(found, Invocation(operand, arguments, whole.span), path)
 
     # The libraries' functions -----------------------------------------------------------------------------------
 
@@ -203,7 +224,10 @@ class Calls(Expressions):
     def as_thing(self, value: Value, type_: str) -> Value:
         """Return the thing that an argument for a descriptor or a handle means."""
         if value.kind == "one of":
-            return join(self.as_thing(option, type_) for option in value.options)
+            found = [self.as_thing(option, type_) for option in value.options if not option.is_null]
+            if all(option.kind == "unknown" for option in value.options):
+                return self._whichever(found)
+            return self.joined([self.as_thing(option, type_) for option in value.options])
         if value.kind == "pointer":
             inner = self._inner(str(value.data), type_)
             return inner if inner is not None else value
@@ -216,6 +240,15 @@ class Calls(Expressions):
                 self.state.variables[str(value.data)] = made
             return made
         return value
+
+    def _whichever(self, found: list[Value]) -> Value:
+        """Return one thing for several of which nothing is known: what a wrapper holds, made by who knows whom."""
+        forms = [self.state.things[value.data] for value in found if value.kind == "thing"]
+        told = [form for form in forms if form.set_by or form.created]
+        if len(forms) < len(found) or len(told) > 1:
+            return self.joined(found)
+        chosen = (told or forms)[0].id
+        return next(value for value in found if value.data == chosen)
 
     def _inner(self, path: str, type_: str, within: tuple[str, ...] = ()) -> Value | None:
         """Return the member of an object that an argument of some type means: the one of that type."""
@@ -231,6 +264,12 @@ class Calls(Expressions):
                 inner = self._inner(self.member_path(path, member.name), type_, (*within, class_.name))
                 if inner is not None:
                     return inner
+        held = types.template_argument(self.types.get(path, ""))
+        if held and self.index.kind_of(held) == kind and class_.members:
+            member = class_.members[0]  # of the template's parameter's type
+            inside = self.member_path(path, member.name)
+            self.types[inside] = held
+            return self.read(inside)
         return None
 
     def _unwrapped(self, value: Value, type_: str) -> Value:

@@ -56,6 +56,10 @@ class Expressions(Memory):
         """Follow a call, and return what it gives."""
 
     @abstractmethod
+    def overloaded(self, operator: str, operand: Expression, whole: Expression) -> Value | None:
+        """Follow an operator that a class of the program defines; None where the operand is of no such class."""
+
+    @abstractmethod
     def follow_lambda(self, body: Block) -> None:
         """Follow an anonymous function where it stands."""
 
@@ -290,6 +294,9 @@ class Expressions(Memory):
         if sign == "&x":
             return self._address(operands[0])
         if sign == "*x":
+            overloaded = self.overloaded("operator*", operands[0], expression)
+            if overloaded is not None:
+                return overloaded
             path = self._behind_star(operands[0])
             return UNKNOWN if path is None else self.value_at(path)
         if sign == "sizeof":

@@ -32,8 +32,8 @@ class Known:
     @property
     def label(self) -> str:
         """Its name, qualified by its class."""
-        owner = self.function.owner
-        return f"{owner}::{self.function.name}" if owner else self.function.name
+        owner, name = self.function.owner, self.function.name or "(outside of functions)"
+        return f"{owner}::{name}" if owner else name
 
 
 @dataclass
@@ -139,6 +139,10 @@ class Index:
             names = (name for function in unit.functions for name in assigned_names(function.body))
             self._assigned[key] = frozenset(names)
         return self._assigned[key]
+
+    def defines(self, name: str) -> bool:
+        """Whether a function or method of this name is defined anywhere."""
+        return name in self.functions
 
     def is_library(self, name: str) -> bool:
         """Whether a name, without qualification, is that of a function of cuDNN or MIOpen."""

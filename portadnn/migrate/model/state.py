@@ -145,7 +145,8 @@ def meet(states: Iterable[State]) -> State:
     for id_ in changed:
         things[id_] = _meet_things([state.things[id_] for state in alive if id_ in state.things])
     for path in joined:
-        result.variables[path] = unified(result.variables[path], result)
+        value = _made_here(path, result.variables[path], result)
+        result.variables[path] = unified(value, result)
     return result
 
 
@@ -157,6 +158,18 @@ def _meet_variables(result: dict[str, Value], others: Mapping[str, Value]) -> It
         elif known is not value and known != value:
             result[path] = join((known, value))
             yield path
+
+
+def _made_here(path: str, value: Value, state: State) -> Value:
+    """Leave out what a variable held at first, of which nothing is known, where it was given something on a path."""
+    first = state.things.get(path)
+    if first is None or first.set_by or first.created or value.kind != "one of":
+        return value
+    others = [option for option in value.options if option.data != path]
+    if len(others) == 1 and others[0].kind == "thing" and others[0].data in state.things:
+        state.things[others[0].data] = replace(state.things[others[0].data], certain=False)
+        return others[0]
+    return value
 
 
 def unified(value: Value, state: State) -> Value:
