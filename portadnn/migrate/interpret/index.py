@@ -180,6 +180,8 @@ class Index:
 
     def kind_of(self, type_: str) -> str:
         """Return the kind of thing that a type names, aliases undone."""
+        if "<" in type_ and types.simple(types.bare(type_)) in self.classes:
+            return ""  # an object that holds one
         return kind_of(type_) or kind_of(self.resolved(types.simple(types.bare(type_))))
 
     def lineage(self, name: str) -> Iterator[Class]:
