@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from ...mapping import table
 from ..answers import answer
 from ..events import Event
-from ..model.kinds import kind_of
 from ..model.state import Deed
 from .journals import once
 from .registry import check
@@ -51,17 +50,16 @@ def _several(situation: Situation) -> list[Deed]:
 def never_destroyed(situation: Situation) -> Iterator[Hit]:
     """Yield, at the end of a program, where something was made that is not destroyed where others are."""
     event = situation.event
-    destroy = event.function.replace("Create", "Destroy", 1)
     argument = event.arguments[0] if event.arguments else None
-    if not situation.whole or argument is None or (event.in_loop and "[" in argument.text):
+    if not situation.whole or argument is None or argument.value.kind != "pointer" or "[" in str(argument.value.data):
         return
     destroyed = once(situation.journal, "destroyed", _Destroyed)
-    near = destroyed.near.get(_scope(event))
-    name = " ".join(argument.text.split()).removeprefix("&")
-    if near is None or destroyed.may_be(event, name):
+    near = destroyed.near.get((event.library, _scope(event)))
+    if near is None or destroyed.may_be(event, str(argument.value.data)):
         return
-    fix = destroy if event.library == "miopen" else _in_miopen(destroy)
-    words = {"name": name, "destroy": f"{fix}({name});"}
+    name = _variable(str(argument.value.data)).removeprefix("this->").removeprefix("this.")
+    destroy = event.function.replace("Create", "Destroy", 1)
+    words = {"name": name, "destroy": f"{destroy if event.library == 'miopen' else _in_miopen(destroy)}({name});"}
     yield Hit("possible", words=words, related=((near, "others are destroyed"),))
 
 
@@ -71,9 +69,21 @@ def _in_miopen(function: str) -> str:
 
 
 def _scope(event: Event) -> str:
-    """Return the class that a call is in, or the function."""
-    owner, separator, _ = event.within.rpartition("::")
-    return owner if separator else event.within
+    """Return the class that a call is in or is made for, or the function and its file."""
+    for function in (event.within, event.thread):
+        owner, separator, _ = function.rpartition("::")
+        if separator:
+            return owner
+    return f"{event.place.file}: {event.within}"
+
+
+def _variable(path: str) -> str:
+    """Return a variable's path without the numbers of functions' turns and of creations."""
+    return re.sub(r"#\d+|@\d+$|^::", "", path)
+
+
+def _member(path: str) -> str:
+    return re.split(r"->|\.", _variable(path))[-1]
 
 
 class _Destroyed:
@@ -81,38 +91,40 @@ class _Destroyed:
 
     Attributes
     ----------
-    near : dict of str to Deed
-        The last of them in each class or function.
+    near : dict of (str, str) to Deed
+        The last of them by library and by class or function.
     """
 
     def __init__(self, journal: Mapping[int, Deed]) -> None:
-        self.near: dict[str, Deed] = {}
-        self._anything = False  # whether nobody knows what some call is about
-        self._made: set[int | None] = set()
-        self._kinds: set[str] = set()  # of which one is destroyed of which is not known where it was made
-        self._names: dict[str, set[str]] = {}
+        self.near: dict[tuple[str, str], Deed] = {}
+        self._anything: set[str] = set()  # functions of which nobody knows what some call is about
+        self._made: set[tuple[str, str, str]] = set()  # function, member, and who made or destroys it
+        self._named: set[tuple[str, str]] = set()  # function and member, of what was made out of sight
         for deed in journal.values():
             if deed.event.function.startswith(("cudnnDestroy", "miopenDestroy")):
-                self._add(deed)
+                self._add(deed, journal)
 
-    def _add(self, deed: Deed) -> None:
-        self.near[_scope(deed.event)] = deed
+    def _add(self, deed: Deed, journal: Mapping[int, Deed]) -> None:
+        function = deed.event.function
+        self.near[deed.event.library, _scope(deed.event)] = deed
         things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
-        self._anything |= not deed.event.arguments or not things
+        if not things or any(not thing.certain or thing.many for thing in things):
+            self._anything.add(function)
         for thing in things:
-            self._made.add(thing.created)
-            self._names.setdefault(thing.kind, set()).add(thing.name)
-            if thing.created is None or not thing.certain:
-                self._kinds.add(thing.kind)
+            creator = journal.get(thing.created) if thing.created is not None else None
+            if creator is None:
+                self._named.add((function, _member(thing.id)))
+            else:
+                self._made.add((function, _member(thing.id), _scope(creator.event)))
+                self._made.add((function, _member(thing.id), _scope(deed.event)))
 
-    def may_be(self, made: Event, name: str) -> bool:
+    def may_be(self, made: Event, path: str) -> bool:
         """Tell whether one may be about what a call made: it is, it is called so, or nobody knows what it is."""
-        if self._anything or made.number in self._made:
-            return True
-        kinds = {kind_of(made.parameters[0].type) if made.parameters else "", ""}
-        last = re.split(r"->|\.", name)[-1]
-        return bool(kinds & self._kinds) or any(
-            other.endswith(last) for kind in kinds for other in self._names.get(kind, ())
+        function = made.function.replace("Create", "Destroy", 1)
+        return (
+            function in self._anything
+            or (function, _member(path), _scope(made)) in self._made
+            or (function, _member(path)) in self._named
         )
 
 
