@@ -39,6 +39,7 @@ class Context:
     found: dict[int, tuple[str, Span, str]] = field(default_factory=dict)  # library calls, by the offset of their name
     skipped: list[Skipped] = field(default_factory=list)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)  # functions of the file that are named like a library's
     checked: set[int] = field(default_factory=set)  # blocks and calls that stood in a checking macro
 
     def span(self, node: Node) -> Span:

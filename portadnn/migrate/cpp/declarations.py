@@ -88,6 +88,7 @@ class Declarations:
         for candidate in self.candidates:
             self._settle(candidate)
         unit = self.unit
+        self.context.own |= {candidate.name for candidate in self.candidates if is_library(candidate.name)}
         macros = {function.name for function in unit.functions if function.macro}
         aliases = {name for name, target in unit.aliases.items() if WORD.search(target.encode())}
         chosen, unit.left_out = split(

@@ -27,6 +27,7 @@ from .context import DEEPEST, Context, last, plain, type_name
 from .names import is_library, returns_status
 
 _LONGEST_CHAIN = 40
+_MOST_VALUES = 4096  # in braces; tables of numbers do not matter here
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast", "implicit_cast"))
 _MAKERS = frozenset(("make_unique", "make_shared", "MakeUnique", "make_intrusive", "allocate_shared"))
 _TRANSPARENT = frozenset(("move", "forward", "launder", "as_const"))
@@ -229,7 +230,10 @@ class Expressions:
     # Braces, new, lambdas
 
     def _braces(self, node: Node) -> Expression:
-        return Braces(self.all(node.named_children), self.context.span(node))
+        span = self.context.span(node)
+        if node.named_child_count > _MOST_VALUES:
+            return Unclear((), span)
+        return Braces(self.all(node.named_children), span)
 
     def _pair(self, node: Node) -> Expression:
         designator = node.child_by_field_name("designator")
@@ -278,6 +282,8 @@ class Expressions:
             special = self._template(written, simple, arguments, span, node)
             if special is not None:
                 return special
+        if simple.endswith("_t") and len(arguments) == 1:
+            return Cast(name, arguments[0], span)
         if simple in _TRANSPARENT and len(arguments) == 1 and name.startswith("std::"):
             return arguments[0]
         callee = Name(name, self.context.span(function)) if kind in _NAMES else self.convert(function)
@@ -305,7 +311,7 @@ class Expressions:
         context = self.context
         context.calls.add(simple)
         target = last(context.aliases.get(simple, simple))
-        if is_library(target):
+        if is_library(target) and target not in context.own:
             text = context.written(node)
             if isinstance(callee, Member):  # a table of functions, loaded at run time
                 callee = Name(simple, callee.span)

@@ -58,6 +58,8 @@ def _float_type(suffix: str | None) -> str:
 def string(text: str) -> str:
     """Return what a string or a character in quotes says, as well as Python's rules for escapes give it."""
     body = text[text.find(text[-1:]) :]
+    if "\\" not in body:
+        return body[1:-1]
     try:
         return str(ast.literal_eval(body.replace("\n", "\\n") if len(body) < _LONGEST else body))
     except (ValueError, SyntaxError, MemoryError, RecursionError):

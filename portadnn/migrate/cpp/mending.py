@@ -23,6 +23,7 @@ _CLASS = re.compile(
 )
 _BLOCK = re.compile(rb"[(,]\s*(?=\{)")
 _WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*\Z")
+_WHITE = re.compile(rb"\s*")
 _OPERAND_NEXT = re.compile(rb"\s*(?:[A-Za-z_}#]|\Z)")
 _NOT_MACROS = frozenset(
     (b"if", b"for", b"while", b"switch", b"return", b"catch", b"sizeof", b"new", b"delete", b"else")
@@ -38,13 +39,10 @@ def mend(sheet: Sheet) -> set[int]:
     checked: set[int] = set()
     if b"{" not in mask:
         return checked
-    candidates = list(_BLOCK.finditer(mask))
-    brackets: Brackets | None = None
-    if candidates:
-        brackets = Brackets(mask)
-        for match in candidates:
-            _open_block(sheet, brackets, match, checked)
-    _end_statements(sheet, checked)
+    brackets = Brackets(mask)
+    for match in list(_BLOCK.finditer(mask)):
+        _open_block(sheet, brackets, match, checked)
+    _end_statements(sheet, brackets, checked)
     return checked
 
 
@@ -75,7 +73,7 @@ def _open_block(sheet: Sheet, brackets: Brackets, match: re.Match[bytes], checke
     if end is None or opening is None or sheet.mask[opening] != 0x28 or sheet.mask.find(b";", brace, end) < 0:
         return
     closing = brackets.partner.get(opening)
-    if closing is None or closing < end or bytes(sheet.mask[end + 1 : closing]).strip():
+    if closing is None or not _is_next(sheet.mask, end, closing):
         return
     start = _statement_macro(sheet, opening)
     if start is None:
@@ -85,17 +83,16 @@ def _open_block(sheet: Sheet, brackets: Brackets, match: re.Match[bytes], checke
     checked.add(brace)
 
 
-def _end_statements(sheet: Sheet, checked: set[int]) -> None:
-    """Give ``CHECK(cudnnCreate(&h))`` on a line of its own, without a semicolon one, in place of the bracket."""
+def _end_statements(sheet: Sheet, brackets: Brackets, checked: set[int]) -> None:
+    """Give ``CHECK(cudnnCreate(&h))`` without a semicolon one, in place of the bracket."""
     mask = sheet.mask
     for match in list(CALLED.finditer(bytes(mask))):
         before = bytes(mask[max(0, match.start() - 200) : match.start()]).rstrip()
         if not before.endswith(b"("):
             continue
         opening = max(0, match.start() - 200) + len(before) - 1
-        inner = closing_of(mask, match.end() - 1)
-        outer = None if inner is None else closing_of(mask, opening)
-        if inner is None or outer is None or bytes(mask[inner + 1 : outer]).strip():
+        inner, outer = brackets.partner.get(match.end() - 1), brackets.partner.get(opening)
+        if inner is None or outer is None or not _is_next(mask, inner, outer):
             continue
         rest = bytes(mask[outer + 1 : outer + 200])
         if b"\n" not in rest[: len(rest) - len(rest.lstrip())] or not _OPERAND_NEXT.match(rest):
@@ -107,25 +104,7 @@ def _end_statements(sheet: Sheet, checked: set[int]) -> None:
             checked.add(match.start())
 
 
-_ROUND = re.compile(rb"[(){};]")
-_FARTHEST = 20000
-
-
-def closing_of(mask: bytes | bytearray, opening: int) -> int | None:
-    """Return the partner of a round bracket; None where a block or the text ends first."""
-    depth = braces = 0
-    for match in _ROUND.finditer(mask, opening, opening + _FARTHEST):
-        bracket = match.group()
-        if bracket == b"(":
-            depth += 1
-        elif bracket == b")":
-            depth -= 1
-            if not depth:
-                return match.start()
-        elif bracket == b"{":
-            braces += 1
-        elif bracket == b"}":
-            braces -= 1
-            if braces < 0:
-                return None
-    return None
+def _is_next(mask: bytearray, before: int, after: int) -> bool:
+    """Tell whether there is nothing between two characters."""
+    match = _WHITE.match(mask, before + 1)
+    return match is not None and match.end() == after

@@ -7,17 +7,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..program import Span
 from .context import last
-from .mending import closing_of
 from .names import CALLED, is_library
+from .sheet import Brackets
 from .text import Text
 
-_BEFORE = re.compile(rb"([A-Za-z_]\w*|\S)\s*\Z")
+_WORD = re.compile(rb"\b[A-Za-z_]\w*\Z")
 _SCOPE = re.compile(rb"(?:[A-Za-z_]\w*\s*::\s*|::\s*)+\Z")
 _TWO_WORDS = re.compile(
     rb"[A-Za-z_]\w*[\s*&]+[A-Za-z_]\w*\s*(?:\[\s*\w*\s*\]\s*)?(?:,|\Z)|\A\s*void\s*\Z|\*\s*(?:,|\Z)"
 )
 _KEYWORDS = frozenset(b"return else do case throw co_return co_await goto and or not in default".split())
 _NAMED = re.compile(rb"(?<![\w$])(?:cudnn|miopen)[A-Z]\w*", re.ASCII)
+_NEAR = 200  # bytes before a name that tell what it is there
+_WORD_LENGTH = 64
+_LONGEST = 4000  # bytes of a call that are shown
 _IGNORE = re.compile(rb"portadnn:\s*ignore\b(?:\s*\[([^\]]*)\])?", re.IGNORECASE)
 
 
@@ -52,6 +55,7 @@ def mentions(
         names = b"|".join(re.escape(name.encode()) for name in others)
         pattern = re.compile(rb"(?<![\w$])((?:cudnn|miopen)[A-Z]\w*|" + names + rb")\s*\(", re.ASCII)
     result = []
+    brackets: Brackets | None = None
     for match in pattern.finditer(mask):
         name = match.group(1).decode()
         name = last(aliases.get(name, name))
@@ -60,26 +64,31 @@ def mentions(
         if match.start() in found:
             result.append(found[match.start()])
             continue
-        closing = closing_of(mask, match.end() - 1)
-        if not _is_declaration(mask, match.start(), match.end(), closing):
+        brackets = brackets or Brackets(mask)
+        closing = brackets.partner.get(match.end() - 1)
+        start = _scope(mask, match.start())
+        if not _is_declaration(mask, start, match.end(), closing):
             end = match.end() if closing is None else closing + 1
-            scope = _SCOPE.search(mask[max(0, match.start() - 200) : match.start()])
-            start = match.start() - (0 if scope is None else len(scope.group()))
-            result.append((name, text.span(start, end), text.read(start, end)))
+            result.append((name, text.span(start, end), text.read(start, min(end, start + _LONGEST))))
     return result
 
 
+def _scope(mask: bytes, start: int) -> int:
+    """Return where a qualified name starts of which the last part is at `start`."""
+    near = max(0, start - _NEAR)
+    if not mask[near:start].rstrip().endswith(b"::"):
+        return start
+    scope = _SCOPE.search(mask[near:start])
+    return start if scope is None else near + scope.start()
+
+
 def _is_declaration(mask: bytes, start: int, opening: int, closing: int | None) -> bool:
-    scope = _SCOPE.search(mask[max(0, start - 200) : start])
-    start -= 0 if scope is None else len(scope.group())
-    before = _BEFORE.search(mask[max(0, start - 200) : start])
-    if before is None:
-        return False
-    token = before.group(1)
-    if token[:1].isalpha() or token[:1] == b"_":
-        return token not in _KEYWORDS
-    if token in b"*&>" and closing is not None:
-        return _TWO_WORDS.search(mask[opening:closing]) is not None
+    before = mask[max(0, start - _NEAR) : start].rstrip()
+    word = _WORD.search(before[-_WORD_LENGTH:])
+    if word is not None:
+        return word.group() not in _KEYWORDS
+    if before[-1:] in (b"*", b"&", b">") and closing is not None:
+        return _TWO_WORDS.search(mask, opening, min(closing, opening + _LONGEST)) is not None
     return False
 
 

@@ -30,7 +30,7 @@ WITHOUT_STATUS = frozenset(
 @functools.lru_cache(maxsize=65536)
 def is_library(name: str) -> bool:
     """Tell whether a name is, by all that is known, a function of cuDNN or MIOpen."""
-    if not _LIBRARY.match(name):
+    if not _LIBRARY.match(name) or name.endswith("_t"):  # cudnnTensorFormat_t(x) converts
         return False
     return name in mapping.table().functions or not _HELPER.match(name)
 

@@ -92,7 +92,8 @@ class _Reading:
             except OutOfTime:
                 unit.skipped.append(Skipped(unit.file, "took too long to parse: only searched for calls"))
         unit.skipped += context.skipped
-        own = {f.name for f in unit.functions if not f.owner} | {m.name for m in self.prepared.macros}
+        own = {f.name for f in unit.functions} | {m.name for m in self.prepared.macros} | {c.name for c in unit.classes}
+        own |= {member.name for class_ in unit.classes for member in class_.members}  # in initialisers
         own -= set(unit.aliases)
         mask = bytearray(self.sheet.mask)
         for macro in self.prepared.macros:

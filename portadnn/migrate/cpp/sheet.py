@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from .text import Text, blanked
 _FIRST_WORD = re.compile(rb"\s*(\w+|\S)")
 _NOT_A_START = frozenset((b"else", b"catch", b"while"))
 _MOST_VARIANTS = 4
+_NEAR = 8  # groups whose conditions are told of a stretch
 _BRACKET = re.compile(rb"[(){}\[\]]")
 _PARTNER = {b")": b"(", b"}": b"{", b"]": b"["}
 
@@ -44,14 +46,16 @@ class Variant:
 
     sheet: Sheet
     chosen: list[tuple[Group, int]] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
 
     def condition(self, start: int, end: int) -> str:
-        """Return what holds in this variant for a stretch, by the groups in it."""
-        said = [
-            branch_condition(group, index)
-            for group, index in self.chosen
-            if group.branches[0].directive.start < end and start < group.end
-        ]
+        """Return what holds in this variant for a stretch, by the groups in it and around it."""
+        if not self._starts:
+            self.chosen.sort(key=lambda one: one[0].branches[0].directive.start)
+            self._starts = [group.branches[0].directive.start for group, _ in self.chosen]
+        first, last = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        near = self.chosen[max(0, first - _NEAR) : min(last, first + _NEAR)]
+        said = [branch_condition(group, index) for group, index in near if group.end > start]
         return " && ".join(dict.fromkeys(c for c in said if c))
 
 

@@ -19,12 +19,11 @@ _HIDDEN = re.compile(
     rb"|(?<![0-9])'[^'\\\n]*(?:\\.[^'\\\n]*)*'?",
     re.DOTALL,
 )
-_NOT_NEWLINE = re.compile(rb"[^\n]")
 
 
 def blanked(piece: bytes) -> bytes:
     """Return as many spaces, with the newlines that were there."""
-    return b" " * len(piece) if b"\n" not in piece else _NOT_NEWLINE.sub(b" ", piece)
+    return b"\n".join(b" " * len(line) for line in piece.split(b"\n"))
 
 
 @dataclass(frozen=True)
