@@ -5,6 +5,7 @@
 
 #define KERNEL extern "C" __global__ void
 #define DEVICE static __device__ __forceinline__
+#define NOINLINE static __device__ __noinline__
 #define GLOBAL
 #define LOCAL __shared__
 #define LOCAL_ARG

@@ -9,6 +9,8 @@
 //   a[MR-1]  | c[MR-1]_0 ..            |     because compilers spill arrays of vectors
 //            +-------------------------+
 //
+// Its loop is compiled alone (NOINLINE): inlined, LLVM splits it and moves its sums between registers and memory.
+//
 // Defines: MR (1 to 6), NV (1 to 4), VW and the storage type; SCRATCH_SPACE where scratch is not in the workspace.
 
 #include "types.h"
@@ -33,9 +35,6 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 // Work-groups take tiles from a counter, because PoCL deals out half of all work-groups at once: a core that is slow would
 // keep its half. Which work-group computes a tile makes no difference to the result.
 #define TAKE_TILE(counter) atomic_inc(counter)
-
-// The loop over a register tile is compiled alone: inlined, LLVM splits it and moves its sums between registers and memory.
-#define NOINLINE __attribute__((noinline)) static
 
 #define COLS_1(F, i) F(i, 0)
 #define COLS_2(F, i) F(i, 0) F(i, 1)

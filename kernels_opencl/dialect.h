@@ -4,8 +4,16 @@
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
-#define KERNEL __kernel void
-#define DEVICE static inline
+// Clang cuts vectors of 64 bytes in two for processors with AVX-512, most of which it is told to prefer 32 for, unless a
+// function asks for them: tiles made for 32 registers then need 64.
+#if defined(__x86_64__) && defined(__clang__)
+#define PD_WHOLE_VECTORS __attribute__((min_vector_width(512)))
+#else
+#define PD_WHOLE_VECTORS
+#endif
+#define KERNEL __kernel PD_WHOLE_VECTORS void
+#define DEVICE static inline PD_WHOLE_VECTORS
+#define NOINLINE PD_WHOLE_VECTORS __attribute__((noinline)) static
 #define GLOBAL __global
 #define LOCAL __local      // declares an array in local memory; kernel scope only
 #define LOCAL_ARG __local  // a helper's pointer into local memory

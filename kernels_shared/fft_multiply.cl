@@ -20,10 +20,10 @@
 
 #if VW > 1
 typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
-#define NOINLINE __attribute__((noinline)) static  // inlined, LLVM moves the sums between registers and memory
+#define HELPER NOINLINE  // inlined, LLVM moves the sums between registers and memory
 #else
 typedef real unaligned_t;
-#define NOINLINE DEVICE
+#define HELPER DEVICE
 #endif
 #define GET(p) (*(const GLOBAL unaligned_t *)(p))
 #define SET(p, v) (*(GLOBAL unaligned_t *)(p) = (v))
@@ -67,7 +67,7 @@ typedef real unaligned_t;
 #define NEXT_A(i) a##i += a_k * (2 * FB);
 #define NEXT_B(_, j) b##j += b_k * (2 * FB);
 
-NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int m, const int n,
+HELPER void multiply(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, const int m, const int n,
                        const int rows, const int cols, const int outer, const int inner, const int m_inner,
                        const i64 a_outer, const i64 a_m, const i64 a_k, const i64 b_n, const i64 b_k, const i64 c_m,
                        const int add) {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -173,10 +175,17 @@ def test_nvrtc(dtype, monkeypatch):
             cuda.compile_cubin(all_probes("cuda", dtype, width, aligned, monkeypatch), "sm_80")
 
 
+def test_functions_are_the_dialects():
+    """Its words for functions say more than OpenCL C's: that vectors of 64 bytes stay whole."""
+    for folder in ("shared", "opencl"):
+        for file in Path(str(files(f"portadnn_backends.kernels_{folder}"))).glob("*.[ch]*"):
+            if file.name not in ("dialect.h", "builtins.h", "__init__.py"):
+                text = re.sub(r"//.*", "", file.read_text(encoding="utf-8"))
+                assert not re.search(r"__kernel|\b(static|inline|noinline)\b", text), file.name
+
+
 def test_every_name_of_the_dialect_is_probed():
     """Both headers define the same names, and the probe or a kernel uses each."""
-    import re
-
     names = {}
     for dialect in ("cuda", "opencl"):
         text = sources.read(f"{dialect}/dialect.h") + sources.read(f"{dialect}/vector.h")
