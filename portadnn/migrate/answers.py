@@ -29,6 +29,7 @@ function. An entry of it may have
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -112,6 +113,23 @@ def answer(event: Event, target: str = "miopen-3") -> Answered:
 # MIOpen -----------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def _entries(function: str, target: str) -> tuple[Mapping[str, Any], ...]:
+    """Return the entries of ``answers.toml`` for a function and a target, whatever its arguments are."""
+    return tuple(
+        entry
+        for entry in data()["answer"]
+        if any(fnmatchcase(function, pattern) for pattern in entry["functions"])
+        and target in entry.get("targets", ("miopen-1", "miopen-3"))
+    )
+
+
+@functools.cache
+def _row(function: str) -> mapping.Row | None:
+    """Return the row of the mapping table that has a function of cuDNN."""
+    return next((row for row in mapping.table().rows if row.cudnn and row.cudnn.name == function), None)
+
+
 class Port:
     """A call on its way to MIOpen."""
 
@@ -119,9 +137,8 @@ class Port:
         self.event, self.target = event, target
         self.doubts: list[str] = []  # why the call is not sure
         self.rules: list[str] = []
-        self.entry = next(entry for entry in data()["answer"] if self._fits(entry))
-        rows = [row for row in mapping.table().rows if row.cudnn and row.cudnn.name == event.function]
-        self.row = rows[0] if rows else None
+        self.entry = next(entry for entry in _entries(event.function, target) if self._fits(entry))
+        self.row = _row(event.function)
 
     @property
     def answered(self) -> Answered:
@@ -173,12 +190,7 @@ class Port:
         )
 
     def _fits(self, entry: Mapping[str, Any]) -> bool:
-        name = self.event.function
-        return (
-            any(fnmatchcase(name, pattern) for pattern in entry["functions"])
-            and self.target in entry.get("targets", ("miopen-1", "miopen-3"))
-            and all(_holds(self.event.argument(*p.split("|")), wanted) for p, wanted in entry.get("when", {}).items())
-        )
+        return all(_holds(self.event.argument(*p.split("|")), wanted) for p, wanted in entry.get("when", {}).items())
 
     def _function(self) -> mapping.Function | None:
         """Return the function to call: what the entry names, else the one with the least to fill."""

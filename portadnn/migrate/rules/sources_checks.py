@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -33,14 +34,24 @@ _INTEGER = re.compile(
 
 def walk(node: Any) -> Iterator[Any]:
     """Yield a node of a program and everything in it."""
-    if isinstance(node, tuple):
-        for item in node:
-            yield from walk(item)
-    elif is_dataclass(node) and not isinstance(node, (Span, type)):
-        yield node
-        for field in fields(node):
-            if field.name not in ("span", "name", "type", "text"):
-                yield from walk(getattr(node, field.name))
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, tuple):
+            pending.extend(reversed(one))
+            continue
+        parts = _parts(type(one))
+        if parts is not None:
+            yield one
+            pending.extend([getattr(one, name) for name in parts])
+
+
+@functools.cache
+def _parts(kind: type) -> tuple[str, ...] | None:
+    """Return the fields of a kind of node that may hold others, the last first; None of what is no node."""
+    if not is_dataclass(kind) or issubclass(kind, Span):
+        return None
+    return tuple(field.name for field in reversed(fields(kind)) if field.name not in ("span", "name", "type", "text"))
 
 
 def _last(name: str) -> str:
