@@ -87,7 +87,7 @@ def _rule(report: Report, rule: str, findings: list[Finding]) -> Iterator[str]:
         possible = "possibly: " if finding.certainty == "possible" else ""
         yield f"**{finding.severity}** {code(str(finding.place))}: {possible}{escaped(finding.message)}"
         yield ""
-        found = excerpt(report.sources, finding.place)
+        found = excerpt(report.sources, finding.place, finding.function)
         if found is not None:
             yield from block(found.text)
             yield ""

@@ -148,7 +148,7 @@ class _Terminal:
 
     def excerpt(self, finding: Finding) -> None:
         """Print the line that a finding is about, and underline what is at fault."""
-        found = excerpt(self.report.sources, finding.place)
+        found = excerpt(self.report.sources, finding.place, finding.function)
         if found is None:
             return
         number = f"{found.number:>6} │ "

@@ -70,12 +70,16 @@ class Excerpt:
         return Excerpt(self.number, left + inner + right, start, max(start + 1, min(self.end - first, width)))
 
 
-def excerpt(sources: Sources, place: Place) -> Excerpt | None:
-    """Return the first line of a place; None where the text is not at hand."""
+def excerpt(sources: Sources, place: Place, word: str = "") -> Excerpt | None:
+    """Return the first line of a place; None where the text is not at hand.
+
+    Where only the line is known, as in logs, `word` is underlined.
+    """
     raw = sources.line(place.file, place.line)
     if not raw.strip():
         return None
-    start = max(0, min(place.column - 1, len(raw)))
+    known = place.column > 1 or place.end_column > 0
+    start = max(0, min(place.column - 1, len(raw)) if known or not word else raw.find(word))
     one_line = place.end_line <= place.line
     end = place.end_column - 1 if one_line and place.end_column > place.column else len(raw.rstrip())
     if place.end_column == 0:  # only where it begins is known: the word there

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -40,18 +39,23 @@ def walk(node: Any) -> Iterator[Any]:
         if isinstance(one, tuple):
             pending.extend(reversed(one))
             continue
-        parts = _parts(type(one))
+        kind = type(one)
+        if kind not in _PARTS:
+            _PARTS[kind] = _parts(one)
+        parts = _PARTS[kind]
         if parts is not None:
             yield one
             pending.extend([getattr(one, name) for name in parts])
 
 
-@functools.cache
-def _parts(kind: type) -> tuple[str, ...] | None:
-    """Return the fields of a kind of node that may hold others, the last first; None of what is no node."""
-    if not is_dataclass(kind) or issubclass(kind, Span):
+_PARTS: dict[type, tuple[str, ...] | None] = {}
+
+
+def _parts(node: Any) -> tuple[str, ...] | None:
+    """Return the fields of a node that may hold others, the last first; None of what is no node."""
+    if not is_dataclass(node) or isinstance(node, (Span, type)):
         return None
-    return tuple(field.name for field in reversed(fields(kind)) if field.name not in ("span", "name", "type", "text"))
+    return tuple(field.name for field in reversed(fields(node)) if field.name not in ("span", "name", "type", "text"))
 
 
 def _last(name: str) -> str:
