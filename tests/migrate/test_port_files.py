@@ -65,6 +65,19 @@ def test_a_file_that_cannot_be_written_stays_whole(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["a.cpp"]
 
 
+def test_a_header_that_is_there_is_the_users(tmp_path):
+    file, header = tmp_path / "a.cpp", tmp_path / "portadnn_miopen.h"
+    call = "cudnnConvolutionForward(h, &one, x, xp, w, wp, c, a, ws, size, &zero, y, yp);\n"
+    file.write_text(call)
+    header.write_text("// mine\n")
+    assert CliRunner().invoke(app, ["port", "--in-place", str(file)]).exit_code == 0
+    assert header.read_text() == "// mine\n"
+    header.unlink()
+    file.write_text(call)
+    assert CliRunner().invoke(app, ["port", "--in-place", str(file)]).exit_code == 0
+    assert "portadnn_convolution_forward" in header.read_text()
+
+
 def test_the_command(tmp_path):
     file = tmp_path / "a.cpp"
     file.write_text("cudnnCreate(&h);\ncudnnIm2Col(h, x, xp, w, c, b);\n")

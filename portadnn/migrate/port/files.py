@@ -90,8 +90,9 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
         result.files.append(rewrite(source, program, others))
     header = (Path(__file__).parent / HEADER).read_bytes()
     for file in result.files:
-        if file.header:
-            result.headers[str(Path(file.source.name).parent / HEADER)] = header
+        beside = Path(file.source.name).parent / HEADER
+        if file.header and not beside.exists():  # what is there is the user's
+            result.headers[str(beside)] = header
     return result
 
 
@@ -116,9 +117,7 @@ def patch(ported: Ported, root: Path | None = None) -> bytes:
         for piece in _diff(_shown(file.source.name, folder), file.source.text, file.text)
     ]
     for name, text in ported.headers.items():
-        old = Path(name).read_bytes().decode("latin-1") if Path(name).exists() else None
-        if old != text.decode("latin-1"):
-            pieces += _diff(_shown(name, folder), old, text.decode("latin-1"))
+        pieces += _diff(_shown(name, folder), None, text.decode("latin-1"))
     return "".join(pieces).encode("latin-1")
 
 
@@ -151,16 +150,10 @@ def write(ported: Ported) -> list[str]:
     OSError
         A file cannot be written; it and those behind it are as they were.
     """
-    new = {name: text for name, text in ported.headers.items() if not _holds(name, text)}
-    new |= {file.source.name: file.text.encode("latin-1") for file in ported.files if file.changed}
+    new = ported.headers | {file.source.name: file.text.encode("latin-1") for file in ported.files if file.changed}
     for name, text in new.items():
         _write(Path(name), text)
     return list(new)
-
-
-def _holds(name: str, text: bytes) -> bool:
-    path = Path(name)
-    return path.exists() and path.read_bytes() == text
 
 
 def _write(path: Path, text: bytes) -> None:
