@@ -257,6 +257,16 @@ def test_what_is_not_certain_stays_with_a_comment(text, rule):
     assert line(f"{first}\n{second}") == f"{first}\n{second}"  # marked once
 
 
+def test_a_call_around_one_that_stays_stays():
+    text = "check(cudnnSetStream(h, cudnnIm2Col(h,\n    x, p, w, c, b)));"
+    found = line(text)
+    assert found.endswith(text)
+    assert [mark[:26] for mark in found.splitlines()[:2]] == [
+        "/* portadnn: cudnnSetStrea",
+        "/* portadnn: PD-V49: cudnn",
+    ]
+
+
 def test_what_is_wrong_all_the_same_is_told_above_the_new_call():
     found = line(
         """cudnnConvolutionDescriptor_t c;

@@ -205,7 +205,7 @@ def _one(source: Source, event: Event, given: Sequence[Part], program: Program) 
     found = answer(event, program.target)
     special = _special(source, event, found, program)
     if special is not None:
-        return special
+        return _doubted(special, given, program)
     if found.falls_away:
         return Plan("remove")
     if not found.sure:
@@ -217,6 +217,15 @@ def _one(source: Source, event: Event, given: Sequence[Part], program: Program) 
     header = any(item == "&zero" for item in numbers)
     arguments = tuple("&portadnn_zero" if item == "&zero" and header else item for item in numbers)
     return Plan("replace", found.function, arguments, _casts(event, found, numbers), header, _first(found.rules), note)
+
+
+def _doubted(what: Plan, given: Sequence[Part], program: Program) -> Plan:
+    """Return a comment instead, where an argument that goes on names something without a sure counterpart."""
+    for number in what.arguments:
+        doubts = translated(bare(given[number].text), program.target)[1] if isinstance(number, int) else []
+        for word, name in doubts:
+            return Plan("mark", rule=name.rule, note=f"{word}: {name.note}")
+    return what
 
 
 def _special(source: Source, event: Event, found: Answered, program: Program) -> Plan | None:

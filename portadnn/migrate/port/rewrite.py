@@ -90,7 +90,7 @@ class _Rewriting:
         self.edits: list[Edit] = []
         self.marks: dict[tuple[int, str, str], str] = {}  # by line, rule and name
         self.uses: list[int] = []  # where portadnn_miopen.h is needed
-        found = [(call, self._plan(call)) for call in find(source)]
+        found = _nested([(call, self._plan(call)) for call in find(source)])
         left = {(call.start, call.end) for call, what in found if what.kind in {"mark", "leave"}}
         frozen = sorted((call.start, call.end) for call, what in found if what.kind == "mark")
         self._includes()
@@ -237,7 +237,11 @@ class _Rewriting:
 
     def _comments(self) -> None:
         newline = self.source.newline
-        for (place, _, _), text in sorted(self.marks.items(), key=lambda item: item[0][0]):
+        spans = [(edit.start, edit.end) for edit in self.edits]
+        for (line, _, _), text in sorted(self.marks.items(), key=lambda item: item[0][0]):
+            place = line
+            while around := next((start for start, end in spans if start < place < end), None):
+                place = self.source.line_start(around)  # above the whole of what is new
             self.edits.append(Edit(place, place, f"{self.source.indent(place)}{_MARK}{text} */{newline}"))
 
     def _header(self) -> None:
@@ -278,6 +282,20 @@ def _inside(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
     return any(start <= offset < end for start, end in spans)
 
 
+def _nested(found: Sequence[tuple[Call, Plan]]) -> list[tuple[Call, Plan]]:
+    """Leave calls as they are around one that stays."""
+    stays = [call.start for call, what in found if what.kind == "mark"]
+    around = Plan("mark", note="an argument of it is left to you")
+    return [
+        (call, around if what.kind not in {"mark", "leave"} and _any(call.start + 1, call.end, stays) else what)
+        for call, what in found
+    ]
+
+
+def _any(start: int, end: int, places: Sequence[int]) -> bool:
+    return any(start <= place < end for place in places)
+
+
 def _gone(call: Call, what: Plan) -> list[tuple[int, int]]:
     """Return the parts of a call that are not in the new text."""
     if what.kind in {"remove", "expression"}:
@@ -304,6 +322,8 @@ def _applied(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
     place = start
     chosen = [edit for edit in edits if start <= edit.start and edit.end <= end]
     for edit in sorted(chosen, key=lambda edit: (edit.start, edit.end)):
+        if edit.start < place:  # inside of what is new
+            continue
         result += [text[place : edit.start], edit.text]
         place = edit.end
     return "".join([*result, text[place:end]])
