@@ -80,7 +80,7 @@ def find_is_missing(situation: Situation) -> Iterator[Hit]:
         certainty,
         words={
             "direction": direction.name,
-            "why": _why(sources, others),
+            "why": _why(sources, others, situation.event.origin),
             "find": find_call(direction, event),
             "size": size_call(direction, event),
             "run": run_call(direction, event),
@@ -107,12 +107,14 @@ def _missing(situation: Situation, direction: Direction, finds: Earlier, sources
     return "proven" if situation.whole and not found_elsewhere else None
 
 
-def _why(sources: Sources, others: list[Deed]) -> str:
+def _why(sources: Sources, others: list[Deed], origin: str) -> str:
     if sources.chosen:
         return f"{sources.chosen[0].event.function} measures nothing"
     if others:
         return "the Find before it is for other descriptors"
-    return "the algorithm is fixed in the program" if sources.fixed else "nothing in what was checked calls it"
+    if sources.fixed and origin == "source":
+        return "the algorithm is fixed in the program"
+    return "nothing in what was checked calls it"
 
 
 def _never_found(situation: Situation, direction: Direction) -> Callable[[Mapping[int, Deed]], bool]:

@@ -39,7 +39,8 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
     asked = earlier(situation, direction.queries(event.library), direction).fits()
     if not before or (event.library == "miopen" and asked is not False):
         return
-    if event.library == "cudnn" and not situation.value("algo").origins and list(constants(situation.value("algo"))):
+    algorithm = situation.value("algo")
+    if event.library == "cudnn" and event.origin == "source" and not algorithm.origins and list(constants(algorithm)):
         return  # asked for an algorithm that nobody chose
     deed, always = before[0]
     words = {
@@ -66,7 +67,7 @@ def workspace_is_small(situation: Situation) -> Iterator[Hit]:
         yield Hit("proven", about, {**words, "given": f"{room} bytes", "need": f"{number} are announced"})
         return
     if number is not None and not size.origins:
-        if number > 0:
+        if number > 0 and situation.event.origin == "source":  # in a log all sizes are numbers
             given = {"given": f"{number} bytes", "need": "how many are needed was not asked"}
             yield Hit("possible", about, {**words, **given})
         return

@@ -1,4 +1,27 @@
-"""The rules: what the TOML files of this folder say, checked for what cannot be true (docs/check.md has the fields)."""
+"""The rules: what the TOML files of this folder say, checked for what cannot be true.
+
+A file has a table for each rule, with its ``title``, ``severity``, ``source`` and ``why``; ``per_call = true`` where
+the rule is true of every call of its functions; ``before`` and ``after`` where `explain` cannot make an example. Each
+``[[S01.case]]`` is one way to break it; what its cases have in common may stand in the rule itself:
+
+``functions``
+    names, or patterns (``"cudnnSetPooling*"``); ``"cudnn* gone in 9"``: those that version no longer has
+``library``, ``targets``
+    whose code is read (``"cudnn"``), and where it matters that it goes (both MIOpens)
+``from``, ``until``, ``target_from``, ``target_until``
+    versions of the library that is read and of the target; ``until`` is the first without it
+``when``, ``unless``
+    conditions (`conditions`): all of the first hold, and none of the second
+``code``
+    a check (`registry`), for what conditions cannot say; both have to agree
+``reads = "source"``
+    the code is a check of source files (`sources`) instead
+``at = "end"``
+    it is judged when the program has ended
+``about``, ``message``, ``fix``, ``severity``
+    the parameter to underline, and the texts, with words in braces: arguments by parameter name (``{mode}``), values
+    (``{beta.value}``), what was set (``{xDesc.format}``), ``{target}``, ``{function}``, ``{call}``, and the check's own
+"""
 
 from __future__ import annotations
 
