@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from typer.testing import CliRunner
 
 from portadnn.cli import app
 from portadnn.migrate.rules.table import rules
+
+RULES = Path(__file__).resolve().parents[2] / "docs" / "rules.md"
 
 
 def explain(*arguments, code=0):
@@ -28,8 +31,12 @@ def test_mistakes():
     assert "md is expected" in explain("V10", "--format", "json", code=2)
 
 
-def test_all_rules_on_one_page():
-    text = explain("--all")
+def test_the_page_of_all_rules_is_current():
+    assert RULES.read_text(encoding="utf-8") == explain("--all"), "portadnn explain --all > docs/rules.md"
+
+
+def test_the_page_has_every_rule_once_and_its_links_lead_somewhere():
+    text = RULES.read_text(encoding="utf-8")
     headings = re.findall(r"(?m)^### (.*)$", text)
     assert sorted(headings) == sorted(rule.name for rule in rules().values())
     assert sorted(re.findall(r"\]\(#(.*?)\)", text)) == sorted(heading.lower() for heading in headings)
