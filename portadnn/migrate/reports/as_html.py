@@ -13,7 +13,7 @@ from pathlib import Path
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Call, Report
-from .text import Excerpt, clean, count, excerpt
+from .text import REACH, Excerpt, clean, count, excerpt
 
 CONTEXT = 2  # lines above and below a call
 LONGEST = 40  # lines of a call that are shown
@@ -191,7 +191,7 @@ def _source(report: Report, card: _Card) -> str:
 
 def _marked(text: str, mark: Excerpt | None) -> str:
     if mark is None:
-        return _e(text.rstrip())
+        return _e(text[:REACH].rstrip()) + "…" * (len(text) > REACH)
     parts = mark.text[: mark.start], mark.text[mark.start : mark.end], mark.text[mark.end :]
     return f"{_e(parts[0])}<mark>{_e(parts[1])}</mark>{_e(parts[2])}"
 

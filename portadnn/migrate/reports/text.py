@@ -44,6 +44,9 @@ def count(number: int, word: str, plural: str | None = None) -> str:
     return f"{number:,} {word if number == 1 else plural or word + 's'}"
 
 
+REACH = 1000  # characters on each side of what is underlined that are looked at: lines may have millions
+
+
 @dataclass(frozen=True)
 class Excerpt:
     """A line of a source, and which characters of it to underline (0-based, the end behind the last)."""
@@ -86,6 +89,8 @@ def excerpt(sources: Sources, place: Place, word: str = "") -> Excerpt | None:
         end = start + 1
         while end < len(raw) and (raw[end].isalnum() or raw[end] == "_"):
             end += 1
+    first, last = max(0, start - REACH), min(end, start + REACH) + REACH
+    raw, start, end = raw[first:last].rstrip(), start - first, min(end, last) - first
     before, inside = clean(raw[:start]), clean(raw[start:end])
-    text = clean(raw.rstrip())
+    text = clean(raw)
     return Excerpt(place.line, text, len(before), min(max(len(before) + 1, len(before) + len(inside)), len(text) + 1))
