@@ -190,7 +190,7 @@ def one(seed: int, texts: Sequence[tuple[str, bytes]], folder: Path, seconds: in
     name, text = rng.choice(texts)
     text = changed(rng, text, texts)
     config = Config(target=rng.choice(TARGETS))
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         report = check(["-"], config, jobs=1, stdin=io.BytesIO(text), stdin_name=name)
         write(report, rng.choice(sorted(FORMATS)))
@@ -204,7 +204,7 @@ def one(seed: int, texts: Sequence[tuple[str, bytes]], folder: Path, seconds: in
         (folder / f"{seed}-{kind}.txt").write_text(traceback.format_exc())
         return kind
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return ""
 
 
@@ -215,11 +215,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--once", action="store_true")
-    parser.add_argument("--seconds", type=int, default=30, help="the longest that one may take")
+    parser.add_argument("--seconds", type=int, default=30, help="of the processor: the most that one may take")
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGALRM, _alarm)
+    signal.signal(signal.SIGPROF, _alarm)
     texts, seed, begun, longest = corpus(options.paths), options.seed, time.monotonic(), 0.0
     found: dict[str, int] = {}
     while True:
