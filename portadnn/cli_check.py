@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from .migrate.report import Report
 from .migrate.reports.terminal import show
 from .migrate.selection import one_of
 
+OFTEN = 0.1  # seconds between two drawings of the progress
 CLEAN, FOUND, USAGE = 0, 1, 2
 
 
@@ -143,8 +145,14 @@ def _progress(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
         task = bar.add_task("looking for sources", total=None)
 
+        drawn = 0.0
+
         def told(stage: str, done: int, total: int) -> None:
-            bar.update(task, description=stage, completed=done, total=total or None, refresh=True)
+            nonlocal drawn
+            bar.update(task, description=stage, completed=done, total=total or None)
+            if time.monotonic() - drawn > OFTEN:
+                bar.refresh()
+                drawn = time.monotonic()
 
         yield told
 

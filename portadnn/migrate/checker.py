@@ -186,8 +186,10 @@ class _Run:
             return
         mentioned = {name for unit in units for name, _, _ in unit.mentions}.union(*(unit.named for unit in units))
         judge = self.judge(whole or _has_main(units), mentioned)
-        collector = Collector(self.config.target, own_names(units))
-        self.progress("following the program", 0, 0)
+        collector = Collector(
+            self.config.target, own_names(units), lambda number: self.progress("following calls", number, 0)
+        )
+        self.progress("following calls", 0, 0)
         try:
             interpret.follow(units, [judge, collector])
         except Exception as error:  # what was found until then is told

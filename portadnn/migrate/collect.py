@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from .. import mapping
@@ -12,6 +12,8 @@ from .events import Event, Place
 from .model.state import Deed, State
 from .program import Span, Unit
 from .report import Call
+
+OFTEN = 100  # calls between two reports of progress
 
 _Where = tuple[str, int, int, str]
 
@@ -25,13 +27,23 @@ class Collector:
         Where the program is to go.
     own : collection of str
         Names of the program's own functions and types, which may look like the library's.
+    told : callable
+        Told now and then how many calls there were.
     by_place : bool
         True for sources, where a call is a place in a file; False for logs, where it is a function.
     """
 
-    def __init__(self, target: str, own: Collection[str] = (), *, by_place: bool = True) -> None:
+    def __init__(
+        self,
+        target: str,
+        own: Collection[str] = (),
+        told: Callable[[int], None] = lambda number: None,
+        *,
+        by_place: bool = True,
+    ) -> None:
         self.target = target
-        self._own, self._by_place = own, by_place
+        self._own, self._told, self._by_place = own, told, by_place
+        self._number = 0
         self._judged: set[_Where] = set()
         self._calls: dict[_Where, Call] = {}
         self._times: dict[_Where, int] = {}
@@ -40,6 +52,9 @@ class Collector:
     def call(self, event: Event, state: State, journal: Mapping[int, Deed]) -> None:
         """Keep a call."""
         self.add(event)
+        self._number += 1
+        if self._number % OFTEN == 0:
+            self._told(self._number)
 
     def finish(self, state: State, journal: Mapping[int, Deed]) -> None:
         """Nothing is left to do."""
