@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def settings(asked: Asked) -> configs.Config:
         The file or an option cannot be right.
     """
     path = asked.config or configs.find(_start(asked.paths))
-    config = configs.Config() if path is None else configs.read(path)
+    config = configs.Config(root=Path.cwd()) if path is None else configs.read(path)
     options = dict(asked.options)
     if options.get("exclude") is not None:
         options["exclude"] = (*config.exclude, *options["exclude"])
@@ -117,9 +117,12 @@ def check(asked: Asked) -> int:
     """
     to = outputs(asked.outputs, asked.format)
     config = settings(asked)
+    if asked.write_baseline is not None:  # it replaces the one there is
+        config = replace(config, baseline=None)
     report = _run(asked, config)
     if asked.write_baseline is not None:
-        number = baselines.write(asked.write_baseline, [*report.findings], config.root)
+        comments = {id(item.finding) for item in report.silenced}
+        number = baselines.write(asked.write_baseline, report.every, config.root, lambda one: id(one) not in comments)
         print(f"{number} findings written to {asked.write_baseline}", file=sys.stderr)
     for output in to:
         _write(report, output, asked)

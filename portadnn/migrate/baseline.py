@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import BadParam
@@ -53,8 +53,24 @@ def relative(file: str, root: Path | None) -> str:
         return file
 
 
-def write(path: Path, findings: Iterable[Finding], root: Path | None = None) -> int:
-    """Write a baseline of these findings, and return how many it has.
+def write(
+    path: Path,
+    findings: Iterable[Finding],
+    root: Path | None = None,
+    keep: Callable[[Finding], bool] = lambda finding: True,
+) -> int:
+    """Write a baseline, and return how many findings it has.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    findings : iterable of Finding
+        All of a check, in order.
+    root : Path, optional
+        The folder that names of files are relative to.
+    keep : callable
+        Tells which findings are written.
 
     Raises
     ------
@@ -64,6 +80,7 @@ def write(path: Path, findings: Iterable[Finding], root: Path | None = None) -> 
     entries = [
         {"fingerprint": print_, "rule": finding.rule, "file": relative(finding.place.file, root)}
         for finding, print_ in fingerprints(findings, root)
+        if keep(finding)
     ]
     text = json.dumps({"portadnn-baseline": VERSION, "findings": entries}, indent=1)
     path.write_text(text + "\n", encoding="utf-8")

@@ -157,6 +157,18 @@ def test_a_baseline_silences_what_was_known(project):
     assert rules(data) == {"V10"} and data["outdated_baseline_entries"] > 0
 
 
+def test_a_baseline_of_the_settings_is_written_and_renewed(project):
+    (project / "pyproject.toml").write_text("[tool.portadnn.check]\nbaseline = 'known.json'\nfail-on = 'I'\n")
+    assert "known.json" in check("src", code=2)  # it is not there yet
+    check("src", "--write-baseline", "known.json")
+    check("src")
+    text = TANH.replace("void f", "void other")
+    (project / "src" / "act.cu").write_text(TANH + text)
+    check("src", code=1)
+    check("src", "--write-baseline", "known.json")
+    check("src")
+
+
 # Outputs --------------------------------------------------------------------------------------------------------
 
 

@@ -199,7 +199,7 @@ class _Terminal:
         """Print what was not read, and comments that silence nothing."""
         skipped = self.report.skipped
         if skipped:
-            self.put((f"not read: {count(len(skipped), 'place')}", "yellow"))
+            self.put((f"not read, or not to its end: {count(len(skipped), 'place')}", "yellow"))
             for item in skipped if self.verbose else skipped[:LISTED]:
                 self.put(where(item), item.reason, indent=2)
             if len(skipped) > LISTED and not self.verbose:
