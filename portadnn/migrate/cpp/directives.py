@@ -210,8 +210,10 @@ class _Reader:
     def _calls(self, number: int) -> tuple[bool, bool]:
         """Whether a branch, and those behind it, call the libraries."""
         depth, start, found = 0, self.all[number].end, []  # type: int, int, list[bool]
-        for following in range(number + 1, min(number + _FAR, len(self.all))):
+        for following in range(number + 1, len(self.all)):
             directive = self.all[following]
+            if following - number > _FAR:
+                return True, True
             if directive.word in OPENING:
                 depth += 1
             elif depth and directive.word == b"endif":
@@ -284,4 +286,4 @@ def condition_of(word: bytes, rest: str) -> str:
         return f"defined({name})"
     if word in (b"ifndef", b"elifndef"):
         return f"!defined({name})"
-    return "" if word == b"else" else rest
+    return "" if word == b"else" else rest or "?"

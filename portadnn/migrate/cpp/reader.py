@@ -22,7 +22,7 @@ from .sheet import Variant, base, variants
 from .text import Text, count_lines
 
 LARGEST = 16 << 20
-SECONDS = 20.0
+SECONDS = 30.0  # of processor time
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 4096
 
@@ -52,14 +52,14 @@ def read(
         Functions and classes that other files bind to a library: what uses them is read too. Functions that nothing
         links to a library are left out.
     seconds : float, optional
-        How long parsing may take; what is not read in that time is searched for calls only.
+        How much of a processor's time it may take; what is not read in that time is searched for calls only.
     """
     unit = Unit(file, lines=count_lines(text))
     if b"\0" in text:
         reason = "UTF-16" if text[:2] in _UTF16 else "binary"
         unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
         return unit
-    _Reading(text, unit, Known(cudnn_version, defines), names, time.monotonic() + seconds).read()
+    _Reading(text, unit, Known(cudnn_version, defines), names, time.thread_time() + seconds).read()
     return unit
 
 
@@ -73,7 +73,7 @@ class _Reading:
         self.deadline = deadline
         self.prepared = directives.prepare(self.text, known)
         self.sheet = base(self.text, self.prepared)
-        self.context = Context(self.text, b"", unit.file, aliases=unit.aliases)
+        self.context = Context(self.text, b"", unit.file, aliases=unit.aliases, deadline=deadline)
         unit.includes = self.prepared.includes
         for offset in self.prepared.too_deep:
             unit.skipped.append(Skipped(unit.file, "conditions nested too deeply", self.text.line(offset)))
@@ -90,7 +90,7 @@ class _Reading:
                 Macros(context, unit, self.parse).read(self.prepared.macros)
                 self._variants()
             except OutOfTime:
-                unit.skipped.append(Skipped(unit.file, "took too long to parse: only searched for calls"))
+                unit.skipped.append(Skipped(unit.file, "took too long to read: only searched for calls"))
         unit.skipped += context.skipped
         own = {f.name for f in unit.functions} | {m.name for m in self.prepared.macros} | {c.name for c in unit.classes}
         own |= {member.name for class_ in unit.classes for member in class_.members}  # in initialisers

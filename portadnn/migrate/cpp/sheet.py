@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .directives import Group, Prepared
+from .directives import Directive, Group, Prepared
 from .text import Text, blanked
 
 _FIRST_WORD = re.compile(rb"\s*(\w+|\S)")
@@ -114,6 +114,8 @@ def _is_whole(mask: bytearray, group: Group) -> bool:
     if before not in b";{}:":
         return False
     for branch in group.branches:
+        if not _has_room(branch.directive):
+            return False
         last = _last(mask, branch.start, branch.end)
         first = _FIRST_WORD.match(mask, branch.start, branch.end)
         if last not in b";}:" or (first is not None and first.group(1) in _NOT_A_START):
@@ -121,6 +123,14 @@ def _is_whole(mask: bytearray, group: Group) -> bool:
         if not _is_balanced(mask, branch.start, branch.end):
             return False
     return True
+
+
+def _has_room(directive: Directive) -> bool:
+    """Whether it can be written anew: one without a condition is too short."""
+    needed = {b"else": b"#else", b"if": b"#if 1", b"ifdef": b"#if 1", b"ifndef": b"#if 1"}.get(
+        directive.word, b"#elif 1"
+    )
+    return directive.end - directive.start >= len(needed)
 
 
 def _last(mask: bytearray, start: int, end: int) -> bytes:
