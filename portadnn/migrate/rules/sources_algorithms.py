@@ -125,7 +125,11 @@ def _lengths(node: Any) -> dict[str, int]:
     """Return the lengths of arrays that are declared somewhere, where the text says them."""
     found: dict[str, int] = {}
     for one in walk(tuple(node.variables) if isinstance(node, Unit) else node):
-        if isinstance(one, Declare) and one.array:
+        if isinstance(one, Declare) and re.search(r"\bvector\s*<", one.type):
+            values = one.value.values if isinstance(one.value, Braces) else one.arguments
+            if len(values) > 1 or isinstance(one.value, Braces):
+                found[one.name] = len(values)
+        elif isinstance(one, Declare) and one.array:
             size = one.array[0]
             if isinstance(size, Constant) and isinstance(size.value, int):
                 found[one.name] = size.value
