@@ -374,6 +374,8 @@ class Calls(Expressions):
         return None, self.evaluate(argument)
 
     def _worth_following(self, called: Known) -> bool:
+        if not self.stack:
+            return True
         if called in self.stack or len(self.stack) >= DEEPEST_CALL or called.spent > _MOST_STEPS_IN_ONE:
             return False
         return called.leads or len(called.function.body.statements) <= _SMALL
@@ -391,6 +393,10 @@ class Calls(Expressions):
                 self._initialise(called.function)
             self.run(called.function.body)
             self._destroy_objects(frame)
+        except BaseException:
+            if len(self.stack) > 1:  # not to its end: it is followed by itself
+                self.reached_functions.discard(id(called))
+            raise
         finally:
             called.spent += self.steps - steps
             self.frame = outer

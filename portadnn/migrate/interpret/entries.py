@@ -41,8 +41,9 @@ class Walk(Statements):
         for name, file in self._classes():
             self.index.here = file
             self._class(name)
-        for known in self.index.all:
-            if known.leads and id(known) not in self.reached_functions:
+        left = [known for known in self.index.all if known.leads]
+        for known in [*left, *left]:  # what was not followed to its end in one that comes later is here again
+            if id(known) not in self.reached_functions:
                 self._entry(known)
         self._mentions()
         for listener in self.listeners:

@@ -51,6 +51,8 @@ _VERBS = frozenset(
     }
 )
 
+_LARGEST = 150  # functions of a group: each carries the state of those before it
+
 
 def grouped(entries: Iterable[Known], index: Index) -> list[list[Known]]:
     """Return entries in groups: those that work on the same file's variables, or on the same struct, are together.
@@ -72,7 +74,7 @@ def grouped(entries: Iterable[Known], index: Index) -> list[list[Known]]:
     groups: dict[object, list[Known]] = {}
     for known in entries:
         groups.setdefault(leader(id(known)), []).append(known)
-    return list(groups.values())
+    return [whole[i : i + _LARGEST] for whole in groups.values() for i in range(0, len(whole), _LARGEST)]
 
 
 def _keys(known: Known, entries: list[Known], index: Index) -> Iterator[object]:
