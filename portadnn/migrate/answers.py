@@ -24,7 +24,10 @@ function. An entry of it may have
     whether the call can stand in the program as it is: by default that of recipes cannot; ``remark``: true where it
     means something else all the same;
 ``drop``
-    true where the call falls away without a trace.
+    true where the call falls away without a trace;
+``family``
+    true where the functions are not in the mapping table, but known by their names; MIOpen's, if it has any, takes
+    the same arguments.
 """
 
 from __future__ import annotations
@@ -124,6 +127,11 @@ def _entries(function: str, target: str) -> tuple[Mapping[str, Any], ...]:
     )
 
 
+def of_a_family(function: str) -> bool:
+    """Tell whether there are answers for a function that the mapping table does not have."""
+    return any(entry.get("family") for entry in _entries(function, "miopen-1"))
+
+
 @functools.cache
 def _row(function: str) -> mapping.Row | None:
     """Return the row of the mapping table that has a function of cuDNN."""
@@ -149,6 +157,8 @@ class Port:
             if missing:
                 return self._nothing(missing)
             return self._answer(entry.get("kind", "recipe"), self._filled(entry["call"]), entry.get("note", ""))
+        if entry.get("family") and entry.get("kind") != "none":
+            return self._answer(entry["kind"], self._alike(), entry["note"])
         if function is None or entry.get("kind") == "none":
             return self._answer("none", "", self._why_not(function))
         arguments = self._arguments(function)
@@ -182,6 +192,16 @@ class Port:
             remark=entry.get("remark", False),
             falls_away=entry.get("drop", False) or entry.get("call") == "",
         )
+
+    def _alike(self) -> str:
+        """Return the call of the function that MIOpen names in the same way, with the same arguments."""
+        name = re.sub("^cudnn", "miopen", self.event.function)
+        if not self.event.arguments and self.event.text:
+            given = self.event.text.partition("(")[2].removesuffix(")")
+        else:
+            given = ", ".join(argument.text for argument in self.event.arguments)
+        renamed = re.sub(r"\bCUDNN_(?=(?:ATTR|BACKEND|TYPE)_)", "MIOPEN_", translated(given, self.target)[0])
+        return f"{name}({renamed})"
 
     def _nothing(self, missing: str) -> Answered:
         """Answer that MIOpen lacks the value of an argument."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from .. import mapping
-from .answers import Answered, answer
+from .answers import Answered, answer, of_a_family
 from .cpp.names import is_library
 from .events import Event, Place
 from .model.state import Deed, State
@@ -114,6 +114,6 @@ def place_of(file: str, span: Span) -> Place:
 
 def answer_of(event: Event, target: str) -> Answered | None:
     """Return what becomes of a call; None where the tables do not know the function."""
-    if event.function not in mapping.table().functions:
+    if event.function not in mapping.table().functions and not of_a_family(event.function):
         return None
     return answer(event, target)

@@ -10,6 +10,7 @@ from miopen_header import enumerators, functions
 
 from portadnn import mapping
 from portadnn.migrate.answers import answer
+from portadnn.migrate.collect import answer_of
 from portadnn.migrate.events import Argument, Event, Place
 from portadnn.migrate.findings import ANSWERS
 from portadnn.migrate.names import known_types, look_up, translated, values
@@ -79,6 +80,17 @@ def test_what_miopen_does_not_have(call, rule, said):
     assert not found.sure
     assert rule is None or rule in found.rules
     assert said in found.note
+
+
+def test_the_graph_interface_is_known_by_its_names():
+    call = event("cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id)")
+    found = answer_of(call, "miopen-3")
+    assert found.kind == "recipe"
+    assert not found.sure
+    assert found.call == "miopenBackendSetAttribute(d, MIOPEN_ATTR_TENSOR_UNIQUE_ID, MIOPEN_TYPE_INT64, 1, &id)"
+    assert answer_of(call, "miopen-1").kind == "none"
+    assert answer_of(event("cudnnBackendPopulateCudaGraph(h, plan, pack, graph)"), "miopen-3").kind == "none"
+    assert answer_of(event("cudnnSomethingNew(h)"), "miopen-3") is None
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ..names import values
+
 Verdict = bool | None
 _TOKEN = re.compile(
     r"\s+|(?P<number>(?:0[xX][0-9a-fA-F']+|[0-9][0-9']*)[uUlLzZ]*)|(?P<name>[A-Za-z_$]\w*)"
@@ -22,6 +24,12 @@ _DEEPEST = 40
 # Names that builds with the libraries define, and those that builds without them, or for other systems, define.
 _GPU = re.compile(r"(?:\w*_)?(?:CUDNN|CUDA|GPU|GPUS|MIOPEN|CUDACC|NVCC)(?:_ENABLED|_FOUND|_SUPPORT|_AVAILABLE)?_*\Z")
 _AGAINST = re.compile(r"(?:\A|_)(?:NO|CPU|ONLY|WITHOUT|DISABLE|DISABLED|SKIP|NOT)(?:_|\Z)|\ANO|CPU_ONLY")
+# Names that only builds without the libraries define.
+_OFF = re.compile(
+    r"(?:\w+_)?(?:NO|DISABLE|WITHOUT)_?(?:CUDNN|MIOPEN)\Z|(?:\w+_)?(?:CUDNN|MIOPEN)_(?:DISABLED|OFF)\Z"
+)
+# Enumerators, as the mapping table's are: no macros, so that #ifdef never finds them.
+_ENUMERATORS = frozenset(("CUDNN_ERRQUERY_RAWCODE", "CUDNN_ERRQUERY_NONBLOCKING", "CUDNN_ERRQUERY_BLOCKING"))
 _THERE = frozenset(
     ("__cplusplus", "__GNUC__", "__linux__", "__linux", "linux", "__unix__", "__x86_64__", "__CUDACC__", "__NVCC__")
 )
@@ -107,6 +115,8 @@ class Known:
             return None
         if name in self._definitions:
             return self._definitions[name] is not None
+        if _is_never_defined(name):
+            return False
         return True if self._version_part(name) is not None else None
 
     def decide(self, condition: str) -> Verdict:
@@ -272,7 +282,8 @@ class _Evaluation:
             return self._at_least(arguments)
         if name == "true":
             return 1
-        if name == "false" or (name in known._definitions and name not in known._unsure):
+        gone = name in known._definitions or _is_never_defined(name)
+        if name == "false" or (gone and name not in known._unsure):
             return 0
         if self.guessing and name not in _NUMBERS:
             said = guess_defined(name)
@@ -301,6 +312,11 @@ class _Evaluation:
 
 def _verbatim(text: str) -> Callable[[re.Match[str]], str]:
     return lambda _: text
+
+
+def _is_never_defined(name: str) -> bool:
+    """Tell whether a name is no macro, or one that code with the libraries is never compiled with."""
+    return name in _ENUMERATORS or name in values() or _OFF.match(name) is not None
 
 
 def guess_defined(name: str) -> Verdict:

@@ -48,7 +48,12 @@ def convolution_words(situation: Situation) -> Iterator[Hit]:
 @check("softmax_algo", "softmax_mode")
 def softmax_words(situation: Situation) -> Iterator[Hit]:
     """Bring MIOpen's names for the algorithm and the mode."""
-    yield Hit(words={"softmax_algo": in_miopen(situation, "algo"), "softmax_mode": in_miopen(situation, "mode")})
+    words = {}
+    for name in ("algo", "mode"):  # a variable stays, as it may be something else on another path
+        argument = situation.argument(name)
+        variable = argument is not None and "CUDNN_" not in argument.text
+        words[f"softmax_{name}"] = argument.text if argument and variable else in_miopen(situation, name)
+    yield Hit(words=words)
 
 
 @check("activation", "coefficients")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from ..events import Argument
+from ..events import Argument, Event
 from ..model.state import Deed
 from ..values import Value, constants
 from .convolutions import Match, direction_of, earlier, find_call, origins, same_settings, size_call
@@ -49,7 +49,23 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
         "find": find_call(direction, event),
         "size": size_call(direction, event),
     }
-    yield Hit("proven" if always else "possible", words=words, related=((deed, "the algorithm is chosen here"),))
+    yield Hit(
+        "proven" if always else "possible",
+        words=words,
+        related=((deed, "the algorithm is chosen here"),),
+        confirm=None if situation.value("algo").origins else _never_fixed(event),
+    )
+
+
+def _never_fixed(event: Event) -> Callable[[Mapping[int, Deed]], bool]:
+    """Return what tells at the end that this call, wherever it was reached from, did not ask for a fixed algorithm."""
+
+    def confirm(journal: Mapping[int, Deed]) -> bool:
+        asked = (deed.event for deed in journal.values() if deed.event.function == event.function)
+        algorithms = (other.argument("algo") for other in asked if other.place == event.place)
+        return not any(list(constants(one.read)) and not one.value.origins for one in algorithms if one is not None)
+
+    return confirm
 
 
 @check("given", "need", "size")

@@ -57,15 +57,19 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
     """Find reads of fields that MIOpen's results do not have, the first of each in a function."""
     for function in unit.functions:
         types: dict[str, str] | None = None
+        nearest: dict[str, str] = {}  # the same name may be declared in several blocks
         told: set[str] = set()
         for node in walk(function.body):
-            if not isinstance(node, Member) or node.name in told or node.name not in {*_LACKING, "algo"}:
+            if isinstance(node, Declare):
+                nearest[node.name] = node.type
+            if not isinstance(node, Member) or node.name not in {*_LACKING, "algo"}:
                 continue
             types = _types(unit, function) if types is None else types
-            result = _RESULT.search(types.get(_variable(node.base), ""))
-            if result:
-                told.add(node.name)
-                instead = _LACKING.get(node.name) or f"it is called {_IN_MIOPEN[result[1]]}"
+            name = _variable(node.base)
+            result = _RESULT.search(nearest.get(name, "")) or _RESULT.search(types.get(name, ""))
+            instead = result and (_LACKING.get(node.name) or f"it is called {_IN_MIOPEN[result[1]]}")
+            if instead and instead not in told:
+                told.add(instead)
                 yield SourceHit(node.span, words={"text": node.name, "instead": instead})
 
 
