@@ -22,8 +22,8 @@ from .situation import Hit, Situation
 def group_count_is_lost(situation: Situation) -> Iterator[Hit]:
     """Yield where a convolution descriptor is set after its group count."""
     thing, event = situation.thing("convDesc"), situation.event
-    if thing is None:
-        return
+    if thing is None or (event.library == "cudnn" and event.argument("computeType", "dataType") is None):
+        return  # the latter is how it was called before there were groups
     setters = [situation.journal[number] for number in thing.set_by if situation.in_order(number)]
     counts = [deed for deed in setters if deed.event.function.endswith("SetConvolutionGroupCount")]
     if not counts or (event.library == "miopen" and setters[-1] is not counts[-1]):
