@@ -53,8 +53,12 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
         "proven" if always else "possible",
         words=words,
         related=((deed, "the algorithm is chosen here"),),
-        confirm=None if situation.value("algo").origins else _never_fixed(event),
+        confirm=_never_fixed(event) if _is_open(situation.value("algo")) else None,
     )
+
+
+def _is_open(value: Value) -> bool:
+    return value.kind == "unknown" and not value.origins
 
 
 def _never_fixed(event: Event) -> Callable[[Mapping[int, Deed]], bool]:
