@@ -25,9 +25,7 @@ _DEEPEST = 40
 _GPU = re.compile(r"(?:\w*_)?(?:CUDNN|CUDA|GPU|GPUS|MIOPEN|CUDACC|NVCC)(?:_ENABLED|_FOUND|_SUPPORT|_AVAILABLE)?_*\Z")
 _AGAINST = re.compile(r"(?:\A|_)(?:NO|CPU|ONLY|WITHOUT|DISABLE|DISABLED|SKIP|NOT)(?:_|\Z)|\ANO|CPU_ONLY")
 # Names that only builds without the libraries define.
-_OFF = re.compile(
-    r"(?:\w+_)?(?:NO|DISABLE|WITHOUT)_?(?:CUDNN|MIOPEN)\Z|(?:\w+_)?(?:CUDNN|MIOPEN)_(?:DISABLED|OFF)\Z"
-)
+_OFF = re.compile(r"(?:\w+_)?(?:NO|DISABLE|WITHOUT)_?(?:CUDNN|MIOPEN)\Z|(?:\w+_)?(?:CUDNN|MIOPEN)_(?:DISABLED|OFF)\Z")
 # Enumerators, as the mapping table's are: no macros, so that #ifdef never finds them.
 _ENUMERATORS = frozenset(("CUDNN_ERRQUERY_RAWCODE", "CUDNN_ERRQUERY_NONBLOCKING", "CUDNN_ERRQUERY_BLOCKING"))
 _THERE = frozenset(
