@@ -119,6 +119,20 @@ def test_ranges() -> None:
     assert destroy.thing("tensorDesc").many
 
 
+def test_what_callers_do_not_lead_to_is_followed_by_itself() -> None:
+    source = """
+    #include <cudnn.h>
+    void f(int kind, cudnnTensorDescriptor_t x) {
+      if (kind == 1) { cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 8, 1, 1, 1); return; }
+      cudnnDestroyTensorDescriptor(x);
+    }
+    void g(cudnnTensorDescriptor_t x) { f(1, x); }
+    """
+    (destroy,) = calls("cudnnDestroyTensorDescriptor", source)
+    assert destroy.event.within == "f"
+    assert destroy.thing("tensorDesc").id.startswith("x#")
+
+
 # Versions -------------------------------------------------------------------------------------------------------
 
 

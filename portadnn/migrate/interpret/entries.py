@@ -45,9 +45,26 @@ class Walk(Statements):
         for known in [*left, *left]:  # what was not followed to its end in one that comes later is here again
             if id(known) not in self.reached_functions:
                 self._entry(known)
+        for known in self._with_unreached():
+            self._entry(known)
         self._mentions()
         for listener in self.listeners:
             listener.finish(self.state, self.journal)
+
+    def _with_unreached(self) -> list[Known]:
+        """Return the functions with calls that no caller led to: with other arguments they may be reached."""
+        lines: dict[str, list[int]] = {}
+        for unit in self.index.units:
+            for name, span, _ in unit.mentions:
+                if (unit.file, name, span.line, span.column) not in self.reached:
+                    lines.setdefault(unit.file, []).append(span.line)
+        return [
+            known
+            for known in self.index.all
+            if known.leads
+            and known.unit.file in lines
+            and any(known.function.span.line <= line <= known.function.span.end_line for line in lines[known.unit.file])
+        ]
 
     def _entries(self) -> Iterator[Known]:
         """Yield the functions that nothing in the program calls; methods are left to their classes."""
