@@ -31,6 +31,7 @@ class Walk(Statements):
         self.ends = []
         self.steps = 0
         self.most_steps = _MOST_STEPS
+        self.started: set[int] = set()  # functions that were followed by themselves
         self.use = ""
 
     def all(self) -> None:
@@ -62,6 +63,7 @@ class Walk(Statements):
             known
             for known in self.index.all
             if known.leads
+            and id(known) not in self.started
             and known.unit.file in lines
             and any(known.function.span.line <= line <= known.function.span.end_line for line in lines[known.unit.file])
         ]
@@ -143,6 +145,7 @@ class Walk(Statements):
     def _guarded(self, known: Known, this: str) -> Value:
         """Follow a function from its start and return what it gives; a failure ends only it."""
         self.frame = Frame(0, known.unit, known.label)
+        self.started.add(id(known))
         result = UNKNOWN
         try:
             result = self.follow(known, (), None, this)
