@@ -34,3 +34,22 @@ def test_programs_are_named_after_rules() -> None:
     assert {program.rule for program in PROGRAMS} <= set(rules())
     for program in PROGRAMS:
         assert bool(program.expected) == (program.kind == "violates"), str(program)
+
+
+def _told(rule: str, title: str) -> dict[str, str]:
+    """Return the corrections by the messages that a program of a rule gets."""
+    program = next(p for p in PROGRAMS if p.rule == rule and p.title == title)
+    return {finding.message: finding.fix for finding in checking.find(program.text) if finding.rule == rule}
+
+
+def test_a_variable_is_told_with_its_value_and_stays_in_the_correction() -> None:
+    told = _told("V22", "a wrapper that others tell what to compute")
+    assert [message.partition(" is asked for")[0] for message in told] == [
+        "algo_ (CUDNN_SOFTMAX_LOG)",
+        "mode_ (CUDNN_SOFTMAX_MODE_INSTANCE)",
+    ]
+    assert all(fix.endswith("out, algo_, mode_);") for fix in told.values())
+
+
+def test_a_field_is_that_of_the_nearest_declaration() -> None:
+    assert list(_told("S12", "one name for results of two kinds").values()) == ["it is called fwd_algo"]

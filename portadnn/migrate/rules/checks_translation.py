@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..values import constants
 from .registry import check
 from .shapes import enumerator, miopen_name
 from .situation import Hit, Situation
@@ -45,14 +46,19 @@ def convolution_words(situation: Situation) -> Iterator[Hit]:
     yield Hit(words={**texts, "mode": "miopenConvolution" if is_set or mode is None else mode.text})
 
 
-@check("softmax_algo", "softmax_mode")
+_ORDINARY = {"CUDNN_SOFTMAX_ACCURATE", "CUDNN_SOFTMAX_MODE_CHANNEL"}
+
+
+@check("softmax_algo", "softmax_mode", "asked_algo", "asked_mode")
 def softmax_words(situation: Situation) -> Iterator[Hit]:
-    """Bring MIOpen's names for the algorithm and the mode."""
+    """Bring MIOpen's names for the algorithm and the mode, and what variables may be."""
     words = {}
     for name in ("algo", "mode"):  # a variable stays, as it may be something else on another path
         argument = situation.argument(name)
         variable = argument is not None and "CUDNN_" not in argument.text
         words[f"softmax_{name}"] = argument.text if argument and variable else in_miopen(situation, name)
+        other = [str(value) for value in constants(situation.value(name)) if value not in _ORDINARY] if variable else []
+        words[f"asked_{name}"] = (argument.text if argument else name) + (f" ({other[0]})" if other else "")
     yield Hit(words=words)
 
 
