@@ -62,6 +62,16 @@ def softmax_words(situation: Situation) -> Iterator[Hit]:
     yield Hit(words=words)
 
 
+@check("softmax_algo", "softmax_mode", "asked_algo", "asked_mode")
+def softmax_by_instance(situation: Situation) -> Iterator[Hit]:
+    """Bring the same where the mode is certain.
+
+    A program that chooses between the modes takes this one where height and width are 1, and both compute the same.
+    """
+    if len(situation.value("mode").options) == 1:
+        yield from softmax_words(situation)
+
+
 @check("activation", "coefficients")
 def activation_words(situation: Situation) -> Iterator[Hit]:
     """Bring MIOpen's name for the mode, and the three coefficients that it takes there."""
