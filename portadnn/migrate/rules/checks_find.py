@@ -25,7 +25,7 @@ from .convolutions import (
     same_handle,
     size_call,
 )
-from .journals import deeds
+from .journals import deeds_about, later
 from .registry import check
 from .situation import Hit, Situation
 
@@ -124,11 +124,8 @@ def _never_found(situation: Situation, direction: Direction) -> Callable[[Mappin
     here = {number for function in finds for number in situation.state.done.get(function, ())}
 
     def confirm(journal: Mapping[int, Deed]) -> bool:
-        return not any(
-            deed.event.number not in here
-            and things & {thing.id for name, thing in deed.things.items() if name != "handle"}
-            for deed in deeds(journal, finds)
-        )
+        found = (deed for function in finds for id_ in things for deed in deeds_about(journal, function, id_))
+        return all(deed.event.number in here for deed in found)
 
     return confirm
 
@@ -238,9 +235,8 @@ def find_overwrites(situation: Situation) -> Iterator[Hit]:
 
 def _is_read(journal: Mapping[int, Deed], after: int, buffer: Value) -> bool:
     """Tell whether the next call that has to do with a buffer reads it."""
-    for number in sorted(journal):
-        deed = journal[number]
-        if number <= after or "Find" in deed.event.function:
+    for deed in later(journal, after):
+        if "Find" in deed.event.function:
             continue
         if any(same(argument.value, buffer) for argument in _data(deed.event, "in")):
             return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..events import Event
 from ..findings import Certainty
@@ -11,7 +11,7 @@ from ..model.state import Deed
 from ..values import Value, constants, same
 from .conditions import is_enumerator
 from .convolutions import written
-from .journals import deeds
+from .journals import deeds, later, once
 from .registry import check
 from .situation import Hit, Situation
 
@@ -49,13 +49,12 @@ _SETS_CONVOLUTION = re.compile(r"(?:Set|Init)Convolution(?:2d|Nd)?Descriptor")
 
 def _not_set_again(event: Event, id_: str) -> Callable[[Mapping[int, Deed]], bool]:
     def confirm(journal: Mapping[int, Deed]) -> bool:
-        for number in sorted(journal):
-            deed = journal[number]
+        for deed in later(journal, event.number):
             function = deed.event.function
-            if number <= event.number or "ConvolutionMathType" in function or _SETS_CONVOLUTION.search(function):
+            if "ConvolutionMathType" in function or _SETS_CONVOLUTION.search(function):
                 continue
             if any(thing.id == id_ for thing in deed.things.values()):
-                return not deed.event.function.endswith("SetConvolutionGroupCount")
+                return not function.endswith("SetConvolutionGroupCount")
         return True
 
     return confirm
@@ -219,12 +218,19 @@ def forward_is_elsewhere(situation: Situation) -> Iterator[Hit]:
     owner = event.within.rpartition("::")[0]
 
     def confirm(journal: Mapping[int, Deed]) -> bool:
-        forwards = list(deeds(journal, _FORWARDS[event.function]))
-        if not forwards:
+        functions = _FORWARDS[event.function]
+        owners = once(journal, ("owners", functions), lambda journal: frozenset(_owners(deeds(journal, functions))))
+        if not owners:
             return not mentioned
-        return bool(owner) and all(deed.event.within.rpartition("::")[0] not in {owner, ""} for deed in forwards)
+        return bool(owner) and not owners & {owner, ""}
 
     yield Hit("possible" if mentioned else "proven", words=words, confirm=confirm)
+
+
+def _owners(found: Iterable[Deed]) -> Iterator[str]:
+    """Yield the classes whose methods make calls; "" for free functions."""
+    for deed in found:
+        yield deed.event.within.rpartition("::")[0]
 
 
 # S21: saved mean and inverse variance ---------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..model.state import Deed, Thing
 from ..values import UNKNOWN
 from .checks_networks import GATES, IN_MIOPEN, networks
+from .journals import deeds, deeds_within, once
 from .names import FILTER, IMAGE, RESULT, factors, identifiers, last_identifier, parts, subscripts
 from .registry import check
 from .shapes import Shape, enumerator, number, of_thing
@@ -89,26 +90,29 @@ def _fits(shapes: dict[str, Shape]) -> bool | None:
     x, w, y = (by_role[role] for role in ("x", "w", "y"))
     if x is None or w is None or y is None or not len(x) == len(w) == len(y) > 2:
         return None
-    return (
-        x[0] == y[0]
-        and y[1] == w[0]
-        and x[1] % w[1] == 0
-        and all(k <= 2 * n + k for n, k in zip(x[2:], w[2:], strict=True))
-    )
+    return x[0] == y[0] and y[1] == w[0] and x[1] % w[1] == 0
 
 
 def _used_otherwise(situation: Situation, a: Thing | None, b: Thing | None, first: str, second: str) -> str | None:
     """Say that forward convolutions use two descriptors the other way round; "" if as here, None if nobody knows."""
-    roles = {first: first.removeprefix("d"), second: second.removeprefix("d")}
-    for deed in situation.journal.values():
-        if deed.event.function not in _FORWARD or a is None or b is None or a.many or b.many:
-            continue
-        seen = {thing.id: role for role in ("xDesc", "wDesc", "yDesc") if (thing := deed.things.get(role))}
-        if a.id in seen and b.id in seen and a.id != b.id:
-            if (seen[a.id], seen[b.id]) == (roles[second], roles[first]):
+    if a is None or b is None or a.many or b.many or a.id == b.id:
+        return None
+    for deed, roles in once(situation.journal, "roles in forward convolutions", _forward_roles).get(a.id, ()):
+        if b.id in roles:
+            if (roles[a.id], roles[b.id]) == (second.removeprefix("d"), first.removeprefix("d")):
                 return f"{deed.event.function} in line {deed.event.place.line} takes them the other way round"
             return ""
     return None
+
+
+def _forward_roles(journal: Mapping[int, Deed]) -> dict[str, list[tuple[Deed, dict[str, str]]]]:
+    """Return forward convolutions by each of their descriptors, and as what they take all of them."""
+    found: dict[str, list[tuple[Deed, dict[str, str]]]] = {}
+    for deed in sorted(deeds(journal, _FORWARD), key=lambda deed: deed.event.number):
+        roles = {thing.id: role for role in ("xDesc", "wDesc", "yDesc") if (thing := deed.things.get(role))}
+        for id_ in roles:
+            found.setdefault(id_, []).append((deed, roles))
+    return found
 
 
 _WORKSPACE = re.compile(r"work_?space|\bws_?\b|scratch", re.IGNORECASE)
@@ -186,29 +190,23 @@ def _turns(situation: Situation, output: str) -> str | None:
 
 def _accumulating(situation: Situation) -> Deed | None:
     """Return the call of cuDNN in a function of the same name that adds to the gradient."""
-    wanted = _COUNTERPARTS[situation.event.function]
-    for deed in situation.journal.values():
-        if deed.event.function != wanted or deed.event.within != situation.event.within or not deed.event.within:
-            continue
+    for deed in _of_the_same_function(situation, _COUNTERPARTS[situation.event.function]):
         beta = deed.event.argument("beta")
         if beta is not None and _is(number(beta.read), beta.text, 1, "one"):
             return deed
     return None
 
 
+def _of_the_same_function(situation: Situation, wanted: str) -> Iterable[Deed]:
+    """Return the calls of cuDNN's function in the program's function of the same name."""
+    within = situation.event.within
+    return deeds_within(situation.journal, wanted, within) if within else ()
+
+
 @check("reason")
 def meant_inclusive(situation: Situation) -> Iterator[Hit]:
     """Find an average that leaves the padding out, where the program wants it counted."""
-    modes: set[str] = set()
-    found: Deed | None = None
-    for deed in situation.journal.values():
-        if not deed.event.function.startswith(("cudnnSetPooling2d", "cudnnSetPoolingNd")):
-            continue
-        mode = deed.event.argument("mode")
-        names = {enumerator(option) or "" for option in mode.read.options} if mode else set()
-        modes |= names
-        if found is None and "CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING" in names:
-            found = deed
+    found, modes = once(situation.journal, "pooling with padding", _counting_padding)
     if found is not None and "CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING" not in modes:
         place = found.event.place
         reason = f"the program's cuDNN code counts it ({place.file.rpartition('/')[2]}:{place.line})"
@@ -217,13 +215,26 @@ def meant_inclusive(situation: Situation) -> Iterator[Hit]:
         yield Hit("possible", words={"reason": f"{situation.event.within} speaks of counting it"})
 
 
+def _counting_padding(journal: Mapping[int, Deed]) -> tuple[Deed | None, frozenset[str]]:
+    """Return the first call of cuDNN that lets pooling count the padding, and all modes that such calls set."""
+    modes: set[str] = set()
+    found: Deed | None = None
+    for deed in journal.values():
+        if not deed.event.function.startswith(("cudnnSetPooling2d", "cudnnSetPoolingNd")):
+            continue
+        mode = deed.event.argument("mode")
+        names = {enumerator(option) or "" for option in mode.read.options} if mode else set()
+        modes |= names
+        if found is None and "CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING" in names:
+            found = deed
+    return found, frozenset(modes)
+
+
 @check("reason")
 def meant_other_softmax(situation: Situation) -> Iterator[Hit]:
     """Find ACCURATE over channels where the function that it was made of computes something else."""
     wanted = situation.event.function.replace("miopen", "cudnn", 1)
-    for deed in situation.journal.values():
-        if deed.event.function != wanted or deed.event.within != situation.event.within or not deed.event.within:
-            continue
+    for deed in _of_the_same_function(situation, wanted):
         given = (deed.event.argument(name) for name in ("algo", "mode"))
         names = [enumerator(argument.read) for argument in given if argument is not None]
         other = next((n for n in names if n and n.endswith(("_LOG", "_FAST", "_INSTANCE"))), None)
@@ -252,9 +263,14 @@ def transposed_twice(situation: Situation) -> Iterator[Hit]:
     convolution = _then(situation, "convDesc")
     if convolution is None or enumerator(convolution.fields.get("mode", UNKNOWN)) != ("miopenTranspose"):
         return
-    forward = [deed.things.get("convDesc") for deed in situation.journal.values() if "Forward" in deed.event.function]
-    if situation.whole and not any(thing is not None and thing.id == convolution.id for thing in forward):
+    if situation.whole and convolution.id not in once(situation.journal, "convolutions forward", _convolved_forward):
         yield Hit("possible")
+
+
+def _convolved_forward(journal: Mapping[int, Deed]) -> frozenset[str]:
+    """Return the descriptors of convolutions that some forward function gets."""
+    things = (deed.things.get("convDesc") for deed in journal.values() if "Forward" in deed.event.function)
+    return frozenset(thing.id for thing in things if thing is not None)
 
 
 # Groups ----------------------------------------------------------------------------------------------------------

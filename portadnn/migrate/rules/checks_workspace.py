@@ -9,6 +9,7 @@ from ..events import Argument, Event
 from ..model.state import Deed
 from ..values import Value, constants
 from .convolutions import Match, direction_of, earlier, find_call, origins, same_settings, size_call
+from .journals import deeds_at
 from .registry import check
 from .situation import Hit, Situation
 
@@ -65,8 +66,7 @@ def _never_fixed(event: Event) -> Callable[[Mapping[int, Deed]], bool]:
     """Return what tells at the end that this call, wherever it was reached from, did not ask for a fixed algorithm."""
 
     def confirm(journal: Mapping[int, Deed]) -> bool:
-        asked = (deed.event for deed in journal.values() if deed.event.function == event.function)
-        algorithms = (other.argument("algo") for other in asked if other.place == event.place)
+        algorithms = (deed.event.argument("algo") for deed in deeds_at(journal, event))
         return not any(list(constants(one.read)) and not one.value.origins for one in algorithms if one is not None)
 
     return confirm
@@ -160,8 +160,8 @@ def size_is_stale(situation: Situation) -> Iterator[Hit]:
     names, sure = said[0]
     about = next(name for name, other in situation.event.by_name.items() if other is argument)
     words = {"changed": " and ".join(names), "query": deeds[0].event.function}
-    certainty = "proven" if sure and size.kind != "one of" else "possible"
-    yield Hit("proven" if certainty == "proven" else "possible", about, words, ((deeds[0], "asked here"),))
+    certain = sure and size.kind != "one of"
+    yield Hit("proven" if certain else "possible", about, words, ((deeds[0], "asked here"),))
 
 
 def _set_since(deed: Deed, situation: Situation) -> tuple[list[str], bool]:

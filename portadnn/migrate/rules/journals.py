@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from ..events import Event
 from ..model.state import Deed
 
 T = TypeVar("T")
@@ -35,15 +37,64 @@ def once(journal: Mapping[int, Deed], key: Hashable, make: Callable[[Mapping[int
     return _ASKED.once(journal, key, make)
 
 
+def later(journal: Mapping[int, Deed], number: int) -> Iterator[Deed]:
+    """Yield the calls after one, in order."""
+    numbers = once(journal, "numbers", sorted)
+    for place in range(bisect_right(numbers, number), len(numbers)):
+        yield journal[numbers[place]]
+
+
 def deeds(journal: Mapping[int, Deed], functions: Iterable[str]) -> Iterator[Deed]:
     """Yield the calls of some functions, function by function, each in order."""
-    index = once(journal, "by function", _by_function)
     for function in functions:
-        yield from index.get(function, ())
+        yield from _index(journal, _function)[function]
 
 
-def _by_function(journal: Mapping[int, Deed]) -> dict[str, list[Deed]]:
-    index: dict[str, list[Deed]] = {}
-    for deed in journal.values():
-        index.setdefault(deed.event.function, []).append(deed)
-    return index
+def deeds_within(journal: Mapping[int, Deed], function: str, within: str) -> Sequence[Deed]:
+    """Return the calls of a function that one of the program's functions holds, in order."""
+    return _index(journal, _function_and_holder)[function, within]
+
+
+def deeds_about(journal: Mapping[int, Deed], function: str, id_: str) -> Sequence[Deed]:
+    """Return the calls of a function that got a descriptor, in order."""
+    return _index(journal, _function_and_descriptors)[function, id_]
+
+
+def deeds_at(journal: Mapping[int, Deed], event: Event) -> Sequence[Deed]:
+    """Return a call and all those that are written in its place, in order."""
+    return _index(journal, _function_and_place)[event.function, event.place]
+
+
+def _function(deed: Deed) -> Iterator[Hashable]:
+    yield deed.event.function
+
+
+def _function_and_holder(deed: Deed) -> Iterator[Hashable]:
+    yield deed.event.function, deed.event.within
+
+
+def _function_and_descriptors(deed: Deed) -> Iterator[Hashable]:
+    for id_ in {thing.id for name, thing in deed.things.items() if name != "handle"}:
+        yield deed.event.function, id_
+
+
+def _function_and_place(deed: Deed) -> Iterator[Hashable]:
+    yield deed.event.function, deed.event.place
+
+
+class _Index(dict[Hashable, list[Deed]]):
+    def __missing__(self, key: Hashable) -> list[Deed]:
+        return []
+
+
+def _index(journal: Mapping[int, Deed], keys: Callable[[Deed], Iterator[Hashable]]) -> _Index:
+    """Return calls by what `keys` yields of them."""
+
+    def make(journal: Mapping[int, Deed]) -> _Index:
+        found = _Index()
+        for deed in journal.values():
+            for key in keys(deed):
+                found.setdefault(key, []).append(deed)
+        return found
+
+    return once(journal, keys, make)
