@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..names import look_up
 from . import fields
 from .calls import Call, find
+from .edits import Edits, Stretches
 from .layout import joined, parts
 from .plan import HEADER, LEAVE, Plan, Program, plan
 from .source import Source
@@ -17,15 +19,6 @@ _INCLUDE = re.compile(r"#[ \t]*(?:include|import)[ \t]*([<\"][^>\"\n]+[>\"])")
 _HEADERS = re.compile(r"[<\"]cudnn(_v\d+|_version|_(ops|adv|cnn)(_infer|_train)?(_v\d+)?|_graph|_backend)?\.h[>\"]")
 _VERSION = re.compile(r"\bCUDNN_(?:\w*_)?(VERSION|MAJOR|MINOR|PATCH)")  # says nothing of where cuDNN is used
 _MARK = "/* portadnn: "
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Text in place of what stands from one offset to another."""
-
-    start: int
-    end: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -87,20 +80,20 @@ class _Rewriting:
     def __init__(self, source: Source, program: Program, variables: Sequence[fields.Declared]) -> None:
         self.source, self.program = source, program
         self.result = Rewritten(source)
-        self.edits: list[Edit] = []
+        self.edits = Edits()
         self.marks: dict[tuple[int, str, str], str] = {}  # by line, rule and name
         self.uses: list[int] = []  # where portadnn_miopen.h is needed
         found = _nested([(call, self._plan(call)) for call in find(source)])
         left = {(call.start, call.end) for call, what in found if what.kind in {"mark", "leave"}}
-        frozen = sorted((call.start, call.end) for call, what in found if what.kind == "mark")
+        frozen = [(call.start, call.end) for call, what in found if what.kind == "mark"]
         self._includes()
-        self._names(frozen + [span for call, what in found for span in _gone(call, what)], left)
-        self._members(frozen, variables)
+        self._names(Stretches(frozen + [span for call, what in found for span in _gone(call, what)]), left)
+        self._members(Stretches(frozen), variables)
         for call, what in sorted(found, key=lambda pair: -pair[0].start):
             self._call(call, what)
         self._header()
         self._comments()
-        self.result.text = _applied(source.text, 0, len(source.text), self.edits)
+        self.result.text = self.edits.applied(source.text, 0, len(source.text))
 
     # Parts of it --------------------------------------------------------------------------------------------------
 
@@ -116,16 +109,16 @@ class _Rewriting:
                 continue
             if _HEADERS.fullmatch(match[1]):
                 start = self.source.text.index(match[1], directive.start)
-                self.edits.append(Edit(start, start + len(match[1]), "<miopen/miopen.h>"))
+                self.edits.add(start, start + len(match[1]), "<miopen/miopen.h>")
                 self.result.names += 1
             elif match[1].strip('<>"').startswith("cudnn_frontend"):
                 note = "the graph interface has no counterpart here; hipDNN takes what cudnn_frontend 9 is given"
                 self._mark(directive.start, match[1].strip('<>"'), "V58", note)
 
-    def _names(self, frozen: Sequence[tuple[int, int]], left: set[tuple[int, int]]) -> None:
+    def _names(self, frozen: Stretches, left: set[tuple[int, int]]) -> None:
         starts = {start for start, _ in left}
         for token in self.source.tokens:
-            if not token.text.startswith(("cudnn", "CUDNN_")) or token.start in starts or _inside(token.start, frozen):
+            if not token.text.startswith(("cudnn", "CUDNN_")) or token.start in starts or token.start in frozen:
                 continue
             name = look_up(token.text, self.program.target)
             if name is None or self._is_defined(token.start, token.text):
@@ -136,7 +129,7 @@ class _Rewriting:
                 hint = name.note if name.miopen is None else f"perhaps {name.miopen}: {name.note}"
                 self._mark(token.start, token.text, name.rule, hint)
             else:
-                self.edits.append(Edit(token.start, token.end, name.miopen))
+                self.edits.add(token.start, token.end, name.miopen)
                 self.result.names += 1
 
     def _is_told(self, name: str) -> bool:
@@ -148,12 +141,12 @@ class _Rewriting:
         directive = self.source.directive(offset)
         return directive is not None and directive.kind in {"define", "undef"} and directive.rest.split()[:1] == [name]
 
-    def _members(self, frozen: Sequence[tuple[int, int]], variables: Iterable[fields.Declared]) -> None:
+    def _members(self, frozen: Stretches, variables: Iterable[fields.Declared]) -> None:
         for member in fields.read(self.source, variables):
-            if _inside(member.start, frozen):
+            if member.start in frozen:
                 continue
             if member.miopen:
-                self.edits.append(Edit(member.start, member.end, member.miopen))
+                self.edits.add(member.start, member.end, member.miopen)
                 self.result.names += 1
             else:
                 self._mark(
@@ -177,20 +170,20 @@ class _Rewriting:
             return
         self.result.calls += 1
         if what.kind == "expression" and call.statement is not None:
-            self._replace(*call.statement, f"{what.name};")
+            self.edits.replace(*call.statement, f"{what.name};")
         elif what.kind == "expression":
-            self._replace(call.start, call.end, f"({what.name}, miopenStatusSuccess)")
+            self.edits.replace(call.start, call.end, f"({what.name}, miopenStatusSuccess)")
         elif call.kind == "name" or (what.arguments == tuple(range(len(call.arguments))) and not what.casts):
-            self.edits.append(Edit(call.start, call.start + len(call.name), what.name))
+            self.edits.add(call.start, call.start + len(call.name), what.name)
         else:
-            self._replace(call.start, call.end, self._written(call, what))
+            self.edits.replace(call.start, call.end, self._written(call, what))
 
     def _written(self, call: Call, what: Plan) -> str:
         old = parts(self.source, call)
         texts = []
         for number, ((start, _), part) in enumerate(zip(call.arguments, old, strict=True)):
             begin = self.source.text.index(part.text, start)
-            text = _applied(self.source.text, begin, begin + len(part.text), self.edits)
+            text = self.edits.applied(self.source.text, begin, begin + len(part.text))
             texts.append(_cast(text) if number in what.casts else text)
         between = self.source.text[call.start + len(call.name) : call.open + 1]
         end = self.source.text[self.source.text.rfind(")", 0, call.end) : call.end]
@@ -200,17 +193,13 @@ class _Rewriting:
         """Take a call away: with its lines, where nothing else is on them."""
         text = self.source.text
         if call.statement is None:
-            self._replace(call.start, call.end, "miopenStatusSuccess")
+            self.edits.replace(call.start, call.end, "miopenStatusSuccess")
             return
         start, end = call.statement
         first, line = text.rfind("\n", 0, start) + 1, self.source.line_end(end)
         if not text[first:start].strip() and not text[end:line].strip():
             start, end = first, line
-        self._replace(start, end, "")
-
-    def _replace(self, start: int, end: int, text: str) -> None:
-        self.edits = [edit for edit in self.edits if edit.end <= start or edit.start >= end]
-        self.edits.append(Edit(start, end, text))
+        self.edits.replace(start, end, "")
 
     # What is inserted ---------------------------------------------------------------------------------------------
 
@@ -219,8 +208,7 @@ class _Rewriting:
         if (place, rule, name) in self.marks or self._is_marked(offset, name):
             return
         self.marks[place, rule, name] = f"{f'PD-{rule}: ' if rule else ''}{name}: {_one_line(note)}"
-        line = self.source.text.count("\n", 0, offset) + 1
-        self.result.marked.append(Marked(line, name, rule, _one_line(note), stays))
+        self.result.marked.append(Marked(self.source.line(offset), name, rule, _one_line(note), stays))
 
     def _is_marked(self, offset: int, name: str) -> bool:
         """Tell whether a comment above a line speaks of a name."""
@@ -237,12 +225,11 @@ class _Rewriting:
 
     def _comments(self) -> None:
         newline = self.source.newline
-        spans = [(edit.start, edit.end) for edit in self.edits]
         for (line, _, _), text in sorted(self.marks.items(), key=lambda item: item[0][0]):
             place = line
-            while around := next((start for start, end in spans if start < place < end), None):
-                place = self.source.line_start(around)  # above the whole of what is new
-            self.edits.append(Edit(place, place, f"{self.source.indent(place)}{_MARK}{text} */{newline}"))
+            while around := self.edits.around(place):
+                place = self.source.line_start(around.start)  # above the whole of what is new
+            self.edits.add(place, place, f"{self.source.indent(place)}{_MARK}{text} */{newline}")
 
     def _header(self) -> None:
         """Include portadnn_miopen.h where it is needed, in the same branches of the preprocessor."""
@@ -259,7 +246,7 @@ class _Rewriting:
             place, outer = self._place(use, list(branches))
             lines = [line for chain in branches[outer:] for line in chain]
             lines += [f'#include "{HEADER}"', *("#endif" for _ in branches[outer:])]
-            self.edits.append(Edit(place, place, "".join(line + source.newline for line in lines)))
+            self.edits.add(place, place, "".join(line + source.newline for line in lines))
 
     def _branches(self, offset: int) -> list[tuple[str, ...]]:
         """Return the branches around an offset, but for those that choose by cuDNN's version."""
@@ -278,22 +265,19 @@ class _Rewriting:
         return start, 0
 
 
-def _inside(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= offset < end for start, end in spans)
-
-
 def _nested(found: Sequence[tuple[Call, Plan]]) -> list[tuple[Call, Plan]]:
     """Leave calls as they are around one that stays."""
-    stays = [call.start for call, what in found if what.kind == "mark"]
+    stays = sorted(call.start for call, what in found if what.kind == "mark")
     around = Plan("mark", note="an argument of it is left to you")
     return [
-        (call, around if what.kind not in {"mark", "leave"} and _any(call.start + 1, call.end, stays) else what)
+        (call, around if what.kind not in {"mark", "leave"} and _has_within(stays, call) else what)
         for call, what in found
     ]
 
 
-def _any(start: int, end: int, places: Sequence[int]) -> bool:
-    return any(start <= place < end for place in places)
+def _has_within(places: Sequence[int], call: Call) -> bool:
+    """Tell whether one of some places, in order, is inside of a call."""
+    return bisect_right(places, call.start) < bisect_left(places, call.end)
 
 
 def _gone(call: Call, what: Plan) -> list[tuple[int, int]]:
@@ -314,16 +298,3 @@ def _cast(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.replace("*/", "* /").split())
-
-
-def _applied(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
-    """Return a stretch of text with the edits in it; insertions at its beginning count, those at its end do not."""
-    result: list[str] = []
-    place = start
-    chosen = [edit for edit in edits if start <= edit.start and edit.end <= end]
-    for edit in sorted(chosen, key=lambda edit: (edit.start, edit.end)):
-        if edit.start < place:  # inside of what is new
-            continue
-        result += [text[place : edit.start], edit.text]
-        place = edit.end
-    return "".join([*result, text[place:end]])

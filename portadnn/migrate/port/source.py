@@ -49,7 +49,6 @@ class Source:
     ----------
     name : str
         As it is shown.
-    raw : bytes
     text : str
         The bytes as characters of the same number: places in it are places in the file, whatever its encoding.
     code : str
@@ -57,22 +56,14 @@ class Source:
     """
 
     def __init__(self, name: str, raw: bytes) -> None:
-        self.name, self.raw = name, raw
-        read = Text(raw)
-        self.text, self.code = raw.decode("latin-1"), read.mask.decode("latin-1")
+        self.name = name
+        self._read = Text(raw)
+        self.text, self.code = raw.decode("latin-1"), self._read.mask.decode("latin-1")
 
     @cached_property
     def tokens(self) -> list[Token]:
         """All words, numbers and marks outside of comments and strings."""
         return [Token(m[0], m.start(), m.end()) for m in _TOKEN.finditer(self.code)]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [token.start for token in self.tokens]
-
-    def at(self, offset: int) -> int:
-        """Return the index of the first token that begins at an offset or behind it."""
-        return bisect_right(self._starts, offset - 1)
 
     def before(self, place: int) -> Token | None:
         """Return the token before another, where both are in the same line of the preprocessor or in none."""
@@ -109,10 +100,14 @@ class Source:
         found = self.directives[place] if place >= 0 else None
         return found if found is not None and offset < found.end else None
 
-    @property
+    @cached_property
     def newline(self) -> str:
         """How the source ends its lines."""
         return "\r\n" if self.text.count("\r\n") * 2 > self.text.count("\n") else "\n"
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of an offset."""
+        return self._read.line(offset)
 
     def line_start(self, offset: int) -> int:
         """Return where the line of an offset begins, or the first one of a directive, a comment or a string."""
@@ -137,8 +132,7 @@ class Source:
     @cached_property
     def _long(self) -> list[tuple[int, int]]:
         """Comments and raw strings of several lines."""
-        read = Text(self.raw)
-        found = [(comment.start, comment.end) for comment in read.comments if b"\n" in comment.text]
+        found = [(comment.start, comment.end) for comment in self._read.comments if b"\n" in comment.text]
         found += [(m.start(), m.end()) for m in re.finditer(r'R"([^()\\\s"]{0,16})\(.*?\)\1"', self.text, re.DOTALL)]
         return found
 
