@@ -85,7 +85,7 @@ class Collector:
     def _is_call(self, name: str) -> bool:
         if name in mapping.table().functions:
             return True
-        return is_library(name) and not name.endswith("_t") and name not in self._own
+        return is_library(name) and name not in self._own
 
     def mentions(self, units: Iterable[Unit]) -> None:
         """Keep calls that following the program did not reach."""

@@ -18,7 +18,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 # Comments, strings and characters, and what is left.
 _LITERAL = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*", re.DOTALL)
 _TYPE = re.compile(r"cudnn\w+_t")

@@ -12,11 +12,6 @@ from .events import Place
 from .logs import Listener, Summary, follow
 
 
-def looks_like_recording(head: str) -> bool:
-    """Tell whether a text is a recording, by its beginning."""
-    return head.lstrip().startswith("{") and '"portadnn' in head[:200]
-
-
 def follow_recording(path: str | os.PathLike[str], file: str, listeners: Sequence[Listener]) -> Summary:
     """Read a recording and tell the listeners of every call that the program made, at the place where it made it.
 

@@ -130,13 +130,3 @@ def constants(value: Value) -> Iterator[Any]:
     for option in value.options:
         if option.kind == "known":
             yield option.data
-
-
-def is_one_of(value: Value, wanted: Iterable[Any]) -> bool | None:
-    """Tell whether a value is among some constants; None where it may be, that is, where one of its options is.
-
-    An unknown value is not: a rule must not speak of what nothing hints at.
-    """
-    wanted = set(wanted)
-    said = [option.kind == "known" and option.data in wanted for option in value.options]
-    return all(said) or (None if any(said) else False)

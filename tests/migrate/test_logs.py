@@ -9,6 +9,7 @@ import pytest
 
 from portadnn.migrate import logs
 from portadnn.migrate.events import Event
+from portadnn.migrate.kinds import kind_of
 from portadnn.migrate.logs.records import version_of
 from portadnn.migrate.model.state import Deed, State
 
@@ -232,9 +233,9 @@ def test_rubbish_is_no_log():
     for text in ("", "\0\1\2" * 50, "x" * 100_000, "I! CuDNN (v) function () called:", "}" * 99 + "\n{"):
         seen, summary = read(text)
         assert not seen.events and not summary.calls
-        assert not logs.looks_like_log(text)
+        assert kind_of("text", text.encode()) != "log"
     for text in (V7, DOCUMENTED, FRAMED, MIOPEN, TRACE):
-        assert logs.looks_like_log(text)
+        assert kind_of("text", text.encode()) == "log"
 
 
 def test_memory_does_not_grow_with_the_log():

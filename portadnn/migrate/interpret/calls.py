@@ -217,8 +217,6 @@ class Calls(Expressions):
             value = pointer(str(value.data), types.pointee(self.types[str(value.data)]))
         if value.kind == "items":
             return Argument(text, value, value, place)
-        if type_ and not type_.rstrip().endswith(("*", "]")) and value.kind == "unknown":
-            value = self._unwrapped(value, type_)
         return Argument(text, value, self.content(value, array=array), place)
 
     def as_thing(self, value: Value, type_: str) -> Value:
@@ -271,9 +269,6 @@ class Calls(Expressions):
             self.types[inside] = held
             return self.read(inside)
         return None
-
-    def _unwrapped(self, value: Value, type_: str) -> Value:
-        return value
 
     # The program's own functions --------------------------------------------------------------------------------
 

@@ -65,8 +65,6 @@ class Outside(Calls):
             return replace(self.evaluate(call.arguments[0]), type="")
         if short in _THREADS:
             return self.start_thread(call.arguments, pthread=short == "pthread_create")
-        if types.is_array(name) or short in ("vector", "array"):
-            return self._unfollowed(call, short)
         return self._unfollowed(call, short)
 
     def start_thread(self, arguments: tuple[Expression, ...], *, pthread: bool = False) -> Value:
@@ -122,7 +120,7 @@ class Outside(Calls):
             size = symbols.operate("*", size, values[place])
         if short == "clCreateBuffer" and len(values) > 4:
             self._forget_arguments([values[4]])
-        return self.memory(f"{short}", size)
+        return self.memory(short, size)
 
     def _free(self, call: Invocation) -> Value:
         for argument in call.arguments:
@@ -160,8 +158,6 @@ class Outside(Calls):
         larger = symbols.truth(symbols.operate(">=" if short == "max" else "<=", a, b))
         if larger is not None:
             return symbols.with_origins(a if larger else b, a, b)
-        if a.origins and not b.origins and b.kind == "known":
-            return symbols.with_origins(unknown(symbols.combine(short, (a, b)), a.type or b.type), a, b)
         return symbols.with_origins(unknown(symbols.combine(short, (a, b)), a.type or b.type), a, b)
 
     def _same(self, argument: Expression, *, address: bool) -> Value:

@@ -10,6 +10,7 @@ from ..model.state import State, meet
 from ..program import (
     Alternatives,
     Block,
+    Braces,
     Declare,
     Evaluate,
     Expression,
@@ -181,8 +182,6 @@ class Statements(Outside):
             returned = isinstance(statement.value, Invocation) and value.kind == "unknown" and value.data is not None
             self.frame.objects.append((str(value.data) if returned else path, class_.name))
         if value.kind == "items" and class_ is not None and not types.pointee(type_):
-            from ..program import Braces
-
             arguments = statement.value.values if isinstance(statement.value, Braces) else ()
             if self.index.special(class_.name, "constructor"):
                 self.construct(path, class_.name, arguments)

@@ -26,13 +26,6 @@ _BUFFERS |= {"xData", "wData", "yData", "srcData", "filterData", "destData", "di
 _KEPT = 1024  # earlier calls of a function, on different things, that are remembered
 _LONGEST = 1 << 20  # characters of a line that are looked at
 
-_HEADS = (
-    re.compile(r"[Cc]uDNN \(v\d+(?: \d+)?\) function \w+\(\) called:"),
-    re.compile(r"^(?:MIOpen\S*.*?: ?)?miopen\w+_t miopen\w+\(.*\)\s*\{\s*$", re.MULTILINE),
-    re.compile(r"MIOpenDriver(?:\.exe)? \w+ -"),
-    re.compile(r"^\s*(?:\[ZLUDA_\w+\] )?(?:\[[^\]]*\] ?)?(?:cudnn|miopen)[A-Z]\w*\(.*\) -> \w+\s*$", re.MULTILINE),
-)
-
 
 class Listener(Protocol):
     """What is told of every call, before it happens."""
@@ -53,11 +46,6 @@ class Summary:
     own: int = 0
     versions: set[str] = field(default_factory=set)
     cut: list[int] = field(default_factory=list)
-
-
-def looks_like_log(head: str) -> bool:
-    """Tell whether a text is one of the logs that can be read, by its beginning."""
-    return any(pattern.search(head) for pattern in _HEADS)
 
 
 def records(lines: Iterable[str], summary: Summary) -> Iterator[Record]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..events import Event, Library
-from ..values import Value, join, same
+from ..values import Value, join
 
 
 @dataclass(frozen=True)
@@ -63,28 +63,6 @@ class Deed:
 
     event: Event
     things: Mapping[str, Thing]
-
-    def same_things(self, state: State, *names: str) -> bool | None:
-        """Tell whether the things of these parameters are now what they were then; None where that is not known."""
-        unsure = False
-        for name in names:
-            then = self.things.get(name)
-            now = None if then is None else state.things.get(then.id)
-            if then is None or now is None:
-                unsure = True
-            elif then.version != now.version:
-                equal = _same_fields(then, now)
-                if equal is False:
-                    return False
-                unsure = unsure or equal is None
-        return None if unsure else True
-
-
-def _same_fields(a: Thing, b: Thing) -> bool | None:
-    said = {same(a.fields[name], b.fields[name]) for name in a.fields.keys() & b.fields.keys()}
-    if a.fields.keys() != b.fields.keys():
-        said.add(None)
-    return False if False in said else None if None in said else True
 
 
 @dataclass

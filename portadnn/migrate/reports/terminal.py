@@ -238,9 +238,7 @@ class _Terminal:
         tail = f"{'; ' if told else ''}{told}. Looked at {looked}."
         self.put((count(alarms, "finding"), "bold"), ": " if parts else "", *parts, tail)
         if effort.calls and report.target.startswith("miopen") and not self.verbose:
-            self.put(
-                ("portadnn port rewrites what is certain; -o report.html has each call beside its new form", "dim")
-            )
+            self.put((NEXT, "dim"))
 
     def bar(self) -> None:
         """Print how many calls map, move, need a recipe or have no equivalent, also as a bar."""
