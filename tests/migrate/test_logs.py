@@ -12,6 +12,7 @@ from portadnn.migrate.events import Event
 from portadnn.migrate.kinds import kind_of
 from portadnn.migrate.logs.records import version_of
 from portadnn.migrate.model.state import Deed, State
+from portadnn.migrate.values import UNKNOWN
 
 GENUINE = Path(__file__).parent.parent / "cudnn9_log.txt"
 
@@ -48,7 +49,7 @@ def read(text: str) -> tuple[Seen, logs.Summary]:
 
 
 def values(event: Event) -> dict[str, object]:
-    return {name: plain(argument.value) for name, argument in event.by_name.items() if argument.text}
+    return {name: plain(argument.value) for name, argument in event.by_name.items() if argument.value != UNKNOWN}
 
 
 def test_a_genuine_log_of_one_training_step():
@@ -154,6 +155,12 @@ def test_the_form_of_the_documentation():
         "reluNanOpt": "CUDNN_PROPAGATE_NAN",
         "coef": 1000.0,
     }
+    assert [argument.text for argument in seen.events[0].arguments] == [
+        "activationDesc",  # which the log does not tell
+        "CUDNN_ACTIVATION_TANH",
+        "CUDNN_PROPAGATE_NAN",
+        "1000.000000",
+    ]
     assert seen.events[0].thread == "21264.21264"
 
 

@@ -26,9 +26,14 @@ def to_event(record: Record, number: int, place: Place, state: State, origin: st
     found = {names[name]: logged for name, logged in record.arguments.items() if name in names}
     function = mapping.table().functions.get(record.function)
     parameters = () if function is None else _signature(record.function, frozenset(found))
-    arguments = tuple(_argument(found[p.name], p.type, state) if p.name in found else _MISSING for p in parameters)
+    arguments = tuple(
+        _argument(p.name, found[p.name], p.type, state) if p.name in found else Argument(p.name, UNKNOWN)
+        for p in parameters
+    )
     others = {
-        name: _argument(logged, logged.type, state) for name, logged in record.arguments.items() if name not in names
+        name: _argument(name, logged, logged.type, state)
+        for name, logged in record.arguments.items()
+        if name not in names
     }
     return Event(
         number=number,
@@ -42,9 +47,6 @@ def to_event(record: Record, number: int, place: Place, state: State, origin: st
         origin="recording" if origin == "recording" else "log",
         named=others or None,
     )
-
-
-_MISSING = Argument("", UNKNOWN)
 
 
 @functools.cache
@@ -85,18 +87,30 @@ def _folded(name: str) -> str:
     return _TENSORS.get(base, base).lower().replace("_", "") + suffix
 
 
-def _argument(logged: Logged, type_: str, state: State) -> Argument:
+def _argument(name: str, logged: Logged, type_: str, state: State) -> Argument:
+    text = _written(name, logged, type_)
     if logged.fields:
-        return Argument(logged.text, _described(logged, type_, state))
+        return Argument(text, _described(logged, type_, state))
     kind = kind_of(type_)
     if kind and logged.value.kind == "unknown" and logged.value.data:
-        return Argument(logged.text, _at_address(logged.value.data, kind, type_, state))
+        return Argument(text, _at_address(logged.value.data, kind, type_, state))
     if logged.value.kind == "items":
-        return Argument(logged.text, logged.value, logged.value)
+        return Argument(text, logged.value, logged.value)
     if logged.type.startswith("CUDNN_DATA_"):  # alpha and beta: the type is the tensor's
         scalar = "double" if logged.type == "CUDNN_DATA_DOUBLE" else "float"
-        return Argument(logged.text, logged.value.typed(scalar), logged.value.typed(scalar))
-    return Argument(logged.text, logged.value if logged.type else logged.value.typed(type_))
+        return Argument(text, logged.value.typed(scalar), logged.value.typed(scalar))
+    return Argument(text, logged.value if logged.type else logged.value.typed(type_))
+
+
+def _written(name: str, logged: Logged, type_: str) -> str:
+    """Return how a program writes an argument: numbers and names of values as they are, else the parameter's name.
+
+    An address, a descriptor's fields or the number that a pointer leads to say nothing in code.
+    """
+    value = logged.value
+    if logged.fields or "*" in type_ or value.kind != "known" or kind_of(type_):
+        return "NULL" if value.kind == "known" and value.data is None else name
+    return logged.text.partition(" (")[0]
 
 
 def _at_address(address: str, kind: str, type_: str, state: State) -> Value:

@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from ..values import Value
+from ..values import Value, same
 from .conditions import plain_type
 from .registry import check
 from .shapes import Shape, enumerator, number, numbers, packed, shape
@@ -55,7 +55,10 @@ def adds_to_itself(situation: Situation) -> Iterator[Hit]:
     c = situation.argument("C")
     for name, scale in (("A", "alpha1"), ("B", "alpha2")):
         operand = situation.argument(name)
-        if c is not None and operand is not None and operand.text == c.text and number(situation.value(scale)) != 0:
+        if c is None or operand is None or number(situation.value(scale)) == 0:
+            continue
+        in_source = situation.event.origin == "source"  # logs tell addresses, and not how the program writes them
+        if operand.text == c.text if in_source else same(operand.value, c.value):
             yield Hit(about="beta")
             return
 
