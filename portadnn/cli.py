@@ -218,7 +218,8 @@ def explain(
     from . import cli_explain
 
     if (name is None) is not everything:
-        raise typer.BadParameter("a name or --all is expected, and not both", param_hint="name")
+        wanted = "one of a rule (S01), a function (cudnnPoolingForward) and --all is expected"
+        raise typer.BadParameter(wanted, param_hint="name")
     if format not in (None, "md"):
         raise typer.BadParameter(f"md is expected, not {format}", param_hint="--format")
     try:

@@ -39,6 +39,8 @@ def port(
     sources = [one for one in found.found if one.kind == "c++" and one.path is not None]
     ported = files.port({one.shown: one.read() for one in sources}, target, of_files(sources))
     ported.skipped += [(skipped.file, skipped.reason) for skipped in found.skipped]
+    others = [one for one in found.found if one.kind != "c++" and one.path in paths]
+    ported.skipped += [(one.shown, "only C, C++ and CUDA can be ported") for one in others]
     if in_place:
         files.write(ported)
     elif output is not None:

@@ -86,7 +86,7 @@ def test_the_command(tmp_path):
     assert shown.exit_code == 0
     assert "+miopenCreate(&h);" in shown.stdout
     assert "2: PD-V49: cudnnIm2Col" in shown.stderr
-    assert "1 of 1 files change: 1 calls ported, 1 places marked" in shown.stderr
+    assert "1 of 1 file changes: 1 call ported, 1 place left to you" in shown.stderr
     assert file.read_text().startswith("cudnnCreate")
     assert run.invoke(app, ["port", str(file), "--strict"]).exit_code == 1
     assert run.invoke(app, ["port", str(file), "--target", "cudnn-9"]).exit_code == 2

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..events import Place
+from ..reports.text import count
 from . import fields
 from .calls import find
 from .following import Followed
@@ -177,8 +178,13 @@ def summary(ported: Ported) -> list[str]:
     for file in ported.files:
         if file.changed or file.marked:
             stays = [mark for mark in file.marked if mark.stays]
-            told = [f"{file.calls} calls ported", f"{file.removed} fell away", f"{file.names} names"]
-            lines.append(f"{file.source.name}: {', '.join(told)}, {len(stays)} marked")
+            told = {
+                f"{count(file.calls, 'call')} ported": file.calls,
+                f"{count(file.removed, 'call')} not needed any more": file.removed,
+                f"{count(file.names, 'other name')} replaced": file.names,
+                f"{count(len(stays), 'place')} left to you": len(stays),
+            }
+            lines.append(f"{file.source.name}: {', '.join(text for text, some in told.items() if some)}")
             lines += [
                 f"  {mark.line}: {f'PD-{mark.rule}: ' if mark.rule else ''}{mark.name}: {mark.note}"
                 for mark in sorted(file.marked, key=lambda mark: mark.line)
@@ -188,5 +194,6 @@ def summary(ported: Ported) -> list[str]:
     changed = sum(file.changed for file in ported.files)
     calls = sum(file.calls + file.removed for file in ported.files)
     number = len(ported.files) + ported.others
-    lines.append(f"{changed} of {number} files change: {calls} calls ported, {ported.marked} places marked")
+    changes = f"{changed} of {count(number, 'file')} {'changes' if changed == 1 else 'change'}"
+    lines.append(f"{changes}: {count(calls, 'call')} ported, {count(ported.marked, 'place')} left to you")
     return lines

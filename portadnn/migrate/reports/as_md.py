@@ -65,7 +65,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _rule(report, rule, findings)
     rewrites = report.by_rule(report.rewritten)
     if rewrites:
-        yield from ("## Calls that are written otherwise", "", "| Rule | | Calls |", "|---|---|--:|")
+        yield from ("## Rewrites: the ordinary work of the port", "", "| Rule | | Calls |", "|---|---|--:|")
         for rule, findings in rewrites.items():
             yield f"| PD-{rule} | {escaped(report.title(rule))} | {len(findings)} |"
         yield ""

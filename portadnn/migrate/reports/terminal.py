@@ -23,7 +23,9 @@ WORDS: dict[Answer, str] = {
     "none": "no equivalent",
 }
 SHOWN = 5  # findings of a rule in full
-NEXT = "portadnn port rewrites what is certain; -o report.html has each call beside its new form"
+REWRITES = "Rewrites: the ordinary work of the port, one example of each kind"
+PORT = "portadnn port rewrites what is certain; "  # of sources
+PAGE = "-o report.html has each call beside its new form"
 LISTED = 10  # files that were skipped
 TEXT_LINES = 12  # of a fix
 
@@ -77,7 +79,7 @@ class _Terminal:
             self.group(rule, findings, SHOWN)
         rewrites = self.report.by_rule(self.report.rewritten)
         if rewrites:
-            self.heading("Calls that are written otherwise")
+            self.heading(REWRITES)
             for rule, findings in rewrites.items():
                 self.rewrites(rule, findings)
             self.put("")
@@ -127,10 +129,10 @@ class _Terminal:
         """Print where findings are that are not shown in full."""
         if not findings:
             return
-        first = findings[0].place
-        places = ", ".join(_short(f.place, first if i else None) for i, f in enumerate(findings[:shown]))
-        more = f" and {len(findings) - shown} more" if len(findings) > shown else ""
-        self.put((f"also at {places}{more}", "dim"), indent=2)
+        places = list({(f.place.file, f.place.line): f.place for f in findings}.values())
+        listed = ", ".join(_short(place, places[0] if i else None) for i, place in enumerate(places[:shown]))
+        more = f" and {len(places) - shown} more" if len(places) > shown else ""
+        self.put((f"also at {listed}{more}", "dim"), indent=2)
 
     def finding(self, finding: Finding, repeated: bool) -> None:
         """Print one finding: where, the excerpt, what, and the fix."""
@@ -219,8 +221,8 @@ class _Terminal:
         if effort.calls:
             self.put(
                 (f"To {report.goal}: ", "bold"),
-                f"{count(effort.calls, 'call')} of {count(effort.functions, 'function')}, "
-                f"{count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}",
+                f"{count(effort.calls, 'call')} of {count(effort.functions, 'function')}",
+                f", {count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}" if effort.lines else "",
             )
             self.bar()
         if report.judged:
@@ -238,7 +240,7 @@ class _Terminal:
         tail = f"{'; ' if told else ''}{told}. Looked at {looked}."
         self.put((count(alarms, "finding"), "bold"), ": " if parts else "", *parts, tail)
         if effort.calls and report.target.startswith("miopen") and not self.verbose:
-            self.put((NEXT, "dim"))
+            self.put((f"{PORT if effort.lines else ''}{PAGE}", "dim"))
 
     def bar(self) -> None:
         """Print how many calls map, move, need a recipe or have no equivalent, also as a bar."""

@@ -63,7 +63,7 @@ def _from(situation: Situation, value: Value, functions: tuple[str, ...]) -> lis
 # S01: Find is missing -------------------------------------------------------------------------------------------
 
 
-@check("direction", "why", "find", "size", "run")
+@check("direction", "why", "finder", "find", "size", "run")
 def find_is_missing(situation: Situation) -> Iterator[Hit]:
     """Yield where a convolution has no Find for its problem."""
     direction = direction_of(situation.event.function)
@@ -81,6 +81,7 @@ def find_is_missing(situation: Situation) -> Iterator[Hit]:
         words={
             "direction": direction.name,
             "why": _why(sources, others, situation.event.origin),
+            "finder": direction.finds("miopen")[0],
             "find": find_call(direction, event),
             "size": size_call(direction, event),
             "run": run_call(direction, event),
@@ -109,12 +110,12 @@ def _missing(situation: Situation, direction: Direction, finds: Earlier, sources
 
 def _why(sources: Sources, others: list[Deed], origin: str) -> str:
     if sources.chosen:
-        return f"{sources.chosen[0].event.function} measures nothing"
+        return f"{sources.chosen[0].event.function} chooses without measuring"
     if others:
         return "the Find before it is for other descriptors"
     if sources.fixed and origin == "source":
         return "the algorithm is fixed in the program"
-    return "nothing in what was checked calls it"
+    return "nothing in what was checked searches for algorithms"
 
 
 def _never_found(situation: Situation, direction: Direction) -> Callable[[Mapping[int, Deed]], bool]:

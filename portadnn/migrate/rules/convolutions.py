@@ -291,6 +291,6 @@ def run_call(direction: Direction, event: Event, algorithm: str = "") -> str:
     space = {
         name: argument.text
         for name, argument in zip(("workSpace", "workSpaceSize"), own, strict=True)
-        if argument is not None
+        if argument is not None and not (own[0] and own[0].value.is_null)  # an algorithm that is found may need one
     }
     return written(f"miopenConvolution{direction.miopen}", event, algo=algorithm, **space)
