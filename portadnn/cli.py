@@ -218,7 +218,7 @@ def explain(
     from . import cli_explain
 
     if (name is None) is not everything:
-        wanted = "one of a rule (S01), a function (cudnnPoolingForward) and --all is expected"
+        wanted = "a rule (S01), a function (cudnnPoolingForward) or --all is expected, and not both"
         raise typer.BadParameter(wanted, param_hint="name")
     if format not in (None, "md"):
         raise typer.BadParameter(f"md is expected, not {format}", param_hint="--format")

@@ -132,7 +132,7 @@ def _controls(report: Report) -> Iterator[str]:
     yield '<select id="rule"><option value="">every rule</option>'
     for rule, findings in report.by_rule(report.findings).items():
         yield f'<option value="{_e(rule)}">{_e(rule)} ({len(findings)}): {_e(report.title(rule))}</option>'
-    yield '</select><input id="words" type="search" placeholder="words" size="20"/></div>'
+    yield '</select><input id="words" type="search" placeholder="search" size="20"/></div>'
 
 
 def _file(report: Report, file: str, cards: list[_Card]) -> Iterator[str]:
@@ -176,7 +176,8 @@ def _card(report: Report, card: _Card) -> Iterator[str]:
 def _source(report: Report, card: _Card) -> str:
     """Return the lines of a call with what is at fault marked; the text itself where the source is not at hand."""
     place = card.place
-    here = [finding.place for finding in card.findings if finding.place.file == place.file]
+    findings = sorted(card.findings, key=lambda finding: not finding.per_call)  # of a line, the last is marked: alarms
+    here = [finding.place for finding in findings if finding.place.file == place.file]
     marks = {mark.number: mark for where in here if (mark := excerpt(report.sources, where))}
     last = max([place.line, place.end_line, *marks])
     first = max(1, min([place.line, *marks]) - CONTEXT)
