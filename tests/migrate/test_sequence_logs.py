@@ -38,7 +38,7 @@ def test_an_algorithm_after_find_is_no_choice_of_the_program() -> None:
 def test_an_algorithm_that_nothing_chose_before() -> None:
     missing, fixed = judged(RUN)
     assert (missing.rule, missing.certainty) == ("S01", "proven")
-    assert "nothing in what was checked calls it" in missing.message
+    assert "nothing in what was checked searches for algorithms" in missing.message
     assert (fixed.rule, fixed.severity) == ("S14", "W")
 
 
