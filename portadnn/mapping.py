@@ -104,6 +104,11 @@ class Function:
     changes: tuple[Change, ...] = ()
 
     @property
+    def signatures(self) -> tuple[tuple[Parameter, ...], ...]:
+        """The parameters of every signature, the newest last."""
+        return (self.parameters, *(change.parameters for change in self.changes))
+
+    @property
     def latest(self) -> tuple[Parameter, ...]:
         """The parameters of the newest signature."""
         return self.changes[-1].parameters if self.changes else self.parameters
@@ -327,6 +332,11 @@ class Table:
                     if item not in index[key]:
                         index[key].append(item)
         return index
+
+    @functools.cached_property
+    def by_cudnn(self) -> Mapping[str, Row]:
+        """Rows by cuDNN's functions."""
+        return {row.cudnn.name: row for row in self.rows if row.cudnn}
 
     @functools.cached_property
     def same_types(self) -> frozenset[tuple[str, str]]:

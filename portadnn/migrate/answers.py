@@ -43,7 +43,7 @@ from typing import Any
 from .. import mapping
 from .events import Argument, Event
 from .findings import Answer
-from .names import data, function_offered, translated, values
+from .names import data, function_offered, translated, values_of_cudnn
 from .values import constants
 
 _PLACEHOLDER = re.compile(r"\{([\w|]+)\}")
@@ -132,12 +132,6 @@ def of_a_family(function: str) -> bool:
     return any(entry.get("family") for entry in _entries(function, "miopen-1"))
 
 
-@functools.cache
-def _row(function: str) -> mapping.Row | None:
-    """Return the row of the mapping table that has a function of cuDNN."""
-    return next((row for row in mapping.table().rows if row.cudnn and row.cudnn.name == function), None)
-
-
 class Port:
     """A call on its way to MIOpen."""
 
@@ -146,7 +140,7 @@ class Port:
         self.doubts: list[str] = []  # why the call is not sure
         self.rules: list[str] = []
         self.entry = next(entry for entry in _entries(event.function, target) if self._fits(entry))
-        self.row = _row(event.function)
+        self.row = mapping.table().by_cudnn.get(event.function)
 
     @property
     def answered(self) -> Answered:
@@ -289,7 +283,11 @@ class Port:
         """Return which value of these parameters MIOpen does not have; "" if none."""
         for given in filter(None, (self.event.argument(name) for name in self._ours() if name in names)):
             for value in constants(given.read):
-                if not isinstance(value, str) or value not in values() or value.startswith("CUDNN_CONVOLUTION"):
+                if (
+                    not isinstance(value, str)
+                    or value not in values_of_cudnn()
+                    or value.startswith("CUDNN_CONVOLUTION")
+                ):
                     continue
                 doubtful = translated(value, self.target)[1]
                 if doubtful and doubtful[0][1].miopen is None:
@@ -340,7 +338,7 @@ def told(argument: Argument) -> list[Any]:
     Where nothing is known, names count: ``CUDNN_TENSOR_NCHW``, ``&traits<float>::zero``.
     """
     known = list(constants(argument.read))
-    if known or argument.text in values():
+    if known or argument.text in values_of_cudnn():
         return known or [argument.text]
     words = re.findall(r"\w+", argument.text)
     name = words[-1].strip("_").lower().removeprefix("k") if words else ""
@@ -410,7 +408,8 @@ def _of_portadnn(event: Event) -> Answered:
     function = getattr(cudnn, event.function, None)
     if function is None:
         return Answered("none", "", "portadnn has nothing for it", sure=False)
-    if not any(row.portadnn for row in mapping.table().rows if row.cudnn and row.cudnn.name == event.function):
+    row = mapping.table().by_cudnn.get(event.function)
+    if row is None or not row.portadnn:
         return Answered("none", "", reason(event.function), sure=False)
     taken = [p.name for p in inspect.signature(function).parameters.values()]
     ours = event.declared.parameters if event.declared else ()

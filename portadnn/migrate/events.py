@@ -115,9 +115,9 @@ class Event:
         """The signature that the call follows: the newest one with as many parameters, else the newest."""
         if self.declared is None:
             return ()
-        signatures = [self.declared.parameters, *(change.parameters for change in self.declared.changes)]
+        signatures = self.declared.signatures
         fitting = [s for s in signatures if len(s) == len(self.arguments)]
-        return (fitting or signatures)[-1]
+        return fitting[-1] if fitting else signatures[-1]
 
     @cached_property
     def by_name(self) -> Mapping[str, Argument]:

@@ -67,7 +67,7 @@ def function_offered(function: mapping.Function, target: str) -> bool:
 def types() -> Mapping[str, str]:
     """Return cuDNN's types and MIOpen's for the same, as the mapping table pairs them."""
     table = mapping.table()
-    found = {e.cudnn: e.miopen for e in table.enumerations if e.cudnn and e.miopen}
+    found = {name: e.miopen or "" for name, e in shared_enumerations().items()}
     for row in table.rows:
         for ours, theirs in _pairs(row):
             if _TYPE.fullmatch(ours) and theirs.startswith("miopen"):
@@ -79,7 +79,7 @@ def _pairs(row: mapping.Row) -> Iterator[tuple[str, str]]:
     if row.cudnn is None or not row.miopen:
         return
     theirs = {p.name.lower(): p for p in row.miopen[0].latest}
-    for parameters in (row.cudnn.parameters, *(change.parameters for change in row.cudnn.changes)):
+    for parameters in row.cudnn.signatures:
         for parameter in parameters:
             for name in ((row.renamed or {}).get(parameter.name, ()), (parameter.name,)):
                 for other in name:
@@ -92,9 +92,26 @@ def _base(type_: str) -> str:
 
 
 @functools.cache
-def values() -> Mapping[str, tuple[mapping.Value, mapping.Enumeration]]:
-    """Return cuDNN's values of enumerations."""
+def values_of_cudnn() -> Mapping[str, tuple[mapping.Value, mapping.Enumeration]]:
+    """Return cuDNN's values of enumerations, by name, each with its enumeration."""
     return {v.cudnn: (v, e) for e in mapping.table().enumerations for v in e.values if v.cudnn}
+
+
+@functools.cache
+def shared_enumerations() -> Mapping[str, mapping.Enumeration]:
+    """Return the enumerations that both libraries have, by cuDNN's names."""
+    return {e.cudnn: e for e in mapping.table().enumerations if e.cudnn and e.miopen}
+
+
+@functools.cache
+def values_of_both() -> Mapping[str, tuple[mapping.Value, ...]]:
+    """Return the values of enumerations that carry a name, in either library."""
+    found: dict[str, tuple[mapping.Value, ...]] = {}
+    for enumeration in mapping.table().enumerations:
+        for value in enumeration.values:
+            for name in dict.fromkeys(filter(None, (value.cudnn, value.miopen))):
+                found[name] = (*found.get(name, ()), value)
+    return found
 
 
 @functools.cache
@@ -103,7 +120,7 @@ def known_types() -> frozenset[str]:
     table = mapping.table()
     found = {e.cudnn for e in table.enumerations if e.cudnn}
     for function in table.functions.values():
-        for parameters in (function.parameters, *(change.parameters for change in function.changes)):
+        for parameters in function.signatures:
             found.update(_base(p.type) for p in parameters)
     return frozenset(name for name in found if _TYPE.fullmatch(name)) | {"cudnnStatus_t"}
 
@@ -113,7 +130,7 @@ def look_up(name: str, target: str = "miopen-3") -> Name | None:
     """Return what becomes of a type or a value; None where the name is none of cuDNN's."""
     if name in known_types():
         return _said(name, types().get(name))
-    if name in values():
+    if name in values_of_cudnn():
         return _said(name, _value(name, target))
     if name in {"CUDNN_VERSION", "CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"}:
         return _said(name, None)
@@ -121,7 +138,7 @@ def look_up(name: str, target: str = "miopen-3") -> Name | None:
 
 
 def _value(name: str, target: str) -> str | None:
-    value, enumeration = values()[name]
+    value, enumeration = values_of_cudnn()[name]
     if value.miopen is None:  # an older name of the same value
         others = (v for v in enumeration.values if v.number == value.number and v.miopen and value.until)
         value = next(others, value)

@@ -361,15 +361,14 @@ class Translator:
         declared = mapping.table().functions.get(name)
         if declared is None:
             return [*arguments, *named.values()]
-        signatures = [declared.parameters, *(change.parameters for change in declared.changes)]
-        for parameters in reversed(signatures):
+        for parameters in reversed(declared.signatures):
             taken = {p.name for p in parameters if p.name in named}
             results = [p for p in parameters if is_output(p) and p.name not in taken]
             if len(arguments) + len(taken) + len(results) == len(parameters) and results:
                 given, free = iter(arguments), iter(self._addresses(targets, results, span))
                 self.left_out = True
                 return [named[p.name] if p.name in taken else next(free if p in results else given) for p in parameters]
-        return [*arguments, *(value for key, value in named.items() if any(p.name == key for p in signatures[-1]))]
+        return [*arguments, *(value for key, value in named.items() if any(p.name == key for p in declared.latest))]
 
     def _addresses(
         self, targets: list[Expression] | None, results: Sequence[mapping.Parameter], span: Span

@@ -13,7 +13,7 @@ from portadnn.migrate.answers import answer
 from portadnn.migrate.collect import answer_of
 from portadnn.migrate.events import Argument, Event, Place
 from portadnn.migrate.findings import ANSWERS
-from portadnn.migrate.names import known_types, look_up, translated, values
+from portadnn.migrate.names import known_types, look_up, translated, values_of_cudnn
 from portadnn.migrate.values import UNKNOWN, items, join, known
 
 TARGETS = ("miopen-1", "miopen-3", "cudnn-9", "portadnn-opencl", "portadnn-cuda")
@@ -152,7 +152,7 @@ def test_counterparts_of_names_are_in_miopens_header():
         assert found.miopen is None or found.miopen in types | {"miopenConvAlgoPerf_t"}, name
     beta = {"miopenInt64", "miopenFloat8", "miopenConvolutionFwdAlgoStaticCompiledGEMM"}  # behind a macro in the header
     everything = set().union(*enumerators().values()) | beta
-    for name in values():
+    for name in values_of_cudnn():
         found = look_up(name)
         assert found.miopen is None or found.miopen in everything, name
         assert found.miopen or found.note

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..names import values
+from ..names import values_of_cudnn
 
 Verdict = bool | None
 _TOKEN = re.compile(
@@ -314,7 +314,7 @@ def _verbatim(text: str) -> Callable[[re.Match[str]], str]:
 
 def _is_never_defined(name: str) -> bool:
     """Tell whether a name is no macro, or one that code with the libraries is never compiled with."""
-    return name in _ENUMERATORS or name in values() or _OFF.match(name) is not None
+    return name in _ENUMERATORS or name in values_of_cudnn() or _OFF.match(name) is not None
 
 
 def guess_defined(name: str) -> Verdict:

@@ -52,8 +52,7 @@ def to_event(record: Record, number: int, place: Place, state: State, origin: st
 @functools.cache
 def _signature(name: str, given: frozenset[str]) -> tuple[mapping.Parameter, ...]:
     """Return the signature that has the most of the arguments, the newest of those."""
-    function = mapping.table().functions[name]
-    signatures = [function.parameters, *(change.parameters for change in function.changes)]
+    signatures = mapping.table().functions[name].signatures
     return max(reversed(signatures), key=lambda parameters: len(given & {p.name for p in parameters}))
 
 
@@ -63,8 +62,7 @@ def _paired(function: str, given: tuple[tuple[str, str], ...]) -> Mapping[str, s
     declared = mapping.table().functions.get(function)
     if declared is None:
         return {}
-    every = [declared.parameters, *(change.parameters for change in declared.changes)]
-    types = {p.name: p.type for parameters in every for p in parameters}
+    types = {p.name: p.type for parameters in declared.signatures for p in parameters}
     folded = {_folded(name): name for name in types}
     pairs: dict[str, str] = {}
     for name, _ in given:

@@ -130,7 +130,7 @@ def _statement(source: Source, place: int, closing: int) -> tuple[int, int] | No
 def _split(source: Source, opening: int, closing: int, name: str) -> Iterator[tuple[int, int]]:
     """Yield where the arguments are; commas of templates count where that gives a number that the function has."""
     known = mapping.table().functions.get(name)
-    wanted = {len(p) for p in ([known.parameters, *(c.parameters for c in known.changes)] if known else ())}
+    wanted = {len(p) for p in (known.signatures if known else ())}
     plain = list(_commas(source, opening, closing, angles=False))
     if wanted and len(plain) not in wanted:
         other = list(_commas(source, opening, closing, angles=True))

@@ -10,7 +10,7 @@ from ... import mapping
 from ..answers import Answered, answer, told
 from ..events import Argument, Event, Place
 from ..findings import Finding
-from ..names import translated, values
+from ..names import translated, values_of_cudnn
 from ..values import NULL, UNKNOWN, Value, known
 from .calls import Call
 from .layout import Part, bare, parts
@@ -140,7 +140,7 @@ def plan(source: Source, call: Call, program: Program) -> Plan:
     declared = mapping.table().functions.get(call.name)
     if declared is None:
         return _marked(answer(_event(source, call, given), program.target))
-    counts = {len(p) for p in (declared.parameters, *(change.parameters for change in declared.changes))}
+    counts = {len(p) for p in declared.signatures}
     if len(given) not in counts:
         return Plan("mark", note="no version of cuDNN has it with these arguments")
     followed = [_with_texts(event, given) for event in program.events.get((source.name, call.start), ())]
@@ -182,7 +182,7 @@ def _event(source: Source, call: Call, given: Sequence[Part]) -> Event:
 
 
 def _literal(text: str) -> Value:
-    if text in values():
+    if text in values_of_cudnn():
         return known(text)
     if text in {"NULL", "nullptr"}:
         return NULL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...mapping import table
+from ..names import values_of_both
 from ..values import constants
 from .convolutions import direction_of, find_call, is_choice, run_call
 from .registry import check
@@ -77,8 +77,4 @@ def _fixed(situation: Situation, *, exists: bool) -> Iterator[Hit]:
 
 def _in_miopen(name: str) -> str | None:
     """Return MIOpen's name for an algorithm."""
-    for enumeration in table().enumerations:
-        for value in enumeration.values:
-            if name in (value.cudnn, value.miopen):
-                return value.miopen
-    return None
+    return next((value.miopen for value in values_of_both().get(name, ())), None)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from ... import mapping
+from ..names import shared_enumerations
 from .checks_translation import in_miopen
 from .registry import check
 from .shapes import number, packed
@@ -29,19 +28,13 @@ def strided(situation: Situation) -> Iterator[Hit]:
         yield Hit(words={"strides": ", ".join(texts), "type": in_miopen(situation, "dataType")})
 
 
-@functools.cache
-def _enumerations() -> Mapping[str, mapping.Enumeration]:
-    """Return the enumerations that both libraries have, by cuDNN's name."""
-    return {e.cudnn: e for e in mapping.table().enumerations if e.cudnn and e.miopen}
-
-
 @check("number", "parameter", "was", "becomes", "instead")
 def number_for_enumerator(situation: Situation) -> Iterator[Hit]:
     """Find an enumerator by a number that is another one's in MIOpen."""
     if situation.event.origin != "source":
         return  # logs have what the library read
     for parameter in situation.event.parameters:
-        enumeration = _enumerations().get(parameter.type)
+        enumeration = shared_enumerations().get(parameter.type)
         value = situation.value(parameter.name)
         if enumeration is None or value.kind != "known" or not isinstance(value.data, int):
             continue

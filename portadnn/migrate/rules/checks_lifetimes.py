@@ -64,8 +64,8 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
 
 
 def _in_miopen(function: str) -> str:
-    rows = [row for row in table().rows if row.cudnn is not None and row.cudnn.name == function]
-    return rows[0].miopen[0].name if rows and rows[0].miopen else function
+    row = table().by_cudnn.get(function)
+    return row.miopen[0].name if row is not None and row.miopen else function
 
 
 def _scope(event: Event) -> str:

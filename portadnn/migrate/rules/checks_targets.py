@@ -6,13 +6,13 @@ import functools
 import re
 from collections.abc import Iterator
 
-from ... import capability
+from ... import capability, mapping
 from ..answers import answer
+from ..names import function_offered
 from .problems import problem_of
 from .registry import check
-from .sets import gone, rows
+from .sets import gone
 from .situation import Hit, Situation
-from .targets import TARGETS, version
 
 _TABLES = {"portadnn-opencl": "opencl", "portadnn-cuda": "cuda"}
 _NAMED = re.compile(r"\brules.*?\b[SAV]\d\d\b|key difference")
@@ -38,11 +38,10 @@ def _remark(note: str) -> str:
 @check("since", "instead")
 def lacking(situation: Situation) -> Iterator[Hit]:
     """Find functions for which nothing stands in the target."""
-    row = rows().get(situation.event.function)
+    row = mapping.table().by_cudnn.get(situation.event.function)
     if row is None or row.name in _told(situation.target):
         return
-    target = TARGETS[situation.target]
-    there = [f for f in row.miopen if version(f.headers[0].removeprefix("rocm-")) <= version(target.last)]
+    there = [f for f in row.miopen if function_offered(f, situation.target)]
     later = [f for f in row.miopen if f not in there]
     if there or (later and situation.target != "miopen-1"):
         return
@@ -78,7 +77,7 @@ def removed_in_9(situation: Situation) -> Iterator[Hit]:
 @check("instead")
 def not_in_portadnn(situation: Situation) -> Iterator[Hit]:
     """Find functions that portadnn does not have."""
-    row = rows().get(situation.event.function)
+    row = mapping.table().by_cudnn.get(situation.event.function)
     if row is not None and not row.portadnn:
         note = next((note.text for note in row.notes if "portadnn" in note.text), "nothing stands for it: leave it out")
         yield Hit(words={"instead": _remark(note)})

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ... import mapping
+from ..names import values_of_both
 from ..values import UNKNOWN, Value, same
 from .situation import Situation
 
@@ -319,19 +320,8 @@ _WORDS: dict[str, Callable[[str], Test]] = {
 _STATUSES = ("checked", "ignored", "returned", "unknown")
 
 
-@functools.cache
-def _enumerators() -> Mapping[str, tuple[mapping.Value, ...]]:
-    """Return the values of enumerations that carry a name."""
-    found: dict[str, tuple[mapping.Value, ...]] = {}
-    for enumeration in mapping.table().enumerations:
-        for value in enumeration.values:
-            for name in {value.cudnn, value.miopen} - {None}:
-                found[str(name)] = (*found.get(str(name), ()), value)
-    return found
-
-
 def _enumerator(name: str) -> str:
-    if name not in _enumerators() and name not in _STATUSES:
+    if name not in values_of_both() and name not in _STATUSES:
         raise ValueError(f"{name!r} is no enumerator of the mapping table, and no test")
     return name
 
@@ -343,7 +333,7 @@ def _counterpart(value: mapping.Value, name: str) -> str | None:
     """
     if name == value.miopen:
         return value.cudnn
-    shared = [v.cudnn for v in _enumerators().get(value.miopen or "", ()) if v.cudnn]
+    shared = [v.cudnn for v in values_of_both().get(value.miopen or "", ()) if v.cudnn]
     return value.miopen if value.cudnn == min(shared, key=len, default=None) else None
 
 
@@ -352,9 +342,9 @@ def is_enumerator(data: Any, wanted: str, library: str) -> bool:
     if isinstance(data, str):
         return data.rpartition("::")[2] == wanted or (
             data.startswith("miopen") != wanted.startswith("miopen")
-            and any(data == _counterpart(value, wanted) for value in _enumerators().get(wanted, ()))
+            and any(data == _counterpart(value, wanted) for value in values_of_both().get(wanted, ()))
         )
     if isinstance(data, bool) or not isinstance(data, int):
         return False
-    numbers = ((v.miopen_number if library == "miopen" else v.number) for v in _enumerators().get(wanted, ()))
+    numbers = ((v.miopen_number if library == "miopen" else v.number) for v in values_of_both().get(wanted, ()))
     return data in numbers

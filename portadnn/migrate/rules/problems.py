@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
-from ... import mapping
 from ...enums import DnnEnum
 from ...errors import BadParam, NotSupported
 from ...problem import Problem, _parse_line
+from ..names import values_of_cudnn
 from ..values import Value
 from .shapes import Shape, enumerator, number, numbers, packed, shape
 from .situation import Situation
@@ -111,17 +110,16 @@ def _text(found: Shape) -> str | None:
     return text if found.strides == packed(found.dims, "nchw") else f"{text}/{','.join(map(str, found.strides))}"
 
 
-@functools.cache
-def _names() -> Mapping[str, str]:
-    """Return portadnn's names of cuDNN's enumerators."""
-    values = [value for enumeration in mapping.table().enumerations for value in enumeration.values]
-    return {value.cudnn: value.portadnn.lower() for value in values if value.cudnn and value.portadnn}
+def _in_portadnn(name: str | None) -> str | None:
+    """Return portadnn's name of an enumerator of cuDNN's."""
+    known = values_of_cudnn().get(name or "")
+    return known[0].portadnn.lower() if known and known[0].portadnn else None
 
 
 def _setting(value: Value) -> str | None:
     name = enumerator(value)
     if name is not None:
-        return _names().get(name)
+        return _in_portadnn(name)
     several = numbers(value)
     if several is not None:
         return ",".join(map(str, several))
@@ -141,7 +139,7 @@ def _scalars(situation: Situation, problem: Problem) -> dict[str, float]:
 def _algo(situation: Situation, op: str) -> DnnEnum | None:
     from ...capability_features import ALGORITHMS
 
-    name = _names().get(enumerator(situation.value("algo")) or "")
+    name = _in_portadnn(enumerator(situation.value("algo")))
     kind = ALGORITHMS.get(op)
     if name is None or kind is None:
         return None

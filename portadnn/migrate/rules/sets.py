@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from ... import mapping
 from ..events import Library
+from ..names import function_offered, shared_enumerations
 from . import targets
 from .problems import OPERATIONS
 
@@ -50,28 +50,16 @@ def gone(function: mapping.Function) -> bool:
     return function.removed is not None or targets.version(function.headers[1]) < targets.version("9")
 
 
-@functools.cache
-def rows() -> Mapping[str, mapping.Row]:
-    """Return the rows of the mapping table by cuDNN's functions."""
-    return {row.cudnn.name: row for row in mapping.table().rows if row.cudnn}
-
-
 def _late(function: mapping.Function) -> bool:
     """Tell whether what stands for a function came to MIOpen after 1.8, or never."""
-    first = [f.headers[0].removeprefix("rocm-") for f in rows()[function.name].miopen]
-    return all(targets.version(version) > targets.version("1.8") for version in first)
-
-
-@functools.cache
-def _shared() -> frozenset[str]:
-    return frozenset(e.cudnn for e in mapping.table().enumerations if e.cudnn and e.miopen)
+    return not any(function_offered(f, "miopen-1") for f in mapping.table().by_cudnn[function.name].miopen)
 
 
 WORDS: dict[str, Callable[[mapping.Function], bool]] = {
     "gone in 9": gone,
     "not in MIOpen 1": _late,
-    "not in portadnn": lambda f: not rows()[f.name].portadnn,
+    "not in portadnn": lambda f: not mapping.table().by_cudnn[f.name].portadnn,
     "with older signatures": lambda f: bool(f.changes) and not gone(f),
     "that compute": lambda f: f.name in OPERATIONS,
-    "with enumerators": lambda f: any(p.type in _shared() for p in f.latest),
+    "with enumerators": lambda f: any(p.type in shared_enumerations() for p in f.latest),
 }

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ... import mapping
 from ..model.state import Thing
+from ..names import values_of_cudnn
 from ..values import UNKNOWN, Value
 from .situation import Situation
 
@@ -92,10 +90,5 @@ def enumerator(value: Value) -> str | None:
 
 def miopen_name(name: str, default: str) -> str:
     """Return MIOpen's name for an enumerator of cuDNN's."""
-    return _counterparts().get(name, default)
-
-
-@functools.cache
-def _counterparts() -> Mapping[str, str]:
-    values = [value for enumeration in mapping.table().enumerations for value in enumeration.values]
-    return {value.cudnn: value.miopen for value in values if value.cudnn and value.miopen}
+    known = values_of_cudnn().get(name)
+    return known[0].miopen or default if known else default

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ... import mapping
+from ..names import values_of_cudnn
 from ..program import (
     Block,
     Cast,
@@ -165,20 +166,15 @@ def _says_float(value: Any) -> bool:
 # A24 -------------------------------------------------------------------------------------------------------------
 
 
-def _enumerators() -> dict[str, mapping.Value]:
-    values = [value for enumeration in mapping.table().enumerations for value in enumeration.values]
-    return {v.cudnn: v for v in values if v.cudnn and v.miopen and v.number != v.miopen_number}
-
-
 @source_check("enumerator", "number", "counterpart", "other")
 def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
     """Find an enumerator of cuDNN that becomes an int."""
-    known = _enumerators()
     for function in unit.functions:
         for node in walk(function.body):
             name = _as_integer(node)
-            value = known.get(_last(name)) if name else None
-            if value is not None and "STATUS" not in (value.cudnn or ""):
+            value = values_of_cudnn()[_last(name)][0] if _last(name) in values_of_cudnn() else None
+            other = value is not None and value.miopen and value.number != value.miopen_number
+            if value is not None and other and "STATUS" not in (value.cudnn or ""):
                 words = {
                     "enumerator": str(value.cudnn),
                     "number": str(value.number),

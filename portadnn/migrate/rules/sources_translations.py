@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from ... import mapping
+from ..names import shared_enumerations, values_of_cudnn
 from ..program import If, Jump, Name, Operation, Span, Switch, Unit
 from .sources import SourceHit, source_check
 from .sources_checks import walk
@@ -16,15 +16,8 @@ _WORDS = ("given", "used", "right")
 
 
 @functools.cache
-def _values(enumeration: str) -> Mapping[str, mapping.Value]:
-    found = next(e for e in mapping.table().enumerations if e.cudnn == enumeration)
-    return {value.cudnn: value for value in found.values if value.cudnn}
-
-
-@functools.cache
 def _offered(enumeration: str) -> frozenset[str]:
-    found = next(e for e in mapping.table().enumerations if e.cudnn == enumeration)
-    return frozenset(value.miopen for value in found.values if value.miopen)
+    return frozenset(value.miopen for value in shared_enumerations()[enumeration].values if value.miopen)
 
 
 def _last(node: Any) -> str:
@@ -65,8 +58,8 @@ def _cases(node: Switch) -> Iterator[tuple[str, Any, Span]]:
 
 def _mistranslated(unit: Unit, enumeration: str) -> Iterator[SourceHit]:
     for given, then, span in _pairs(unit):
-        value = _values(enumeration).get(given)
-        if value is None:
+        value, whose = values_of_cudnn().get(given, (None, None))
+        if value is None or whose is not shared_enumerations()[enumeration]:
             continue
         chosen = _chosen(then, enumeration)
         refused = any(isinstance(inner, Jump) and inner.kind == "throw" for inner in walk(then))

@@ -273,8 +273,7 @@ def parameters(function: str) -> frozenset[str]:
     declared = mapping.table().functions.get(function)
     if declared is None:
         return frozenset()
-    signatures = (declared.parameters, *(change.parameters for change in declared.changes))
-    return frozenset(parameter.name for signature in signatures for parameter in signature)
+    return frozenset(parameter.name for signature in declared.signatures for parameter in signature)
 
 
 @functools.cache
