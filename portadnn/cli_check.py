@@ -123,7 +123,7 @@ def check(asked: Asked) -> int:
     if asked.write_baseline is not None:
         comments = {id(item.finding) for item in report.silenced}
         number = baselines.write(asked.write_baseline, report.every, config.root, lambda one: id(one) not in comments)
-        print(f"{number} findings written to {asked.write_baseline}", file=sys.stderr)
+        print(f"{number} findings, rewrites included, written to {asked.write_baseline}", file=sys.stderr)
     for output in to:
         _write(report, output, asked)
     if asked.write_baseline is not None:

@@ -127,7 +127,7 @@ def _value(key: str, value: Any, path: Path) -> Any:
             raise BadParam(f"{path}: {key}", expected="a list of strings", got=repr(value))
         return tuple(value)
     if not isinstance(value, str):
-        quoted = f' (did you mean {key} = "{value}"?)' if isinstance(value, (int, float)) else ""
+        quoted = f' (did you mean {key} = "{value}"?)' if key == "cudnn-version" else ""
         raise BadParam(f"{path}: {key}", expected=f"a string{quoted}", got=repr(value))
     return value
 
@@ -145,11 +145,15 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _section(path: Path, data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    names: Sequence[str] = ("tool", "portadnn", "check") if path.name == PROJECT else ("check",)
-    if path.name != PROJECT:
-        for key in data:
-            if key != "check":
-                raise BadParam(f"{path}: unknown table", expected="[check]", got=f"[{key}]")
+    above: Sequence[str] = ("tool", "portadnn") if path.name == PROJECT else ()
+    names = (*above, "check")
+    ours: Any = data
+    for name in above:
+        ours = ours.get(name) if isinstance(ours, Mapping) else None
+    for key in ours if isinstance(ours, Mapping) else ():
+        if key != "check":
+            wanted, got = (f"[{'.'.join((*above, last))}]" for last in ("check", key))
+            raise BadParam(f"{path}: unknown table", expected=wanted, got=got)
     found: Any = data
     for name in names:
         found = found.get(name) if isinstance(found, Mapping) else None

@@ -99,6 +99,12 @@ def test_a_file_that_is_not_there(tmp_path):
         config.read(tmp_path / "x.toml")
 
 
+def test_other_tables_of_a_project_file_are_mistakes(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.portadnn.chekc]\nfail-on = 'W'\n")
+    with pytest.raises(BadParam, match=r"expected \[tool.portadnn.check\], got \[tool.portadnn.chekc\]"):
+        config.find(tmp_path)
+
+
 def test_a_broken_project_file_is_another_tools_business(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool\n")
     assert config.find(tmp_path) != tmp_path / "pyproject.toml"

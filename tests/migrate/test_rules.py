@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import checking
 import pytest
 
+from portadnn import mapping
 from portadnn.migrate.rules.table import rules
 
 PROGRAMS = list(checking.programs())
@@ -28,6 +31,20 @@ def test_every_rule_has_programs(rule: str) -> None:
         titles = " ".join(p.title for p in PROGRAMS if p.rule == rule and p.kind == "violates")
         for shape in ("straight line", "split over functions", "in a class"):
             assert shape in titles
+
+
+@pytest.mark.parametrize("target", ["miopen-1", "miopen-3"])
+def test_corrections_of_cudnn_call_what_the_target_has(target: str) -> None:
+    functions, seen = mapping.table().functions, 0
+    for program in PROGRAMS:
+        if program.kind == "violates":
+            for finding in checking.find(program.text, **{**program.options, "target": target}):
+                if finding.function.startswith("cudnn"):
+                    for name in re.findall(r"\bmiopen[A-Z]\w*(?=\()", finding.fix):
+                        since = functions[name].headers[0]
+                        assert target == "miopen-3" or since.startswith("1."), f"{program}: {name} is since {since}"
+                        seen += 1
+    assert seen > 100
 
 
 def test_programs_are_named_after_rules() -> None:

@@ -196,4 +196,6 @@ def summary(ported: Ported) -> list[str]:
     number = len(ported.files) + ported.others
     changes = f"{changed} of {count(number, 'file')} {'changes' if changed == 1 else 'change'}"
     lines.append(f"{changes}: {count(calls, 'call')} ported, {count(ported.marked, 'place')} left to you")
+    if calls:
+        lines.append("cudaMalloc, kernels and cuBLAS are for hipify-perl; portadnn check judges the ported code")
     return lines

@@ -130,9 +130,13 @@ def _made_here(forwards: list[tuple[Deed, bool]]) -> tuple[tuple[Deed, str], ...
     return ((forwards[0][0], "the forward call: it has to get the workspace too"),)
 
 
+def _pooling_size(situation: Situation) -> str:
+    return f"miopenPoolingGetWorkSpaceSize{'' if situation.target == 'miopen-1' else 'V2'}"
+
+
 def _layer_calls(situation: Situation, forward: Deed) -> dict[str, str]:
     kind = "LRN" if "LRN" in situation.event.function else "Pooling"
-    size = "miopenLRNGetWorkSpaceSize" if kind == "LRN" else "miopenPoolingGetWorkSpaceSizeV2"
+    size = "miopenLRNGetWorkSpaceSize" if kind == "LRN" else _pooling_size(situation)
     return {
         "forward": written(f"miopen{kind}Forward", forward.event),
         "backward": written(f"miopen{kind}Backward", situation.event),
@@ -213,7 +217,7 @@ def forward_is_elsewhere(situation: Situation) -> Iterator[Hit]:
         return
     words = {
         "forward": written("miopenPoolingForward", event),
-        "size": written("miopenPoolingGetWorkSpaceSizeV2", event, workSpaceSize="&workspaceSize"),
+        "size": written(_pooling_size(situation), event, workSpaceSize="&workspaceSize"),
     }
     owner = event.within.rpartition("::")[0]
 

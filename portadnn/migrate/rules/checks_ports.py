@@ -163,15 +163,15 @@ def lost_accumulation(situation: Situation) -> Iterator[Hit]:
         reasons.append(f"the loop over {turn} gives the same {' '.join(output.text.split())} in every turn")
     if deed is not None:
         reasons.append(f"the same function of the program adds with {deed.event.function} (beta = 1)")
-    descriptor = situation.argument(f"{name}Desc")
+    given = (situation.argument("handle"), situation.argument(f"{name}Desc"), output)
+    handle, desc, into = (" ".join(one.text.split()) if one else "" for one in given)
     words = {
         "reason": " and ".join(reasons),
-        "output": " ".join(output.text.split()),
+        "output": into,
         "corrected": (
-            f"float one = 1, zero = 0;  // {situation.event.function} into t, a buffer like {output.text}, then\n"
-            f"miopenOpTensor(handle, miopenTensorOpAdd, &one, {descriptor.text if descriptor else 'desc'}, t, &one, "
-            f"{descriptor.text if descriptor else 'desc'}, {output.text}, &zero, "
-            f"{descriptor.text if descriptor else 'desc'}, {output.text});"
+            f"float one = 1, zero = 0;  // {situation.event.function} into t, a buffer like {into}, then\n"
+            f"miopenOpTensor({handle}, miopenTensorOpAdd, &one, {desc}, t, &one, "
+            f"{desc}, {into}, &zero, {desc}, {into});"
         ),
     }
     related = ((deed, "adds to the gradient"),) if deed is not None else ()

@@ -16,7 +16,8 @@ _COUNT = re.compile(r"^CUDNN_CONVOLUTION_(FWD|BWD_DATA|BWD_FILTER)_ALGO_COUNT$")
 _IN_MIOPEN = {"Fwd": "fwd_algo", "BwdData": "bwd_data_algo", "BwdFilter": "bwd_weights_algo"}
 _LACKING = {
     "status": "an algorithm that does not work is not among the results, so the test can go",
-    "determinism": "before Find: miopenSetConvolutionAttribute(convDesc, MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1)",
+    "determinism": "before Find, from MIOpen 2.16 on: "
+    "miopenSetConvolutionAttribute(convDesc, MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1)",
     "mathType": "MIOpen has no math types, so it can go",
 }
 _HIGHEST = 5  # MIOpen's ImplicitGEMM, after a gap
