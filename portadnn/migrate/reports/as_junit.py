@@ -43,7 +43,8 @@ def _suite(root: ET.Element, file: str, cases: list[ET.Element], totals: dict[st
 
 def _case(report: Report, file: str, finding: Finding) -> ET.Element:
     place = finding.place
-    name = f"PD-{finding.rule} {finding.function} at {place.line}:{place.column}"
+    what = " ".join(filter(None, (f"PD-{finding.rule}", finding.function)))  # sources have findings without a call
+    name = f"{what} at {place.line}:{place.column}"
     case = ET.Element("testcase", classname=clean(file), name=clean(name), file=clean(file), line=str(place.line))
     possible = "possibly: " if finding.certainty == "possible" else ""
     message = possible + line_of(finding.message)

@@ -249,12 +249,16 @@ def show(shown: RulePage | FunctionPage, console: Console | None = None) -> None
 Section = tuple[str, Sequence[str], bool]  # its heading, its texts, and whether they are code
 
 
+_REWRITTEN = "every such call has to be rewritten: this is work to do, no alarm"
+
+
 def _rule_sections(shown: RulePage) -> Iterator[Section]:
     yield "Severity", [shown.severity], False
     yield "Why", [shown.why], False
     yield "Where", [f"{words}: {_listed(functions)}" for words, functions in shown.applies], False
     if shown.per_call:
-        yield "How often", ["every such call has to be rewritten: this is work to do, no alarm"], False
+        told = "of every such call, among the rewrites" if shown.severity.startswith("I:") else _REWRITTEN
+        yield "How often", [told], False
     if shown.before:
         yield "Instead of", shown.before.split("\n"), True
     if shown.after:
