@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from .. import mapping
 from .answers import Answered, answer, of_a_family
-from .cpp.names import is_library
 from .events import Event, Place
+from .libraries import is_library
 from .model.state import Deed, State
 from .program import Span, Unit
 from .report import Call

@@ -6,6 +6,8 @@ import re
 from pathlib import PurePath
 from typing import Literal
 
+from .libraries import CALLED
+
 Kind = Literal["c++", "python", "log", "recording"]
 CPP = frozenset(
     [
@@ -79,7 +81,7 @@ def kind_of(path: str, head: bytes) -> Kind | None:
         return None
     if _PYTHON_TEXT.search(head) and not re.search(rb"^[ \t]*#[ \t]*include\b", head, re.MULTILINE):
         return "python"
-    return "c++" if _CPP_TEXT.search(head) or re.search(rb"\b(?:cudnn|miopen)[A-Z]\w*\s*\(", head) else None
+    return "c++" if _CPP_TEXT.search(head) or CALLED.search(head) else None
 
 
 def may_be_read(path: str) -> bool:

@@ -10,8 +10,9 @@ import warnings
 
 from .cpp.mentions import suppressions
 from .cpp.text import Comment, Text
+from .libraries import is_library
 from .program import Block, Class, Declare, Function, Skipped, Span, Unit
-from .python_syntax import LIBRARY, Translator, called_name, names_assigned
+from .python_syntax import Translator, called_name, names_assigned
 
 MODULE = "(module)"  # what the code of a file outside of functions is called
 _RAW = re.compile(rb"\bCDLL\b|\bLoadLibrary\b")
@@ -106,7 +107,7 @@ class _Reader:
     def _mention(self, node: ast.Call) -> None:
         name = called_name(node)
         name = self.unit.aliases.get(name, name)
-        if LIBRARY.match(name):
+        if is_library(name):
             span = self.source.node_span(node)
             self.unit.mentions.append((name, span, self._text(span)))
 

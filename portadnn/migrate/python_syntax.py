@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from .. import mapping
+from .libraries import is_library
 from .model.outputs import is_output
 from .program import (
     Block,
@@ -37,7 +38,6 @@ from .program import (
     Unit,
 )
 
-LIBRARY = re.compile(r"^(?:cudnn|miopen)[A-Z]\w*(?<!_t)$")
 _VALUE = re.compile(r"^(?:CUDNN_|MIOPEN_|miopen[A-Z])\w*$")
 _DEEPEST = 90
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -331,7 +331,7 @@ class Translator:
         named = {keyword.arg: self.expression(keyword.value) for keyword in node.keywords if keyword.arg}
         self.calls.add(name)
         library = self.unit.aliases.get(name, name)
-        if LIBRARY.match(library):
+        if is_library(library):
             return self._library_call(library, arguments, named, span, targets)
         callee = self.expression(node.func)
         if isinstance(node.func, ast.Name) and node.func.id == "super":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .names import interesting
+from ..libraries import interesting
 from .reader import read
 
 __all__ = ["interesting", "read"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from ..libraries import WORD, is_library
 from ..program import (
     Block,
     Class,
@@ -25,7 +26,6 @@ from ..program import (
 from .context import Context, last, plain, type_name
 from .declarators import Declared, declared, type_of
 from .directives import Group
-from .names import WORD, is_library
 from .relevance import Candidate, Kind, split
 from .sheet import branch_condition
 from .statements import Parse, Statements

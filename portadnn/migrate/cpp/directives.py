@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..libraries import CALLED
 from .conditions import Known, Verdict
-from .names import CALLED
 from .text import Text
 
 _DIRECTIVE = re.compile(rb"^[ \t\f\v]*(#)[ \t]*([a-zA-Z_]*)[^\\\n]*(?:\\(?:[ \t\r]*\n|.)?[^\\\n]*)*", re.MULTILINE)

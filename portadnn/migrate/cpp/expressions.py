@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from ..libraries import is_library, returns_status
 from ..program import (
     Block,
     Braces,
@@ -24,7 +25,6 @@ from ..program import (
 )
 from . import literals
 from .context import DEEPEST, Context, last, plain, type_name
-from .names import is_library, returns_status
 
 _LONGEST_CHAIN = 40
 _MOST_VALUES = 4096  # in braces; tables of numbers do not matter here

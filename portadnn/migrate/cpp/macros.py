@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..libraries import CALLED, returns_status
 from ..program import (
     Block,
     Cast,
@@ -21,7 +22,6 @@ from ..program import (
 )
 from .context import Context
 from .directives import Macro
-from .names import CALLED, returns_status
 from .statements import Parse, Statements
 
 _CONTINUED = re.compile(rb"\\([ \t\r]*)\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .names import CALLED
+from ..libraries import CALLED
 from .sheet import Brackets, Sheet
 
 _LAUNCH = re.compile(rb"<<<[^;{}]{0,600}?>>>")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from .. import libraries
+from ..libraries import is_library
 from ..program import Span
 from .context import last
-from .names import CALLED, is_library
 from .sheet import Brackets
 from .text import Text
 
@@ -17,7 +18,6 @@ _TWO_WORDS = re.compile(
     rb"[A-Za-z_]\w*[\s*&]+[A-Za-z_]\w*\s*(?:\[\s*\w*\s*\]\s*)?(?:,|\Z)|\A\s*void\s*\Z|\*\s*(?:,|\Z)"
 )
 _KEYWORDS = frozenset(b"return else do case throw co_return co_await goto and or not in default".split())
-_NAMED = re.compile(rb"(?<![\w$])(?:cudnn|miopen)[A-Z]\w*", re.ASCII)
 _NEAR = 200  # bytes before a name that tell what it is there
 _WORD_LENGTH = 64
 _LONGEST = 4000  # bytes of a call that are shown
@@ -26,7 +26,7 @@ _IGNORE = re.compile(rb"portadnn:\s*ignore\b(?:\s*\[([^\]]*)\])?", re.IGNORECASE
 
 def named(mask: bytes) -> frozenset[str]:
     """Return everything named in the code that begins as the libraries' functions do."""
-    return frozenset(name.decode() for name in set(_NAMED.findall(mask)))
+    return frozenset(name.decode() for name in set(libraries.named().findall(mask)))
 
 
 def mentions(
@@ -50,10 +50,7 @@ def mentions(
         Other names; those of libraries' functions count too.
     """
     others = [name for name, target in aliases.items() if is_library(last(target)) and name not in own]
-    pattern = CALLED
-    if others:
-        names = b"|".join(re.escape(name.encode()) for name in others)
-        pattern = re.compile(rb"(?<![\w$])((?:cudnn|miopen)[A-Z]\w*|" + names + rb")\s*\(", re.ASCII)
+    pattern = libraries.called(*(name.encode() for name in others))
     result = []
     brackets: Brackets | None = None
     for match in pattern.finditer(mask):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from tree_sitter import Node
 
+from ..libraries import interesting
 from ..program import Function, Skipped, Unit
 from . import directives, merge
 from .conditions import Known
@@ -16,7 +17,6 @@ from .directives import Group
 from .macros import Macros
 from .mending import mend
 from .mentions import mentions, named, suppressions
-from .names import interesting
 from .parsing import OutOfTime, parse
 from .sheet import Variant, base, variants
 from .text import Text, count_lines

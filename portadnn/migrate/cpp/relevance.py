@@ -9,9 +9,9 @@ from typing import Literal
 
 from tree_sitter import Node
 
+from ..libraries import WORD
 from ..program import Class, Declare
 from .declarators import Declared
-from .names import WORD
 
 Kind = Literal["function", "method", "constructor", "destructor"]
 _NAME = re.compile(rb"[A-Za-z_]\w*", re.ASCII)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ... import mapping
+from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..program import Class, Declare, Function, Unit
 from . import types
 from .nearby import Nearby
 from .parts import assigned_names, declarations
-
-_LIBRARY = re.compile(r"^(?:cudnn|miopen)[A-Z]\w*(?<!_t)$")
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -146,9 +144,7 @@ class Index:
 
     def is_library(self, name: str) -> bool:
         """Whether a name, without qualification, is that of a function of cuDNN or MIOpen."""
-        if _LIBRARY.match(name) is None:
-            return False
-        return name in mapping.table().functions or name not in self.functions
+        return is_library(name) and (name in mapping.table().functions or name not in self.functions)
 
     def resolved(self, name: str) -> str:
         """Return a name with the program's own other names for it undone."""

@@ -6,25 +6,28 @@ import functools
 import re
 from collections.abc import Collection
 
-from ... import mapping
+from .. import mapping
 
+_NAME = r"(?:cudnn|miopen)[A-Z]\w*"  # what begins as their functions do
 WORD = re.compile(rb"cudnn|miopen|CUDNN|MIOPEN|portadnn", re.ASCII)
-CALLED = re.compile(rb"(?<![\w$])((?:cudnn|miopen)[A-Z]\w*)\s*\(", re.ASCII)
-_LIBRARY = re.compile(r"(?:cudnn|miopen)[A-Z]\w*\Z", re.ASCII)
+_LIBRARY = re.compile(rf"{_NAME}\Z", re.ASCII)
 # What programs call their own helpers: cudnnErrCheck, cudnnSafeCall, cudnnAssert, miopenCheckStatus.
 _HELPER = re.compile(
     r"(?:cudnn|miopen)(?:Safe|Err|Error|Check|Assert|Call|Status|Try|Throw|Ensure|Verify|Success)+\w*\Z"
 )
-# These return no status.
-WITHOUT_STATUS = frozenset(
-    (
-        "cudnnGetErrorString",
-        "miopenGetErrorString",
-        "cudnnGetVersion",
-        "cudnnGetMaxDeviceVersion",
-        "cudnnGetCudartVersion",
-    )
-)
+
+
+def named(*others: bytes) -> re.Pattern[bytes]:
+    """Return a pattern of what is named as the libraries' functions are, or has one of some other names."""
+    return re.compile(rb"(?<![\w$])(" + b"|".join([_NAME.encode(), *map(re.escape, others)]) + rb")(?![\w$])", re.ASCII)
+
+
+def called(*others: bytes) -> re.Pattern[bytes]:
+    """Return a pattern of calls of what `named` is about; its group is the name."""
+    return re.compile(named(*others).pattern + rb"\s*\(", re.ASCII)
+
+
+CALLED = called()
 
 
 @functools.lru_cache(maxsize=65536)
@@ -37,7 +40,8 @@ def is_library(name: str) -> bool:
 
 def returns_status(name: str) -> bool:
     """Tell whether a name is a library's function that returns a status."""
-    return is_library(name) and name not in WITHOUT_STATUS
+    declared = mapping.table().functions.get(name)
+    return is_library(name) and (declared is None or declared.returns is None)
 
 
 def interesting(raw: bytes, names: Collection[bytes] = ()) -> bool:
