@@ -9,12 +9,12 @@ explains every field. A table is a set of rules; the order in which they stand s
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._toml import tomllib
 from .capability_rules import Condition, Query, all_hold, fits
 from .enums import DnnEnum
 from .errors import BadParam, NotSupported
@@ -23,11 +23,6 @@ from .registry import backend_names, backend_packages, package_folder
 
 if TYPE_CHECKING:
     from portadnn_backends.base import DeviceInfo, Engine
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Answer = Literal["yes", "limits", "no"]
 ANSWERS = ("yes", "limits", "no")

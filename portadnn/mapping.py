@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import difflib
 import functools
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ._toml import tomllib
 from .errors import BadParam
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FOLDER = Path(__file__).parent / "porting_guide"
 Library = Literal["cudnn", "miopen"]

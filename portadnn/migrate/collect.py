@@ -10,7 +10,7 @@ from .answers import Answered, answer, of_a_family
 from .events import Event, Place
 from .libraries import is_library
 from .model.state import Deed, State
-from .program import Span, Unit
+from .program import Unit
 from .report import Call
 
 OFTEN = 100  # calls between two reports of progress
@@ -93,7 +93,7 @@ class Collector:
         for unit in units:
             for function, span, text in unit.mentions:
                 if (unit.file, span.line, function) not in reached:
-                    self.add(Event(0, function, (), place_of(unit.file, span), text=text))
+                    self.add(Event(0, function, (), Place.of(unit.file, span), text=text))
 
     @property
     def judged(self) -> int:
@@ -105,11 +105,6 @@ class Collector:
         """All calls, by file and line."""
         found = (replace(call, times=self._times[where]) for where, call in self._calls.items())
         return sorted(found, key=lambda call: (call.place.file, call.place.line, call.place.column))
-
-
-def place_of(file: str, span: Span) -> Place:
-    """Return where a span is."""
-    return Place(file, span.line, span.column, span.end_line, span.end_column, span.start, span.end)
 
 
 def answer_of(event: Event, target: str) -> Answered | None:

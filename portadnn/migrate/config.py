@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from .._toml import tomllib
 from ..errors import BadParam
 from .rules.targets import TARGETS
 from .selection import check_severity, one_of
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE = ".portadnn.toml"
 PROJECT = "pyproject.toml"

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from .. import mapping
+from .program import Span
 from .values import Value
 
 Library = Literal["cudnn", "miopen"]
@@ -30,6 +31,11 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+    @classmethod
+    def of(cls, file: str, span: Span) -> Place:
+        """Return the place of a span of a file."""
+        return cls(file, span.line, span.column, span.end_line, span.end_column, span.start, span.end)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from . import cpp
+from .cpp.text import count_lines
 from .discover import Found
 from .program import Skipped, Unit
 
@@ -113,7 +114,7 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
     found = Look(source.shown, source.kind)
     try:
         text = source.read() if text is None else text
-        found.lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+        found.lines = count_lines(text)
         if PurePath(source.shown).name in bound.files or cpp.interesting(text, bound.names):
             found.unit = _parse(text, source, version, bound)
             found.touched = touched(text)

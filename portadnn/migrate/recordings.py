@@ -9,7 +9,8 @@ from dataclasses import replace
 from ..recording.cudnn_log import cudnn_log
 from ..recording.reader import Recording, read
 from .events import Place
-from .logs import Listener, Summary, follow
+from .logs import Summary, follow
+from .model.listener import Listener
 
 
 def follow_recording(path: str | os.PathLike[str], file: str, listeners: Sequence[Listener]) -> Summary:

@@ -12,7 +12,8 @@ from .collect import Collector
 from .discover import Found
 from .events import Argument, Event
 from .findings import Finding
-from .logs import Listener, Summary, follow
+from .logs import Summary, follow
+from .model.listener import Listener
 from .model.state import Deed, State
 from .program import Skipped
 from .recordings import follow_recording

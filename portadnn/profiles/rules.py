@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import errors
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from .._toml import tomllib
 
 FILE = Path(__file__).parent / "rules.toml"
 

@@ -23,6 +23,7 @@ from ..program import (
     Span,
     Unclear,
 )
+from ..sizes import POINTER, SIZES
 from . import literals
 from .context import DEEPEST, Context, last, plain, type_name
 
@@ -31,13 +32,7 @@ _MOST_VALUES = 4096  # in braces; tables of numbers do not matter here
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast", "implicit_cast"))
 _MAKERS = frozenset(("make_unique", "make_shared", "MakeUnique", "make_intrusive", "allocate_shared"))
 _TRANSPARENT = frozenset(("move", "forward", "launder", "as_const"))
-_SIZES = {
-    "char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1, "short": 2, "half": 2, "__half": 2, "float16": 2, "int16_t": 2,
-    "uint16_t": 2, "int": 4, "float": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "cl_float": 4,
-    "double": 8, "long": 8, "size_t": 8, "int64_t": 8, "uint64_t": 8, "long long": 8, "unsigned long": 8, "cl_mem": 8,
-    "unsigned char": 1,
-}  # fmt: skip
-_BASIC = frozenset((*_SIZES, "long double", "void", "unsigned long long", "unsigned short", "signed char", "ptrdiff_t"))
+_BASIC = frozenset((*SIZES, "long double", "void", "unsigned long long", "unsigned short", "signed char", "ptrdiff_t"))
 
 
 class Expressions:
@@ -218,11 +213,11 @@ class Expressions:
         if type_ is None:
             value = node.child_by_field_name("value")
             operand = () if value is None else (self.convert(value),)
-            if operand and isinstance(operand[0], Name) and operand[0].name in _SIZES:
-                return Constant(_SIZES[operand[0].name], span, "size_t")
+            if operand and isinstance(operand[0], Name) and operand[0].name in SIZES:
+                return Constant(SIZES[operand[0].name], span, "size_t")
             return Operation("sizeof", operand, span)
         name = self.type_of(type_)
-        size = 8 if name.endswith("*") else _SIZES.get(name.removeprefix("std::"))
+        size = POINTER if name.endswith("*") else SIZES.get(name.removeprefix("std::"))
         if size is not None:
             return Constant(size, span, "size_t")
         return Operation("sizeof", (Name(plain(name), self.context.span(type_)),), span)

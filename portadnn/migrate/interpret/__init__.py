@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..model.listener import Listener
 from ..program import Unit
-from .calls import Listener
 from .entries import Walk
 
-__all__ = ["Listener", "follow"]
+__all__ = ["follow"]
 
 
 def follow(units: Sequence[Unit], listeners: Sequence[Listener]) -> None:

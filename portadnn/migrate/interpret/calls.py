@@ -11,6 +11,7 @@ from ...mapping import Parameter
 from ..events import Argument, Event, Place
 from ..model import effects, symbols
 from ..model.kinds import kind_of
+from ..model.listener import Listener
 from ..model.state import Deed, State, meet
 from ..program import Block, Class, Declare, Expression, Function, Index, Invocation, Lambda, Member, Name, Span
 from ..values import UNKNOWN, Value, join, known, pointer, unknown
@@ -27,16 +28,6 @@ _DEEPEST_MEMBER = 80
 _SMALL = 6  # statements of a function that is followed though it leads to no call
 _MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
 _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|\[\])$")
-
-
-class Listener(Protocol):
-    """What is told of each call, before its effects."""
-
-    def call(self, event: Event, state: State, journal: dict[int, Deed]) -> None:
-        """Hear of a call of a library's function."""
-
-    def finish(self, state: State, journal: dict[int, Deed]) -> None:
-        """Hear that there are no more calls."""
 
 
 class Calls(Expressions):
@@ -194,8 +185,7 @@ class Calls(Expressions):
 
     def place_of(self, span: Span) -> Place:
         """Return where something stands."""
-        file = self.frame.unit.file
-        return Place(file, span.line, span.column, span.end_line, span.end_column, span.start, span.end)
+        return Place.of(self.frame.unit.file, span)
 
     def _status(self, use: str) -> str:
         if not use.startswith("assigned "):

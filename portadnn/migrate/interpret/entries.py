@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..events import Argument
+from ..model.listener import Listener
 from ..model.state import State
 from ..program import Skipped, Span, Unit
 from ..values import UNKNOWN, Value, unknown
 from . import types
-from .calls import Listener
 from .groups import grouped, left_over
 from .index import Index, Known
 from .memory import Frame

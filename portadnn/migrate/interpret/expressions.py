@@ -23,6 +23,7 @@ from ..program import (
     Unclear,
     Unit,
 )
+from ..sizes import POINTER, SIZES
 from ..values import NULL, UNKNOWN, Value, items, known, pointer, unknown
 from . import types
 from .memory import Frame, Memory
@@ -397,9 +398,9 @@ class Expressions(Memory):
         type_ = self.types.get(path, "") if path is not None else types.bare(self.index.resolved(name))
         if type_.endswith("]") and path is not None:
             length = self.peek(f"{path}.#length") or UNKNOWN
-            element = types.SIZES.get(types.bare(types.pointee(type_)))
+            element = SIZES.get(types.bare(types.pointee(type_)))
             return symbols.operate("*", length, known(element)) if element else UNKNOWN
-        size = 8 if types.bare(type_).endswith("*") else types.SIZES.get(types.bare(type_))
+        size = POINTER if types.bare(type_).endswith("*") else SIZES.get(types.bare(type_))
         return known(size, "size_t") if size else unknown(f"sizeof({types.bare(type_) or name})", "size_t")
 
     def _choice(self, operands: tuple[Expression, ...]) -> Value:

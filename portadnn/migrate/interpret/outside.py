@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..model import symbols
 from ..model.state import Thing
 from ..program import Cast, Constant, Expression, Invocation, Lambda, Member, Name, Operation
+from ..sizes import SIZES
 from ..values import NULL, UNKNOWN, Value, known, pointer, thing, unknown
 from . import types
 from .calls import Calls
@@ -235,7 +236,7 @@ class Outside(Calls):
         """Note how many elements a container has now; of memory on a device, how many bytes."""
         self.write(f"{path}.#length", length)
         if types.is_device_array(type_):
-            size = types.SIZES.get(types.template_argument(type_))
+            size = SIZES.get(types.template_argument(type_))
             bytes_ = symbols.operate("*", length, known(size)) if size else symbols.with_origins(UNKNOWN, length)
             self.write(path, self.memory(path, bytes_))
 

@@ -10,12 +10,6 @@ _WORDS = re.compile(
 )
 _SMART = re.compile(r"(?:^|::)(?:unique_ptr|shared_ptr|weak_ptr|scoped_ptr|intrusive_ptr)\s*<")
 _ARRAYS = re.compile(r"(?:^|::)(?:vector|array|device_vector|host_vector|deque|list|initializer_list|span)\s*<")
-SIZES = {
-    "char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1, "short": 2, "int16_t": 2, "uint16_t": 2, "half": 2, "__half": 2,
-    "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "float": 4, "cl_float": 4, "cl_int": 4,
-    "double": 8, "long": 8, "long long": 8, "int64_t": 8, "uint64_t": 8, "size_t": 8, "unsigned long": 8,
-    "unsigned long long": 8, "unsigned char": 1, "float2": 8, "float4": 16, "int4": 16,
-}  # fmt: skip
 
 
 @functools.cache

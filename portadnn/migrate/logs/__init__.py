@@ -1,5 +1,5 @@
 """Logs of cuDNN and of MIOpen, and traces of their calls: ``follow`` reads them."""
 
-from .follow import Listener, Summary, follow
+from .follow import Summary, follow
 
-__all__ = ["Listener", "Summary", "follow"]
+__all__ = ["Summary", "follow"]

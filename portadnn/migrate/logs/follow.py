@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from ... import mapping
 from ..events import Event, Place
 from ..model import effects
+from ..model.listener import Listener
 from ..model.state import Deed, State
 from . import cudnn, miopen, traces
 from .calls import to_event
@@ -25,16 +25,6 @@ _BUFFERS = frozenset({"x", "w", "y", "dx", "dw", "dy"})
 _BUFFERS |= {"xData", "wData", "yData", "srcData", "filterData", "destData", "diffData", "gradData"}
 _KEPT = 1024  # earlier calls of a function, on different things, that are remembered
 _LONGEST = 1 << 20  # characters of a line that are looked at
-
-
-class Listener(Protocol):
-    """What is told of every call, before it happens."""
-
-    def call(self, event: Event, state: State, journal: MutableMapping[int, Deed]) -> None:
-        """See a call."""
-
-    def finish(self, state: State, journal: MutableMapping[int, Deed]) -> None:
-        """See the end."""
 
 
 @dataclass

@@ -11,6 +11,7 @@ from ..values import Value, constants
 from .convolutions import Match, direction_of, earlier, find_call, origins, same_settings, size_call
 from .journals import deeds_at
 from .registry import check
+from .shapes import number
 from .situation import Hit, Situation
 
 SIZES = ("workSpaceSizeInBytes", "workSpaceSize", "workspaceSizeInBytes", "workspaceSize")
@@ -82,24 +83,19 @@ def workspace_is_small(situation: Situation) -> Iterator[Hit]:
     about = next((name for name in SIZES if situation.argument(name) is not None), None)
     words = {"size": size_call(direction, situation.event)}
     allocated = None if space is None else space.fields.get("size")
-    room, number = None if allocated is None else _number(allocated), _number(size)
-    if room is not None and number is not None and room < number:
-        yield Hit("proven", about, {**words, "given": f"{room} bytes", "need": f"{number} are announced"})
+    room, announced = None if allocated is None else number(allocated), number(size)
+    if room is not None and announced is not None and room < announced:
+        yield Hit("proven", about, {**words, "given": f"{room} bytes", "need": f"{announced} are announced"})
         return
-    if number is not None and not size.origins:
-        if number > 0 and situation.event.origin == "source":  # in a log all sizes are numbers
-            given = {"given": f"{number} bytes", "need": "how many are needed was not asked"}
+    if announced is not None and not size.origins:
+        if announced > 0 and situation.event.origin == "source":  # in a log all sizes are numbers
+            given = {"given": f"{announced} bytes", "need": "how many are needed was not asked"}
             yield Hit("possible", about, {**words, **given})
         return
     asked = _queries(situation, size)
     if asked and not any(deed.event.function in direction.queries(situation.event.library) for deed in asked):
         given = {"given": f"what {asked[0].event.function} said", "need": f"the {direction.name} pass may need more"}
         yield Hit("possible", about, {**words, **given}, ((asked[0], "asked here"),))
-
-
-def _number(value: Value) -> int | float | None:
-    known = value.kind == "known" and isinstance(value.data, (int, float)) and not isinstance(value.data, bool)
-    return value.data if known else None
 
 
 def _queries(situation: Situation, size: Value) -> list[Deed]:
@@ -122,11 +118,11 @@ def workspace_and_size_disagree(situation: Situation) -> Iterator[Hit]:
     space, size = situation.argument(*SPACES), situation.argument(*SIZES)
     if space is None or size is None:
         return
-    number = _number(size.value)
+    announced = number(size.value)
     about = next(name for name, argument in situation.event.by_name.items() if argument is size)
-    if space.value.is_null and number:
-        yield Hit("proven", about, {"what": f"there is no workspace, and its size is {number}"})
-    elif number == 0 and (space.value.kind in {"thing", "pointer"}):
+    if space.value.is_null and announced:
+        yield Hit("proven", about, {"what": f"there is no workspace, and its size is {announced}"})
+    elif announced == 0 and space.value.kind in {"thing", "pointer"}:
         yield Hit("proven", about, {"what": f"{space.text} is passed as workspace, and its size is 0"})
 
 

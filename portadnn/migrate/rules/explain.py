@@ -158,14 +158,10 @@ def _example(rule: Rule) -> tuple[str, str]:
             return f"{event.text};", fill(case.fix, Situation(event, State(), {}, case.targets[0]), words)
     for case in known:
         event = sample(case.functions[0])
-        lines = _lines(answer(event, case.targets[0])) if case.library == "cudnn" else []
+        lines = answer(event, case.targets[0]).text if case.library == "cudnn" else ""
         if lines:
-            return f"{event.text};", "\n".join(lines)
+            return f"{event.text};", lines
     return "", ""
-
-
-def _lines(found: Answered) -> list[str]:
-    return [line for line in (*found.before, f"{found.call};" if found.call else "", *found.after) if line]
 
 
 def sample(function: str) -> Event:
@@ -280,8 +276,8 @@ def _function_sections(shown: FunctionPage) -> Iterator[Section]:
     )
     for title, found in shown.answers:
         yield f"On {title}", [f"{ANSWERS[found.kind]}{f'. {found.note}' if found.note else ''}"], False
-        if lines := _lines(found):
-            yield f"The call on {title}", lines, True
+        if found.text:
+            yield f"The call on {title}", found.text.split("\n"), True
     for declaration, differences in shown.counterparts:
         yield "Corresponds to", [f"{declaration};"], True
         if differences:

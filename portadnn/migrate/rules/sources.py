@@ -81,14 +81,10 @@ def judge_sources(
                     rule.id,
                     case.severity,
                     hit.certainty,
-                    _place(unit, hit.span),
+                    Place.of(unit.file, hit.span),
                     case.message.format_map(words),
                     case.fix.format_map(words),
                     hit.function,
                 )
                 found.setdefault(finding.key, finding)
     return list(found.values())
-
-
-def _place(unit: Unit, span: Span) -> Place:
-    return Place(unit.file, span.line, span.column, span.end_line, span.end_column, span.start, span.end)

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ... import mapping
+from ..interpret.texts import split_arguments
 from ..names import values_of_cudnn
 from ..program import (
     Block,
@@ -83,22 +84,10 @@ def dropped_strides(unit: Unit) -> Iterator[SourceHit]:
         used = {name for node in walk(function.body) if isinstance(node, Name) for name in identifiers(node.name)}
         if len(plain) != 1 or len(strides) < 3 or used & set(strides):
             continue
-        arguments = _arguments(plain[0].text)
+        arguments = split_arguments(plain[0].text)
         corrected = f"{_PLAIN}Ex({', '.join([*arguments, *strides])});" if arguments else f"{_PLAIN}Ex(...);"
         words = {"name": function.name, "parameters": ", ".join(strides), "corrected": corrected}
         yield SourceHit(plain[0].span, words=words, function=_PLAIN)
-
-
-def _arguments(text: str) -> list[str]:
-    """Return the arguments of a call as they are written."""
-    inner = text.partition("(")[2].rstrip().removesuffix(")")
-    found, depth, start = [], 0, 0
-    for i, letter in enumerate(inner):
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            found.append(inner[start:i])
-            start = i + 1
-    return [" ".join(part.split()) for part in (*found, inner[start:]) if part.strip()]
 
 
 # A23 -------------------------------------------------------------------------------------------------------------

@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import functools
 import string
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
 from ... import mapping
+from ..._toml import tomllib
 from ..events import Library
 from ..findings import SEVERITIES, Severity
 from . import conditions, sets, targets
@@ -41,11 +41,6 @@ from .conditions import Condition
 from .registry import Check, checks
 from .sources import SourceCheck, source_checks
 from .targets import Target
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FOLDER = Path(__file__).parent
 ALWAYS = ("target", "function", "call")  # words that every message may use
