@@ -13,7 +13,7 @@ from pathlib import Path
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Call, Report
-from .text import REACH, Excerpt, clean, count, excerpt
+from .text import REACH, Excerpt, clean, count, excerpt, work
 
 CONTEXT = 2  # lines above and below a call
 LONGEST = 40  # lines of a call that are shown
@@ -93,11 +93,7 @@ def _body(report: Report, title: str) -> Iterator[str]:
 
 def _effort(report: Report) -> Iterator[str]:
     effort = report.effort
-    yield (
-        f"<p>{count(effort.calls, 'call')} of {count(effort.functions, 'function')}; "
-        f"{count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}, of "
-        f"{count(report.files, 'file')} with {count(report.lines, 'line')}.</p>"
-    )
+    yield (f"<p>{work(effort)}. Looked at {count(report.files, 'file')}, {count(report.lines, 'line')}.</p>")
     if report.judged:
         yield f"<p>Ported already: {count(report.judged, 'call')} of MIOpen, judged.</p>"
     rows = [(str(answer), meaning, effort.answers[answer]) for answer, meaning in ANSWERS.items()]
@@ -177,8 +173,8 @@ def _source(report: Report, card: _Card) -> str:
     """Return the lines of a call with what is at fault marked; the text itself where the source is not at hand."""
     place = card.place
     findings = sorted(card.findings, key=lambda finding: not finding.per_call)  # of a line, the last is marked: alarms
-    here = [finding.place for finding in findings if finding.place.file == place.file]
-    marks = {mark.number: mark for where in here if (mark := excerpt(report.sources, where))}
+    here = [(finding.place, finding.function) for finding in findings if finding.place.file == place.file]
+    marks = {mark.number: mark for where, name in here if (mark := excerpt(report.sources, where, name))}
     last = max([place.line, place.end_line, *marks])
     first = max(1, min([place.line, *marks]) - CONTEXT)
     last = min(last + CONTEXT, first + LONGEST)

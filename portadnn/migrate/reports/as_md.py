@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Report
-from .text import clean, count, excerpt, line_of
+from .text import clean, count, excerpt, line_of, work
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&])")
 
@@ -41,11 +41,7 @@ def _lines(report: Report) -> Iterator[str]:
     effort = report.effort
     yield f"# cuDNN to {report.goal}"
     yield ""
-    yield (
-        f"{count(effort.calls, 'call')} of {count(effort.functions, 'function')}; "
-        f"{count(effort.lines, 'line')} to touch in {count(effort.files, 'file')} "
-        f"(of {count(report.files, 'file')}, {count(report.lines, 'line')})."
-    )
+    yield (f"{work(effort)}. Looked at {count(report.files, 'file')}, {count(report.lines, 'line')}.")
     yield ""
     if report.judged:
         yield f"Ported already: {count(report.judged, 'call')} of MIOpen, judged."

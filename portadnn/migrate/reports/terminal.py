@@ -12,7 +12,7 @@ from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
 from ..program import Skipped
 from ..report import Report
-from .text import clean, count, excerpt, line_of
+from .text import clean, count, excerpt, line_of, work
 
 COLOURS: dict[Severity, str] = {"E": "red", "W!": "magenta", "W": "yellow", "I": "cyan"}
 BAR: dict[Answer, str] = {"same": "green", "moves": "cyan", "recipe": "yellow", "none": "red"}
@@ -22,7 +22,7 @@ WORDS: dict[Answer, str] = {
     "recipe": "need a recipe",
     "none": "no equivalent",
 }
-SHOWN = 5  # findings of a rule in full
+SHOWN = 3  # findings of a rule in full
 REWRITES = "Rewrites: the ordinary work of the port, one example of each kind"
 PORT = "portadnn port rewrites what is certain; "  # of sources
 PAGE = "-o report.html has each call beside its new form"
@@ -221,8 +221,7 @@ class _Terminal:
         if effort.calls:
             self.put(
                 (f"To {report.goal}: ", "bold"),
-                f"{count(effort.calls, 'call')} of {count(effort.functions, 'function')}",
-                f", {count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}" if effort.lines else "",
+                work(effort),
             )
             self.bar()
         if report.judged:

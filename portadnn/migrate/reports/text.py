@@ -6,6 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from ..events import Place
+from ..report import Effort
 from ..sources import Sources
 
 TAB = 4
@@ -42,6 +43,12 @@ def line_of(text: str) -> str:
 def count(number: int, word: str, plural: str | None = None) -> str:
     """Return ``"1 call"``, ``"2 calls"``, ``"12,345 calls"``."""
     return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def work(effort: Effort) -> str:
+    """Return how much there is to port: ``"4 calls of 3 functions, 7 lines to touch in 1 file"``; of logs no lines."""
+    lines = f", {count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}" if effort.lines else ""
+    return f"{count(effort.calls, 'call')} of {count(effort.functions, 'function')}{lines}"
 
 
 REACH = 1000  # characters on each side of what is underlined that are looked at: lines may have millions

@@ -253,7 +253,11 @@ def _rule_sections(shown: RulePage) -> Iterator[Section]:
     yield "Why", [shown.why], False
     yield "Where", [f"{words}: {_listed(functions)}" for words, functions in shown.applies], False
     if shown.per_call:
-        told = "of every such call, among the rewrites" if shown.severity.startswith("I:") else _REWRITTEN
+        told = (
+            "it is told of every such call, among the rewrites; nothing has to be rewritten for it"
+            if shown.severity.startswith("I:")
+            else _REWRITTEN
+        )
         yield "How often", [told], False
     if shown.before:
         yield "Instead of", shown.before.split("\n"), True
