@@ -26,6 +26,7 @@ def test_a_rule_and_a_function():
 
 
 def test_mistakes():
+    assert "portadnn explain --all" in explain("nonsense", code=1)
     assert "did you mean cudnnPoolingForward" in explain("cudnnPolingForward", code=1)
     assert "not both" in explain("V10", "--all", code=2) and "not both" in explain(code=2)
     assert "md is expected" in explain("V10", "--format", "json", code=2)

@@ -107,7 +107,8 @@ def page(name: str) -> RulePage | FunctionPage:
         return _function_page(mapping.table().functions[functions[wanted.lower()]])
     known = [*(one.name for one in rules().values()), *functions.values()]
     near = difflib.get_close_matches(wanted, known, 3, 0.6)
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    others = "; portadnn explain --all prints the rules, and portadnn map explains types and values"
+    hint = f"; did you mean {', '.join(near)}?" if near else others
     raise BadParam(
         argument="name", expected="a rule or a function of cuDNN or MIOpen", got=f"{name!r}{hint}", call="explain"
     )
