@@ -45,6 +45,7 @@ from .events import Argument, Event
 from .findings import Answer
 from .names import data, function_offered, translated, values_of_cudnn
 from .values import constants
+from .versions import numbers
 
 _PLACEHOLDER = re.compile(r"\{([\w|]+)\}")
 _SIMPLE = re.compile(r"[&*]?[\w.:]+(?:(?:->|\.)\w+|\[[^][]*\]|\([^()]*\))*")
@@ -359,7 +360,7 @@ def _of_cudnn_9(event: Event) -> Answered:
     known, replaced = table.functions.get(name), data()["cudnn9"].get(name)
     if known is None:
         return Answered("same", event.text or _written(name, [a.text for a in event.arguments]), function=name)
-    gone = int(known.headers[1].partition(".")[0]) < 9
+    gone = numbers(known.headers[1]) < (9,)
     if gone and replaced is None:
         return Answered("none", "", "cuDNN 9 has nothing for it", ("S26",), sure=False)
     function = table.functions[replaced] if gone else known

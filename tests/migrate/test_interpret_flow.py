@@ -8,7 +8,7 @@ import pytest
 from following import Seen, call, calls, follow, follow_units
 
 from portadnn.migrate import cpp
-from portadnn.migrate.interpret.statements import version_of
+from portadnn.migrate.versions import demanded
 
 
 def program(body: str, before: str = "") -> str:
@@ -146,6 +146,9 @@ def test_what_callers_do_not_lead_to_is_followed_by_itself() -> None:
         ("CUDNN_MAJOR >= 8", "8.0.0"),
         ("!(CUDNN_MAJOR > 5)", "5.0.0"),
         ("CUDNN_VERSION >= 90100", "9.1.0"),
+        ("CUDNN_VERSION < 90000", "8.9"),
+        ("CUDNN_VERSION < 7100", "7.0.99"),
+        ("CUDNN_VERSION_MIN(9, 10, 0)", "9.10.0"),
         ("CUDNN_VERSION_MIN(5, 1, 3)", "5.1.3"),
         ("!(CUDNN_VERSION_MIN(5, 0, 0))", "4.9"),
         ("defined(USE_CUDNN)", None),
@@ -153,7 +156,7 @@ def test_what_callers_do_not_lead_to_is_followed_by_itself() -> None:
     ],
 )
 def test_versions_of_branches(condition: str, version: str | None) -> None:
-    assert version_of(condition) == version
+    assert demanded(condition) == version
 
 
 def test_both_branches_of_the_preprocessor_are_followed() -> None:

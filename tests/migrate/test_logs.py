@@ -10,9 +10,9 @@ import pytest
 from portadnn.migrate import logs
 from portadnn.migrate.events import Event
 from portadnn.migrate.kinds import kind_of
-from portadnn.migrate.logs.records import version_of
 from portadnn.migrate.model.state import Deed, State
 from portadnn.migrate.values import UNKNOWN
+from portadnn.migrate.versions import dotted, of_header
 
 GENUINE = Path(__file__).parent.parent / "cudnn9_log.txt"
 
@@ -175,7 +175,7 @@ def test_a_frame_that_loses_the_indentation():
     [("7102", "7.1.2"), ("8204", "8.2.4"), ("90600", "9.6.0"), ("91200", "9.12.0"), ("92400", "9.24.0")],
 )
 def test_versions(digits, version):
-    assert version_of(digits) == version
+    assert dotted(of_header(int(digits))) == version
 
 
 MIOPEN = """

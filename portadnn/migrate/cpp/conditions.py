@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from .. import versions
 from ..names import values_of_cudnn
 
 Verdict = bool | None
@@ -87,7 +88,7 @@ class Known:
         self._definitions: dict[str, _Definition | None] = {}
         self._unsure: set[str] = set()
         self._given = {name: _Definition(None, body or "1") for name, body in (defines or {}).items()}
-        self.version = None if cudnn_version is None else version_of(cudnn_version)
+        self.version = None if cudnn_version is None else versions.whole(cudnn_version)
 
     def define(self, name: str, parameters: tuple[str, ...] | None, body: str, *, sure: bool) -> None:
         """Note a ``#define``; one that is perhaps not reached leaves open what holds."""
@@ -136,20 +137,13 @@ class Known:
         if self.version is None:
             return None
         major, minor, patch = self.version
-        combined = major * 10000 + minor * 100 + patch if major >= 9 else major * 1000 + minor * 100 + patch
-        parts = {"CUDNN_VERSION": combined, "CUDNN_MAJOR": major, "CUDNN_MINOR": minor, "CUDNN_PATCHLEVEL": patch}
+        number = versions.header_number(self.version)
+        parts = {"CUDNN_VERSION": number, "CUDNN_MAJOR": major, "CUDNN_MINOR": minor, "CUDNN_PATCHLEVEL": patch}
         return parts.get(name)
 
 
 class _NotUnderstood(Exception):
     pass
-
-
-def version_of(version: str) -> tuple[int, int, int]:
-    """Return the three numbers of a version such as ``"7.6"``."""
-    numbers = [int(n) for n in re.findall(r"\d+", version)[:3]]
-    major, minor, patch = [*numbers, 0, 0, 0][:3]
-    return major, minor, patch
 
 
 class _Evaluation:

@@ -26,6 +26,7 @@ from ..program import (
     Try,
 )
 from ..values import NULL, UNKNOWN, Value, join, known, unknown
+from ..versions import demanded
 from . import types
 from .expressions import DEEPEST
 from .memory import Frame
@@ -33,8 +34,6 @@ from .outside import Outside
 
 _MOST_TURNS = 8  # of a loop whose turns are followed one by one
 _DEEPEST_TWICE = 3  # loops within loops whose bodies are followed twice
-_VERSION = re.compile(r"CUDNN_(?:VERSION|MAJOR)\s*(>=|>|<=|<|==)\s*(\d+)")
-_VERSION_MIN = re.compile(r"(!\s*)?CUDNN_VERSION_MIN\w*\s*\(\s*(\d+)\s*,\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 
 
 class OutOfSteps(Exception):
@@ -283,7 +282,7 @@ class Statements(Outside):
         before, ends = self.state, []
         for condition, block in statement.branches:
             self.state = before.copy()
-            version = version_of(condition)
+            version = demanded(condition)
             if version is not None:
                 self.versions.append(version)
             self._run_all(block)  # no scope of its own: what it declares is seen behind it
@@ -519,36 +518,3 @@ def _counter(loop: Loop) -> str | None:
         return None
     target = step.operands[0]
     return target.name if isinstance(target, Name) else None
-
-
-def version_of(condition: str) -> str | None:
-    """Return a version of cuDNN for which a condition of the preprocessor holds; None where it does not ask for one."""
-    negated = condition.startswith("!(")
-    found = _VERSION_MIN.search(condition)
-    if found is not None:
-        number = int(found[2]) * 1000 + int(found[3]) * 100 + int(found[4] or 0)
-        return _before(number) if negated != bool(found[1]) else _dotted(number)
-    found = _VERSION.search(condition)
-    if found is None:
-        return None
-    number, unit = int(found[2]), 1
-    if number < _FIRST_NUMBER:
-        number, unit = number * 1000, 1000
-    sign = _OPPOSITE[found[1]] if negated else found[1]
-    if sign == "<":
-        return _before(number)
-    return _dotted(number + unit if sign == ">" else number)
-
-
-_FIRST_NUMBER = 100  # smaller ones are CUDNN_MAJOR
-_OPPOSITE = {">=": "<", ">": "<=", "<": ">=", "<=": ">", "==": "<"}
-
-
-def _dotted(number: int) -> str:
-    if number >= 90_000:  # version 9 and later count otherwise
-        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    return f"{number // 1000}.{number // 100 % 10}.{number % 100}"
-
-
-def _before(number: int) -> str:
-    return f"{number // 1000 - 1}.9" if number % 1000 == 0 else _dotted(number - 1)

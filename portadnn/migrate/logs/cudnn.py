@@ -6,8 +6,9 @@ import functools
 import re
 from collections.abc import Iterator
 
+from .. import versions
 from ..values import NULL, UNKNOWN, items, known, unknown
-from .records import Logged, Record, value_of, version_of
+from .records import Logged, Record, value_of
 
 HEADER = re.compile(r"(?:([IWE])! ?)?[Cc]uDNN \(v(\d{4,6})(?: \d+)?\) function (\w+)\(\) called:")
 # Functions that the library calls itself and logs as if the program did
@@ -73,7 +74,12 @@ class Reader:
             if header:
                 yield from self.end(complete=False)
                 self._internal = INTERNAL.search(header[3]) is not None
-                self._record = Record(header[3], number, version=version_of(header[2]), level=header[1] or "I")
+                self._record = Record(
+                    header[3],
+                    number,
+                    version=versions.dotted(versions.of_header(int(header[2]))),
+                    level=header[1] or "I",
+                )
                 return
         record = self._record
         if record is None:

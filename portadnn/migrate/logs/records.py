@@ -86,10 +86,3 @@ def value_of(text: str, type_: str = "") -> Value:
 
 def _listed(text: str) -> Iterable[str]:
     return text.replace(",", " ").split()
-
-
-def version_of(digits: str) -> str:
-    """Return the version behind the number in cuDNN's headers: 7102 is 7.1.2, 90600 is 9.6.0."""
-    number = int(digits)
-    unit = 10_000 if number >= 10_000 else 1_000
-    return f"{number // unit}.{number % unit // 100}.{number % 100}"

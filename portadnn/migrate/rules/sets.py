@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from ... import mapping
+from .. import versions
 from ..events import Library
 from ..names import function_offered, shared_enumerations
-from . import targets
 from .problems import OPERATIONS
 
 GRAPH_API = tuple(  # which the mapping table does not have
@@ -47,7 +47,7 @@ def _is(name: str, test: Callable[[mapping.Function], bool]) -> bool:
 
 def gone(function: mapping.Function) -> bool:
     """Tell whether cuDNN 9 does not have a function."""
-    return function.removed is not None or targets.version(function.headers[1]) < targets.version("9")
+    return function.removed is not None or versions.numbers(function.headers[1]) < versions.numbers("9")
 
 
 def _late(function: mapping.Function) -> bool:

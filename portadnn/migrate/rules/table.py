@@ -36,6 +36,7 @@ from ... import mapping
 from ..._toml import tomllib
 from ..events import Library
 from ..findings import SEVERITIES, Severity
+from ..versions import numbers
 from . import conditions, sets, targets
 from .conditions import Condition
 from .registry import Check, checks
@@ -106,9 +107,9 @@ class Case:
         """Tell whether it is about a version of the library that is read; one that is unknown is taken for any."""
         if version is None:
             return True
-        read = targets.version(version)
-        after = self.since is None or read >= targets.version(self.since)
-        return after and (self.until is None or read < targets.version(self.until))
+        read = numbers(version)
+        after = self.since is None or read >= numbers(self.since)
+        return after and (self.until is None or read < numbers(self.until))
 
 
 @dataclass(frozen=True)

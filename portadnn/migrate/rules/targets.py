@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from ..versions import numbers
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,8 @@ class Target:
 
     def has(self, since: str | None, until: str | None) -> bool:
         """Tell whether some of its versions are `since` or later and before `until`."""
-        return (since is None or version(self.last) >= version(since)) and (
-            until is None or version(self.first) < version(until)
+        return (since is None or numbers(self.last) >= numbers(since)) and (
+            until is None or numbers(self.first) < numbers(until)
         )
 
 
@@ -33,11 +34,3 @@ TARGETS = {
     )
 }
 DEFAULT = ("miopen-1", "miopen-3")
-
-
-def version(text: str) -> tuple[int, ...]:
-    """Return a version's numbers, without zeros at the end, so that versions can be compared."""
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
