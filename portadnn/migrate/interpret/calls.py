@@ -5,32 +5,30 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from ...mapping import Parameter
 from ..events import Argument, Event, Place
 from ..model import effects, symbols
 from ..model.kinds import kind_of
 from ..model.listener import Listener
-from ..model.state import Deed, State, meet
-from ..program import Block, Class, Declare, Expression, Function, Index, Invocation, Lambda, Member, Name, Span
-from ..values import UNKNOWN, Value, join, known, pointer, unknown
+from ..model.state import Deed, meet
+from ..program import Block, Expression, Function, Index, Invocation, Lambda, Member, Name, Span
+from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
-from .expressions import Expressions
 from .index import Index as Names
-from .index import Known
+from .index import Known, fitting
 from .memory import Frame
+from .objects import Objects
 from .parts import read_names
 from .texts import argument_texts
 
 DEEPEST_CALL = 5  # the entry, and calls within it
-_DEEPEST_MEMBER = 80
 _SMALL = 6  # statements of a function that is followed though it leads to no call
 _MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
 _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|\[\])$")
 
 
-class Calls(Expressions):
+class Calls(Objects):
     """Follows calls."""
 
     def __init__(self, index: Names, listeners: Sequence[Listener]) -> None:
@@ -109,21 +107,21 @@ class Calls(Expressions):
     def _candidates(self, full_name: str, name: str, count: int) -> list[Known]:
         owner = types.owner_of(full_name)
         if owner in self.index.classes:
-            return _fitting(self.index.found_methods(owner, name), count)
+            return fitting(self.index.found_methods(owner, name), count)
         if not owner and self.frame.this_class:
             object_ = self.class_at(self.frame.this)  # of a class derived from the method's, where it is virtual
             for class_name in (self.frame.this_class if object_ is None else object_.name, self.frame.this_class):
-                found = _fitting(self.index.found_methods(class_name, name), count)
+                found = fitting(self.index.found_methods(class_name, name), count)
                 if found:
                     return found
-        return _fitting(self.index.free_functions(name), count)
+        return fitting(self.index.free_functions(name), count)
 
     def _method(self, call: Invocation, callee: Member, use: str) -> Value:
         path = self._base(callee.base)
         class_ = self.class_at(path) if path is not None else None
         name = types.simple(callee.name)
         if path is not None and class_ is not None:
-            found = _fitting(self.index.found_methods(class_.name, name), len(call.arguments))
+            found = fitting(self.index.found_methods(class_.name, name), len(call.arguments))
             if found:
                 return self._follow_any(found, call, path)
         return self.outside(call, name, use)
@@ -137,7 +135,7 @@ class Calls(Expressions):
         if path is None or class_ is None or types.pointee(self.types.get(self.place(operand) or "", "")):
             return None
         arguments = whole.arguments if isinstance(whole, Invocation) else ()
-        found = _fitting(self.index.found_methods(class_.name, operator), len(arguments))
+        found = fitting(self.index.found_methods(class_.name, operator), len(arguments))
         if not found:
             return None
         return self._follow_any(found, Invocation(operand, arguments, whole.span), path)
@@ -264,7 +262,7 @@ class Calls(Expressions):
 
     def _follow_any(self, found: list[Known], call: Invocation, this: str) -> Value:
         """Follow the definitions of a function that a call may mean, each from the same state."""
-        found = self._suited(found, call)
+        found = self.suited(found, call)
         if len(found) == 1:
             return self.follow(found[0], call.arguments, self.place_of(call.span), this)
         before, ends, values = self.state, [], []
@@ -275,7 +273,7 @@ class Calls(Expressions):
         self.state = meet(ends)
         return self.joined(values)
 
-    def _suited(self, found: list[Known], call: Invocation) -> list[Known]:
+    def suited(self, found: list[Known], call: Invocation) -> list[Known]:
         """Leave out overloads for other kinds of things, and those of one place in different files."""
         if len(found) == 1 or any(k.function.condition for k in found):
             return found
@@ -303,8 +301,7 @@ class Calls(Expressions):
 
     def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
         """Follow a function of the program with some arguments."""
-        bound = [self._bound(parameter.reference, argument)
-                 for parameter, argument in _paired(called.function, arguments)]  # fmt: skip
+        bound = [self._bound(reference, argument) for reference, argument in _paired(called.function, arguments)]
         if not self._worth_following(called):
             for _, value in bound:
                 self._may_change(value, leads=called.leads)
@@ -375,9 +372,9 @@ class Calls(Expressions):
         self.reached_functions.add(id(called))
         try:
             if called.function.kind == "constructor":
-                self._initialise(called.function)
+                self.initialise(called.function)
             self.run(called.function.body)
-            self._destroy_objects(frame)
+            self.destroy_objects(frame)
         except BaseException:
             if len(self.stack) > 1:  # not to its end: it is followed by itself
                 self.reached_functions.discard(id(called))
@@ -399,113 +396,6 @@ class Calls(Expressions):
 
     steps: int
 
-    def _destroy_objects(self, frame: Frame) -> None:
-        kept = {str(value.data) for _, value in frame.returned if value.data is not None}
-        objects = [(path, class_name) for path, class_name in reversed(frame.objects) if path not in kept]
-        if not objects or not any(self.index.special(name, "destructor") for _, name in objects):
-            return
-        ends = [(state, value) for state, value in frame.returned]
-        states = [state for state, _ in ends] + ([self.state] if self.state.reachable else [])
-        if not states:
-            return
-        self.state = meet(states)
-        frame.returned = []
-        for path, class_name in objects:
-            self.destruct(path, class_name)
-        if ends:
-            frame.returned = [(self.state, join(value for _, value in ends))]
-            self.state = State(reachable=False)
-
-    def destruct(self, path: str, class_name: str, within: tuple[str, ...] = ()) -> None:
-        """Follow the destructors of an object, its members and bases."""
-        if class_name in within:
-            return
-        for class_ in self.index.lineage(class_name):
-            for called in self.index.special(class_.name, "destructor"):
-                if called.leads:
-                    self.follow(called, (), None, path)
-            for member in class_.members:
-                inner = self.index.class_of(member.type)
-                if inner is None or types.bare(member.type).endswith("*") or member.array:
-                    continue
-                if any(known_.leads for known_ in self.index.special(inner.name, "destructor")):
-                    self.destruct(self.member_path(path, member.name), inner.name, (*within, class_name))
-
-    def construct(self, path: str, class_name: str, arguments: tuple[Expression, ...]) -> None:
-        """Make an object of one of the program's classes."""
-        class_ = self.index.class_of(class_name)
-        if class_ is None or self.depth > _DEEPEST_MEMBER:
-            for argument in arguments:
-                self.evaluate(argument)
-            return
-        self.depth += 1
-        try:
-            self._construct(path, class_, arguments)
-        finally:
-            self.depth -= 1
-
-    def _construct(self, path: str, class_: Class, arguments: tuple[Expression, ...]) -> None:
-        found = _fitting(self.index.special(class_.name, "constructor"), len(arguments))
-        if not found:
-            values = [self.evaluate(argument) for argument in arguments]
-            self.make_members(path, class_.name)
-            if len(values) == 1 and values[0].kind == "unknown" and self.class_at(str(values[0].data)) is class_:
-                self.state.variables[path] = values[0]
-            elif values and not any(self.index.special(class_.name, "constructor")):
-                for member, value in zip(class_.members, values, strict=False):
-                    self.assign(self.member_path(path, member.name), value)
-            return
-        call = Invocation(Name(class_.name, class_.span), arguments, class_.span)
-        self.follow(self._suited(found, call)[0], arguments, None, path)
-
-    def make_members(self, path: str, class_name: str) -> None:
-        """Give an object's members the values of their declarations, and make those that are objects themselves."""
-        for member in self.index.members(class_name):
-            self._make_member(self.member_path(path, member.name), member)
-
-    def _make_member(self, path: str, member: Declare) -> None:
-        class_ = self.index.class_of(member.type)
-        if member.array and member.array[0] is not None and (length := self.evaluate(member.array[0])).kind == "known":
-            self.write(f"{path}.#length", length)
-        if member.value is not None:
-            self.assign(path, self.cast(self.evaluate(member.value), member.type))
-            return
-        if class_ is None or types.pointee(types.bare(member.type)) or member.array:
-            return
-        if any(known_.leads for known_ in self.index.special(class_.name, "constructor")):
-            self.construct(path, class_.name, member.arguments)
-
-    def _initialise(self, function: Function) -> None:
-        """Follow a constructor's initializers: bases and members, and those members that it does not name."""
-        this = self.frame.this
-        named = frozenset(types.simple(name) for name, _, _ in function.initializers)
-        owner = types.simple(function.owner)
-        class_ = self.index.class_named(owner)
-        if class_ is not None:
-            for base in class_.bases:
-                if types.simple(base) not in named and types.simple(base) in self.index.classes:
-                    self.construct(this, base, ())
-            for member in class_.members:
-                if member.name not in named:
-                    self._make_member(self.member_path(this, member.name), member)
-        for name, arguments, _ in function.initializers:
-            short = types.simple(name)
-            member_ = self.member_declaration(class_, short)
-            if member_ is None:
-                if short == owner or short in self.index.classes:
-                    self.types.setdefault(this, owner)
-                    self.construct(this, short, arguments)
-                continue
-            path = self.member_path(this, short)
-            inner = self.index.class_of(member_.type)
-            if inner is not None and not types.pointee(types.bare(member_.type)):
-                self.construct(path, inner.name, arguments)
-            elif len(arguments) == 1:
-                self.assign(path, self.evaluate(arguments[0]))
-            else:
-                for argument in arguments:
-                    self.evaluate(argument)
-
     def _may_change(self, value: Value, *, leads: bool) -> None:
         """Note what a function that is not followed may have done to what it got."""
         if leads:
@@ -518,37 +408,11 @@ def _is_place(expression: Expression) -> bool:
     return not isinstance(expression, Invocation | Lambda)
 
 
-def _paired(function: Function, arguments: Sequence[Expression]) -> Iterator[tuple[Parameterlike, Expression]]:
+def _paired(function: Function, arguments: Sequence[Expression]) -> Iterator[tuple[bool, Expression]]:
+    """Yield arguments, each with whether the caller's variable is meant."""
     parameters = function.parameters
     for i, argument in enumerate(arguments):
-        yield (parameters[i] if i < len(parameters) else _ANY), argument
-
-
-class Parameterlike(Protocol):
-    """What is asked of a parameter."""
-
-    @property
-    def reference(self) -> bool:
-        """Whether the caller's variable is meant."""
+        yield i < len(parameters) and parameters[i].reference, argument
 
 
 _NOTHING: tuple[str | None, Value | None] = (None, None)
-
-
-class _Any:
-    reference = False
-
-
-_ANY = _Any()
-
-
-def _fitting(found: list[Known], count: int) -> list[Known]:
-    """Return the functions that can be called with so many arguments."""
-    result = []
-    for known_ in found:
-        parameters = known_.function.parameters
-        required = sum(parameter.default is None for parameter in parameters)
-        variadic = any("..." in f"{parameter.type}{parameter.name}" for parameter in parameters)
-        if variadic or required <= count <= len(parameters):
-            result.append(known_)
-    return result

@@ -271,3 +271,15 @@ class Index:
                 declared |= set(class_.bases)
         found = {self.class_of(type_) for type_ in declared if "*" not in type_}
         return {types.simple(class_.name) for class_ in found if class_ is not None}
+
+
+def fitting(found: list[Known], count: int) -> list[Known]:
+    """Return the functions that can be called with so many arguments."""
+    result = []
+    for known_ in found:
+        parameters = known_.function.parameters
+        required = sum(parameter.default is None for parameter in parameters)
+        variadic = any("..." in f"{parameter.type}{parameter.name}" for parameter in parameters)
+        if variadic or required <= count <= len(parameters):
+            result.append(known_)
+    return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from ..model import symbols
 from ..model.state import State, meet
@@ -25,33 +24,21 @@ from ..program import (
     Switch,
     Try,
 )
-from ..values import NULL, UNKNOWN, Value, join, known, unknown
+from ..values import NULL, UNKNOWN, Value, join, known
 from ..versions import demanded
 from . import types
 from .expressions import DEEPEST
+from .loops import Ends, LoopEnds, Loops
 from .memory import Frame
-from .outside import Outside
-
-_MOST_TURNS = 8  # of a loop whose turns are followed one by one
-_DEEPEST_TWICE = 3  # loops within loops whose bodies are followed twice
 
 
 class OutOfSteps(Exception):
     """An entry took more steps than it may."""
 
 
-@dataclass
-class _Ends:
-    """Where ``break`` and ``continue`` lead from."""
-
-    breaks: list[State] = field(default_factory=list)
-    continues: list[State] = field(default_factory=list)
-
-
-class Statements(Outside):
+class Statements(Loops):
     """Follows statements."""
 
-    ends: list[_Ends]
     steps: int
     most_steps: int
 
@@ -65,11 +52,12 @@ class Statements(Outside):
         """Follow a block's statements, in a scope of their own."""
         self.frame.scopes.append({})
         try:
-            self._run_all(block)
+            self.run_all(block)
         finally:
             self.frame.scopes.pop()
 
-    def _run_all(self, block: Block) -> None:
+    def run_all(self, block: Block) -> None:
+        """Follow a block's statements in the scope that is open."""
         for statement in block.statements:
             if not self.state.reachable:
                 if not self.frame.gotos:
@@ -98,7 +86,7 @@ class Statements(Outside):
         elif isinstance(statement, Block):
             self.run(statement)
         elif isinstance(statement, Loop):
-            self._loop(statement)
+            self.loop(statement)
         elif isinstance(statement, Jump):
             self._jump(statement)
         elif isinstance(statement, Switch):
@@ -285,7 +273,7 @@ class Statements(Outside):
             version = demanded(condition)
             if version is not None:
                 self.versions.append(version)
-            self._run_all(block)  # no scope of its own: what it declares is seen behind it
+            self.run_all(block)  # no scope of its own: what it declares is seen behind it
             if version is not None:
                 self.versions.pop()
             ends.append(self.state)
@@ -293,7 +281,7 @@ class Statements(Outside):
 
     def _switch(self, statement: Switch) -> None:
         value = self.evaluate(statement.value)
-        self.ends.append(_Ends())
+        self.ends.append(Ends())
         before, current = self.state, State(reachable=False)
         default = False
         chosen = self._chosen(statement, value)
@@ -349,172 +337,13 @@ class Statements(Outside):
         elif statement.kind == "break" and self.ends:
             self.ends[-1].breaks.append(self.state)
         elif statement.kind == "continue" and self.ends:
-            loops = [ends for ends in self.ends if isinstance(ends, _LoopEnds)]
+            loops = [ends for ends in self.ends if isinstance(ends, LoopEnds)]
             if loops:
                 loops[-1].continues.append(self.state)
         self.state = State(reachable=False)
-
-    # Loops ------------------------------------------------------------------------------------------------------
-
-    def _loop(self, statement: Loop) -> None:
-        self.frame.scopes.append({})
-        try:
-            if statement.start is not None:
-                self._run_all(statement.start)
-            if statement.variable:
-                self._range(statement)
-            elif not self._unrolled(statement):
-                self._repeated(statement)
-        finally:
-            self.frame.scopes.pop()
-
-    def _unrolled(self, statement: Loop) -> bool:
-        """Follow a counting loop of few turns turn by turn, if it is one."""
-        counter = _counter(statement)
-        if counter is None or self.loops > 1 or statement.condition is None:
-            return False
-        path = self.frame.path_of(counter)
-        if path is None or not self._few_turns(statement, path):
-            return False
-        self.loops += 1
-        self.ends.append(_LoopEnds())
-        breaks: list[State] = []
-        for _ in range(_MOST_TURNS + 1):
-            if not self.state.reachable or symbols.truth(self.evaluate(statement.condition)) is not True:
-                break
-            self._turn(statement)
-            breaks += self.ends[-1].breaks
-            self.ends[-1].breaks = []
-        self.ends.pop()
-        self.loops -= 1
-        self.state = meet([*breaks, self.state])
-        return True
-
-    def _few_turns(self, statement: Loop, path: str) -> bool:
-        """Whether a loop's counter and bound are known, and end it after a few turns."""
-        saved = self.state.variables.get(path)
-        if saved is None or saved.kind != "known" or statement.condition is None or statement.step is None:
-            return False
-        turns = 0
-        while turns <= _MOST_TURNS:
-            holds = symbols.truth(self.evaluate(statement.condition))
-            if holds is not True:
-                break
-            self.evaluate(statement.step)
-            turns += 1
-        few = holds is False and turns <= _MOST_TURNS
-        self.state.variables[path] = saved
-        return few
-
-    def _turn(self, statement: Loop) -> None:
-        self.run(statement.body)
-        if self.ends[-1].continues:
-            self.state = meet([*self.ends[-1].continues, self.state])
-            self.ends[-1].continues = []
-        if statement.step is not None and self.state.reachable:
-            self.evaluate(statement.step)
-
-    def _repeated(self, statement: Loop) -> None:
-        """Follow a loop twice: the second turn sees what the first did."""
-        counter = _counter(statement)
-        condition = UNKNOWN
-        if statement.condition is not None and not statement.once:
-            condition = self.evaluate(statement.condition)
-        never = symbols.truth(condition) is False
-        if never:
-            return
-        sure = statement.once or counter is not None or symbols.truth(condition) is True
-        before = self.state.copy()
-        self._symbolic(counter)
-        ends, breaks = self._turns(statement, counter)
-        leaves = statement.condition is not None
-        self.state = meet([*breaks, *(ends[-1:] if leaves else []), *([] if sure else [before])])
-        self._widen(before, [*ends, *breaks])
-
-    def _turns(self, statement: Loop, counter: str | None) -> tuple[list[State], list[State]]:
-        self.loops += 1
-        self.ends.append(_LoopEnds())
-        ends: list[State] = []
-        try:
-            for turn in range(2 if self.loops <= _DEEPEST_TWICE else 1):
-                if turn and statement.condition is not None:
-                    self.evaluate(statement.condition)
-                self._turn(statement)
-                if not self.state.reachable:
-                    break
-                ends.append(self.state.copy())
-                self._symbolic(counter)
-            return ends, self.ends[-1].breaks
-        finally:
-            self.ends.pop()
-            self.loops -= 1
-
-    def _symbolic(self, counter: str | None) -> None:
-        """Let a loop's counter stand for any turn's."""
-        if counter is not None and (path := self.frame.path_of(counter)) is not None:
-            self.state.variables[path] = unknown(counter, "int")
-
-    def _widen(self, before: State, ends: list[State]) -> None:
-        """Make unknown the numbers that turns of a loop change: there may be more turns than were followed."""
-        for path, value in before.variables.items():
-            if value.kind != "known" or isinstance(value.data, str | bool) or value.data is None:
-                continue
-            found = {end.variables.get(path, value) for end in ends}
-            if len(found) > 1 and all(option.kind == "known" for option in found):
-                self.state.variables[path] = unknown(f"{path}~{self.fresh()}", value.type)
-
-    def _range(self, statement: Loop) -> None:
-        values = statement.values
-        place = self.place(values) if values is not None and not isinstance(values, Invocation) else None
-        value = self.evaluate(values) if values is not None and place is None else UNKNOWN
-        elements = self.elements(place) if place is not None else value if value.kind == "items" else None
-        self.ends.append(_LoopEnds())
-        self.loops += 1
-        before = self.state.copy()
-        ends: list[State] = []
-        try:
-            count = len(elements.data) if elements is not None else 0
-            if elements is not None and 0 < count <= _MOST_TURNS:
-                for i in range(count):
-                    self._bind_range(statement, place, known(i), elements.data[i])
-                    self._turn(statement)
-                ends.append(self.state)
-            else:
-                for _ in range(2 if self.loops <= _DEEPEST_TWICE else 1):
-                    self._bind_range(statement, place, unknown(f"each {statement.variable}"), None)
-                    self._turn(statement)
-                    ends.append(self.state.copy())
-        finally:
-            breaks = self.ends.pop().breaks
-            self.loops -= 1
-        self.state = meet([*breaks, *ends[-1:]])
-        self._widen(before, [*ends, *breaks])
-
-    def _bind_range(self, statement: Loop, place: str | None, index: Value, element: Value | None) -> None:
-        name = statement.variable
-        if place is not None:
-            path = self.element_path(place, index)
-            self.frame.scopes[-1][name] = path
-            return
-        path = f"{name}#{self.frame.turn}"
-        self.frame.scopes[-1][name] = path
-        self.state.variables[path] = unknown(f"{name}~{self.fresh()}") if element is None else element
-
-
-class _LoopEnds(_Ends):
-    """The ends of a loop, to tell them from those of ``switch``."""
 
 
 def _is(option: Value, value: Value) -> bool | None:
     if option.is_null and value.is_null:
         return True
     return symbols.truth(symbols.operate("==", option, value))
-
-
-def _counter(loop: Loop) -> str | None:
-    """Return the variable that a loop counts with, if it is a counting loop."""
-    step = loop.step
-    if loop.condition is None or not isinstance(step, Operation) or step.operator not in ("++", "--", "+=", "-="):
-        return None
-    target = step.operands[0]
-    return target.name if isinstance(target, Name) else None

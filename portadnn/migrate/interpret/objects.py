@@ -1,0 +1,137 @@
+"""Objects of the program's own classes: how they are made and destroyed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from ..events import Place
+from ..model.state import State, meet
+from ..program import Class, Declare, Expression, Function, Invocation, Name
+from ..values import Value, join
+from . import types
+from .expressions import Expressions
+from .index import Known, fitting
+from .memory import Frame
+
+_DEEPEST_MEMBER = 80
+
+
+class Objects(Expressions):
+    """Follows constructors and destructors."""
+
+    @abstractmethod
+    def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
+        """Follow a function of the program with some arguments."""
+
+    @abstractmethod
+    def suited(self, found: list[Known], call: Invocation) -> list[Known]:
+        """Leave out overloads for other kinds of things, and those of one place in different files."""
+
+    def destroy_objects(self, frame: Frame) -> None:
+        """Follow the destructors of a function's objects at its end, but for those that it returns."""
+        kept = {str(value.data) for _, value in frame.returned if value.data is not None}
+        objects = [(path, class_name) for path, class_name in reversed(frame.objects) if path not in kept]
+        if not objects or not any(self.index.special(name, "destructor") for _, name in objects):
+            return
+        ends = [(state, value) for state, value in frame.returned]
+        states = [state for state, _ in ends] + ([self.state] if self.state.reachable else [])
+        if not states:
+            return
+        self.state = meet(states)
+        frame.returned = []
+        for path, class_name in objects:
+            self.destruct(path, class_name)
+        if ends:
+            frame.returned = [(self.state, join(value for _, value in ends))]
+            self.state = State(reachable=False)
+
+    def destruct(self, path: str, class_name: str, within: tuple[str, ...] = ()) -> None:
+        """Follow the destructors of an object, its members and bases."""
+        if class_name in within:
+            return
+        for class_ in self.index.lineage(class_name):
+            for called in self.index.special(class_.name, "destructor"):
+                if called.leads:
+                    self.follow(called, (), None, path)
+            for member in class_.members:
+                inner = self.index.class_of(member.type)
+                if inner is None or types.bare(member.type).endswith("*") or member.array:
+                    continue
+                if any(known_.leads for known_ in self.index.special(inner.name, "destructor")):
+                    self.destruct(self.member_path(path, member.name), inner.name, (*within, class_name))
+
+    def construct(self, path: str, class_name: str, arguments: tuple[Expression, ...]) -> None:
+        """Make an object of one of the program's classes."""
+        class_ = self.index.class_of(class_name)
+        if class_ is None or self.depth > _DEEPEST_MEMBER:
+            for argument in arguments:
+                self.evaluate(argument)
+            return
+        self.depth += 1
+        try:
+            self._construct(path, class_, arguments)
+        finally:
+            self.depth -= 1
+
+    def _construct(self, path: str, class_: Class, arguments: tuple[Expression, ...]) -> None:
+        found = fitting(self.index.special(class_.name, "constructor"), len(arguments))
+        if not found:
+            values = [self.evaluate(argument) for argument in arguments]
+            self.make_members(path, class_.name)
+            if len(values) == 1 and values[0].kind == "unknown" and self.class_at(str(values[0].data)) is class_:
+                self.state.variables[path] = values[0]
+            elif values and not any(self.index.special(class_.name, "constructor")):
+                for member, value in zip(class_.members, values, strict=False):
+                    self.assign(self.member_path(path, member.name), value)
+            return
+        call = Invocation(Name(class_.name, class_.span), arguments, class_.span)
+        self.follow(self.suited(found, call)[0], arguments, None, path)
+
+    def make_members(self, path: str, class_name: str) -> None:
+        """Give an object's members the values of their declarations, and make those that are objects themselves."""
+        for member in self.index.members(class_name):
+            self._make_member(self.member_path(path, member.name), member)
+
+    def _make_member(self, path: str, member: Declare) -> None:
+        class_ = self.index.class_of(member.type)
+        if member.array and member.array[0] is not None and (length := self.evaluate(member.array[0])).kind == "known":
+            self.write(f"{path}.#length", length)
+        if member.value is not None:
+            self.assign(path, self.cast(self.evaluate(member.value), member.type))
+            return
+        if class_ is None or types.pointee(types.bare(member.type)) or member.array:
+            return
+        if any(known_.leads for known_ in self.index.special(class_.name, "constructor")):
+            self.construct(path, class_.name, member.arguments)
+
+    def initialise(self, function: Function) -> None:
+        """Follow a constructor's initializers: bases and members, and those members that it does not name."""
+        this = self.frame.this
+        named = frozenset(types.simple(name) for name, _, _ in function.initializers)
+        owner = types.simple(function.owner)
+        class_ = self.index.class_named(owner)
+        if class_ is not None:
+            for base in class_.bases:
+                if types.simple(base) not in named and types.simple(base) in self.index.classes:
+                    self.construct(this, base, ())
+            for member in class_.members:
+                if member.name not in named:
+                    self._make_member(self.member_path(this, member.name), member)
+        for name, arguments, _ in function.initializers:
+            short = types.simple(name)
+            member_ = self.member_declaration(class_, short)
+            if member_ is None:
+                if short == owner or short in self.index.classes:
+                    self.types.setdefault(this, owner)
+                    self.construct(this, short, arguments)
+                continue
+            path = self.member_path(this, short)
+            inner = self.index.class_of(member_.type)
+            if inner is not None and not types.pointee(types.bare(member_.type)):
+                self.construct(path, inner.name, arguments)
+            elif len(arguments) == 1:
+                self.assign(path, self.evaluate(arguments[0]))
+            else:
+                for argument in arguments:
+                    self.evaluate(argument)
