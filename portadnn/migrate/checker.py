@@ -15,8 +15,8 @@ from .baseline import read as read_baseline
 from .collect import Collector
 from .config import Config
 from .discover import Discovered, Found
+from .file_kinds import HEAD, kind_of
 from .findings import Finding
-from .kinds import HEAD, kind_of
 from .program import Skipped, Unit
 from .reading import Look, look, read_all
 from .report import Checked, Report, Silenced, sort_key

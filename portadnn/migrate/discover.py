@@ -15,8 +15,8 @@ from pathspec import GitIgnoreSpec
 
 from ..errors import BadParam
 from . import compilation
+from .file_kinds import HEAD, Kind, kind_of, may_be_read
 from .gitignore import Ignored
-from .kinds import HEAD, Kind, kind_of, may_be_read
 from .program import Skipped
 
 LARGEST = 64 << 20  # bytes of a source; logs and recordings are read piece by piece

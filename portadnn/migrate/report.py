@@ -14,7 +14,7 @@ from .findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
 from .program import Skipped
 from .rules.table import Rule, rules
 from .rules.targets import TARGETS
-from .sources import Sources
+from .texts import Sources
 
 RANKS: Mapping[Severity, int] = {severity: rank for rank, severity in enumerate(SEVERITIES)}  # 0 is the gravest
 

@@ -6,7 +6,7 @@ from portadnn.migrate.events import Argument, Event, Place
 from portadnn.migrate.findings import Finding
 from portadnn.migrate.program import Skipped
 from portadnn.migrate.report import Call, Checked, Report, Silenced
-from portadnn.migrate.sources import Sources
+from portadnn.migrate.texts import Sources
 from portadnn.migrate.values import UNKNOWN
 
 SOURCE = """#include <cudnn.h>

@@ -24,7 +24,7 @@ from portadnn.migrate import reports
 from portadnn.migrate.events import Place
 from portadnn.migrate.reports.terminal import show
 from portadnn.migrate.reports.text import clean, excerpt
-from portadnn.migrate.sources import Sources
+from portadnn.migrate.texts import Sources
 
 RULES = {
     "V10": ("tanh has coefficients", False),

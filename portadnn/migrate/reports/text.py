@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..events import Place
 from ..report import Effort
-from ..sources import Sources
+from ..texts import Sources
 
 TAB = 4
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..model.state import Deed, Thing
 from ..values import UNKNOWN
 from .checks_networks import GATES, IN_MIOPEN, networks
+from .hints import FILTER, IMAGE, RESULT, factors, identifiers, last_identifier, parts, subscripts
 from .journals import deeds, deeds_within, once
-from .names import FILTER, IMAGE, RESULT, factors, identifiers, last_identifier, parts, subscripts
 from .registry import check
 from .shapes import Shape, enumerator, number, of_thing
 from .situation import Hit, Situation

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..program import Braces, Cast, Class, Constant, Declare, Function, Index, Invocation, Loop, Member, Name, Unit
 from .sources import SourceHit, source_check
-from .sources_checks import walk
+from .walking import walk
 
 _RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf_t\b")
 _ALGORITHM = re.compile(r"\b(?:cudnnConvolution(?:Fwd|BwdData|BwdFilter)Algo_t|miopenConv\w*Algorithm_t)\b")

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..program import Block, Constant, Expression, Function, If, Invocation, Loop, Member, Name, Operation, Unit
 from .sources import SourceHit, source_check
-from .sources_checks import walk
+from .walking import walk
 
 _FINDS = re.compile(r"^(?:cudnnFindConvolution\w+|cudnnGetConvolution\w+Algorithm(?:_v7)?|miopenFindConvolution\w+)$")
 _SETS = re.compile(r"^(?:cudnnSetTensor|miopenSet(?:4d|Nd)?Tensor)\w*Descriptor\w*$")

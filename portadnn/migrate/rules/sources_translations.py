@@ -10,7 +10,7 @@ from typing import Any
 from ..names import shared_enumerations, values_of_cudnn
 from ..program import If, Jump, Name, Operation, Span, Switch, Unit
 from .sources import SourceHit, source_check
-from .sources_checks import walk
+from .walking import walk
 
 _WORDS = ("given", "used", "right")
 

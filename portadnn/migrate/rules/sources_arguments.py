@@ -1,10 +1,9 @@
-"""Checks of sources (:mod:`sources`)."""
+"""Checks of sources about arguments, types and the status that calls return (:mod:`sources`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ... import mapping
@@ -21,43 +20,16 @@ from ..program import (
     Jump,
     Name,
     Operation,
-    Span,
     Switch,
     Unit,
 )
-from .names import identifiers
+from .hints import identifiers
 from .sources import SourceHit, source_check
+from .walking import walk
 
 _INTEGER = re.compile(
     r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"
 )
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Yield a node of a program and everything in it."""
-    pending = [node]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, tuple):
-            pending.extend(reversed(one))
-            continue
-        kind = type(one)
-        if kind not in _PARTS:
-            _PARTS[kind] = _parts(one)
-        parts = _PARTS[kind]
-        if parts is not None:
-            yield one
-            pending.extend([getattr(one, name) for name in parts])
-
-
-_PARTS: dict[type, tuple[str, ...] | None] = {}
-
-
-def _parts(node: Any) -> tuple[str, ...] | None:
-    """Return the fields of a node that may hold others, the last first; None of what is no node."""
-    if not is_dataclass(node) or isinstance(node, (Span, type)):
-        return None
-    return tuple(field.name for field in reversed(fields(node)) if field.name not in ("span", "name", "type", "text"))
 
 
 def _last(name: str) -> str:
