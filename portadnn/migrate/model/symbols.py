@@ -14,7 +14,7 @@ _LARGEST = 1 << 70
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor,
 }  # fmt: skip
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _COMMUTES = frozenset({"+", "*", "&", "|", "^", "==", "!="})
@@ -59,14 +59,14 @@ def _shifted(sign: str, a: Value, b: Value) -> Value | None:
 
 def _compute(sign: str, a: Value, b: Value) -> Value | None:
     x, y = a.data, b.data
-    if sign in _COMPARISONS:
+    if sign in COMPARISONS:
         if isinstance(x, str) != isinstance(y, str) or x is None or y is None:
             if sign in ("==", "!=") and (x is None or y is None) and not isinstance(x, str) and not isinstance(y, str):
                 return known((not x and not y) == (sign == "=="), "bool")
             return None  # an enumerator and a number
         if isinstance(x, str) and sign not in ("==", "!="):
             return None
-        return known(_COMPARISONS[sign](x, y), "bool")
+        return known(COMPARISONS[sign](x, y), "bool")
     if sign in ("&&", "||"):
         if isinstance(x, str) or isinstance(y, str):
             return None

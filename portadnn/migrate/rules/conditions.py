@@ -20,13 +20,13 @@ value nothing holds.
 from __future__ import annotations
 
 import functools
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ... import mapping
+from ..model.symbols import COMPARISONS
 from ..names import values_of_both
 from ..values import UNKNOWN, Value, same
 from .situation import Situation
@@ -35,14 +35,6 @@ Said = Literal["yes", "no", "maybe", "unknown"]
 Test = Callable[[Value, Situation], Said]
 _SURELY = "surely:"
 _COMPARISON = re.compile(r"(==|!=|<=|>=|<|>)\s*(-?[\d.]+(?:e-?\d+)?)$")
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 UNSET = Value("unknown", "unset")
 
 
@@ -120,7 +112,7 @@ def _test(wanted: Any) -> Test:
     if not isinstance(wanted, str):
         return _each(functools.partial(_is, wanted))
     if match := _COMPARISON.match(wanted):
-        return _each(functools.partial(_compares, _OPERATORS[match[1]], float(match[2])))
+        return _each(functools.partial(_compares, COMPARISONS[match[1]], float(match[2])))
     if wanted.startswith("!"):
         return _negated(_test(_constant(wanted[1:])))
     word, colon, rest = wanted.partition(":")

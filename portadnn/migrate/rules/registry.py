@@ -50,8 +50,13 @@ def check(*words: str) -> Callable[[Look], Look]:
 @functools.cache
 def checks() -> Mapping[str, Check]:
     """Return all checks: those of the modules ``checks_*.py`` of this folder."""
+    load("checks_")
+    return _CHECKS
+
+
+def load(prefix: str) -> None:
+    """Import the modules of this folder whose names begin so: what is in them registers itself."""
     package = __name__.rpartition(".")[0]
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name.startswith("checks_"):
+        if module.name.startswith(prefix):
             importlib.import_module(f"{package}.{module.name}")
-    return _CHECKS

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..events import Place
 from ..findings import Certainty, Finding
 from ..program import Span, Unit
-from . import targets
+from . import registry, targets
 
 if TYPE_CHECKING:
     from .table import Rule
@@ -47,6 +45,8 @@ def source_check(*words: str) -> Callable[[Look], Look]:
     """Register a function under its name; `words` are those that all of its hits have."""
 
     def register(look: Look) -> Look:
+        if look.__name__ in _CHECKS:
+            raise ValueError(f"two checks are called {look.__name__}")
         _CHECKS[look.__name__] = SourceCheck(look.__name__, look, words)
         return look
 
@@ -56,10 +56,7 @@ def source_check(*words: str) -> Callable[[Look], Look]:
 @functools.cache
 def source_checks() -> Mapping[str, SourceCheck]:
     """Return all checks of sources: those of the modules ``sources_*.py`` of this folder."""
-    package = __name__.rpartition(".")[0]
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name.startswith("sources_"):
-            importlib.import_module(f"{package}.{module.name}")
+    registry.load("sources_")
     return _CHECKS
 
 
