@@ -2,6 +2,9 @@
 // 65 of the 76 ms that the smallest program takes on a megabyte of declarations. A name that is missing here is an error.
 // Functions are declared for all types that they have, so that no argument is converted to another one's.
 
+// The compiler may have defined the same before: it would say so after every program.
+#pragma clang diagnostic ignored "-Wmacro-redefined"
+#pragma clang diagnostic ignored "-Wtypedef-redefinition"
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 
 typedef __SIZE_TYPE__ size_t;

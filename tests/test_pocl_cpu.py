@@ -78,6 +78,14 @@ for platform in cl.get_platforms():
         program = cl.Program(cl.Context([device]), "kernel void f(global float16 *x) { x[0] = fma(x[0], x[1], x[2]); }")
         print(program.build() is program)
 """
+QUIET = """
+import os
+import numpy as np
+import portadnn as dnn
+with dnn.Handle("opencl") as handle:
+    x = handle.asarray(np.ones((2, os.getpid() % 89 + 2), "float32"))
+    dnn.activation_forward(handle, x, dnn.ActivationDescriptor("tanh"))
+"""
 
 
 def test_pocl_builds_a_kernel_on_this_processor():
@@ -86,6 +94,16 @@ def test_pocl_builds_a_kernel_on_this_processor():
     if not done.stdout:
         pytest.skip("there is no PoCL here")
     assert done.stdout.split()[-1] == "True", done.stderr
+
+
+def test_the_compiler_has_nothing_to_say_of_our_declarations(tmp_path):
+    """It would say so on the user's terminal, a line for each kernel."""
+    with open_handle("opencl") as handle:
+        if not pocl_cpu.takes_builtins(handle.device.info):
+            pytest.skip("this OpenCL reads declarations of its own")
+    environment = {**os.environ, "POCL_CACHE_DIR": str(tmp_path), "PYOPENCL_NO_CACHE": "1"}
+    done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 ONE_ARGUMENT = ("exp", "expm1", "log", "log2", "tanh", "sqrt", "rsqrt", "fabs")
