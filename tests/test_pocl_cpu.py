@@ -83,7 +83,7 @@ import os
 import numpy as np
 import portadnn as dnn
 with dnn.Handle("opencl") as handle:
-    x = handle.asarray(np.ones((2, os.getpid() % 89 + 2), "float32"))
+    x = handle.asarray(np.ones((2, 3, 4, os.getpid() % 89 + 2), "float32"))
     dnn.activation_forward(handle, x, dnn.ActivationDescriptor("tanh"))
 """
 
