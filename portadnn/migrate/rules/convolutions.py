@@ -125,7 +125,11 @@ _ASIDE = frozenset(
 
 def match(deed: Deed, situation: Situation, direction: Direction) -> Match:
     """Compare the problem of an earlier call with that of this one."""
-    return max(match_role(deed, situation, names) for names in direction.roles)
+    key = ("match", deed.event.number, direction.name)
+    if key not in situation.memo:
+        situation.memo[key] = max(match_role(deed, situation, names) for names in direction.roles)
+    found: Match = situation.memo[key]
+    return found
 
 
 def match_role(deed: Deed, situation: Situation, names: tuple[str, ...]) -> Match:

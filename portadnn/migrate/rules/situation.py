@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..events import Argument, Event
 from ..findings import Certainty
@@ -39,6 +40,7 @@ class Situation:
     target: str
     whole: bool = True
     mentioned: frozenset[str] = frozenset()
+    memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # what rules share
 
     def argument(self, *names: str) -> Argument | None:
         """Return the argument for the first of these parameters that the function has."""
