@@ -155,8 +155,13 @@ def match_role(deed: Deed, situation: Situation, names: tuple[str, ...]) -> Matc
 def same_settings(a: Thing, b: Thing) -> bool | None:
     """Tell whether two descriptors are set to the same, as far as it makes the problem; None where that is unknown."""
     names = (a.fields.keys() | b.fields.keys()) - _ASIDE
-    said = {same(a.fields[name], b.fields[name]) if name in a.fields and name in b.fields else None for name in names}
-    return False if False in said else None if None in said or not names else True
+    sure = bool(names)
+    for name in names:
+        said = same(a.fields[name], b.fields[name]) if name in a.fields and name in b.fields else None
+        if said is False:
+            return False
+        sure = sure and said is True
+    return True if sure else None
 
 
 def same_handle(deed: Deed, situation: Situation) -> bool | None:
