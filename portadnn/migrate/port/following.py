@@ -48,10 +48,7 @@ class Followed:
 
 def follow(texts: Mapping[str, bytes], target: str) -> Followed:
     """Follow and judge sources, by name, that belong together."""
-    try:
-        return _judged([cpp.read(text, name) for name, text in texts.items()], target)
-    except Exception:  # a source that cannot be read; what calls' own texts say is enough to go on with
-        return Followed()
+    return _judged([cpp.read(text, name) for name, text in texts.items()], target)
 
 
 def of_files(found: Sequence[Found]) -> Callable[[Mapping[str, bytes], str], Followed]:
