@@ -11,7 +11,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -460,6 +460,24 @@ class Engine(abc.ABC):
         """Compile and lay out everything, so that running is a launch."""
 
 
+class Oracle(Protocol):
+    """Exact results in float64, from the definitions: what every backend is judged by.
+
+    Both functions take a problem, its tensors in the order of ``problem.names`` and its run-time numbers in that of
+    ``problem.scalars``, and return arrays by the names of outputs.
+    """
+
+    def outcomes(
+        self, problem: Problem, tensors: Sequence[np.ndarray[Any, Any]], scalars: Sequence[float], /
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Compute a problem's outputs without storing them."""
+
+    def terms(
+        self, problem: Problem, tensors: Sequence[np.ndarray[Any, Any]], scalars: Sequence[float], /
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Return, for each element, the sum of the absolute values of the terms that make it up."""
+
+
 class Backend(abc.ABC):
     """A way to reach devices."""
 
@@ -488,6 +506,10 @@ class Backend(abc.ABC):
     def engines(self) -> Sequence[Engine]:
         """List the engines in order of preference."""
 
+    def oracle(self) -> Oracle | None:
+        """Return what computes exact results, if the backend has such definitions."""
+        return None
+
     def engines_version(self) -> str:
         """Return a text that changes with engines and kernels: what others of them took says nothing of these."""
         return ",".join(engine.name for engine in self.engines())
@@ -503,6 +525,7 @@ __all__ = [
     "Engine",
     "Kernel",
     "Launch",
+    "Oracle",
     "Plan",
     "Run",
     "ScalarArg",

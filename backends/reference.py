@@ -21,8 +21,9 @@ from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
+from . import reference_outcomes
 from .arrays import check_view, check_view_dtype, span_bytes, torch_bits, type_name
-from .base import Backend, Device, DeviceInfo, Engine, Plan, Run
+from .base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from .reference_ops import store
 from .reference_outcomes import KINDS, outcomes
 
@@ -237,6 +238,9 @@ class ReferenceBackend(Backend):
 
     def engines(self) -> Sequence[Engine]:
         return (DefinitionEngine(),)
+
+    def oracle(self) -> Oracle:
+        return reference_outcomes
 
 
 BACKEND = ReferenceBackend()

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from portadnn import bfloat16
+from portadnn.bfloat16 import as_float64
 from portadnn.enums import (
     ActivationMode,
     ConvolutionMode,
@@ -80,11 +81,6 @@ def rounded_numbers(problem: Problem, scalars: Sequence[float]) -> Numbers:
     round_number = problem.dtype.accumulator.numpy.type
     with np.errstate(all="ignore"):
         return {name: float(round_number(s)) for name, s in zip(problem.scalars, scalars, strict=True)}
-
-
-def as_float64(tensor: npt.NDArray[Any]) -> Array:
-    """Return a stored tensor's numbers."""
-    return bfloat16.widened(tensor) if bfloat16.is_bfloat16(tensor.dtype) else tensor.astype(np.float64, copy=False)
 
 
 def store(tensor: npt.NDArray[Any], values: Array) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from portadnn.bfloat16 import as_float64
 from portadnn.problem import Problem
 
 from . import (
@@ -20,7 +21,7 @@ from . import (
 )
 from .reference_definition import Definition, Evaluate
 from .reference_ops import DEFINITIONS as SIMPLE
-from .reference_ops import Array, as_float64, evaluate, rounded_numbers
+from .reference_ops import Array, evaluate, rounded_numbers
 from .reference_terms import absolute_terms
 
 DEFINITIONS: dict[type[Problem], Definition] = {

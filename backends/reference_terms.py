@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from portadnn.bfloat16 import as_float64
 from portadnn.enums import ActivationMode, OpTensorOp, PoolingMode, SoftmaxAlgorithm
 from portadnn.ops.activation import ActivationBackward, ActivationForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
@@ -20,7 +21,7 @@ from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.ops.tensor import OpTensor, ScaleTensor, SetTensor
 from portadnn.problem import Problem
 
-from .reference_ops import DEFINITIONS, Array, as_float64, evaluate, summed_axes
+from .reference_ops import DEFINITIONS, Array, evaluate, summed_axes
 
 _CURVED = (ActivationMode.SIGMOID, ActivationMode.TANH)  # values up to 1, which have rounding errors of their own
 

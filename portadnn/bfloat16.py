@@ -74,3 +74,8 @@ def rounded(values: npt.ArrayLike) -> npt.NDArray[np.uint16]:
         odd = toward_zero | (single != exact).astype(np.uint32)
         nearest = (odd + 0x7FFF + (odd >> 16 & 1)) >> 16
     return np.where(np.isnan(exact), bits >> 16 | 0x40, nearest).astype(np.uint16)
+
+
+def as_float64(tensor: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return a stored tensor's numbers, whatever its type."""
+    return widened(tensor) if is_bfloat16(tensor.dtype) else tensor.astype(np.float64, copy=False)

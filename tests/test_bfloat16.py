@@ -12,7 +12,7 @@ from where import BACKENDS, open_handle
 
 import portadnn as dnn
 from portadnn import DataType, bfloat16
-from portadnn_backends.reference_ops import as_float64
+from portadnn.bfloat16 import as_float64
 
 TYPE = np.dtype(ml_dtypes.bfloat16)
 EVERY = np.arange(1 << 16, dtype=np.uint16)  # every bit pattern

@@ -1,0 +1,210 @@
+"""Inputs by formula: a number is a function of seed, tensor and position, the same on every machine.
+
+Position i of tensor t is hashed with integers alone (SplitMix64's finaliser [1]_), and numbers are made of the hash by
+sums and powers of two, so that no library's generator, and no rounding, decides what a case feeds.
+
+References
+----------
+.. [1] G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatch
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..enums import ActivationMode, DataType, OpTensorOp, PoolingMode, ReduceTensorOp
+from ..problem import TensorSpec
+
+Words = npt.NDArray[np.uint64]
+Reals = npt.NDArray[np.float64]
+
+LARGEST_WHOLE = 3  # of exact data
+DENSITY = 0.75  # share of exact data that is not 0
+_EXACT_LIMITS = {DataType.FLOAT: 2.0**24, DataType.DOUBLE: 2.0**53}  # whole numbers that an accumulator holds
+
+
+def words(seed: int, tensor: str, count: int) -> Words:
+    """Return 64 random bits for each of the first `count` positions of a tensor."""
+    start = (zlib.crc32(tensor.encode()) << 32) ^ (seed * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
+    with np.errstate(over="ignore"):
+        z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Words = z ^ (z >> np.uint64(31))
+    return mixed
+
+
+def _bell(bits: Words) -> Reals:
+    """Return numbers of mean 0 and standard deviation 1.15, with 18 significant bits: sums of four uniform ones."""
+    quarters = [(bits >> np.uint64(shift)) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48)]
+    total = quarters[0] + quarters[1] + quarters[2] + quarters[3]
+    numbers: Reals = (total.astype(np.float64) - 131070.0) / 32768.0
+    return numbers
+
+
+def _exact(bits: Words, spec: TensorSpec) -> Reals:
+    span = 2 * LARGEST_WHOLE
+    whole = (bits % np.uint64(span)).astype(np.float64) - LARGEST_WHOLE
+    whole += whole >= 0  # from -3 to 3 without 0
+    return np.where((bits >> np.uint64(40)) % np.uint64(100) < np.uint64(round(100 * DENSITY)), whole, 0.0)
+
+
+def _random(bits: Words, spec: TensorSpec) -> Reals:
+    return _bell(bits)
+
+
+def _ties(bits: Words, spec: TensorSpec) -> Reals:
+    """Return few different numbers, 0 and -0 among them: maxima and ranks are shared by many."""
+    numbers: Reals = np.array([-1.0, -0.0, 0.0, 1.0, 1.0, 2.0])[(bits % np.uint64(6)).astype(np.intp)]
+    return numbers
+
+
+def _some(bits: Words, values: Reals, special: tuple[float, ...], one_in: int = 0) -> Reals:
+    """Replace one number of `one_in` by one of the special ones; by default about three of all."""
+    one_in = one_in or max(16, bits.size // 3)
+    chosen = np.array(special)[((bits >> np.uint64(20)) % np.uint64(len(special))).astype(np.intp)]
+    return np.where((bits >> np.uint64(32)) % np.uint64(one_in) == 1, chosen, values)
+
+
+def _nan(bits: Words, spec: TensorSpec) -> Reals:
+    return _some(bits, _bell(bits), (np.nan,))
+
+
+def _inf(bits: Words, spec: TensorSpec) -> Reals:
+    return _some(bits, _bell(bits), (np.inf, -np.inf))
+
+
+def _denormal(bits: Words, spec: TensorSpec) -> Reals:
+    """Return numbers around the smallest normal one, most of them below it."""
+    limits = spec.dtype.limits
+    return _bell(bits) * limits.smallest_normal / 4
+
+
+def _huge(bits: Words, spec: TensorSpec) -> Reals:
+    """Return numbers up to the type's largest, and ordinary ones."""
+    limits = spec.dtype.limits
+    largest = -limits.lowest
+    return _some(bits, _bell(bits), (largest, -largest, largest / 2, -largest / 4, largest / 1024), 4)
+
+
+def _cancelling(bits: Words, spec: TensorSpec) -> Reals:
+    """Return large numbers that come in pairs of opposite sign along memory, with small ones on top."""
+    size = 2.0 ** (min(-np.log2(spec.dtype.limits.eps), 20) // 2)
+    pairs = np.repeat(_bell(bits[: (bits.size + 1) // 2]) * size, 2)[: bits.size]
+    signs = np.where(np.arange(bits.size) % 2, -1.0, 1.0)
+    return pairs * signs + _bell(bits) / 16
+
+
+_MODES: dict[str, Callable[[Words, TensorSpec], Reals]] = {
+    "exact": _exact,
+    "random": _random,
+    "ties": _ties,
+    "nan": _nan,
+    "inf": _inf,
+    "denormal": _denormal,
+    "huge": _huge,
+    "cancelling": _cancelling,
+}
+DATA_MODES = tuple(_MODES)
+ADVERSARIAL = DATA_MODES[2:]
+FINITE = ("exact", "random", "ties", "denormal", "cancelling")  # modes without NaN, infinities and overflow
+
+# Operations whose results on such data are nobody's promise, by pattern, and why.
+_NO_PROMISE = {
+    "batch_normalization_*": {"inf": "statistics of infinite data", "huge": "squares overflow"},
+    "normalization_*": {"inf": "statistics of infinite data", "huge": "squares overflow"},
+    "lrn_*": {"huge": "squares overflow"},
+    "divisive_*": {"huge": "squares overflow"},
+    "softmax_backward": {"huge": "products overflow before they cancel"},
+}
+# Operands that take special values; others would meet padding, which engines multiply or leave out.
+_SPECIAL_OPERANDS = {
+    "convolution_forward": ("x", "y"),
+    "convolution_bias_activation_forward": ("x", "z", "bias", "y"),
+    "convolution_backward_data": ("dy", "dx"),
+    "convolution_backward_filter": ("x", "dw"),
+}
+
+
+def kinds_for(op: str) -> tuple[str, ...]:
+    """Return the adversarial kinds of data for which an operation's results are settled."""
+    without = {kind for pattern, kinds in _NO_PROMISE.items() if fnmatch(op, pattern) for kind in kinds}
+    return tuple(kind for kind in ADVERSARIAL if kind not in without)
+
+
+def kind_of(op: str, name: str, data: str) -> str:
+    """Return how one tensor of an operation is filled in a mode."""
+    if data in ("nan", "inf") and name not in _SPECIAL_OPERANDS.get(op, (name,)):
+        return "random"
+    return data
+
+
+def values(spec: TensorSpec, data: str, seed: int, name: str) -> Any:
+    """Return a tensor's numbers, rounded to its type, in logical order.
+
+    Parameters
+    ----------
+    spec
+        Of the tensor. Integer types get any bytes.
+    data
+        One of :data:`DATA_MODES`.
+    seed, name
+        With the position they decide each number.
+    """
+    bits = words(seed, name, spec.size)
+    if not spec.dtype.is_float:
+        return (bits >> np.uint64(24)).astype(spec.dtype.storage).reshape(spec.dims)
+    with np.errstate(over="ignore"):
+        return spec.dtype.stored(_MODES[data](bits, spec)).reshape(spec.dims)
+
+
+_EXACT_OPS = {
+    "transform_tensor",
+    "add_tensor",
+    "op_tensor",
+    "set_tensor",
+    "scale_tensor",
+    "convolution_forward",
+    "convolution_backward_data",
+    "convolution_backward_filter",
+    "convolution_backward_bias",
+}
+_EXACT_ACTIVATIONS = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, ActivationMode.IDENTITY)
+_EXACT_REDUCTIONS = (
+    ReduceTensorOp.ADD,
+    ReduceTensorOp.MIN,
+    ReduceTensorOp.MAX,
+    ReduceTensorOp.AMAX,
+    ReduceTensorOp.NORM1,
+)
+_EXACT_POOLS = (PoolingMode.MAX, getattr(PoolingMode, "MAX_DETERMINISTIC", PoolingMode.MAX))
+
+
+def exact_results(problem: Any, numbers: Mapping[str, float]) -> bool:
+    """Tell whether small whole numbers have whole results that every sum, in any order, finds without rounding."""
+    op = problem.op
+    if op in _EXACT_OPS:
+        known = True
+    elif op.startswith("activation_"):
+        known = problem.mode in _EXACT_ACTIVATIONS
+    elif op == "convolution_bias_activation_forward":
+        known = problem.activation in _EXACT_ACTIVATIONS
+    elif op.startswith("pooling_"):
+        known = problem.mode in _EXACT_POOLS
+    elif op == "reduce_tensor":
+        known = problem.operation in _EXACT_REDUCTIONS
+    else:
+        known = False
+    if not known or any(4 * number % 1 for number in (*numbers.values(), getattr(problem, "ceiling", 0.0))):
+        return False
+    factors = LARGEST_WHOLE**2 * (max(map(abs, numbers.values()), default=1.0) + 1) ** 2 * 16
+    if op == "op_tensor" and problem.operation is OpTensorOp.MUL:
+        factors *= max(map(abs, numbers.values()))
+    length = max(problem.reduction_length(name) for name in problem.written)
+    return bool(length * factors < _EXACT_LIMITS[problem.dtype.accumulator])

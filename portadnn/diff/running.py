@@ -1,0 +1,258 @@
+"""Running a case on one target: guarded buffers, two runs, and what of the contract can be seen from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..capability_features import ALGORITHMS
+from ..descriptors import TensorView
+from ..enums import DnnEnum, Status
+from ..errors import BadParam, DnnError, NotSupported
+from ..find import median_time
+from ..handle import Handle
+from ..plan import choose, execute
+from ..problem import Problem
+from .cases import Case
+from .inputs import Buffers
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Engine
+
+WORKSPACE_GUARD = 64  # bytes behind a workspace
+_GUARD_BYTE = 0xA5
+
+
+class NoSuchEngine(NotSupported):
+    """The target has no engine of the name that a case asks for, or that engine does not take the problem."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken promise that is not about numbers.
+
+    Attributes
+    ----------
+    kind : str
+        ``"input written"``, ``"outside written"``, ``"workspace overrun"``, ``"workspace size"``, ``"not repeatable"``
+        or ``"failed call wrote"``.
+    tensor : str
+        Whose memory.
+    message : str
+    """
+
+    kind: str
+    tensor: str
+    message: str
+
+
+@dataclass
+class Ran:
+    """What came of a case on one target.
+
+    Attributes
+    ----------
+    status : str
+        Name of cuDNN's status, or of an exception that is none of portadnn's.
+    message : str
+        Of the error.
+    engine : str
+        What computed it.
+    error_factor : float
+        How exact the engine claims to be; see ``Engine.error_factor``.
+    repeatable : bool or None
+        Whether two runs gave the same bits; None where one was made.
+    outputs : dict of str to numpy.ndarray
+        The outputs in logical order, as stored.
+    violations : list of Violation
+    seconds : float or None
+        Median device time of a call, where it was asked for.
+    """
+
+    status: str
+    message: str = ""
+    engine: str = ""
+    error_factor: float = 1.0
+    repeatable: bool | None = None
+    outputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+    seconds: float | None = None
+
+
+def algorithm(problem: Problem, name: str) -> DnnEnum | None:
+    """Return the guide's algorithm of that name for a problem; None for "".
+
+    Raises
+    ------
+    BadParam
+        The operation has no such algorithm.
+    """
+    if not name:
+        return None
+    if problem.op not in ALGORITHMS:
+        raise BadParam(argument="algo", expected=f"none: {problem.op} has no algorithms", got=repr(name))
+    return ALGORITHMS[problem.op].parse(name, "algo")
+
+
+def status_of(error: BaseException) -> str:
+    """Return the name of an error's status, or of its class where it has none."""
+    return Status(error.status).name if isinstance(error, DnnError) else type(error).__name__
+
+
+def run(handle: Handle, case: Case, buffers: Buffers, *, perf: bool = False) -> Ran:
+    """Run a case twice and look at all of its memory afterwards. Errors of the call are results, too.
+
+    Parameters
+    ----------
+    handle
+        Where.
+    case
+        What.
+    buffers
+        Of :func:`~portadnn.diff.inputs.make_buffers`; not changed.
+    perf
+        Measure the time of a call as well.
+    """
+    problem = case.problem
+    arrays = _upload(handle, buffers, case)
+    ran = Ran("SUCCESS")
+    try:
+        engine = _engine(handle, case, problem) if case.expect == "SUCCESS" else None
+        first, ran.violations = _call(handle, case, problem, buffers, arrays, engine, guarded=False)
+    except Exception as error:
+        ran.status, ran.message = status_of(error), str(error) or type(error).__name__
+        ran.violations = _untouched(handle, buffers, arrays)
+        return ran
+    if engine is None:
+        return ran
+    ran.engine, ran.error_factor = engine.name, engine.error_factor(problem)
+    again_arrays = _upload(handle, buffers, case)
+    again, more = _call(handle, case, problem, buffers, again_arrays, engine, guarded=True)
+    ran.violations += more
+    written = {name for name in buffers if name in problem.written or name in (case.alias or ())}
+    ran.repeatable = all(first[name].tobytes() == again[name].tobytes() for name in written)
+    if engine.deterministic and not ran.repeatable:
+        names = [name for name in sorted(written) if first[name].tobytes() != again[name].tobytes()]
+        ran.violations.append(
+            Violation("not repeatable", ", ".join(names), f"two runs of {engine.name} differ, which claims to repeat")
+        )
+    for name, buffer in buffers.items():
+        after = buffer.after(first[name])
+        if name in problem.written:
+            ran.outputs[name] = after.array.copy()
+        if name in written:
+            if after.outside() != buffer.outside():
+                where = "bytes before, behind or between its elements were written"
+                ran.violations.append(Violation("outside written", name, where))
+        elif first[name].tobytes() != buffer.memory.tobytes():
+            ran.violations.append(Violation("input written", name, "an input was changed"))
+    if perf:
+        ran.seconds = _time(handle, case, problem, buffers, arrays, engine)
+    return ran
+
+
+def _upload(handle: Handle, buffers: Buffers, case: Case) -> dict[str, Any]:
+    """Return each buffer's memory on the device; in place means one array, not two."""
+    arrays: dict[str, Any] = {}
+    for name, buffer in buffers.items():
+        if case.alias and name == case.alias[0] and case.alias[1] in arrays:
+            arrays[name] = arrays[case.alias[1]]
+        else:
+            arrays[name] = handle.device.asarray(buffer.memory)
+    if case.alias:
+        arrays[case.alias[0]] = arrays[case.alias[1]]
+    return arrays
+
+
+def _engine(handle: Handle, case: Case, problem: Problem) -> Engine:
+    """Return the engine that is to compute the case."""
+    if not case.engine:
+        return choose(handle, problem, algorithm(problem, case.algo))
+    for engine in handle.engines_for(problem):
+        if engine.name == case.engine:
+            reason = engine.refusal(problem, handle.info)
+            if reason is not None:
+                raise NoSuchEngine(f"{engine.name}: {reason}")
+            return engine
+    raise NoSuchEngine(f"{handle.backend} has no engine {case.engine!r} for {problem.op}")
+
+
+def _call(
+    handle: Handle,
+    case: Case,
+    problem: Problem,
+    buffers: Buffers,
+    arrays: Mapping[str, Any],
+    engine: Engine | None,
+    guarded: bool,
+) -> tuple[dict[str, npt.NDArray[Any]], list[Violation]]:
+    """Make the call; return all memory afterwards and what was wrong with the workspace.
+
+    The public way is taken where dispatch chooses, else the engine's plan is run. With `guarded` the workspace is a
+    buffer of exactly the size that was asked for, poisoned, with a guard behind it.
+    """
+    tensors = {
+        name: handle.device.wrap(TensorView(buffers[name].spec, array, buffers[name].offset), name)
+        for name, array in arrays.items()
+    }
+    if case.alias:  # one array, not two views
+        tensors[case.alias[0]] = tensors[case.alias[1]]
+    numbers = tuple(case.numbers.values())
+    direct = bool(case.engine) and engine is not None
+    violations: list[Violation] = []
+    workspace, size = None, 0
+    if engine is not None and (guarded or direct):
+        size = engine.workspace(problem, handle.info)
+        if size:
+            poisoned = np.full(size + WORKSPACE_GUARD, 0xFF, np.uint8)
+            poisoned[size:] = _GUARD_BYTE
+            workspace = handle.device.asarray(poisoned)
+    if direct:
+        assert engine is not None
+        plan = engine.prepare(problem, handle.device)
+        if plan.workspace_size != size:
+            told = f"{engine.name} asked for {size} bytes, and then for {plan.workspace_size}"
+            violations.append(Violation("workspace size", "workspace", told))
+        plan.run([tensors[name] for name in problem.names], numbers, workspace)
+    else:
+        algo = algorithm(problem, case.algo)
+        names = problem.tensor_names()
+        parameters = tuple(getattr(problem, f.name) for f in fields(problem) if f.name not in names)
+        given = tuple(tensors.get(name) for name in names)
+        execute(handle, type(problem), given, parameters, numbers, algo=algo, workspace=workspace)
+    handle.synchronize()
+    if workspace is not None and np.any(handle.to_numpy(workspace)[size:] != _GUARD_BYTE):
+        told = f"bytes behind the {size} that were asked for were written"
+        violations.append(Violation("workspace overrun", "workspace", told))
+    return {name: handle.to_numpy(array) for name, array in arrays.items()}, violations
+
+
+def _untouched(handle: Handle, buffers: Buffers, arrays: Mapping[str, Any]) -> list[Violation]:
+    """Return which tensors a call that failed has changed."""
+    try:
+        after = {name: handle.to_numpy(array) for name, array in arrays.items()}
+    except Exception as error:
+        return [Violation("failed call wrote", "", f"the device does not answer any more: {error}")]
+    return [
+        Violation("failed call wrote", name, "a call that failed changed it")
+        for name, buffer in buffers.items()
+        if after[name].tobytes() != buffer.memory.tobytes()
+    ]
+
+
+def _time(
+    handle: Handle, case: Case, problem: Problem, buffers: Buffers, arrays: Mapping[str, Any], engine: Engine
+) -> float:
+    """Return the median seconds of the engine's plan on the device."""
+    device = handle.device
+    plan = engine.prepare(problem, device)
+    tensors: Sequence[Any] = [
+        device.wrap(TensorView(buffers[name].spec, arrays[name], buffers[name].offset), name) for name in problem.names
+    ]
+    workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
+    numbers = tuple(case.numbers.values())
+    return median_time(device, lambda: plan.run(tensors, numbers, workspace))

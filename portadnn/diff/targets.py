@@ -1,0 +1,92 @@
+"""Targets: where to run, as a word such as ``cuda``, ``opencl:1``, ``opencl-cpu`` or ``opencl:0/gpu``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ..errors import BadParam, NotSupported
+from ..handle import Handle
+from ..registry import backend_names, get_backend
+
+_WORD = re.compile(r"(?P<backend>\w+)(?:-(?P<kind>cpu|gpu)|:(?P<device>\d+))?(?:/(?P<schedule>cpu|gpu))?")
+_SCHEDULE = "PORTADNN_SCHEDULE"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A backend's device.
+
+    Attributes
+    ----------
+    backend : str
+        Name of an installed backend.
+    device : int
+        Its number, as ``portadnn info`` lists it.
+    schedule : str
+        ``"cpu"`` or ``"gpu"`` for kernels of that shape whatever the device is; "" for the device's own.
+    word : str
+        How the user named it, which is how reports name it.
+    """
+
+    backend: str
+    device: int = 0
+    schedule: str = ""
+    word: str = ""
+
+    def __str__(self) -> str:
+        plain = self.backend + (f":{self.device}" if self.device else "")
+        return self.word or plain + (f"/{self.schedule}" if self.schedule else "")
+
+    @classmethod
+    def parse(cls, word: str) -> Target:
+        """Read a target's word; ``-cpu`` and ``-gpu`` take the backend's first device of that kind.
+
+        Raises
+        ------
+        BadParam
+            It is no such word, or there is no such backend or device.
+        NotSupported
+            The backend does not work on this machine.
+        """
+        match = _WORD.fullmatch(word)
+        if match is None or match["backend"] not in backend_names():
+            known = ", ".join(backend_names())
+            raise BadParam(
+                argument="target", expected=f"{known}; with :1 (device), -cpu, -gpu or /cpu behind it", got=repr(word)
+            )
+        name = match["backend"]
+        backend = get_backend(name)
+        reason = backend.why_unavailable()
+        if reason is not None:
+            hint = f"; try: {backend.install}" if backend.install else ""
+            raise NotSupported(f"backend {name} is not available: {reason}{hint}")
+        index = int(match["device"] or 0)
+        if match["kind"]:
+            kinds = [info.kind for info in backend.devices()]
+            if match["kind"] not in kinds:
+                raise BadParam(argument="target", expected=f"a backend with a {match['kind']} device", got=repr(word))
+            index = kinds.index(match["kind"])
+        return cls(name, index, match["schedule"] or "", word)
+
+    def open(self) -> Handle:
+        """Open a handle."""
+        with _schedule(self.schedule):
+            return Handle(self.backend, self.device, profile="")
+
+
+@contextmanager
+def _schedule(wanted: str) -> Iterator[None]:
+    """Set the variable that decides which kernels a handle takes, for as long as one is opened."""
+    before = os.environ.pop(_SCHEDULE, None)
+    try:
+        if wanted:
+            os.environ[_SCHEDULE] = wanted
+        yield
+    finally:
+        os.environ.pop(_SCHEDULE, None)
+        if before is not None:
+            os.environ[_SCHEDULE] = before
