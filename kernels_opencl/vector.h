@@ -78,6 +78,14 @@ typedef vreal pd_unaligned __attribute__((aligned(sizeof(real))));
 #define VSTORE(p, i, v) PD_CAT(vstore, VW)(v, 0, (p) + (i))
 #endif
 
+#if defined(__x86_64__) && defined(__clang__) && !defined(DTYPE_HALF) && !defined(DTYPE_BFLOAT16)
+#define VSTREAM_TAKES(p) ((u64)(p) % sizeof(vreal) == 0)
+#define VSTREAM(p, i, v) __builtin_nontemporal_store(v, (GLOBAL vreal *)((p) + (i)))
+#else
+#define VSTREAM_TAKES(p) 0
+#define VSTREAM(p, i, v) VSTORE(p, i, v)
+#endif
+
 #ifdef __x86_64__
 #include "exp_cpu.h"
 #else

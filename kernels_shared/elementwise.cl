@@ -7,6 +7,7 @@
 //   otherwise            rows of INNER elements: ROW_OUT(r), ROW_IN0(r), ROW_IN1(r) give a row's first element, and
 //                        STEP_OUT, STEP_IN0, STEP_IN1 the distance between neighbours in it (0 repeats one value).
 //                        With VW > 1 a step is 1 or 0.
+//   STREAMED             CPU: the tensors are larger than caches, so what is written goes past them
 //
 //   GPU, flat:      work-item l of group g takes vectors  g*ITEMS*WG + l + {0, WG, 2*WG, ...}   (coalesced, all loads first)
 //   GPU, rows:      work-item i takes vector i of rows*INNER/VW
@@ -116,6 +117,17 @@ DEVICE vreal swish_backward(vreal dy, vreal x) {
 #define VIN1(i, step) VSPLAT(0)
 #endif
 
+// stores past the caches save reading what they overwrite; what is read anyway is there
+#ifndef STREAMED
+#define STREAMS(p) 0
+#elif N_INPUTS == 0
+#define STREAMS(p) (!READS_PRIOR && VSTREAM_TAKES(p))
+#elif N_INPUTS == 1
+#define STREAMS(p) (!READS_PRIOR && in0 != out && VSTREAM_TAKES(p))
+#else
+#define STREAMS(p) (!READS_PRIOR && in0 != out && in1 != out && VSTREAM_TAKES(p))
+#endif
+
 #ifdef SCHEDULE_GPU
 #ifdef LAYOUT_FLAT
 KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t n) {
@@ -178,11 +190,13 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t
     {                                                                                                      \
         size_t k = 0;                                                                                      \
         if (VW > 1) {                                                                                      \
+            const bool streams = STREAMS(out + (o));                                                       \
             for (; k + VW <= (count); k += VW) {                                                           \
                 const vreal a = VIN0((i0) + k * (step0), step0), b = VIN1((i1) + k * (step1), step1);      \
                 vreal result = RESULT(a, b);                                                               \
                 if (READS_PRIOR) result = ADD_PRIOR(result, VLOAD(out, (o) + k));                          \
-                VSTORE(out, (o) + k, result);                                                              \
+                if (streams) VSTREAM(out, (o) + k, result);                                                \
+                else VSTORE(out, (o) + k, result);                                                         \
             }                                                                                              \
         }                                                                                                  \
         for (; k < (count); ++k) {                                                                         \

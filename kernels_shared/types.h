@@ -10,6 +10,8 @@
 //   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d);
 //                 VEXP(v) is exp(v), by whatever way is fastest
 //   VLOAD(p, i)   vreal from p[i] .. p[i + VW - 1]      VSTORE(p, i, v)      VSPLAT(s)     LANE(v, j)
+//   VSTREAM(p, i, v)   VSTORE past the caches, for results larger than they are, where VSTREAM_TAKES(p + i): on CPUs that can, at
+//                 multiples of a vector's bytes
 //
 //   BIND_NUMBERS  at the top of a kernel: makes constants of sizes and strides that are no parameters where the host
 //                 defines BAKED
@@ -78,6 +80,8 @@ typedef float real;
 typedef real vreal;
 #define VLOAD(p, i) LOAD(p, i)
 #define VSTORE(p, i, v) STORE(p, i, v)
+#define VSTREAM_TAKES(p) 0
+#define VSTREAM(p, i, v) STORE(p, i, v)
 #define VSPLAT(s) ((real)(s))
 #define VEXP(v) exp(v)
 #define LANE(v, j) (v)

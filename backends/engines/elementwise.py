@@ -15,7 +15,7 @@ from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, Tra
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
-from .layouts import Axis, coalesce, offset_expression, place_arg, place_defines
+from .layouts import Axis, coalesce, offset_expression, place_arg, place_defines, stream_defines
 
 WORK_GROUP = 256
 VECTORS_IN_FLIGHT = 4  # per work-item and input, GPU schedule
@@ -141,6 +141,8 @@ class ElementwiseEngine(Engine):
             defines.update(WG=WORK_GROUP, ITEMS=VECTORS_IN_FLIGHT)
             if width > 1:
                 defines["VECTOR_ALIGNED"] = 1
+        else:
+            defines.update(stream_defines(specs))
         if flat:
             defines["LAYOUT_FLAT"] = 1
         else:

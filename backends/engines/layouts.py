@@ -11,6 +11,8 @@ from portadnn.problem import Problem, TensorSpec
 
 from ..base import ConstantArg, needs_wide_places
 
+CPU_STREAMED = 48 << 20  # bytes of a call's tensors that a CPU's last cache does not hold from one call to the next
+
 
 def place_defines(problem: Problem) -> dict[str, int]:
     """Return the define of ``types.h`` that makes places in tensors (``idx_t``) as wide as the problem needs."""
@@ -20,6 +22,11 @@ def place_defines(problem: Problem) -> dict[str, int]:
 def place_arg(problem: Problem, value: int) -> ConstantArg:
     """Return a kernel argument of the type ``idx_t``."""
     return ConstantArg(np.uint64(value) if needs_wide_places(problem) else np.uint32(value))
+
+
+def stream_defines(specs: Sequence[TensorSpec]) -> dict[str, int]:
+    """Return the define by which CPU kernels store past the caches (``VSTREAM``) where the tensors are large."""
+    return {"STREAMED": 1} if sum(spec.nbytes for spec in specs) >= CPU_STREAMED else {}
 
 
 def strides(spec: TensorSpec) -> tuple[int, ...]:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from portadnn.enums import DataType, SoftmaxAlgorithm, SoftmaxMode
-from portadnn.ops.softmax import SoftmaxForward
+from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
-from .layouts import offset_expression, place_defines
+from .layouts import offset_expression, place_defines, stream_defines
 from .tiles import Tile, make_tile, storage_defines
 
 _FILE = "opencl/softmax_cpu.cl"
+_BACKWARD_FILE = "opencl/softmax_backward_cpu.cl"
 _LANES = {DataType.FLOAT: 16, DataType.DOUBLE: 4, DataType.HALF: 8, DataType.BFLOAT16: 8}
 _SHORTEST = 8192  # numbers of a row: shorter ones are kept in an array
 _BLOCK = 4096  # numbers of a row at a time
 _MOST_BLOCKS = 1024
 _COLUMNS = 128  # fewer where many rows of them would not stay in a cache
 _CACHED = 1 << 16  # numbers
+_COLUMNS_BACKWARD = 4096  # whole rows of an image, mostly: what is read is one run then
+_CACHED_BACKWARD = 1 << 18  # numbers of y, and of dy, that a core's share of the last cache holds
 
 
-def _tile(problem: SoftmaxForward, info: DeviceInfo) -> Tile:
-    kept = (0,) if problem.mode is SoftmaxMode.INSTANCE else (0, *range(2, len(problem.x.dims)))
-    return make_tile((problem.x, problem.y), kept, info)
+def _tile(problem: SoftmaxForward | SoftmaxBackward, info: DeviceInfo) -> Tile:
+    first, last = problem.tensors[0], problem.tensors[-1]
+    kept = (0,) if problem.mode is SoftmaxMode.INSTANCE else (0, *range(2, len(first.dims)))
+    return make_tile((first, last), kept, info)
 
 
 def _length(tile: Tile) -> int:
@@ -30,23 +34,36 @@ def _length(tile: Tile) -> int:
     return run.size * tile.width if run.strides == (tile.width,) * 2 else 0
 
 
+def _columns(tile: Tile, rows: int, lanes: int, backward: bool, info: DeviceInfo) -> int:
+    """Return how many columns of one of the `rows` of columns a work-group takes."""
+    if backward:
+        length = _length(tile)
+        share = -(-length * rows // (4 * info.compute_units))
+        most = min(_COLUMNS_BACKWARD, _CACHED_BACKWARD // tile.reduce_units, share, length + lanes - 1)
+    else:
+        most = min(_COLUMNS, _CACHED // tile.reduce_units)
+    return max(most // lanes * lanes, 2 * lanes)
+
+
 class CpuSoftmax(Engine):
-    """Forward, along long rows or across columns."""
+    """Forward along long rows, both directions across columns."""
 
     name = "softmax_cpu"
-    problems = (SoftmaxForward,)
+    problems = (SoftmaxForward, SoftmaxBackward)
     wide = True
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        assert isinstance(problem, SoftmaxForward)
+        assert isinstance(problem, (SoftmaxForward, SoftmaxBackward))
         if info.schedule != "cpu":
             return "it is a CPU schedule"
-        if problem.x.size == 0:
+        if problem.tensors[0].size == 0:
             return "there is nothing to do"
         tile = _tile(problem, info)
         length = _length(tile)
         if not tile.along_reduce:
             return None if length >= _LANES[problem.dtype] else "its columns do not lie side by side"
+        if isinstance(problem, SoftmaxBackward):
+            return "it has no gradients along rows"
         if len(tile.reduce) > 1 or length == 0:
             return "its rows are not contiguous"
         if length < _SHORTEST:
@@ -55,7 +72,8 @@ class CpuSoftmax(Engine):
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         """Bake in the layout."""
-        assert isinstance(problem, SoftmaxForward)
+        assert isinstance(problem, (SoftmaxForward, SoftmaxBackward))
+        backward = isinstance(problem, SoftmaxBackward)
         tile = _tile(problem, device.info)
         lanes, length = _LANES[problem.dtype], _length(tile)
         outer = tile.outer if tile.along_reduce else tile.outer[:-1]
@@ -63,8 +81,8 @@ class CpuSoftmax(Engine):
         for axis in outer:
             rows *= axis.size
         defines: dict[str, int | float | str] = {"VW": lanes, "LENGTH": f"{length}u"}
-        defines.update(storage_defines(problem.x), **place_defines(problem))
-        for i, name in enumerate("XY"):
+        defines.update(storage_defines(problem.tensors[0]), **place_defines(problem))
+        for i, name in enumerate(("Y", "DX") if backward else ("X", "Y")):
             defines[f"{name}_OUTER(i)"] = offset_expression(outer, i, "i")
             defines[f"{name}_REDUCE(r)"] = offset_expression(tile.reduce, i, "r")
         if tile.along_reduce:
@@ -72,18 +90,22 @@ class CpuSoftmax(Engine):
             defines.update(ROWS=1, BLOCK=f"{block}u")
             groups = rows
         else:
-            columns = max(min(_COLUMNS, _CACHED // tile.reduce_units // lanes * lanes), 2 * lanes)
+            columns = _columns(tile, rows, lanes, backward, device.info)
             blocks = -(-length // columns)
             defines.update(COLUMNS=columns, BLOCKS=f"{blocks}u", REDUCE=f"{tile.reduce_units}u")
             groups = rows * blocks
         if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
             defines[f"ALGO_{problem.algorithm.name}"] = 1
-        if problem.algorithm is SoftmaxAlgorithm.LOG or problem.dtype is not problem.dtype.accumulator:
-            defines["RECOMPUTE"] = 1
-        kernel = device.compile(_FILE, "softmax_rows" if tile.along_reduce else "softmax_columns", defines)
+        if backward:
+            defines.update(stream_defines(problem.tensors))
+            kernel = device.compile(_BACKWARD_FILE, "softmax_backward", defines)
+        else:
+            if problem.algorithm is SoftmaxAlgorithm.LOG or problem.dtype is not problem.dtype.accumulator:
+                defines["RECOMPUTE"] = 1
+            kernel = device.compile(_FILE, "softmax_rows" if tile.along_reduce else "softmax_columns", defines)
         real = problem.dtype.accumulator
-        args = (TensorArg(0), TensorArg(1), ScalarArg(0, real), ScalarArg(1, real))
-        launch = Launch(kernel, (groups,), (1,), args)
+        tensors = tuple(TensorArg(i) for i in range(len(problem.tensors)))
+        launch = Launch(kernel, (groups,), (1,), (*tensors, ScalarArg(0, real), ScalarArg(1, real)))
         return Plan(problem, self, 0, device.bind([launch]), (launch,))
 
 
