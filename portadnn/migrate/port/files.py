@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from ..._files import write_whole
 from ..events import Place
 from ..reports.text import count
 from . import fields
@@ -153,23 +152,8 @@ def write(ported: Ported) -> list[str]:
     """
     new = ported.headers | {file.source.name: file.text.encode("latin-1") for file in ported.files if file.changed}
     for name, text in new.items():
-        _write(Path(name), text)
+        write_whole(Path(name), text)
     return list(new)
-
-
-def _write(path: Path, text: bytes) -> None:
-    path = path.resolve()  # what a link leads to, and not the link
-    mode = path.stat().st_mode if path.exists() else 0o644
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text)
-        Path(temporary).chmod(mode & 0o7777)
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
 
 
 def summary(ported: Ported) -> list[str]:

@@ -1,0 +1,30 @@
+"""Files that are whole or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: Path, contents: bytes) -> None:
+    """Write a file; until all of it is there, what was there before stays. Its mode stays too, or is 644.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; it is as it was.
+    """
+    path = path.resolve()  # what a link leads to, and not the link
+    mode = path.stat().st_mode if path.exists() else 0o644
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(contents)
+        Path(temporary).chmod(mode & 0o7777)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
