@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from ..enums import Status
 from ..errors import BadParam
 from ..problem import Problem, _parse_line
-from .data import DATA_MODES
+from .data import DATA_MODES, Fill
 
 _SEPARATOR = ";"
 
@@ -38,6 +38,9 @@ class Case:
         Name of the engine to run, on backends that have it; "" leaves the choice to dispatch.
     in_place : str
         ``"output:input"`` for a pair that shares one buffer, or "".
+    fill : str
+        Tensors that are not filled by formula: ``"x:0,w:1,dy:nan@5"`` makes x all 0, w all 1, and dy 0 but for the NaN
+        at place 5 of its logical order.
     expect : str
         Name of the status that is due, such as ``"BAD_PARAM"`` for a call that must fail.
     """
@@ -48,6 +51,7 @@ class Case:
     algo: str = ""
     engine: str = ""
     in_place: str = ""
+    fill: str = ""
     expect: str = "SUCCESS"
 
     def __post_init__(self) -> None:
@@ -57,6 +61,13 @@ class Case:
             raise BadParam(argument="expect", expected=f"one of {', '.join(Status.__members__)}", got=repr(self.expect))
         if self.in_place and len(self.in_place.split(":")) != 2:
             raise BadParam(argument="in_place", expected="output:input", got=repr(self.in_place))
+        _ = self.fills
+
+    @functools.cached_property
+    def fills(self) -> dict[str, Fill]:
+        """What tensors hold that are not filled by formula."""
+        words = (word.partition(":") for word in self.fill.split(",") if word)
+        return {name: Fill.parse(text) for name, _, text in words}
 
     @property
     def problem(self) -> Problem:
@@ -118,6 +129,12 @@ class Case:
                     raise BadParam(
                         argument="in_place", expected=f"two of {', '.join(problem.names)}", got=case.in_place
                     )
+        for name, fill in case.fills.items():
+            if name not in problem.names:
+                raise BadParam(argument="fill", expected=f"tensors of {', '.join(problem.names)}", got=repr(name))
+            size = problem.tensors[problem.index(name)].size
+            if fill.place is not None and fill.place >= size:
+                raise BadParam(argument="fill", expected=f"a place below {size} in {name}", got=fill.place)
         return case
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..enums import ActivationMode, DataType, OpTensorOp, PoolingMode, ReduceTensorOp
+from ..errors import BadParam
 from ..problem import TensorSpec
 
 Words = npt.NDArray[np.uint64]
@@ -163,6 +165,50 @@ def values(spec: TensorSpec, data: str, seed: int, name: str) -> Any:
         return (bits >> np.uint64(24)).astype(spec.dtype.storage).reshape(spec.dims)
     with np.errstate(over="ignore"):
         return spec.dtype.stored(_MODES[data](bits, spec)).reshape(spec.dims)
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What a tensor holds in place of numbers by formula.
+
+    Attributes
+    ----------
+    value : float
+    place : int or None
+        The only place that has the value, counted in logical order, all others being 0; None for all places.
+    """
+
+    value: float
+    place: int | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.value:g}" if float(f"{self.value:g}") == self.value else repr(self.value)
+        return text if self.place is None else f"{text}@{self.place}"
+
+    @classmethod
+    def parse(cls, text: str) -> Fill:
+        """Read the text form back.
+
+        Raises
+        ------
+        BadParam
+            It is none.
+        """
+        value, at, place = text.partition("@")
+        try:
+            if at and not place.isdecimal():
+                raise ValueError
+            return cls(float(value), int(place) if at else None)
+        except ValueError:
+            raise BadParam(argument="fill", expected="tensor:number or tensor:number@place", got=repr(text)) from None
+
+    def array(self, spec: TensorSpec) -> Any:
+        """Return the tensor's numbers, as stored."""
+        found = np.full(spec.dims, self.value if self.place is None else 0.0)
+        if self.place is not None:
+            found.flat[self.place] = self.value
+        with np.errstate(over="ignore"):
+            return spec.dtype.stored(found)
 
 
 _EXACT_OPS = {

@@ -50,10 +50,14 @@ def make_buffers(case: Case) -> Buffers:
         if name in unread and name not in alias:
             poison = np.full(spec.dims, np.nan if spec.dtype.is_float else 0xA5)
             buffers[name] = Buffer.filled(spec, spec.dtype.stored(poison))
+        elif name in case.fills:
+            buffers[name] = Buffer.filled(spec, case.fills[name].array(spec))
         else:
             buffers[name] = Buffer.filled(spec, values(spec, kind_of(problem.op, name, case.data), case.seed, name))
 
     def draw(spec: TensorSpec, name: str) -> Any:
+        if name in case.fills:
+            return case.fills[name].array(spec)
         return values(spec, "random", case.seed, f"{name} besides")
 
     if problem.op in _FITS and case.expect == "SUCCESS":
