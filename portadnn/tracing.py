@@ -48,7 +48,10 @@ def trace(path: str | os.PathLike[str], *, nested: bool = False) -> Recorder:
 
 
 def trace_as_asked() -> None:
-    """Record the whole process where ``PORTADNN_TRACE`` names a file; a file that cannot be made is only reported."""
+    """Record the whole process where ``PORTADNN_TRACE`` names a file, and look at every result for ``portadnn diff``.
+
+    A file that cannot be made is only reported.
+    """
     path = os.environ.get("PORTADNN_TRACE")
     if path:
         try:
@@ -57,3 +60,7 @@ def trace_as_asked() -> None:
             from .handle import log
 
             log.warning("nothing is recorded: PORTADNN_TRACE=%s: %s", path, error)
+    if os.environ.get("PORTADNN_DIFF_CALLS"):
+        from .diff.programs.tap import tap_as_asked
+
+        tap_as_asked()

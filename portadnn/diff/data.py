@@ -148,6 +148,14 @@ def kind_of(op: str, name: str, data: str) -> str:
     return data
 
 
+def places(name: str, size: int, count: int) -> npt.NDArray[np.intp]:
+    """Return `count` places of a tensor of `size` elements or fewer, in order; all of a small one, always the last."""
+    if size <= count:
+        return np.arange(size)
+    chosen = (words(size, f"{name} sample", count) % np.uint64(size)).astype(np.intp)
+    return np.unique(np.append(chosen[:-1], size - 1))
+
+
 def values(spec: TensorSpec, data: str, seed: int, name: str) -> Any:
     """Return a tensor's numbers, rounded to its type, in logical order.
 

@@ -111,7 +111,7 @@ def facts_of(handle: Handle) -> dict[str, Any]:
 
 def result_as_json(result: CaseResult) -> dict[str, Any]:
     """Return a result as values that JSON has; infinite and undefined numbers become strings."""
-    found: dict[str, Any] = _plain(dataclasses.asdict(result))
+    found: dict[str, Any] = plain(dataclasses.asdict(result))
     return found
 
 
@@ -137,7 +137,7 @@ def report_as_json(report: RunReport) -> dict[str, Any]:
     whole = {f.name: getattr(report, f.name) for f in dataclasses.fields(report)}
     whole["results"] = [result_as_json(result) for result in report.results]
     whole["reproducers"] = {case: dataclasses.asdict(found) for case, found in report.reproducers.items()}
-    return {"format": FORMAT, "counts": report.counts, **_plain(whole)}
+    return {"format": FORMAT, "counts": report.counts, **plain(whole)}
 
 
 def report_from_json(values: Mapping[str, Any]) -> RunReport:
@@ -149,16 +149,16 @@ def report_from_json(values: Mapping[str, Any]) -> RunReport:
     return RunReport(**whole)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value without enumerations, tuples and numbers that JSON lacks."""
     if isinstance(value, Verdict):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
 
 

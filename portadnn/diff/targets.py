@@ -13,7 +13,7 @@ from ..handle import Handle
 from ..registry import backend_names, get_backend
 
 _WORD = re.compile(r"(?P<backend>\w+)(?:-(?P<kind>cpu|gpu)|:(?P<device>\d+))?(?:/(?P<schedule>cpu|gpu))?")
-_SCHEDULE = "PORTADNN_SCHEDULE"
+SCHEDULE = "PORTADNNSCHEDULE"
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class Target:
 @contextmanager
 def _schedule(wanted: str) -> Iterator[None]:
     """Set the variable that decides which kernels a handle takes, for as long as one is opened."""
-    before = os.environ.pop(_SCHEDULE, None)
+    before = os.environ.pop(SCHEDULE, None)
     try:
         if wanted:
-            os.environ[_SCHEDULE] = wanted
+            os.environ[SCHEDULE] = wanted
         yield
     finally:
-        os.environ.pop(_SCHEDULE, None)
+        os.environ.pop(SCHEDULE, None)
         if before is not None:
-            os.environ[_SCHEDULE] = before
+            os.environ[SCHEDULE] = before

@@ -27,7 +27,7 @@ from ..._files import write_whole
 from ...bfloat16 import as_float64
 from ...enums import DataType
 from ...errors import BadParam
-from ..data import FORMULA, words
+from ..data import FORMULA, places
 
 FORMAT = 1
 KEPT = 1024  # elements of an output that are kept; of a larger one a sample of so many
@@ -120,10 +120,7 @@ class Golden:
 
 def sample(name: str, size: int) -> npt.NDArray[np.intp]:
     """Return the places of the elements of an output of `size` that are kept, in order; the last is among them."""
-    if size <= KEPT:
-        return np.arange(size)
-    chosen = (words(size, f"{name} sample", KEPT) % np.uint64(size)).astype(np.intp)
-    return np.unique(np.append(chosen[:-1], size - 1))
+    return places(name, size, KEPT)
 
 
 def aggregates(values: npt.NDArray[Any]) -> dict[str, float]:
