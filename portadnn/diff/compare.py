@@ -189,7 +189,7 @@ def _ulp(errors: Reals, magnitudes: Reals, dtype: DataType) -> Reals:
     limits = dtype.limits
     with np.errstate(all="ignore"):
         exponent = np.floor(np.log2(np.maximum(magnitudes, limits.smallest_normal)))
-    units: Reals = errors / np.exp2(exponent) / limits.eps
+        units: Reals = errors / np.exp2(exponent) / limits.eps
     return units
 
 
