@@ -8,6 +8,7 @@
 // function asks for them: tiles made for 32 registers then need 64.
 #if defined(__x86_64__) && defined(__clang__)
 #define PD_WHOLE_VECTORS __attribute__((min_vector_width(512)))
+#pragma clang diagnostic ignored "-Wpsabi"  // of vectors that the processor lacks as arguments: all is one program
 #else
 #define PD_WHOLE_VECTORS
 #endif
