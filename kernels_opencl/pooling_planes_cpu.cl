@@ -16,6 +16,11 @@
 #define REACH ((WINDOW_W - 1) / STRIDE_W)
 #define TOP_ROW(p) ((p)*STRIDE_H - PAD_H)
 #define SLOT(h) (((h) + RING * 64) % RING)  // for rows above the image as well
+#if WINDOW_H * WINDOW_W <= 64
+#define UNROLL_ROWS UNROLL
+#else
+#define UNROLL_ROWS  // more would take seconds to compile
+#endif
 typedef PD_CAT(PD_REAL, HALF_VW) half_vreal;
 typedef half_vreal half_at __attribute__((aligned(sizeof(real))));
 typedef vreal vreal_at __attribute__((aligned(sizeof(real))));
@@ -90,9 +95,9 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
     const GLOBAL T *gradient = dy + (n * Y_N + c * Y_C);
     GLOBAL T *to = dx + (n * X_N + c * X_C);
     // dy and the winners of a row of windows, REACH of none before the first and enough behind the last
-    real sums[RING * PARTS * LENGTH], around[REACH + LENGTH];
+    real sums[(RING + 1) * PARTS * LENGTH], around[REACH + LENGTH];
     real *const g = around + REACH;
-    for (int i = 0; i < RING * PARTS * LENGTH; ++i) sums[i] = 0;
+    for (int i = 0; i < (RING + 1) * PARTS * LENGTH; ++i) sums[i] = 0;
     for (int i = 0; i < REACH + LENGTH; ++i) around[i] = 0;
 #ifdef MODE_MAX
     real winners[REACH + LENGTH];
@@ -137,14 +142,15 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
         }
 #endif
         // place i of part k belongs to tap s = k, k + PARTS, ... of window i - s / PARTS
-        for (int r = 0; r < WINDOW_H; ++r) {
-            const int h = TOP_ROW(p) + r;
-            if (!INSIDE(h, H)) continue;
-            for (int k = 0; k < PARTS; ++k) {
-                real *sum = sums + SLOT(h) * (PARTS * LENGTH) + k * LENGTH;
-                for (int b = 0; b < LENGTH; b += VW) {
-                    vreal total = LANES(sum + b);
-                    for (int s = k; s < WINDOW_W; s += PARTS) {
+        real *into[WINDOW_H];
+        for (int r = 0; r < WINDOW_H; ++r)  // a row outside goes to one that nothing is ever read from
+            into[r] = sums + (INSIDE(TOP_ROW(p) + r, H) ? SLOT(TOP_ROW(p) + r) : RING) * (PARTS * LENGTH);
+        for (int b = 0; b < LENGTH; b += VW) {
+            UNROLL_ROWS for (int r = 0; r < WINDOW_H; ++r) {
+                real *sum = into[r];
+                UNROLL for (int k = 0; k < PARTS; ++k) {
+                    vreal total = LANES(sum + k * LENGTH + b);
+                    UNROLL for (int s = k; s < WINDOW_W; s += PARTS) {
                         const int i = b - s / PARTS;
 #ifdef MODE_MAX
                         total += PICK(LANES(won + i) == VSPLAT(r * WINDOW_W + s), LANES(g + i), VSPLAT(0));
@@ -152,7 +158,7 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
                         total += LANES(g + i);
 #endif
                     }
-                    LANES(sum + b) = total;
+                    LANES(sum + k * LENGTH + b) = total;
                 }
             }
         }
