@@ -1,0 +1,48 @@
+"""Run-time numbers of generated cases: blends of results with what was there, epsilons, averaging factors."""
+
+from __future__ import annotations
+
+from ...problem import Problem
+from .draws import Draws
+
+# (alpha, beta) pairs; whole ones are for small whole numbers, whose results are then exact
+BLENDS = ((-1.25, 0.0), (0.5, 1.0), (1.0, 0.0), (2.0, -0.5), (0.0, 2.0), (1.0, 1.0))
+WHOLE_BLENDS = ((2.0, 1.0), (1.0, 0.0), (-1.0, 2.0), (3.0, 0.0), (1.0, -1.0), (0.0, 1.0))
+# alpha1 and alpha2 of convolution, bias and activation in one call; of op_tensor beta comes besides
+PAIRS = ((1.5, 0.0), (0.5, 1.0), (-1.25, -0.5), (1.0, 0.75), (0.25, 0.0), (0.0, 2.0))
+WHOLE_PAIRS = ((1.0, 1.0), (1.0, 0.0), (2.0, -1.0), (3.0, 0.0), (-1.0, 2.0), (0.0, 1.0))
+_BETAS = (0.0, 1.0, -0.5, 0.0)
+_WHOLE_BETAS = (0.0, 1.0, 0.0, -2.0)
+_OTHERS = {
+    "epsilon": (1e-5, 1e-5, 1e-3, 0.25),
+    "exponential_average_factor": (1.0, 0.5, 0.1, 1.0, 0.0),
+    "value": (2.0, -1.5, 0.0, 65504.0, 0.1),
+}
+
+
+def numbers_of(draws: Draws, problem: Problem, turn: int, whole: bool) -> dict[str, float]:
+    """Return the run-time numbers of a case.
+
+    Parameters
+    ----------
+    problem
+        Whose numbers they are.
+    turn
+        Blends take turns.
+    whole
+        Whether factors are to be whole numbers.
+    """
+    blends, pairs = (WHOLE_BLENDS, WHOLE_PAIRS) if whole else (BLENDS, PAIRS)
+    found: dict[str, float] = {}
+    for name in problem.scalars:
+        kind, _, rest = name.partition("_")
+        if name in _OTHERS:
+            found[name] = draws.choice(_OTHERS[name])
+        elif name in ("alpha1", "alpha2"):
+            found[name] = pairs[turn % len(pairs)][name == "alpha2"]
+        elif kind == "beta" and "alpha1" in found:
+            found[name] = draws.choice(_WHOLE_BETAS if whole else _BETAS)
+        elif kind in ("alpha", "beta"):
+            shift = 1 + len(rest) if rest else 0  # the pairs of two outputs differ
+            found[name] = blends[(turn + shift) % len(blends)][kind == "beta"]
+    return found
