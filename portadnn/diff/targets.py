@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
@@ -72,10 +73,10 @@ class Target:
             index = kinds.index(match["kind"])
         return cls(name, index, match["schedule"] or "", word)
 
-    def open(self) -> Handle:
-        """Open a handle."""
+    def open(self, **options: Any) -> Handle:
+        """Open a handle; `options` are those of :class:`portadnn.Handle`."""
         with _schedule(self.schedule):
-            return Handle(self.backend, self.device, profile="")
+            return Handle(self.backend, self.device, **{"profile": "", **options})
 
 
 @contextmanager

@@ -138,6 +138,16 @@ class Memory:
         """Note that memory was allocated anew."""
         self._defined.remove(at, self._end(spec, at))
 
+    def load(self, spec: TensorSpec, at: int) -> np.ndarray[Any, Any]:
+        """Return a tensor's numbers on the host, as stored."""
+        return self.handle.device.to_numpy(self.array(spec, at)).reshape(spec.dims)
+
+    def store(self, spec: TensorSpec, at: int, values: np.ndarray[Any, Any]) -> None:
+        """Give a tensor of floating-point numbers other ones, as stored."""
+        if spec.span:
+            transform_tensor(self.handle, self.handle.device.asarray(values), self.array(spec, at))
+        self.wrote(spec, at)
+
     def fill(self, spec: TensorSpec, at: int, name: str = "", value: float | None = None) -> None:
         """Fill a tensor with one number, or with seeded ones, positive for variances; bytes and indices stay."""
         self.wrote(spec, at)

@@ -107,6 +107,8 @@ class Replay:
         Of the data.
     sync
         Wait for the device after every call, so that times are its times.
+    open
+        What opens handles, in place of :class:`portadnn.Handle` with `backend` and `device`.
     """
 
     def __init__(
@@ -117,9 +119,10 @@ class Replay:
         *,
         seed: int = 0,
         sync: bool = False,
+        open: Callable[..., Handle] | None = None,
     ) -> None:
         self._recording = recording
-        self._open = functools.partial(Handle, backend, device)
+        self._open = functools.partial(Handle, backend, device) if open is None else open
         self._first = self._open(profile="")
         self._handles: dict[int, Handle] = {}
         self._sync = sync
@@ -160,7 +163,7 @@ class Replay:
         outcomes = []
         for _ in range(repeat):
             for event in self._recording.events:
-                outcomes.append(self._replay(event))
+                outcomes.append(self.make(event))
                 advance()
             self._first.synchronize()
         info = self._first.info
@@ -177,11 +180,21 @@ class Replay:
         if rules and event.handle is not None and event.handle not in self._handles:
             self._handles[event.handle] = self._open(stream=self._first.get_stream(), **rules)
 
-    def _replay(self, event: Event) -> Outcome:
+    @property
+    def handle(self) -> Handle:
+        """The handle that computes."""
+        return self._first
+
+    def memory(self, event: Event) -> Memory:
+        """Return the memory that a call works on."""
+        return self._memories[self._place(event)]
+
+    def make(self, event: Event) -> Outcome:
+        """Make one call; those before it should have been made."""
         reason = self._left.get(event.number) or _left_out(event)
         if reason:
             return Outcome(event, "left out", reason=reason)
-        memory = self._memories[self._place(event)]
+        memory = self.memory(event)
         started = None
         try:
             call = self._prepare(event, memory)
