@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ._version import __version__
+from .cli_diff import app as diff_app
 from .errors import DnnError
 
 app = typer.Typer(
@@ -18,6 +19,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+app.add_typer(diff_app, name="diff")
 
 
 def _version(wanted: bool) -> None:

@@ -206,22 +206,20 @@ def test_refusing_in_silence_is_a_mistake():
 # processes
 
 
-def fragile(settings, pipe):
+def fragile(channel, settings):
     """Serve parts, but die of problem "b", hang in problem "c" and lose the device in problem "d"."""
-    pipe.send(("ready", None))
-    _, skip = pipe.recv()
+    _, skip = channel.receive()
     for line in "abcde":
         if line in skip:
             continue
-        pipe.send(("begins", line))
+        channel.begins(line)
         if line == "b":
             os._exit(7)
         if line == "c":
             time.sleep(60)
         if line == "d":
-            pipe.send(("lost", "illegal address"))
-            os._exit(1)
-    pipe.send(("done", dataclasses.asdict(work.Outcome(problems=2))))
+            channel.lost("illegal address")
+    channel.says("done", dataclasses.asdict(work.Outcome(problems=2)))
 
 
 def test_death_and_silence_are_survived():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from .compare import Difference, bounds, compare
 from .data import FINITE, LARGEST_WHOLE, exact_results
 from .inputs import Buffers, make_buffers
 from .oracle import exact, terms
-from .running import NoSuchEngine, Ran, Violation, algorithm, run
+from .running import NoSuchEngine, Ran, Violation, algorithm, run, status_of
 
 REFUSALS = ("NOT_SUPPORTED", "ARCH_MISMATCH")
 
@@ -229,7 +229,7 @@ def vote(case: Case, judgements: Sequence[Judgement], runs: Mapping[str, Ran]) -
     Parameters
     ----------
     runs
-        By target; of those that computed the case.
+        By target; of those at least whose numbers are wrong.
     """
     result = CaseResult(str(case), Verdict.PASSED, (), "", list(judgements))
     kinds = [j.verdict for j in judgements]
@@ -274,6 +274,53 @@ def _alike(problem: Problem, one: Mapping[str, Any], other: Mapping[str, Any]) -
     return True
 
 
+def attempt(
+    case: Case,
+    handles: Mapping[str, Handle],
+    *,
+    perf: bool = False,
+    expected: Callable[[Case, Buffers], Expected] = expect,
+    tell: Callable[[str], None] | None = None,
+) -> tuple[list[Judgement], dict[str, Ran]]:
+    """Run a case on some targets; return a judgement of each, and the runs that :func:`vote` needs.
+
+    Parameters
+    ----------
+    handles
+        Opened targets by the names that reports call them.
+    perf
+        Measure times as well.
+    expected
+        Makes what is due, as :func:`expect` does.
+    tell
+        Called with each target's name before the case runs there, and with "" before the exact result is computed.
+
+    Raises
+    ------
+    BadParam, NotSupported
+        The case's line is none.
+    """
+    tell = tell or (lambda name: None)
+    tell("")
+    buffers = make_buffers(case)
+    due = expected(case, buffers) if case.expect == "SUCCESS" else None
+    judgements: list[Judgement] = []
+    runs: dict[str, Ran] = {}
+    for name, handle in handles.items():
+        tell(name)
+        try:
+            ran = run(handle, case, buffers, perf=perf)
+        except Exception as error:  # of the second run, or of a device that has no memory left
+            ran = Ran(status_of(error), str(error) or type(error).__name__)
+        if case.engine and ran.status == "NOT_SUPPORTED" and not ran.engine:
+            judgements.append(Judgement(name, Verdict.SKIPPED, ran.message, status=ran.status))
+            continue
+        judgements.append(judge(name, handle, case, ran, due))
+        if any(d.wrong for d in judgements[-1].differences.values()):
+            runs[name] = ran
+    return judgements, runs
+
+
 def examine(case: Case, handles: Mapping[str, Handle], *, perf: bool = False) -> CaseResult:
     """Run a case on every target and return what came of it.
 
@@ -289,19 +336,7 @@ def examine(case: Case, handles: Mapping[str, Handle], *, perf: bool = False) ->
     BadParam, NotSupported
         The case's line is none.
     """
-    buffers = make_buffers(case)
-    expected = expect(case, buffers) if case.expect == "SUCCESS" else None
-    judgements: list[Judgement] = []
-    runs: dict[str, Ran] = {}
-    for name, handle in handles.items():
-        ran = run(handle, case, buffers, perf=perf)
-        if case.engine and ran.status == "NOT_SUPPORTED" and not ran.engine:
-            judgements.append(Judgement(name, Verdict.SKIPPED, ran.message, status=ran.status))
-            continue
-        if ran.status == "SUCCESS":
-            runs[name] = ran
-        judgements.append(judge(name, handle, case, ran, expected))
-    return vote(case, judgements, runs)
+    return vote(case, *attempt(case, handles, perf=perf))
 
 
 __all__ = [
@@ -311,6 +346,7 @@ __all__ = [
     "Judgement",
     "NoSuchEngine",
     "Verdict",
+    "attempt",
     "examine",
     "expect",
     "judge",

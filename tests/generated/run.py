@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import json
 import math
+import os
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ if __name__ == "__main__":
 
 import portadnn as dnn
 from generated import work
+from portadnn.diff.campaign import quiet_environment
 
 KEPT = 20  # reasons and failures of an engine that the record lists
 
@@ -171,7 +173,7 @@ def main(words=None):
     places = (options.backend, options.device, options.schedule)
     settings = work.Settings(*places, options.seed, options.variants, work.PATIENCE)
     with tempfile.TemporaryDirectory() as folder:
-        work.quiet_environment(folder)
+        os.environ.update(quiet_environment(folder))
         if options.line:
             return 0 if one_line(settings, options) else 1
         began = time.monotonic()

@@ -7,8 +7,6 @@ it begins; the parent gives it a time limit, notes what it died of, and lets ano
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
-import os
 import time
 import traceback
 import zlib
@@ -18,7 +16,8 @@ import helper
 import numpy as np
 import pytest
 
-import portadnn as dnn
+from portadnn.diff.campaign import process
+from portadnn.diff.campaign.serving import is_well
 from portadnn.ops.convolution import Convolution
 from portadnn.registry import get_backend
 
@@ -26,7 +25,6 @@ from . import draw
 
 PART = 20  # problems of a part, each with its variants
 PATIENCE = 1500  # refusals in a row after which an engine is thought to take nothing
-STARTING = 60  # seconds that a process may take to start
 
 
 @dataclass(frozen=True)
@@ -123,14 +121,6 @@ class DeviceLost(Exception):
     """After a kernel's fault nothing works any more in this process."""
 
 
-def is_well(handle):
-    """Tell whether the device still computes."""
-    try:
-        return not handle.to_numpy(dnn.scale_tensor(handle, handle.zeros((1, 1, 8)), 2.0)).any()
-    except Exception:
-        return False
-
-
 def do_on(handle, engine, part, settings, count=PART, tell=lambda line: None, skip=()):
     """Do a part; `tell` is called with each line before it is run, lines in `skip` are left out."""
     began, cpu = time.perf_counter(), time.process_time()
@@ -172,32 +162,26 @@ def do(settings, part, tell, skip):
 # processes
 
 
-def _serve(settings, pipe):
-    pipe.send(("ready", None))
+def serve(channel, settings):
+    """Do parts as they come."""
     while True:
-        part, skip = pipe.recv()
-        if part is None:
-            return
+        part, skip = channel.receive()
         try:
-            outcome = do(settings, part, lambda line: pipe.send(("begins", line)), skip)
-            pipe.send(("done", dataclasses.asdict(outcome)))
+            outcome = do(settings, part, channel.begins, skip)
+            channel.says("done", dataclasses.asdict(outcome))
         except DeviceLost as error:
-            pipe.send(("lost", str(error)))
-            os._exit(1)  # what is left would wait for the device
+            channel.lost(str(error))
         except Exception:
-            pipe.send(("broken", traceback.format_exc()[-2000:]))
+            channel.says("broken", traceback.format_exc()[-2000:])
 
 
 class Worker:
-    """A process that does parts, one at a time."""
+    """Does parts in a process, one at a time; behind a problem that ends it, another process goes on."""
 
-    def __init__(self, settings, serve=_serve):
-        self.settings = settings
-        self.serve = serve
-        self.process = None
+    def __init__(self, settings, serve=serve):
+        self.process = process.Worker(serve, settings)
         self.part = None
         self.lost = []  # failures of this part that ended a process
-        self.line = None
 
     def start(self, part):
         """Begin a part."""
@@ -205,78 +189,29 @@ class Worker:
         self._send()
 
     def _send(self):
-        if self.process is None:
-            context = multiprocessing.get_context("spawn")
-            self.pipe, theirs = context.Pipe()
-            self.process = context.Process(target=self.serve, args=(self.settings, theirs), daemon=True)
-            self.process.start()
-            theirs.close()
-            self.ready = False
-        self.line = None
-        self.heard = time.monotonic() + (0 if self.ready else STARTING)
-        self.pipe.send((self.part, tuple(failure["line"] for failure in self.lost)))
+        self.process.start((self.part, tuple(failure["line"] for failure in self.lost)))
 
     def poll(self, limit):
         """Return the part's outcome as a dict once it is done, else None."""
-        try:
-            while self.pipe.poll():
-                what, said = self.pipe.recv()
-                self.heard = time.monotonic()
-                if what == "ready":
-                    self.ready = True
-                    continue
-                if what == "begins":
-                    self.line = said
-                    continue
-                if what == "lost":
-                    return self._died(said)
-                if what == "broken":
-                    said = dataclasses.asdict(
-                        Outcome(failures=[{"line": self.line or "", "data": "", "message": said}])
-                    )
-                said["failures"] += self.lost
-                said["problems"] += len(self.lost)
-                self.part = None
-                return said
-        except (EOFError, ConnectionResetError):
-            self.process.join(5)
-            return self._died(f"the process ended with {self.process.exitcode}")
-        if time.monotonic() - self.heard > limit:
-            return self._died(f"nothing for {limit:.0f} s")
-        return None
-
-    def _died(self, why):
-        line = self.line
-        self.stop()
-        self.lost.append({"line": line or "", "data": "", "message": why})
-        if line is None or len(self.lost) > 5:  # it cannot even begin
-            outcome = dataclasses.asdict(Outcome(failures=self.lost))
-            self.part = None
-            return outcome
-        self._send()
-        return None
+        said = self.process.poll(limit)
+        if said is None:
+            return None
+        if isinstance(said, process.Died):
+            self.lost.append({"line": said.begun or "", "data": "", "message": said.why})
+            if said.begun is not None and len(self.lost) <= 5:
+                self._send()
+                return None
+            outcome = dataclasses.asdict(Outcome(failures=self.lost))  # it cannot even begin
+        else:
+            what, outcome = said
+            if what == "broken":
+                failure = {"line": self.process.begun or "", "data": "", "message": outcome}
+                outcome = dataclasses.asdict(Outcome(failures=[failure]))
+            outcome["failures"] += self.lost
+            outcome["problems"] += len(self.lost)
+        self.part = None
+        return outcome
 
     def stop(self):
         """End the process."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.join()
-            self.process = None
-
-
-def quiet_environment(folder):
-    """Set what workers need: no caches that grow without end, and no thread of PoCL's tied to a core.
-
-    Two threads each, so that work-groups do run at the same time.
-    """
-    for name, value in {
-        "POCL_AFFINITY": "0",
-        "POCL_MAX_PTHREAD_COUNT": "2",
-        "POCL_KERNEL_CACHE": "0",
-        "POCL_CACHE_DIR": str(folder),
-        "PORTADNN_CACHE_DIR": "",
-        "PORTADNN_FIND_DB": "",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-    }.items():
-        os.environ[name] = value
+        self.process.stop()

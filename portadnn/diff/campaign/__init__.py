@@ -1,0 +1,32 @@
+"""Campaigns: many cases in processes of their own, with a journal that a later run goes on with.
+
+:mod:`~portadnn.diff.campaign.process` (processes that may die), :mod:`~portadnn.diff.campaign.serving` (what they do
+with cases), :mod:`~portadnn.diff.campaign.pool` (cases on this machine's processes),
+:mod:`~portadnn.diff.campaign.journal`, :mod:`~portadnn.diff.campaign.cache` (exact results on disk) and
+:mod:`~portadnn.diff.campaign.campaign`, which brings them together::
+
+    setup = Setup(("opencl", "reference"))
+    with closing(LocalRunner(setup, jobs=2)) as runner, Journal(Path("found")) as journal:
+        report = run_campaign(cases, runner, journal=journal)
+"""
+
+from .cache import ExactResults
+from .campaign import Budget, Interrupted, run_campaign
+from .journal import Journal
+from .pool import LocalRunner, Runner
+from .process import Died, Worker, quiet_environment
+from .serving import Setup
+
+__all__ = [
+    "Budget",
+    "Died",
+    "ExactResults",
+    "Interrupted",
+    "Journal",
+    "LocalRunner",
+    "Runner",
+    "Setup",
+    "Worker",
+    "quiet_environment",
+    "run_campaign",
+]

@@ -1,0 +1,271 @@
+"""Cases on processes of this machine: who runs what, and what becomes of a case whose process dies."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from typing import Any, Protocol
+
+from ...errors import ExecutionFailed
+from ..cases import Case
+from ..verdict import CaseResult, Judgement, Verdict, vote
+from .process import Died, Worker
+from .serving import Answer, Order, Setup, serve
+
+BATCH = 8  # cases that a process is given at a time, beyond which no geometry is kept together
+WINDOW = 512  # cases among which those of one geometry are brought together
+RETIRING = 4000  # cases after which a process is replaced, since each leaves compiled kernels behind
+ATTEMPTS = 3  # processes in a row that may die before their first case
+
+Facts = dict[str, dict[str, Any]]
+
+
+class Runner(Protocol):
+    """Runs cases somewhere."""
+
+    def open(self) -> Facts:
+        """Open the targets and return the facts of each; see :func:`portadnn.diff.results.facts_of`."""
+
+    def results(self, cases: Iterable[tuple[int, Case]]) -> Iterator[tuple[int, CaseResult] | None]:
+        """Yield each case's number and result as it is finished, and None now and then when nothing is.
+
+        Closing the iterator ends what is under way.
+        """
+
+    def close(self) -> None:
+        """End all processes."""
+
+
+@dataclass
+class Item:
+    """A case on its way.
+
+    Attributes
+    ----------
+    number : int
+    case : Case
+    dead : dict of str to str
+        What a process died of on each target that ended one.
+    """
+
+    number: int
+    case: Case
+    dead: dict[str, str] = field(default_factory=dict)
+
+    def order(self, targets: Iterable[str]) -> Order:
+        """Return what a process is to do: the case, without the targets that ended one."""
+        return Order(self.number, self.case, tuple(t for t in targets if t not in self.dead))
+
+    def result(self, targets: Iterable[str], answer: Answer) -> CaseResult:
+        """Return the result, with an ERROR for each target that ended its process, and for each that is missing."""
+        if answer.problem:
+            return CaseResult(str(self.case), Verdict.ERROR, (), answer.problem)
+        found: Mapping[str, Judgement] = {judgement.target: judgement for judgement in answer.judgements}
+        ordered = [
+            found.get(t) or Judgement(t, Verdict.ERROR, self.dead.get(t, "it was not run"), status="CRASHED")
+            for t in targets
+        ]
+        return vote(self.case, ordered, answer.runs)
+
+
+def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield the cases in batches; those of one geometry follow each other, because kernels are compiled for it."""
+    window: list[Item] = []
+    for item in items:
+        window.append(item)
+        if len(window) == WINDOW:
+            yield from _batches(window)
+            window = []
+    yield from _batches(window)
+
+
+def _batches(window: list[Item]) -> Iterator[list[Item]]:
+    geometries: dict[str, list[Item]] = {}
+    for item in window:
+        geometries.setdefault(geometry(item.case), []).append(item)
+    batch: list[Item] = []
+    for group in geometries.values():
+        if batch and len(batch) + len(group) > BATCH:
+            yield batch
+            batch = []
+        batch = batch + group
+        while len(batch) > BATCH:
+            yield batch[:BATCH]
+            batch = batch[BATCH:]
+    if batch:
+        yield batch
+
+
+def geometry(case: Case) -> str:
+    """Return what a case's kernels are compiled for: its line without run-time numbers."""
+    try:
+        numbers = case.numbers
+    except Exception:  # the process that runs it will say why
+        return case.line
+    return " ".join(word for word in case.line.split() if word.partition("=")[0] not in numbers)
+
+
+@dataclass
+class _Place:
+    """A process of the pool and what it has not answered yet."""
+
+    worker: Worker
+    owed: dict[int, Item] = field(default_factory=dict)
+    done: int = 0
+    opened: bool = False
+    vain: int = 0
+
+
+class LocalRunner:
+    """Runs cases in processes of this machine, each of which opens all targets.
+
+    Parameters
+    ----------
+    setup
+        What each process needs to know.
+    jobs
+        Processes.
+    timeout
+        Seconds that a case may take on a target.
+    environment
+        Variables of the processes besides the parent's.
+    """
+
+    def __init__(
+        self, setup: Setup, *, jobs: int = 1, timeout: float = 120.0, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.setup = setup
+        self.timeout = timeout
+        self._facts: Facts | None = None
+        self._places = [_Place(Worker(serve, setup, environment=environment)) for _ in range(jobs)]
+
+    def open(self) -> Facts:
+        """Start the first process, if that was not done, and return the facts of its targets.
+
+        Raises
+        ------
+        BadParam, NotSupported
+            A target cannot be opened.
+        ExecutionFailed
+            A target ends the process that opens it.
+        """
+        if self._facts is not None:
+            return self._facts
+        place = self._places[0]
+        place.worker.start([])
+        while True:
+            said = self._hear(place)
+            if isinstance(said, tuple) and said[0] == "opened":
+                facts: Facts = said[1]
+                self._facts = facts
+                return facts
+            if said is None:
+                self._wait()
+
+    def results(self, cases: Iterable[tuple[int, Case]]) -> Iterator[tuple[int, CaseResult] | None]:
+        """Yield results as they come; see :class:`Runner`.
+
+        Raises
+        ------
+        ExecutionFailed
+            Processes cannot open their targets any more.
+        """
+        source = batches(Item(number, case) for number, case in cases)
+        again: deque[Item] = deque()
+        try:
+            while True:
+                for place in self._places:
+                    yield from self._attend(place, again)
+                    if not place.owed:
+                        batch = [again.popleft()] if again else next(source, None)
+                        if batch is not None:
+                            self._give(place, batch)
+                if not any(place.owed for place in self._places) and not again:
+                    return
+                self._wait()
+                yield None
+        finally:
+            for place in self._places:
+                if place.owed:
+                    place.worker.stop()
+                    place.owed = {}
+
+    def examine(self, case: Case) -> CaseResult:
+        """Run one case and return its result, as :func:`portadnn.diff.examine` does, but in the runner's processes.
+
+        Raises
+        ------
+        ExecutionFailed
+            Processes cannot open their targets any more.
+        """
+        return next(found[1] for found in self.results([(0, case)]) if found is not None)
+
+    def _give(self, place: _Place, batch: list[Item]) -> None:
+        if place.done >= RETIRING:
+            place.worker.stop()
+            place.done = 0
+        place.owed = {item.number: item for item in batch}
+        place.worker.start([item.order(self.setup.targets) for item in batch])
+
+    def _attend(self, place: _Place, again: deque[Item]) -> Iterator[tuple[int, CaseResult]]:
+        """Yield the results that a process has; let others do what it died before."""
+        while place.owed or place.worker.has_words:
+            said = self._hear(place)
+            if said is None:
+                return
+            if isinstance(said, Died):
+                yield from self._bury(place, said, again)
+                return
+            kind, value = said
+            if kind == "answers":
+                item = place.owed.pop(value.number)
+                place.done, place.vain = place.done + 1, 0
+                yield item.number, item.result(self.setup.targets, value)
+
+    def _bury(self, place: _Place, died: Died, again: deque[Item]) -> Iterator[tuple[int, CaseResult]]:
+        number, target = died.begun or (None, "")
+        left, place.owed, place.done = place.owed, {}, 0
+        item = None if number is None else left.pop(number, None)
+        again.extend(left.values())
+        if item is None:
+            return
+        place.vain = 0
+        if not target:
+            yield item.number, item.result((), Answer(item.number, [], {}, f"the exact result: {died.why}"))
+            return
+        item.dead[target] = died.why
+        if set(self.setup.targets) <= item.dead.keys():
+            yield item.number, item.result(self.setup.targets, Answer(item.number, [], {}))
+        else:
+            again.appendleft(item)
+
+    def _hear(self, place: _Place) -> tuple[str, Any] | Died | None:
+        """Return what a process says; raise where its targets cannot be opened."""
+        said = place.worker.poll(self.timeout)
+        if isinstance(said, Died):
+            number, target = said.begun or (None, "")
+            if number is None:
+                place.vain += 1
+                if place.vain >= ATTEMPTS or not place.opened:
+                    raise ExecutionFailed(f"{target or 'a process'} cannot be opened: {said.why}")
+        elif said is not None and said[0] == "opened":
+            place.opened = True
+        elif said is not None and said[0] == "closed":
+            raise said[1]
+        return said
+
+    def _wait(self) -> None:
+        """Wait until a process says something, or a little."""
+        connections = [p.worker.connection for p in self._places if p.worker.connection is not None]
+        if connections:
+            wait(connections, 0.1)
+        else:
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        """End all processes."""
+        for place in self._places:
+            place.worker.stop()
