@@ -1,0 +1,172 @@
+"""``portadnn diff shrink``, ``bisect`` and ``reproduce``: what to do about a case that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .errors import BadParam, DnnError
+
+if TYPE_CHECKING:
+    from .diff import Case
+    from .handle import Handle
+
+USAGE = 2
+
+Targets = Annotated[
+    list[str], typer.Option("--targets", "-t", help="Where to run: opencl, cuda:1, opencl-cpu, opencl:0/gpu.")
+]
+CaseLine = Annotated[str, typer.Argument(metavar="CASE", help="A problem line; behind ; what else there is to say.")]
+Program = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File for a program of a few lines that shows the failure.")
+]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell mistakes of the command line in one line."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read has enough
+        raise
+    except (DnnError, OSError) as error:
+        typer.secho(f"portadnn: {error}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(USAGE) from None
+
+
+@contextmanager
+def _opened(targets: list[str]) -> Iterator[dict[str, Handle]]:
+    """Open targets, given one by one or with commas between them."""
+    from .diff import Target
+
+    words = [word.strip() for value in targets for word in value.split(",") if word.strip()]
+    if len(set(words)) < len(words) or not words:
+        raise BadParam(argument="targets", expected="different ones", got=", ".join(words))
+    with ExitStack() as stack:
+        yield {word: stack.enter_context(Target.parse(word).open()) for word in words}
+
+
+def _program(case: Case, target: str, handles: dict[str, Handle]) -> str:
+    from .diff import examine
+    from .diff.reproduce import program
+    from .diff.results import facts_of
+
+    facts = facts_of(handles[target]) if target in handles else None
+    return program(case, target, result=examine(case, handles), facts=facts)
+
+
+def shrink(
+    case: CaseLine,
+    targets: Targets,
+    budget: Annotated[int, typer.Option(min=10, help="Cases to run at most.")] = 600,
+    output: Program = None,
+) -> None:
+    """Find the smallest case that fails in the same way as this one.
+
+    Exits with 1 where the case fails, with 0 where it does not, and with 2 for what is no case.
+    """
+    from .diff import Case, examine
+    from .diff.shrink import shrink as find_smallest
+
+    with _told(), _opened(targets) as handles:
+        found = find_smallest(Case.parse(case), lambda case: examine(case, handles), budget=budget)
+        if found is None:
+            typer.echo("It does not fail.")
+            return
+        typer.echo(str(found))
+        typer.echo(f"{found.tried} cases were run" + (f"; computed by {found.engine}" if found.engine else ""))
+        if output is not None:
+            output.write_text(_program(found.smallest, found.failure.target, handles), encoding="utf-8")
+    raise typer.Exit(1)
+
+
+def reproduce(case: CaseLine, targets: Targets, output: Program = None) -> None:
+    """Print a program of a few lines that shows how a case fails.
+
+    Exits with 1 where the case fails, with 0 where it does not, and with 2 for what is no case.
+    """
+    from .diff import Case, examine
+
+    with _told(), _opened(targets) as handles:
+        parsed = Case.parse(case)
+        result = examine(parsed, handles)
+        if not result.blamed:
+            typer.echo(f"It does not fail: {result.verdict.value} {result.reason}".rstrip())
+            return
+        text = _program(parsed, result.blamed[0], handles)
+        if output is None:
+            typer.echo(text, nl=False)
+        else:
+            output.write_text(text, encoding="utf-8")
+    raise typer.Exit(1)
+
+
+def bisect(
+    what: Annotated[str, typer.Argument(metavar="CASE|RECORDING", help="A case, or a file of portadnn record.")],
+    targets: Targets,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data of a recording's calls.")] = 0,
+) -> None:
+    """Say which engines fail a case; or which call of a recording is the first that two targets disagree on.
+
+    Exits with 1 where something is wrong, with 0 where nothing is, and with 2 for what is neither case nor recording.
+    """
+    with _told():
+        wrong = _bisect_calls(Path(what), targets, seed) if Path(what).is_file() else _bisect_engines(what, targets)
+    raise typer.Exit(1 if wrong else 0)
+
+
+def _bisect_engines(line: str, targets: list[str]) -> bool:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from .diff import Case, Verdict
+    from .diff.bisect import by_engine
+
+    case = Case.parse(line)
+    table = Table("target", "engine", "algorithm", "verdict", "", box=SIMPLE, pad_edge=False)
+    bad = False
+    with _opened(targets) as handles:
+        for word, handle in handles.items():
+            for row in by_engine(case, word, handle):
+                failed = row.verdict in (Verdict.FAILED, Verdict.ERROR)
+                bad = bad or failed
+                name = f"{row.engine} (chosen)" if row.chosen else row.engine
+                cells = (word, name, row.algo, row.verdict.value, row.reason)
+                table.add_row(*map(escape, cells), style="red" if failed else None)
+    Console().print(table)
+    return bad
+
+
+def _bisect_calls(path: Path, targets: list[str], seed: int) -> bool:
+    from .diff import Target
+    from .diff.bisect import first_divergence
+    from .recording import read
+
+    words = [word for value in targets for word in value.split(",")]
+    if len(words) != 2:
+        raise BadParam(argument="targets", expected="two targets for a recording", got=", ".join(words))
+    one, other = (Target.parse(word) for word in words)
+    found = first_divergence(read(path), one, other, seed=seed)
+    if found is None:
+        typer.echo(f"{one} and {other} agree on every call.")
+        return False
+    typer.echo(str(found.divergence))
+    if found.case:
+        typer.echo(f"  it shows alone, as the case: {found.case}")
+    else:
+        typer.echo("  it shows with these calls alone:")
+        for event in found.needed:
+            typer.echo(f"  {event.number}: {event.site[0]}:{event.site[1]}: {event.function}")
+    return True
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to those of ``portadnn diff``."""
+    for command in (shrink, bisect, reproduce):
+        app.command()(command)
