@@ -76,13 +76,14 @@ def _nvrtc_version() -> str:
 def features(major: int) -> frozenset[str]:
     """Return what kernels may ask of a GPU with that major compute capability."""
     least = {
-        "mma": 8,
+        "mma": 8,  # mma.sync of half, bfloat16 and TF32, and cp.async
         "clusters": 9,
         "atomic64": 6,
+        "grid_fence": 7,  # acquire and release; every work-item that began goes on
         "early_launches": 9,
-    }  # mma: mma.sync of half, bfloat16 and TF32, and cp.async
+    }
     newer = {name for name, generation in least.items() if major >= generation}
-    return frozenset({"shuffle", "inline_ptx", "grid_fence"} | newer)
+    return frozenset({"shuffle", "inline_ptx"} | newer)
 
 
 def _describe(index: int) -> DeviceInfo:

@@ -84,7 +84,8 @@ def _describe(device: Any) -> DeviceInfo:
         flops=flops,
         bandwidth=flops / (15 if gpu else 10),  # OpenCL does not tell; usual for their kind
         features=frozenset(
-            (["inline_ptx", "grid_fence"] if nvidia else [])
+            (["inline_ptx"] if nvidia else [])
+            + (["grid_fence"] if nvidia and device.compute_capability_major_nv >= 7 else [])  # as in cuda.py
             + (["atomic64"] if nvidia or "cl_khr_int64_base_atomics" in extensions else [])
         ),
     )

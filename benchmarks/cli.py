@@ -14,11 +14,11 @@ from rich.progress import track
 from rich.table import Table
 
 from portadnn.enums import MathType
-from portadnn.errors import DnnError
+from portadnn.errors import DnnError, NotSupported
 from portadnn.handle import Handle
 from portadnn.registry import backend_names
 
-from . import ceilings, record, roofline, roofline_plot, roofline_table, runner, sets
+from . import ceilings, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
 from . import host as host_time
 from .cudnn_library import CudnnError
 from .cudnn_peer import CudnnPeer
@@ -121,10 +121,14 @@ def _measure(
         result["groups"][name] = summary
         if path:
             record.write(path, result)
-    found = [row["ratio"] for group in result["groups"].values() for row in group["rows"] if row["ratio"]]
+    found = [row for group in result["groups"].values() for row in group["rows"] if row["ratio"]]
     if len(groups) > 1 and found:
-        result["all"] = {"geometric_mean_ratio": runner.geometric_mean(found), "lowest_ratio": min(found)}
-        console.print(f"all: {result['all']['geometric_mean_ratio']:.2f} times the peer, lowest {min(found):.2f}")
+        ratios = [row["ratio"] for row in found]
+        result["all"] = {"geometric_mean_ratio": runner.geometric_mean(ratios), "lowest_ratio": min(ratios)}
+        result["operations"] = runner.by_operation(found)
+        for op, summary in result["operations"].items():
+            console.print(f"{op}: {summary['geometric_mean_ratio']:.2f}, lowest {summary['lowest_ratio']:.2f}")
+        console.print(f"all: {result['all']['geometric_mean_ratio']:.2f} times the peer, lowest {min(ratios):.2f}")
         if path:
             record.write(path, result)
 
@@ -240,6 +244,42 @@ def host(backend: Backends = "auto", device: DeviceNumber = None) -> None:
         _host(handle)
 
 
+@app.command("scaling")
+def scaling_table(
+    folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+    rounds: Rounds = 11,
+    names: Annotated[list[str] | None, typer.Option("--set", help="Sets of sizes. [default: growing-*]")] = None,
+) -> None:
+    """Time calls on tensors of 16 MB to 4 GB, with the launches' cost and without, into scaling-BACKEND-DEVICE.json."""
+    names = names or [name for name in sets.SETS if name.startswith("growing-")]
+    _demand(names, sets.SETS, "--set")
+    with _opened(backend, device) as handle:
+        if handle.info.kind != "gpu":
+            raise NotSupported(argument="device", expected="a GPU, whose queue waits for it", got=handle.info.name)
+        bare = host_time.as_dicts(host_time.measure(handle, ()))
+        rows = scaling.measure(handle, [line for name in names for line in sets.SETS[name]], rounds)
+        table = Table(title=f"us a call, and per byte relative to the largest, {handle.info.name} ({handle.backend})")
+        table.add_column("problem", overflow="fold")
+        ways = ("called", "queued", "graph", "in_turn")
+        for way in ways:
+            table.add_column(way.replace("_", " "), justify="right")
+        for row, ratios in zip(rows, scaling.relative(rows), strict=True):
+            cells = [f"{getattr(row, way) * 1e6:.2f} ({r:.2f})" if (r := ratios[way]) else "" for way in ways]
+            table.add_row(row.line, *cells)
+        console.print(table)
+        facts = {**record.environment(), "device": record.device(handle), "host": bare, **scaling.as_record(rows)}
+        path = folder / f"scaling-{_slug(handle)}.json"
+        record.write(path, facts)
+        console.print(f"wrote {path}")
+
+
+def _slug(handle: Handle) -> str:
+    """Return what a record's file is called after."""
+    return re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
+
+
 @app.command("record")
 def record_all(
     folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
@@ -254,8 +294,7 @@ def record_all(
     the peer's.
     """
     with _opened(backend, device) as handle:
-        slug = re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
-        path = folder / (f"{slug}.json" if peer == "torch" else f"{slug}-{peer}.json")
+        path = folder / (f"{_slug(handle)}.json" if peer == "torch" else f"{_slug(handle)}-{peer}.json")
         groups = {name: sets.SETS[name] for name in sets.for_device(handle.info, peer)}
         _measure(handle, groups, peer, rounds, path, host=_host(handle))
         console.print(f"wrote {path}")

@@ -104,6 +104,17 @@ def geometric_mean(values: list[float]) -> float:
     return float(np.exp(np.mean(np.log(values))))
 
 
+def by_operation(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return each operation's geometric mean and lowest ratio over its rows of a record."""
+    ratios: dict[str, list[float]] = {}
+    for row in rows:
+        ratios.setdefault(row["line"].split()[0], []).append(row["ratio"])
+    return {
+        op: {"calls": len(found), "geometric_mean_ratio": geometric_mean(found), "lowest_ratio": min(found)}
+        for op, found in sorted(ratios.items())
+    }
+
+
 def as_dict(row: Row) -> dict[str, Any]:
     """Return a row for the record, with the derived rates that people look for."""
     return {

@@ -30,8 +30,6 @@ DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDi
 #define GRID_WAIT()
 #endif
 
-// What a work-item wrote before GRID_FENCE is seen by those that count after it; devices with the feature grid_fence.
-#define GRID_FENCE() __threadfence()
 #define ATOMIC_INC(p) atomicAdd(p, 1)
 #define ATOMIC_TAKE(p, count) atomicAdd(p, count)
 

@@ -32,12 +32,6 @@
 
 #define GRID_WAIT()  // the first statement of every kernel; a launch begins when the one before it has ended
 
-// OpenCL 1.2 has no fence between work-groups; NVIDIA's has this one
-#ifdef __NV_CL_C_VERSION
-#define GRID_FENCE() asm volatile("membar.gl;" ::: "memory")
-#else
-#define GRID_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
-#endif
 #define ATOMIC_INC(p) atomic_inc(p)
 #define ATOMIC_TAKE(p, count) atomic_add(p, count)
 

@@ -14,6 +14,9 @@
 // Defines: GROUP; FORWARD with VW or ROWS, or BACKWARD with FINISH.
 
 #include "types.h"
+#ifdef GRID_FENCED
+#include "last_group.h"
+#endif
 
 #define SIZES                                                                                              \
     const u32 h, const u32 w, const idx_t g_n, const idx_t g_h, const idx_t g_w, const idx_t g_2,          \
@@ -145,13 +148,7 @@ affine_theta(TENSOR(const T, dgrid), TENSOR(real, sums) THETA_NUMBERS) {
     if (lid < 6) sums[(u32)GRP(0) * 6 + lid] = scratch[lid * GROUP];
 #endif
 #ifdef GRID_FENCED
-    GRID_FENCE();
-    BARRIER();
-    if (lid == 0) last_one = ATOMIC_INC(arrived + n) == (int)slices - 1;
-    BARRIER();
-    if (!last_one) return;
-    if (lid == 0) arrived[n] = 0;  // as the next launch wants it
-    GRID_FENCE();
+    if (!last_group(arrived + n, &last_one, lid, (int)slices)) return;
     if (lid < 6) {
         real total = 0;
         for (u32 k = 0; k < slices; ++k) total += sums[(n * slices + k) * 6 + lid];

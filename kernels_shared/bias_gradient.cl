@@ -6,8 +6,11 @@
 
 #include "types.h"
 #include "reduce.h"
+#ifdef GRID_FENCED
+#include "last_group.h"
+#endif
 
-#define ROUNDS 4  // loads in flight
+// Host define beside reduce.h's: ROUNDS, loads in flight; all that a work-item has where LENGTH is so short.
 
 DEVICE void store_channels(GLOBAL T *db, idx_t o, part sum, real alpha, real beta) {
     UNROLL for (int j = 0; j < PART_LANES; ++j) {
@@ -82,6 +85,7 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
     for (idx_t r = slice * LENGTH + TILE_REDUCE(lid); r < end && inside; r += ROUNDS * TR) {
         UNROLL for (int i = 0; i < ROUNDS; ++i)
             if (r + i * TR < end) total[i] = total[i] + VLOAD(dy, from + DY_REDUCE(r + i * TR));
+        if (LENGTH <= ROUNDS * TR) break;  // known when the kernel is compiled: no loop
     }
 #endif
     UNROLL for (int i = 1; i < ROUNDS; ++i) total[0] = total[0] + total[i];
@@ -94,17 +98,17 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
 #endif
     }
 #if SLICES > 1 && defined(GRID_FENCED)
-    const int tile = (int)((idx_t)GRP(0) / SLICES);
-    GRID_FENCE();
-    BARRIER();
-    if (lid == 0) last_one = ATOMIC_INC(arrived + tile) == SLICES - 1;
-    BARRIER();
-    if (!last_one) return;
-    if (lid == 0) arrived[tile] = 0;  // as the next launch wants it
-    GRID_FENCE();
+    if (!last_group(arrived + (idx_t)GRP(0) / SLICES, &last_one, lid, SLICES)) return;
     part all = PART_SPLAT(0);
-    for (idx_t k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) all = all + part_load(sums, k, o);
+#if SLICES <= 16  // one work-item adds them up sooner than all of them could
+    if (TILE_REDUCE(lid) == 0 && inside)
+        UNROLL for (int k = 0; k < SLICES; ++k) all = all + part_load(sums, k, o);
+#else
+    for (idx_t k = TILE_REDUCE(lid); k < SLICES && inside; k += 4 * TR)
+        UNROLL for (int i = 0; i < 4; ++i)
+            if (k + i * TR < SLICES) all = all + part_load(sums, k + i * TR, o);
     all = tile_sum(all, scratch, lid);
+#endif
     if (inside && TILE_REDUCE(lid) == 0) store_channels(db, o, all, alpha, beta);
 #endif
 }

@@ -22,6 +22,9 @@
 #include "conv_load_image.h"
 #endif
 #include "conv_store.h"
+#ifdef FUSED_REDUCE
+#include "last_group.h"
+#endif
 #ifdef FUSED_PACK
 #include "pieces.h"
 #define FIRST_ARRIVED PIECE_COUNTERS
@@ -181,18 +184,12 @@ conv_gemm(
     store_partial(partial + part * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
 #endif
 #ifdef FUSED_REDUCE
-    GRID_FENCE();
-    BARRIER();
-    GLOBAL int *arrived = counters + FIRST_ARRIVED + (group * PHASES + index) * (int)(TILES_M * TILES_N) +
-                          (int)(tile % (TILES_M * TILES_N));
-    if (item == 0) slot[0] = ATOMIC_INC(arrived) == SPLITS - 1;
 #ifdef FUSED_PACK
     close_pieces(counters, place, NGRP(0));
 #endif
-    BARRIER();
-    if (!slot[0]) return;
-    if (item == 0) arrived[0] = 0;  // as the next launch wants it
-    GRID_FENCE();
+    GLOBAL int *arrived = counters + FIRST_ARRIVED + (group * PHASES + index) * (int)(TILES_M * TILES_N) +
+                          (int)(tile % (TILES_M * TILES_N));
+    if (!last_group(arrived, slot, item, SPLITS)) return;
     load_partials(partial + (i64)(group * PHASES + index) * PADDED_M * PADDED_N, m0, n0, tx, ty, acc);
 #endif
 #if SPLITS == 1 || defined(FUSED_REDUCE)

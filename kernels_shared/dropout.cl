@@ -22,6 +22,9 @@
 //                 HEIGHT places in BLOCKS, TALL_X and TALL_Y apart
 #include "types.h"
 #include "dropout_states.h"
+#ifdef GRID_FENCED
+#include "counters.h"
+#endif
 
 
 #ifdef DRAW
@@ -114,8 +117,7 @@ KERNEL WG_SIZE(WG, 1, 1) dropout(TENSORS TENSOR(u8, mask), const u32 n STATES) {
     GLOBAL_BARRIER();  // all have read the states
     if (LID(0) == 0) {
 #ifdef GRID_FENCED
-        GRID_FENCE();
-        if (ATOMIC_INC((GLOBAL int *)(state + STATE_ARRIVED)) == NGRP(0) - 1) {
+        if (COUNT_ORDERED((GLOBAL int *)(state + STATE_ARRIVED)) == NGRP(0) - 1) {
             state[STATE_ARRIVED] = 0;
             next_draw(state);
         }

@@ -11,6 +11,9 @@
 #include "types.h"
 #include "reduce.h"
 #include "norm.h"
+#ifdef GRID_FENCED
+#include "last_group.h"
+#endif
 
 #ifdef HAS_DBIAS
 #define DBIAS_ARG , TENSOR(real, dbias)
@@ -107,14 +110,7 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
         part_store(part_dbias, slice, o, by_bias);
     }
 #ifdef GRID_FENCED
-    const int tile = (int)((u32)GRP(0) / SLICES);
-    GRID_FENCE();
-    BARRIER();
-    if (lid == 0) last_one = ATOMIC_INC(arrived + tile) == SLICES - 1;
-    BARRIER();
-    if (!last_one) return;
-    if (lid == 0) arrived[tile] = 0;  // as the next launch wants it
-    GRID_FENCE();
+    if (!last_group(arrived + (u32)GRP(0) / SLICES, &last_one, lid, SLICES)) return;
     by_bias = by_scale = PART_SPLAT(0);
     for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) {
         by_scale = by_scale + part_load(part_dscale, k, o);

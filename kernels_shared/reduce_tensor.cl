@@ -16,6 +16,9 @@
 #include "types.h"
 #include "reduce.h"
 #include "reduce_operation.h"
+#ifdef GRID_FENCED
+#include "last_group.h"
+#endif
 
 #define ROUNDS 4  // loads in flight
 
@@ -156,14 +159,7 @@ reduce_partial(TENSOR(const T, a), PARTS) {
 #endif
     }
 #if SLICES > 1 && defined(GRID_FENCED)
-    const int tile = (int)((u32)GRP(0) / SLICES);
-    GRID_FENCE();
-    BARRIER();
-    if (lid == 0) last_one = ATOMIC_INC(arrived + tile) == SLICES - 1;
-    BARRIER();
-    if (!last_one) return;
-    if (lid == 0) arrived[tile] = 0;  // as the next launch wants it
-    GRID_FENCE();
+    if (!last_group(arrived + (u32)GRP(0) / SLICES, &last_one, lid, SLICES)) return;
     part all = PART_SPLAT(START);
     for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) all = PART_JOIN(all, part_load(parts, k, o));
     all = tile_part(all, scratch, lid);

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.benchmarks import call, cli, layers, runner, sets, timing
+from portadnn.benchmarks import call, cli, layers, runner, scaling, sets, timing
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.benchmarks.peer import NoEquivalent
 from portadnn.problem import parse_line
@@ -111,6 +111,39 @@ def test_ratio_is_the_median_of_the_rounds():
     ours, peer = (timing.Timing("", (1.0,) * 3, busy) for busy in ((1.0, 2.0, 4.0), (3.0, 3.0, 3.0)))
     assert timing.processor_ratio(ours, peer) == 1.5
     assert runner.geometric_mean([1.0, 4.0]) == pytest.approx(2.0)
+
+
+def test_ratios_are_summed_up_by_operation():
+    rows = [{"line": f"{op} x=1", "ratio": ratio} for op, ratio in (("b", 1.0), ("a", 3.0), ("b", 4.0))]
+    found = runner.by_operation(rows)
+    assert list(found) == ["a", "b"]
+    assert found["b"] == {"calls": 2, "geometric_mean_ratio": pytest.approx(2.0), "lowest_ratio": 1.0}
+
+
+def test_growth_is_relative_to_the_largest_tensors():
+    rows = [
+        scaling.ScalingRow("a x=1", 10, called=4.0, queued=2.0, graph=None, in_turn=3.0, sets=2),
+        scaling.ScalingRow("a x=3", 100, called=20.0, queued=22.0, graph=None, in_turn=20.0, sets=1),
+        scaling.ScalingRow("b x=3", 50, called=5.0, queued=5.0, graph=4.0, in_turn=5.0, sets=1),
+    ]
+    assert scaling.relative(rows)[0] == pytest.approx({"called": 2.0, "queued": 1.0, "graph": None, "in_turn": 1.5})
+    found = scaling.slowest(rows)
+    assert found["a"] == pytest.approx({"called": 2.0, "queued": 1.1, "graph": None, "in_turn": 1.5})
+    assert found["b"] == pytest.approx({"called": 1.0, "queued": 1.0, "graph": 0.8, "in_turn": 1.0})
+
+
+def test_growth_is_measured_on_as_many_arrays_as_no_cache_holds(monkeypatch):
+    monkeypatch.setattr(scaling, "_CACHED", 2000)
+    line = "scale_tensor y=f32:2x3x4x5"  # reads and writes 960 bytes
+    with dnn.Handle("reference") as handle:
+        (row,) = scaling.measure(handle, [line], rounds=3, most=2)
+    assert (row.line, row.op, row.bytes, row.sets) == (line, "scale_tensor", 960, 3)
+    assert row.called > 0 and row.graph is None
+
+
+def test_growth_is_not_measured_on_cpus(tmp_path):
+    result = CliRunner().invoke(cli.app, ["scaling", str(tmp_path), "--backend", "reference"])
+    assert result.exit_code == 2 and "expected a GPU" in " ".join(result.output.split())
 
 
 def test_record_is_written(tmp_path):

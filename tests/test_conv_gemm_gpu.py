@@ -10,6 +10,7 @@ from helper import check, open_handle, targets
 import portadnn as dnn
 from portadnn.plan import candidates
 from portadnn.problem import parse
+from portadnn_backends import cuda
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines import conv_gemm
 from portadnn_backends.engines.conv_gemm_choice import TILES as TILES_OF
@@ -139,10 +140,10 @@ def test_short_products_pack_the_filter_in_their_launch(images, launches):
     assert choice.packs and choice.launches == launches
 
 
-@pytest.mark.parametrize(("arch", "waits"), [("sm_61", False), ("sm_70", True), ("sm_90a", True), ("", True)])
-def test_work_groups_wait_for_each_other_on_devices_that_can(arch, waits):
-    assert shares_pieces(replace(H200, arch=arch, features=frozenset({"grid_fence"}))) == waits
-    assert not shares_pieces(replace(H200, arch=arch))
+@pytest.mark.parametrize(("major", "waits"), [(6, False), (7, True), (9, True)])
+def test_work_groups_wait_for_each_other_on_devices_that_can(major, waits):
+    assert shares_pieces(replace(H200, features=cuda.features(major))) == waits
+    assert not shares_pieces(replace(H200, features=frozenset()))
 
 
 @pytest.mark.parametrize("direction", LINES)

@@ -8,6 +8,7 @@ import pytest
 from helper import check, open_handle, targets
 
 from portadnn.problem import parse_line
+from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines import affine_grid, bias_gradient, norm, reduce_tensor
 
 AFFINE, BIAS, REDUCE, NORM = (module.ENGINES[0] for module in (affine_grid, bias_gradient, reduce_tensor, norm))
@@ -18,6 +19,8 @@ LINES = {  # every one has several slices on a GPU
     "bias": (BIAS, "convolution_backward_bias dy=f32:2x3x91x93 alpha=2.0 beta=-0.5"),
     "bias_nhwc": (BIAS, "convolution_backward_bias dy=f16:3x40x31x33:nhwc alpha=2.0 beta=0.5"),
     "bias_f64": (BIAS, "convolution_backward_bias dy=f64:2000x30x1x1"),
+    "bias_long": (BIAS, "convolution_backward_bias dy=f16:7x2x123x129 alpha=2.0 beta=0.5"),  # more than 16 slices
+    "bias_loop": (BIAS, "convolution_backward_bias dy=f64:2x40x181x183"),  # more vectors than registers hold
     "reduce": (REDUCE, "reduce_tensor a=f32:3x2x91x93 c=f32:1x2x1x1 operation=avg alpha=2.0 beta=0.5"),
     "reduce_norm": (REDUCE, "reduce_tensor a=f16:400x6x31x1 c=f16:1x6x31x1 operation=norm2 alpha=2.0"),
     "reduce_max": (REDUCE, "reduce_tensor a=bf16:1500x5x8 c=bf16:1x5x8 operation=max"),
@@ -37,11 +40,26 @@ def test_last_work_group_adds_up(monkeypatch, target, name, fenced):
     engine, line = LINES[name]
     handle = open_handle(target)
     features = handle.info.features - {"grid_fence"} | ({"grid_fence"} if fenced else set())
-    monkeypatch.setattr(handle.device, "info", replace(handle.info, features=features))
+    monkeypatch.setattr(handle.device, "info", replace(handle.info, features=features, compute_units=132))
     plan = engine.prepare(parse_line(line)[0], handle.device)
     kernels = [launch.kernel.name.rpartition("_")[2] for launch in plan.launches]
     assert ("finish" in kernels) != fenced
     check(handle, line, engine=engine)
+
+
+H200 = DeviceInfo("cuda", "", "", "gpu", "", "", schedule="gpu", compute_units=132, max_work_group=1024)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16"])
+@pytest.mark.parametrize("dims", [(21, 64, 56, 56), (84, 64, 56, 56), (127, 67, 53, 51), (64, 3, 224, 224)])
+def test_bias_gradients_of_long_rows_keep_every_multiprocessor_busy(dims, dtype):
+    """The slices are equal, run all at a time, and leave no multiprocessor with much more than its share."""
+    problem = parse_line(f"convolution_backward_bias dy={dtype}:{'x'.join(map(str, dims))}")[0]
+    tile = bias_gradient._tile(problem, replace(H200, features=frozenset({"grid_fence"})))
+    groups = -(-tile.groups * tile.slices // 132)
+    assert (tile.slices - 1) * tile.length < tile.reduce_units <= tile.slices * tile.length
+    assert 1024 <= groups * tile.block <= 1536
+    assert groups * tile.length * 132 < 1.1 * tile.groups * tile.reduce_units
 
 
 BATCH = "running_mean=f32:1x3x1x1 running_variance=f32:1x3x1x1 saved_mean=f32:1x3x1x1 saved_inv_variance=f32:1x3x1x1"

@@ -23,9 +23,14 @@ from .layouts import place_defines
 from .tiles import Tile, make_tile, storage_defines
 
 _FILE = "shared/bias_gradient.cl"
-_ROUNDS = 4  # as in bias_gradient.cl
+_ROUNDS = 4  # loads in flight of a work-item that has many
+_AT_ONCE = 40  # registers for those of one that has few
 _PANEL = 4096  # channels
 _GROUPS = 5  # work-groups for each multiprocessor, which runs all of them at a time (measured on an H200)
+_BLOCKS = (512, 256)  # work-items of a group for long rows
+_FEW = 16  # registers for loads with which a multiprocessor has room for, and needs, _LIGHT work-items; else _HEAVY
+_LIGHT, _HEAVY = 1536, 1024
+_COST = 0.125  # of a work-item beside its vectors, in vectors
 _FINISH = {"gpu": (8, 32), "cpu": (1, 1)}  # channels of a work-group of the second stage, and work-items of each
 
 
@@ -63,10 +68,58 @@ def _panel(tile: Tile, info: DeviceInfo) -> bool:
     return together and tile.width > 1 and lanes <= _PANEL and info.schedule == "cpu"
 
 
+def _in_slices(tile: Tile, slices: int) -> Tile:
+    """Return the tile with that many slices, as long as each other."""
+    length = -(-tile.reduce_units // slices)
+    return replace(tile, slices=-(-tile.reduce_units // length), length=length)
+
+
+def _words(tile: Tile, problem: Problem) -> int:
+    """Return the registers of a vector of sums."""
+    return tile.width * problem.dtype.accumulator.itemsize // 4
+
+
+def _loads(tile: Tile, problem: Problem, info: DeviceInfo) -> int:
+    """Return how many vectors a work-item reads at a time: on a GPU all it has, or half, where registers hold them."""
+    each, words = -(-tile.length // tile.sharing), _words(tile, problem)
+    for share in (each, -(-each // 2)):
+        if info.schedule == "gpu" and share * words <= _AT_ONCE:
+            return max(share, 1)
+    return 2 * _ROUNDS if words == 1 else _ROUNDS
+
+
+def _long_rows(whole: Tile, problem: Problem, info: DeviceInfo) -> Tile | None:
+    """Return the tile of a GPU for rows longer than a work-group reads at once; None where rows are shorter.
+
+    Of all sizes of work-groups and numbers of slices, those with which the busiest multiprocessor has least to do.
+    """
+    least = 4 if "grid_fence" in info.features else 4 * _ROUNDS  # vectors of a work-item: a second launch takes long
+    best, lowest = None, 0.0
+    for block in _BLOCKS:
+        tile = whole.shared(2 * _ROUNDS, info, block)
+        if tile.across > 1 or tile.sharing < block:
+            continue
+        most = min(_LIGHT // block * info.compute_units // tile.groups, tile.reduce_units // (least * block))
+        for slices in range(1, max(most, 1) + 1):
+            option = _in_slices(tile, slices)
+            items = -(-tile.groups * option.slices // info.compute_units) * block
+            heavy = _loads(option, problem, info) * _words(option, problem) > _FEW
+            room = _HEAVY if heavy else _LIGHT
+            cost = (option.length / block + _COST) * max(items, room)
+            if best is None or (cost < lowest and items <= room):
+                best, lowest = option, cost
+    return best
+
+
 def _tile(problem: Problem, info: DeviceInfo) -> Tile:
     """Return the tile; where there are runs, its reduce units are runs."""
     dy = problem.tensors[0]
-    tile = make_tile((dy,), (1,), info).shared(2 * _ROUNDS, info)
+    whole = make_tile((dy,), (1,), info)
+    if whole.along_reduce and info.schedule == "gpu" and 0 not in (whole.outer_units, whole.reduce_units):
+        long_rows = _long_rows(whole, problem, info)
+        if long_rows is not None:
+            return long_rows
+    tile = whole.shared(2 * _ROUNDS, info)
     groups = (_GROUPS if info.schedule == "gpu" else 8) * info.compute_units
     if _run(tile, info) >= _ROUNDS:
         tile = replace(tile, reduce=tile.reduce[:-1])
@@ -84,7 +137,7 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     scalars = (ScalarArg(0, real), ScalarArg(1, real))
     channels, sharing = _FINISH[device.info.schedule]
     defines: dict[str, int | float | str] = {"DB_STRIDE": f"{db.strides[1]}u"}
-    defines.update(FINISH_CHANNELS=channels, FINISH_SHARING=sharing)
+    defines.update(FINISH_CHANNELS=channels, FINISH_SHARING=sharing, ROUNDS=_loads(tile, problem, device.info))
     run = _run(make_tile((dy,), (1,), device.info), device.info)
     if run >= _ROUNDS:
         defines["RUN"] = run

@@ -15,9 +15,7 @@ def shares_pieces(info: DeviceInfo) -> bool:
 
     NVIDIA GPUs from Volta on (sm_70) have the instructions, and promise that every work-item that began goes on.
     """
-    digits = info.arch[3:].rstrip("af")
-    old = info.arch.startswith("sm_") and digits.isdigit() and int(digits) < 70
-    return "grid_fence" in info.features and not old
+    return "grid_fence" in info.features
 
 
 def price(launches: int, seconds: float) -> float:
