@@ -32,7 +32,7 @@ console = Console() if Console().is_terminal else Console(width=180)  # logs and
 
 
 def _peer(handle: Handle, wanted: str) -> Peer | None:
-    others = [name for name in backend_names() if name != handle.backend]
+    others = [name for name in backend_names() if name not in (handle.backend, "torch")]  # PyTorch itself is a peer
     if wanted == "none":
         return None
     if wanted == "cudnn" and handle.info.kind == "gpu":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from portadnn_backends.base import DeviceInfo
 
 ORDER = ("cuda", "opencl", "reference")  # as Handle("auto") prefers them; other backends come last
+ON_DEMAND = ("torch",)  # there to be compared with
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def find_devices(backends: Sequence[str], devices: Sequence[int]) -> tuple[list[
     """
     found: list[tuple[int, DeviceInfo]] = []
     absent = []
-    names = backends or sorted(backend_names(), key=lambda n: ORDER.index(n) if n in ORDER else len(ORDER))
+    usual = [name for name in backend_names() if name not in ON_DEMAND]
+    names = backends or sorted(usual, key=lambda n: ORDER.index(n) if n in ORDER else len(ORDER))
     for name in dict.fromkeys(names):
         backend = get_backend(name)
         reason = backend.why_unavailable()

@@ -72,7 +72,7 @@ def targets():
     """Kernel backends to test; OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels."""
     wanted = backends_in("PORTADNN_TEST_BACKENDS")
     found = []
-    for name in backend_names() if wanted is None else wanted:
+    for name in [name for name in backend_names() if name != "torch"] if wanted is None else wanted:
         if name == "reference":
             continue  # its own tests compare it with independent code
         backend = get_backend(name)
@@ -86,10 +86,17 @@ def targets():
                 found.append(Target(f"{name}:{index}", name, index))
             elif first_cpu:
                 first_cpu = False
-                found.append(Target(f"{name}-cpu", name, index, "cpu"))
+                found.append(Target(f"{name}-cpu", name, index, None if name == "torch" else "cpu"))
+                if name == "torch":
+                    continue  # no kernels of portadnn's
                 broken = gpu_schedule_broken(info)
                 found.append(Target(f"{name}-gpu-schedule", name, index, "gpu", missing=broken, slow=True))
     return tuple(found)
+
+
+def of_kernels():
+    """Return the targets that run portadnn's kernels; the others as missing."""
+    return [replace(t, missing="it has no kernels") if t.backend == "torch" else t for t in targets()]
 
 
 @functools.cache
@@ -130,11 +137,14 @@ class Case:
         return " ".join(words)
 
 
-def over(table):
-    """Parametrise a test with ``handle`` and ``case``: every case of the table on every target."""
+def over(table, kernels=False):
+    """Parametrise a test with ``handle`` and ``case``: every case of the table on every target.
+
+    With `kernels` on those that run portadnn's kernels, for tests of certain engines.
+    """
     params = [
         pytest.param(target, case, id=f"{target.name}-{case}")
-        for target in targets()
+        for target in (of_kernels() if kernels else targets())
         for case in (table[:1] if target.missing else table)  # one skip tells it all
         if case.everywhere or not target.slow
     ]

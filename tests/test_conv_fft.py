@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helper import Case, check, open_handle, over, targets
+from helper import Case, check, of_kernels, open_handle, over
 from where import scratch
 
 import portadnn as dnn
@@ -56,12 +56,12 @@ H200 = DeviceInfo(
 )  # fmt: skip
 
 
-@over(TABLE)
+@over(TABLE, kernels=True)
 def test_whole_images(handle, case):
     check(handle, case, engine=WHOLE)
 
 
-@over([replace(case, everywhere="f32:1x2x60x50" in case.line) for case in TABLE])
+@over([replace(case, everywhere="f32:1x2x60x50" in case.line) for case in TABLE], kernels=True)
 def test_overlapping_tiles(handle, case):
     check(handle, case, engine=TILING)
 
@@ -72,7 +72,7 @@ def test_the_table_reaches_every_length(x, w, rest, length):
     assert {row[3] for row in LAYERS} == set(LENGTHS)
 
 
-@pytest.mark.parametrize("target", [t for t in targets() if not t.missing], ids=lambda t: t.name)
+@pytest.mark.parametrize("target", of_kernels(), ids=lambda t: t.name)
 @pytest.mark.parametrize("line", lines("f32:7x4x12x9", "f32:6x2x5x5", "groups=2 alpha=2 beta=1"))
 def test_several_parts(monkeypatch, target, line):
     """With little memory images are taken a few at a time; a filter gradient is added up."""
@@ -86,7 +86,7 @@ def test_several_parts(monkeypatch, target, line):
     check(handle, line, engine=engine)
 
 
-@pytest.mark.parametrize("target", [t for t in targets() if not t.missing and not t.slow], ids=lambda t: t.name)
+@pytest.mark.parametrize("target", [t for t in of_kernels() if not t.slow], ids=lambda t: t.name)
 @pytest.mark.parametrize("line", lines("f32:2x2x50x19", "f32:3x2x5x5", "padding=1,2 alpha=2 beta=1 mode=convolution"))
 def test_bands_of_tiles(monkeypatch, target, line):
     """Where even one image is too large, rows of its tiles are taken."""
@@ -156,7 +156,7 @@ def test_strides_and_dilations_that_say_nothing(line):
     assert WHOLE.why_not(parse(f"convolution_forward x=f32:{line}"), H200) is None
 
 
-@over([Case("convolution_forward x=f32:2x3x9x9 w=f32:4x3x3x3")])
+@over([Case("convolution_forward x=f32:2x3x9x9 w=f32:4x3x3x3")], kernels=True)
 def test_asked_for_by_algorithm(handle, case):
     rng = np.random.default_rng(2)
     problem = parse(case.line)
@@ -175,7 +175,9 @@ def test_asked_for_by_algorithm(handle, case):
             dnn.convolution_forward(handle, x, w, dnn.ConvolutionDescriptor((0, 0), (2, 2)), algo=algo)
 
 
-@over([Case("convolution_backward_data w=f32:2x3x1x1 dy=f32:1x2x1x1 dx=f32:1x3x1x1 padding=1,1 stride=3,3")])
+@over(
+    [Case("convolution_backward_data w=f32:2x3x1x1 dy=f32:1x2x1x1 dx=f32:1x3x1x1 padding=1,1 stride=3,3")], kernels=True
+)
 def test_what_only_meets_padding_leaves_no_rounding_errors(handle, case):
     problem = parse(case.line)
     w, dy = (handle.asarray(np.full(spec.dims, 0.1, np.float32)) for spec in (problem.w, problem.dy))

@@ -37,7 +37,7 @@ def test_agrees_with_the_reference(handle, case):
     check(handle, case)
 
 
-@over(FALLBACK)
+@over(FALLBACK, kernels=True)
 def test_convolution_and_then_the_rest(handle, case):
     plain = parse_line(case.line)[0].convolution
     engines = [ConvThenEpilogue(engine) for engine in PLAIN if engine.why_not(plain, handle.info) is None]

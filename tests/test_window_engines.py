@@ -75,7 +75,7 @@ IN_PLACE = [
 ]
 
 
-@over(POOLING + MAXIMA + SOFTMAX + BIASES + IN_PLACE)
+@over(POOLING + MAXIMA + SOFTMAX + BIASES + IN_PLACE, kernels=True)
 def test_every_engine(handle, case):
     problem, _ = parse_line(case.line)
     takers = [e for e in handle.engines_for(problem) if e.refusal(problem, handle.info) is None]
@@ -84,7 +84,7 @@ def test_every_engine(handle, case):
         check(handle, case, engine=engine)
 
 
-@over(LONG_ROWS)
+@over(LONG_ROWS, kernels=True)
 def test_long_rows(handle, case):
     """The engine for many long rows, on few of them."""
     problem, _ = parse_line(case.line)

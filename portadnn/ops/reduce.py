@@ -254,5 +254,5 @@ def _indices(handle: Handle, c: Any, indices: Any) -> Any:
         return device.empty(spec)
     if isinstance(indices, TensorView):
         return indices
-    dtype = getattr(indices, "dtype", None)
+    dtype = device.signature(indices)[2] if device.owns(indices) else getattr(indices, "dtype", None)
     return TensorView(spec, indices) if dtype is None or dtype == DataType.UINT8.numpy else indices

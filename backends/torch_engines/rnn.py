@@ -1,0 +1,76 @@
+"""Recurrent networks, by the functions behind torch.nn's LSTM, GRU and RNN, whose gates stand in portadnn's order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from portadnn.ops.rnn_layout import RNNMode
+from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
+
+from ..base import DeviceInfo
+from .way import Bound, Numbers, Tensors, Way, Ways
+
+_FUNCTIONS = {
+    RNNMode.RNN_RELU: "rnn_relu",
+    RNNMode.RNN_TANH: "rnn_tanh",
+    RNNMode.LSTM: "lstm",
+    RNNMode.GRU: "gru",
+}
+
+
+def weights(torch: Any, p: Any, w: Any) -> list[Any]:
+    """Return the parameters as PyTorch's functions take them: W, R, b_W and b_R of each layer's directions."""
+    network, w = p.network, w.flatten()
+    rows = network.mode.gates * network.hidden
+
+    def cut(first: int, columns: int) -> Any:
+        return w[first : first + rows * columns].view(rows, columns)
+
+    found = []
+    for layer in range(network.layers):
+        for direction in range(network.directions):
+            if network.inputs(layer):
+                found.append(cut(network.matrix(layer, direction, False), network.inputs(layer)))
+            else:  # SKIP_INPUT adds x itself to every gate
+                found.append(torch.eye(network.hidden, dtype=w.dtype, device=w.device).repeat(network.mode.gates, 1))
+            found.append(cut(network.matrix(layer, direction, True), network.hidden))
+            found += [cut(network.bias(layer, direction, recurrent), 1).flatten() for recurrent in (False, True)]
+    return found
+
+
+def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
+    network, sequence, function = p.network, p.sequence, getattr(torch._VF, _FUNCTIONS[p.mode])
+    lstm = p.mode is RNNMode.LSTM
+    states = network.layers * network.directions, sequence.batch, network.hidden
+    zeros = torch.zeros(states, dtype=t["x"].dtype, device=t["x"].device)
+    hx, cx = t.get("hx", zeros), t.get("cx", zeros)
+    parameters = weights(torch, p, t["w"])
+    x, start = t["x"], (hx, cx) if lstm else hx
+    options = True, network.layers, 0.0, False, network.directions == 2
+
+    def compute() -> Any:
+        if p.batch_sizes:
+            return function(x.flatten(1), torch.tensor(p.batch_sizes), start, parameters, *options)
+        return function(x, start, parameters, *options, False)  # steps come first
+
+    def run() -> Tensors:
+        found = dict(zip(("y", "hy", "cy"), compute(), strict=False))
+        return {name: value.view(getattr(p, name).dims) for name, value in found.items() if name in t}
+
+    return run
+
+
+def _why_no_training(problem: Any, info: DeviceInfo) -> str | None:
+    return "the reserve space holds the gates of every step, which PyTorch's recurrent functions do not give out"
+
+
+def _no_training(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
+    raise NotImplementedError
+
+
+WAYS: Ways = {
+    RNNForwardInference: Way(_forward),
+    RNNForwardTraining: Way(_no_training, _why_no_training),
+    RNNBackwardData: Way(_no_training, _why_no_training),
+    RNNBackwardWeights: Way(_no_training, _why_no_training),
+}
