@@ -111,7 +111,9 @@ def failures(result: CaseResult) -> dict[Failure, Judgement]:
 def shrink(case: Case, examine: Examine, *, budget: int = BUDGET) -> Shrunk | None:
     """Return the smallest case that fails as this one does; None for one that does not fail.
 
-    It is smallest in that no single step of :mod:`~portadnn.diff.shrink_steps` makes it simpler and still fails.
+    It is smallest in that no single step of :mod:`~portadnn.diff.shrink_steps` makes it simpler and still fails, on the
+    engine that failed, or on whichever is taken where that one declines. The engine is named in the smallest case only
+    where dispatch would take another.
 
     Parameters
     ----------
@@ -135,6 +137,8 @@ class _Shrinking:
     def __init__(self, examine: Examine, budget: int) -> None:
         self._examine, self._budget = examine, budget
         self._seen: dict[str, bool] = {}
+        self._right: dict[str, bool] = {}  # cases that the engine computed rightly
+        self._engine = ""
         self._repeats = 1
         self._failure: Failure | None = None
         self.tried = 0
@@ -149,7 +153,7 @@ class _Shrinking:
             self._repeats = REPEATS
         self._seen[str(case)] = True
         engine = failing[0][1][self._failure].engine
-        self.best, finished = case, True
+        self.best, self._engine, finished = case, engine, True
         try:
             self._search(engine)
         except _Exhausted:
@@ -169,10 +173,19 @@ class _Shrinking:
         """Tell whether a case fails in the same way."""
         text = str(case)
         if text not in self._seen:
+            if not case.engine and self._right.get(str(replace(case, engine=self._engine)), False):
+                return False
             if self.tried + self._repeats > self._budget:
                 raise _Exhausted
-            self._seen[text] = any(self._failure in self._look(case)[1] for _ in range(self._repeats))
+            looks = [self._look(case) for _ in range(self._repeats)]
+            self._seen[text] = any(self._failure in found for _, found in looks)
+            self._right[text] = bool(case.engine) and not self._seen[text] and not any(map(self._declined, looks))
         return self._seen[text]
+
+    def _declined(self, look: tuple[CaseResult | None, dict[Failure, Judgement]]) -> bool:
+        """Tell whether the engine that a case names did not take it."""
+        judgements = look[0].judgements if look[0] is not None else []
+        return not any(j.target == self._failure.target and j.engine for j in judgements) if self._failure else False
 
     def _take(self, case: Case) -> bool:
         """Go on from a case, if it fails."""

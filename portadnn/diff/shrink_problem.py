@@ -102,7 +102,7 @@ def places(problem: Problem, *, valid: bool = True) -> list[Place]:
                 found += [(f.name, axis) for axis in range(len(value.dims))]
         elif isinstance(value, tuple) and value:
             found += [(f.name, index) for index in range(len(value))]
-        elif type(value) is int:
+        elif type(value) is int and f.name != "axis":
             found.append((f.name, 0))
     return found
 

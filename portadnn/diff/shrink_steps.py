@@ -182,7 +182,7 @@ def smaller(size: int, least: int) -> Iterator[int]:
 def _least(problem: Problem, place: Place) -> int:
     """Return the smallest size there can be; whether it is valid is another matter."""
     value = getattr(problem, place[0], None)
-    return 0 if place[0] in ("padding", "seed", "axis") or (value == 0 and type(value) is int) else 1
+    return 0 if place[0] in ("padding", "seed") or (value == 0 and type(value) is int) else 1
 
 
 def _size(place: Place, case: Case) -> Iterator[Case]:
