@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from .cli_diff_shrink import mount
+
 SCRIPT = "script"  # the sub-command that `portadnn diff -- python train.py` stands for
 
 
@@ -137,3 +139,6 @@ def run(
         typer.secho(f"portadnn: {error}", fg=typer.colors.RED, err=True)
         raise typer.Exit(cli_diff_run.USAGE) from None
     raise typer.Exit(code)
+
+
+mount(app)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .errors import BadParam, DnnError
 
 if TYPE_CHECKING:
-    from .diff import Case
-    from .handle import Handle
+    from .diff import Case, CaseResult
 
 USAGE = 2
 
@@ -24,6 +25,10 @@ CaseLine = Annotated[str, typer.Argument(metavar="CASE", help="A problem line; b
 Program = Annotated[
     Path | None, typer.Option("--output", "-o", help="File for a program of a few lines that shows the failure.")
 ]
+Isolate = Annotated[
+    bool, typer.Option("--isolate/--no-isolate", help="Run cases in a process of their own, which may crash.")
+]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take on a target.")]
 
 
 @contextmanager
@@ -38,25 +43,55 @@ def _told() -> Iterator[None]:
         raise typer.Exit(USAGE) from None
 
 
-@contextmanager
-def _opened(targets: list[str]) -> Iterator[dict[str, Handle]]:
-    """Open targets, given one by one or with commas between them."""
-    from .diff import Target
-
-    words = [word.strip() for value in targets for word in value.split(",") if word.strip()]
+def _words(targets: list[str]) -> tuple[str, ...]:
+    """Return targets, given one by one or with commas between them."""
+    words = tuple(word.strip() for value in targets for word in value.split(",") if word.strip())
     if len(set(words)) < len(words) or not words:
         raise BadParam(argument="targets", expected="different ones", got=", ".join(words))
+    return words
+
+
+@dataclass
+class _Open:
+    """Targets that are open somewhere.
+
+    Attributes
+    ----------
+    examine : callable
+        Runs a case on them.
+    facts : dict of str to dict
+        Of each target.
+    """
+
+    examine: Callable[[Case], CaseResult]
+    facts: dict[str, dict[str, Any]]
+
+    def program(self, case: Case, target: str) -> str:
+        """Return the program that shows how a case fails."""
+        from .diff.reproduce import program
+
+        return program(case, target, result=self.examine(case), facts=self.facts.get(target))
+
+
+@contextmanager
+def _opened(targets: list[str], isolated: bool, timeout: float) -> Iterator[_Open]:
+    """Open targets, in a process of their own or in this one."""
+    words = _words(targets)
     with ExitStack() as stack:
-        yield {word: stack.enter_context(Target.parse(word).open()) for word in words}
+        if isolated:
+            from .diff.campaign import LocalRunner, Setup, quiet_environment
 
+            environment = quiet_environment(stack.enter_context(TemporaryDirectory(prefix="portadnn-")))
+            runner = LocalRunner(Setup(words), timeout=timeout, environment=environment)
+            stack.callback(runner.close)
+            yield _Open(runner.examine, runner.open())
+        else:
+            from .diff import Target, examine
+            from .diff.results import facts_of
 
-def _program(case: Case, target: str, handles: dict[str, Handle]) -> str:
-    from .diff import examine
-    from .diff.reproduce import program
-    from .diff.results import facts_of
-
-    facts = facts_of(handles[target]) if target in handles else None
-    return program(case, target, result=examine(case, handles), facts=facts)
+            handles = {word: stack.enter_context(Target.parse(word).open()) for word in words}
+            facts = {word: facts_of(handle) for word, handle in handles.items()}
+            yield _Open(lambda case: examine(case, handles), facts)
 
 
 def shrink(
@@ -64,40 +99,44 @@ def shrink(
     targets: Targets,
     budget: Annotated[int, typer.Option(min=10, help="Cases to run at most.")] = 600,
     output: Program = None,
+    isolate: Isolate = True,
+    timeout: Timeout = 60.0,
 ) -> None:
     """Find the smallest case that fails in the same way as this one.
 
     Exits with 1 where the case fails, with 0 where it does not, and with 2 for what is no case.
     """
-    from .diff import Case, examine
+    from .diff import Case
     from .diff.shrink import shrink as find_smallest
 
-    with _told(), _opened(targets) as handles:
-        found = find_smallest(Case.parse(case), lambda case: examine(case, handles), budget=budget)
+    with _told(), _opened(targets, isolate, timeout) as opened:
+        found = find_smallest(Case.parse(case), opened.examine, budget=budget)
         if found is None:
             typer.echo("It does not fail.")
             return
         typer.echo(str(found))
         typer.echo(f"{found.tried} cases were run" + (f"; computed by {found.engine}" if found.engine else ""))
         if output is not None:
-            output.write_text(_program(found.smallest, found.failure.target, handles), encoding="utf-8")
+            output.write_text(opened.program(found.smallest, found.failure.target), encoding="utf-8")
     raise typer.Exit(1)
 
 
-def reproduce(case: CaseLine, targets: Targets, output: Program = None) -> None:
+def reproduce(
+    case: CaseLine, targets: Targets, output: Program = None, isolate: Isolate = True, timeout: Timeout = 60.0
+) -> None:
     """Print a program of a few lines that shows how a case fails.
 
     Exits with 1 where the case fails, with 0 where it does not, and with 2 for what is no case.
     """
-    from .diff import Case, examine
+    from .diff import Case
 
-    with _told(), _opened(targets) as handles:
+    with _told(), _opened(targets, isolate, timeout) as opened:
         parsed = Case.parse(case)
-        result = examine(parsed, handles)
+        result = opened.examine(parsed)
         if not result.blamed:
             typer.echo(f"It does not fail: {result.verdict.value} {result.reason}".rstrip())
             return
-        text = _program(parsed, result.blamed[0], handles)
+        text = opened.program(parsed, result.blamed[0])
         if output is None:
             typer.echo(text, nl=False)
         else:
@@ -109,31 +148,36 @@ def bisect(
     what: Annotated[str, typer.Argument(metavar="CASE|RECORDING", help="A case, or a file of portadnn record.")],
     targets: Targets,
     seed: Annotated[int, typer.Option(min=0, help="Of the data of a recording's calls.")] = 0,
+    isolate: Isolate = True,
+    timeout: Timeout = 60.0,
 ) -> None:
     """Say which engines fail a case; or which call of a recording is the first that two targets disagree on.
 
     Exits with 1 where something is wrong, with 0 where nothing is, and with 2 for what is neither case nor recording.
     """
     with _told():
-        wrong = _bisect_calls(Path(what), targets, seed) if Path(what).is_file() else _bisect_engines(what, targets)
+        if Path(what).is_file():
+            wrong = _bisect_calls(Path(what), targets, seed)
+        else:
+            wrong = _bisect_engines(what, targets, isolate, timeout)
     raise typer.Exit(1 if wrong else 0)
 
 
-def _bisect_engines(line: str, targets: list[str]) -> bool:
+def _bisect_engines(line: str, targets: list[str], isolate: bool, timeout: float) -> bool:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    from .diff import Case, Verdict
+    from .diff import Case, Target, Verdict
     from .diff.bisect import by_engine
 
     case = Case.parse(line)
     table = Table("target", "engine", "algorithm", "verdict", "", box=SIMPLE, pad_edge=False)
     bad = False
-    with _opened(targets) as handles:
-        for word, handle in handles.items():
-            for row in by_engine(case, word, handle):
+    for word in _words(targets):
+        with _opened([word], isolate, timeout) as opened, Target.parse(word).open() as handle:
+            for row in by_engine(case, word, handle, examine=opened.examine):
                 failed = row.verdict in (Verdict.FAILED, Verdict.ERROR)
                 bad = bad or failed
                 name = f"{row.engine} (chosen)" if row.chosen else row.engine
@@ -148,7 +192,7 @@ def _bisect_calls(path: Path, targets: list[str], seed: int) -> bool:
     from .diff.bisect import first_divergence
     from .recording import read
 
-    words = [word for value in targets for word in value.split(",")]
+    words = _words(targets)
     if len(words) != 2:
         raise BadParam(argument="targets", expected="two targets for a recording", got=", ".join(words))
     one, other = (Target.parse(word) for word in words)

@@ -71,7 +71,8 @@ def by_engine(
         if reason is not None:
             rows.append(EngineRow(engine.name, name, False, Verdict.SKIPPED, reason))
             continue
-        judgement = look(replace(case, engine=engine.name, algo="")).judgements[0]
+        result = look(replace(case, engine=engine.name, algo=""))
+        judgement = next(j for j in result.judgements if j.target == target)
         told = judgement.reason or "; ".join(f"{output}: {d}" for output, d in judgement.differences.items())
         rows.append(EngineRow(engine.name, name, engine.name == chosen, judgement.verdict, told))
     return rows

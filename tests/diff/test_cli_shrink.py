@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import portadnn as dnn
 import portadnn_backends.reference as backend
-from portadnn.cli_diff_shrink import mount
+from portadnn.cli_diff import app
 from portadnn_backends.reference_outcomes import outcomes
 
 CASE = "softmax_forward x=f32:2x3x4x4 algorithm=log ; data=exact"
@@ -17,10 +16,10 @@ CASE = "softmax_forward x=f32:2x3x4x4 algorithm=log ; data=exact"
 @pytest.fixture
 def command():
     """Return a function that runs a command and returns its exit code and what it printed."""
-    app = typer.Typer()
-    mount(app)
 
-    def run(*arguments):
+    def run(*arguments, isolate=False):
+        if not isolate:
+            arguments += ("--no-isolate",)
         found = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
         assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
         return found.exit_code, found.output
@@ -60,8 +59,9 @@ def test_bisect_over_engines(command, faulty):
 
 
 @pytest.mark.parametrize("name", ["shrink", "reproduce", "bisect"])
-def test_what_is_right_exits_with_0(command, name):
-    code, said = command(name, CASE, "-t", "reference")
+def test_what_is_right_exits_with_0(command, faulty, name):
+    """The fault is in this process, and cases run in another."""
+    code, said = command(name, CASE, "-t", "reference", isolate=True)
     assert code == 0 and ("does not fail" in said or "PASSED" in said)
 
 

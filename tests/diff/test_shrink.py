@@ -8,7 +8,7 @@ import small_problems
 
 import portadnn as dnn
 import portadnn_backends.reference as backend
-from portadnn.diff import Case, examine
+from portadnn.diff import Case, CaseResult, Judgement, Verdict, examine
 from portadnn.diff.data import Fill
 from portadnn.diff.shrink import Failure, failures, shrink
 from portadnn.diff.shrink_problem import derived, places, resized, size_at
@@ -153,6 +153,21 @@ def test_a_status(spoiled):
     problem = found.smallest.problem
     assert problem.window[0] == 1 and problem.window[1] == 3 and problem.padding[0] == 0
     assert problem.x.dims[:3] == (1, 1, 1) and problem.y.dims[3] == 1
+
+
+def test_a_crash_is_shrunk_from_outside():
+    """Processes that die tell no more than that: six rows of images end this one."""
+
+    def look(case):
+        dead = case.problem.x.dims[2] >= 6
+        judgement = Judgement(
+            "gpu", Verdict.ERROR if dead else Verdict.PASSED, "", status="CRASHED" if dead else "SUCCESS"
+        )
+        return CaseResult(str(case), judgement.verdict, ("gpu",) if dead else (), "", [judgement])
+
+    found = shrink(Case.parse("activation_forward x=f16:2x3x40x30:nhwc mode=tanh alpha=2"), look)
+    assert found.failure == Failure("gpu", "CRASHED") and found.engine == ""
+    assert str(found.smallest) == "activation_forward x=f32:1x1x6x1 mode=relu ; data=exact fill=x:0"
 
 
 def test_a_case_that_fails_at_random_is_told(spoiled):
