@@ -455,6 +455,13 @@ class Engine(abc.ABC):
         """Return the exact bytes of scratch memory the plan will need."""
         return 0
 
+    def raw_size(self, problem: Problem, name: str, info: DeviceInfo) -> int:
+        """Return the bytes that the engine needs of a byte buffer among the outputs, where that is not the problem's.
+
+        A call that leaves the buffer out gets one that serves every engine.
+        """
+        return 0
+
     @abc.abstractmethod
     def prepare(self, problem: Problem, device: Device) -> Plan:
         """Compile and lay out everything, so that running is a launch."""

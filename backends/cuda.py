@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -30,6 +32,7 @@ from .base import (
     Run,
 )
 from .cuda_launch import Step
+from .vendor_cudnn import library
 
 
 @functools.cache
@@ -120,6 +123,13 @@ def _devices() -> tuple[DeviceInfo, ...]:
     return tuple(_describe(index) for index in range(_cupy().cuda.runtime.getDeviceCount()))
 
 
+def index_of(name: str) -> int | None:
+    """Return the number of the first device of that name; None where there is none."""
+    if BACKEND.why_unavailable() is not None:
+        return None
+    return next((index for index, info in enumerate(_devices()) if info.name == name), None)
+
+
 def _storage(dtype: DataType) -> np.dtype[Any]:
     """Return the dtype of CuPy arrays of that type."""
     if dtype is DataType.BFLOAT16 and int(_cupy().__version__.split(".")[0]) < 14:
@@ -161,8 +171,8 @@ class CudaDevice(Device):
         self._array = cupy.ndarray
         self._runtime = cupy.cuda.runtime
 
-    def _current(self) -> AbstractContextManager[Any]:
-        """Make the device, and the stream where one was given, CuPy's current ones."""
+    def current(self) -> AbstractContextManager[Any]:
+        """Return what makes the device CuPy's current one."""
         cupy = _cupy()
         if self._runtime.getDevice() != self._index:
             return cupy.cuda.Device(self._index)  # type: ignore[no-any-return]
@@ -170,6 +180,10 @@ class CudaDevice(Device):
 
     def _on_stream(self) -> AbstractContextManager[Any]:
         return nullcontext() if self._stream is None else self._stream
+
+    def stream_address(self) -> int:
+        """Return the address of the CUDA stream that work goes to."""
+        return (self._stream or _cupy().cuda.get_current_stream(self._index)).ptr  # type: ignore[no-any-return]
 
     # arrays
 
@@ -249,7 +263,7 @@ class CudaDevice(Device):
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
         cupy = _cupy()
         order = storage_order(array)
-        with self._current(), self._on_stream():
+        with self.current(), self._on_stream():
             try:
                 host = np.ascontiguousarray(array.transpose(order))
                 if is_bfloat16(array.dtype):  # as plain bytes: CuPy need not know the type
@@ -261,14 +275,14 @@ class CudaDevice(Device):
                 raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
-        with self._current(), self._on_stream():
+        with self.current(), self._on_stream():
             if is_bfloat16(array.dtype):
                 return _cupy().asnumpy(_retyped(array, np.dtype(np.uint16))).view(array.dtype)  # type: ignore[no-any-return]
             return _cupy().asnumpy(array)  # type: ignore[no-any-return]
 
     def workspace(self, nbytes: int) -> Any:
         cupy = _cupy()
-        with self._current(), self._on_stream():
+        with self.current(), self._on_stream():
             try:
                 return cupy.cuda.alloc(nbytes)
             except cupy.cuda.memory.OutOfMemoryError as error:
@@ -296,7 +310,7 @@ class CudaDevice(Device):
         cupy = _cupy()
         arch = self.info.arch
         key = ("cuda", source, *nvrtc_options(arch), self.info.name, self.info.driver, self.info.version)
-        with self._current():
+        with self.current():
             cubin = kernel_cache.load(key)
             module = cupy.cuda.function.Module()
             if cubin is not None:
@@ -311,7 +325,7 @@ class CudaDevice(Device):
             return module
 
     def bind(self, launches: Sequence[Launch]) -> Run:
-        with self._current():
+        with self.current():
             steps = [Step(launch) for launch in launches]
         cupy = _cupy()
         current_stream, driver_error = cupy.cuda.get_current_stream, cupy.cuda.driver.CUDADriverError
@@ -325,7 +339,7 @@ class CudaDevice(Device):
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             nonlocal bound, last_stream
             if get_device() != index:
-                with self._current():
+                with self.current():
                     return run(arrays, scalars, workspace)
             workspace = 0 if workspace is None else address(workspace)
             stream = (self._stream or current_stream(index)).ptr
@@ -342,7 +356,7 @@ class CudaDevice(Device):
 
         def repeat() -> bool:
             if get_device() != index:
-                with self._current():
+                with self.current():
                     return repeat()
             if (self._stream or current_stream(index)).ptr != last_stream:
                 return False
@@ -367,7 +381,7 @@ class CudaDevice(Device):
 
     def synchronize(self) -> None:
         cupy = _cupy()
-        with self._current():
+        with self.current():
             try:
                 (self._stream or cupy.cuda.get_current_stream()).synchronize()
             except self._runtime.CUDARuntimeError as error:
@@ -375,7 +389,7 @@ class CudaDevice(Device):
 
     def time(self, function: Callable[[], None]) -> float:
         cupy = _cupy()
-        with self._current():
+        with self.current():
             stream = self._stream or cupy.cuda.get_current_stream()
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
             start.record(stream)
@@ -408,6 +422,20 @@ def check_stream(stream: Any, index: int) -> None:
         raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
 
 
+def _offered() -> Sequence[Engine]:
+    """Return cuDNN's engines where ``PORTADNN_VENDOR=1`` asks for them and the library is there."""
+    if os.environ.get("PORTADNN_VENDOR") != "1":
+        return ()
+    from .vendor_cudnn.engines import offered_engines
+
+    try:
+        library.load()
+    except NotSupported as error:
+        warnings.warn(f"PORTADNN_VENDOR=1: {error}", RuntimeWarning, stacklevel=2)
+        return ()
+    return offered_engines()
+
+
 class CudaBackend(Backend):
     """CUDA through CuPy."""
 
@@ -438,12 +466,13 @@ class CudaBackend(Backend):
     def engines(self) -> Sequence[Engine]:
         from .engines import kernel_engines
 
-        return kernel_engines()
+        return (*kernel_engines(), *_offered())
 
     def engines_version(self) -> str:
         from .engines import kernel_engines_version
 
-        return kernel_engines_version()
+        vendor = "; cuDNN " + library.load().version_text if _offered() else ""
+        return kernel_engines_version() + vendor
 
 
 BACKEND = CudaBackend()

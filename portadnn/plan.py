@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -317,7 +317,25 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
         raise BadParam(argument=missing[0], expected="a tensor, because its shape does not follow", got=None)
     problem = kind(**values)
     problem.validate()
-    return problem
+    left_out = {name for name, tensor in zip(names, tensors, strict=True) if tensor is None}
+    return _with_room(handle, problem, left_out.intersection(kind.raw, problem.written))
+
+
+def _with_room(handle: Handle, problem: Problem, left_out: set[str]) -> Problem:
+    """Return the problem with byte buffers that are left out as large as the engines of the handle want them."""
+    grown = {}
+    for name in left_out:
+        spec: TensorSpec = getattr(problem, name)
+        size = raw_size(handle, problem, name)
+        if size > spec.size:
+            grown[name] = TensorSpec(spec.dtype, (size,), spec.strides, spec.alignment)
+    return replace(problem, **grown) if grown else problem
+
+
+def raw_size(handle: Handle, problem: Problem, name: str) -> int:
+    """Return the bytes that the engines of a handle need of a byte buffer: those of the problem, or more."""
+    info = handle.device.info
+    return max((engine.raw_size(problem, name, info) for engine in handle.engines_for(problem)), default=0)
 
 
 def check_type(problem: Problem, info: DeviceInfo) -> None:

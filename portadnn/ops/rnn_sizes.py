@@ -11,7 +11,7 @@ from ..descriptors import FilterDescriptor, TensorDescriptor, _integer, logical_
 from ..enums import DataType
 from ..errors import BadParam, public
 from ..handle import Handle
-from ..plan import check_handle, make_problem, spec_of, workspace_size
+from ..plan import check_handle, make_problem, raw_size, spec_of, workspace_size
 from ..problem import TensorSpec
 from .dropout import STATES_SIZE
 from .rnn import BatchSizes, checked_batches, checked_rnn
@@ -146,7 +146,7 @@ def get_rnn_training_reserve_size(handle: Handle, rnn: RNNDescriptor, x: Any, *,
     checked_rnn(rnn)
     spec, batches = _input(handle, x, batch_sizes)
     problem = _sizing_problem(handle, RNNForwardTraining, rnn, spec, batches)
-    return problem.kept.size * problem.dtype.accumulator.itemsize
+    return max(problem.kept.size * problem.dtype.accumulator.itemsize, raw_size(handle, problem, "reserve"))
 
 
 def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_layer_id: int, bias: bool) -> Any:
