@@ -490,6 +490,7 @@ class Backend(abc.ABC):
 
     name: str
     install: str = ""  # the pip command that brings what is missing
+    vendor: bool = False  # another's library behind portadnn's calls: used only where it is named
 
     @abc.abstractmethod
     def why_unavailable(self) -> str | None:

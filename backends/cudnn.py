@@ -21,6 +21,7 @@ class CudnnBackend(Backend):
     """cuDNN through ctypes. Never chosen by ``auto``: it is there to compare with, and to check programs against."""
 
     name = "cudnn"
+    vendor = True
     install = 'pip install nvidia-cudnn-cu13 "portadnn[cuda13]" (or nvidia-cudnn-cu12 and [cuda12], as the driver is)'
 
     def why_unavailable(self) -> str | None:

@@ -24,6 +24,7 @@ class TorchBackend(Backend):
     """PyTorch: device 0 is the CPU, the CUDA devices follow."""
 
     name = "torch"
+    vendor = True
     install = "pip install torch"
 
     def why_unavailable(self) -> str | None:

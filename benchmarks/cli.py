@@ -16,11 +16,10 @@ from rich.table import Table
 from portadnn.enums import MathType
 from portadnn.errors import DnnError, NotSupported
 from portadnn.handle import Handle
-from portadnn.registry import backend_names
+from portadnn.registry import default_backend_names
 
 from . import ceilings, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
 from . import host as host_time
-from .cudnn_library import CudnnError
 from .cudnn_peer import CudnnPeer
 from .layers import NETWORKS
 from .peer import Peer
@@ -32,7 +31,7 @@ console = Console() if Console().is_terminal else Console(width=180)  # logs and
 
 
 def _peer(handle: Handle, wanted: str) -> Peer | None:
-    others = [name for name in backend_names() if name not in (handle.backend, "torch")]  # PyTorch itself is a peer
+    others = [name for name in default_backend_names() if name != handle.backend]
     if wanted == "none":
         return None
     if wanted == "cudnn" and handle.info.kind == "gpu":
@@ -55,7 +54,7 @@ def _peer(handle: Handle, wanted: str) -> Peer | None:
 def _cudnn() -> CudnnPeer | None:
     try:
         return CudnnPeer()
-    except (CudnnError, ImportError) as error:
+    except (DnnError, ImportError) as error:
         console.print(f"no cuDNN: {error}", style="yellow", markup=False)
         return None
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import portadnn as dnn
-from portadnn.registry import backend_names, get_backend
+from portadnn.registry import default_backend_names, get_backend
 
 from . import digits, report
 from .lenet import LeNet
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from portadnn_backends.base import DeviceInfo
 
 ORDER = ("cuda", "opencl", "reference")  # as Handle("auto") prefers them; other backends come last
-ON_DEMAND = ("torch",)  # there to be compared with
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,7 @@ def find_devices(backends: Sequence[str], devices: Sequence[int]) -> tuple[list[
     """
     found: list[tuple[int, DeviceInfo]] = []
     absent = []
-    usual = [name for name in backend_names() if name not in ON_DEMAND]
-    names = backends or sorted(usual, key=lambda n: ORDER.index(n) if n in ORDER else len(ORDER))
+    names = backends or sorted(default_backend_names(), key=lambda n: ORDER.index(n) if n in ORDER else len(ORDER))
     for name in dict.fromkeys(names):
         backend = get_backend(name)
         reason = backend.why_unavailable()

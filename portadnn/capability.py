@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Answer = Literal["yes", "limits", "no"]
 ANSWERS = ("yes", "limits", "no")
-EFFECTS = ("refused", "ignored", "wrong")
+EFFECTS = ("refused", "ignored", "wrong", "random")
 _UNMENTIONED = "the table says nothing of it"
 
 
@@ -49,7 +49,7 @@ class Rule:
         Why, and where that is said. Empty for ``"yes"``.
     effect : str
         What a ``"no"`` means to who asks anyway: the call is ``"refused"``, an argument is ``"ignored"``, or the
-        numbers come out ``"wrong"`` without a word.
+        numbers come out ``"wrong"`` without a word, or ``"random"`` ones are others.
     message : str
         A part of the error that the library raises before it asks a table; empty where dispatch refuses.
     """

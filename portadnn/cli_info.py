@@ -17,13 +17,23 @@ from .errors import DnnError
 from .handle import Handle
 from .registry import backend_names, get_backend
 
-PACKAGES = ("numpy", "pyopencl", "pocl-binary-distribution", "cupy-cuda12x", "cupy-cuda13x", "cupy")
+PACKAGES = (
+    "numpy",
+    "pyopencl",
+    "pocl-binary-distribution",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "cupy",
+    "nvidia-cudnn-cu12",
+    "nvidia-cudnn-cu13",
+)
 VARIABLES = (
     "PORTADNN_BACKEND",
     "PORTADNN_DEVICE",
     "PORTADNN_SCHEDULE",
     "PORTADNN_CACHE_DIR",
     "PORTADNN_FIND_DB",
+    "PORTADNN_VENDOR",
     "PORTADNN_TRACE",
 )
 

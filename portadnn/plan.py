@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -318,13 +318,13 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
     problem = kind(**values)
     problem.validate()
     left_out = {name for name, tensor in zip(names, tensors, strict=True) if tensor is None}
-    return _with_room(handle, problem, left_out.intersection(kind.raw, problem.written))
+    return with_room(handle, problem, left_out.intersection(kind.raw, problem.written))
 
 
-def _with_room(handle: Handle, problem: Problem, left_out: set[str]) -> Problem:
-    """Return the problem with byte buffers that are left out as large as the engines of the handle want them."""
+def with_room(handle: Handle, problem: Problem, buffers: Collection[str]) -> Problem:
+    """Return the problem with these byte buffers as large as the engines of the handle want them."""
     grown = {}
-    for name in left_out:
+    for name in buffers:
         spec: TensorSpec = getattr(problem, name)
         size = raw_size(handle, problem, name)
         if size > spec.size:
@@ -347,10 +347,14 @@ def check_type(problem: Problem, info: DeviceInfo) -> None:
 
 
 def serves(engine: Engine, problem: Problem, algo: DnnEnum | None) -> bool:
-    """Tell whether an engine may be chosen: its algorithm if one is asked for, else if it is exact and repeatable."""
+    """Tell whether an engine may be chosen: its algorithm if one is asked for, else if it is exact and repeatable.
+
+    One without an algorithm's number cannot be asked for.
+    """
+    own = engine.algo(problem)
     if algo is not None:
-        return engine.algo(problem) == algo
-    return engine.deterministic and engine.error_factor(problem) == 1
+        return own == algo
+    return own is None or (engine.deterministic and engine.error_factor(problem) == 1)
 
 
 def candidates(

@@ -30,6 +30,11 @@ def backend_names() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in _entry_points()}))
 
 
+def default_backend_names() -> tuple[str, ...]:
+    """Return the names of the backends to go through where none is named: all but other vendors' libraries."""
+    return tuple(name for name in backend_names() if not get_backend(name).vendor)
+
+
 @functools.cache
 def backend_packages() -> dict[str, str]:
     """Return the name of the package that holds each backend."""

@@ -1,4 +1,4 @@
-"""What foreign libraries take, in examples to be held against their documents and sources.
+"""What libraries take, in examples to be held against their documents and sources, or asked of the library itself.
 
 Each row of ``capability_facts_*.txt`` has the answer and its effect, words of the reason, a problem line, and the
 algorithm that is asked for, if any. A rule or a part of one that no row misses once it is gone is one that nobody
@@ -29,6 +29,25 @@ PLAIN = {  # what becomes of the plainest problem of each operation
         """,
         "no": """
             convolution_bias_activation_forward normalization_backward normalization_forward reduce_tensor
+        """,
+    },
+    "cudnn": {
+        "yes": """
+            activation_backward activation_forward add_tensor batch_normalization_backward
+            batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_bias
+            convolution_backward_data convolution_backward_filter convolution_bias_activation_forward
+            convolution_forward divisive_normalization_backward divisive_normalization_forward dropout_backward
+            lrn_cross_channel_backward lrn_cross_channel_forward op_tensor pooling_backward pooling_forward
+            reduce_tensor rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training
+            scale_tensor set_dropout_descriptor set_tensor softmax_backward softmax_forward
+            spatial_tf_grid_generator_backward spatial_tf_grid_generator_forward spatial_tf_sampler_backward
+            spatial_tf_sampler_forward transform_tensor
+        """,
+        "limits": """
+            dropout_forward
+        """,
+        "no": """
+            normalization_backward normalization_forward
         """,
     },
     "cudnn-9": {
@@ -95,6 +114,13 @@ ALGORITHMS = {  # by which algorithms it is computed
         "convolution_backward_data": "ALGO_0 ALGO_1 FFT FFT_TILING WINOGRAD",
         "convolution_backward_filter": "ALGO_0 ALGO_1 FFT ALGO_3",
         "convolution_bias_activation_forward": "",
+    },
+    "cudnn": {
+        "convolution_forward": "IMPLICIT_GEMM IMPLICIT_PRECOMP_GEMM GEMM FFT FFT_TILING WINOGRAD_NONFUSED",
+        "convolution_backward_data": "ALGO_0 ALGO_1 FFT FFT_TILING WINOGRAD_NONFUSED",
+        "convolution_backward_filter": "ALGO_0 ALGO_1 FFT ALGO_3 WINOGRAD_NONFUSED",
+        "convolution_bias_activation_forward": "IMPLICIT_GEMM IMPLICIT_PRECOMP_GEMM GEMM"
+        " FFT FFT_TILING WINOGRAD_NONFUSED",
     },
     "cudnn-9": {
         "convolution_forward": "IMPLICIT_GEMM IMPLICIT_PRECOMP_GEMM GEMM FFT FFT_TILING WINOGRAD_NONFUSED",

@@ -9,15 +9,17 @@ from __future__ import annotations
 import functools
 import os
 import zlib
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
+import vendor
 
 import portadnn as dnn
 from portadnn.plan import execute
 from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
-from portadnn.registry import backend_names, get_backend
+from portadnn.registry import backend_names, default_backend_names, get_backend
 from portadnn.tolerance import tolerance
 from portadnn_backends.reference_ops import evaluate
 from portadnn_backends.reference_outcomes import outcomes, terms
@@ -72,7 +74,7 @@ def targets():
     """Kernel backends to test; OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels."""
     wanted = backends_in("PORTADNN_TEST_BACKENDS")
     found = []
-    for name in [name for name in backend_names() if name != "torch"] if wanted is None else wanted:
+    for name in default_backend_names() if wanted is None else wanted:
         if name == "reference":
             continue  # its own tests compare it with independent code
         backend = get_backend(name)
@@ -153,7 +155,8 @@ def over(table, kernels=False):
 
 def everywhere():
     """Parametrise a test with ``handle``: the reference and every target that is not missing."""
-    found = (Target("reference", "reference"), *(target for target in targets() if target.missing is None))
+    others = (t for t in targets() if t.missing is None and t.backend not in vendor.BACKENDS)
+    found = (Target("reference", "reference"), *others)
     params = [pytest.param(target, id=target.name) for target in found]
     return pytest.mark.parametrize("handle", params, indirect=True)
 
@@ -290,20 +293,26 @@ def run_once(handle, problem, numbers, buffers, alias=None, engine=None):
     return {name: handle.to_numpy(array) for name, array in native.items()}
 
 
-def check(handle, case, *, seed=0, oracle=outcomes, engine=None):
+def check(handle, case, *, seed=0, oracle=outcomes, engine=None, strict=False):
     """Run a case twice on a handle and compare with the oracle, bit for bit where that can be asked.
 
     The oracle returns arrays by the names of outputs, or the one output. With an engine that one is run, not the one
     that would be chosen. Return the worst error, 1 being the most allowed.
+
+    What another's library does not take is skipped with its reason, unless `strict`.
     """
     case = Case(case) if isinstance(case, str) else case
     problem, given = parse_line(case.line)
     numbers = {**problem.scalars, **given}
+    foreign = vendor.Case(handle, problem, numbers, strict) if handle.backend in vendor.BACKENDS else None
+    if foreign is not None:
+        problem, engine = foreign.problem, engine or foreign.engine
     buffers = make_buffers(problem, numbers, case, seed)
     tensors = [buffers[name].array.copy() for name in problem.names]
     want = oracle(problem, tensors, tuple(numbers.values()))
     wanted = want if isinstance(want, dict) else {problem.outputs[-1]: want}
-    first = run_once(handle, problem, numbers, buffers, case.alias, engine)
+    with foreign.refusals() if foreign else nullcontext():
+        first = run_once(handle, problem, numbers, buffers, case.alias, engine)
     again = run_once(handle, problem, numbers, buffers, case.alias, engine)
     deterministic = engine is None or engine.deterministic
     for name, buffer in buffers.items():
@@ -314,8 +323,11 @@ def check(handle, case, *, seed=0, oracle=outcomes, engine=None):
             assert after.outside() == buffer.outside(), f"{name}: bytes outside the tensor were written"
         else:
             assert first[name].tobytes() == buffer.memory.tobytes(), f"{name}: an input was written"
+    if foreign is not None and foreign.differs:
+        return 0.0
     factor = 1.0 if engine is None else engine.error_factor(problem)
     sums = {} if case.data == "integer" and factor == 1 else terms(problem, tensors, tuple(numbers.values()))
+    factor = factor if foreign is None else max(factor, vendor.FACTOR)
     errors = [0.0]
     for out, want in wanted.items():
         buffer = buffers[out]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn.cli import app
-from portadnn.registry import backend_names, get_backend
+from portadnn.registry import default_backend_names, get_backend
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("sklearn")
@@ -24,8 +24,8 @@ pytest.importorskip("sklearn")
 from portadnn.examples import digits, report
 from portadnn.examples.lenet import LeNet
 
-CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or backend_names()
-BACKENDS = [name for name in backend_names() if name in CHOSEN and get_backend(name).why_unavailable() is None]
+CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or default_backend_names()
+BACKENDS = [name for name in default_backend_names() if name in CHOSEN and get_backend(name).why_unavailable() is None]
 LENET = Path(__file__).resolve().parent.parent / "examples" / "lenet.py"
 PNG = b"\x89PNG\r\n"
 

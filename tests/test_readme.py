@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import portadnn as dnn
-from portadnn.registry import backend_names, get_backend
+from portadnn.registry import default_backend_names, get_backend
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or backend_names()
+CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or default_backend_names()
 
 
 def python_blocks():

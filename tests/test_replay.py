@@ -23,11 +23,11 @@ from portadnn.recording import read, recorder
 from portadnn.recording.cudnn_log import cudnn_log
 from portadnn.recording.memory import Memory, Ranges
 from portadnn.recording.replay import Replay
-from portadnn.registry import backend_names, get_backend
+from portadnn.registry import default_backend_names, get_backend
 from portadnn.watching import watched
 
-CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or backend_names()
-BACKENDS = [name for name in backend_names() if name in CHOSEN and get_backend(name).why_unavailable() is None]
+CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or default_backend_names()
+BACKENDS = [name for name in default_backend_names() if name in CHOSEN and get_backend(name).why_unavailable() is None]
 
 
 def record(path, program, backend="reference"):

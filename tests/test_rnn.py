@@ -24,13 +24,15 @@ def test_forward_inference(handle, case):
 @helper.over(TRAINING)
 def test_forward_training(handle, case):
     helper.check(handle, case, oracle=cases_rnn.without_reserve)
-    check_reserve(handle, case)
+    if handle.backend not in helper.vendor.BACKENDS:  # which keep what they like
+        check_reserve(handle, case)
 
 
 @helper.over(BACKWARD)
 def test_backward_data(handle, case):
     helper.check(handle, case, oracle=cases_rnn.without_reserve)
-    check_reserve(handle, case)
+    if handle.backend not in helper.vendor.BACKENDS:  # which keep what they like
+        check_reserve(handle, case)
 
 
 @helper.over(WEIGHTS)

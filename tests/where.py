@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import portadnn as dnn
-from portadnn.registry import backend_names, get_backend
+from portadnn.registry import default_backend_names, get_backend
 
 _CHOSEN = os.environ.get("PORTADNN_TEST_BACKENDS")
-BACKENDS = backend_names() if _CHOSEN is None else tuple(filter(None, _CHOSEN.replace(" ", "").split(",")))
+BACKENDS = default_backend_names() if _CHOSEN is None else tuple(filter(None, _CHOSEN.replace(" ", "").split(",")))
 
 
 def open_handle(backend: str, **options) -> dnn.Handle:

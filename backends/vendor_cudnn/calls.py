@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from portadnn.enums import ActivationMode, DataType, PoolingMode
 
 from .library import ints
@@ -40,6 +42,7 @@ def _scale(s: Setting) -> Calls:
 
 def _softmax(s: Setting) -> Calls:
     which = int(s.problem.algorithm), int(s.problem.mode)
+    s.alike(*s.problem.names)  # it writes beyond an output that lies otherwise
     if s.problem.op == "softmax_forward":
         return s.one("cudnnSoftmaxForward", *which, *s.blended(("x",), "y"))
     return s.one("cudnnSoftmaxBackward", *which, *s.blended(("y", "dy"), "dx"))
@@ -79,16 +82,14 @@ def _bias_gradient(s: Setting) -> Calls:
 def _reduce(s: Setting) -> Calls:
     p, library = s.problem, s.library
     indices = p.indices is not None
-    how = s.descriptor(
-        "ReduceTensor", "", int(p.operation), int(real_of(s)), int(p.nan_propagation), int(indices), 0
-    )
+    how = s.descriptor("ReduceTensor", "", int(p.operation), int(real_of(s)), int(p.nan_propagation), int(indices), 0)
     shapes = s.tensor("a"), s.tensor("c")
     size = library.size("cudnnGetReductionWorkspaceSize", s.handle, how, *shapes)
-    found: tuple[object, ...] = (None, 0)
+    found: tuple[Any, int] = (None, 0)
     if indices:
         s.packed("indices")
         found = s.data("indices"), library.size("cudnnGetReductionIndicesSize", s.handle, how, *shapes)
-        s.least["indices"] = int(found[1])  # type: ignore[call-overload]
+        s.least["indices"] = found[1]
     return s.one("cudnnReduceTensor", how, *found, s.scratch(size), size, *s.blended(("a",), "c"))
 
 

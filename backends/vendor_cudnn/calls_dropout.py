@@ -27,9 +27,18 @@ def mixed(seed: int, draw: int) -> int:
     return z ^ (z >> 31)
 
 
-def silent(s: Setting, dropout: float) -> Any:
-    """Return a descriptor that draws nothing: of gradients, and where nothing is dropped."""
+def stateless(s: Setting, dropout: float) -> Any:
+    """Return a descriptor without states: where nothing is dropped, or only sizes are asked for."""
     return s.descriptor("Dropout", "", s.handle, dropout, None, 0, 0)
+
+
+def silent(s: Setting, dropout: float) -> Any:
+    """Return a descriptor that draws nothing, for gradients: cuDNN wants states of it, and does not look at them."""
+    size = s.library.size("cudnnDropoutGetStatesSize", s.handle)
+    how = s.descriptor("Dropout")
+    restore = s.library.bound("cudnnRestoreDropoutDescriptor", how, s.handle, dropout, s.scratch(size), size, 0)
+    s.before.append(lambda device: restore())
+    return how
 
 
 def drawing(s: Setting, dropout: float) -> Any:

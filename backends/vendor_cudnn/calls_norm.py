@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 from portadnn.problem import TensorSpec
 
 from .library import ints
-from .setting import Calls, Makers, Setting
+from .setting import Calls, Makers, Memory, Setting
 
 PER_ACTIVATION, SPATIAL, SPATIAL_PERSISTENT = range(3)
 BILINEAR = 0
@@ -47,14 +48,39 @@ def _each_mode(s: Setting, name: str, *args: Any) -> Calls:
     return {f"{name} {MODES[mode]}": s.call(name, mode, *args) for mode in modes}
 
 
+def _running(s: Setting, name: str, factor: Any) -> Any:
+    """Return the place of the address of running statistics; zeros stand in for those that do not count.
+
+    With a factor of 1 cuDNN multiplies what was there by 0, and NaN stays NaN.
+    """
+    given = s.data(name)
+    if given is None:
+        return None
+    nbytes, used = s.spec(name).nbytes, ctypes.c_void_p()
+    zeros = s.scratch(nbytes)
+
+    def prepare(device: Memory) -> None:
+        used.value = given.value
+        if factor.value == 1:
+            device.write(zeros.value, bytes(nbytes))
+            used.value = zeros.value
+
+    def finish(device: Memory) -> None:
+        if factor.value == 1:
+            device.copy(given.value, zeros.value, nbytes)
+
+    s.before.append(prepare)
+    s.after.append(finish)
+    return used
+
+
 def _batch_training(s: Setting) -> Calls:
-    names = "bias", "running_mean", "running_variance", "saved_mean", "saved_inv_variance"
-    s.packed("scale", *names)
-    bias, *running_and_saved = map(s.data, names)
-    running, saved = running_and_saved[:2], running_and_saved[2:]
+    running, saved = ("running_mean", "running_variance"), ("saved_mean", "saved_inv_variance")
+    s.packed("scale", "bias", *running, *saved)
     factor = s.value("exponential_average_factor")
-    tensors = *s.pairs("x", "y", "scale"), bias
-    args = s.number("alpha"), s.number("beta"), *tensors, factor, *running, s.value("epsilon"), *saved
+    averages = (_running(s, name, factor) for name in running)
+    tensors = *s.pairs("x", "y", "scale"), s.data("bias"), factor, *averages
+    args = s.number("alpha"), s.number("beta"), *tensors, s.value("epsilon"), *map(s.data, saved)
     return _each_mode(s, "cudnnBatchNormalizationForwardTraining", *args)
 
 

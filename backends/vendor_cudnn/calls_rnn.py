@@ -15,7 +15,7 @@ import numpy as np
 from portadnn.ops.rnn_problems import drops
 from portadnn.problem import TensorSpec
 
-from .calls_dropout import drawing, silent
+from .calls_dropout import drawing, silent, stateless
 from .library import ints
 from .rnn_weights import Piece, pieces
 from .setting import Calls, Makers, Memory, Setting
@@ -62,10 +62,9 @@ class _Network:
         return place.slot
 
     def _rnn(self) -> Any:
-        """Return the network's descriptor; with dropout it is set again for each draw."""
+        """Return the network's descriptor; with dropout it is set again once there are states."""
         s, p, dtype, network = self.s, self.p, self.p.dtype, self.p.network
         how = s.descriptor("RNN")
-        dropping = p.op == "rnn_forward_training" and drops(p.dropout, p.num_layers)
 
         def words(drop: Any) -> tuple[Any, ...]:
             kinds = STANDARD, int(p.mode), DOUBLE_BIAS, int(p.direction), int(p.input_mode)
@@ -73,10 +72,11 @@ class _Network:
             sizes = network.features, p.hidden_size, p.hidden_size, p.num_layers
             return how, *kinds, *types, *sizes, drop, 0
 
-        drop = silent(s, p.dropout if drops(p.dropout, p.num_layers) else 0.0)
-        s.library.call("cudnnSetRNNDescriptor_v8", *words(drop))
+        dropping = p.training and drops(p.dropout, p.num_layers)
+        s.library.call("cudnnSetRNNDescriptor_v8", *words(stateless(s, p.dropout if dropping else 0.0)))
         if dropping:
-            again = s.library.bound("cudnnSetRNNDescriptor_v8", *words(drawing(s, p.dropout)))
+            drop = (drawing if p.op == "rnn_forward_training" else silent)(s, p.dropout)
+            again = s.library.bound("cudnnSetRNNDescriptor_v8", *words(drop))
             s.before.append(lambda device: again())
         return how
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAKERS: Makers = {**calls.CALLS, **calls_norm.CALLS, **calls_dropout.CALLS, **calls_rnn.CALLS}
 LAST = 1e6  # seconds: more than any estimate
+WIDE = 16  # how much less exact Winograd's tiles for filters of 5 x 5 are than those for 3 x 3
 MOST_ANSWERS = 4096
 
 _connections: weakref.WeakKeyDictionary[Device, CupyConnection] = weakref.WeakKeyDictionary()
@@ -108,7 +109,8 @@ class CudnnEngine(Engine):
         return self._algo
 
     def error_factor(self, problem: Problem) -> float:
-        return self._factor
+        wide = self._factor > 1 and "WINOGRAD" in str(self._algo) and max(problem.filter.dims[2:]) > 3  # type: ignore[attr-defined]
+        return self._factor * (WIDE if wide else 1)
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         return roofline(problem, info, self._efficiency)
@@ -151,9 +153,7 @@ def _check_sizes(problem: Problem, least: dict[str, int]) -> None:
 
 
 @functools.lru_cache(MOST_ANSWERS)
-def _asked(
-    engine: CudnnEngine, problem: Problem, probe: CupyConnection
-) -> tuple[str | None, int, dict[str, int]]:
+def _asked(engine: CudnnEngine, problem: Problem, probe: CupyConnection) -> tuple[str | None, int, dict[str, int]]:
     least: dict[str, int] = {}
     try:
         setting, _ = engine.setting(probe, problem)
@@ -235,12 +235,16 @@ _CONVOLUTIONS: tuple[tuple[type[Problem], dict[Any, tuple[bool, float, float]], 
     (ConvolutionBackwardFilter, _FILTER, calls_convolution.plain),
     (ConvolutionBiasActivationForward, _FORWARD, calls_convolution.fused),
 )
+_DIFFERS = ("spatial_tf_grid_generator_backward", "spatial_tf_sampler_backward")  # from run to run
 # what they keep for another call would be read by an engine of portadnn, which draws and lays out in its own way
 _KEPT = ("dropout_forward", "rnn_backward_data", "rnn_backward_weights", "rnn_forward_training")
 
 
-def _made(kind: type[CudnnEngine], makers: Makers) -> tuple[CudnnEngine, ...]:
-    found = [kind("cudnn", makers)]
+def _made(kind: type[CudnnEngine], without: tuple[str, ...] = ()) -> tuple[CudnnEngine, ...]:
+    makers = {op: maker for op, maker in MAKERS.items() if op not in without}
+    found = [kind("cudnn", {op: maker for op, maker in makers.items() if op not in _DIFFERS})]
+    if atomic := {op: maker for op, maker in makers.items() if op in _DIFFERS}:
+        found.append(kind("cudnn_atomic", atomic, deterministic=False))
     for problem, algorithms, maker in _CONVOLUTIONS:
         for algo, (deterministic, factor, efficiency) in algorithms.items():
             make: Maker = maker(algo)
@@ -260,10 +264,10 @@ def _made(kind: type[CudnnEngine], makers: Makers) -> tuple[CudnnEngine, ...]:
 @functools.cache
 def cudnn_engines() -> tuple[CudnnEngine, ...]:
     """Return the engines of the backend ``cudnn``, in order of preference."""
-    return _made(CudnnEngine, MAKERS)
+    return _made(CudnnEngine)
 
 
 @functools.cache
 def offered_engines() -> tuple[CudnnEngine, ...]:
     """Return those that the backend ``cuda`` offers besides its own, with ``PORTADNN_VENDOR=1``."""
-    return _made(Offered, {op: maker for op, maker in MAKERS.items() if op not in _KEPT})
+    return _made(Offered, (*_KEPT, *_DIFFERS))

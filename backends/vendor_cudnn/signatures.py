@@ -75,6 +75,7 @@ SIGNATURES = {
     "cudnnDropoutGetStatesSize": "pp",
     "cudnnDropoutGetReserveSpaceSize": "pp",
     "cudnnSetDropoutDescriptor": "ppfpzq",
+    "cudnnRestoreDropoutDescriptor": "ppfpzq",
     "cudnnDropoutForward": "pppppppz",
     "cudnnDropoutBackward": "pppppppz",
     "cudnnSetConvolutionNdDescriptor": "pipppii",

@@ -27,6 +27,7 @@ _EFFECTS = {
     "refused": "does not compute this",
     "ignored": "ignores what it is asked for",
     "wrong": "computes something else, without a word",
+    "random": "has random numbers of its own",
 }
 _UNASKED = frozenset({"nan_propagation", "math", "compute_type"})  # of cuDNN's calls, not of MIOpen's
 _DIFFERENT = frozenset({"V48", "V50"})  # MIOpen's calls have MIOpen's windows and order of gates

@@ -1,0 +1,56 @@
+"""What the tables of cases expect of another's library behind a backend: less than of portadnn's own kernels.
+
+Such a library does not take all that portadnn's operations do, rounds in its own places, and may differ where its
+capability table says so; everything else is compared as on any other backend.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+import portadnn as dnn
+from portadnn import capability
+from portadnn.plan import choose, with_room
+
+BACKENDS = ("cudnn",)
+FACTOR = (
+    4.0  # times the tolerance of the largest element: numbers of 16 bits are rounded on the way, exp(x) - 1 is near 0
+)
+_KEPT = ("rnn_backward_data", "rnn_backward_weights")
+
+
+class Case:
+    """A problem on such a backend.
+
+    Attributes
+    ----------
+    problem
+        The problem, with byte buffers as large as the library wants them.
+    engine
+        The engine that takes it.
+    differs : bool
+        Whether the capability table says that the numbers are others.
+    """
+
+    def __init__(self, handle, problem, numbers, strict):
+        self.strict = strict
+        self.problem = with_room(handle, problem, set(problem.raw).intersection(problem.written))
+        if problem.op in _KEPT:
+            pytest.skip("it reads what the library's own forward pass keeps; test_rnn_steps.py makes whole steps")
+        self.engine = None
+        with self.refusals():
+            self.engine = choose(handle, self.problem)
+        verdict = capability.table(handle.backend).judge(problem, numbers)
+        self.differs = any(rule.effect in ("random", "wrong") for rule in verdict.rules)
+
+    @contextmanager
+    def refusals(self):
+        """Skip the test where the library refuses, unless its table is what is tested."""
+        try:
+            yield
+        except (dnn.NotSupported, dnn.BadParam) as error:
+            if self.strict or (isinstance(error, dnn.BadParam) and "cudnn" not in error.message):
+                raise
+            pytest.skip(str(error))
