@@ -97,7 +97,7 @@ def test_why_as_json():
     ("arguments", "message"),
     [
         (["--op", "nonsense"], "activation_backward"),
-        (["--backend", "cudnn"], "miopen-1"),
+        (["--backend", "nothing"], "miopen-1"),
         (["--format", "pdf"], "md, json or html"),
         (["--algo", "fft"], "--why"),
         (["--why", GROUPED, "--format", "md"], "--why"),
