@@ -27,7 +27,7 @@ from .diff.cases import Case
 from .diff.results import RunReport, by_operation, report_as_json
 from .diff.verdict import CaseResult, Verdict
 from .errors import BadParam, NotSupported
-from .registry import backend_names, get_backend
+from .registry import default_backend_names, get_backend
 
 USAGE, INTERRUPTED = 2, 130
 FORMATS = ("table", "json")
@@ -65,7 +65,7 @@ class Asked:
 
 def working_targets() -> tuple[str, ...]:
     """Return the names of the backends that work here."""
-    return tuple(name for name in backend_names() if get_backend(name).why_unavailable() is None)
+    return tuple(name for name in default_backend_names() if get_backend(name).why_unavailable() is None)
 
 
 def default_jobs() -> int:

@@ -9,7 +9,7 @@ from ... import capability
 from ...enums import DnnEnum
 from ...handle import Handle
 from ...problem import Problem
-from ...registry import backend_names
+from ...registry import default_backend_names
 
 if TYPE_CHECKING:
     from portadnn_backends.base import DeviceInfo
@@ -21,14 +21,14 @@ class Claims:
     Parameters
     ----------
     handles
-        The targets; without any, the tables of all installed backends are asked, whatever their devices.
+        The targets; without any, the tables of all backends are asked but those of other vendors, whatever their devices.
     """
 
     def __init__(self, handles: Iterable[Handle] = ()) -> None:
         self.handles = tuple(handles)
         asked: list[tuple[str, DeviceInfo | None]] = [(handle.backend, handle.info) for handle in self.handles]
         if not asked:
-            asked = [(name, None) for name in backend_names()]
+            asked = [(name, None) for name in default_backend_names()]
         known = capability.table_names()
         self._tables = [(capability.table(name), info) for name, info in asked if name in known]
         self._unknown = any(name not in known for name, _ in asked)  # a backend without a table may do anything
