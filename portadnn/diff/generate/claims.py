@@ -21,7 +21,7 @@ class Claims:
     Parameters
     ----------
     handles
-        The targets; without any, the tables of all backends are asked but those of other vendors, whatever their devices.
+        The targets; without any, the tables of portadnn's own backends are asked, whatever their devices.
     """
 
     def __init__(self, handles: Iterable[Handle] = ()) -> None:
