@@ -8,50 +8,26 @@ from __future__ import annotations
 
 import itertools
 
-from portadnn.enums import DataType, TensorFormat
-from portadnn.problem import ALIGNMENT, TensorSpec, packed_strides
+from portadnn.diff.generate.layouts import INPUT_ONLY, LAYOUTS, tensor
+from portadnn.enums import DataType
+
+__all__ = [
+    "BFLOAT16",
+    "BLENDS",
+    "DOUBLE",
+    "FLOAT",
+    "HALF",
+    "INPUT_ONLY",
+    "LAYOUTS",
+    "TYPES",
+    "Turns",
+    "blend",
+    "tensor",
+]
 
 FLOAT, HALF, DOUBLE, BFLOAT16 = DataType.FLOAT, DataType.HALF, DataType.DOUBLE, DataType.BFLOAT16
 TYPES = (FLOAT, HALF, DOUBLE, BFLOAT16)
 BLENDS = ((1, 0), (0.5, 1), (-1.25, 0), (1, 1), (2, -0.5))
-
-
-def _nested(dims, order, gap=0, step=1):
-    """Strides with the axes of `order` from slow to fast, `gap` unused elements after each run."""
-    strides = [0] * len(dims)
-    for axis in reversed(order):
-        strides[axis] = step
-        step = step * max(dims[axis], 1) + gap
-    return tuple(strides)
-
-
-def _layouts(dims):
-    rank = len(dims)
-    plain, nhwc = range(rank), (0, *range(2, rank), 1)
-    overlap = list(packed_strides(dims))
-    overlap[-2] = 1  # each row starts one element after the one before
-    return {
-        "nchw": packed_strides(dims),
-        "nhwc": packed_strides(dims, TensorFormat.NHWC),
-        "gaps": _nested(dims, plain, gap=3),
-        "spread": _nested(dims, plain, step=2),
-        "nhwc gaps": _nested(dims, nhwc, gap=5),
-        "reversed": _nested(dims, tuple(reversed(plain))),
-        "shifted": packed_strides(dims),
-        "repeat": (0, *packed_strides(dims)[1:]),
-        "overlap": tuple(overlap),
-        "constant": (0,) * rank,
-    }
-
-
-INPUT_ONLY = ("repeat", "overlap", "constant")  # different elements at one address
-LAYOUTS = ("nchw", "nhwc", "gaps", "shifted", "spread", "reversed", "nhwc gaps")
-
-
-def tensor(dtype, dims, layout="nchw"):
-    """Return the text form of a tensor in one of the layouts; "shifted" starts off a 16-byte boundary."""
-    alignment = dtype.itemsize if layout == "shifted" else ALIGNMENT
-    return str(TensorSpec(dtype, tuple(dims), _layouts(dims)[layout], alignment))
 
 
 def blend(alpha, beta):

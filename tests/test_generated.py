@@ -17,6 +17,7 @@ from generated import draw, run, work
 from helper import Target, open_handle, targets
 
 import portadnn as dnn
+from portadnn.diff.generate.draws import Draws
 from portadnn.problem import parse_line
 from portadnn_backends.base import Plan, Run
 from portadnn_backends.engines import kernel_engines
@@ -50,7 +51,7 @@ def test_sample(target, engine, direction):
 
 
 def drawn(direction, count, seed=0, why_not=lambda problem: None):
-    source = draw.Source(np.random.default_rng(seed), direction, why_not)
+    source = draw.Source(Draws(seed), direction, why_not)
     found = []
     while len(found) < count:
         line = source.next()
@@ -109,10 +110,10 @@ def test_the_same_seed_draws_the_same():
 
 @pytest.mark.parametrize("variants", [1, 2, 6, 12])
 def test_variants_differ(variants):
-    found = draw.lines(np.random.default_rng(0), "problem", variants)
+    found = draw.lines(Draws(0), "problem", variants)
     assert len(set(found)) == variants
     assert abs(sum(data == "integer" for _, data in found) - variants / 2) < 1
-    fused = draw.lines(np.random.default_rng(0), f"convolution_{draw.FUSED} activation=tanh", variants)
+    fused = draw.lines(Draws(0), f"convolution_{draw.FUSED} activation=tanh", variants)
     assert len({line for line, _ in fused}) == variants
     assert all("alpha=" not in line and data == "normal" for line, data in fused)
 

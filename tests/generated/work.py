@@ -13,11 +13,11 @@ import zlib
 from dataclasses import dataclass, field
 
 import helper
-import numpy as np
 import pytest
 
 from portadnn.diff.campaign import process
 from portadnn.diff.campaign.serving import is_well
+from portadnn.diff.generate.draws import Draws
 from portadnn.ops.convolution import Convolution
 from portadnn.registry import get_backend
 
@@ -103,7 +103,7 @@ def problems_of(source, count, settings):
         vain = 0 if line else vain + 1
         if line:
             found += 1
-            yield draw.lines(source.rng, line, settings.variants)
+            yield draw.lines(source.draws, line, settings.variants)
 
 
 def check(handle, engine, line, data):
@@ -124,9 +124,9 @@ class DeviceLost(Exception):
 def do_on(handle, engine, part, settings, count=PART, tell=lambda line: None, skip=()):
     """Do a part; `tell` is called with each line before it is run, lines in `skip` are left out."""
     began, cpu = time.perf_counter(), time.process_time()
-    key = [settings.seed, zlib.crc32(f"{part.engine} {part.direction}".encode()), part.number]
+    key = settings.seed, part.engine, part.direction, part.number
     info = handle.info
-    source = draw.Source(np.random.default_rng(key), part.direction, lambda problem: engine.why_not(problem, info))
+    source = draw.Source(Draws(*key), part.direction, lambda problem: engine.why_not(problem, info))
     outcome = Outcome()
     for variants in problems_of(source, count, settings):
         outcome.geometries += 1
