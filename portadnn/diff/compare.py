@@ -92,6 +92,7 @@ def bounds(
     factor: float = 1.0,
     product: float = 0.0,
     overflows: bool = False,
+    scale: float = 1.0,
 ) -> tuple[Reals, Reals, npt.NDArray[np.bool_]]:
     """Return what is due, by how much each element may be off, and which cannot be judged.
 
@@ -107,6 +108,8 @@ def bounds(
         With a factor, the largest product of two factors there may be.
     overflows
         Whether finite inputs are so large that sums overflow, in float64 as well.
+    scale
+        Smallest of the run-time factors (alpha): sums may overflow before they are multiplied by it.
     """
     dtype = problem.tensors[problem.index(name)].dtype
     with np.errstate(over="ignore"):
@@ -116,7 +119,7 @@ def bounds(
         return stored, np.zeros(want.shape), unknown
     with np.errstate(all="ignore"):
         most = dtype.accumulator.limits
-        unknown = (np.isfinite(want) | overflows) & ~(sums < -most.lowest / 4)
+        unknown = (np.isfinite(want) | overflows) & ~(sums < -most.lowest / 4 * (scale if overflows else 1.0))
         if factor != 1 and sums.size:
             usable = np.where(np.isfinite(sums), sums, 0.0)
             sums = np.full_like(sums, factor * max(usable.max(), product))

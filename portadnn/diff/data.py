@@ -118,14 +118,35 @@ FORMULA = 1  # counts the versions of what this module makes: golden files name 
 ADVERSARIAL = DATA_MODES[2:]
 FINITE = ("exact", "random", "ties", "denormal", "cancelling")  # modes without NaN, infinities and overflow
 
-# Operations whose results on such data are nobody's promise, by pattern, and why.
-_NO_PROMISE = {
-    "batch_normalization_*": {"inf": "statistics of infinite data", "huge": "squares overflow"},
-    "normalization_*": {"inf": "statistics of infinite data", "huge": "squares overflow"},
-    "lrn_*": {"huge": "squares overflow"},
-    "divisive_*": {"huge": "squares overflow"},
-    "softmax_backward": {"huge": "products overflow before they cancel"},
-}
+# Data on which an operation's results are nobody's promise: patterns of operations and of their modes ("*" for all),
+# the kinds of data, and why.
+_NO_PROMISE = (
+    ("batch_normalization_*", "*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),
+    ("normalization_*", "*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),
+    ("lrn_*", "*", ("huge",), "squares overflow"),
+    ("divisive_*", "*", ("huge",), "squares overflow"),
+    ("softmax_backward", "*", ("huge",), "products overflow before they cancel"),
+    (
+        "activation_backward",
+        "*",
+        ("huge",),
+        "alpha * dy overflows before a derivative of 0 multiplies it, or behind it",
+    ),
+    ("op_tensor", "MUL", ("huge",), "the product of an infinite and a vanished factor, which come in any order"),
+    ("reduce_tensor", "MUL*", ("huge", "inf"), "products of many overflow or vanish, as their order is"),
+    ("reduce_tensor", "NORM2", ("huge",), "squares overflow"),
+    ("spatial_tf_sampler_backward", "*", ("huge",), "differences of pixels overflow before weights multiply them"),
+    (
+        "rnn_*",
+        "*",
+        ("nan", "inf", "huge"),
+        "maxima and masks of gradients may pass over NaN; gates overflow on the way",
+    ),
+    ("rnn_*", "*", ("cancelling",), "saturated gates magnify the rounding of large sums"),
+    ("activation_*", "SWISH", ("cancelling",), "a sigmoid below the smallest normal number, times a large one"),
+    ("convolution_bias_*", "SWISH", ("cancelling",), "a sigmoid below the smallest normal number, times a large one"),
+)
+_MODE_NAMES = ("activation", "operation", "mode")
 # Operands that take special values; others would meet padding, which engines multiply or leave out.
 _SPECIAL_OPERANDS = {
     "convolution_forward": ("x", "y"),
@@ -135,9 +156,23 @@ _SPECIAL_OPERANDS = {
 }
 
 
-def kinds_for(op: str) -> tuple[str, ...]:
-    """Return the adversarial kinds of data for which an operation's results are settled."""
-    without = {kind for pattern, kinds in _NO_PROMISE.items() if fnmatch(op, pattern) for kind in kinds}
+def kinds_for(op: str, problem: Any = None) -> tuple[str, ...]:
+    """Return the adversarial kinds of data for which an operation's results are settled.
+
+    Parameters
+    ----------
+    op
+        An operation.
+    problem
+        Its problem, where the mode is to count: of the operation alone all kinds are returned that a mode takes.
+    """
+    mode = next((m.name for m in (getattr(problem, name, None) for name in _MODE_NAMES) if m is not None), "")
+    without = {
+        kind
+        for pattern, modes, kinds, _ in _NO_PROMISE
+        if fnmatch(op, pattern) and fnmatch(mode, modes)
+        for kind in kinds
+    }
     return tuple(kind for kind in ADVERSARIAL if kind not in without)
 
 

@@ -203,6 +203,7 @@ def differences(case: Case, ran: Ran, expected: Expected) -> dict[str, Differenc
     """Compare every output of a run with what is due."""
     problem = case.problem
     found = {}
+    factors = [abs(number) for name, number in case.numbers.items() if name.startswith("alpha") and name != "alpha2"]
     for name, want in expected.want.items():
         sums = None if expected.sums is None else expected.sums.get(name)
         if ran.error_factor != 1 and sums is None:
@@ -215,6 +216,7 @@ def differences(case: Case, ran: Ran, expected: Expected) -> dict[str, Differenc
             factor=ran.error_factor,
             product=expected.product,
             overflows=case.data == "huge",
+            scale=min([1.0, *factors]),
         )
         difference = compare(problem, name, ran.outputs[name], due, bound, unknown)
         if ran.error_factor != 1 and difference.decided == "tolerance":

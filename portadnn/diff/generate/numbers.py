@@ -20,7 +20,9 @@ _OTHERS = {
 }
 
 
-def numbers_of(draws: Draws, problem: Problem, turn: int, whole: bool) -> dict[str, float]:
+def numbers_of(
+    draws: Draws, problem: Problem, turn: int, *, whole: bool = False, vanish: bool = True
+) -> dict[str, float]:
     """Return the run-time numbers of a case.
 
     Parameters
@@ -31,8 +33,11 @@ def numbers_of(draws: Draws, problem: Problem, turn: int, whole: bool) -> dict[s
         Blends take turns.
     whole
         Whether factors are to be whole numbers.
+    vanish
+        Whether alpha may be 0.
     """
-    blends, pairs = (WHOLE_BLENDS, WHOLE_PAIRS) if whole else (BLENDS, PAIRS)
+    kinds = (WHOLE_BLENDS, WHOLE_PAIRS) if whole else (BLENDS, PAIRS)
+    blends, pairs = ([pair for pair in kind if pair[0] or vanish] for kind in kinds)
     found: dict[str, float] = {}
     for name in problem.scalars:
         kind, _, rest = name.partition("_")

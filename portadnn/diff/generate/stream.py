@@ -169,11 +169,11 @@ def _problem(op: str, seed: int, number: int, claims: Claims) -> Problem | None:
     return None
 
 
-def _data_of(op: str, number: int, mix: Mix) -> list[str]:
+def _data_of(problem: Problem, number: int, mix: Mix) -> list[str]:
     """Return the data modes of a geometry's cases: exact and random ones, and two adversarial kinds in turn."""
     if mix.data:
         return [mix.data[(number + i) % len(mix.data)] for i in range(min(PER_GEOMETRY, 2 * len(mix.data)))]
-    kinds = kinds_for(op)
+    kinds = kinds_for(problem.op, problem)
     return ["exact", kinds[2 * number % len(kinds)], "random", kinds[(2 * number + 1) % len(kinds)]]
 
 
@@ -185,10 +185,10 @@ def _group(problem: Problem, seed: int, number: int, mix: Mix, claims: Claims) -
     algo = _algorithm(draws, problem, number, claims) if mix.algorithms else None
     engines = claims.engines(problem) if mix.engines and number % _ENGINE_EVERY == 0 else ()
     asked = draws.integers(PER_GEOMETRY)
-    for i, data in enumerate(_data_of(op, number, mix)):
-        numbers = numbers_of(draws, problem, number + i, whole=data == "exact")
+    for i, data in enumerate(_data_of(problem, number, mix)):
+        numbers = numbers_of(draws, problem, number + i, whole=data == "exact", vanish=data != "huge")
         if data == "exact" and not exact_results(problem, {**problem.scalars, **numbers}):
-            numbers = numbers_of(draws, problem, number + i, whole=False)
+            numbers = numbers_of(draws, problem, number + i)
         alias = draws.choice(aliases) if aliases and draws.one_in(_ALIAS_ONE_IN) else ""
         case = Case(problem_line(problem, numbers), data, draws.integers(1_000_000), in_place=alias)
         if engines and i == asked and not alias:

@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from ...enums import DnnEnum
 from ...errors import BadParam, NotSupported
 from ...problem import Problem, _parse_line
-from ..names import values_of_cudnn
+from ..names import values_of_both
 from ..values import Value
 from .shapes import Shape, enumerator, number, numbers, packed, shape
 from .situation import Situation
 
 _TYPES = {"FLOAT": "f32", "DOUBLE": "f64", "HALF": "f16", "BFLOAT16": "bf16", "INT32": "i32", "UINT8": "u8"}
+_MIOPEN_TYPES = {"miopenFloat": "f32", "miopenDouble": "f64", "miopenHalf": "f16", "miopenBFloat16": "bf16"}
+# What the library's own headers, and so its logs, call the descriptors of some functions
+_ALIASES = {
+    "add_tensor": {"a": "biasDesc", "c": "srcDestDesc"},
+    "op_tensor": {"b": "biasDesc", "c": "destDesc"},
+}
 _POOLING = {
     "mode": "poolingDesc.mode",
     "window": "poolingDesc.windowDimA",
@@ -32,8 +38,14 @@ _ACTIVATION = {
     "mode": "activationDesc.mode",
     "nan_propagation": "activationDesc.reluNanOpt",
     "ceiling": "activationDesc.coef",
+    "coef": "activationDesc.coef",
 }
-_LRN = {"lrn_n": "normDesc.lrnN", "lrn_k": "normDesc.lrnK"}
+_LRN = {
+    "lrn_n": "normDesc.lrnN",
+    "lrn_alpha": "normDesc.lrnAlpha",
+    "lrn_beta": "normDesc.lrnBeta",
+    "lrn_k": "normDesc.lrnK",
+}
 _SOFTMAX = {"algorithm": "algo", "mode": "mode"}
 _BATCH_NORM = {"mode": "mode"}
 _DIVISIVE = {"lrn_n": "normDesc.lrnN"}
@@ -66,30 +78,51 @@ OPERATIONS: dict[str, tuple[str, str, Mapping[str, str]]] = {
     "cudnnOpTensor": (
         "op_tensor",
         "a b c",
-        {"operation": "opTensorDesc.opTensorOp", "nan_propagation": "opTensorDesc.opTensorNanOpt"},
+        {
+            "operation": "opTensorDesc.opTensorOp opTensorDesc.op opDesc.op",
+            "nan_propagation": "opTensorDesc.opTensorNanOpt opTensorDesc.nanOpt opDesc.nanOpt",
+        },
     ),
     "cudnnTransformTensor": ("transform_tensor", "x y", {}),
     "cudnnScaleTensor": ("scale_tensor", "y", {}),
     "cudnnSetTensor": ("set_tensor", "y", {}),
     "cudnnReduceTensor": ("reduce_tensor", "a c", {"operation": "reduceTensorDesc.reduceTensorOp"}),
 }
+_MIOPEN_CONVOLUTION = {
+    "padding": "convDesc.padA",
+    "stride": "convDesc.strideA",
+    "dilation": "convDesc.dilationA",
+    "groups": "convDesc.groupCount",
+    "mode": "convDesc.mode",
+}
+MIOPEN_OPERATIONS: dict[str, tuple[str, str, Mapping[str, str]]] = {
+    "miopenConvolutionForward": ("convolution_forward", "x w y", _MIOPEN_CONVOLUTION),
+    "miopenConvolutionBackwardData": ("convolution_backward_data", "w dy dx", _MIOPEN_CONVOLUTION),
+    "miopenConvolutionBackwardWeights": ("convolution_backward_filter", "x dy dw", _MIOPEN_CONVOLUTION),
+    "miopenConvolutionBackwardBias": ("convolution_backward_bias", "dy db", {}),
+    "miopenSoftmaxForward_V2": ("softmax_forward", "x y", _SOFTMAX),
+    "miopenSoftmaxBackward_V2": ("softmax_backward", "y dy dx", _SOFTMAX),
+}
 _NEEDED = {"window", "algorithm", "operation", "activation"}
 _ALWAYS_NEEDED = ("softmax", "pooling", "activation_f", "activation_b", "convolution_bias_activation", "op_", "reduce")
 
 
-def problem_of(situation: Situation) -> tuple[Problem, dict[str, float], DnnEnum | None] | None:
+def problem_of(
+    situation: Situation, operations: Mapping[str, tuple[str, str, Mapping[str, str]]] = OPERATIONS
+) -> tuple[Problem, dict[str, float], DnnEnum | None] | None:
     """Return the problem that a call poses, with its run-time numbers and algorithm; None where too little is known."""
-    if situation.event.function not in OPERATIONS:
+    if situation.event.function not in operations:
         return None
-    op, tensors, settings = OPERATIONS[situation.event.function]
+    op, tensors, settings = operations[situation.event.function]
     words = [op]
     for name in tensors.split():
-        text = _text(shape(situation, f"{name}Desc"))
+        descriptors = (f"{name}Desc", *_ALIASES.get(op, {}).get(name, "").split())
+        text = next(filter(None, (_text(shape(situation, descriptor)) for descriptor in descriptors)), None)
         if text is None:
             return None
         words.append(f"{name}={text}")
-    for name, where in settings.items():
-        told = _setting(situation.field(where))
+    for name, places in settings.items():
+        told = next(filter(None, (_setting(situation.field(where)) for where in places.split())), None)
         if told is not None:
             words.append(f"{name}={told}")
         elif name in _NEEDED or (name == "mode" and op.startswith(_ALWAYS_NEEDED)):
@@ -102,18 +135,22 @@ def problem_of(situation: Situation) -> tuple[Problem, dict[str, float], DnnEnum
 
 
 def _text(found: Shape) -> str | None:
-    """Return a tensor as problem lines have it."""
-    code = _TYPES.get((found.dtype or "").removeprefix("CUDNN_DATA_"))
-    if code is None or found.dims is None or found.strides is None:
+    """Return a tensor as problem lines have it; without strides, as MIOpen's logs may be, it is packed."""
+    dtype = found.dtype or ""
+    code = _TYPES.get(dtype.removeprefix("CUDNN_DATA_")) or _MIOPEN_TYPES.get(dtype)
+    strides = found.strides
+    if found.dims is not None and strides is None and dtype in _MIOPEN_TYPES:
+        strides = packed(found.dims, "nchw")
+    if code is None or found.dims is None or strides is None:
         return None
     text = f"{code}:{'x'.join(map(str, found.dims))}"
-    return text if found.strides == packed(found.dims, "nchw") else f"{text}/{','.join(map(str, found.strides))}"
+    return text if strides == packed(found.dims, "nchw") else f"{text}/{','.join(map(str, strides))}"
 
 
 def _in_portadnn(name: str | None) -> str | None:
-    """Return portadnn's name of an enumerator of cuDNN's."""
-    known = values_of_cudnn().get(name or "")
-    return known[0].portadnn.lower() if known and known[0].portadnn else None
+    """Return portadnn's name of an enumerator of a library's."""
+    known = [value.portadnn for value in values_of_both().get(name or "", ()) if value.portadnn]
+    return known[0].lower() if known else None
 
 
 def _setting(value: Value) -> str | None:

@@ -1,0 +1,302 @@
+"""Cases as command lines of other test programs: MIOpenDriver's, both ways, and benchdnn's convolutions, both ways."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+
+from ..errors import BadParam, NotSupported
+from ..problem import _DTYPE_CODES, Problem, parse
+from ..recording.driver_lines import driver_line
+from ..shapes import window_output
+from .cases import Case
+
+_DRIVER_TYPES = {"": "f32", "fp16": "f16", "bfp16": "bf16", "fp64": "f64", "fp32": "f32", "fp16fp32": "f16"}
+_DRIVER_TYPES |= {"bfp16fp32": "bf16"}
+_LONG = {
+    "batchsize": "n",
+    "in_channels": "c",
+    "in_h": "H",
+    "in_w": "W",
+    "out_channels": "k",
+    "fil_h": "y",
+    "fil_w": "x",
+    "pad_h": "p",
+    "pad_w": "q",
+    "conv_stride_h": "u",
+    "conv_stride_w": "v",
+    "dilation_h": "l",
+    "dilation_w": "j",
+    "forw": "F",
+    "mode": "m",
+    "group_count": "g",
+}
+_OPTION = re.compile(r"--?([A-Za-z_$!@#]\w*)=?(.*)")
+Options = Mapping[str, str]
+
+
+def as_driver_line(case: Case) -> str:
+    """Return the command line of MIOpenDriver for a case, or a comment that says why there is none."""
+    return driver_line(case.problem, case.numbers)
+
+
+def is_driver_line(line: str) -> bool:
+    """Tell whether a line calls MIOpenDriver."""
+    return "MIOpenDriver" in line.partition("#")[0]
+
+
+def from_driver_line(line: str) -> list[str]:
+    """Return the problem lines of a command line of MIOpenDriver: one for each direction that it runs.
+
+    Raises
+    ------
+    BadParam
+        The line calls no driver that is known here, or its numbers make no problem.
+    NotSupported
+        portadnn has no such problem.
+    """
+    words = shlex.split(line, comments=True)
+    start = next((i for i, word in enumerate(words) if word.endswith("MIOpenDriver")), -1)
+    if start < 0 or start + 1 >= len(words):
+        raise BadParam(argument="line", expected="a call of MIOpenDriver", got=repr(line[:80]))
+    match = re.fullmatch(r"([a-z]+?)((?:b?fp\d+)*)", words[start + 1])
+    reader = _READERS.get(match[1]) if match else None
+    if match is None or reader is None or match[2] not in _DRIVER_TYPES:
+        known = ", ".join(_READERS)
+        raise NotSupported(argument="driver", expected=f"{known}, in a float type", got=words[start + 1])
+    try:
+        lines = reader(_options(words[start + 2 :], {} if match[1] == "pool" else _LONG), _DRIVER_TYPES[match[2]])
+    except (ValueError, KeyError) as error:
+        raise BadParam(argument="line", expected="whole numbers in options", got=f"{line[:80]!r} ({error})") from None
+    return [str(parse(text)) for text in lines]
+
+
+def _options(words: list[str], letters: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of options by letter, or by the long name of those that have none."""
+    found: dict[str, str] = {}
+    name = ""
+    for word in words:
+        option = _OPTION.fullmatch(word)
+        if option:
+            name = letters.get(option[1], option[1])
+            found[name] = option[2]
+        elif name:
+            found[name] = word
+    return found
+
+
+def _directions(options: Options, names: Mapping[int, str]) -> list[str]:
+    """Return the directions of the flag F, whose bits name them; 0 is all."""
+    wanted = int(options.get("F", "0"))
+    return [name for bit, name in names.items() if wanted == 0 or wanted & bit]
+
+
+def _image(options: Options) -> tuple[int, ...]:
+    return tuple(
+        int(options.get(name, default)) for name, default in zip("ncHW", ("100", "3", "32", "32"), strict=True)
+    )
+
+
+def _tensor(dtype: str, dims: tuple[int, ...], layout: str = "") -> str:
+    return f"{dtype}:{'x'.join(map(str, dims))}{':nhwc' if layout.endswith('C') else ''}"
+
+
+def _conv(options: Options, t: str) -> list[str]:
+    deep = options.get("spatial_dim", options.get("_", "2")) == "3"
+
+    def numbers(letters: str, long: str, default: str) -> tuple[int, ...]:
+        first = (options.get(long, options.get("!", default)),) if deep else ()
+        return tuple(int(n) for n in (*first, *(options.get(letter, default) for letter in letters)))
+
+    if options.get("m", "conv") != "conv":
+        raise NotSupported(argument="-m", expected="conv", got=options["m"])
+    n, c, groups = (int(options.get(o, d)) for o, d in (("n", "100"), ("c", "3"), ("g", "1")))
+    k = int(options.get("k", "32"))
+    size, taps = numbers("HW", "in_d", "32"), numbers("yx", "fil_d", "3")
+    pads, steps, holes = (
+        numbers("pq", "pad_d", "0"),
+        numbers("uv", "conv_stride_d", "1"),
+        numbers("lj", "dilation_d", "1"),
+    )
+    out = tuple(window_output(*axis) for axis in zip(size, taps, pads, steps, holes, strict=True))
+    image = _tensor(t, (n, c, *size), options.get("in_layout", options.get("I", "")))
+    filter = _tensor(t, (k, c // max(groups, 1), *taps), options.get("fil_layout", ""))
+    result = _tensor(t, (n, k, *out), options.get("out_layout", ""))
+    rest = " ".join(
+        f"{name}={','.join(map(str, values))}"
+        for name, values in (("padding", pads), ("stride", steps), ("dilation", holes))
+    )
+    lines = {
+        "forward": f"x={image} w={filter} y={result}",
+        "backward_data": f"w={filter} dy={result} dx={image}",
+        "backward_filter": f"x={image} dy={result} dw={filter}",
+    }
+    names = _directions(options, {1: "forward", 2: "backward_data", 4: "backward_filter"})
+    return [f"convolution_{name} {lines[name]} {rest} groups={groups}" for name in names]
+
+
+_ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu", "", "", "", "clipped_relu", "", "elu")
+
+
+def _activ(options: Options, t: str) -> list[str]:
+    number = int(options.get("m", "3"))
+    mode = _ACTIVATIONS[number] if 0 <= number < len(_ACTIVATIONS) else ""
+    if not mode:
+        raise NotSupported(argument="-m", expected="an activation that portadnn has", got=number)
+    alpha = float(options.get("A", "0") or 0)
+    rest = f" ceiling={alpha}" if mode == "clipped_relu" else f" coef={alpha}" if mode == "elu" else ""
+    names = _directions(options, {1: "forward", 2: "backward"})
+    return [f"activation_{name} x={_tensor(t, _image(options))} mode={mode}{rest}" for name in names]
+
+
+def _softmax(options: Options, t: str) -> list[str]:
+    algorithm = ("fast", "accurate", "log")[int(options.get("a", "1"))]
+    mode = ("instance", "channel")[int(options.get("m", "1"))]
+    blend = f"alpha={float(options.get('A', '1'))} beta={float(options.get('B', '0'))}"
+    names = {"forward": "x", "backward": "y"}
+    return [
+        f"softmax_{name} {names[name]}={_tensor(t, _image(options))} algorithm={algorithm} mode={mode} {blend}"
+        for name in _directions(options, {1: "forward", 2: "backward"})
+    ]
+
+
+def _lrn(options: Options, t: str) -> list[str]:
+    if options.get("m", "cross") != "cross":
+        raise NotSupported(argument="-m", expected="cross", got=options["m"])
+    numbers = {"lrn_n": "N", "lrn_alpha": "A", "lrn_beta": "B", "lrn_k": "K"}
+    rest = " ".join(f"{name}={options[letter]}" for name, letter in numbers.items() if letter in options)
+    names = _directions(options, {1: "forward", 2: "backward"})
+    return [f"lrn_cross_channel_{name} x={_tensor(t, _image(options))} {rest}" for name in names]
+
+
+def _pool(options: Options, t: str) -> list[str]:
+    modes = {"max": "max", "avg": "average_count_exclude_padding", "avg_in": "average_count_include_padding"}
+    dims, _, layout = options["input"].partition(",")
+    sizes = tuple(map(int, dims.split("x")))
+    axes = "dhw"[-(len(sizes) - 2) :]
+
+    def numbers(long: str, default: str) -> str:
+        return ",".join(str(int(options.get(f"{long}_{axis}", default))) for axis in axes)
+
+    rest = f"window={numbers('win', '3')} stride={numbers('pool_stride', '1')} padding={numbers('pad', '0')}"
+    x = _tensor(t, sizes, layout if layout.endswith("C") else "")
+    names = ["forward"] if options.get("F") == "1" else ["forward", "backward"]
+    return [f"pooling_{name} x={x} mode={modes[options.get('m', 'max')]} {rest}" for name in names]
+
+
+_READERS: dict[str, Callable[[Options, str], list[str]]] = {
+    "conv": _conv,
+    "pool": _pool,
+    "activ": _activ,
+    "softmax": _softmax,
+    "lrn": _lrn,
+}
+
+# benchdnn
+
+_BENCHDNN_OPS = {"FWD_D": "forward", "FWD_I": "forward", "FWD_B": "forward", "BWD_D": "backward_data"}
+_BENCHDNN_OPS |= {"BWD_W": "backward_filter", "BWD_WB": "backward_filter"}
+_BENCHDNN_TYPES = {"f32": "f32", "f16": "f16", "bf16": "bf16", "f64": "f64"}
+_KEY = re.compile(r"(ic|id|ih|iw|oc|od|oh|ow|kd|kh|kw|sd|sh|sw|pd|ph|pw|dd|dh|dw|mb|g)(\d+)")
+_FALLBACKS = {"d": "hw", "h": "wd", "w": "hd"}
+
+
+def is_benchdnn_line(line: str) -> bool:
+    """Tell whether a line is a convolution of benchdnn: options, and a descriptor such as ``ic64ih56oc64kh3ph1``."""
+    words = line.split()
+    return bool(words) and all(w.startswith("--") or _descriptor(w) is not None for w in words) and "ic" in words[-1]
+
+
+def _descriptor(word: str) -> dict[str, int] | None:
+    """Return the numbers of a descriptor; None where it is none. ``_`` and the name behind ``n`` are left out."""
+    text = re.sub(r"n\".*\"|n[a-zA-Z\"].*", "", word).replace("_", "")
+    found = {match[1]: int(match[2]) for match in _KEY.finditer(text)}
+    return found if found and _KEY.sub("", text) == "" else None
+
+
+def from_benchdnn_line(line: str) -> str:
+    """Return the problem line of a convolution as benchdnn writes it.
+
+    What is left out follows as benchdnn has it: an axis of which nothing is said from its neighbour, the output from
+    the padding or, where that is missing, the padding from the output. Dilation 0 means none.
+
+    Raises
+    ------
+    BadParam
+        It is no such line, or its numbers make no problem.
+    NotSupported
+        A type or padding that portadnn does not have.
+    """
+    words = line.split()
+    keys = _descriptor(words[-1]) if words else None
+    if keys is None or not {"ic", "oc"} <= keys.keys():
+        raise BadParam(argument="line", expected="a descriptor such as mb1ic64ih56oc64kh3ph1", got=repr(line[:80]))
+    given = dict(word.lstrip("-").partition("=")[::2] for word in words[:-1])
+    dtype = given.get("dt", "f32").split(":")[0]
+    direction = _BENCHDNN_OPS.get(given.get("dir", "FWD_D"))
+    if dtype not in _BENCHDNN_TYPES or direction is None:
+        raise NotSupported(argument="--dt, --dir", expected="a float type and a known direction", got=words[:-1])
+    told = {key[1] for key in keys if key[0] in "iok" and key not in ("ic", "oc")}
+    source = {axis: next((a for a in (axis, *_FALLBACKS[axis]) if a in told), axis) for axis in "dhw"}
+    axes = "dhw" if any(key in keys for key in ("id", "od", "kd")) else "hw"
+
+    def of(kind: str, axis: str, default: int) -> int:
+        return keys.get(kind + source[axis], default)
+
+    found: list[tuple[int, ...]] = []
+    for axis in axes:
+        size, tap, step, hole = of("i", axis, 0), of("k", axis, 1), of("s", axis, 1), of("d", axis, 0) + 1
+        reach = (tap - 1) * hole + 1
+        has_out = f"o{source[axis]}" in keys
+        pad = of("p", axis, max(0, -(-((of("o", axis, 0) - 1) * step + reach - size) // 2)) if has_out else 0)
+        result = window_output(size, tap, pad, step, hole)
+        if has_out and of("o", axis, 0) != result:
+            got = f"o{axis}{of('o', axis, 0)}, which needs another padding at the end"
+            raise NotSupported(argument=f"p{axis}", expected=f"the same padding at both ends: o{axis}{result}", got=got)
+        found.append((size, tap, step, pad, hole, result))
+    sizes, taps, steps, pads, holes, out = zip(*found, strict=True)
+    n, groups = keys.get("mb", 2), keys.get("g", 1)
+    t = _BENCHDNN_TYPES[dtype]
+    dims = {
+        "image": _tensor(t, (n, keys["ic"], *sizes)),
+        "filter": _tensor(t, (keys["oc"], keys["ic"] // groups, *taps)),
+        "result": _tensor(t, (n, keys["oc"], *out)),
+    }
+    roles = {"forward": "x w y", "backward_data": "dx w dy", "backward_filter": "x dw dy"}[direction].split()
+    tensors = " ".join(f"{name}={text}" for name, text in zip(roles, dims.values(), strict=True))
+    rest = " ".join(
+        f"{name}={','.join(map(str, v))}" for name, v in (("padding", pads), ("stride", steps), ("dilation", holes))
+    )
+    return str(parse(f"convolution_{direction} {tensors} {rest} groups={groups}"))
+
+
+def as_benchdnn_line(case: Case) -> str:
+    """Return benchdnn's line for a convolution, or a comment that says why there is none."""
+    problem: Problem = case.problem
+    name = problem.op.removeprefix("convolution_")
+    dirs = {"forward": "FWD_D", "backward_data": "BWD_D", "backward_filter": "BWD_W"}
+    code = _DTYPE_CODES[problem.dtype]
+    if name not in dirs:
+        return f"# {problem}: only convolutions are written for benchdnn"
+    p: object = problem
+    image, filter, result = (getattr(p, role) for role in ("image", "filter", "result"))
+    if any(spec.format is None for spec in (image, filter, result)):
+        return f"# {problem}: benchdnn's tags have no such strides"
+    if getattr(p, "mode").name == "CONVOLUTION":  # noqa: B009  # of convolutions
+        return f"# {problem}: benchdnn does not flip filters"
+    axes = "dhw"[-(len(image.dims) - 2) :]
+    text = f"g{getattr(p, 'groups')}mb{image.dims[0]}ic{image.dims[1]}oc{result.dims[1]}"  # noqa: B009
+    sets = {"i": image.dims[2:], "o": result.dims[2:], "k": filter.dims[2:]}
+    sets |= {key: getattr(p, field) for key, field in (("s", "stride"), ("p", "padding"))}
+    sets["d"] = tuple(hole - 1 for hole in getattr(p, "dilation"))  # noqa: B009
+    for i, axis in enumerate(axes):
+        text += "".join(f"{key}{axis}{values[i]}" for key, values in sets.items())
+    tags = [_tag(spec, len(axes)) for spec in (image, filter, result)]
+    return f"--conv --dir={dirs[name]} --dt={code} --stag={tags[0]} --wtag={tags[1]} --dtag={tags[2]} {text}"
+
+
+def _tag(spec: object, axes: int) -> str:
+    plain = "abcde"[: axes + 2]
+    nhwc = getattr(spec, "format").name == "NHWC"  # noqa: B009
+    return f"a{plain[2:]}b" if nhwc else plain
