@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..._files import write_whole
+from ..._text import count
 from ..events import Place
-from ..reports.text import count
 from . import fields
 from .calls import find
 from .following import Followed

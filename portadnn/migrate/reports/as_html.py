@@ -1,19 +1,18 @@
-"""The report as one HTML page, which needs nothing else: no network, no other file. It is well-formed XML, too."""
+"""The report as one HTML page, each call beside what becomes of it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
+from ..._page import escape as _e
+from ..._page import page
+from ..._text import count
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Call, Report
-from .text import REACH, Excerpt, clean, count, excerpt, work
+from .text import REACH, Excerpt, excerpt, work
 
 CONTEXT = 2  # lines above and below a call
 LONGEST = 40  # lines of a call that are shown
@@ -22,30 +21,8 @@ FOLDER = Path(__file__).parent
 
 def as_html(report: Report) -> str:
     """Return a report as an HTML page."""
-    style, script = _asset("report.css"), _asset("report.js")
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
-    title = f"cuDNN to {report.goal}"
-    body = "\n".join(_body(report, title))
-    return (
-        '<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml" lang="en"><head><meta charset="utf-8"/>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"/>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-        f"<title>{_e(title)}</title><style>{style}</style></head><body><main>\n{body}\n</main>"
-        f"<script>{script}</script></body></html>\n"
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    text = (FOLDER / name).read_text(encoding="utf-8")
-    if any(sign in text for sign in ("<", "&", "]]>")):
-        raise ValueError(f"{name}: neither XML nor HTML takes that as it stands")
-    return text
-
-
-def _e(text: str) -> str:
-    return html.escape(clean(text))
+    body = "\n".join(_body(report))
+    return page(f"cuDNN to {report.goal}", body, style=FOLDER / "report.css", script=FOLDER / "report.js")
 
 
 @dataclass
@@ -75,9 +52,7 @@ def _key(place: Place) -> tuple[str, int, int]:
     return (place.file, place.line, place.column)
 
 
-def _body(report: Report, title: str) -> Iterator[str]:
-    yield '<button id="theme" class="right" title="light or dark">◐</button>'
-    yield f"<h1>{_e(title)}</h1>"
+def _body(report: Report) -> Iterator[str]:
     yield from _effort(report)
     yield from _controls(report)
     for file, cards in _cards(report).items():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..._text import clean, count, line_of
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Report
-from .text import clean, count, excerpt, line_of, work
+from .text import excerpt, work
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&])")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..._text import clean
 from ..._version import __version__
 from ..baseline import fingerprints
 from ..events import Place
@@ -16,7 +17,6 @@ from ..findings import Finding, Severity
 from ..program import Skipped
 from ..report import Report
 from ..rules.table import Rule
-from .text import clean
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS: dict[Severity, str] = {"E": "error", "W!": "warning", "W": "warning", "I": "note"}

@@ -1,6 +1,4 @@
-"use strict";
 (function () {
-  var root = document.documentElement;
   var severities = document.querySelectorAll("input[name=severity]");
   var rule = document.getElementById("rule");
   var words = document.getElementById("words");
@@ -35,9 +33,5 @@
   severities.forEach(function (box) { box.addEventListener("change", apply); });
   [rule, rewrites, calls].forEach(function (control) { control.addEventListener("change", apply); });
   words.addEventListener("input", apply);
-  document.getElementById("theme").addEventListener("click", function () {
-    var now = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-    root.dataset.theme = now === "dark" ? "light" : "dark";
-  });
   apply();
 })();

@@ -8,11 +8,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from ..._text import clean, count, line_of
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
 from ..program import Skipped
 from ..report import Report
-from .text import clean, count, excerpt, line_of, work
+from .text import excerpt, work
 
 COLOURS: dict[Severity, str] = {"E": "red", "W!": "magenta", "W": "yellow", "I": "cyan"}
 BAR: dict[Answer, str] = {"same": "green", "moves": "cyan", "recipe": "yellow", "none": "red"}

@@ -1,49 +1,13 @@
-"""What all reports share: text that is safe to show, excerpts of sources, words for numbers."""
+"""What all reports share: excerpts of sources, words for the effort."""
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 
+from ..._text import clean, count
 from ..events import Place
 from ..report import Effort
 from ..texts import Sources
-
-TAB = 4
-
-
-def clean(text: str) -> str:
-    """Return text that no terminal, file or parser trips over: control characters and bytes that are no text show.
-
-    Line ends stay; tabs become spaces.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_shown(c) for c in text)
-
-
-def _shown(c: str) -> str:
-    if c == "\n" or c.isprintable():
-        return c
-    if c == "\t":
-        return " " * TAB
-    code = ord(c)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
-        return f"\\x{code - 0xDC00:02x}"
-    if unicodedata.category(c) == "Zs":  # spaces of other scripts
-        return " "
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def line_of(text: str) -> str:
-    """Return text on one line."""
-    return clean(" ".join(text.split()))
-
-
-def count(number: int, word: str, plural: str | None = None) -> str:
-    """Return ``"1 call"``, ``"2 calls"``, ``"12,345 calls"``."""
-    return f"{number:,} {word if number == 1 else plural or word + 's'}"
-
 
 def work(effort: Effort) -> str:
     """Return how much there is to port: ``"4 calls of 3 functions, 7 lines to touch in 1 file"``; of logs no lines."""
