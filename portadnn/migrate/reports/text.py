@@ -9,6 +9,7 @@ from ..events import Place
 from ..report import Effort
 from ..texts import Sources
 
+
 def work(effort: Effort) -> str:
     """Return how much there is to port: ``"4 calls of 3 functions, 7 lines to touch in 1 file"``; of logs no lines."""
     lines = f", {count(effort.lines, 'line')} to touch in {count(effort.files, 'file')}" if effort.lines else ""
