@@ -107,3 +107,6 @@ DEVICE void VSTORE(T *p, i64 i, vreal v) {
     UNROLL PD_EACH STORE(p, i + j, v.e[j]);
 }
 #endif
+// a GPU overwrites whole lines without reading them first
+#define VSTREAM_TAKES(p) 0
+#define VSTREAM(p, i, v) VSTORE(p, i, v)
