@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .cli_diff_shrink import mount
+from . import cli_diff_golden, cli_diff_script, cli_diff_shrink
 
 SCRIPT = "script"  # the sub-command that `portadnn diff -- python train.py` stands for
 
@@ -141,4 +141,6 @@ def run(
     raise typer.Exit(code)
 
 
-mount(app)
+cli_diff_shrink.mount(app)
+cli_diff_golden.mount(app)
+cli_diff_script.mount(app)

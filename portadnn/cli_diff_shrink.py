@@ -32,7 +32,7 @@ Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a case may t
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told() -> Iterator[None]:
     """Tell mistakes of the command line in one line."""
     try:
         yield
@@ -109,7 +109,7 @@ def shrink(
     from .diff import Case
     from .diff.shrink import shrink as find_smallest
 
-    with _told(), _opened(targets, isolate, timeout) as opened:
+    with told(), _opened(targets, isolate, timeout) as opened:
         found = find_smallest(Case.parse(case), opened.examine, budget=budget)
         if found is None:
             typer.echo("It does not fail.")
@@ -130,7 +130,7 @@ def reproduce(
     """
     from .diff import Case
 
-    with _told(), _opened(targets, isolate, timeout) as opened:
+    with told(), _opened(targets, isolate, timeout) as opened:
         parsed = Case.parse(case)
         result = opened.examine(parsed)
         if not result.blamed:
@@ -155,7 +155,7 @@ def bisect(
 
     Exits with 1 where something is wrong, with 0 where nothing is, and with 2 for what is neither case nor recording.
     """
-    with _told():
+    with told():
         if Path(what).is_file():
             wrong = _bisect_calls(Path(what), targets, seed)
         else:
