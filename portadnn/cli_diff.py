@@ -55,7 +55,9 @@ def _seconds(text: str | None) -> float | None:
 def run(
     cases: Annotated[
         list[str] | None,
-        typer.Argument(help="Case lines, or files of them. [default: generated cases of every operation]"),
+        typer.Argument(
+            help="Case lines, or files of them; - is standard input. [default: generated cases of every operation]"
+        ),
     ] = None,
     targets: Annotated[
         list[str] | None,
@@ -73,7 +75,7 @@ def run(
     data: Annotated[
         list[str] | None, typer.Option(help="exact, random, ties, nan, inf, denormal, huge, cancelling.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores]")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores, 2 at least]")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take on a target.")] = 120.0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the journal and the reports.")
@@ -87,7 +89,7 @@ def run(
     algo: Annotated[str, typer.Option(help="Algorithm to ask for, such as winograd, where there is one.")] = "",
     perf: Annotated[bool, typer.Option("--perf", help="Measure times as well.")] = False,
     shrink: Annotated[bool, typer.Option(help="Look for the smallest case that fails like each failure.")] = True,
-    format: Annotated[str, typer.Option(help="What to print: table, json; more in the folder.")] = "table",
+    format: Annotated[str, typer.Option(help="What to print: terminal, json, junit or html.")] = "terminal",
     scheduler: Annotated[
         str | None, typer.Option(help="Run on the workers of a Dask scheduler: tcp://host:8786.")
     ] = None,
@@ -99,12 +101,13 @@ def run(
     with 130 when interrupted; what was done is kept in the folder that --output names.
     """
     from . import cli_diff_run
+    from .diff.reports import FORMATS
     from .errors import DnnError
 
     if resume and output is None:
         raise typer.BadParameter("--output is expected with it", param_hint="--resume")
-    if format not in cli_diff_run.FORMATS:
-        wanted = ", ".join(cli_diff_run.FORMATS)
+    if format not in FORMATS:
+        wanted = ", ".join(FORMATS)
         raise typer.BadParameter(f"{wanted} is expected, not {format}", param_hint="--format")
     asked = cli_diff_run.Asked(
         cases=tuple(cases or ()),

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from .diff.campaign import Budget, Interrupted, Journal, LocalRunner, Runner, Setup, quiet_environment, run_campaign
+from .diff import reports
+from .diff.campaign import (
+    Budget,
+    DistributedRunner,
+    Interrupted,
+    Journal,
+    LocalRunner,
+    Runner,
+    Setup,
+    find_smallest,
+    quiet_environment,
+    run_campaign,
+)
 from .diff.campaign.cache import default_folder
 from .diff.campaign.campaign import BROKEN
 from .diff.campaign.drawing import Wanted, draw
 from .diff.cases import Case
-from .diff.results import RunReport, by_operation, report_as_json
-from .diff.verdict import CaseResult, Verdict
-from .errors import BadParam, NotSupported
+from .diff.reports.terminal import show as show_report
+from .diff.results import RunReport
+from .diff.verdict import CaseResult
+from .errors import BadParam
 from .registry import default_backend_names, get_backend
 
 USAGE, INTERRUPTED = 2, 130
-FORMATS = ("table", "json")
-SHOWN = 20  # failures in the terminal
+FILES = ("report.json", "junit.xml", "report.html")
+SHOWN = 20  # kinds of calls that were left out
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Asked:
     algo: str = ""
     perf: bool = False
     shrink: bool = True
-    format: str = "table"
+    format: str = "terminal"
     scheduler: str | None = None
     progress: bool = True
 
@@ -69,54 +79,40 @@ def working_targets() -> tuple[str, ...]:
 
 
 def default_jobs() -> int:
-    """Return half the cores that this process may use, at least 1."""
-    return max(1, len(os.sched_getaffinity(0)) // 2)
+    """Return half the cores that this process may use, but two where there are as many."""
+    cores = len(os.sched_getaffinity(0))
+    return max(min(cores, 2), cores // 2)
 
 
 def given_cases(asked: Asked) -> tuple[Case, ...] | None:
-    """Return the cases of the command line and of files, logs, recordings and named sets; None where there are none.
+    """Return the cases of the command line, of files, logs, recordings and named sets; None where none are asked for.
 
     Raises
     ------
     BadParam, NotSupported, OSError
         One of them is none.
     """
-    files = [Path(word) for word in asked.cases if _is_file(word)]
-    found = [Case.parse(word) for word in asked.cases if not _is_file(word)]
-    for path in (*files, *asked.lines):
-        found += lines_of(path)
-    if asked.logs or asked.recordings or asked.sets:
-        found += _from_sources(asked)
-    given = (asked.cases, asked.lines, asked.logs, asked.recordings, asked.sets)
-    return tuple(found) if any(given) else None
+    if not (asked.cases or asked.lines or asked.logs or asked.recordings or asked.sets):
+        return None
+    from .diff import sources
+
+    parts = [
+        sources.from_file(word) if word == "-" or _is_file(word) else sources.from_lines([word], "argument")
+        for word in asked.cases
+    ]
+    parts += map(sources.from_file, asked.lines)
+    parts += map(sources.from_log, asked.logs)
+    parts += map(sources.from_recording, asked.recordings)
+    parts += map(sources.from_set, asked.sets)
+    left_out = sum((part.left_out for part in parts), Counter[tuple[str, str]]())
+    for (what, why), count in left_out.most_common(SHOWN):
+        print(f"portadnn: left out {count} times: {what}: {why}", file=sys.stderr)
+    data = asked.data or ("random",)
+    return tuple(dict.fromkeys(case for part in parts for case in part.cases(data, seed=asked.seed)))
 
 
 def _is_file(word: str) -> bool:
     return "=" not in word and " " not in word and Path(word).is_file()
-
-
-def lines_of(path: Path) -> list[Case]:
-    """Return the cases of a file with one in each line; empty lines and those that begin with # are left out.
-
-    Raises
-    ------
-    BadParam
-        A line is no case; its number is told.
-    """
-    found = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                found.append(Case.parse(line))
-            except (BadParam, NotSupported) as error:
-                raise BadParam(f"{path}, line {number}: {error}") from None
-    return found
-
-
-def _from_sources(asked: Asked) -> list[Case]:
-    if importlib.util.find_spec("portadnn.diff.sources") is None:
-        raise NotSupported("this version reads no logs, recordings and named sets")
-    raise NotSupported("this version reads no logs, recordings and named sets")
 
 
 def run(asked: Asked) -> int:
@@ -127,7 +123,7 @@ def run(asked: Asked) -> int:
     DnnError, OSError
         The options or files cannot be right, or targets cannot be opened.
     """
-    targets = asked.targets or working_targets()
+    targets = asked.targets or (working_targets() if asked.scheduler is None else default_backend_names())
     if len(set(targets)) < len(targets):
         raise BadParam(argument="targets", expected="different ones", got=", ".join(targets))
     given = given_cases(asked)
@@ -143,29 +139,39 @@ def run(asked: Asked) -> int:
         runner = _runner(asked, setup, environment)
         stack.callback(runner.close)
         settings = {**wanted.settings(), "targets": list(targets), "perf": asked.perf, "timeout": asked.timeout}
+        show = stack.enter_context(_Show(asked, wanted.total).shown())
+        cases = wanted.cases({}) if asked.scheduler is not None else draw(wanted, setup, environment)
+        budget = Budget(asked.seconds, asked.stop_after)
         try:
-            with _Show(asked, len(given) if given is not None else asked.count).shown() as show:
-                report = run_campaign(
-                    draw(wanted, setup, environment),
-                    runner,
-                    settings=settings,
-                    journal=journal,
-                    budget=Budget(asked.seconds, asked.stop_after),
-                    observe=show.add,
-                )
+            report = run_campaign(cases, runner, settings=settings, journal=journal, budget=budget, observe=show.add)
+            if asked.shrink and not report.passed:
+                _shrink(report, runner)
         except Interrupted as interrupted:
+            show.end()
             finish(asked, interrupted.report)
             print(f"portadnn: interrupted; {_how_to_resume(asked)}", file=sys.stderr)
             return INTERRUPTED
+        show.end()
         finish(asked, report)
     return 0 if report.passed else 1
 
 
+def _shrink(report: RunReport, runner: Runner) -> None:
+    """Look for the smallest case of each failure; an interrupt ends that, and what was found is kept."""
+    try:
+        find_smallest(report, runner.examine)
+    except KeyboardInterrupt:
+        print("portadnn: interrupted while failing cases were made smaller", file=sys.stderr)
+
+
 def _runner(asked: Asked, setup: Setup, environment: dict[str, str]) -> Runner:
-    if asked.scheduler is not None:
-        raise NotSupported("--scheduler is not there yet")
-    jobs = asked.jobs or default_jobs()
-    return LocalRunner(setup, jobs=jobs, timeout=asked.timeout, environment=environment)
+    if asked.scheduler is None:
+        jobs = asked.jobs or default_jobs()
+        return LocalRunner(setup, jobs=jobs, timeout=asked.timeout, environment=environment)
+    if asked.engines or asked.jobs is not None:
+        word = "--engines" if asked.engines else "--jobs"
+        raise BadParam(argument=word, expected="none with --scheduler", got="it")
+    return DistributedRunner(asked.scheduler, setup, timeout=asked.timeout, choose=not asked.targets)
 
 
 def _how_to_resume(asked: Asked) -> str:
@@ -199,6 +205,11 @@ class _Show:
             self.task = progress.add_task("cases", total=self.total, failed=0, rate=0.0)
             yield self
 
+    def end(self) -> None:
+        """Leave the terminal to the report."""
+        if self.progress is not None:
+            self.progress.stop()
+
     def add(self, result: CaseResult, old: bool) -> None:
         """Count a result; `old` ones were in the journal."""
         self.done += 1
@@ -212,29 +223,11 @@ class _Show:
 
 
 def finish(asked: Asked, report: RunReport) -> None:
-    """Print a report, and write it to the folder."""
-    values: dict[str, Any] = report_as_json(report) if asked.output is not None or asked.format == "json" else {}
+    """Print a report, and write it to the folder in every format."""
     if asked.output is not None:
-        (asked.output / "report.json").write_text(json.dumps(values, indent=1) + "\n")
-    if asked.format == "json":
-        print(json.dumps(values, indent=1))
+        for name in FILES:
+            reports.save(report, asked.output / name)
+    if asked.format == "terminal":
+        show_report(report, Console())
     else:
-        show_table(report)
-
-
-def show_table(report: RunReport, console: Console | None = None) -> None:
-    """Print how often each operation got each verdict, and what failed."""
-    console = console or Console()
-    table = Table("operation", "target", *(verdict.value for verdict in Verdict))
-    for op, row in sorted(by_operation(report.results).items()):
-        for target, counts in row.items():
-            table.add_row(op, target, *(str(counts[verdict.value] or "") for verdict in Verdict))
-    console.print(table)
-    failed = [result for result in report.results if result.verdict in BROKEN]
-    for result in failed[:SHOWN]:
-        console.print(f"{result.verdict.value} {result.case}\n    {result.reason}", markup=False, highlight=False)
-    if len(failed) > SHOWN:
-        console.print(f"... and {len(failed) - SHOWN} more")
-    told = ", ".join(f"{count} {name.lower()}" for name, count in report.counts.items() if count)
-    state = "" if report.complete else "; not all cases were run"
-    console.print(f"{len(report.results)} cases in {report.seconds:.1f} s: {told or 'none'}{state}")
+        print(reports.write(report, asked.format), end="")

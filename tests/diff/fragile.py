@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
 
 from lies import Liar
 
@@ -12,6 +13,7 @@ import portadnn as dnn
 from portadnn.diff.campaign.serving import open_target
 
 OP = "activation_forward"  # of the cases that go wrong
+HAS = "FRAGILE_HAS"  # set: the only targets that there are
 QUIET = "FRAGILE_QUIET"  # set: nothing goes wrong
 
 
@@ -38,6 +40,8 @@ ENDS = {"exits": exits, "crashes": crashes, "hangs": hangs, "loses": loses}
 
 def opened(word):
     """Open a target of that name, or one of portadnn's own."""
+    if word not in os.environ.get(HAS, word).split():
+        raise dnn.NotSupported(f"{word} is not on this machine")
     if word == "stillborn":
         os._exit(9)
     if word not in (*ENDS, "lies"):
@@ -54,3 +58,12 @@ def opened(word):
 
     handle.engines = (Liar(lie),)
     return handle
+
+
+def waited_for(condition):
+    """Wait until something is so, a minute at most."""
+    for _ in range(6000):
+        if found := condition():
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it did not come to that")

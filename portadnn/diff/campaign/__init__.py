@@ -2,6 +2,7 @@
 
 :mod:`~portadnn.diff.campaign.process` (processes that may die), :mod:`~portadnn.diff.campaign.serving` (what they do
 with cases), :mod:`~portadnn.diff.campaign.pool` (cases on this machine's processes),
+:mod:`~portadnn.diff.campaign.many` (on many machines),
 :mod:`~portadnn.diff.campaign.journal`, :mod:`~portadnn.diff.campaign.cache` (exact results on disk) and
 :mod:`~portadnn.diff.campaign.campaign`, which brings them together::
 
@@ -13,13 +14,16 @@ with cases), :mod:`~portadnn.diff.campaign.pool` (cases on this machine's proces
 from .cache import ExactResults
 from .campaign import Budget, Interrupted, run_campaign
 from .journal import Journal
+from .many import DistributedRunner
 from .pool import LocalRunner, Runner
 from .process import Died, Worker, quiet_environment
 from .serving import Setup
+from .smallest import find_smallest
 
 __all__ = [
     "Budget",
     "Died",
+    "DistributedRunner",
     "ExactResults",
     "Interrupted",
     "Journal",
@@ -27,6 +31,7 @@ __all__ = [
     "Runner",
     "Setup",
     "Worker",
+    "find_smallest",
     "quiet_environment",
     "run_campaign",
 ]

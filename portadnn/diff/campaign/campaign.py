@@ -140,9 +140,7 @@ def run_campaign(
                     report.complete = False
                     break
         finally:
-            close = getattr(results, "close", None)
-            if close is not None:
-                close()
+            results.close()
     report.results = [found[number] for number in sorted(found)]
     report.seconds = time.monotonic() - began
     if signals.came:

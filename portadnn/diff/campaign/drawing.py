@@ -7,7 +7,6 @@ no driver.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,9 +14,11 @@ from fnmatch import fnmatch
 from multiprocessing.connection import wait
 from typing import Any
 
-from ...errors import DnnError, ExecutionFailed, NotSupported
+from ...errors import DnnError, ExecutionFailed
 from ...handle import Handle
 from ..cases import Case
+from ..generate import SIZES
+from ..generate import cases as generated
 from ..running import algorithm
 from .process import STARTING, Channel, Died, Worker
 from .serving import Setup, open_targets
@@ -42,7 +43,7 @@ class Wanted:
     endless : bool
         Whether generators go on for as long as there is time where there is no count.
     data : tuple of str
-        Data modes; empty for the generators' choice, and for what given cases say.
+        Data modes of generated cases; empty for the generators' choice.
     algo : str
         The algorithm to ask for in operations that have it; "" for what cases say.
     engines : bool
@@ -84,17 +85,16 @@ class Wanted:
 
     def _source(self, handles: Mapping[str, Handle]) -> Iterator[Case]:
         if self.given is not None:
-            chosen = (case for case in self.given if not self.ops or _is_of(case, self.ops))
-            return (replace(c, data=data) for c in chosen for data in self.data or (c.data,))
-        try:
-            generate: Any = importlib.import_module("portadnn.diff.generate")
-        except ImportError:
-            raise NotSupported("this version generates no cases; give some") from None
-        count = self.count if self.count is not None or self.endless else generate.SIZES["default"]
-        found: Iterator[Case] = generate.cases(
-            self.ops, seed=self.seed, count=count, data=self.data, handles=handles.values()
-        )
-        return found
+            return (case for case in self.given if not self.ops or _is_of(case, self.ops))
+        count = self.count if self.count is not None or self.endless else SIZES["default"]
+        return generated(self.ops, seed=self.seed, count=count, data=self.data, handles=handles.values())
+
+    @property
+    def total(self) -> int | None:
+        """How many cases there are at most; None where that is not known."""
+        if self.engines or self.given is None:
+            return self.count if self.count or self.endless or self.engines else SIZES["default"]
+        return len(self.given) if self.count is None else min(len(self.given), self.count)
 
     @property
     def reads_targets(self) -> bool:

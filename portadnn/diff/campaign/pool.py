@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import abc
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from typing import Any, Protocol
+from typing import Any
 
 from ...errors import ExecutionFailed
 from ..cases import Case
@@ -23,56 +25,84 @@ ATTEMPTS = 3  # processes in a row that may die before their first case
 Facts = dict[str, dict[str, Any]]
 
 
-class Runner(Protocol):
+class Runner(abc.ABC):
     """Runs cases somewhere."""
 
+    @abc.abstractmethod
     def open(self) -> Facts:
         """Open the targets and return the facts of each; see :func:`portadnn.diff.results.facts_of`."""
 
-    def results(self, cases: Iterable[tuple[int, Case]]) -> Iterator[tuple[int, CaseResult] | None]:
+    @abc.abstractmethod
+    def results(self, cases: Iterable[tuple[int, Case]]) -> Generator[tuple[int, CaseResult] | None, None, None]:
         """Yield each case's number and result as it is finished, and None now and then when nothing is.
 
         Closing the iterator ends what is under way.
         """
 
+    @abc.abstractmethod
     def close(self) -> None:
         """End all processes."""
+
+    def examine(self, case: Case) -> CaseResult:
+        """Run one case and return its result, as :func:`portadnn.diff.examine` does.
+
+        Raises
+        ------
+        ExecutionFailed
+            Targets cannot be opened any more.
+        """
+        with closing(self.results([(0, case)])) as results:
+            return next(found[1] for found in results if found is not None)
 
 
 @dataclass
 class Item:
-    """A case on its way.
+    """An order on its way.
 
     Attributes
     ----------
-    number : int
-    case : Case
+    order : Order
     dead : dict of str to str
         What a process died of on each target that ended one.
     """
 
-    number: int
-    case: Case
+    order: Order
     dead: dict[str, str] = field(default_factory=dict)
 
-    def order(self, targets: Iterable[str]) -> Order:
-        """Return what a process is to do: the case, without the targets that ended one."""
-        return Order(self.number, self.case, tuple(t for t in targets if t not in self.dead))
+    def left(self) -> Order:
+        """Return the order without the targets that ended a process."""
+        return self.order._replace(targets=tuple(t for t in self.order.targets if t not in self.dead))
 
-    def result(self, targets: Iterable[str], answer: Answer) -> CaseResult:
-        """Return the result, with an ERROR for each target that ended its process, and for each that is missing."""
-        if answer.problem:
-            return CaseResult(str(self.case), Verdict.ERROR, (), answer.problem)
-        found: Mapping[str, Judgement] = {judgement.target: judgement for judgement in answer.judgements}
-        ordered = [
-            found.get(t) or Judgement(t, Verdict.ERROR, self.dead.get(t, "it was not run"), status="CRASHED")
-            for t in targets
-        ]
-        return vote(self.case, ordered, answer.runs)
+    def answered(self, answer: Answer) -> Answer:
+        """Return the answer with an ERROR for each target that ended its process."""
+        if answer.problem or not self.dead:
+            return answer
+        return merged(self.order.targets, [answer, broken(self.order.number, self.dead)])
+
+
+def broken(number: int, reasons: Mapping[str, str]) -> Answer:
+    """Return the answer of targets that could not run a case, each for its reason."""
+    judgements = [Judgement(t, Verdict.ERROR, why, status="CRASHED") for t, why in reasons.items()]
+    return Answer(number, judgements, {})
+
+
+def merged(targets: Iterable[str], answers: Sequence[Answer]) -> Answer:
+    """Return one answer of several to the same case, with judgements in the order of the targets."""
+    found = {judgement.target: judgement for answer in answers for judgement in answer.judgements}
+    runs = {name: ran for answer in answers for name, ran in answer.runs.items()}
+    problem = next((answer.problem for answer in answers if answer.problem), "")
+    return Answer(answers[0].number, [found[t] for t in targets if t in found], runs, problem)
+
+
+def result_of(case: Case, answer: Answer) -> CaseResult:
+    """Return what an answer says of its case."""
+    if answer.problem:
+        return CaseResult(str(case), Verdict.ERROR, (), answer.problem)
+    return vote(case, answer.judgements, answer.runs)
 
 
 def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield the cases in batches; those of one geometry follow each other, because kernels are compiled for it."""
+    """Yield orders in batches; those of one geometry follow each other, because kernels are compiled for it."""
     window: list[Item] = []
     for item in items:
         window.append(item)
@@ -85,7 +115,7 @@ def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 def _batches(window: list[Item]) -> Iterator[list[Item]]:
     geometries: dict[str, list[Item]] = {}
     for item in window:
-        geometries.setdefault(geometry(item.case), []).append(item)
+        geometries.setdefault(geometry(item.order.case), []).append(item)
     batch: list[Item] = []
     for group in geometries.values():
         if batch and len(batch) + len(group) > BATCH:
@@ -119,7 +149,7 @@ class _Place:
     vain: int = 0
 
 
-class LocalRunner:
+class LocalRunner(Runner):
     """Runs cases in processes of this machine, each of which opens all targets.
 
     Parameters
@@ -165,7 +195,7 @@ class LocalRunner:
             if said is None:
                 self._wait()
 
-    def results(self, cases: Iterable[tuple[int, Case]]) -> Iterator[tuple[int, CaseResult] | None]:
+    def results(self, cases: Iterable[tuple[int, Case]]) -> Generator[tuple[int, CaseResult] | None, None, None]:
         """Yield results as they come; see :class:`Runner`.
 
         Raises
@@ -173,7 +203,29 @@ class LocalRunner:
         ExecutionFailed
             Processes cannot open their targets any more.
         """
-        source = batches(Item(number, case) for number, case in cases)
+        under_way: dict[int, Case] = {}
+
+        def orders() -> Iterator[Order]:
+            for number, case in cases:
+                under_way[number] = case
+                yield Order(number, case, self.setup.targets)
+
+        with closing(self.answers(orders())) as answers:
+            for answer in answers:
+                if answer is None:
+                    yield None
+                else:
+                    yield answer.number, result_of(under_way.pop(answer.number), answer)
+
+    def answers(self, orders: Iterable[Order]) -> Generator[Answer | None, None, None]:
+        """Yield the answer to each order, and None now and then; see :class:`Runner`.
+
+        Raises
+        ------
+        ExecutionFailed
+            Processes cannot open their targets any more.
+        """
+        source = batches(map(Item, orders))
         again: deque[Item] = deque()
         try:
             while True:
@@ -193,25 +245,15 @@ class LocalRunner:
                     place.worker.stop()
                     place.owed = {}
 
-    def examine(self, case: Case) -> CaseResult:
-        """Run one case and return its result, as :func:`portadnn.diff.examine` does, but in the runner's processes.
-
-        Raises
-        ------
-        ExecutionFailed
-            Processes cannot open their targets any more.
-        """
-        return next(found[1] for found in self.results([(0, case)]) if found is not None)
-
     def _give(self, place: _Place, batch: list[Item]) -> None:
         if place.done >= RETIRING:
             place.worker.stop()
             place.done = 0
-        place.owed = {item.number: item for item in batch}
-        place.worker.start([item.order(self.setup.targets) for item in batch])
+        place.owed = {item.order.number: item for item in batch}
+        place.worker.start([item.left() for item in batch])
 
-    def _attend(self, place: _Place, again: deque[Item]) -> Iterator[tuple[int, CaseResult]]:
-        """Yield the results that a process has; let others do what it died before."""
+    def _attend(self, place: _Place, again: deque[Item]) -> Iterator[Answer]:
+        """Yield the answers that a process has; let others do what it died before."""
         while place.owed or place.worker.has_words:
             said = self._hear(place)
             if said is None:
@@ -221,11 +263,10 @@ class LocalRunner:
                 return
             kind, value = said
             if kind == "answers":
-                item = place.owed.pop(value.number)
                 place.done, place.vain = place.done + 1, 0
-                yield item.number, item.result(self.setup.targets, value)
+                yield place.owed.pop(value.number).answered(value)
 
-    def _bury(self, place: _Place, died: Died, again: deque[Item]) -> Iterator[tuple[int, CaseResult]]:
+    def _bury(self, place: _Place, died: Died, again: deque[Item]) -> Iterator[Answer]:
         number, target = died.begun or (None, "")
         left, place.owed, place.done = place.owed, {}, 0
         item = None if number is None else left.pop(number, None)
@@ -234,13 +275,13 @@ class LocalRunner:
             return
         place.vain = 0
         if not target:
-            yield item.number, item.result((), Answer(item.number, [], {}, f"the exact result: {died.why}"))
+            yield Answer(item.order.number, [], {}, f"the exact result: {died.why}")
             return
         item.dead[target] = died.why
-        if set(self.setup.targets) <= item.dead.keys():
-            yield item.number, item.result(self.setup.targets, Answer(item.number, [], {}))
-        else:
+        if item.left().targets:
             again.appendleft(item)
+        else:
+            yield broken(item.order.number, item.dead)
 
     def _hear(self, place: _Place) -> tuple[str, Any] | Died | None:
         """Return what a process says; raise where its targets cannot be opened."""

@@ -105,6 +105,18 @@ def open_targets(channel: Channel, setup: Setup) -> dict[str, Handle] | None:
     return handles
 
 
+def survey(channel: Channel, opener: Callable[[str], Handle]) -> None:
+    """Tell the "facts" of each target whose word comes, or the "reason" why it cannot be opened."""
+    while True:
+        word = channel.receive()
+        channel.begins((None, word), STARTING)
+        try:
+            with opener(word) as handle:
+                channel.says("facts", facts_of(handle))
+        except DnnError as error:
+            channel.says("reason", str(error))
+
+
 def serve(channel: Channel, setup: Setup) -> None:
     """Run cases as they come, in lists of :class:`Order`; each gives an :class:`Answer`."""
     handles = open_targets(channel, setup)
