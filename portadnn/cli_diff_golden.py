@@ -128,11 +128,13 @@ def check(
 
     Exits with 0 where all agree, with 1 where one does not, and with 2 for a file that cannot be used.
     """
+    from rich.console import Console
+
     from ._files import write_whole
-    from .cli_diff_run import show_table
     from .diff import Target
     from .diff.golden import check as check_cases
     from .diff.golden import read
+    from .diff.reports.terminal import show
     from .diff.results import report_as_json
     from .handle import Handle
 
@@ -155,7 +157,7 @@ def check(
     if format == "json":
         typer.echo(json.dumps(values, indent=1))
     else:
-        show_table(report)
+        show(report, Console())
     raise typer.Exit(0 if report.passed else 1)
 
 
