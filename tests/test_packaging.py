@@ -22,7 +22,7 @@ import pytest
 tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"portadnn", "portadnn_backends"}
+OURS = {"portadnn", "portadnn_backends", "portadnn_pytest"}
 KERNEL_FOLDERS = ("kernels_shared", "kernels_cuda", "kernels_opencl")
 HOUSE = ("portadnn", "backends", *KERNEL_FOLDERS, "tests", "benchmarks", "examples", "docs", ".ci")
 KERNEL_SUFFIXES = {".c", ".cl", ".cu", ".h"}
