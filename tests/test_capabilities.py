@@ -108,7 +108,7 @@ def test_what_a_table_takes_is_computed(target, op):
         problem = parse(feature.line)
         if problem.dtype is dnn.DataType.DOUBLE and not handle.info.fp64:
             continue
-        problem = with_room(handle, problem, set(problem.raw).intersection(problem.written))
+        problem = with_room(handle, problem, set(problem.raw).intersection(problem.names))
         takers = candidates(handle.engines_for(problem), problem, handle.info, feature.algo)
         engine = None if feature.algo is None else takers[0]
         check(handle, Case(feature.line), engine=engine, oracle=definition(op), strict=True)

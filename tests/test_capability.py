@@ -271,8 +271,12 @@ def without_parts(rule):
 
 
 def idle_parts(table, rows):
-    """Yield the rules and parts of rules without which the table agrees with all rows."""
-    for i, rule in enumerate(table.rules):
+    """Yield the rules and parts of rules without which the table agrees with all rows.
+
+    A backend's are those of its own file, which stand first; the files that it includes are others' as well.
+    """
+    own = capability.files()[table.name].read_text("utf-8").count("[[rule]]") if table.runnable else None
+    for i, rule in enumerate(table.rules[:own]):
         mine = [row for row in rows if rule.names(row[2].op)]
         for less in without_parts(rule):
             left = () if less is None else (less,)
@@ -281,8 +285,8 @@ def idle_parts(table, rows):
                 yield f"{rule.feature}: {rule.answer}, and with less: {less and less.feature}"
 
 
-@pytest.mark.parametrize("name", FOREIGN)
-def test_no_part_of_a_foreign_table_is_idle(name):
+@pytest.mark.parametrize("name", STATED)
+def test_no_part_of_a_table_is_idle(name):
     rows = [parsed(row) for row in capability_facts.FACTS[name]]
     for answer, ops in capability_facts.PLAIN[name].items():
         rows += [(answer, "", features(op)[0].problem, features(op)[0].scalars, None) for op in ops.split()]

@@ -56,7 +56,7 @@ NATIVE = (
 )
 
 
-@over(NATIVE)
+@over(NATIVE, kernels=True)
 def test_every_engine_that_finishes_in_its_stores(handle, case):
     problem = parse_line(case.line)[0]
     engines = [e for e in handle.engines_for(problem) if not isinstance(e, ConvThenEpilogue)]
