@@ -144,7 +144,8 @@ class Kept:
         self.mask: Mask | None = None
         if content is not None:
             stored = np.ascontiguousarray(content.astype(np.uint8)[: layout.size * self._real.itemsize])
-            self.memory[...] = stored.view(self._real)
+            with np.errstate(invalid="ignore"):  # gaps and masks are no numbers
+                self.memory[...] = stored.view(self._real)
             if layout.dropout:
                 self.mask = Mask(problem, content[layout.draw * self._real.itemsize :])
 

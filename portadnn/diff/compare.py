@@ -8,7 +8,7 @@ overflow or do not, depending on their order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -118,8 +118,8 @@ def bounds(
     if sums is None or not dtype.is_float:
         return stored, np.zeros(want.shape), unknown
     with np.errstate(all="ignore"):
-        most = dtype.accumulator.limits
-        unknown = (np.isfinite(want) | overflows) & ~(sums < -most.lowest / 4 * (scale if overflows else 1.0))
+        range_end = -dtype.accumulator.limits.lowest / 4 * (scale if overflows else 1.0)
+        unknown = (np.isfinite(want) | overflows) & ~(sums < range_end)
         if factor != 1 and sums.size:
             usable = np.where(np.isfinite(sums), sums, 0.0)
             sums = np.full_like(sums, factor * max(usable.max(), product))
@@ -128,7 +128,8 @@ def bounds(
         exact = np.where(np.isinf(stored), stored, want)  # beyond what the type can hold
         bound = tolerance(problem, exact, sums, name)
         # close to the largest number, rounding to it and to infinity are both within the tolerance
-        edge = np.isfinite(want) & (np.abs(want) + bound > -dtype.limits.lowest)
+        most = -dtype.limits.lowest
+        edge = np.isfinite(want) & (np.abs(want) + bound > most) & (np.abs(want) - bound <= most)
     return exact, bound, unknown | edge
 
 
@@ -142,7 +143,12 @@ def compare(problem: Problem, name: str, got: npt.NDArray[Any], want: Reals, bou
     got
         As stored.
     """
-    dtype = problem.tensors[problem.index(name)].dtype
+    found = measure(got, want, bound, unknown, problem.tensors[problem.index(name)].dtype)
+    return replace(found, proves=_emptiness(want, unknown)) if problem.op != "set_tensor" and want.size else found
+
+
+def measure(got: npt.NDArray[Any], want: Reals, bound: Reals, unknown: Any, dtype: DataType) -> Difference:
+    """Return how numbers of a type differ from what is due; see :func:`compare`."""
     if want.size == 0:
         return Difference("none")
     found = as_float64(got)
@@ -181,7 +187,6 @@ def compare(problem: Problem, name: str, got: npt.NDArray[Any], want: Reals, bou
         want=float(want[worst]),
         histogram=tuple(map(int, np.histogram(units, (*ULP_BINS, np.inf))[0])),
         profile=tuple(_along(excess, axis) for axis in range(want.ndim)),
-        proves="" if problem.op == "set_tensor" else _emptiness(want, unknown),
     )
 
 

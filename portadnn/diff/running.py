@@ -118,11 +118,11 @@ def run(handle: Handle, case: Case, buffers: Buffers, *, perf: bool = False) -> 
         Measure the time of a call as well.
     """
     problem = case.problem
-    arrays = _upload(handle, buffers, case)
+    arrays = upload(handle, buffers, case)
     ran = Ran("SUCCESS")
     try:
         engine = _engine(handle, case, problem) if case.expect == "SUCCESS" else None
-        first, ran.violations = _call(handle, case, problem, buffers, arrays, engine, guarded=False)
+        first, ran.violations = call(handle, case, problem, buffers, arrays, engine, guarded=False)
     except Exception as error:
         ran.status, ran.message = status_of(error), str(error) or type(error).__name__
         ran.violations = _untouched(handle, buffers, arrays)
@@ -130,33 +130,57 @@ def run(handle: Handle, case: Case, buffers: Buffers, *, perf: bool = False) -> 
     if engine is None:
         return ran
     ran.engine, ran.error_factor = engine.name, engine.error_factor(problem)
-    again_arrays = _upload(handle, buffers, case)
-    again, more = _call(handle, case, problem, buffers, again_arrays, engine, guarded=True)
+    again_arrays = upload(handle, buffers, case)
+    again, more = call(handle, case, problem, buffers, again_arrays, engine, guarded=True)
     ran.violations += more
-    written = {name for name in buffers if name in problem.written or name in (case.alias or ())}
+    written = _written(case, buffers)
     ran.repeatable = all(first[name].tobytes() == again[name].tobytes() for name in written)
-    if engine.deterministic and not ran.repeatable:
-        names = [name for name in sorted(written) if first[name].tobytes() != again[name].tobytes()]
-        ran.violations.append(
-            Violation("not repeatable", ", ".join(names), f"two runs of {engine.name} differ, which claims to repeat")
-        )
-    for name, buffer in buffers.items():
-        after = buffer.after(first[name])
-        if name in problem.written:
-            ran.outputs[name] = after.array.copy()
-        if name in written:
-            if after.outside() != buffer.outside():
-                where = "bytes before, behind or between its elements were written"
-                ran.violations.append(Violation("outside written", name, where))
-        elif first[name].tobytes() != buffer.memory.tobytes():
-            ran.violations.append(Violation("input written", name, "an input was changed"))
+    ran.violations += violations_of(case, buffers, first, again, engine.deterministic)
+    ran.outputs = {name: buffers[name].after(first[name]).array.copy() for name in problem.written}
     if perf:
         ran.seconds = _time(handle, case, problem, buffers, arrays, engine)
     return ran
 
 
-def _upload(handle: Handle, buffers: Buffers, case: Case) -> dict[str, Any]:
-    """Return each buffer's memory on the device; in place means one array, not two."""
+def _written(case: Case, buffers: Buffers) -> set[str]:
+    """Return the tensors whose memory a case writes."""
+    return {name for name in buffers if name in case.problem.written or name in (case.alias or ())}
+
+
+def violations_of(
+    case: Case,
+    buffers: Buffers,
+    first: Mapping[str, npt.NDArray[Any]],
+    again: Mapping[str, npt.NDArray[Any]],
+    repeats: bool,
+) -> list[Violation]:
+    """Return the promises that all memory after two runs shows as broken.
+
+    Parameters
+    ----------
+    buffers
+        What both runs began with.
+    first, again
+        Memory after each, by tensor.
+    repeats
+        Whether both have to be the same.
+    """
+    found = []
+    for name, buffer in buffers.items():
+        if name not in _written(case, buffers):
+            if any(memory[name].tobytes() != buffer.memory.tobytes() for memory in (first, again)):
+                found.append(Violation("input written", name, "an input was changed"))
+            continue
+        if repeats and first[name].tobytes() != again[name].tobytes():
+            found.append(Violation("not repeatable", name, "two runs differ, though the engine claims to repeat"))
+        if any(buffer.after(memory[name]).outside() != buffer.outside() for memory in (first, again)):
+            where = "bytes before, behind or between its elements were written"
+            found.append(Violation("outside written", name, where))
+    return found
+
+
+def upload(handle: Handle, buffers: Buffers, case: Case) -> dict[str, Any]:
+    """Return each buffer's memory on the device, copied; in place means one array, not two."""
     arrays: dict[str, Any] = {}
     for name, buffer in buffers.items():
         if case.alias and name == case.alias[0] and case.alias[1] in arrays:
@@ -181,7 +205,7 @@ def _engine(handle: Handle, case: Case, problem: Problem) -> Engine:
     raise NoSuchEngine(f"{handle.backend} has no engine {case.engine!r} for {problem.op}")
 
 
-def _call(
+def call(
     handle: Handle,
     case: Case,
     problem: Problem,
