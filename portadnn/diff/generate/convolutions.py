@@ -8,7 +8,7 @@ from .draws import Draws
 from .elementwise import parameters
 from .geometries import SHAPES, Geometry, shape_of
 from .layouts import CLASSES, STRIDED, any_layout, tensor
-from .sizes import NAN
+from .sizes import EMPTY_ONE_IN, NAN
 from .strata import TYPES, Choices, family
 
 FUSED = "bias_activation_forward"
@@ -70,7 +70,7 @@ _SHAPES = tuple(name for name in SHAPES if name != "empty")
 
 
 def _geometry(draws: Draws, choices: Choices) -> Geometry:
-    return shape_of(draws, "empty" if draws.one_in(60) else choices["shape"], MOST_WORK)
+    return shape_of(draws, "empty" if draws.one_in(EMPTY_ONE_IN) else choices["shape"], MOST_WORK)
 
 
 @family(

@@ -71,6 +71,6 @@ def _dropout(draws: Draws, choices: Choices, op: str) -> str:
     return f"{op} {first}={tensors.text(dims)} {last}={tensors.text(dims, written=True)} dropout={dropout}"
 
 
-@family("set_dropout_descriptor", crossed={}, turns={"seed": (0, 1, 2**32, 2**64 - 1, 5, 2**31)})
+@family("set_dropout_descriptor", crossed={}, turns={"seed": (1, 2**32, 2**64 - 1, 5, 2**31)})
 def _states(draws: Draws, choices: Choices, op: str) -> str:
-    return f"{op} seed={draws.choice((choices['seed'], draws.integers(2**63)))}"
+    return f"{op} seed={0 if draws.one_in(50) else draws.choice((choices['seed'], draws.integers(2**63)))}"

@@ -21,7 +21,7 @@ SIZES = (
     "odd",
     "one",
 )
-EMPTY_ONE_IN = 60  # outputs without elements prove little
+EMPTY_ONE_IN = 150  # outputs without elements prove little
 NAN = ("", "", " nan_propagation=propagate_nan")
 RANKS = (4, 4, 5, 4, 3, 4, 6)  # of operations that take any
 IMAGE_RANKS = (4, 4, 5)  # of operations on images
