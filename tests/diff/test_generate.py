@@ -73,7 +73,7 @@ def test_every_prefix_is_a_fair_sample(sample):
 def test_each_mode_with_each_layout_and_type_comes_early(op):
     """Few hundred cases of an operation have all of it; layouts are those of the first tensor that has a choice."""
     plain = Mix(("random",), broken=False, algorithms=False)
-    found = [case.problem for case in cases([op], seed=4, count=600, mix=plain)]
+    found = [case.problem for case in cases([op], seed=4, count=900, mix=plain)]
     prefix = next((p for p in MODES if op.startswith(p)), None)
     modes = set(type(getattr(found[0], MODES[prefix]))) if prefix else {None}
     if op == "set_dropout_descriptor":
