@@ -9,14 +9,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from portadnn.errors import BadParam
+from portadnn.problem import Problem
 
 from .base import Backend, Device, DeviceInfo, Engine
 from .torch_engines.device import TorchDevice
-from .torch_engines.engine import PyTorchEngine
+from .torch_engines.engine import WAYS, PyTorchEngine
 from .torch_engines.way import torch_module
 
 
@@ -51,6 +52,16 @@ class TorchBackend(Backend):
 
     def engines(self) -> Sequence[Engine]:
         return (PyTorchEngine(),)
+
+    def operator(self, problem: Problem, numbers: Mapping[str, float], tensors: Mapping[str, Any]) -> Callable[[], Any]:
+        """Return PyTorch's operator for a problem, bound to tensors by name: to time, without blending and storing.
+
+        Raises
+        ------
+        NotSupported
+            PyTorch has none.
+        """
+        return WAYS[type(problem)].bind(torch_module(), problem, numbers, tensors)
 
     def engines_version(self) -> str:
         return f"pytorch {torch_module().__version__}"

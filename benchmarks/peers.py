@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from portadnn.enums import ActivationMode, DataType, MathType, OpTensorOp, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
+from portadnn.enums import DataType, MathType, NanPropagation, OpTensorOp, SoftmaxAlgorithm
+from portadnn.errors import NotSupported
 from portadnn.handle import Handle
 from portadnn.problem import Problem, TensorSpec
+from portadnn.registry import get_backend
 
 from .call import portadnn_call, random_values, tensor_values
 from .peer import NoEquivalent
-from .peers_norm import batch_norm, sample_norm
 from .peers_rnn import rnn
 from .timing import Side, wall
 
@@ -146,145 +148,31 @@ class BackendPeer:
 
 
 def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] | None:
-    p: Any = problem
-    functional = torch.nn.functional
-    aten = torch.ops.aten
-    spatial = len(problem.tensors[0].dims) - 2
-    if problem.op == "convolution_forward":
-        conv = functional.conv2d if spatial == 2 else functional.conv3d
-        return lambda: conv(t["x"], t["w"], None, p.stride, p.padding, p.dilation, p.groups)
-    if problem.op == "convolution_bias_activation_forward":  # without z, as alpha2 = 0 is
-        conv, activate = functional.conv2d if spatial == 2 else functional.conv3d, _activation(torch, p.activation, p)
-        bias = t["bias"].flatten()
-        return lambda: activate(conv(t["x"], t["w"], bias, p.stride, p.padding, p.dilation, p.groups))
-    if problem.op in ("convolution_backward_data", "convolution_backward_filter"):
-        data = problem.op == "convolution_backward_data"
-        x = t["dx"] if data else t["x"]
-        w = t["w"] if data else t["dw"]
-        mask = [data, not data, False]
-        zeros = [0] * spatial
-        return lambda: aten.convolution_backward(
-            t["dy"], x, w, None, p.stride, p.padding, p.dilation, False, zeros, p.groups, mask
-        )
-    if problem.op == "convolution_backward_bias":
-        return lambda: t["dy"].sum(dim=[0, *range(2, spatial + 2)])
-    if problem.op == "activation_forward":
-        function = _activation(torch, p.mode, p)
-        return lambda: function(t["x"])
-    if problem.op == "activation_backward":
-        gradients = {
-            ActivationMode.RELU: lambda: aten.threshold_backward(t["dy"], t["x"], 0),
-            ActivationMode.SIGMOID: lambda: aten.sigmoid_backward(t["dy"], t["y"]),
-            ActivationMode.TANH: lambda: aten.tanh_backward(t["dy"], t["y"]),
-            ActivationMode.ELU: lambda: aten.elu_backward(t["dy"], p.coef, 1, 1, True, t["y"]),
-        }
-        return gradients.get(p.mode)
-    if problem.op in ("softmax_forward", "softmax_backward"):
-        return _softmax(aten, p, t)
-    if problem.op == "reduce_tensor":
-        return _reduction(torch, p, t)
-    if problem.op == "dropout_forward":
-        return lambda: aten.native_dropout(t["x"], p.dropout, True)
-    if problem.op == "dropout_backward":
-        mask = t["dy"] > 0
-        return lambda: aten.native_dropout_backward(t["dy"], mask, 1 / (1 - p.dropout))
-    if problem.op.startswith("batch_normalization"):
-        return batch_norm(torch, p, t)
-    if problem.op.startswith("normalization"):
-        return sample_norm(torch, p, t)
+    """Return PyTorch's operator, as the torch backend uses it, for what takes it no more than that one."""
     if problem.op.startswith("rnn"):
-        return rnn(torch, p, t)
-    if problem.op.startswith("pooling"):
-        return _pooling(torch, p, t, spatial)
-    if problem.op.startswith("spatial_tf"):
-        return _spatial_transformer(torch, p, t)
-    if problem.op.startswith("lrn"):
-        return _lrn(torch, p, t)
-    return _tensor_operation(torch, p, t)
-
-
-def _activation(torch: Any, mode: ActivationMode, p: Any) -> Callable[[Any], Any]:
-    functions: dict[ActivationMode, Callable[[Any], Any]] = {
-        ActivationMode.RELU: torch.relu,
-        ActivationMode.SIGMOID: torch.sigmoid,
-        ActivationMode.TANH: torch.tanh,
-        ActivationMode.CLIPPED_RELU: lambda x: torch.clamp(x, 0.0, p.ceiling),
-        ActivationMode.IDENTITY: lambda x: x,
-        ActivationMode.ELU: lambda x: torch.nn.functional.elu(x, p.coef),
-        ActivationMode.SWISH: lambda x: x * torch.sigmoid(p.coef * x) if p.coef != 1 else torch.nn.functional.silu(x),
-    }
-    return functions[mode]
-
-
-def _reduction(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:
-    """Return torch's reduction; where indices are wanted, of one dim."""
-    a, dims, name = t["a"], p.reduced, p.operation.name
-    if p.indices is not None:
-        find = {"MIN": torch.min, "MAX": torch.max}.get(name)
-        if find is None or len(dims) != 1:
-            return None
-        return lambda: find(a, dims[0], keepdim=True)
-    norms = {"NORM1": 1, "NORM2": 2, "AMAX": float("inf")}
-    if name in norms:
-        return lambda: torch.linalg.vector_norm(a, norms[name], dims, keepdim=True)
-    functions = {"ADD": torch.sum, "AVG": torch.mean, "MIN": torch.amin, "MAX": torch.amax}
-    function = functions.get(name)
-    return None if function is None else lambda: function(a, dims, keepdim=True)
-
-
-def _softmax(aten: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any]:
-    log = p.algorithm is SoftmaxAlgorithm.LOG
-    instance = p.mode is SoftmaxMode.INSTANCE
-    rows = {name: (v.flatten(1) if instance else v) for name, v in t.items()}
-    if p.op == "softmax_forward":
-        forward = aten._log_softmax if log else aten._softmax
-        return lambda: forward(rows["x"], 1, False)
-    backward = aten._log_softmax_backward_data if log else aten._softmax_backward_data
-    return lambda: backward(rows["dy"], rows["y"], 1, rows["y"].dtype)
-
-
-def _lrn(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:
-    x = t["x"].requires_grad_(p.op == "lrn_cross_channel_backward")
-
-    def forward() -> Any:
-        return torch.nn.functional.local_response_norm(x, p.lrn_n, p.lrn_alpha, p.lrn_beta, p.lrn_k)
-
+        return rnn(torch, problem, t)
+    if problem.op == "dropout_forward":
+        p: Any = problem
+        return lambda: torch.ops.aten.native_dropout(t["x"], p.dropout, True)
+    call = _tensor_operation(torch, problem, t)
+    if call is not None:
+        return call
     try:
-        y = forward()
-    except RuntimeError:  # channels last, and half on CPUs
+        call = get_backend("torch").operator(_plainest(problem), problem.scalars, t)
+        with torch.no_grad():
+            call()
+    except (NotSupported, RuntimeError):  # such as local response normalisation of halves on CPUs
         return None
-    return (lambda: torch.autograd.grad(y, x, t["dy"], retain_graph=True)) if x.requires_grad else forward
+    return call
 
 
-def _pooling(torch: Any, p: Any, t: dict[str, Any], spatial: int) -> Callable[[], Any] | None:
-    functional, aten = torch.nn.functional, torch.ops.aten
-    include = p.mode is PoolingMode.AVERAGE_COUNT_INCLUDE_PADDING
-    if p.op == "pooling_forward":
-        if p.mode is PoolingMode.MAX:
-            pool = functional.max_pool2d if spatial == 2 else functional.max_pool3d
-            return lambda: pool(t["x"], p.window, p.stride, p.padding)
-        average = functional.avg_pool2d if spatial == 2 else functional.avg_pool3d
-        return lambda: average(t["x"], p.window, p.stride, p.padding, False, include)
-    if spatial != 2:
-        return None
-    if p.mode is PoolingMode.MAX:
-        _, indices = functional.max_pool2d(t["x"], p.window, p.stride, p.padding, return_indices=True)
-        return lambda: aten.max_pool2d_with_indices_backward(
-            t["dy"], t["x"], p.window, p.stride, p.padding, [1, 1], False, indices
-        )
-    return lambda: aten.avg_pool2d_backward(t["dy"], t["x"], p.window, p.stride, p.padding, False, include, None)
-
-
-def _spatial_transformer(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any]:
-    aten = torch.ops.aten
-    n, h, w, _ = p.grid_spec.dims
-    if p.op == "spatial_tf_grid_generator_forward":
-        return lambda: torch.nn.functional.affine_grid(t["theta"], [n, 1, h, w], align_corners=True)
-    if p.op == "spatial_tf_grid_generator_backward":
-        return lambda: aten.affine_grid_generator_backward(t["dgrid"], [n, 1, h, w], True)
-    if p.op == "spatial_tf_sampler_forward":
-        return lambda: aten.grid_sampler_2d(t["x"], t["grid"], 0, 0, True)
-    return lambda: aten.grid_sampler_2d_backward(t["dy"], t["x"], t["grid"], 0, 0, True, [True, True])
+def _plainest(problem: Problem) -> Problem:
+    """Return the problem with the options that PyTorch's operators have by themselves."""
+    natural = {"nan_propagation": NanPropagation.PROPAGATE_NAN, "algorithm": SoftmaxAlgorithm.ACCURATE}
+    if getattr(problem, "algorithm", None) is SoftmaxAlgorithm.LOG:
+        del natural["algorithm"]
+    names = {field.name for field in fields(problem)}
+    return replace(problem, **{name: value for name, value in natural.items() if name in names})
 
 
 def _tensor_operation(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:

@@ -74,6 +74,12 @@ def test_gradients_of_maxima_that_differ(torch_handle):
     assert torch_handle.to_numpy(dx).tolist() == [[[[0, 1]]]]
 
 
+def test_maxima_start_from_the_lowest_number(torch_handle):
+    x = torch_handle.asarray(np.array([np.nan, -np.inf, np.nan, -1], np.float16).reshape(1, 1, 1, 4))
+    y = dnn.pooling_forward(torch_handle, x, dnn.PoolingDescriptor("max", (1, 2), (0, 0), (1, 2)))
+    assert torch_handle.to_numpy(y).tolist() == [[[[-65504, -1]]]]
+
+
 def test_importing_portadnn_and_asking_for_engines_imports_no_torch():
     program = (
         "import sys; import portadnn; from portadnn.problem import parse; from portadnn.registry import get_backend;"

@@ -9,7 +9,6 @@ from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, Con
 from portadnn.errors import AllocFailed, ExecutionFailed, InternalError
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
-from portadnn.ops.divisive_norm import DivisiveNormalizationBackward, DivisiveNormalizationForward
 from portadnn.problem import Problem
 
 from ..base import Device, DeviceInfo, Engine, Plan, Run
@@ -33,7 +32,7 @@ class PyTorchEngine(Engine):
     """PyTorch's own operator for each problem, or none where PyTorch has none."""
 
     name = "pytorch"
-    problems = (*WAYS, DivisiveNormalizationForward, DivisiveNormalizationBackward)
+    problems = tuple(WAYS)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Name the algorithms without workspace, as PyTorch lets nobody choose one."""
@@ -46,10 +45,7 @@ class PyTorchEngine(Engine):
         return None
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        way = WAYS.get(type(problem))
-        if way is None:
-            return "PyTorch has no divisive normalisation"
-        return way.why_not(problem, info)
+        return WAYS[type(problem)].why_not(problem, info)
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         """Return a plan that computes, blends and stores."""

@@ -11,11 +11,12 @@ from portadnn.ops.batch_norm import (
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
+from portadnn.ops.divisive_norm import DivisiveNormalizationBackward, DivisiveNormalizationForward
 from portadnn.ops.lrn import LRNCrossChannelBackward, LRNCrossChannelForward
 from portadnn.ops.normalization import NormalizationBackward, NormalizationForward
 
 from ..base import DeviceInfo
-from .way import Bound, Numbers, Tensors, Way, Ways, blended, gradient
+from .way import Bound, Numbers, Tensors, Way, Ways, blended, gradient, lacking
 
 _FLAT = ("scale", "bias", "estimated_mean", "estimated_variance", "saved_mean", "saved_inv_variance")
 
@@ -116,7 +117,7 @@ def _normalize(torch: Any, p: Any, numbers: Numbers, x: Any, scale: Any, bias: A
     aten = torch.ops.aten
     if p.mode is NormMode.LAYER_NORM:
         return aten.native_layer_norm(x, _normalized_dims(p), scale, bias, numbers["epsilon"])
-    return aten.native_group_norm(x, scale, bias, *_group_sizes(p), numbers["epsilon"])
+    return aten.native_group_norm(x.contiguous(), scale, bias, *_group_sizes(p), numbers["epsilon"])  # it wants no other
 
 
 def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
@@ -173,7 +174,7 @@ def _gradients(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
         if layer:
             found = aten.native_layer_norm_backward(dy, x, _normalized_dims(p), *saved, scale, bias, mask)
         else:
-            found = aten.native_group_norm_backward(dy, x, *saved, scale, *_group_sizes(p), mask)
+            found = aten.native_group_norm_backward(dy.contiguous(), x.contiguous(), *saved, scale, *_group_sizes(p), mask)
         wanted = zip(("dx", "dscale", "dbias"), found, strict=True)
         return {name: value.view(getattr(p, name).dims) for name, value in wanted if name in t}
 
@@ -207,12 +208,16 @@ def _lrn_gradient(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
 _PARAMETERS = ("alpha_param_diff", "beta_param_diff")
 _BACKWARD = {"dx": ("alpha_data_diff", "beta_data_diff"), "dscale": _PARAMETERS, "dbias": _PARAMETERS}
 
+_NO_DIVISION = lacking("PyTorch has no divisive normalisation")
+
 WAYS: Ways = {
     BatchNormalizationForwardTraining: Way(_training, _why_nothing, blends=blended("y")),
     BatchNormalizationForwardInference: Way(_inference, blends=blended("y")),
     BatchNormalizationBackward: Way(_batch_gradients, _why_nothing, blends=_BACKWARD),
     NormalizationForward: Way(_forward, _why_nothing, blends=blended("y")),
     NormalizationBackward: Way(_gradients, _why_not_gradients, blends=_BACKWARD),
+    DivisiveNormalizationForward: _NO_DIVISION,
+    DivisiveNormalizationBackward: _NO_DIVISION,
     LRNCrossChannelForward: Way(_lrn, _why_no_lrn, blends=blended("y")),
     LRNCrossChannelBackward: Way(_lrn_gradient, _why_no_lrn, blends=blended("dx")),
 }

@@ -48,7 +48,8 @@ def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     x, window = t["x"], (p.window, p.stride, p.padding)
     if p.mode is PoolingMode.MAX:
         maximum = functional.max_pool2d if flat else functional.max_pool3d
-        return lambda: {"y": maximum(_comparable(torch, p, x), *window)}
+        pixels = _comparable(torch, p, x)
+        return lambda: {"y": maximum(pixels, *window)}
     average = functional.avg_pool2d if flat else functional.avg_pool3d
     return lambda: {"y": average(x, *window, False, _includes(p))}
 

@@ -7,8 +7,7 @@ from typing import Any
 from portadnn.ops.rnn_layout import RNNMode
 from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 
-from ..base import DeviceInfo
-from .way import Bound, Numbers, Tensors, Way, Ways
+from .way import Bound, Numbers, Tensors, Way, Ways, lacking
 
 _FUNCTIONS = {
     RNNMode.RNN_RELU: "rnn_relu",
@@ -60,17 +59,13 @@ def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     return run
 
 
-def _why_no_training(problem: Any, info: DeviceInfo) -> str | None:
-    return "the reserve space holds the gates of every step, which PyTorch's recurrent functions do not give out"
-
-
-def _no_training(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
-    raise NotImplementedError
-
+_NO_TRAINING = lacking(
+    "the reserve space holds the gates of every step, which PyTorch's recurrent functions do not give out"
+)
 
 WAYS: Ways = {
     RNNForwardInference: Way(_forward),
-    RNNForwardTraining: Way(_no_training, _why_no_training),
-    RNNBackwardData: Way(_no_training, _why_no_training),
-    RNNBackwardWeights: Way(_no_training, _why_no_training),
+    RNNForwardTraining: _NO_TRAINING,
+    RNNBackwardData: _NO_TRAINING,
+    RNNBackwardWeights: _NO_TRAINING,
 }

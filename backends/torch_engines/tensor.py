@@ -10,8 +10,7 @@ from portadnn.ops.dropout import DropoutBackward, DropoutForward, SetDropoutDesc
 from portadnn.ops.reduce import EXTREMES, ReduceTensor
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
 
-from ..base import DeviceInfo
-from .way import Bound, Numbers, Tensors, Way, Ways, blended
+from .way import Bound, Numbers, Tensors, Way, Ways, blended, lacking
 
 
 def _transform(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
@@ -56,50 +55,58 @@ def _in_rows(p: Any, a: Any) -> Any:
     return a.permute(*kept, *p.reduced).reshape([*(a.shape[axis] for axis in kept), p.count])
 
 
-def _sums(torch: Any) -> dict[ReduceTensorOp, Callable[[Any], Any]]:
+def _reduced(p: Any, a: Any) -> tuple[Any, tuple[int, ...]]:
+    """Return a and the dims to reduce: one of length 1 where there are none, which are all of them to PyTorch."""
+    return (a, p.reduced) if p.reduced else (a.unsqueeze(-1), (-1,))
+
+
+def _sums(torch: Any, p: Any, a: Any) -> Bound:
+    """Return the reductions that are sums or products; PyTorch multiplies along one dim at a time."""
+    if p.operation in (ReduceTensorOp.MUL, ReduceTensorOp.MUL_NO_ZEROS):
+        factors = a.masked_fill(a == 0, 1) if p.operation is ReduceTensorOp.MUL_NO_ZEROS else a
+        return lambda: {"c": _in_rows(p, factors).prod(-1)}
+    a, dims = _reduced(p, a)
     norm = torch.linalg.vector_norm
-    return {
-        ReduceTensorOp.ADD: lambda rows: rows.sum(-1),
-        ReduceTensorOp.MUL: lambda rows: rows.prod(-1),
-        ReduceTensorOp.AVG: lambda rows: rows.mean(-1),
-        ReduceTensorOp.NORM1: lambda rows: norm(rows, 1, -1),
-        ReduceTensorOp.NORM2: lambda rows: norm(rows, 2, -1),
-        ReduceTensorOp.MUL_NO_ZEROS: lambda rows: rows.masked_fill(rows == 0, 1).prod(-1),
+    functions: dict[ReduceTensorOp, Callable[[], Any]] = {
+        ReduceTensorOp.ADD: lambda: a.sum(dims),
+        ReduceTensorOp.AVG: lambda: a.mean(dims),
+        ReduceTensorOp.NORM1: lambda: norm(a, 1, dims),
+        ReduceTensorOp.NORM2: lambda: norm(a, 2, dims),
     }
+    function = functions[p.operation]
+    return lambda: {"c": function()}
+
+
+def _extremes(torch: Any, p: Any, a: Any) -> Bound:
+    """Return the reductions that are extremes; PyTorch's always propagate NaN."""
+    least, absolute = p.operation is ReduceTensorOp.MIN, p.operation is ReduceTensorOp.AMAX
+    find, best = (torch.min, torch.amin) if least else (torch.max, torch.amax)
+    if p.nan_propagation is NanPropagation.PROPAGATE_NAN:
+        if p.indices is None:
+            a, dims = _reduced(p, a)
+            return lambda: {"c": best(a.abs() if absolute else a, dims)}
+        return lambda: dict(zip(("c", "indices"), find(_in_rows(p, a.abs() if absolute else a), -1), strict=True))
+
+    def run() -> Tensors:
+        rows = _in_rows(p, a.abs() if absolute else a)
+        nan = rows.isnan()
+        value = best(rows.masked_fill(nan & ~nan.all(-1, keepdim=True), torch.inf if least else -torch.inf), -1)
+        if p.indices is None:
+            return {"c": value}
+        return {"c": value, "indices": (rows == value.unsqueeze(-1)).byte().argmax(-1)}  # the first of equal ones
+
+    return run
 
 
 def _reduce(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
-    a, dims = t["a"], p.c.dims
-    if p.operation not in EXTREMES:
-        function = _sums(torch)[p.operation]
-        return lambda: {"c": function(_in_rows(p, a)).view(dims)}
-    least = p.operation is ReduceTensorOp.MIN
-    best, where = (torch.amin, torch.argmin) if least else (torch.amax, torch.argmax)
-
-    def run() -> Tensors:
-        rows = _in_rows(p, a.abs() if p.operation is ReduceTensorOp.AMAX else a)
-        if p.nan_propagation is NanPropagation.PROPAGATE_NAN:  # as PyTorch's extremes always do
-            value, index = best(rows, -1), where(rows, -1)
-        else:
-            nan = rows.isnan()
-            passed = rows.masked_fill(nan & ~nan.all(-1, keepdim=True), torch.inf if least else -torch.inf)
-            value = best(passed, -1)
-            index = (rows == value.unsqueeze(-1)).byte().argmax(-1)  # the first of equal ones
-        found = {"c": value.view(dims)}
-        return found if p.indices is None else found | {"indices": index.view(dims)}
-
-    return run
+    run = (_extremes if p.operation in EXTREMES else _sums)(torch, p, t["a"])
+    return lambda: {name: value.view(p.c.dims) for name, value in run().items()}
 
 
 # dropout
 
 
-def _why_no_dropout(problem: Any, info: DeviceInfo) -> str | None:
-    return "PyTorch draws other random numbers than the states say"
-
-
-def _no_dropout(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
-    raise NotImplementedError
+_NO_DROPOUT = lacking("PyTorch draws other random numbers than the states say")
 
 
 def _dropout_gradient(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
@@ -118,6 +125,6 @@ WAYS: Ways = {
     ScaleTensor: Way(_scale),
     ReduceTensor: Way(_reduce, blends=blended("c")),
     DropoutBackward: Way(_dropout_gradient),
-    DropoutForward: Way(_no_dropout, _why_no_dropout),
-    SetDropoutDescriptor: Way(_no_dropout, _why_no_dropout),
+    DropoutForward: _NO_DROPOUT,
+    SetDropoutDescriptor: _NO_DROPOUT,
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from portadnn.enums import DataType
+from portadnn.errors import NotSupported
 from portadnn.problem import Problem
 
 from ..base import DeviceInfo
@@ -71,6 +72,15 @@ class Way:
 
 
 Ways = dict[type[Problem], Way]
+
+
+def lacking(reason: str) -> Way:
+    """Return what stands for an operation that PyTorch lacks."""
+
+    def bind(torch: Any, problem: Any, numbers: Numbers, tensors: Tensors) -> Bound:
+        raise NotSupported(reason)
+
+    return Way(bind, lambda problem, info: reason)
 
 
 def blended(output: str) -> dict[str, tuple[str, str]]:

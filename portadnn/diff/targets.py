@@ -14,7 +14,7 @@ from ..handle import Handle
 from ..registry import backend_names, get_backend
 
 _WORD = re.compile(r"(?P<backend>\w+)(?:-(?P<kind>cpu|gpu)|:(?P<device>\d+))?(?:/(?P<schedule>cpu|gpu))?")
-SCHEDULE = "PORTADNNSCHEDULE"
+SCHEDULE = "PORTADNN_SCHEDULE"
 
 
 @dataclass(frozen=True)

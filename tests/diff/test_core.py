@@ -66,6 +66,8 @@ def test_a_wrong_case_is_refused(text):
 def test_targets_are_named_and_wrong_ones_refused():
     assert Target.parse("reference") == Target("reference", word="reference")
     assert Target.parse("reference:0").device == 0
+    with Target.parse("reference/gpu").open() as handle:
+        assert handle.info.schedule == "gpu"
     for word in ("nothing", "reference-gpu", "opencl:x", ""):
         with pytest.raises((dnn.BadParam, dnn.NotSupported)):
             Target.parse(word)
