@@ -70,8 +70,11 @@ def gpu_schedule_broken(info):
 
 
 @functools.cache
-def targets():
-    """Kernel backends to test; OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels."""
+def every_target():
+    """Backends to test beside the reference, those of other vendors where they are named.
+
+    OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels.
+    """
     wanted = backends_in("PORTADNN_TEST_BACKENDS")
     found = []
     for name in default_backend_names() if wanted is None else wanted:
@@ -96,9 +99,9 @@ def targets():
     return tuple(found)
 
 
-def of_kernels():
+def targets():
     """Return the targets that run portadnn's kernels; the others as missing."""
-    return [replace(t, missing="it has no kernels") if get_backend(t.backend).vendor else t for t in targets()]
+    return [replace(t, missing="it has no kernels") if get_backend(t.backend).vendor else t for t in every_target()]
 
 
 @functools.cache
@@ -146,7 +149,7 @@ def over(table, kernels=False):
     """
     params = [
         pytest.param(target, case, id=f"{target.name}-{case}")
-        for target in (of_kernels() if kernels else targets())
+        for target in (targets() if kernels else every_target())
         for case in (table[:1] if target.missing else table)  # one skip tells it all
         if case.everywhere or not target.slow
     ]
@@ -155,7 +158,7 @@ def over(table, kernels=False):
 
 def everywhere():
     """Parametrise a test with ``handle``: the reference and every target that is not missing."""
-    others = (t for t in targets() if t.missing is None and t.backend not in vendor.BACKENDS)
+    others = (t for t in every_target() if t.missing is None and t.backend not in vendor.BACKENDS)
     found = (Target("reference", "reference"), *others)
     params = [pytest.param(target, id=target.name) for target in found]
     return pytest.mark.parametrize("handle", params, indirect=True)

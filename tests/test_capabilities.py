@@ -10,7 +10,7 @@ import cases_rnn
 import numpy as np
 import pytest
 from capability_conformance import cells, faults, operations
-from helper import Case, check, open_handle, targets
+from helper import Case, check, every_target, open_handle
 
 import portadnn as dnn
 from portadnn import capability
@@ -31,7 +31,7 @@ SMALL = {  # what there is memory and time for
     "filter": ("3", "1", "5"),
     "window": ("2",),
 }
-EVERYWHERE = [target for target in targets() if not target.slow]
+EVERYWHERE = [target for target in every_target() if not target.slow]
 
 
 @pytest.mark.parametrize("name", sorted(PARTS))

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helper import Case, check, of_kernels, open_handle, over
+from helper import Case, check, open_handle, over, targets
 from where import scratch
 
 import portadnn as dnn
@@ -72,7 +72,7 @@ def test_the_table_reaches_every_length(x, w, rest, length):
     assert {row[3] for row in LAYERS} == set(LENGTHS)
 
 
-@pytest.mark.parametrize("target", of_kernels(), ids=lambda t: t.name)
+@pytest.mark.parametrize("target", targets(), ids=lambda t: t.name)
 @pytest.mark.parametrize("line", lines("f32:7x4x12x9", "f32:6x2x5x5", "groups=2 alpha=2 beta=1"))
 def test_several_parts(monkeypatch, target, line):
     """With little memory images are taken a few at a time; a filter gradient is added up."""
@@ -86,7 +86,7 @@ def test_several_parts(monkeypatch, target, line):
     check(handle, line, engine=engine)
 
 
-@pytest.mark.parametrize("target", [t for t in of_kernels() if not t.slow], ids=lambda t: t.name)
+@pytest.mark.parametrize("target", [t for t in targets() if not t.slow], ids=lambda t: t.name)
 @pytest.mark.parametrize("line", lines("f32:2x2x50x19", "f32:3x2x5x5", "padding=1,2 alpha=2 beta=1 mode=convolution"))
 def test_bands_of_tiles(monkeypatch, target, line):
     """Where even one image is too large, rows of its tiles are taken."""

@@ -27,7 +27,7 @@ SAMPLE = {draw.FUSED: 1}  # problems of each engine, in 6 variants; of the other
 ENGINES = [
     (target, engine, kind.op.removeprefix("convolution_"))
     for target in targets()
-    for engine in (() if target.missing else kernel_engines())
+    for engine in kernel_engines()
     for kind in engine.problems
     if kind.op.removeprefix("convolution_") in draw.ROLES
 ]

@@ -53,7 +53,7 @@ def close(got, want):
 
 
 @pytest.mark.parametrize("mode", brute_rnn.GATES)
-@pytest.mark.parametrize("handle", helper.targets(), indirect=True, ids=lambda target: target.name)
+@pytest.mark.parametrize("handle", helper.every_target(), indirect=True, ids=lambda target: target.name)
 def test_a_training_step_in_float64(handle, mode):
     """All passes after each other give the reference's numbers, as exact as float64 is, with the same masks."""
     batches, features, hidden, layers = (3, 3, 2, 1), 4, 5, 2

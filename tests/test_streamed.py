@@ -28,7 +28,7 @@ STREAMED = [
 ]
 
 
-@over(STREAMED)
+@over(STREAMED, kernels=True)
 def test_past_the_caches(handle, case, monkeypatch):
     monkeypatch.setattr(layouts, "CPU_STREAMED", 0)
     problem, _ = parse_line(case.line)

@@ -174,4 +174,4 @@ def test_what_pytorch_cannot_say_is_refused(torch_handle, line, reason):
 
 def test_the_helper_runs_it_only_where_it_is_asked_for(monkeypatch):
     monkeypatch.delenv("PORTADNN_TEST_BACKENDS", raising=False)
-    assert "torch" not in {target.backend for target in helper.targets.__wrapped__()}
+    assert "torch" not in {target.backend for target in helper.every_target.__wrapped__()}

@@ -117,7 +117,8 @@ def _normalize(torch: Any, p: Any, numbers: Numbers, x: Any, scale: Any, bias: A
     aten = torch.ops.aten
     if p.mode is NormMode.LAYER_NORM:
         return aten.native_layer_norm(x, _normalized_dims(p), scale, bias, numbers["epsilon"])
-    return aten.native_group_norm(x.contiguous(), scale, bias, *_group_sizes(p), numbers["epsilon"])  # it wants no other
+    x = x.contiguous()  # of another layout it takes the numbers in their order in memory
+    return aten.native_group_norm(x, scale, bias, *_group_sizes(p), numbers["epsilon"])
 
 
 def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
@@ -174,7 +175,8 @@ def _gradients(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
         if layer:
             found = aten.native_layer_norm_backward(dy, x, _normalized_dims(p), *saved, scale, bias, mask)
         else:
-            found = aten.native_group_norm_backward(dy.contiguous(), x.contiguous(), *saved, scale, *_group_sizes(p), mask)
+            images = dy.contiguous(), x.contiguous()
+            found = aten.native_group_norm_backward(*images, *saved, scale, *_group_sizes(p), mask)
         wanted = zip(("dx", "dscale", "dbias"), found, strict=True)
         return {name: value.view(getattr(p, name).dims) for name, value in wanted if name in t}
 

@@ -129,7 +129,8 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
     except (AttributeError, KeyError):
         pass
     dtype, count = DataType.UINT8, int(size)
-    own = getattr(memory, "dtype", None)
+    device = check_handle(handle).device
+    own = device.signature(memory)[2] if device.owns(memory) else getattr(memory, "dtype", None)
     if isinstance(own, np.dtype) and own.itemsize > 1:  # memory that was made as an array of numbers
         dtype = DataType.of_array(own, name)
         count //= dtype.itemsize

@@ -124,10 +124,11 @@ def cudnnGetRNNParamsSize(handle: Handle, rnnDesc: RNNDescriptor, xDesc: TensorD
     return dnn.get_rnn_params_size(handle, rnn_value(rnnDesc), _step(xDesc), dtype)
 
 
-def _set_part(descriptor: FilterDescriptor, part: Any) -> None:
+def _set_part(handle: Handle, descriptor: FilterDescriptor, part: Any) -> None:
     """Give a filter descriptor the dims of a part of the parameters: zeros where there is none."""
     dims = (0, 0, 0) if part is None else tuple(part.shape)
-    descriptor.set(dnn.FilterDescriptor(dims, dnn.DataType.FLOAT if part is None else part.dtype))
+    dtype = dnn.DataType.FLOAT if part is None else handle.device.signature(part)[2]
+    descriptor.set(dnn.FilterDescriptor(dims, dtype))
 
 
 @c_function
@@ -148,7 +149,7 @@ def cudnnGetRNNLinLayerMatrixParams(
     made(linLayerMatDesc, FilterDescriptor, "linLayerMatDesc")
     parameters, step = filter_(handle, wDesc, w, "w"), _step(xDesc)
     part = dnn.get_rnn_lin_layer_matrix_params(handle, rnn_value(rnnDesc), layer, step, parameters, linLayerID)
-    _set_part(linLayerMatDesc, part)
+    _set_part(handle, linLayerMatDesc, part)
     return part
 
 
@@ -167,7 +168,7 @@ def cudnnGetRNNLinLayerBiasParams(
     made(linLayerBiasDesc, FilterDescriptor, "linLayerBiasDesc")
     parameters, step = filter_(handle, wDesc, w, "w"), _step(xDesc)
     part = dnn.get_rnn_lin_layer_bias_params(handle, rnn_value(rnnDesc), layer, step, parameters, linLayerID)
-    _set_part(linLayerBiasDesc, part)
+    _set_part(handle, linLayerBiasDesc, part)
     return part
 
 
