@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 import re
 
+import cases_rnn
 import numpy as np
 import pytest
 from fake_cudnn import SIZE, UNSUPPORTED, Device, FakeLibrary, connect, letter, memory, parameters
 
 import portadnn as dnn
 from portadnn.capability_features import OPERATIONS, features, line
+from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 from portadnn.problem import parse_line
 from portadnn.registry import backend_names, default_backend_names, get_backend
 from portadnn_backends.base import DeviceInfo
@@ -55,13 +57,15 @@ def test_signatures_are_the_declared_ones():
 
 
 def possible():
-    """Yield a problem of every feature that is one."""
-    for op in OPERATIONS:
-        for feature in features(op):
-            try:
-                problem, numbers = parse_line(feature.line)
-            except dnn.DnnError:
-                continue
+    """Yield a problem of every feature that is one, and networks with states."""
+    passes = (RNNForwardInference, RNNForwardTraining, RNNBackwardData, RNNBackwardWeights)
+    lines = [feature.line for op in OPERATIONS for feature in features(op)]
+    for text in (*lines, *(case.line for kind in passes for case in cases_rnn.cases(kind, 8))):
+        try:
+            problem, numbers = parse_line(text)
+        except dnn.DnnError:
+            pass
+        else:
             yield problem, {name: n + 2.0 for n, name in enumerate(problem.scalars)} | numbers
 
 
@@ -206,6 +210,30 @@ def test_each_algorithm_is_an_engine_with_its_workspace():
         assert (name, args[7].value, args[8].value, args[9].value) == (
             "cudnnConvolutionBackwardFilter", int(algo), 1 << 20, SIZE,
         )  # fmt: skip
+
+
+def asked(monkeypatch, text, refused=()):
+    """Return the engine that would take a problem, with the problem, where a library is there to ask."""
+    monkeypatch.setitem(engines._probes, INFO.name, (Device(INFO), connect(refused)[0]))
+    problem, _ = parse_line(text)
+    return ways(problem)[0], problem
+
+
+def test_the_library_is_asked_before_anything_runs(monkeypatch):
+    line = "convolution_forward x=f32:1x2x4x4 w=f32:3x2x3x3"
+    engine, problem = asked(monkeypatch, line)
+    assert engine.why_not(problem, INFO) is None
+    assert engine.workspace(problem, INFO) == engine.setting(connect()[0], problem)[0].workspace >= SIZE
+    query = "cudnnGetConvolutionForwardWorkspaceSize"
+    engine, problem = asked(monkeypatch, line, refused=(query,))
+    assert engine.why_not(problem, INFO) == f"{query}: CUDNN_STATUS_NOT_SUPPORTED"
+
+
+def test_byte_buffers_are_as_large_as_the_library_wants_them(monkeypatch):
+    line = "dropout_forward x=f32:2x3x4x5 dropout=0.5"
+    engine, problem = asked(monkeypatch, line)
+    assert engine.raw_size(problem, "reserve_space", INFO) == SIZE
+    assert engine.why_not(problem, INFO) == f"reserve_space: expected at least {SIZE} bytes for cuDNN, got 16 bytes"
 
 
 def test_what_the_library_refuses_in_the_call_is_not_supported():

@@ -35,7 +35,7 @@ WIDE = 16  # how much less exact Winograd's tiles for filters of 5 x 5 are than 
 MOST_ANSWERS = 4096
 
 _connections: weakref.WeakKeyDictionary[Device, CupyConnection] = weakref.WeakKeyDictionary()
-_probes: dict[str, CupyConnection | None] = {}
+_probes: dict[str, tuple[CudaDevice, CupyConnection] | None] = {}
 _asking = threading.Lock()
 
 
@@ -56,16 +56,17 @@ def connection_of(device: CudaDevice) -> CupyConnection:
     return found
 
 
-def _probe(info: DeviceInfo) -> CupyConnection | None:
-    """Return a handle to ask what the library takes on such a device; None where there is none here."""
+def _probe(info: DeviceInfo) -> tuple[CudaDevice, CupyConnection] | None:
+    """Return a device and a handle to ask what the library takes on such a one; None where there is none here."""
     if info.name not in _probes:
         from .. import cuda
 
         index = cuda.index_of(info.name)
         if index is None:
             return None  # a device of tests
+        device = cuda.CudaDevice(index, info)
         try:
-            _probes[info.name] = connection_of(cuda.CudaDevice(index, info))
+            _probes[info.name] = device, connection_of(device)
         except DnnError:
             _probes[info.name] = None
     return _probes[info.name]
@@ -123,7 +124,11 @@ class CudnnEngine(Engine):
         """Return what the library says: why not, bytes of workspace, bytes of byte buffers."""
         with _asking:
             probe = _probe(info)
-            return (None, 0, {}) if probe is None else _asked(self, problem, probe)
+            if probe is None:
+                return None, 0, {}
+            device, connection = probe
+            with device.current():
+                return _asked(self, problem, connection)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         return self._answer(problem, info)[1]
