@@ -199,7 +199,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a campaign")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--clean", type=int, default=0, help="cases to run without a fault, instead")
-    parser.add_argument("--target", default="opencl", help="with --clean")
+    parser.add_argument("--target", help="only faults of this target; with --clean: where [default: opencl]")
     parser.add_argument("--output", type=Path, help="JSON record")
     return parser.parse_args(words)
 
@@ -207,7 +207,9 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
 def main(words: list[str] | None = None) -> int:
     options = arguments(words)
     if options.clean:
-        record: dict[str, object] = {"clean": clean(options.clean, options.target, options.seed, options.jobs)}
+        record: dict[str, object] = {
+            "clean": clean(options.clean, options.target or "opencl", options.seed, options.jobs)
+        }
         good = not record["clean"]["failures"]  # type: ignore[index]
     else:
         faults = read_faults()
@@ -215,6 +217,7 @@ def main(words: list[str] | None = None) -> int:
         if unknown:
             raise SystemExit(f"there are no faults {', '.join(sorted(unknown))}")
         faults = [fault for fault in faults if not options.only or fault.id in options.only]
+        faults = [fault for fault in faults if options.target in (None, fault.target)]
         outcomes = []
         with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
             hunts = {pool.submit(hunt, f, options.seed, options.jobs, options.limit): f for f in faults}
