@@ -16,7 +16,7 @@ def _exact(torch: Any) -> list[tuple[Any, str, Any]]:
     settings = [(backends.cudnn, "benchmark", False), (backends.cudnn, "deterministic", True)]
     if hasattr(backends.cudnn, "conv"):  # from torch 2.9 on; mixed with the older names it complains
         places = [backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn]
-        places += [getattr(backends.mkldnn, name) for name in ("matmul", "conv", "rnn")]
+        places += [getattr(backends.mkldnn, n) for n in ("matmul", "conv", "rnn") if hasattr(backends.mkldnn, n)]
         return settings + [(place, "fp32_precision", "ieee") for place in places]
     return [*settings, (backends.cuda.matmul, "allow_tf32", False), (backends.cudnn, "allow_tf32", False)]
 

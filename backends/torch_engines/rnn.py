@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from portadnn.ops.rnn_layout import RNNMode
@@ -49,11 +50,14 @@ def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
 
     def compute() -> Any:
         if p.batch_sizes:
-            return function(x.flatten(1), torch.tensor(p.batch_sizes), start, parameters, *options)
+            batches = torch.tensor(p.batch_sizes, device="cpu")
+            return function(x.flatten(1), batches, start, parameters, *options)
         return function(x, start, parameters, *options, False)  # steps come first
 
     def run() -> Tensors:
-        found = dict(zip(("y", "hy", "cy"), compute(), strict=False))
+        with warnings.catch_warnings():  # cuDNN wants its weights in one piece, and copies others
+            warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
+            found = dict(zip(("y", "hy", "cy"), compute(), strict=False))
         return {name: value.view(getattr(p, name).dims) for name, value in found.items() if name in t}
 
     return run
