@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import BadParam, NotSupported
@@ -15,6 +15,7 @@ from ..registry import backend_names, get_backend
 
 _WORD = re.compile(r"(?P<backend>\w+)(?:-(?P<kind>cpu|gpu)|:(?P<device>\d+))?(?:/(?P<schedule>cpu|gpu))?")
 SCHEDULE = "PORTADNN_SCHEDULE"
+LARGE_GPU = (132, 32)  # multiprocessors, and threads that run in step
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,18 @@ class Target:
         return cls(name, index, match["schedule"] or "", word)
 
     def open(self, **options: Any) -> Handle:
-        """Open a handle; `options` are those of :class:`portadnn.Handle`."""
+        """Open a handle; `options` are those of :class:`portadnn.Handle`.
+
+        A CPU that runs GPU-shaped kernels stands for a large GPU, whose choices it makes.
+        """
         with _schedule(self.schedule):
-            return Handle(self.backend, self.device, **{"profile": "", **options})
+            handle = Handle(self.backend, self.device, **{"profile": "", **options})
+        if self.schedule == "gpu" and handle.info.kind == "cpu":
+            device: Any = handle.device
+            device.info = replace(handle.info, compute_units=LARGE_GPU[0], simd_width=LARGE_GPU[1])
+            if hasattr(device, "build_options"):
+                device.build_options += " -cl-opt-disable"  # what a CPU's optimiser makes of them proves nothing
+        return handle
 
 
 @contextmanager
