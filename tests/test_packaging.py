@@ -213,7 +213,9 @@ def test_installed_backends_are_entry_points(installed: Path, tmp_path: Path) ->
         "    print(e.name, e.load() is not None)\n"
     )
     printed = run(installed / "python", "-c", code, cwd=tmp_path).split("\n")
-    assert sorted(filter(None, printed)) == ["cuda True", "opencl True", "reference True"]
+    assert sorted(filter(None, printed)) == [
+        f"{name} True" for name in ("cuda", "cudnn", "opencl", "reference", "torch")
+    ]
 
 
 @pytest.mark.packaging

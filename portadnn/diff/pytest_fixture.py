@@ -10,7 +10,7 @@ import pytest
 
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
-from ..registry import backend_names, get_backend
+from ..registry import default_backend_names, get_backend
 from .cases import Case
 from .functions import Function, examine_function
 from .reports.summary import command, wrong_judgements
@@ -99,7 +99,7 @@ class DiffFixture:
     def _words(self, targets: str | Sequence[str]) -> list[str]:
         given = targets or self._config.getoption("--portadnn-diff-targets")
         words = given.split(",") if isinstance(given, str) else list(given)
-        working = (name for name in backend_names() if get_backend(name).why_unavailable() is None)
+        working = (name for name in default_backend_names() if get_backend(name).why_unavailable() is None)
         return list(dict.fromkeys(filter(None, map(str.strip, words)))) or list(working)
 
     def _open(self, word: str) -> Handle:

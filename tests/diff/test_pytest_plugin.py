@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -288,3 +290,10 @@ def test_projects_can_do_without_it(pytester):
     found = pytester.runpytest_inprocess("-p", "no:portadnn_diff")
     found.assert_outcomes(passed=1, errors=1)
     found.stdout.fnmatch_lines(["*fixture 'portadnn_diff' not found*"])
+
+
+def test_the_example_of_the_guide_passes(project):
+    guide = Path(__file__).resolve().parents[2] / "docs" / "diff.md"
+    (example,) = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    found = project(example.replace('["opencl", "reference"]', '["reference"]').replace("count=50", "count=5"))
+    found.assert_outcomes(passed=7)

@@ -215,11 +215,11 @@ def _reasons(report: RunReport) -> Iterator[str]:
         if not found:
             continue
         some = True
-        number = sum(len(reason.cases) for reason in found)
+        number = len({case for reason in found for case in reason.cases})
         yield f'<details><summary><span class="verdict {verdict.value}">{verdict.value}</span> '
-        yield f'{count(number, "time")} <span class="dim">{escape(MEANINGS[verdict])}</span></summary>'
-        rows = ((f"{len(r.cases):,}", r.target, r.text, r.cases[0]) for r in found[:REASONS])
-        yield from _table(("times", "target", "why", "for example"), rows, words=4)
+        yield f'{count(number, "case")} <span class="dim">{escape(MEANINGS[verdict])}</span></summary>'
+        rows = ((f"{len(r.cases):,}", ", ".join(r.targets), r.text, next(iter(r.cases))) for r in found[:REASONS])
+        yield from _table(("cases", "targets", "why", "for example"), rows, words=4)
         if len(found) > REASONS:
             yield f'<p class="dim">and {count(len(found) - REASONS, "other reason")}</p>'
         yield "</details>"

@@ -7,8 +7,9 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..._text import count
 from ..compare import ULP_BINS, Difference
 from ..results import RunReport, by_operation
 from ..shrink import kind_of_failure
@@ -102,27 +103,26 @@ class Reason:
 
     Attributes
     ----------
-    target : str
     text : str
         As the first of them says it.
-    cases : list of str
-        Their lines.
+    targets, cases : dict
+        The targets that gave it, and the cases' lines, in order; the values mean nothing.
     """
 
-    target: str
     text: str
-    cases: list[str]
+    targets: dict[str, None] = field(default_factory=dict)
+    cases: dict[str, None] = field(default_factory=dict)
 
 
 def reasons(report: RunReport, verdict: Verdict) -> list[Reason]:
-    """Return why targets got a verdict, the commonest first; reasons that differ in numbers are one."""
-    found: dict[tuple[str, str], Reason] = {}
+    """Return why targets got a verdict, the commonest first; reasons that differ in numbers or target are one."""
+    found: dict[str, Reason] = {}
     for result in report.results:
         for judgement in result.judgements:
             if judgement.verdict is verdict:
-                key = judgement.target, _NUMBER.sub("#", judgement.reason)
-                reason = found.setdefault(key, Reason(judgement.target, judgement.reason or "no reason given", []))
-                reason.cases.append(result.case)
+                text = judgement.reason.removeprefix(f"{judgement.target} ") or "no reason given"
+                reason = found.setdefault(_NUMBER.sub("#", text), Reason(text))
+                reason.targets[judgement.target] = reason.cases[result.case] = None
     return sorted(found.values(), key=lambda reason: -len(reason.cases))
 
 
@@ -168,13 +168,13 @@ def errors(results: Iterable[CaseResult]) -> dict[str, dict[str, Errors]]:
 def state(report: RunReport) -> str:
     """Return in a sentence how the run ended."""
     bad = report.counts["FAILED"] + report.counts["ERROR"]
-    whole = f"{len(report.results):,}"
+    whole = count(len(report.results), "case")
     if not report.results:
         text = "No case was run"
     elif bad:
-        text = f"{bad:,} of {whole} cases failed"
+        text = f"{bad:,} of {whole} failed"
     elif not report.counts["PASSED"]:
-        text = f"None of {whole} cases was computed to any purpose"
+        text = f"Nothing to compare in {whole}"
     else:
-        text = f"No failure in {whole} cases"
+        text = f"No failure in {whole}"
     return text + ("." if report.complete else "; the run is not complete.")

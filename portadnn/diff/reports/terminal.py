@@ -126,7 +126,7 @@ def _reasons(report: RunReport, console: Console, verdict: Verdict, shown: int |
     sign, style = SIGNS[verdict]
     _put(console, (f"{sign} {MEANINGS[verdict]}", style))
     for reason in found[:shown]:
-        _put(console, f"{len(reason.cases):>6,} ", (reason.target, "bold"), f": {line_of(reason.text)}")
+        _put(console, f"{len(reason.cases):>6,} ", (", ".join(reason.targets), "bold"), f": {line_of(reason.text)}")
     if shown is not None and len(found) > shown:
         rest = sum(len(reason.cases) for reason in found[shown:])
         _put(console, f"{rest:>6,} for {count(len(found) - shown, 'other reason')}")
