@@ -93,7 +93,7 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
     BIND_RESTRICT(T, dmeans);
 #endif
 #endif
-    real line[BLOCK + WINDOW + 2 * VW], inside[BLOCK + WINDOW + 2 * VW], m[BLOCK + VW];
+    real line[BLOCK + WINDOW + 2 * VW], inside[BLOCK + WINDOW + 2 * VW], m[BLOCK + 2 * VW];
     vreal squares[VECTORS], offsets[VECTORS], own[VECTORS];
 
     BLOCK_LOOP {
@@ -103,7 +103,7 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
             ROW_PLACE
             EACH_VECTOR squares[i / VW] = offsets[i / VW] = VSPLAT(0);
 #ifdef MEANS
-            COPY(T, m, means + OFFSET(means, n, c, d, h, 0), STEP(means), (int)w0, count)
+            COPY(T, m, means + OFFSET(means, n, c, d, h, 0), STEP(means), (int)w0, count + VW)  // the last vector: whole
 #endif
             EACH_LINE {
                 COPY(T, line, x + OFFSET(x, n, c, dd, hh, 0), STEP(x), (int)w0 - BEHIND, count + VW + WINDOW)

@@ -4,7 +4,8 @@
 //   2^x = 2^n * 2^r, n the nearest integer, r in -1/2 .. 1/2; 2^r by the exponential series in r * ln 2
 //
 // The series end where their next term is below 1e-8. The exponent's rounding, p * log2(s) times half a unit, remains: as
-// with exp and log. Vectors with a lane that is not a usual number, or results near the range's ends, are left to those.
+// with exp and log. Numbers that are not usual ones, or whose results are near the range's ends, are left to those: by
+// lane, for a lane's result must not depend on its neighbours, of which those behind a row's end may be anything.
 // Comes after types.h.
 
 #if !defined(DTYPE_DOUBLE) && VW > 1 && defined(__x86_64__)
@@ -25,7 +26,6 @@ DEVICE vreal pd_power(vreal s, real p) {
     series = series * z2 + 1.0f;
     const vreal log2 = (PD_TO_FLOATS(e + PD_ROUNDER_BITS) - PD_ROUNDER) + z * 2.88539008f * series;
     const vreal x = log2 * p;
-    if (any((s < 1e-37f) | (s > 3e38f) | (s != s) | (x < -125.0f) | (x > 125.0f))) return exp(log(s) * p);
     const vreal rounded = x + PD_ROUNDER;
     const vreal t = (x - (rounded - PD_ROUNDER)) * 0.69314718f;
     vreal power = t * 0.00019841270f + 0.0013888889f;
@@ -35,7 +35,9 @@ DEVICE vreal pd_power(vreal s, real p) {
     power = power * t + 0.5f;
     power = power * t + 1.0f;
     power = power * t + 1.0f;
-    return power * PD_TO_FLOATS((PD_TO_BITS(rounded) - PD_ROUNDER_BITS + 127) << 23);
+    power = power * PD_TO_FLOATS((PD_TO_BITS(rounded) - PD_ROUNDER_BITS + 127) << 23);
+    const pd_ints unusual = (s < 1e-37f) | (s > 3e38f) | (s != s) | (x < -125.0f) | (x > 125.0f);
+    return any(unusual) ? PICK(unusual, exp(log(s) * p), power) : power;
 }
 #define VECTOR_POWER(s) pd_power(s, -power)
 #endif

@@ -77,6 +77,26 @@ def test_an_infinite_mean_concerns_its_own_pixel(handle, format):
 
 
 @everywhere()
+@pytest.mark.parametrize("format", ["nchw", "nhwc"])
+@pytest.mark.parametrize("divisive", [False, True])
+def test_pixels_outside_a_window_change_no_bit(handle, divisive, format):
+    """One pixel whose square overflows: its neighbours in the same vector of the kernel keep their last bits."""
+    x = np.random.default_rng(5).uniform(0.1, 30, (1, 16, 1, 16)).astype(np.float32)
+    other = x.copy()
+    other[0, 3], other[..., 5] = 1e30, 1e30
+    lrn = dnn.LRNDescriptor(1, 0.5, 0.6, 2.0)
+    results = []
+    for v in (x, other):
+        a = handle.asarray(v, format=format)
+        if divisive:
+            y = dnn.divisive_normalization_forward(handle, a, None, lrn)
+        else:
+            y = dnn.lrn_cross_channel_forward(handle, a, lrn)
+        results.append(handle.to_numpy(y)[x == other])
+    np.testing.assert_array_equal(results[0].view(np.int32), results[1].view(np.int32))
+
+
+@everywhere()
 def test_gradients_come_as_a_pair(handle):
     x = handle.asarray(np.ones((1, 1, 3, 3), np.float32))
     lrn = dnn.LRNDescriptor(3)
