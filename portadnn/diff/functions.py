@@ -29,9 +29,9 @@ def examine_function(
     ----------
     function
         Is given those tensors and run-time numbers that its parameters name (all of them with ``**``), as arrays of
-        `handle`'s backend inside guarded memory; positional-only parameters, and functions without a signature, get
-        the inputs in the problem's order. It writes outputs that it is given in place, or returns them: one array,
-        a tuple in the problem's order, or a mapping by name.
+        `handle`'s backend inside guarded memory, and `handle` where it names it; positional-only parameters, and
+        functions without a signature, get the inputs in the problem's order. It writes outputs that it is given in
+        place, or returns them: one array, a tuple in the problem's order, or a mapping by name.
     case
         A case that is to succeed.
     handle
@@ -80,7 +80,7 @@ def _run(function: Function, case: Case, handle: Handle, buffers: Buffers, due: 
     }
     if alias[0]:
         tensors[alias[0]] = tensors[alias[1]]
-    positional, named = _arguments(function, problem, tensors, case.numbers)
+    positional, named = _arguments(function, problem, tensors, {**case.numbers, "handle": handle})
     returned = function(*positional, **named)
     handle.synchronize()
     found = _returned(handle, problem, returned, due, in_place=set(named))
@@ -98,7 +98,7 @@ def _run(function: Function, case: Case, handle: Handle, buffers: Buffers, due: 
 
 
 def _arguments(
-    function: Function, problem: Problem, tensors: Mapping[str, Any], numbers: Mapping[str, float]
+    function: Function, problem: Problem, tensors: Mapping[str, Any], more: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return what to call a function with."""
     __tracebackhide__ = True
@@ -107,12 +107,12 @@ def _arguments(
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some functions written in C have none
         return inputs, {}
-    known = {**tensors, **numbers}
+    known = {**tensors, **more}
     by_position = [p for p in parameters if p.kind is p.POSITIONAL_ONLY and p.default is p.empty]
     if by_position:
         return inputs[: len(by_position)], {}
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return [], known
+        return [], {name: value for name, value in known.items() if name != "handle"}
     wanted = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     unknown = [p.name for p in wanted if p.name not in known and p.default is p.empty]
     if unknown:

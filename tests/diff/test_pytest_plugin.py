@@ -12,6 +12,7 @@ import pytest
 
 import portadnn.diff.generate
 import portadnn.diff.pytest_fixture  # noqa: F401  # what runs import anew, they forget, and import again
+from portadnn.registry import get_backend
 
 pytest_plugins = ["pytester"]
 
@@ -123,6 +124,25 @@ def test_wrong(portadnn_diff):
 """)
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines([told])
+
+
+@pytest.mark.skipif(get_backend("opencl").why_unavailable() is not None, reason="no OpenCL device")
+def test_functions_on_a_device(project):
+    found = project("""
+import pyopencl.array
+
+def test_returned(portadnn_diff):
+    zero = np.float32(0)
+    portadnn_diff.check(lambda x: pyopencl.array.maximum(x, zero), RELU, on="opencl")
+
+def test_in_place(portadnn_diff):
+    def kernel(handle, x, y):
+        y.set(relu(x.get(handle.get_stream())), handle.get_stream())
+        x += 1
+    portadnn_diff.check(kernel, RELU, on="opencl")
+""")
+    found.assert_outcomes(passed=1, failed=1)
+    found.stdout.fnmatch_lines(["*kernel: input written: x: an input was changed*"])
 
 
 def test_a_function_that_does_not_repeat_fails(project):
