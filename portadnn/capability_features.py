@@ -167,8 +167,9 @@ def _pooled(*inputs: str) -> Callable[[Choices], dict[str, str]]:
         x = (1, 1, *(1,) * (len(window) - 1), 2**30 + 1) if c.get("size") == "wide" else _dims(c)
         if max(window) > 2:
             x = (1, 1, *window[:3], *(1,) * (len(window) - 3))
-        steps = c.get("stride", (1,) * len(window))
-        y = (*x[:2], *(max(1 + (size - w) // s, 0) for size, w, s in zip(x[2:], window, steps, strict=True)))
+        steps, pads = (c.get(name, (plain,) * len(window)) for name, plain in (("stride", 1), ("padding", 0)))
+        axes = zip(x[2:], window, pads, steps, strict=True)
+        y = (*x[:2], *(max(1 + (size + 2 * p - w) // s, 0) for size, w, p, s in axes))
         layout_in, layout_out = _layouts(c)
         if "dx" in inputs:  # whose strides are those of x
             layout_in, layout_out = layout_out, layout_in
@@ -312,7 +313,12 @@ _BLENDED: dict[str, tuple[Any, ...]] = {"alpha": (1, 2), "beta": (0, 1)}
 _TYPES: dict[str, tuple[Any, ...]] = {"types": ("same", "mixed")}
 _NORMAL: dict[str, tuple[Any, ...]] = {"saved": (False, True), **_BLENDED}
 _RANKS_CONVOLUTION = (3, 4, 5, 6)
-_POOLED: dict[str, tuple[Any, ...]] = {"window": ("2", "4097"), "stride": ("1", str(2**30)), **_BLENDED}
+_POOLED: dict[str, tuple[Any, ...]] = {
+    "window": ("2", "4097"),
+    "stride": ("1", str(2**30)),
+    "padding": ("0", "1", "2"),
+    **_BLENDED,
+}
 _FEW_RANKS = (4, 5)
 _NO_OUTPUT = ("nchw", "nhwc", "strided", "repeated")  # one tensor alone has a layout
 _AREA_SIZES = (*_SIZES, "wide", "vast")

@@ -213,6 +213,7 @@ _DERIVED: dict[str, Callable[[Query], Any]] = {
     "image_size": _image_size,
     "image_points": lambda q: math.prod(_image_size(q)),
     "padded_size": _padded,
+    "doubled_padding": lambda q: tuple(2 * pad for pad in getattr(q.problem, "padding", ())),
     "result_size": lambda q: _sizes(q, "result"),
     "overlap_size": lambda q: tuple(map(min, _sizes(q, "filter"), _image_size(q), _sizes(q, "result"))),
     "true_stride": lambda q: _where(q, "stride", "result"),
