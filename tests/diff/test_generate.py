@@ -203,6 +203,37 @@ def test_what_must_fail_fails(op):
     right.problem.validate()
 
 
+def test_rules_are_broken_by_one():
+    """Off by one where a rule has a bound, and with all else in order: no other check may catch it."""
+
+    def broken(op):
+        return [case.problem for case in rule_cases(op, DataType.FLOAT)]
+
+    def result(x, window, padding, stride):
+        return tuple(1 + (s + 2 * p - w) // t for s, w, p, t in zip(x, window, padding, stride, strict=True))
+
+    pools = [p for p in broken("pooling_forward") if len(p.window) == len(p.padding) == len(p.stride) == 2]
+    assert any(
+        p.window[0] == p.x.dims[2] + 2 * p.padding[0] + 1
+        and p.y.dims[2:] == result(p.x.dims[2:], p.window, p.padding, p.stride)
+        for p in pools
+        if min(p.stride) > 0
+    )
+    convolutions = [p for p in broken("convolution_forward") if p.groups and len(p.w.dims) == len(p.x.dims) == 4]
+    assert {p.x.dims[1] - p.w.dims[1] * p.groups for p in convolutions} >= {-1, 0, 1}
+    assert any(p.w.dims[0] % p.groups == 1 for p in convolutions)
+    assert any(p.w.dims[2] == p.x.dims[2] + 2 * p.padding[0] + 1 and p.y.dims[2] == 0 for p in convolutions)
+    assert {p.reserve_space.size for p in broken("dropout_forward")} >= {15, 16}  # 120 bits, in words of 32
+    training = {p.reserve.size for p in broken("rnn_forward_training") if p.reserve is not None}
+    assert any(size + 1 in training for size in training)
+
+
+def test_outputs_overlap_by_one_element():
+    problem = dnn.problem.parse("scale_tensor y=f32:2x3x4x5")
+    found = {c.problem.y.strides for seed in range(60) for c in general_cases(problem, seed) if c.problem.y.overlapping}
+    assert found >= {(59, 20, 5, 1), (60, 19, 5, 1), (60, 20, 4, 1), (60, 20, 5, 0), (0, 20, 5, 1)}
+
+
 # drawing
 
 

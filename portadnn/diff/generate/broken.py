@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
-from ...problem import _DTYPE_CODES, Problem, TensorSpec
+from ...problem import _DTYPE_CODES, Problem, TensorSpec, parse
 from ..cases import Case
-from .broken_rules import BAD, RULES, UNSUPPORTED
+from .broken_kinds import BAD, UNSUPPORTED
+from .broken_rules import RULES
 from .draws import Draws
 from .strata import TYPES
 
+RULES_AT_ONCE = 2
 _GENERAL = ("type", "dims", "too many dims", "overlap")
 
 
@@ -34,9 +36,17 @@ def rule_cases(op: str, dtype: DataType, seed: int = 0) -> Iterator[Case]:
                 name: text for name, _, text in (w.partition("=") for w in (*rules.right.split(), *change.split()))
             }
             alias = words.pop("in_place", "")
+            for name in [name for name, text in words.items() if text == "<"]:
+                words[name] = _one_less(f"{op} {rules.right}".format(**codes), name)
             line = " ".join([op, *(f"{name}={text}" for name, text in words.items() if text)]).format(**codes)
             if (case := _expressible(line, status, seed, alias)) is not None:
                 yield case
+
+
+def _one_less(line: str, name: str) -> str:
+    """Return the text of a byte buffer with a byte less than the problem of a line has."""
+    spec = _spec(parse(line), name)
+    return str(TensorSpec.packed(spec.dtype, (spec.size - 1,)))
 
 
 def general_cases(problem: Problem, seed: int = 0) -> Iterator[Case]:
@@ -74,8 +84,14 @@ def _broken_tensor(draws: Draws, spec: TensorSpec, kind: str) -> tuple[str, str]
     if kind == "too many dims":
         return f"{code}:{'x'.join(map(str, (*spec.dims, *(1,) * 9)[:9]))}", UNSUPPORTED
     strides, axis = list(spec.strides), draws.choice([i for i, size in enumerate(spec.dims) if size > 1])
-    strides[axis] = 0
+    strides[axis] = draws.choice((0, _overlapping_by_one(spec, axis), _overlapping_by_one(spec, axis)))
     return f"{code}:{'x'.join(map(str, spec.dims))}/{','.join(map(str, strides))}", UNSUPPORTED
+
+
+def _overlapping_by_one(spec: TensorSpec, axis: int) -> int:
+    """Return the stride of an axis with which the last element of what lies within it meets the next first one."""
+    strides = zip(spec.dims, spec.strides, strict=True)
+    return sum((size - 1) * stride for size, stride in strides if stride < spec.strides[axis])
 
 
 def _expressible(line: str, status: str, seed: int, alias: str = "") -> Case | None:
@@ -90,9 +106,10 @@ def _expressible(line: str, status: str, seed: int, alias: str = "") -> Case | N
 
 
 def case_of(problem: Problem, seed: int, turn: int) -> list[Case]:
-    """Return the cases that must fail which follow a problem's: its operation's rules in turn, and general ones."""
+    """Return the cases that must fail which follow a problem's: some of its operation's, in turn, and a general one."""
     draws = Draws(seed, problem.op, "broken", turn)
     general = list(general_cases(problem, seed)) if "int32" not in str(problem) else []
     rules = list(rule_cases(problem.op, draws.choice(TYPES), draws.integers(1000)))
-    found = [rules[turn % len(rules)]] if rules else []
+    first = turn * RULES_AT_ONCE
+    found = [rules[place % len(rules)] for place in range(first, first + min(RULES_AT_ONCE, len(rules)))]
     return found + ([draws.choice(general)] if general else [])

@@ -119,7 +119,7 @@ def campaign(size: str | int = "default", seed: int = 0, *, handles: Iterable[Ha
     return cases(seed=seed, count=count, handles=handles)
 
 
-SIZES = {"quick": 1_000, "default": 8_000, "thorough": 20_000, "full": 50_000}
+SIZES = {"quick": 1_000, "default": 6_000, "thorough": 20_000, "full": 50_000}
 
 
 def _operations(ops: Iterable[str]) -> tuple[str, ...]:
