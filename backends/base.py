@@ -11,13 +11,16 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from portadnn.enums import DataType, DnnEnum
 from portadnn.errors import BadParam, NotSupported
 from portadnn.problem import Problem, TensorSpec
+
+if TYPE_CHECKING:
+    from portadnn.graph.engine import GraphEngine
 
 Schedule = Literal["gpu", "cpu"]
 
@@ -517,6 +520,10 @@ class Backend(abc.ABC):
     def oracle(self) -> Oracle | None:
         """Return what computes exact results, if the backend has such definitions."""
         return None
+
+    def graph_engines(self) -> Sequence[GraphEngine]:
+        """List the engines that take whole graphs, in order of preference; graphs can be cut into Problems besides."""
+        return ()
 
     def engines_version(self) -> str:
         """Return a text that changes with engines and kernels: what others of them took says nothing of these."""

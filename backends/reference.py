@@ -9,7 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .arrays import check_view, check_view_dtype, span_bytes, torch_bits, type_n
 from .base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from .reference_ops import store
 from .reference_outcomes import KINDS, outcomes
+
+if TYPE_CHECKING:
+    from portadnn.graph.engine import GraphEngine
 
 _DLPACK_CPU = 1
 
@@ -238,6 +241,11 @@ class ReferenceBackend(Backend):
 
     def engines(self) -> Sequence[Engine]:
         return (DefinitionEngine(),)
+
+    def graph_engines(self) -> Sequence[GraphEngine]:
+        from .reference_graph import DefinitionGraphEngine  # with the Graph API, which few programs need
+
+        return (DefinitionGraphEngine(),)
 
     def oracle(self) -> Oracle:
         return reference_outcomes

@@ -1,0 +1,100 @@
+"""The Graph API: describe a computation once, run it on any backend (docs/graph.md).
+
+``import portadnn.graph as cudnn`` offers the names of cudnn-frontend's Python module.
+
+>>> import numpy as np
+>>> import portadnn.graph as cudnn
+>>> handle = cudnn.create_handle("reference")
+>>> graph = cudnn.pygraph(
+...     io_data_type=cudnn.data_type.FLOAT, compute_data_type=cudnn.data_type.FLOAT, handle=handle,
+...     intermediate_data_type=cudnn.data_type.FLOAT,
+... )
+>>> x = graph.tensor(dim=[2, 3], stride=[3, 1], name="x")
+>>> y = graph.relu(graph.sub(x, 1.0)).set_output(True)
+>>> graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+>>> out = np.empty((2, 3), np.float32)
+>>> graph.execute({x: np.arange(6, dtype=np.float32).reshape(2, 3), y: out})
+>>> out.tolist()
+[[0.0, 0.0, 1.0], [2.0, 3.0, 4.0]]
+"""
+
+from .._version import __version__
+from .core import Graph as NodeGraph
+from .data_types import data_type
+from .enums import (
+    behavior_note,
+    build_plan_policy,
+    convolution_mode,
+    diagonal_alignment,
+    heur_mode,
+    knob_type,
+    norm_forward_phase,
+    numerical_note,
+    padding_mode,
+    pointwise_mode,
+    reduction_mode,
+    resample_mode,
+    reshape_mode,
+    rng_distribution,
+    scalar_type,
+    tensor_reordering,
+)
+from .errors import (
+    AttributeNotSet,
+    GraphError,
+    GraphValidationError,
+    InvalidTensorName,
+    InvalidValue,
+    InvalidVariantPack,
+    ShapeDeductionFailed,
+    cudnnGraphNotSupportedError,
+)
+from .handles import create_handle, destroy_handle, get_stream, set_stream
+from .module import backend_version, backend_version_string, get_last_error_string, graph, graph_cache, jit
+from .pygraph import pygraph
+from .rules import RULES, Rule
+from .tensor import tensor
+
+__all__ = [
+    "RULES",
+    "AttributeNotSet",
+    "GraphError",
+    "GraphValidationError",
+    "InvalidTensorName",
+    "InvalidValue",
+    "InvalidVariantPack",
+    "NodeGraph",
+    "Rule",
+    "ShapeDeductionFailed",
+    "__version__",
+    "backend_version",
+    "backend_version_string",
+    "behavior_note",
+    "build_plan_policy",
+    "convolution_mode",
+    "create_handle",
+    "cudnnGraphNotSupportedError",
+    "data_type",
+    "destroy_handle",
+    "diagonal_alignment",
+    "get_last_error_string",
+    "get_stream",
+    "graph",
+    "graph_cache",
+    "heur_mode",
+    "jit",
+    "knob_type",
+    "norm_forward_phase",
+    "numerical_note",
+    "padding_mode",
+    "pointwise_mode",
+    "pygraph",
+    "reduction_mode",
+    "resample_mode",
+    "reshape_mode",
+    "rng_distribution",
+    "scalar_type",
+    "set_stream",
+    "tensor",
+    "tensor_reordering",
+]

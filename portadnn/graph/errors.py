@@ -1,0 +1,117 @@
+"""Errors of the Graph API: each has a stable id and names node, tensor, what came, what was expected, and the fix.
+
+The classes follow cudnn-frontend's Python module (wrong graphs raise ValueError, what no engine takes raises
+``cudnnGraphNotSupportedError``, a RuntimeError) and portadnn's own (:class:`~portadnn.BadParam`,
+:class:`~portadnn.NotSupported`). :mod:`portadnn.graph.rules` lists all ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import BadParam, DnnError, NotSupported
+
+
+class GraphError(DnnError):
+    """Base of all errors of the Graph API.
+
+    Attributes
+    ----------
+    id : str
+        Of the rule that was broken, such as ``"PG-CONV-003"``.
+    node, tensor : str or None
+        The node and the tensor at fault, with what is known of them.
+    expected, got : str or None
+    fix : str
+        What to write instead.
+    reasons : tuple of GraphError
+        Where several things were wrong, or every engine had a reason of its own.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        meaning: str,
+        *,
+        node: str | None = None,
+        tensor: str | None = None,
+        argument: str | None = None,
+        expected: str | None = None,
+        got: Any = None,
+        fix: str = "",
+        reasons: Sequence[GraphError] = (),
+    ) -> None:
+        super().__init__(meaning, argument=argument, expected=expected, got=got)
+        self.id = id
+        self.node = node
+        self.tensor = tensor
+        self.fix = fix
+        self.reasons = tuple(reasons)
+
+    def __str__(self) -> str:
+        text = f"[{self.id}] "
+        for place in (self.node, self.tensor, self.argument):
+            text += f"{place}: " if place else ""
+        text += self.message
+        if self.expected is not None:
+            text += f"; expected {self.expected}"
+            if self.got is not None:
+                text += f", got {self.got}"
+        elif self.got is not None:
+            text += f"; got {self.got}"
+        if self.fix:
+            text += f"; fix: {self.fix}"
+        for reason in self.reasons:
+            text += f"\n  {reason}"
+        return text if self.call is None else f"{self.call}: {text}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, for JSON."""
+        words = {name: getattr(self, name) for name in ("id", "message", "node", "tensor", "argument", "expected")}
+        got = None if self.got is None else str(self.got)
+        return {**words, "got": got, "fix": self.fix, "reasons": [reason.as_dict() for reason in self.reasons]}
+
+
+class GraphValidationError(GraphError, BadParam):
+    """A graph, a tensor or a call that is wrong whatever the engine."""
+
+
+class AttributeNotSet(GraphValidationError):
+    """Something that is needed was left out."""
+
+
+class ShapeDeductionFailed(GraphValidationError):
+    """Dims that do not fit, or that do not follow."""
+
+
+class InvalidTensorName(GraphValidationError):
+    """A name or a uid that is taken."""
+
+
+class InvalidVariantPack(GraphValidationError):
+    """Buffers that are missing, too short or of another type."""
+
+
+class InvalidValue(GraphValidationError, RuntimeError):
+    """A value that cannot be; also a RuntimeError, as cudnn-frontend has it."""
+
+
+class cudnnGraphNotSupportedError(GraphError, NotSupported):
+    """A valid graph that no engine takes; ``reasons`` says why, engine by engine. Also a RuntimeError."""
+
+
+def fail(id: str, **facts: Any) -> GraphError:
+    """Return the error of a rule, of the rule's class and with its meaning.
+
+    Parameters
+    ----------
+    id
+        Of the rule, see :data:`~portadnn.graph.rules.RULES`.
+    facts
+        What :class:`GraphError` takes by keyword.
+    """
+    from .rules import RULES  # the table needs the classes
+
+    rule = RULES[id]
+    return rule.error(id, rule.meaning, **facts)

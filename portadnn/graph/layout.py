@@ -1,0 +1,69 @@
+"""Strides: packed ones in an order of the axes, and what can be read off strides."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+Dims = tuple[int, ...]
+
+
+def strides_in(dims: Sequence[int], order: Sequence[int]) -> Dims:
+    """Return the strides of a gapless tensor whose axes lie in `order`, the slowest first."""
+    strides = [0] * len(dims)
+    step = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= max(dims[axis], 1)
+    return tuple(strides)
+
+
+def row_major(dims: Sequence[int]) -> Dims:
+    """Return packed strides with the last axis fastest: NCHW."""
+    return strides_in(dims, range(len(dims)))
+
+
+def channels_last(dims: Sequence[int]) -> Dims:
+    """Return packed strides with axis 1 fastest, NHWC; row-major with fewer than three dims."""
+    if len(dims) < 3:
+        return row_major(dims)
+    return strides_in(dims, [0, *range(2, len(dims)), 1])
+
+
+def order_of(dims: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """Return the axes from the slowest to the fastest. Axes of one element stay where the others leave them room."""
+    return sorted(range(len(dims)), key=lambda axis: (-strides[axis], axis))
+
+
+def like(dims: Sequence[int], other_dims: Sequence[int], other_strides: Sequence[int]) -> Dims:
+    """Return packed strides for `dims` in the order of another tensor's axes, row-major where ranks differ."""
+    if len(dims) != len(other_dims):
+        return row_major(dims)
+    return strides_in(dims, order_of(other_dims, other_strides))
+
+
+def span(dims: Sequence[int], strides: Sequence[int]) -> int:
+    """Return the elements from the first to the last one, gaps included; 0 for an empty tensor.
+
+    Axes of one element add nothing, however long their stride.
+    """
+    if math.prod(dims) == 0:
+        return 0
+    return 1 + sum((d - 1) * s for d, s in zip(dims, strides, strict=True))
+
+
+def broadcast(shapes: Sequence[Dims]) -> Dims | None:
+    """Return the common dims of several, aligned at the last axis as NumPy does; None where there are none."""
+    result = []
+    for sizes in itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        wide = {size for size in sizes if size != 1}
+        if len(wide) > 1:
+            return None
+        result.append(wide.pop() if wide else 1)
+    return tuple(reversed(result))
+
+
+def refines(dims: Sequence[int], wide: Sequence[int]) -> bool:
+    """Tell whether `dims` broadcasts to `wide`."""
+    return broadcast([tuple(dims), tuple(wide)]) == tuple(wide)

@@ -1,0 +1,107 @@
+"""Matrix products by convolutions of 1 x 1 filters, reductions by reduce_tensor, softmax."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...enums import (
+    ConvolutionMode,
+    MathType,
+    NanPropagation,
+    OpTensorOp,
+    ReduceTensorOp,
+    SoftmaxAlgorithm,
+    SoftmaxMode,
+)
+from ...ops.convolution import ConvolutionForward
+from ...ops.reduce import ReduceTensor
+from ...ops.softmax import SoftmaxForward
+from ..layout import Dims
+from .pointwise import combine
+from .steps import Lowering, View
+
+MOST_PRODUCTS = 1024  # steps of one matmul
+_PARAMETERS = ((0, 0), (1, 1), (1, 1), 1, ConvolutionMode.CROSS_CORRELATION, None, MathType.DEFAULT)
+
+
+def _product(low: Lowering, a: View, b: View, c: View) -> None:
+    """Add C[i] = A @ B[i] for 3-D views, A's first dim being 1: filters A over images B of height 1."""
+    (_, m, k), (count, _, n) = a.dims, b.dims
+    image = b.seen_as((count, k, 1, n), (*b.strides[:2], 1, b.strides[2]))
+    filters = a.seen_as((m, k, 1, 1), (a.strides[1], a.strides[2], 1, 1))
+    result = c.seen_as((count, m, 1, n), (*c.strides[:2], 1, c.strides[2]))
+    low.emit(ConvolutionForward, (image, filters, result), _PARAMETERS)
+
+
+def _turned(view: View) -> View:
+    """Return a 3-D view with the last two dims exchanged."""
+    d, s = view.dims, view.strides
+    return view.seen_as((d[0], d[2], d[1]), (s[0], s[2], s[1]))
+
+
+def _matmul(low: Lowering) -> None:
+    c = low.view("C")
+    low.check_compute(c.spec.dtype)
+    a, b = (low.view(port, c.spec.dtype).of_rank(len(c.dims)) for port in ("A", "B"))
+    if len(c.dims) == 3 and a.dims[0] == 1:
+        _product(low, a, b, c)
+        return
+    if len(c.dims) == 3 and b.dims[0] == 1:
+        _product(low, _turned(b), _turned(a), _turned(c))
+        return
+    batch = c.dims[:-2]
+    if math.prod(batch) > MOST_PRODUCTS:
+        raise low.refuse("PG-ENGINE-004", "C", expected=f"at most {MOST_PRODUCTS} products", got=math.prod(batch))
+    for place in np.ndindex(*batch):
+        _product(low, *(_entry(view, place) for view in (a, b, c)))
+
+
+def _entry(view: View, place: tuple[int, ...]) -> View:
+    """Return one matrix of a batch, in 3-D; an entry of a dim of one serves all."""
+    steps = zip(view.dims[:-2], view.strides[:-2], place, strict=True)
+    offset = sum(i * s for d, s, i in steps if d > 1)
+    return view.seen_as((1, *view.dims[-2:]), (max(view.spec.span, 1), *view.strides[-2:]), offset)
+
+
+def reduce(low: Lowering, op: ReduceTensorOp, x: View, y: View) -> None:
+    """Add a reduction over the dims that are 1 in y."""
+    low.emit(ReduceTensor, (x, y, None), (op, None, NanPropagation.PROPAGATE_NAN))
+
+
+def _reduction(low: Lowering) -> None:
+    y = low.view("Y")
+    low.check_compute(y.spec.dtype)
+    reduce(low, ReduceTensorOp[low.operation["mode"].name], low.view("X", y.spec.dtype), y)
+
+
+def _genstats(low: Lowering) -> None:
+    x = low.view("X")
+    low.check_compute(x.spec.dtype)
+    reduce(low, ReduceTensorOp.ADD, x, low.view("SUM", x.spec.dtype))
+    square = low.temporary(x.dims, x.spec.dtype)
+    combine(low, OpTensorOp.MUL, x, x, square)
+    reduce(low, ReduceTensorOp.ADD, square, low.view("SQ_SUM", x.spec.dtype))
+
+
+def _softmax(low: Lowering) -> None:
+    if low.has("STATS"):
+        raise low.refuse("PG-ENGINE-004", "STATS", expected="no statistics", got="use_stats=True")
+    out = low.view("S")
+    low.check_compute(out.spec.dtype)
+    axis = low.operation["axis"] + len(out.dims) - len(low.info("S").dims)
+    order = [i for i in range(len(out.dims)) if i != axis]
+    order.insert(1, axis)
+    x, y = (
+        view.seen_as(_chosen(view.dims, order), _chosen(view.strides, order))
+        for view in (low.view("P", out.spec.dtype), out)
+    )
+    low.emit(SoftmaxForward, (x, y), (SoftmaxAlgorithm.ACCURATE, SoftmaxMode.CHANNEL))
+
+
+def _chosen(values: Dims, order: list[int]) -> Dims:
+    return tuple(values[i] for i in order)
+
+
+LOWERINGS = {"matmul": _matmul, "reduction": _reduction, "genstats": _genstats, "softmax": _softmax}

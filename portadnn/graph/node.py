@@ -1,0 +1,270 @@
+"""Nodes: an operation of the graph with its tensors at named ports, and the kinds that operations are of.
+
+A :class:`Kind` is data: ports, attributes with their defaults, and one function that checks the inputs and settles the
+outputs. Everything that works on graphs reads it: construction, validation, engines, other interfaces.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from . import layout
+from .data_types import data_type
+from .enums import GraphEnum
+from .errors import GraphError, fail
+from .tensor import tensor
+
+T = TypeVar("T")
+REQUIRED: Any = object()
+
+
+@dataclass(frozen=True)
+class Port:
+    """Where a tensor enters or leaves a node.
+
+    Attributes
+    ----------
+    many : bool
+        Any number of tensors, at ports with the name and ``_0``, ``_1`` ...
+    scalar : bool
+        A number, which programs may state as such.
+    suffix : str
+        Of the names of tensors that are made for it, after the node's; by default ``"::"`` and the port's name.
+    """
+
+    name: str
+    optional: bool = False
+    many: bool = False
+    scalar: bool = False
+    suffix: str = ""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A parameter of a kind; `parse(value, name)` turns what was given into what is kept."""
+
+    name: str
+    parse: Callable[[Any, str], Any]
+    default: Any = REQUIRED
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of operation.
+
+    Attributes
+    ----------
+    name : str
+        As the method of :class:`~portadnn.graph.pygraph`.
+    settle : callable
+        Checks a node's inputs and attributes and settles its outputs' dims and strides.
+    computes : bool
+        Whether it needs a compute type; what only moves elements does not.
+    same_type : bool
+        Whether its outputs must have the type of its first input.
+    """
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    settle: Callable[[Node], None]
+    attributes: tuple[Attribute, ...] = ()
+    computes: bool = True
+    same_type: bool = False
+
+    def port(self, name: str, *, output: bool) -> Port | None:
+        """Return the port that a tensor's place belongs to."""
+        for port in self.outputs if output else self.inputs:
+            stem, _, number = name.rpartition("_")
+            if (name == port.name and not port.many) or (port.many and stem == port.name and number.isdecimal()):
+                return port
+        return None
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> Kind:
+    """Make a kind known by its name."""
+    KINDS[kind.name] = kind
+    return kind
+
+
+class Node:
+    """An operation of a graph.
+
+    Attributes
+    ----------
+    inputs, outputs : dict of str to tensor
+        By port; a tensor that was left out is not there.
+    attributes : dict
+        All of the kind's, parsed.
+    compute_type : data_type
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        name: str,
+        inputs: Mapping[str, tensor | None],
+        attributes: Mapping[str, Any],
+        compute_type: data_type,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.compute_type = compute_type
+        self.inputs = {port: given for port, given in inputs.items() if given is not None}
+        self.outputs: dict[str, tensor] = {}
+        self.attributes = self._parsed(attributes)
+
+    @property
+    def label(self) -> str:
+        """Kind and name, for messages."""
+        return f"{self.kind.name} '{self.name}'"
+
+    def _parsed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = {attribute.name: attribute for attribute in self.kind.attributes}
+        for name in given:
+            if name not in known:
+                raise self.fail("PG-NODE-005", argument=name, expected=", ".join(known) or "no attributes", got=name)
+        values = {}
+        for attribute in known.values():
+            value = given.get(attribute.name, attribute.default)
+            if value is REQUIRED:
+                raise self.fail("PG-NODE-003", argument=attribute.name, fix=f"pass {attribute.name}=...")
+            try:
+                values[attribute.name] = attribute.parse(value, attribute.name)
+            except GraphError as error:
+                error.node = self.label
+                raise
+        return values
+
+    def fail(self, id: str, port: str | None = None, **facts: Any) -> GraphError:
+        """Return the error of a rule at this node, and at the tensor of a port."""
+        at = None if port is None else self.inputs.get(port) or self.outputs.get(port)
+        if at is not None:
+            facts.setdefault("tensor", f"{port} = {at.describe()}")
+        elif port is not None:
+            facts.setdefault("argument", port)
+        return fail(id, node=self.label, **facts)
+
+    # what the kinds' functions ask
+
+    def __getitem__(self, attribute: str) -> Any:
+        return self.attributes[attribute]
+
+    def has(self, port: str) -> bool:
+        """Tell whether there is a tensor at the port."""
+        return port in self.inputs or port in self.outputs
+
+    def dims(self, port: str) -> layout.Dims:
+        """Return the dims of the tensor at a port."""
+        return (self.inputs.get(port) or self.outputs[port]).dims
+
+    def strides(self, port: str) -> layout.Dims:
+        """Return the strides of the tensor at a port."""
+        return (self.inputs.get(port) or self.outputs[port]).strides
+
+    def many(self, port: str) -> list[str]:
+        """Return the ports in use of one that takes any number."""
+        names = [name for name in self.inputs if name.rpartition("_")[0] == port]
+        return sorted(names, key=lambda name: int(name.rpartition("_")[2]))
+
+    def demand_rank(self, port: str, least: int, most: int = 8) -> None:
+        """Demand a number of dims."""
+        rank = len(self.dims(port))
+        if not least <= rank <= most:
+            wanted = f"{least} dims" if least == most else f"{least} to {most} dims"
+            raise self.fail("PG-NODE-006", port, expected=wanted, got=f"{rank}", fix="set dims of that number")
+
+    def demand_dims(self, port: str, wanted: Sequence[int], why: str) -> None:
+        """Demand the dims of an input."""
+        if self.has(port) and self.dims(port) != tuple(wanted):
+            raise self.fail(
+                "PG-NODE-007",
+                port,
+                expected=f"{list(wanted)} ({why})",
+                got=list(self.dims(port)),
+                fix=f"give {port} the dims {list(wanted)}",
+            )
+
+    def settle(self, port: str, dims: Sequence[int], strides: Sequence[int], why: str, id: str = "PG-NODE-008") -> None:
+        """Give an output dims and strides where it has none; dims that were set must be these."""
+        out = self.outputs.get(port)
+        if out is None:
+            return
+        if not out.dims:
+            out.set_dim(dims)
+        elif out.dims != tuple(dims):
+            raise self.fail(
+                id,
+                port,
+                expected=f"{list(dims)} ({why})",
+                got=list(out.dims),
+                fix=f"leave the dims out or set_dim({list(dims)})",
+            )
+        if not out.strides:
+            out.set_stride(strides)
+
+    def settle_like(self, port: str, source: str, why: str = "") -> None:
+        """Give an output the dims and strides of an input."""
+        self.settle(port, self.dims(source), self.strides(source), why or f"as {source}")
+
+
+# how attributes are read
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return a bool."""
+    if not isinstance(value, bool):
+        raise fail("PG-NODE-004", argument=name, expected="True or False", got=repr(value))
+    return value
+
+
+def number(value: Any, name: str) -> float:
+    """Return a number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise fail("PG-NODE-004", argument=name, expected="a number", got=repr(value))
+    return value
+
+
+def maybe_number(value: Any, name: str) -> float | None:
+    """Return a number, or None where nothing was given."""
+    return None if value is None else number(value, name)
+
+
+def whole(value: Any, name: str) -> int:
+    """Return an integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise fail("PG-NODE-004", argument=name, expected="an integer", got=repr(value)) from None
+
+
+def maybe_whole(value: Any, name: str) -> int | None:
+    """Return an integer, or None where nothing was given."""
+    return None if value is None else whole(value, name)
+
+
+def integers(value: Any, name: str) -> tuple[int, ...]:
+    """Return integers."""
+    try:
+        return tuple(operator.index(v) for v in value)
+    except TypeError:
+        raise fail("PG-NODE-004", argument=name, expected="a list of integers", got=repr(value)) from None
+
+
+def member_of(kind: type[GraphEnum]) -> Callable[[Any, str], Any]:
+    """Return what reads a member of an enumeration, other than NOT_SET."""
+
+    def parse(value: Any, name: str) -> GraphEnum:
+        found = kind.parse(value, name)
+        if found.name == "NOT_SET":
+            choices = ", ".join(member for member in kind.__members__ if member != "NOT_SET")
+            raise fail("PG-NODE-003", argument=name, expected=f"a {kind.__name__} ({choices})", got="NOT_SET")
+        return found
+
+    return parse

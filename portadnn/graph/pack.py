@@ -1,0 +1,183 @@
+"""Variant packs: from what a program passes to the arrays that a plan takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..descriptors import TensorView
+from ..enums import DataType
+from ..errors import BadParam
+from ..problem import TensorSpec
+from . import memory
+from .errors import fail
+from .operation_graph import OperationGraph, TensorInfo
+from .tensor import tensor
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Device
+
+SEARCH_LIMIT = 10_000  # candidates to try when two strided tensors interleave
+
+
+def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, tensor]) -> dict[int, Any]:
+    """Return a pack's values by uid. Keys are tensors or uids; None as a key or as a value is skipped.
+
+    Parameters
+    ----------
+    known
+        The program's tensors by uid; one that no operation uses is skipped.
+
+    Raises
+    ------
+    InvalidVariantPack
+        Keys that are no tensor of the graph, virtual tensors, or missing tensors (PG-PACK-001 to 003, 008, 009).
+    """
+    values: dict[int, Any] = {}
+    for key, value in pack.items():
+        if key is None or value is None:
+            continue
+        uid = key.get_uid() if isinstance(key, tensor) else key
+        info = graph.by_uid.get(int(uid)) if isinstance(uid, (int, np.integer)) else None
+        if info is None:
+            if isinstance(uid, int) and uid in known:
+                continue
+            names = ", ".join(f"{i.uid} ('{i.name}')" for i in graph.packed)
+            raise fail("PG-PACK-002", expected=f"a tensor or a uid of {names}", got=repr(key)[:80])
+        if info.virtual:
+            raise fail("PG-PACK-003", tensor=info.describe(), fix="set_output(True) before build, or leave it out")
+        if info.constant:
+            raise fail(
+                "PG-PACK-009", tensor=info.describe(), fix="leave it out, or make it with scalar_type.RUNTIME_PARAM"
+            )
+        if info.uid in values and values[info.uid] is not value:
+            raise fail("PG-PACK-008", tensor=info.describe(), fix="pass it once")
+        values[info.uid] = value
+    missing = [info for info in graph.packed if info.uid not in values and info.value is None]
+    if missing:
+        raise fail(
+            "PG-PACK-001",
+            expected=f"a buffer for each of {len(graph.packed)} tensors",
+            got=f"none for {'; '.join(info.describe() for info in missing)}",
+            fix=f"add the keys {[info.uid for info in missing]}",
+        )
+    return values
+
+
+@dataclass
+class Bound:
+    """A pack as a plan takes it.
+
+    Attributes
+    ----------
+    arrays : dict
+        What ``GraphPlan.run`` takes.
+    returns : list
+        Host arrays to be filled from copies on the device: (host view, flat device array).
+    """
+
+    arrays: dict[int, Any] = field(default_factory=dict)
+    returns: list[tuple[npt.NDArray[Any], Any]] = field(default_factory=list)
+
+    def fetch(self, device: Device) -> None:
+        """Copy the results of host arrays back."""
+        for host, flat in self.returns:
+            _flat(host)[...] = device.to_numpy(flat)
+
+
+def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bound:
+    """Turn a pack's values into arrays of a device.
+
+    Native arrays of the device, and foreign ones on it, are used where they lie. Host memory is, too, where the device
+    works there (reference); otherwise it is copied, and results are copied back.
+
+    Raises
+    ------
+    InvalidVariantPack
+        Values that do not fit (PG-PACK-004 to 007, 010).
+    """
+    bound = Bound()
+    on_host = device.owns(np.empty(0))
+    hosts: list[tuple[TensorInfo, npt.NDArray[Any]]] = []
+    for info in graph.packed:
+        written = info.uid in graph.written
+        if info.by_value:
+            value = values.get(info.uid, info.value)
+            bound.arrays[info.uid] = memory.number(value, info)
+            continue
+        value = values[info.uid]
+        if on_host or memory.is_host(value):
+            host = memory.view(value, info, output=written)
+            hosts.append((info, host))
+            bound.arrays[info.uid] = host if on_host else _copied(device, host, info, bound, written)
+        else:
+            bound.arrays[info.uid] = _native(device, value, info)
+    _check_apart(graph, hosts)
+    return bound
+
+
+def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArray[Any]]]) -> None:
+    """Refuse outputs on other tensors' memory; a graph of one node may work in place."""
+    for info, array in hosts:
+        if info.uid not in graph.written:
+            continue
+        for other, memory_of_other in hosts:
+            if other.uid == info.uid or not np.may_share_memory(array, memory_of_other):
+                continue
+            same_place = array.ctypes.data == memory_of_other.ctypes.data and info.strides == other.strides
+            if len(graph.operations) == 1 and same_place and other.uid not in graph.written:
+                continue
+            try:
+                shared = np.shares_memory(array, memory_of_other, max_work=SEARCH_LIMIT)  # type: ignore[arg-type]
+            except np.exceptions.TooHardError:
+                shared = True
+            if shared:
+                raise fail(
+                    "PG-PACK-010",
+                    tensor=info.describe(),
+                    expected=f"memory of its own, apart from {other.describe()}",
+                    got="shared memory",
+                    fix="pass another buffer",
+                )
+
+
+def spec_of(info: TensorInfo) -> TensorSpec:
+    """Return a tensor as Problems see it; as packed bytes where they do not know its type."""
+    known = info.data_type.problem_type
+    if known is None:
+        return TensorSpec(DataType.UINT8, (info.extent,), (1,))
+    return TensorSpec(known, info.dims, info.strides)
+
+
+def _flat(host: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the memory behind a host view, gaps included, in one dim."""
+    length = 1 + sum((d - 1) * s for d, s in zip(host.shape, host.strides, strict=True)) // host.itemsize
+    bits = host.view(f"u{host.itemsize}")  # NumPy's function does not know all of ml_dtypes' types
+    return np.lib.stride_tricks.as_strided(bits, (length,), (host.itemsize,)).view(host.dtype)
+
+
+def _copied(device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bound, written: bool) -> Any:
+    spec = spec_of(info)
+    content = _flat(host)
+    flat = device.asarray(content if spec.dtype is info.data_type.problem_type else content.view(np.uint8))
+    if written:
+        bound.returns.append((host, flat))
+    return device.wrap(TensorView(spec, flat), info.name)
+
+
+def _native(device: Device, value: Any, info: TensorInfo) -> Any:
+    """Return an array or buffer of the device with the graph's dims and strides."""
+    try:
+        base = value if device.owns(value) else device.wrap(value, info.name)
+    except BadParam:
+        base = value  # a raw buffer, which only a view can state
+    try:
+        return device.wrap(TensorView(spec_of(info), base), info.name)
+    except BadParam as error:
+        words = str(error)
+        id = "PG-PACK-004" if "bytes, got" in words else "PG-PACK-005" if "array of" in words else "PG-PACK-006"
+        raise fail(id, tensor=info.describe(), expected=error.expected or words, got=error.got) from error

@@ -1,0 +1,215 @@
+"""The life cycle of graphs, handles and buffers of all origins, and the user guide's example."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graphs import D, given, new, numbers
+
+import portadnn as dnn
+import portadnn.graph as cudnn
+from portadnn.registry import backend_names, get_backend
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs" / "graph.md").read_text(encoding="utf-8")
+CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or backend_names()
+
+
+@pytest.mark.parametrize("backend", CHOSEN)
+def test_the_guides_example(backend, monkeypatch):
+    torch = pytest.importorskip("torch")
+    reason = get_backend(backend).why_unavailable()
+    if reason is not None:
+        pytest.skip(f"backend {backend}: {reason}")
+    monkeypatch.setenv("PORTADNN_BACKEND", backend)
+    names: dict = {}
+    exec(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)[0], names)
+    x, w, b, y = (torch.tensor(value) for value in names["buffers"].values())
+    x, w, y = (one.permute(0, 3, 1, 2) for one in (x, w, y))
+    want = torch.relu(torch.nn.functional.conv2d(x.double(), w.double(), b.double(), padding=1))
+    torch.testing.assert_close(y.double(), want, rtol=1e-4, atol=1e-4)
+    assert (y > 0).any()
+    cudnn.destroy_handle(names["handle"])
+
+
+def test_the_guides_message():
+    g = new()
+    g.matmul(given(g, (2, 3, 4), name="q"), given(g, (2, 5, 6), name="k"), name="qk").set_output(True)
+    with pytest.raises(ValueError, match="PG-MATMUL-001") as caught:
+        g.validate()
+    message = str(caught.value).removeprefix("pygraph.validate: ")
+    assert " ".join(message.split()) in " ".join(GUIDE.split())
+
+
+def test_every_step_by_itself():
+    g = new()
+    x = given(g, (2, 3))
+    y = g.exp(x).set_output(True)
+    assert g.get_workspace_size() == g.get_execution_plan_count() == 0
+    g.validate()
+    g.build_operation_graph()
+    g.create_execution_plans([cudnn.heur_mode.A])
+    assert g.get_execution_plan_count() == 1  # Problems have no exp
+    g.check_support()
+    g.build_plans(cudnn.build_plan_policy.ALL)
+    assert g.get_plan_name_at_index(0) == "eng_definition"
+    assert g.get_behavior_notes() == []
+    assert g.get_engine_count() == 2
+    assert g.get_knobs_for_engine(0) == []
+    out = np.empty((2, 3), np.float32)
+    g.execute_plan_at_index({x: np.zeros((2, 3), np.float32), y: out}, None, 0)
+    assert (out == 1).all()
+
+
+def test_filters_choose_the_other_engine():
+    def build(**filters):
+        g = new()
+        g.relu(g.neg(given(g, (64, 64)))).set_output(True)
+        for name, value in filters.items():
+            getattr(g, name)(value)
+        g.build()
+        return g
+
+    assert build().get_workspace_size() == 0
+    assert build(deselect_engines=["definition"]).get_workspace_size() == 4 * 64 * 64
+    with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="deselected"):
+        build(deselect_engines=["eng_"])
+    only = build(select_numeric_notes=[cudnn.numerical_note.STRICT_NAN_PROP])
+    assert only.get_workspace_size() == 0
+    with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="at most 100 bytes"):
+        build(deselect_engines=["definition"], deselect_workspace_greater_than=100)
+
+
+def test_handles():
+    handle = cudnn.create_handle("reference")
+    assert isinstance(handle, int)
+    cudnn.set_stream(handle, 0)
+    assert cudnn.get_stream(handle) == 0
+    g = new(handle)
+    x = given(g, (3,))
+    y = g.abs(x).set_output(True)
+    g.build()
+    with dnn.Handle("reference") as other:
+        out = np.empty(3, np.float32)
+        g.execute({x: np.float32([-1, 2, -3]), y: out}, handle=other)
+        assert out.tolist() == [1, 2, 3]
+    cudnn.destroy_handle(handle)
+    with pytest.raises(cudnn.InvalidValue, match="PG-PLAN-003"):
+        cudnn.destroy_handle(handle)
+
+
+def test_one_node_may_work_in_place():
+    g = new()
+    x = given(g, (4,), uid=1)
+    g.relu(x).set_output(True).set_uid(1)
+    g.build()
+    values = np.float32([-1, 2, -3, 4])
+    g.execute({1: values})
+    assert values.tolist() == [0, 2, 0, 4]
+
+    g = new()
+    x = given(g, (4,))
+    y = g.relu(x).set_output(True)
+    g.build()
+    values = np.float32([-1, 2, -3, 4])
+    g.execute({x: values, y: values})
+    assert values.tolist() == [0, 2, 0, 4]
+
+
+def test_buffers_of_all_origins():
+    torch = pytest.importorskip("torch")
+    g = new()
+    a, b = given(g, (2, 3)), given(g, (2, 3))
+    y = g.add(a, b).set_output(True).set_stride([1, 2])
+    g.build()
+    values = numbers((2, 3)).astype(np.float32)
+    ones, out = np.ones(6, np.float32), torch.full((10,), 7.0)
+    g.execute({a: torch.tensor(values), b: ones.ctypes.data, y: out[2:]})  # an address, and other dims
+    assert out[[0, 1, 8, 9]].tolist() == [7] * 4
+    np.testing.assert_array_equal(out[2:8].numpy().reshape(3, 2).T, values + 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        (D.FP8_E4M3, ml_dtypes.float8_e4m3fn),
+        (D.FP8_E5M2, ml_dtypes.float8_e5m2),
+        (D.BFLOAT16, ml_dtypes.bfloat16),
+        (D.INT8, np.int8),
+        (D.INT64, np.int64),
+        (D.BOOLEAN, np.bool_),
+    ],
+)
+def test_buffers_of_all_types(kind, dtype):
+    g = new(io=kind)
+    x = given(g, (3,))
+    assert g.tensor_like(np.ones((2, 2), dtype)).get_data_type() is kind
+    g = new(io=kind)
+    x = given(g, (3,))
+    y = g.max(x, g.tensor_scalar(1)).set_output(True)
+    g.build()
+    out = np.zeros(3, dtype)
+    g.execute({x: np.array([0, 1, 3], dtype), y: out})
+    assert out.astype(float).tolist() == ([1, 1, 1] if kind is D.BOOLEAN else [1, 1, 3])
+    raw = np.zeros(3 * kind.itemsize, np.uint8)
+    g.execute({x: np.array([0, 1, 3], dtype).view(np.uint8), y: raw})
+    assert raw.tobytes() == out.tobytes()
+
+
+def test_scalars_by_value():
+    g = new()
+    x, s = given(g, (2,)), g.tensor(dim=[1, 1], stride=[1, 1], is_pass_by_value=True)
+    default = g.tensor_scalar(10.0, cudnn.scalar_type.RUNTIME_PARAM)
+    y = g.add(g.mul(x, s), default).set_output(True)
+    g.build()
+    out = np.empty((1, 2), np.float32)
+    for value in (2.0, 2, np.float32(2), np.full((1, 1), 2, np.float32)):
+        g.execute({x: np.float32([1, 2]), s: value, y: out})
+        assert out.tolist() == [[12, 14]]
+    g.execute({x: np.float32([1, 2]), s: 2, default: 20.0, y: out})
+    assert out.tolist() == [[22, 24]]
+
+
+def test_tensor_like():
+    torch = pytest.importorskip("torch")
+    g = new()
+    nhwc = torch.empty(2, 3, 4, 5, dtype=torch.half).contiguous(memory_format=torch.channels_last)
+    one = g.tensor_like(nhwc, name="x")
+    assert (one.get_dim(), one.get_stride(), one.get_data_type()) == ([2, 3, 4, 5], [60, 1, 15, 3], D.HALF)
+    assert g.tensor_like(one).get_stride() == [60, 1, 15, 3]
+    assert g.tensor_like(np.ones((1, 1), np.float32)).get_is_pass_by_value()
+    assert not g.tensor_like(np.ones((1, 2), np.float32)).get_is_pass_by_value()
+
+
+def test_functions_beside_the_class():
+    assert cudnn.backend_version_string() == "9.22.0"
+    assert cudnn.backend_version() == 92200
+    made = []
+
+    @cudnn.jit(heur_modes=[cudnn.heur_mode.A])
+    @cudnn.graph_cache(key_fn=lambda n: n)
+    def doubled(n):
+        with cudnn.graph(cudnn.create_handle("reference"), io_data_type=D.FLOAT) as (g, _):
+            x = given(g, (n,))
+            y = g.add(x, x).set_output(True)
+            made.append(n)
+            return g, [x, y]
+
+    g, uids = doubled(3)
+    assert doubled(3)[0] is g
+    assert made == [3]
+    out = np.empty(3, np.float32)
+    g.execute(dict(zip(uids, (np.float32([1, 2, 3]), out), strict=True)))
+    assert out.tolist() == [2, 4, 6]
+
+
+def test_the_library_does_not_import_graphs():
+    code = "import sys, portadnn; assert not any('graph' in name for name in sys.modules if 'portadnn' in name)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
