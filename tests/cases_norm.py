@@ -1,10 +1,9 @@
-"""Tables of normalisation cases, and how their inputs are filled; see cases.py."""
+"""Tables of normalisation cases; see cases.py."""
 
 from __future__ import annotations
 
-import numpy as np
 from cases import FLOAT, INPUT_ONLY, LAYOUTS, Turns, blend, tensor
-from helper import Case, prepares
+from helper import Case
 
 BATCH = (
     "batch_normalization_forward_training",
@@ -12,23 +11,6 @@ BATCH = (
     "batch_normalization_backward",
 )
 SAMPLE = ("normalization_forward", "normalization_backward")
-
-
-@prepares(*BATCH, *SAMPLE)
-def _plausible(problem, numbers, buffers, rng):
-    """Make variances positive, and saved statistics those of x as a forward pass would have stored them."""
-    unread = problem.unread(numbers)
-    for name, buffer in buffers.items():
-        if "variance" in name and name not in unread:
-            buffer.array[...] = np.abs(buffer.array) + 0.25
-    if "saved_mean" in buffers and "saved_mean" in problem.inputs and problem.x.size:
-        dims, x = problem.saved_mean.dims, buffers["x"].array.astype(np.float64)
-        if getattr(problem, "groups", 1) > 1:
-            x, dims = x.reshape(*dims[:2], -1), (*dims[:2], 1)
-        axes = tuple(i for i, (a, b) in enumerate(zip(x.shape, dims, strict=True)) if b == 1 != a)
-        buffers["saved_mean"].array[...] = x.mean(axes).reshape(problem.saved_mean.dims)
-        inverse = 1 / np.sqrt(x.var(axes) + numbers["epsilon"])
-        buffers["saved_inv_variance"].array[...] = inverse.reshape(problem.saved_mean.dims)
 
 
 # dims and mode; the last ones are sliced on GPUs, on CPUs, and across

@@ -6,12 +6,10 @@ from dataclasses import fields
 
 import numpy as np
 from cases import TYPES
-from helper import Case, prepares
+from helper import Case
 
-from portadnn.enums import DataType
-from portadnn.ops.dropout import STATES_SIZE
 from portadnn.ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
-from portadnn.ops.rnn_problems import RNNForwardTraining, network_of
+from portadnn.ops.rnn_problems import network_of
 from portadnn.problem import TensorSpec, parse
 from portadnn_backends.reference_outcomes import outcomes
 
@@ -70,51 +68,6 @@ def cases(kind, count):
         options = {"both": turn % 3 != 1, "skip": n % 5 == 2, "states": n % 3 != 2, "dropout": dropout}
         found.append(Case(line(kind, words(mode, dtype, shape, **options)), everywhere=n % 3 > 0))
     return found
-
-
-def forward_of(problem):
-    """Return the forward pass that a gradient belongs to."""
-    names = [f.name for f in fields(RNNForwardTraining) if f.name not in RNNForwardTraining.outputs]
-    values = {name: getattr(problem, name, None) for name in names}
-    dtype, network = problem.dtype, problem.network
-    values["x"] = problem.data
-    values["w"] = TensorSpec.packed(dtype, (network.size, 1, 1))
-    values["y"] = problem.y
-    values["reserve"] = problem.reserve
-    if problem.kept.dropout:
-        values["states"] = TensorSpec(DataType.UINT8, (STATES_SIZE,), (1,))
-    state = TensorSpec.packed(dtype, (network.layers * network.directions, problem.sequence.batch, network.hidden))
-    if problem.op == "rnn_backward_weights" and problem.hx is not None and problem.mode is RNNMode.LSTM:
-        values["cx"] = state
-    return RNNForwardTraining(**values)
-
-
-@prepares("rnn_forward_inference", "rnn_forward_training", "rnn_backward_data", "rnn_backward_weights")
-def sensible(problem, numbers, buffers, rng):
-    """Make parameters whose sums stay of order one, and what the forward pass would have left for a gradient."""
-    scale = 1 / np.sqrt(problem.hidden_size)
-
-    def numbers_of(spec, size=1.0):
-        return spec.dtype.stored(size * rng.standard_normal(spec.dims))
-
-    if "w" in buffers:
-        buffers["w"].array[...] = numbers_of(buffers["w"].spec, scale)
-    if "backward" not in problem.op:
-        return
-    forward = forward_of(problem)
-    tensors = {}
-    for name, spec in zip(forward.names, forward.tensors, strict=True):
-        if name in buffers and name in forward.inputs:
-            tensors[name] = buffers[name].array.copy()
-        elif name == "reserve":
-            tensors[name] = np.zeros(spec.dims, np.uint8)
-        elif name == "states":
-            tensors[name] = rng.integers(0, 256, spec.dims, np.uint8)
-        else:
-            tensors[name] = numbers_of(spec, scale if name == "w" else 1.0)
-    found = outcomes(forward, [tensors[name] for name in forward.names], ())
-    buffers["y"].array[...] = problem.y.dtype.stored(found["y"])
-    buffers["reserve"].array[...] = found["reserve"]
 
 
 def contents(problem, stored):

@@ -6,10 +6,7 @@ import ast
 import inspect
 import re
 
-import cases_norm
-import cases_rnn
 import numpy as np
-import test_dropout
 from cudnn_calls import ARGUMENTS, PROBLEMS, SCRIPTS
 from helper import Case, make_buffers
 
@@ -17,7 +14,6 @@ import portadnn as dnn
 from portadnn import cudnn
 from portadnn.problem import TensorSpec, parse_line
 
-PREPARED = (cases_norm, cases_rnn, test_dropout)  # importing them says how inputs that cannot be any numbers are made
 MEMORY = 1 << 13  # bytes of every tensor where only errors are wanted: any descriptor fits
 ANYTHING = object()
 CREATE = {
@@ -71,7 +67,7 @@ class World:
 
     def _tensors(self, line: str, exact: bool) -> None:
         if exact:
-            self.buffers = make_buffers(self.problem, self.numbers, Case(line), 0)
+            self.buffers = make_buffers(Case(line))
         for name, spec in zip(self.problem.names, self.problem.tensors, strict=True):
             if exact:
                 buffer = self.buffers[name]

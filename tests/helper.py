@@ -10,22 +10,21 @@ import functools
 import os
 import zlib
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import vendor
 
 import portadnn as dnn
-from portadnn.plan import execute
-from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
+from portadnn import diff
+from portadnn.bfloat16 import as_float64
+from portadnn.diff import inputs
+from portadnn.diff.cases import problem_line
+from portadnn.diff.compare import bounds, measure
+from portadnn.diff.running import call, upload, violations_of
 from portadnn.registry import backend_names, default_backend_names, get_backend
-from portadnn.tolerance import tolerance
-from portadnn_backends.reference_ops import evaluate
 from portadnn_backends.reference_outcomes import outcomes, terms
-
-GUARD = 32  # elements at each end of every buffer, a multiple of 16 bytes
-
 
 # which backends to test
 
@@ -164,136 +163,36 @@ def everywhere():
     return pytest.mark.parametrize("handle", params, indirect=True)
 
 
-# buffers
+# running and comparing: the parts of portadnn.diff, with every mistake a failure
 
 
-@dataclass
-class Buffer:
-    """A guarded host buffer: a tensor of any strides inside memory whose other bytes have a known pattern."""
-
-    spec: TensorSpec
-    memory: np.ndarray
-    offset: int
-
-    @classmethod
-    def filled(cls, spec, values):
-        offset = GUARD if spec.alignment == ALIGNMENT else GUARD + spec.alignment // spec.dtype.itemsize
-        count = offset + spec.span + GUARD
-        pattern = np.arange(count * spec.dtype.itemsize, dtype=np.int64) * 37 % 251
-        buffer = cls(spec, pattern.astype(np.uint8).view(spec.dtype.numpy), offset)
-        buffer.array[...] = values
-        return buffer
-
-    @property
-    def array(self):
-        """The tensor, in logical order."""
-        size = self.spec.dtype.itemsize
-        return np.ndarray(
-            self.spec.dims,
-            self.memory.dtype,
-            self.memory,
-            self.offset * size,
-            tuple(s * size for s in self.spec.strides),
-        )
-
-    def outside(self):
-        """The bytes that do not belong to the tensor."""
-        mask = Buffer(self.spec, np.ones(self.memory.shape, self.memory.dtype), self.offset)
-        mask.array[...] = 0
-        return self.memory[mask.memory != 0].tobytes()
+def diff_case(case, seed=0):
+    """Return a row of a table as portadnn.diff has it; the seed is the line's own."""
+    return diff.Case(
+        case.line,
+        data="exact" if case.data == "integer" else "random",
+        seed=zlib.crc32(case.line.encode()) + seed,
+        in_place=":".join(case.alias or ()),
+    )
 
 
-# running and comparing
-
-
-def random_values(spec, data, rng):
-    """Return values for a tensor: rounded normal deviates, or small integers; any bytes for integer types."""
-    if not spec.dtype.is_float:
-        return rng.integers(0, 256, spec.dims)
-    if data == "integer":
-        return rng.integers(-3, 4, spec.dims).astype(spec.dtype.numpy)
-    return rng.standard_normal(spec.dims).astype(spec.dtype.numpy)
-
-
-PREPARE = {}  # by operation: functions that replace inputs which cannot be any numbers
-
-
-def prepares(*operations):
-    """Register a function (problem, numbers, buffers, rng) that replaces values in the buffers of an operation."""
-
-    def register(function):
-        PREPARE.update(dict.fromkeys(operations, function))
-        return function
-
-    return register
-
-
-@prepares("activation_backward", "softmax_backward", "pooling_backward")
-def _result_of_forward(problem, numbers, buffers, rng):
-    """Replace the input y of a gradient by the output of the forward pass."""
-    kind = dnn.problem.PROBLEMS[problem.op.replace("_backward", "_forward")]
-    x = buffers.get("x", buffers["y"])
-    parameters = {f.name: getattr(problem, f.name) for f in fields(kind) if f.name not in ("x", "y")}
-    y = buffers["y"]
-    y.array[...] = evaluate(kind(x=x.spec, y=y.spec, **parameters), [x.array.copy(), y.array], (1.0, 0.0))
-
-
-@prepares("dropout_forward")
-def _states(problem, numbers, buffers, rng):
-    """A random seed, a draw whose low word is about to pass 32 bits, and no work-group that is through."""
-    states = buffers["states"].array
-    states[8:12] = 255
-    states[16:32] = 0
-
-
-def make_buffers(problem, numbers, case, seed):
+def make_buffers(case, seed=0):
     """Return a filled buffer for every tensor; those that are not read hold NaN."""
-    unread = problem.unread(numbers)
-    rng = np.random.default_rng([zlib.crc32(case.line.encode()), seed])
-    buffers = {}
-    for name, spec in zip(problem.names, problem.tensors, strict=True):
-        values = random_values(spec, case.data, rng)
-        if name in unread and (case.alias is None or name not in case.alias):
-            values = np.full(spec.dims, np.nan if spec.dtype.is_float else 0xA5)
-        buffers[name] = Buffer.filled(spec, values)
-    if problem.op in PREPARE:
-        PREPARE[problem.op](problem, numbers, buffers, rng)
-    if case.alias is not None:
-        buffers[case.alias[0]] = buffers[case.alias[1]]
-    return buffers
+    return inputs.make_buffers(diff_case(case, seed))
 
 
-def run_engine(handle, engine, problem, arrays, scalars):
-    """Run one engine, whichever would be chosen, with a poisoned workspace and a guard after the bytes it asks for."""
-    device = handle.device
-    assert engine.why_not(problem, device.info) is None
-    plan = engine.prepare(problem, device)
-    assert plan.workspace_size == engine.workspace(problem, device.info)
-    size, workspace = plan.workspace_size, None
-    if size:
-        workspace = device.asarray(np.append(np.full(size, 0xFF, np.uint8), np.full(GUARD, 0xA5, np.uint8)))
-    plan.run(arrays, scalars, workspace)
-    if size:
-        beyond = device.to_numpy(workspace)[size:]
-        assert np.all(beyond == 0xA5), f"{engine.name} wrote beyond its workspace of {size} bytes"
+def run_once(handle, wanted, buffers, engine=None):
+    """Run a case of portadnn.diff on copies of the buffers; return every tensor's memory afterwards.
 
-
-def run_once(handle, problem, numbers, buffers, alias=None, engine=None):
-    """Run a problem on copies of the buffers; return every tensor's memory afterwards."""
-    native = {}
-    for name, buffer in buffers.items():
-        native[name] = native[alias[1]] if alias and name == alias[0] else handle.device.asarray(buffer.memory)
-    views = {n: dnn.TensorView(buffers[n].spec, native[n], buffers[n].offset) for n in problem.names}
-    if alias or engine:  # in place means one array, not two views
-        views = {name: handle.device.wrap(view, name) for name, view in views.items()}
-    names = problem.tensor_names()
-    parameters = tuple(getattr(problem, f.name) for f in fields(problem) if f.name not in names)
-    scalars = tuple(map(float, numbers.values()))
+    An engine runs with a poisoned workspace of the size that it asks for, and a guard after it.
+    """
     if engine is not None:
-        run_engine(handle, engine, problem, tuple(views.values()), scalars)
-    else:
-        execute(handle, type(problem), tuple(map(views.get, names)), parameters, scalars)
-    return {name: handle.to_numpy(array) for name, array in native.items()}
+        wanted = replace(wanted, engine=engine.name)
+        assert engine.why_not(wanted.problem, handle.info) is None
+    arrays = upload(handle, buffers, wanted)
+    memory, violations = call(handle, wanted, wanted.problem, buffers, arrays, engine, guarded=engine is not None)
+    assert not violations, violations[0].message
+    return memory
 
 
 def check(handle, case, *, seed=0, oracle=outcomes, engine=None, strict=False):
@@ -305,49 +204,37 @@ def check(handle, case, *, seed=0, oracle=outcomes, engine=None, strict=False):
     What another's library does not take is skipped with its reason, unless `strict`.
     """
     case = Case(case) if isinstance(case, str) else case
-    problem, given = parse_line(case.line)
-    numbers = {**problem.scalars, **given}
+    wanted = diff_case(case, seed)
+    problem, numbers = wanted.problem, wanted.numbers
     foreign = vendor.Case(handle, problem, numbers, strict) if handle.backend in vendor.BACKENDS else None
     if foreign is not None:
         problem, engine = foreign.problem, engine or foreign.engine
-    buffers = make_buffers(problem, numbers, case, seed)
+        wanted = wanted.with_line(problem_line(problem, numbers))
+    buffers = inputs.make_buffers(wanted)
     tensors = [buffers[name].array.copy() for name in problem.names]
     want = oracle(problem, tensors, tuple(numbers.values()))
-    wanted = want if isinstance(want, dict) else {problem.outputs[-1]: want}
+    want = want if isinstance(want, dict) else {problem.outputs[-1]: want}
     with foreign.refusals() if foreign else nullcontext():
-        first = run_once(handle, problem, numbers, buffers, case.alias, engine)
-    again = run_once(handle, problem, numbers, buffers, case.alias, engine)
-    deterministic = engine is None or engine.deterministic
-    for name, buffer in buffers.items():
-        after = Buffer(buffer.spec, first[name], buffer.offset)
-        if deterministic:
-            assert first[name].tobytes() == again[name].tobytes(), f"{name}: two runs differ"
-        if name in problem.written or (case.alias and name in case.alias):
-            assert after.outside() == buffer.outside(), f"{name}: bytes outside the tensor were written"
-        else:
-            assert first[name].tobytes() == buffer.memory.tobytes(), f"{name}: an input was written"
+        first = run_once(handle, wanted, buffers, engine)
+    again = run_once(handle, wanted, buffers, engine)
+    for violation in violations_of(wanted, buffers, first, again, engine is None or engine.deterministic):
+        pytest.fail(f"{case}\n{violation.tensor}: {violation.kind}: {violation.message}")
     if foreign is not None and foreign.differs:
         return 0.0
     factor = 1.0 if engine is None else engine.error_factor(problem)
     sums = {} if case.data == "integer" and factor == 1 else terms(problem, tensors, tuple(numbers.values()))
+    product = 0.0
+    if factor != 1:  # every element is made of the whole tile's numbers, also of those that it skips
+        largest = [np.abs(as_float64(tensor)).max(initial=0.0) for tensor in tensors[:2]]
+        product = abs(next(iter(numbers.values()))) * np.prod(largest)
     errors = [0.0]
-    for out, want in wanted.items():
-        buffer = buffers[out]
-        got = Buffer(buffer.spec, first[out], buffer.offset).array.astype(np.float64)
-        with np.errstate(over="ignore"):
-            stored = buffer.spec.dtype.stored(want).astype(np.float64)
-        what = case if len(wanted) == 1 else f"{case}: {out}"
-        if not sums or not buffer.spec.dtype.is_float:  # sums are exact, and rounded once
-            errors.append(compare(got, stored, np.zeros(want.shape), what))
-            continue
-        bound = sums[out]
-        if factor != 1 and bound.size:  # every element is made of the whole tile's numbers, also of those that it skips
-            largest = [np.abs(tensor.astype(np.float64)).max(initial=0.0) for tensor in tensors[:2]]
-            product = abs(next(iter(numbers.values()))) * np.prod(largest)
-            bound = np.full_like(bound, factor * max(bound.max(), product))
-        want = np.where(np.isinf(stored), stored, want)  # beyond what the type can hold
-        limits = tolerance(problem, want, bound, out)
-        errors.append(compare(got, want, limits if foreign is None else vendor.widened(limits), what))
+    for out, due in want.items():
+        got = buffers[out].after(first[out]).array
+        due, bound, _ = bounds(problem, out, due, sums.get(out), factor=factor, product=product)
+        if foreign is not None:
+            bound = vendor.widened(bound)
+        what = case if len(want) == 1 else f"{case}: {out}"
+        errors.append(_judged(got, due, bound, problem.tensors[problem.index(out)].dtype, what))
     return max(errors)
 
 
@@ -355,31 +242,18 @@ def compare(got, want, bound, what=""):
     """Demand |got - want| <= bound everywhere, and NaN and infinities in the same places; return the worst quotient."""
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
-    if want.size == 0:
-        return 0.0
-    with np.errstate(all="ignore"):
-        error = np.abs(got - want)
-        same = (got == want) | (np.isnan(got) & np.isnan(want))
-        excess = np.where(same, 0.0, error / np.broadcast_to(bound, want.shape))
-    excess = np.where(np.isnan(excess), np.inf, excess)
-    if excess.max() <= 1:
-        return float(excess.max())
-    worst = tuple(map(int, np.unravel_index(excess.argmax(), want.shape)))
-    finite = np.isfinite(got) & np.isfinite(want)
-    norm = np.linalg.norm(want[finite]) or 1.0
-    wrong = int((excess > 1).sum())
-    pytest.fail(
-        f"{what}\n{wrong} of {want.size} elements are wrong, first at {first_index(excess > 1)}; worst at {worst}: "
-        f"got {float(got[worst])!r}, expected {float(want[worst])!r}, {excess[worst]:.3g} times the tolerance; "
-        f"relative L2 error {np.linalg.norm((got - want)[finite]) / norm:.3g}"
-    )
+    return _judged(got, want, np.broadcast_to(np.asarray(bound, np.float64), want.shape), dnn.DataType.DOUBLE, what)
+
+
+def _judged(got, want, bound, dtype, what):
+    """Fail where a number is not within its bound; all of them are judged."""
+    found = measure(got, want, bound, np.zeros(want.shape, bool), dtype)
+    if found.wrong:
+        pytest.fail(f"{what}\n{found}")
+    return found.excess
 
 
 def assert_same(got, want, message=""):
     """Demand the same numbers in arrays of one type; NaN equals NaN, also in bfloat16."""
     assert got.dtype == want.dtype
     np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64), err_msg=message)
-
-
-def first_index(mask):
-    return tuple(map(int, np.argwhere(mask)[0]))

@@ -7,9 +7,10 @@ import pytest
 from chapter4 import PLACES
 from cudnn_calls import PROBLEMS, SCRIPTS
 from cudnn_world import World, world_of
-from helper import Buffer, compare, everywhere
+from helper import compare, everywhere
 
 from portadnn import cudnn
+from portadnn.diff.buffers import Buffer
 from portadnn.tolerance import tolerance
 from portadnn.watching import WATCHERS
 from portadnn_backends.reference_outcomes import outcomes, terms

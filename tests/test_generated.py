@@ -168,8 +168,8 @@ def refuses(result, workspace, source):
     [
         (last_element, "elements are wrong"),
         (sometimes, "two runs differ"),
-        (beyond, "beyond its workspace of 100 bytes"),
-        (on_input, "an input was written"),
+        (beyond, "bytes behind the 100 that were asked for were written"),
+        (on_input, "x: input written"),
         (no_number, "elements are wrong"),
         (refuses, "too many registers"),
     ],

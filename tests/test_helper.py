@@ -86,7 +86,7 @@ def test_runs_that_differ_are_found(tampered):
     def change(problem, tensors, scalars):
         return evaluate(problem, tensors, scalars) + next(noise)
 
-    with pytest.raises(AssertionError, match="two runs differ"):
+    with pytest.raises(FAILED, match="y: not repeatable"):
         tampered(FORWARD, change)
 
 
@@ -96,7 +96,7 @@ def test_a_changed_input_is_found(tampered):
         tensors[0][0, 0, 0, 0] += 1
         return result
 
-    with pytest.raises(AssertionError, match="x: an input was written"):
+    with pytest.raises(FAILED, match="x: input written"):
         tampered(FORWARD, change)
 
 
@@ -112,7 +112,7 @@ def test_a_write_beside_the_tensor_is_found(tampered, offset):
         beside[0, 0, 0, 0] = 7
         return evaluate(problem, tensors, scalars)
 
-    with pytest.raises(AssertionError, match="y: bytes outside the tensor were written"):
+    with pytest.raises(FAILED, match="y: outside written"):
         tampered(FORWARD, change)
 
 

@@ -43,10 +43,10 @@ def test_backward_weights(handle, case):
 def check_reserve(handle, case):
     """Compare what a pass leaves in the reserve space, which is laid out alike on every backend."""
     problem, _ = parse_line(case.line)
-    buffers = helper.make_buffers(problem, {}, case, 0)
+    buffers = helper.make_buffers(case)
     want = outcomes(problem, [buffers[name].array.copy() for name in problem.names], ())["reserve"]
-    memory = helper.run_once(handle, problem, {}, buffers)["reserve"]
-    got = helper.Buffer(problem.reserve, memory, buffers["reserve"].offset).array
+    memory = helper.run_once(handle, helper.diff_case(case), buffers)["reserve"]
+    got = buffers["reserve"].after(memory).array
     unit = 1e4 * problem.dtype.accumulator.limits.eps
     found, wanted = cases_rnn.contents(problem, got), cases_rnn.contents(problem, want)
     assert found.keys() == wanted.keys()

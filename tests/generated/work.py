@@ -19,6 +19,7 @@ from portadnn.diff.campaign import process
 from portadnn.diff.campaign.serving import is_well
 from portadnn.diff.generate.draws import Draws
 from portadnn.ops.convolution import Convolution
+from portadnn.problem import parse_line
 from portadnn.registry import get_backend
 
 from . import draw
@@ -137,7 +138,7 @@ def do_on(handle, engine, part, settings, count=PART, tell=lambda line: None, sk
             error, wrong = check(handle, engine, line, data)
             if wrong and not is_well(handle):
                 raise DeviceLost(wrong)
-            problem = helper.parse_line(line)[0]
+            problem = parse_line(line)[0]
             outcome.problems += 1
             outcome.lines.append(zlib.crc32(f"{line} {data}".encode()))
             if data == "integer" and engine.error_factor(problem) == 1:
