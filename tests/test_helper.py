@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases_convolution import CONVOLUTION_CASES
 from cases_elementwise import TENSOR_CASES
-from helper import Case, backends_in, check, compare, targets
+from helper import Case, backends_in, check, compare, every_target, targets
 
 import portadnn_backends.reference
 from portadnn.problem import parse
@@ -165,9 +165,9 @@ def test_the_tables_meet_every_type_and_layout():
 def test_backends_are_chosen_by_the_environment(monkeypatch):
     monkeypatch.setenv("PORTADNN_TEST_BACKENDS", "reference, opencl")
     assert backends_in("PORTADNN_TEST_BACKENDS") == ["reference", "opencl"]
-    targets.cache_clear()
+    every_target.cache_clear()
     assert {target.backend for target in targets()} <= {"opencl"}
-    targets.cache_clear()
+    every_target.cache_clear()
     monkeypatch.setenv("PORTADNN_TEST_BACKENDS", "opencl,nonsense")
     with pytest.raises(pytest.UsageError, match="nonsense"):
         backends_in("PORTADNN_TEST_BACKENDS")
