@@ -329,11 +329,11 @@ def _pooling_cells(problem: PoolingForward | PoolingBackward) -> Iterator[tuple[
 def _maxima(problem: PoolingForward | PoolingBackward, x: Array) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return each window's maximum and the row-major number of the cell that gives it, -1 for none.
 
-    A window starts from the lowest finite number, which only a larger value replaces: the first of equal
-    maxima wins, and a window with nothing larger has no cell. Where NaN propagates, the first NaN wins.
+    The first of equal maxima wins. A window of nothing but -inf and padding has no cell, and the lowest finite number
+    for a maximum. Where NaN propagates, the first NaN wins.
     """
     wide = _padded(x, problem.padding, -math.inf)
-    best = np.full(problem.y.dims, problem.x.dtype.limits.lowest)
+    best = np.full(problem.y.dims, -math.inf)
     winner = np.full(problem.y.dims, -1)
     for number, (_, place) in enumerate(_pooling_cells(problem)):
         value = wide[place]
@@ -342,7 +342,8 @@ def _maxima(problem: PoolingForward | PoolingBackward, x: Array) -> tuple[Array,
             better |= np.isnan(value) & ~np.isnan(best)
         best[better] = value[better]
         winner[better] = number
-    return best, winner
+    lowest = problem.x.dtype.limits.lowest
+    return np.where(best < lowest, lowest, best), winner
 
 
 def _counts(problem: PoolingForward | PoolingBackward) -> Array:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .enums import DataType, DnnEnum, TensorFormat
-from .problem import _DTYPE_CODES, Problem, TensorSpec, packed_strides
+from .problem import _DTYPE_CODES, ALIGNMENT, Problem, TensorSpec, packed_strides
 
 Values = tuple[Any, ...]
 _COMPARISON = re.compile(r"(==|!=|<=|>=|<|>)\s*(\S+)")
@@ -213,6 +213,7 @@ _DERIVED: dict[str, Callable[[Query], Any]] = {
     "image_size": _image_size,
     "image_points": lambda q: math.prod(_image_size(q)),
     "padded_size": _padded,
+    "misaligned": lambda q: any(spec.alignment < ALIGNMENT for spec in q.specs),
     "doubled_padding": lambda q: tuple(2 * pad for pad in getattr(q.problem, "padding", ())),
     "result_size": lambda q: _sizes(q, "result"),
     "overlap_size": lambda q: tuple(map(min, _sizes(q, "filter"), _image_size(q), _sizes(q, "result"))),

@@ -105,7 +105,7 @@ def bounds(
     factor
         The engine's ``error_factor``.
     product
-        With a factor, the largest product of two factors there may be.
+        With a factor, the largest product of two factors there may be; infinite where inputs hold NaN or infinities.
     overflows
         Whether finite inputs are so large that sums overflow, in float64 as well.
     scale
@@ -123,7 +123,7 @@ def bounds(
         if factor != 1 and sums.size:
             usable = np.where(np.isfinite(sums), sums, 0.0)
             sums = np.full_like(sums, factor * max(usable.max(), product))
-            if not np.all(np.isfinite(want)):  # a transform spreads them over its tile
+            if not np.all(np.isfinite(want)) or not np.isfinite(product):  # a transform spreads them over its tile
                 unknown = np.ones(want.shape, bool)
         exact = np.where(np.isinf(stored), stored, want)  # beyond what the type can hold
         bound = tolerance(problem, exact, sums, name)

@@ -143,6 +143,7 @@ _NO_PROMISE = (
     ("reduce_tensor", "MUL*", ("huge", "inf"), "products of many overflow or vanish, as their order is"),
     ("reduce_tensor", "NORM2", ("huge", "denormal"), "squares overflow, or vanish"),
     ("reduce_tensor", "AVG", ("huge",), "sums overflow before they are divided"),
+    ("pooling_forward", "AVERAGE*", ("huge",), "sums overflow before they are divided"),
     ("spatial_tf_sampler_backward", "*", ("huge",), "differences of pixels overflow before weights multiply them"),
     (
         "rnn_*",
