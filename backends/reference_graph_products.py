@@ -88,12 +88,12 @@ def _genstats(graph: OperationGraph, op: Operation, t: Tensors) -> Mapping[str, 
 
 
 def _softmax(graph: OperationGraph, op: Operation, t: Tensors) -> Mapping[str, Any]:
-    """Where all is -inf, probabilities are 0 and the statistic is -inf."""
+    """Where all is -inf, there are no probabilities (NaN), but there is a sum of exponentials: 0."""
     x, axis = t["P"], op["axis"]
     top = x.max(axis, keepdims=True)
-    shifted = np.exp(x - np.where(np.isneginf(top), 0.0, top))
-    total = shifted.sum(axis, keepdims=True)
-    return {"S": shifted / np.where(total == 0, 1.0, total), "STATS": top + np.log(np.where(total == 0, 1.0, total))}
+    powers = np.exp(x - top)
+    total = powers.sum(axis, keepdims=True)
+    return {"S": powers / total, "STATS": np.where(np.isneginf(top), top, top + np.log(total))}
 
 
 DEFINITIONS = {

@@ -18,7 +18,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
@@ -50,6 +50,11 @@ def packed_strides(dims: tuple[int, ...], format: TensorFormat = TensorFormat.NC
     order = list(range(len(dims)))
     if format is TensorFormat.NHWC and len(dims) > 2:
         order = [0, *range(2, len(dims)), 1]
+    return strides_in(dims, order)
+
+
+def strides_in(dims: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a gapless tensor whose axes lie in `order`, the slowest first."""
     strides = [0] * len(dims)
     step = 1
     for axis in reversed(order):

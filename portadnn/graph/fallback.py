@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import TensorView
-from ..errors import DnnError
+from ..errors import DnnError, NotSupported
 from ..plan import choose, execute, make_problem
 from ..problem import TensorSpec
 from .engine import GraphEngine, GraphPlan
@@ -61,10 +61,25 @@ def _check(handle: Handle, step: Step, label: str) -> None:
     """Demand that the device has an engine for a step."""
     specs = [None if view is None else view.spec for view in step.tensors]
     try:
-        choose(handle, make_problem(handle, step.kind, specs, step.params))
+        problem = make_problem(handle, step.kind, specs, step.params)
+        choose(handle, problem)
+        _check_in_place(step)
     except DnnError as error:
         fix = "create_handle('reference')"
         raise fail("PG-ENGINE-005", node=label, argument=step.kind.op, got=str(error), fix=fix) from error
+
+
+def _check_in_place(step: Step) -> None:
+    """Demand of a step that writes what it reads that its Problem may."""
+    views = dict(zip(step.kind.tensor_names(), step.tensors, strict=True))
+    for out in step.kind.outputs:
+        for name in step.kind.inputs:
+            written, read = views[out], views[name]
+            if written is None or read is None or written.memory != read.memory:
+                continue
+            other = step.kind.together.get((out, name))
+            if (out, name) not in step.kind.in_place or written != read or (other and views[other] != written):
+                raise NotSupported("it does not work in place", argument=out, expected="another tensor", got=name)
 
 
 class _Memory:

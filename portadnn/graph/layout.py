@@ -6,29 +6,20 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from ..enums import TensorFormat
+from ..problem import packed_strides, strides_in
+
 Dims = tuple[int, ...]
-
-
-def strides_in(dims: Sequence[int], order: Sequence[int]) -> Dims:
-    """Return the strides of a gapless tensor whose axes lie in `order`, the slowest first."""
-    strides = [0] * len(dims)
-    step = 1
-    for axis in reversed(order):
-        strides[axis] = step
-        step *= max(dims[axis], 1)
-    return tuple(strides)
 
 
 def row_major(dims: Sequence[int]) -> Dims:
     """Return packed strides with the last axis fastest: NCHW."""
-    return strides_in(dims, range(len(dims)))
+    return packed_strides(tuple(dims))
 
 
 def channels_last(dims: Sequence[int]) -> Dims:
     """Return packed strides with axis 1 fastest, NHWC; row-major with fewer than three dims."""
-    if len(dims) < 3:
-        return row_major(dims)
-    return strides_in(dims, [0, *range(2, len(dims)), 1])
+    return packed_strides(tuple(dims), TensorFormat.NHWC)
 
 
 def order_of(dims: Sequence[int], strides: Sequence[int]) -> list[int]:

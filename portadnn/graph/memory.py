@@ -71,18 +71,6 @@ def _numpy(value: Any) -> npt.NDArray[Any]:
     return np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
 
 
-def _same_type(name: str, wanted: data_type) -> bool:
-    """Tell whether elements of that dtype can be read as the type: its own, or raw bits of its size."""
-    names = {wanted.storage.name, "uint8"}
-    if wanted is data_type.BFLOAT16:
-        names |= {"bfloat16", "uint16", "int16"}
-    elif wanted in (data_type.FP8_E4M3, data_type.FP8_E5M2):
-        names.add("float8_e4m3fn" if wanted is data_type.FP8_E4M3 else "float8_e5m2")
-    elif wanted is data_type.BOOLEAN:
-        names.add("int8")
-    return name in names
-
-
 def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
     """Return host memory as an array of a tensor's type, dims and strides.
 
@@ -111,9 +99,8 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
             got=f"{type(value).__module__}.{type(value).__name__}",
             fix="copy it to where the handle's device is",
         )
+    check_type(info, name)
     check_room(info, raw.nbytes)
-    if not _same_type(name, info.data_type):
-        raise wrong_type(info, name)
     if output and not raw.flags.writeable:
         raise fail(
             "PG-PACK-007", tensor=info.describe(), expected="a writable array", got="a read-only one", fix="copy it"
@@ -136,15 +123,24 @@ def check_room(info: TensorInfo, nbytes: int) -> None:
         )
 
 
-def wrong_type(info: TensorInfo, name: str) -> Exception:
-    """Return the error of a buffer of another type."""
-    return fail(
-        "PG-PACK-005",
-        tensor=info.describe(),
-        expected=f"elements of {info.data_type.storage.name}, or bytes",
-        got=name,
-        fix=f"convert the array, or set_data_type to what {name} is",
-    )
+def check_type(info: TensorInfo, name: str) -> None:
+    """Demand that elements of a dtype of that name can be read as the tensor's: of its own type, or raw bits."""
+    wanted = info.data_type
+    names = {wanted.storage.name, "uint8"}
+    if wanted is data_type.BFLOAT16:
+        names |= {"bfloat16", "uint16", "int16"}
+    elif wanted in (data_type.FP8_E4M3, data_type.FP8_E5M2):
+        names.add("float8_e4m3fn" if wanted is data_type.FP8_E4M3 else "float8_e5m2")
+    elif wanted is data_type.BOOLEAN:
+        names.add("int8")
+    if name not in names:
+        raise fail(
+            "PG-PACK-005",
+            tensor=info.describe(),
+            expected=f"elements of {wanted.storage.name}, or bytes",
+            got=name,
+            fix=f"convert the array, or set_data_type to what {name} is",
+        )
 
 
 def number(value: Any, info: TensorInfo) -> float | int:

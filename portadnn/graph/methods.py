@@ -25,13 +25,18 @@ Sizes = Sequence[int]
 _CROSS = convolution_mode.CROSS_CORRELATION
 
 
-def _paddings(padding: Sizes | None, pre: Sizes | None, post: Sizes | None) -> dict[str, Sizes]:
-    """Return both paddings from one for both ends, or from two."""
+def _geometry(
+    padding: Sizes | None, pre: Sizes | None, post: Sizes | None, stride: Sizes, dilation: Sizes, mode: convolution_mode
+) -> dict[str, Any]:
+    """Return a convolution's attributes, both paddings from one for both ends or from two."""
     if padding is not None and (pre is not None or post is not None):
         raise fail("PG-NODE-005", argument="padding", expected="padding, or pre_padding and post_padding", got="both")
     return {
         "pre_padding": (pre if padding is None else padding) or (),
         "post_padding": (post if padding is None else padding) or (),
+        "stride": stride,
+        "dilation": dilation,
+        "convolution_mode": mode,
     }
 
 
@@ -63,9 +68,8 @@ class OperationMethods(Builder):
         stride, dilation
             One value for each spatial dim, 1 by default.
         """
-        pads = _paddings(padding, pre_padding, post_padding)
-        rest = {"stride": stride, "dilation": dilation, "convolution_mode": convolution_mode}
-        return self._add("conv_fprop", {"X": image, "W": weight}, compute_data_type, name, **pads, **rest)["Y"]
+        how = _geometry(padding, pre_padding, post_padding, stride, dilation, convolution_mode)
+        return self._add("conv_fprop", {"X": image, "W": weight}, compute_data_type, name, **how)["Y"]
 
     def conv_dgrad(
         self,
@@ -82,9 +86,8 @@ class OperationMethods(Builder):
         post_padding: Sizes | None = None,
     ) -> tensor:
         """Return the gradient with respect to the image; its dims have to be set."""
-        pads = _paddings(padding, pre_padding, post_padding)
-        rest = {"stride": stride, "dilation": dilation, "convolution_mode": convolution_mode}
-        return self._add("conv_dgrad", {"DY": loss, "W": filter}, compute_data_type, name, **pads, **rest)["DX"]
+        how = _geometry(padding, pre_padding, post_padding, stride, dilation, convolution_mode)
+        return self._add("conv_dgrad", {"DY": loss, "W": filter}, compute_data_type, name, **how)["DX"]
 
     def conv_wgrad(
         self,
@@ -101,9 +104,8 @@ class OperationMethods(Builder):
         post_padding: Sizes | None = None,
     ) -> tensor:
         """Return the gradient with respect to the filter; its dims have to be set."""
-        pads = _paddings(padding, pre_padding, post_padding)
-        rest = {"stride": stride, "dilation": dilation, "convolution_mode": convolution_mode}
-        return self._add("conv_wgrad", {"X": image, "DY": loss}, compute_data_type, name, **pads, **rest)["DW"]
+        how = _geometry(padding, pre_padding, post_padding, stride, dilation, convolution_mode)
+        return self._add("conv_wgrad", {"X": image, "DY": loss}, compute_data_type, name, **how)["DW"]
 
     def matmul(
         self, A: tensor, B: tensor, compute_data_type: Any = NOT_SET, padding: float = 0.0, name: str = ""
@@ -132,7 +134,7 @@ class OperationMethods(Builder):
     ) -> list[tensor | None]:
         """Return the softmax along an axis, and the logarithm of the sum of exponentials with `use_stats`, else None.
 
-        Where all elements are -inf, the softmax is 0.
+        Where all elements are -inf, the softmax is NaN and the logarithm -inf.
         """
         out = self._add("softmax", {"P": input}, compute_data_type, name, axis=axis, use_stats=use_stats)
         return [out["S"], out["STATS"] if use_stats else None]

@@ -107,7 +107,7 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
         written = info.uid in graph.written
         if info.by_value:
             value = values.get(info.uid, info.value)
-            bound.arrays[info.uid] = memory.number(value, info)
+            bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info)).item()
             continue
         value = values[info.uid]
         if on_host or memory.is_host(value):
@@ -173,11 +173,14 @@ def _native(device: Device, value: Any, info: TensorInfo) -> Any:
     """Return an array or buffer of the device with the graph's dims and strides."""
     try:
         base = value if device.owns(value) else device.wrap(value, info.name)
+        dims, steps, dtype, _ = device.signature(base)
     except BadParam:
         base = value  # a raw buffer, which only a view can state
+    else:
+        memory.check_type(info, dtype.name)
+        memory.check_room(info, dtype.itemsize + sum((d - 1) * s for d, s in zip(dims, steps, strict=True)))
     try:
         return device.wrap(TensorView(spec_of(info), base), info.name)
     except BadParam as error:
-        words = str(error)
-        id = "PG-PACK-004" if "bytes, got" in words else "PG-PACK-005" if "array of" in words else "PG-PACK-006"
-        raise fail(id, tensor=info.describe(), expected=error.expected or words, got=error.got) from error
+        fix = "pass an array or a buffer of the handle's device"
+        raise fail("PG-PACK-006", tensor=info.describe(), expected=error.expected, got=error.got, fix=fix) from error

@@ -69,8 +69,8 @@ class Plans:
         self.reasons: dict[str, Sequence[GraphError]] = {}
         self.built: dict[int, GraphPlan] = {}
 
-    def query(self, modes: Iterable[heur_mode]) -> None:
-        """Append the engines that the heuristics offer.
+    def query(self, modes: Iterable[heur_mode], only: str | None = None) -> None:
+        """Append the engines that the heuristics offer, or of these the one of a name.
 
         Raises
         ------
@@ -80,6 +80,8 @@ class Plans:
         for mode in modes:
             for engine in engines_of(self.handle):
                 if mode not in engine.modes or any(known.name == engine.name for known in self.candidates):
+                    continue
+                if only not in (None, engine.name):
                     continue
                 refused = list(engine.why_not(self.graph, self.handle))
                 if refused:

@@ -15,21 +15,21 @@ from .builder import NOT_SET
 from .core import Graph
 from .data_types import data_type, of_dtype
 from .engine import GraphPlan
-from .enums import behavior_note, build_plan_policy, heur_mode, numerical_note, scalar_type, tensor_reordering
+from .enums import build_plan_policy, heur_mode, knob_type, scalar_type, tensor_reordering
 from .errors import fail
 from .handles import handle_of
 from .methods import OperationMethods
 from .methods_norm import NormMethods
+from .methods_plans import PlanMethods
 from .methods_pointwise import PointwiseMethods
-from .operation_graph import OperationGraph
 from .pack import bind, by_uid
-from .plans import Filters, Plans, engines_of, plan_name
+from .plans import Plans
 from .tensor import tensor
 
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it
 
 
-class pygraph(PointwiseMethods, NormMethods, OperationMethods):
+class pygraph(PlanMethods, PointwiseMethods, NormMethods, OperationMethods):
     """A graph of operations.
 
     Parameters
@@ -60,14 +60,8 @@ class pygraph(PointwiseMethods, NormMethods, OperationMethods):
         is_dynamic_shape_enabled: bool = False,
         is_override_shape_enabled: bool = False,
     ) -> None:
-        super().__init__(Graph(name, io_data_type, intermediate_data_type, compute_data_type))
-        self._handle = handle
-        self._frozen: OperationGraph | None = None
-        self._plans: dict[int, Plans] = {}  # by the handle's serial
-        self._modes: list[heur_mode] = []
-        self._filters = Filters()
-        self._chosen: int | None = None
-        self._scratch: dict[int, Any] = {}
+        super().__init__(Graph(name, io_data_type, intermediate_data_type, compute_data_type), handle)
+        self._scratch: dict[int, Any] = {}  # by the handle's serial
 
     # tensors
 
@@ -151,28 +145,19 @@ class pygraph(PointwiseMethods, NormMethods, OperationMethods):
                 got=repr(modes),
                 fix="[heur_mode.A, heur_mode.FALLBACK]",
             )
-        self._modes = [heur_mode.parse(mode, "modes") for mode in modes]
+        self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in modes], None
         self._plans.clear()
         self._plans_on(self._handle)
 
-    def _plans_on(self, handle: Any) -> Plans:
-        """Return the candidates on a handle, which need not be the graph's."""
-        if self._frozen is None:
-            raise fail(
-                "PG-PLAN-001",
-                expected="build_operation_graph() first",
-                got="no frozen graph",
-                fix="graph.build([heur_mode.A])",
-            )
-        if not self._modes:
-            raise fail("PG-PLAN-001", expected="create_execution_plans([heur_mode.A]) first", got="no candidates")
-        opened = handle_of(handle)
-        found = self._plans.get(opened.serial)
-        if found is None:
-            found = Plans(self._frozen, opened)
-            found.query(self._modes)
-            self._plans[opened.serial] = found
-        return found
+    @public
+    def create_execution_plan(self, engine_id: int, knobs: Mapping[knob_type, int] | None = None) -> None:
+        """Take one engine, and no other; knobs are for engines that have some."""
+        engine = self._engine(engine_id)
+        for kind in knobs or ():
+            raise fail("PG-PLAN-006", argument="knobs", expected=f"none: {engine.name} has no knobs", got=str(kind))
+        self._modes, self._only = list(heur_mode), engine.name
+        self._plans.clear()
+        self._plans_on(self._handle)
 
     @public
     def check_support(self) -> None:
@@ -295,94 +280,6 @@ class pygraph(PointwiseMethods, NormMethods, OperationMethods):
         if serial not in self._scratch or device.workspace_size(self._scratch[serial]) < needed:
             self._scratch[serial] = device.workspace(needed)
         return self._scratch[serial]
-
-    # what is known of plans
-
-    @public
-    def get_workspace_size(self) -> int:
-        """Return the bytes of workspace that the chosen plan needs; 0 before there is one."""
-        return self.get_workspace_size_plan_at_index(self._chosen) if self._chosen is not None else 0
-
-    @public
-    def get_workspace_size_plan_at_index(self, index: int) -> int:
-        """Return the bytes of workspace that a plan needs; 0 where it is not built."""
-        plan = self._plans_on(self._handle).built.get(index)
-        return 0 if plan is None else plan.workspace_size
-
-    @public
-    def get_execution_plan_count(self) -> int:
-        """Return the number of candidates."""
-        return len(self._plans_on(self._handle).candidates) if self._plans else 0
-
-    @public
-    def get_plan_name_at_index(self, index: int) -> str:
-        """Return the name of a plan."""
-        return plan_name(self._plans_on(self._handle).plan(index).engine)
-
-    @public
-    def get_behavior_notes(self) -> list[behavior_note]:
-        """Return the notes of the chosen plan."""
-        return self.get_behavior_notes_for_plan_at_index(self._chosen or 0)
-
-    @public
-    def get_behavior_notes_for_plan_at_index(self, index: int) -> list[behavior_note]:
-        """Return the notes of a plan."""
-        return sorted(self._plans_on(self._handle).plan(index).engine.behavior_notes)
-
-    @public
-    def get_engine_count(self) -> int:
-        """Return the number of engines of the handle."""
-        return len(engines_of(handle_of(self._handle)))
-
-    @public
-    def get_knobs_for_engine(self, engine_id: int) -> list[Any]:
-        """Return the knobs of an engine; no engine has any yet."""
-        self._engine(engine_id)
-        return []
-
-    def _engine(self, engine_id: int) -> Any:
-        engines = engines_of(handle_of(self._handle))
-        if not 0 <= engine_id < len(engines):
-            raise fail("PG-PLAN-006", argument="engine_id", expected=f"0 to {len(engines) - 1}", got=engine_id)
-        return engines[engine_id]
-
-    # filters
-
-    @public
-    def select_numeric_notes(self, notes: Sequence[numerical_note]) -> pygraph:
-        """Take only engines with all of these notes."""
-        self._filters.wanted.update(numerical_note.parse(note, "notes") for note in notes)
-        return self
-
-    @public
-    def deselect_numeric_notes(self, notes: Sequence[numerical_note]) -> pygraph:
-        """Take no engine with one of these notes."""
-        self._filters.unwanted.update(numerical_note.parse(note, "notes") for note in notes)
-        return self
-
-    @public
-    def select_behavior_notes(self, notes: Sequence[behavior_note]) -> pygraph:
-        """Take only engines with all of these notes."""
-        self._filters.wanted.update(behavior_note.parse(note, "notes") for note in notes)
-        return self
-
-    @public
-    def deselect_behavior_notes(self, notes: Sequence[behavior_note]) -> pygraph:
-        """Take no engine with one of these notes."""
-        self._filters.unwanted.update(behavior_note.parse(note, "notes") for note in notes)
-        return self
-
-    @public
-    def deselect_engines(self, names: Sequence[str]) -> pygraph:
-        """Take no engine whose plans' names contain one of these."""
-        self._filters.names.update(names)
-        return self
-
-    @public
-    def deselect_workspace_greater_than(self, workspace: int) -> pygraph:
-        """Take no plan that needs more bytes of workspace."""
-        self._filters.workspace = workspace
-        return self
 
     @public
     def key(self) -> int:

@@ -64,3 +64,14 @@ def numbers(dims, seed=0, low=None):
     rng = np.random.default_rng(seed)
     values = rng.standard_normal(dims) if low is None else low + rng.random(dims)
     return values.astype(np.float32).astype(np.float64)
+
+
+def double(**kwargs):
+    """Return a graph in float64, so that nothing is rounded."""
+    return new(io=D.DOUBLE, intermediate=D.DOUBLE, compute=D.DOUBLE, **kwargs)
+
+
+def close(got, want, tolerance=1e-12):
+    """Demand equal numbers, of an array or of a torch tensor."""
+    want = want.detach().numpy() if hasattr(want, "detach") else np.asarray(want)
+    np.testing.assert_allclose(got, want.reshape(got.shape), rtol=tolerance, atol=tolerance)

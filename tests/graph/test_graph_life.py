@@ -81,6 +81,13 @@ def test_filters_choose_the_other_engine():
     assert build(deselect_engines=["definition"]).get_workspace_size() == 4 * 64 * 64
     with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="deselected"):
         build(deselect_engines=["eng_"])
+    g = new()
+    g.relu(g.neg(given(g, (64, 64)))).set_output(True)
+    g.build_operation_graph()
+    g.create_execution_plan(1, {})
+    assert (g.get_execution_plan_count(), g.get_plan_name_at_index(0)) == (1, "eng_fallback")
+    with pytest.raises(cudnn.InvalidValue, match="no knobs"):
+        g.create_execution_plan(1, {cudnn.knob_type.STAGES: 3})
     only = build(select_numeric_notes=[cudnn.numerical_note.STRICT_NAN_PROP])
     assert only.get_workspace_size() == 0
     with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="at most 100 bytes"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...enums import BatchNormMode, DataType, NormMode, OpTensorOp
+from ...enums import BatchNormMode, NormMode, OpTensorOp
 from ...ops.batch_norm import BatchNormalizationBackward, BatchNormalizationForwardTraining
 from ...ops.normalization import NormalizationBackward, NormalizationForward
 from .pointwise import combine
@@ -43,7 +43,7 @@ def _batchnorm_inference(low: Lowering) -> None:
     low.check_compute(y.spec.dtype)
     ports = ("X", "MEAN", "INV_VARIANCE", "SCALE", "BIAS")
     x, mean, inverse, scale, bias = (low.view(port, y.spec.dtype) for port in ports)
-    work = low.temporary(x.dims, y.spec.dtype, x.strides)
+    work = low.work(x.dims, y.spec.dtype, x.strides)
     combine(low, OpTensorOp.ADD, x, mean, work, (1.0, -1.0))
     combine(low, OpTensorOp.MUL, work, inverse, work)
     combine(low, OpTensorOp.MUL, work, scale, work)
@@ -102,10 +102,8 @@ def _adaptive(low: Lowering) -> None:
     y, scale = low.view("Y", x.spec.dtype), low.view("SCALE", x.spec.dtype)
     pattern = scale.seen_as((1, *scale.dims[1:]), scale.strides)
     axis = _axis(low, x, pattern)
-    if x.spec.dtype not in (DataType.FLOAT, DataType.DOUBLE):
-        raise low.refuse("PG-ENGINE-003", "X", expected="FLOAT or DOUBLE", got=x.spec.dtype)
     saved = [_parameter(low, port, x) for port in ("MEAN", "INV_VARIANCE")]
-    work = low.temporary(x.dims, x.spec.dtype)
+    work = low.work(x.dims, x.spec.dtype)
     numbers = (1.0, 0.0, low.number("EPSILON"))
     low.emit(NormalizationForward, (x, None, None, work, *saved), (NormMode.LAYER_NORM, axis, 1), numbers)
     if not low.has("BIAS"):

@@ -93,7 +93,7 @@ def _pointwise(low: Lowering) -> None:
         op, factor = _BINARY[what]
         combine(low, op, views[0], views[1], out, (1.0, factor))
     elif what is mode.ADD_SQUARE:
-        square = low.temporary(views[1].dims, out.spec.dtype)
+        square = low.work(views[1].dims, out.spec.dtype)
         combine(low, OpTensorOp.MUL, views[1], views[1], square)
         combine(low, OpTensorOp.ADD, views[0], square, out)
     else:
@@ -133,10 +133,12 @@ def _gradient(low: Lowering, dy: View, x: View, dx: View) -> None:
     else:
         function = _GRADIENTS[what]
         how = (function, 0.0, _coefficient(low, function))
+        if function is ActivationMode.ELU and how[2] <= 0:  # the sign of y tells that of x
+            raise low.refuse("PG-ENGINE-004", argument="elu_alpha", expected="a positive number", got=how[2])
     x = low.laid_out(x, dx.strides)
     y = dy
     if how[0] not in _OF_INPUT:
-        y = low.temporary(dy.dims, dy.spec.dtype, dy.strides)
+        y = low.work(dy.dims, dy.spec.dtype, dy.strides)
         activate(low, how, x, y)
     low.emit(ActivationBackward, (y, dy, x, dx), (how[0], NAN, how[1], how[2]))
 

@@ -80,7 +80,7 @@ def _genstats(low: Lowering) -> None:
     x = low.view("X")
     low.check_compute(x.spec.dtype)
     reduce(low, ReduceTensorOp.ADD, x, low.view("SUM", x.spec.dtype))
-    square = low.temporary(x.dims, x.spec.dtype)
+    square = low.work(x.dims, x.spec.dtype)
     combine(low, OpTensorOp.MUL, x, x, square)
     reduce(low, ReduceTensorOp.ADD, square, low.view("SQ_SUM", x.spec.dtype))
 

@@ -122,7 +122,9 @@ class Lowering:
         info = self.info(port)
         if not info.by_value:
             raise self.refuse("PG-ENGINE-004", port, expected="a number, passed by value", got="a tensor in memory")
-        return float(info.value) if info.constant and info.value is not None else ByValue(info.uid)
+        if info.constant and info.value is not None:
+            return float(info.data_type.rounded(info.value))
+        return ByValue(info.uid)
 
     def temporary(self, dims: Sequence[int], dtype: DataType, strides: Sequence[int] | None = None) -> View:
         """Return new scratch memory, row-major unless strides are given."""
@@ -130,6 +132,18 @@ class Lowering:
         spec = TensorSpec(dtype, dims, packed_strides(dims) if strides is None else tuple(strides))
         self.temporaries.append(spec)
         return View(-len(self.temporaries), spec).of_rank(LEAST_RANK)
+
+    def work(self, dims: Sequence[int], dtype: DataType, strides: Sequence[int] | None = None) -> View:
+        """Return scratch memory for what is computed in between, which must not be rounded to 16 bits."""
+        if dtype.itemsize == 2:
+            raise self.refuse(
+                "PG-ENGINE-003",
+                argument="type",
+                expected="FLOAT or DOUBLE: what is computed in between would be rounded",
+                got=dtype,
+                fix="use FLOAT tensors, or create_handle('reference')",
+            )
+        return self.temporary(dims, dtype, strides)
 
     def emit(
         self,
