@@ -59,7 +59,7 @@ class _Places:
         self.n, self.c, self.h, self.w = x.dims
         self.u = (grid[..., 0] + 1) * (0.5 * (self.w - 1))
         self.v = (grid[..., 1] + 1) * (0.5 * (self.h - 1))
-        near = (self.u > -1) & (self.u < self.w) & (self.v > -1) & (self.v < self.h)
+        near = (self.u >= -1) & (self.u < self.w) & (self.v >= -1) & (self.v < self.h)
         self.inside = near  # False for what is not finite
         self.column = np.floor(np.where(near, self.u, 0)).astype(np.int64)
         self.row = np.floor(np.where(near, self.v, 0)).astype(np.int64)

@@ -30,7 +30,7 @@ DEVICE Place place_of(real gx, real gy, int h, int w) {
     Place at;
     at.u = (gx + (real)1) * ((real)0.5 * (real)(w - 1));
     at.v = (gy + (real)1) * ((real)0.5 * (real)(h - 1));
-    at.inside = (at.u > (real)-1) & (at.u < (real)w) & (at.v > (real)-1) & (at.v < (real)h);  // no branches: CPUs
+    at.inside = (at.u >= (real)-1) & (at.u < (real)w) & (at.v >= (real)-1) & (at.v < (real)h);  // no branches: CPUs
     at.u = at.inside ? at.u : (real)0;
     at.v = at.inside ? at.v : (real)0;
     at.j = (int)at.u;  // towards zero

@@ -19,7 +19,6 @@ TESTS = {  # by the document's headings
     "test_views_are_remembered_as_long": "Arrays",
     "test_the_example_runs[torch]": "Arrays",
     "test_views_need_no_ml_dtypes[torch]": "Signalling NaN",
-    "test_samples_fade_at_the_border": "Slopes at whole pixels",
 }
 
 
