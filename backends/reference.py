@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from portadnn.descriptors import TensorView
-from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DataType, DnnEnum
+from portadnn.enums import DataType, DnnEnum
 from portadnn.errors import AllocFailed, BadParam
-from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
-from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
-from . import reference_outcomes
+from . import algorithms, reference_outcomes
 from .arrays import check_view, check_view_dtype, span_bytes, torch_bits, type_name
 from .base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from .reference_ops import store
@@ -184,13 +182,7 @@ class DefinitionEngine(Engine):
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Name the direct algorithms, those that need no workspace and are deterministic."""
-        if isinstance(problem, (ConvolutionForward, ConvolutionBiasActivationForward)):
-            return ConvolutionFwdAlgo.IMPLICIT_GEMM
-        if isinstance(problem, ConvolutionBackwardData):
-            return ConvolutionBwdDataAlgo.ALGO_1
-        if isinstance(problem, ConvolutionBackwardFilter):
-            return ConvolutionBwdFilterAlgo.ALGO_1
-        return None
+        return algorithms.direct(problem)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         """Take everything."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
+from portadnn.enums import DnnEnum
 from portadnn.ops.convolution import (
     Convolution,
     ConvolutionBackwardData,
@@ -13,6 +13,7 @@ from portadnn.ops.convolution import (
 )
 from portadnn.problem import Problem
 
+from .. import algorithms
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
 from .conv_cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
 from .conv_direct_cpu import MOST_SCRATCH, TILES_PER_CORE, Window
@@ -28,10 +29,7 @@ class ConvDepthwiseCpu(ConvCpu):
     problems = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardFilter)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
-        if isinstance(problem, ConvolutionForward):
-            return ConvolutionFwdAlgo.IMPLICIT_GEMM
-        backward_data = isinstance(problem, ConvolutionBackwardData)
-        return ConvolutionBwdDataAlgo.ALGO_1 if backward_data else ConvolutionBwdFilterAlgo.ALGO_1
+        return algorithms.direct(problem)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
+from portadnn.enums import DnnEnum
 from portadnn.errors import AllocFailed, ExecutionFailed, InternalError
-from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
-from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
+from portadnn.ops.convolution import Convolution
 from portadnn.problem import Problem
 
+from .. import algorithms
 from ..base import Device, DeviceInfo, Engine, Plan, Run
 from . import activation, convolution, norms, pooling, rnn, spatial, tensor
 from .device import TorchDevice
@@ -36,13 +36,7 @@ class PyTorchEngine(Engine):
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Name the algorithms without workspace, as PyTorch lets nobody choose one."""
-        if isinstance(problem, (ConvolutionForward, ConvolutionBiasActivationForward)):
-            return ConvolutionFwdAlgo.IMPLICIT_GEMM
-        if isinstance(problem, ConvolutionBackwardData):
-            return ConvolutionBwdDataAlgo.ALGO_1
-        if isinstance(problem, ConvolutionBackwardFilter):
-            return ConvolutionBwdFilterAlgo.ALGO_1
-        return None
+        return algorithms.direct(problem)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         return WAYS[type(problem)].why_not(problem, info)
