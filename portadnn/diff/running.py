@@ -49,6 +49,9 @@ class Violation:
     tensor: str
     message: str
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.tensor}: {self.message}"
+
 
 @dataclass
 class Ran:

@@ -89,7 +89,7 @@ def kind_of_failure(judgement: Judgement) -> str:
     """Return in which way a target failed; "" where it did not."""
     if judgement.verdict not in (Verdict.FAILED, Verdict.ERROR):
         return ""
-    if any(difference.wrong for difference in judgement.differences.values()):
+    if judgement.worst is not None:
         return "numbers"
     if judgement.violations:
         return judgement.violations[0].kind

@@ -70,6 +70,12 @@ class Judgement:
     violations: list[Violation] = field(default_factory=list)
     seconds: float | None = None
 
+    @property
+    def worst(self) -> tuple[str, Difference] | None:
+        """The output that is off by most times its tolerance, and how; None where all are right."""
+        wrong = [(name, found) for name, found in self.differences.items() if found.wrong]
+        return max(wrong, key=lambda item: item[1].excess) if wrong else None
+
 
 @dataclass
 class CaseResult:
@@ -170,13 +176,11 @@ def _judge(target: str, handle: Handle, case: Case, ran: Ran, expected: Expected
         return _other_status(found, handle, case, ran)
     if expected is not None:
         found.differences = differences(case, ran, expected)
-    wrong = {name: d for name, d in found.differences.items() if d.wrong}
-    if wrong:
-        name, worst = max(wrong.items(), key=lambda item: item[1].excess)
+    if found.worst is not None:
+        name, worst = found.worst
         found.verdict, found.reason = Verdict.FAILED, f"{name}: {worst}{_poison(case, worst)}"
     elif ran.violations:
-        first = ran.violations[0]
-        found.verdict, found.reason = Verdict.FAILED, f"{first.kind}: {first.tensor}: {first.message}"
+        found.verdict, found.reason = Verdict.FAILED, str(ran.violations[0])
     elif found.differences and all(d.proves or not d.size for d in found.differences.values()):
         found.verdict = Verdict.MISTRUSTED
         found.reason = "; ".join(f"{name}: {d.proves or 'empty'}" for name, d in found.differences.items())
@@ -206,8 +210,7 @@ def _other_status(found: Judgement, handle: Handle, case: Case, ran: Ran) -> Jud
     else:
         found.verdict, found.reason = (Verdict.FAILED if ran.status in _STATUSES else Verdict.ERROR), said
     if ran.violations and found.verdict is Verdict.UNSUPPORTED:
-        first = ran.violations[0]
-        found.verdict, found.reason = Verdict.FAILED, f"{first.kind}: {first.tensor}: {first.message}"
+        found.verdict, found.reason = Verdict.FAILED, str(ran.violations[0])
     return found
 
 
@@ -263,7 +266,7 @@ def vote(case: Case, judgements: Sequence[Judgement], runs: Mapping[str, Ran]) -
     kinds = [j.verdict for j in judgements]
     failed = [j for j in judgements if j.verdict in (Verdict.FAILED, Verdict.ERROR)]
     if failed:
-        numeric = [j for j in failed if any(d.wrong for d in j.differences.values())]
+        numeric = [j for j in failed if j.worst is not None]
         others = [j for j in judgements if j.verdict is Verdict.PASSED and j.differences]
         independent = [j for j in numeric if not j.target.startswith("reference")]
         if len(independent) > 1 and len(numeric) == len(failed) and not _without_reference(others):
@@ -344,7 +347,7 @@ def attempt(
             judgements.append(Judgement(name, Verdict.SKIPPED, ran.message, status=ran.status))
             continue
         judgements.append(judge(name, handle, case, ran, due))
-        if any(d.wrong for d in judgements[-1].differences.values()):
+        if judgements[-1].worst is not None:
             runs[name] = ran
     return judgements, runs
 

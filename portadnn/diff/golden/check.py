@@ -69,13 +69,11 @@ def _judge(target: str, case: Case, entry: Entry, ran: Ran, expected: Expected |
         return found
     for name, output in entry.outputs.items():
         found.differences[name] = _difference(case, name, ran, output, expected)
-    wrong = {name: d for name, d in found.differences.items() if d.wrong}
-    if wrong:
-        name, worst = max(wrong.items(), key=lambda item: item[1].excess)
+    if found.worst is not None:
+        name, worst = found.worst
         found.verdict, found.reason = Verdict.FAILED, f"{name}: not as recorded: {worst}"
     elif ran.violations:
-        first = ran.violations[0]
-        found.verdict, found.reason = Verdict.FAILED, f"{first.kind}: {first.tensor}: {first.message}"
+        found.verdict, found.reason = Verdict.FAILED, str(ran.violations[0])
     return found
 
 

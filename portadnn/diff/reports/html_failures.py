@@ -57,11 +57,11 @@ def _judgement(result: CaseResult, judgement: Judgement) -> Iterator[str]:
     yield '<section class="judgement">'
     engine = f' <span class="dim">computed by {escape(judgement.engine)}</span>' if judgement.engine else ""
     yield f"<h4>{escape(judgement.target)}{engine}</h4>"
-    if not any(d.wrong for d in judgement.differences.values()):
+    if judgement.worst is None:
         kind = f'<b class="decided">{escape(decided(judgement))}</b>'
         yield f'<p class="reason">{kind} {escape(judgement.reason)}</p>'
     for violation in judgement.violations:
-        told = f"{violation.kind}: {violation.tensor}: {violation.message}"
+        told = str(violation)
         if told != judgement.reason:
             yield f'<p class="reason">{escape(told)}</p>'
     shapes = _shapes(result.case)

@@ -71,10 +71,9 @@ def wrong_judgements(result: CaseResult) -> list[Judgement]:
 def decided(judgement: Judgement) -> str:
     """Return the measure that a failure came from, such as ``"y: tolerance"`` or ``"input written"``."""
     kind = kind_of_failure(judgement)
-    if kind != "numbers":
+    if kind != "numbers" or judgement.worst is None:
         return kind
-    wrong = {name: d for name, d in judgement.differences.items() if d.wrong}
-    name, worst = max(wrong.items(), key=lambda item: item[1].excess)
+    name, worst = judgement.worst
     return f"{name}: {worst.decided}"
 
 
