@@ -20,6 +20,7 @@ import portadnn as dnn
 from portadnn import diff
 from portadnn.bfloat16 import as_float64
 from portadnn.diff import inputs
+from portadnn.diff import targets as opening
 from portadnn.diff.cases import problem_line
 from portadnn.diff.compare import bounds, measure
 from portadnn.diff.running import call, upload, violations_of
@@ -108,15 +109,7 @@ def open_handle(target):
     """Open the handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""
     if target.missing is not None:
         pytest.skip(f"{target.name} is not available: {target.missing}")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PORTADNN_SCHEDULE", raising=False)
-        if target.schedule is not None:
-            patch.setenv("PORTADNN_SCHEDULE", target.schedule)
-        handle = dnn.Handle(target.backend, target.device)
-    if target.slow:  # make the choices that a large GPU would get; what a CPU's optimiser makes of them proves nothing
-        handle.device.info = replace(handle.info, compute_units=132, simd_width=32)
-        handle.device.build_options += " -cl-opt-disable"
-    return handle
+    return opening.Target(target.backend, target.device, target.schedule or "").open(profile=None)
 
 
 @dataclass(frozen=True)
@@ -218,7 +211,7 @@ def check(handle, case, *, seed=0, oracle=outcomes, engine=None, strict=False):
         first = run_once(handle, wanted, buffers, engine)
     again = run_once(handle, wanted, buffers, engine)
     for violation in violations_of(wanted, buffers, first, again, engine is None or engine.deterministic):
-        pytest.fail(f"{case}\n{violation.tensor}: {violation.kind}: {violation.message}")
+        pytest.fail(f"{case}\n{violation}")
     if foreign is not None and foreign.differs:
         return 0.0
     factor = 1.0 if engine is None else engine.error_factor(problem)

@@ -169,7 +169,7 @@ def refuses(result, workspace, source):
         (last_element, "elements are wrong"),
         (sometimes, "two runs differ"),
         (beyond, "bytes behind the 100 that were asked for were written"),
-        (on_input, "x: input written"),
+        (on_input, "input written: x"),
         (no_number, "elements are wrong"),
         (refuses, "too many registers"),
     ],

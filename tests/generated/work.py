@@ -20,7 +20,6 @@ from portadnn.diff.campaign.serving import is_well
 from portadnn.diff.generate.draws import Draws
 from portadnn.ops.convolution import Convolution
 from portadnn.problem import parse_line
-from portadnn.registry import get_backend
 
 from . import draw
 
@@ -80,9 +79,7 @@ class Outcome:
 
 def open_handle(settings):
     """Open a new handle, with the choices of a large GPU where GPU kernels run on a CPU."""
-    info = get_backend(settings.backend).devices()[settings.device]
-    slow = settings.schedule == "gpu" and info.kind == "cpu"
-    target = helper.Target("generated", settings.backend, settings.device, settings.schedule, slow=slow)
+    target = helper.Target("generated", settings.backend, settings.device, settings.schedule)
     return helper.open_handle.__wrapped__(target)
 
 
