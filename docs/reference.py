@@ -15,6 +15,7 @@ PUBLIC = (
     "portadnn",
     "portadnn.cudnn",
     "portadnn.miopen",
+    "portadnn.graph",
     "portadnn.capability",
     "portadnn.mapping",
     "portadnn.recording",

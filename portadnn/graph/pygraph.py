@@ -256,9 +256,8 @@ class pygraph(PlanMethods, PointwiseMethods, NormMethods, OperationMethods):
 
     def _index(self, plans: Plans) -> int:
         """Return the chosen plan's number; on another handle than the graph's that of its own first choice."""
-        own = self._plans.get(handle_of(self._handle).serial) if self._handle is not None else None
-        if own is plans or self._handle is None:
-            return self._chosen or 0
+        if self._chosen is not None and plans.handle is handle_of(self._handle):
+            return self._chosen
         return plans.chosen(self._filters)[0]
 
     def _workspace(self, plan: GraphPlan, plans: Plans, given: Any) -> Any:

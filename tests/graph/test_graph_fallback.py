@@ -6,6 +6,7 @@ import helper
 import numpy as np
 import pytest
 from graphs import D, given, new, numbers, run, scalar
+from random_graphs import compare
 
 import portadnn.graph as cudnn
 
@@ -102,6 +103,7 @@ CASES = {
     **{name: _simple(name, (3, 4, 5)) for name in ("relu", "tanh", "sigmoid", "elu", "identity", "neg")},
     "swish": _simple("swish", (3, 4, 5), swish_beta=1.5),
     **{f"{n}_backward": _simple(f"{n}_backward", (3, 4), (3, 4)) for n in ("relu", "tanh", "sigmoid", "elu", "swish")},
+    "leaky_relu_backward": _simple("leaky_relu_backward", (3, 4), (3, 4), negative_slope=0.25),
     "matmul": _simple("matmul", (5, 6), (6, 7)),
     "matmul of batches": _simple("matmul", (3, 5, 6), (3, 6, 7)),
     "matmul, one left": _simple("matmul", (1, 5, 6), (3, 6, 7)),
@@ -180,6 +182,12 @@ def test_on_kernels(handle, name):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
 
 
+@over(list(range(8)))
+def test_random_graphs(handle, name):
+    """Whatever nodes are joined: ``random_graphs.py`` draws more of them."""
+    assert compare(handle, name) < 1e-4
+
+
 @over(["convolution", "relu", "layernorm", "matmul"])
 def test_halves(handle, name):
     got = evaluate(handle, CASES[name], D.HALF, D.HALF) if name != "layernorm" else evaluate(handle, _half_norm, D.HALF)
@@ -201,6 +209,11 @@ REFUSED = {
         "rng",
     ),
     "integers": (lambda g: g.abs(x(g, 3, data_type=D.INT32)), "PG-ENGINE-003", "INT32"),
+    "sums of rounded squares": (
+        lambda g: g.genstats(x(g, 1, 1, 4, 4).set_data_type(D.HALF))[0],
+        "PG-ENGINE-003",
+        "HALF",
+    ),
     "two types": (lambda g: g.abs(x(g, 3, data_type=D.HALF)), "PG-ENGINE-003", "kernels do not convert yet"),
     "indices": (
         lambda g: g.resample(x(g, 1, 1, 4, 4), P.MAXPOOL, [2, 2], generate_index=True)[1],

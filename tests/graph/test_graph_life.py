@@ -15,6 +15,8 @@ from graphs import D, given, new, numbers
 
 import portadnn as dnn
 import portadnn.graph as cudnn
+from portadnn.graph.engine import GraphEngine, GraphPlan
+from portadnn.graph.errors import fail
 from portadnn.registry import backend_names, get_backend
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,6 +94,48 @@ def test_filters_choose_the_other_engine():
     assert only.get_workspace_size() == 0
     with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="at most 100 bytes"):
         build(deselect_engines=["definition"], deselect_workspace_greater_than=100)
+
+
+def test_another_engine(monkeypatch):
+    """A backend's engine comes first where its mode is asked for, gets arrays by uid, and says why not."""
+    seen = []
+
+    class Doubling(GraphEngine):
+        name = "doubling"
+        modes = frozenset({cudnn.heur_mode.B})
+        behavior_notes = frozenset({cudnn.behavior_note.RUNTIME_COMPILATION})
+
+        def why_not(self, graph, handle):
+            wrong = [operation for operation in graph.operations if operation.kind != "pointwise"]
+            return [fail("PG-ENGINE-002", node=operation.label, argument=self.name) for operation in wrong]
+
+        def prepare(self, graph, handle):
+            def run(arrays, workspace):
+                seen.append((sorted(arrays), workspace.nbytes))
+                arrays[2][...] = 2 * arrays[1]
+
+            return GraphPlan(self, graph, 100, run)
+
+    backend = get_backend("reference")
+    known = backend.graph_engines()
+    monkeypatch.setattr(type(backend), "graph_engines", lambda self: (Doubling(), *known))
+    g = new()
+    x = given(g, (3,), uid=1)
+    g.identity(x).set_output(True).set_uid(2)
+    g.build([cudnn.heur_mode.B, cudnn.heur_mode.A])
+    assert g.get_plan_name_at_index(0) == "eng_doubling"
+    assert g.get_behavior_notes() == [cudnn.behavior_note.RUNTIME_COMPILATION]
+    out = np.empty(3, np.float32)
+    g.execute({1: np.float32([1, 2, 3]), 2: out})
+    assert out.tolist() == [2, 4, 6]
+    assert seen == [([1, 2], 100)]
+    g.build([cudnn.heur_mode.A])
+    assert g.get_plan_name_at_index(0) == "eng_definition"
+    other = new()
+    other.softmax(given(other, (3,)))[0].set_output(True)
+    other.deselect_engines(["definition", "fallback"])
+    with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="doubling"):
+        other.build([cudnn.heur_mode.B])
 
 
 def test_handles():

@@ -129,7 +129,8 @@ def _gradient(low: Lowering, dy: View, x: View, dx: View) -> None:
     if what is mode.RELU_BWD:
         how = _relu(low)
         if isinstance(how, float):
-            raise low.refuse("PG-ENGINE-004", argument="negative_slope", expected="none", got=how)
+            _leaky_gradient(low, how, dy, x, dx)
+            return
     else:
         function = _GRADIENTS[what]
         how = (function, 0.0, _coefficient(low, function))
@@ -141,6 +142,13 @@ def _gradient(low: Lowering, dy: View, x: View, dx: View) -> None:
         y = low.work(dy.dims, dy.spec.dtype, dy.strides)
         activate(low, how, x, y)
     low.emit(ActivationBackward, (y, dy, x, dx), (how[0], NAN, how[1], how[2]))
+
+
+def _leaky_gradient(low: Lowering, slope: float, dy: View, x: View, dx: View) -> None:
+    """Add (1 - slope) * (dy where x > 0, else 0) + slope * dy."""
+    x, work = low.laid_out(x, dx.strides), low.work(dx.dims, dx.spec.dtype, dx.strides)
+    low.emit(ActivationBackward, (dy, dy, x, work), (ActivationMode.RELU, NAN, 0.0, 1.0))
+    combine(low, OpTensorOp.ADD, work, dy, dx, (1.0 - slope, slope))
 
 
 LOWERINGS = {"pointwise": _pointwise}
