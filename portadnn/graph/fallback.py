@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import TensorView
+from ..enums import DataType
 from ..errors import DnnError, NotSupported
 from ..plan import choose, execute, make_problem
 from ..problem import TensorSpec
+from ..registry import get_backend
 from .engine import GraphEngine, GraphPlan
 from .errors import GraphError, fail
 from .lowering import lower
 from .lowering.steps import ByValue, Lowering, Step, View
-from .operation_graph import OperationGraph
+from .operation_graph import Operation, OperationGraph
+from .pack import in_workspace
 
 if TYPE_CHECKING:
     from ..handle import Handle
@@ -22,39 +26,84 @@ ALIGNMENT = 256  # bytes, of what lies in the workspace
 
 
 class FallbackEngine(GraphEngine):
-    """Node by node. Virtual tensors lie in the workspace, each in its own type."""
+    """Node by node: by Problems, or else by an engine of the backend that takes the node alone.
+
+    Virtual tensors lie in the workspace, each in its own type.
+    """
 
     name = "fallback"
 
     def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        reasons = []
-        for operation in graph.operations:
-            try:
-                for step in lower(graph, operation).steps:
-                    _check(handle, step, operation.label)
-            except GraphError as error:
-                reasons.append(error)
-        return reasons
+        return [part for part in _parts(graph, handle) if isinstance(part, GraphError)]
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        lowered = [lower(graph, operation) for operation in graph.operations]
-        memory = _Memory(graph, lowered)
+        parts: list[Lowering | GraphPlan] = []
+        for part in _parts(graph, handle):
+            if isinstance(part, GraphError):
+                raise part
+            parts.append(part)
+        memory = _Memory(graph, parts)
 
         def run(arrays: Mapping[int, Any], workspace: Any) -> None:
-            device = handle.device
-            for number, low in enumerate(lowered):
-                for step in low.steps:
-                    tensors: list[Any] = []
-                    for view in step.tensors:
-                        if view is None:
-                            tensors.append(None)
-                            continue
-                        base, offset = memory.place(number, view, arrays, workspace)
-                        tensors.append(device.wrap(TensorView(view.spec, base, offset), graph.name))
-                    scalars = tuple(float(arrays[s.uid]) if isinstance(s, ByValue) else s for s in step.scalars)
-                    execute(handle, step.kind, tuple(tensors), step.params, scalars)
+            for number, part in enumerate(parts):
+                if isinstance(part, Lowering):
+                    _run_steps(handle, memory, number, part, arrays, workspace)
+                else:
+                    _run_plan(handle, memory, number, part, arrays, workspace)
 
         return GraphPlan(self, graph, memory.size, run)
+
+
+def _parts(graph: OperationGraph, handle: Handle) -> Iterator[Lowering | GraphPlan | GraphError]:
+    """Yield what computes each node, or why nothing does."""
+    for operation in graph.operations:
+        try:
+            lowered = lower(graph, operation)
+            for step in lowered.steps:
+                _check(handle, step, operation.label)
+            yield lowered
+        except GraphError as error:
+            alone = _alone(graph, operation)
+            engines = get_backend(handle.backend).graph_engines()
+            other = next((engine for engine in engines if not engine.why_not(alone, handle)), None)
+            yield error if other is None else other.prepare(alone, handle)
+
+
+def _alone(graph: OperationGraph, operation: Operation) -> OperationGraph:
+    """Return the graph of one node, whose tensors all are in memory."""
+    tensors = (replace(graph.by_uid[uid], virtual=False) for uid in dict.fromkeys(operation.uids.values()))
+    return OperationGraph(operation.name, (operation,), tuple(tensors))
+
+
+def _run_steps(
+    handle: Handle, memory: _Memory, number: int, low: Lowering, arrays: Mapping[int, Any], workspace: Any
+) -> None:
+    for step in low.steps:
+        tensors: list[Any] = []
+        for view in step.tensors:
+            if view is None:
+                tensors.append(None)
+                continue
+            base, offset = memory.place(number, view, arrays, workspace)
+            tensors.append(handle.device.wrap(TensorView(view.spec, base, offset), low.operation.name))
+        scalars = tuple(float(arrays[s.uid]) if isinstance(s, ByValue) else s for s in step.scalars)
+        execute(handle, step.kind, tuple(tensors), step.params, scalars)
+
+
+def _run_plan(
+    handle: Handle, memory: _Memory, number: int, plan: GraphPlan, arrays: Mapping[int, Any], workspace: Any
+) -> None:
+    used = {}
+    for info in plan.graph.packed:
+        known = info.uid in arrays
+        used[info.uid] = (
+            arrays[info.uid] if known else in_workspace(handle.device, workspace, memory.offsets[info.uid], info)
+        )
+    scratch = None
+    if plan.workspace_size:
+        spec = TensorSpec(DataType.UINT8, (plan.workspace_size,), (1,))
+        scratch = handle.device.wrap(TensorView(spec, workspace, memory.temporaries[number][0]), "workspace")
+    plan.run(used, scratch)
 
 
 def _check(handle: Handle, step: Step, label: str) -> None:
@@ -85,20 +134,21 @@ def _check_in_place(step: Step) -> None:
 class _Memory:
     """Where virtual tensors and temporaries lie in the workspace: the temporaries of all nodes in the same place."""
 
-    def __init__(self, graph: OperationGraph, lowered: Sequence[Lowering]) -> None:
+    def __init__(self, graph: OperationGraph, parts: Sequence[Lowering | GraphPlan]) -> None:
         self.offsets: dict[int, int] = {}
         size = 0
         for info in graph.tensors:
             if info.virtual:
                 self.offsets[info.uid] = size
                 size += _rounded(info.extent)
-        self.temporaries = []
+        self.temporaries: list[list[int]] = []
         self.size = size
-        for low in lowered:
+        for part in parts:
             places, end = [], size
-            for spec in low.temporaries:
+            sizes = map(_extent, part.temporaries) if isinstance(part, Lowering) else [part.workspace_size]
+            for nbytes in sizes:
                 places.append(end)
-                end += _rounded(_extent(spec))
+                end += _rounded(nbytes)
             self.temporaries.append(places)
             self.size = max(self.size, end)
 

@@ -153,6 +153,14 @@ def spec_of(info: TensorInfo) -> TensorSpec:
     return TensorSpec(known, info.dims, info.strides)
 
 
+def in_workspace(device: Device, workspace: Any, offset: int, info: TensorInfo) -> Any:
+    """Return the tensor that lies in a workspace, from byte `offset` on, as an array of the device."""
+    if device.owns(np.empty(0)):
+        return memory.view(np.frombuffer(workspace, np.uint8)[offset:], info, output=True)
+    spec = spec_of(info)
+    return device.wrap(TensorView(spec, workspace, offset // spec.dtype.itemsize), info.name)
+
+
 def _flat(host: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the memory behind a host view, gaps included, in one dim."""
     length = 1 + sum((d - 1) * s for d, s in zip(host.shape, host.strides, strict=True)) // host.itemsize

@@ -58,7 +58,7 @@ def test_every_step_by_itself():
     g.validate()
     g.build_operation_graph()
     g.create_execution_plans([cudnn.heur_mode.A])
-    assert g.get_execution_plan_count() == 1  # Problems have no exp
+    assert g.get_execution_plan_count() == 2
     g.check_support()
     g.build_plans(cudnn.build_plan_policy.ALL)
     assert g.get_plan_name_at_index(0) == "eng_definition"
@@ -136,6 +136,21 @@ def test_another_engine(monkeypatch):
     other.deselect_engines(["definition", "fallback"])
     with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="doubling"):
         other.build([cudnn.heur_mode.B])
+
+
+def test_the_fallback_takes_single_nodes_to_other_engines():
+    """Types and modes that Problems do not have, between nodes that they have; all virtual tensors in the workspace."""
+    g = new()
+    x = given(g, (3, 4))
+    whole = g.identity(g.mul(g.relu(x), 10.0)).set_data_type(D.INT8)
+    y = g.exp(g.neg(g.identity(whole).set_data_type(D.FLOAT))).set_output(True)
+    g.deselect_engines(["definition"])
+    g.build()
+    assert g.get_plan_name_at_index(1) == "eng_fallback"
+    assert g.get_workspace_size() > 0
+    values, out = numbers((3, 4)).astype(np.float32), np.empty((3, 4), np.float32)
+    g.execute({x: values, y: out})
+    np.testing.assert_allclose(out, np.exp(-np.rint(10 * np.maximum(values, 0))), rtol=1e-6)
 
 
 def test_handles():
