@@ -25,7 +25,8 @@ Sampler = SpatialTfSamplerForward | SpatialTfSamplerBackward
 
 def _homogeneous(h: int, w: int) -> Array:
     """(h, w, 3): x, y and 1 of every pixel; i of n sits at -1 + 2i/(n - 1), the only one of a size of 1 at -1."""
-    y, x = (2 * np.arange(size) / max(size - 1, 1) - 1 for size in (h, w))
+    # of whole numbers, so that a place is rounded once; 2 * i / (size - 1) - 1 loses digits in the middle
+    y, x = ((2 * np.arange(size) - max(size - 1, 1)) / max(size - 1, 1) for size in (h, w))
     return np.stack([*np.meshgrid(x, y), np.ones((h, w))], axis=-1)
 
 

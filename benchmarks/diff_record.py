@@ -17,6 +17,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from portadnn.diff import Case, Verdict
+from portadnn.diff.known import known
+from portadnn.diff.results import result_as_json, result_from_json
+from portadnn.diff.running import algorithm
+from portadnn.diff.verdict import shows
+
 from . import record
 
 JOURNAL = "journal.jsonl"
@@ -35,6 +41,25 @@ def results(folders: Iterable[Path]) -> Iterator[dict[str, Any]]:
                     break
 
 
+def explained(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result with failures that were understood since told as known, as a new run would tell them."""
+    if result["verdict"] not in ("FAILED", "ERROR"):
+        return result
+    found = result_from_json(result)
+    case = Case.parse(found.case)
+    for one in found.judgements:
+        if one.verdict in (Verdict.FAILED, Verdict.ERROR):
+            theirs = known(
+                one.target.partition("-")[0].partition(":")[0], case, shows(one), algorithm(case.problem, case.algo)
+            )
+            if theirs is not None:
+                one.verdict, one.reason = Verdict.SKIPPED, f"known difference {theirs.id}: {theirs.why}: {one.reason}"
+    if not any(one.verdict in (Verdict.FAILED, Verdict.ERROR) for one in found.judgements):
+        passed = any(one.verdict is Verdict.PASSED for one in found.judgements)
+        found.verdict = Verdict.PASSED if passed else Verdict.SKIPPED
+    return result_as_json(found)
+
+
 def condensed(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return what a record keeps of journals' lines."""
     targets: dict[str, Any] = {}
@@ -51,6 +76,7 @@ def condensed(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
             targets.update(line.get("targets", {}))
             settings += [line["settings"]] if "settings" in line else []
             continue
+        result = explained(result)
         case = result["case"]
         problems.add(case.partition(" ;")[0])
         verdicts[result["verdict"]] += 1

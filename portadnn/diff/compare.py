@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bfloat16 import as_float64
-from ..enums import DataType
+from ..enums import DataType, ReduceTensorOp
 from ..problem import Problem
 from ..tolerance import tolerance
 
@@ -125,12 +125,20 @@ def bounds(
             sums = np.full_like(sums, factor * max(usable.max(), product))
             if not np.all(np.isfinite(want)) or not np.isfinite(product):  # a transform spreads them over its tile
                 unknown = np.ones(want.shape, bool)
+        if scale == 0 and _multiplies(problem):  # an overflowed product times 0
+            unknown = np.ones(want.shape, bool)
         exact = np.where(np.isinf(stored), stored, want)  # beyond what the type can hold
         bound = tolerance(problem, exact, sums, name)
         # close to the largest number, rounding to it and to infinity are both within the tolerance
         most = -dtype.limits.lowest
         edge = np.isfinite(want) & (np.abs(want) + bound > most) & (np.abs(want) - bound <= most)
     return exact, bound, unknown | edge
+
+
+def _multiplies(problem: Problem) -> bool:
+    """Tell whether a result is a product of many numbers, which overflows without any of them being large."""
+    operation = getattr(problem, "operation", None)
+    return operation in (ReduceTensorOp.MUL, ReduceTensorOp.MUL_NO_ZEROS)
 
 
 def compare(problem: Problem, name: str, got: npt.NDArray[Any], want: Reals, bound: Reals, unknown: Any) -> Difference:

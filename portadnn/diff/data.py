@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..enums import ActivationMode, DataType, OpTensorOp, PoolingMode, ReduceTensorOp
+from ..enums import ActivationMode, DataType, MathType, OpTensorOp, PoolingMode, ReduceTensorOp
 from ..errors import BadParam
 from ..problem import TensorSpec
 
@@ -141,6 +141,7 @@ _NO_PROMISE = (
     ),
     ("op_tensor", "MUL", ("huge",), "the product of an infinite and a vanished factor, which come in any order"),
     ("reduce_tensor", "MUL*", ("huge", "inf"), "products of many overflow or vanish, as their order is"),
+    ("reduce_tensor", "MUL*", ("cancelling",), "a product of many overflows, and alpha may be 0"),
     ("reduce_tensor", "NORM2", ("huge", "denormal"), "squares overflow, or vanish"),
     ("reduce_tensor", "AVG", ("huge",), "sums overflow before they are divided"),
     ("pooling_forward", "AVERAGE*", ("huge",), "sums overflow before they are divided"),
@@ -183,6 +184,8 @@ def kinds_for(op: str, problem: Any = None) -> tuple[str, ...]:
         if fnmatch(op, pattern) and fnmatch(mode, modes)
         for kind in kinds
     }
+    if getattr(problem, "math", None) is MathType.TENSOR_OP_ALLOW_CONVERSION:
+        without.add("huge")  # the largest float32 numbers are rounded to infinity
     return tuple(kind for kind in ADVERSARIAL if kind not in without)
 
 

@@ -64,12 +64,14 @@ def differences() -> tuple[Known, ...]:
     return tuple(found)
 
 
-def known(handle: Handle, case: Case, shows: Mapping[str, object], algo: Any = None) -> Known | None:
+def known(
+    backend: str, case: Case, shows: Mapping[str, object], algo: Any = None, handle: Handle | None = None
+) -> Known | None:
     """Return the known difference that explains all of a failure, if there is one.
 
     Parameters
     ----------
-    handle
+    backend
         Of the target that failed.
     case
         What failed.
@@ -77,11 +79,13 @@ def known(handle: Handle, case: Case, shows: Mapping[str, object], algo: Any = N
         The measures, promises and statuses by which it does.
     algo
         The algorithm that was asked for.
+    handle
+        Of the target, where it is open: some conditions are on devices.
     """
-    theirs = [one for one in differences() if one.backend == handle.backend]
+    theirs = [one for one in differences() if one.backend == backend]
     if not theirs:
         return None
-    query = Query(case.problem, case.numbers, algo, handle.info)
+    query = Query(case.problem, case.numbers, algo, None if handle is None else handle.info)
     for one in theirs:
         if (
             any(fits(pattern, case.problem.op) for pattern in one.ops)

@@ -155,14 +155,14 @@ def judge(target: str, handle: Handle, case: Case, ran: Ran, expected: Expected 
     """
     found = _judge(target, handle, case, ran, expected)
     if found.verdict in (Verdict.FAILED, Verdict.ERROR):
-        theirs = known(handle, case, _shows(found), algorithm(case.problem, case.algo))
+        theirs = known(handle.backend, case, shows(found), algorithm(case.problem, case.algo), handle)
         if theirs is not None:
             found.verdict = Verdict.SKIPPED
             found.reason = f"known difference {theirs.id}: {theirs.why}: {found.reason}"
     return found
 
 
-def _shows(found: Judgement) -> dict[str, None]:
+def shows(found: Judgement) -> dict[str, None]:
     """Return the measures, broken promises and statuses by which a judgement fails."""
     wrong = [difference.decided for difference in found.differences.values() if difference.wrong]
     promises = [violation.kind for violation in found.violations]
