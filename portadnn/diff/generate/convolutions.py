@@ -69,6 +69,11 @@ _STRATA = {"storage": STORAGES, "layout": CLASSES}
 _SHAPES = tuple(name for name in SHAPES if name != "empty")
 
 
+def _layout(choices: Choices) -> str:
+    """Return the class of layouts: channels that are to lie side by side do, but for a few."""
+    return "nhwc" if choices["shape"] == "side by side" and choices["layout"] != "strided" else str(choices["layout"])
+
+
 def _geometry(draws: Draws, choices: Choices) -> Geometry:
     return shape_of(draws, "empty" if draws.one_in(EMPTY_ONE_IN) else choices["shape"], MOST_WORK)
 
@@ -83,7 +88,7 @@ def _geometry(draws: Draws, choices: Choices) -> Geometry:
 def _convolution(draws: Draws, choices: Choices, op: str) -> str:
     dtype, math = choices["storage"]
     g = _geometry(draws, choices)
-    line = line_of(draws, op.removeprefix("convolution_"), g, dtype, choices["layout"], math)
+    line = line_of(draws, op.removeprefix("convolution_"), g, dtype, _layout(choices), math)
     line = line.replace(" mode=convolution", "")
     return f"{line} mode={choices['mode'].name.lower()}"
 
@@ -97,4 +102,4 @@ def _fused(draws: Draws, choices: Choices, op: str) -> str:
     dtype, math = choices["storage"]
     mode = choices["activation"]
     rest = f"activation={mode.name.lower()}{parameters(draws, mode)}{choices['nan']}"
-    return line_of(draws, FUSED, _geometry(draws, choices), dtype, choices["layout"], math, rest)
+    return line_of(draws, FUSED, _geometry(draws, choices), dtype, _layout(choices), math, rest)

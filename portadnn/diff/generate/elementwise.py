@@ -43,11 +43,15 @@ def _activation(draws: Draws, choices: Choices, op: str) -> str:
     "softmax_forward",
     "softmax_backward",
     crossed={**_STRATA, "algorithm": tuple(SoftmaxAlgorithm), "mode": tuple(SoftmaxMode)},
-    turns=_TURNS,
+    turns={**_TURNS, "size": (*SIZES, "endless", "endless")},
 )
 def _softmax(draws: Draws, choices: Choices, op: str) -> str:
     dims = image_dims(draws, choices)
-    if choices["mode"] is SoftmaxMode.CHANNEL and choices["size"] in ("one", "channel 1", "point"):
+    if choices["size"] == "endless":  # rows that are read in several blocks
+        many, axes = draws.integers(8200, 12_500), choices["rank"] - 2
+        channel = choices["mode"] is SoftmaxMode.CHANNEL
+        dims = (draws.integers(1, 3), many, *(1,) * axes) if channel else (1, 2, *(1,) * (axes - 1), many // 2)
+    elif choices["mode"] is SoftmaxMode.CHANNEL and choices["size"] in ("one", "channel 1", "point"):
         dims = (dims[0], draws.integers(2, 40), *dims[2:])  # of one number there is nothing to compare
     elif choices["size"] == "one":
         dims = (*dims[:-1], draws.integers(2, 9))

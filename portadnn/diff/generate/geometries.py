@@ -121,11 +121,25 @@ def _depthwise(draws: Draws) -> Geometry:
     return g if draws.integers(2) else replace(g, window=(size, size), padding=(size // 2,) * 2)
 
 
+def _side_by_side(draws: Draws) -> Geometry:
+    """Depthwise with some vectors of channels, and mostly a rest."""
+    return replace(_depthwise(draws), groups=draws.integers(9, 70), k=1)
+
+
 def _wide(draws: Draws) -> Geometry:
-    """One number of channels beyond the largest tile."""
+    """One number of channels beyond the largest tile, or beyond a block of filters."""
     g, many = any_shape(draws), draws.integers(LARGEST, 140)
+    if draws.one_in(4):
+        g, many = replace(_pointwise(draws), c=draws.few(8), k=draws.few(8)), draws.integers(513, 600)
     g = replace(g, n=1, size=tuple(min(s, 9) for s in g.size))
     return replace(g, c=many) if draws.integers(2) else replace(g, k=many)
+
+
+def _deep(draws: Draws) -> Geometry:
+    """More products for each result than are summed up at a time."""
+    g = _unit(any_shape(draws), (draws.integers(3, 6), draws.integers(3, 6)))
+    c = draws.integers(520, 900) // math.prod(g.window)
+    return replace(g, n=1, c=c, k=draws.few(12), size=tuple(draws.integers(3, 8) for _ in g.size), padding=(1, 1))
 
 
 def _eights(draws: Draws) -> Geometry:
@@ -162,7 +176,9 @@ SHAPES: dict[str, Callable[[Draws], Geometry]] = {
     "long": _long_filter,
     "grouped": _grouped,
     "depthwise": _depthwise,
+    "side by side": _side_by_side,
     "wide": _wide,
+    "deep": _deep,
     "eights": _eights,
     "eights 3x3": _eights_3x3,
     "empty": _empty,

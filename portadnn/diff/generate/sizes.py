@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,9 @@ SIZES = (
     "point",
     "odd",
     "one",
+    "many",
 )
+_MANY = ((17_000, 36_000), (17_000, 36_000), (66_000, 80_000))  # more than the grains of work-groups on CPUs
 EMPTY_ONE_IN = 150  # outputs without elements prove little
 NAN = ("", "", " nan_propagation=propagate_nan")
 RANKS = (4, 4, 5, 4, 3, 4, 6)  # of operations that take any
@@ -47,11 +50,15 @@ def image_dims(draws: Draws, choices: Mapping[str, Any], *, empty: bool = True) 
     elif size == "long":
         n, c, spatial = 1, draws.integers(1, 3), [1] * (axes - 1) + [draws.integers(257, 1100)]
     elif size == "channels":
-        n, c, spatial = draws.integers(1, 3), draws.integers(65, 300), [draws.integers(1, 3) for _ in spatial]
+        c = draws.integers(65, 300) if draws.integers(2) else draws.integers(257, 600)
+        n, spatial = draws.integers(1, 3), [draws.integers(1, 3) for _ in spatial]
     elif size == "tile":
         c, spatial = draws.integers(15, 35), [min(s + 1, 4) for s in spatial]
         spatial[-1] = draws.integers(31, 36)
         n = 1
+    elif size == "many":
+        spatial[-1] = 1
+        spatial[-1] = draws.integers(*draws.choice(_MANY)) // (n * c * math.prod(spatial))
     elif size == "batch 1":
         n = 1
     elif size == "channel 1":

@@ -8,7 +8,7 @@ from .sizes import EMPTY_ONE_IN
 from .strata import TYPES, Choices, family
 
 _STRATA = {"dtype": TYPES, "layout": CLASSES}
-_GRIDS = ("odd", "one", "long", "odd", "vector", "row")
+_GRIDS = ("odd", "one", "long", "odd", "vector", "row", "many")
 _IMAGES = ("odd", "vector", "channel 1", "odd", "channels", "one", "many")
 
 
@@ -18,6 +18,8 @@ def _places(draws: Draws, kind: str) -> tuple[int, int]:
         return 1, 1
     if kind == "long":
         return draws.integers(11, 20), draws.integers(37, 70)
+    if kind == "many":  # points of several slices
+        return draws.integers(60, 70), draws.integers(70, 100)
     if kind == "row":
         return 1, draws.integers(2, 40)
     return (8, 4) if kind == "vector" else (draws.integers(1, 8), draws.integers(1, 8))
@@ -59,7 +61,7 @@ def _sampler(draws: Draws, choices: Choices, op: str) -> str:
     n = 0 if draws.one_in(EMPTY_ONE_IN) else draws.integers(1, 4)
     places = _places(draws, choices["grid"])
     c, h, w = _image(draws, choices["image"])
-    if choices["grid"] == "long":
+    if choices["grid"] in ("long", "many"):
         n, c = min(n, 1), min(c, 3)
     tensors = Tensors(draws, choices["dtype"], choices["layout"])
     x, y, grid = (n, c, h, w), (n, c, *places), (n, *places, 2)

@@ -25,8 +25,8 @@ PER_GEOMETRY = 4  # cases that share their kernels
 BROKEN_EVERY = 4  # geometries, after which a call follows that must fail
 _ALIAS_ONE_IN = 3  # cases whose tensors could share memory
 _ALGO_EVERY = 3  # geometries of convolutions, of which the cases ask for an algorithm
-_CHOOSY = ("WINOGRAD", "FFT")  # algorithms that take few problems
-_ENGINE_EVERY = 2  # geometries, of which a case asks for an engine that is not the first choice
+_FFT_EVERY = 2  # of those that FFT takes; of those that Winograd takes all do
+_ENGINE_EVERY = 2  # geometries, of which a case asks for an engine besides; of those that ask for no algorithm all do
 _REFUSED_ONE_IN = 24  # problems that no target claims to compute
 
 
@@ -183,7 +183,7 @@ def _group(problem: Problem, seed: int, number: int, mix: Mix, claims: Claims) -
     draws = Draws(seed, op, number, "cases")
     aliases = _aliases(problem) if mix.aliases else ()
     algo = _algorithm(draws, problem, number, claims) if mix.algorithms else None
-    engines = claims.engines(problem) if mix.engines and number % _ENGINE_EVERY == 0 else ()
+    engines = claims.engines(problem) if mix.engines and (algo is None or number % _ENGINE_EVERY == 0) else ()
     asked = draws.integers(PER_GEOMETRY)
     vanish = len(problem.scalars) > 1 or draws.one_in(8)  # of scale_tensor nothing is left then
     for i, data in enumerate(_data_of(problem, number, mix)):
@@ -217,7 +217,9 @@ def _algorithms(op: str) -> tuple[DnnEnum, ...]:
 def _algorithm(draws: Draws, problem: Problem, number: int, claims: Claims) -> DnnEnum | None:
     """Return an algorithm to ask for, which a target claims to have for the problem; rather one with conditions."""
     taken = [algo for algo in _algorithms(problem.op) if claims.taken(problem, problem.scalars, algo)]
-    choosy = [algo for algo in taken if algo.name.startswith(_CHOOSY)]
+    choosy = [algo for algo in taken if algo.name.startswith("WINOGRAD")]
+    if not choosy and number % _FFT_EVERY == 0:
+        choosy = [algo for algo in taken if algo.name.startswith("FFT")]
     if not taken or (number % _ALGO_EVERY and not choosy):
         return None
     return draws.choice(choosy if choosy and draws.integers(3) else taken)

@@ -16,7 +16,7 @@ def _text(numbers: tuple[int, ...]) -> str:
     return ",".join(map(str, numbers))
 
 
-_WINDOWS = ("2/2", "3/2", "any", "3/1", "whole", "beyond", "1/1", "any")
+_WINDOWS = ("2/2", "3/2", "any", "3/1", "whole", "beyond", "large", "1/1", "any")
 
 
 def _window(draws: Draws, kind: str, spatial: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -24,6 +24,8 @@ def _window(draws: Draws, kind: str, spatial: tuple[int, ...]) -> tuple[tuple[in
     axes = len(spatial)
     if kind == "whole":
         return spatial, (0,) * axes, (1,) * axes
+    if kind == "large":  # more cells than a byte counts, in several places
+        return spatial, tuple(min(size // 2, 1) for size in spatial), (1,) * axes
     if kind == "beyond":  # windows that lie in the padding only, or reach over both borders
         window = tuple(min(s, 6) + draws.integers(0, 2) for s in spatial)
     elif kind == "any":
@@ -49,6 +51,9 @@ def _pooling(draws: Draws, choices: Choices, op: str) -> str:
     x_dims = image_dims(draws, choices)
     if choices["size"] == "long":
         x_dims = (*x_dims[:-1], x_dims[-1] // 4)
+    if choices["window"] == "large":
+        rows = draws.integers(2, 25)
+        x_dims = (draws.integers(1, 3), 3, *(1,) * (len(x_dims) - 4), rows, draws.integers(300, 600) // rows)
     window, padding, stride = _window(draws, choices["window"], x_dims[2:])
     y_dims = pooling_output_dims(x_dims, window, padding, stride)
     tensors = Tensors(draws, choices["dtype"], choices["layout"])
