@@ -87,6 +87,7 @@ def record(
 
 def _generated(handle: Handle, ops: Sequence[str], seed: int, count: int, advance: Callable[[], None]) -> Golden:
     """Record generated cases until there are `count` of each operation, or no more come."""
+    from .diff.generate import Mix
     from .diff.generate import cases as generated
     from .diff.golden import Golden
     from .diff.golden import record as record_cases
@@ -95,7 +96,7 @@ def _generated(handle: Handle, ops: Sequence[str], seed: int, count: int, advanc
     golden: Golden | None = None
     for op in ops:
         done = refused = 0
-        for case in islice(generated((op,), seed=seed, handles=(handle,)), PATIENCE * count):
+        for case in islice(generated((op,), seed=seed, handles=(handle,), mix=Mix(engines=False)), PATIENCE * count):
             if sum(case.problem.tensors[case.problem.index(n)].size for n in case.problem.written) > LARGEST:
                 continue
             golden = record_cases(handle, [case])

@@ -139,7 +139,7 @@ def expect(case: Case, buffers: Buffers) -> Expected:
             for t, name in zip(tensors, problem.names, strict=True)
             if name not in problem.unread(numbers)
         ]
-    product = abs(next(iter(numbers.values()), 1.0)) * float(np.prod(largest[:2]))
+        product = abs(next(iter(numbers.values()), 1.0)) * float(np.prod(largest[:2]))
     if not np.all(np.isfinite(largest)):
         product = np.inf
     return Expected(want, terms(problem, tensors, numbers), product)

@@ -127,9 +127,11 @@ def aggregates(values: npt.NDArray[Any]) -> dict[str, float]:
     """Return the aggregates of an output's numbers."""
     numbers = as_float64(values)
     finite = numbers[np.isfinite(numbers)]
+    with np.errstate(over="ignore"):  # the sums of the largest numbers are infinite, and compare so
+        sums = float(finite.sum()), float(np.abs(finite).sum())
     return {
-        "sum": float(finite.sum()),
-        "absolute": float(np.abs(finite).sum()),
+        "sum": sums[0],
+        "absolute": sums[1],
         "largest": float(np.abs(finite).max(initial=0.0)),
         "nan": int(np.isnan(numbers).sum()),
         "infinite": int(np.isinf(numbers).sum()),
