@@ -125,7 +125,6 @@ def _environment(folder: Path, tree: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(filter(None, (str(tree), os.environ.get("PYTHONPATH")))),
         "PORTADNN_CACHE_DIR": "",
         "PORTADNN_FIND_DB": "",
-        "POCL_CACHE_DIR": str(folder / "pocl"),
         "TMPDIR": str(folder),
     }
     return {**os.environ, **own}
@@ -200,12 +199,18 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--clean", type=int, default=0, help="cases to run without a fault, instead")
     parser.add_argument("--target", help="only faults of this target; with --clean: where [default: opencl]")
+    parser.add_argument(
+        "--kernels", type=Path, help="folder of compiled kernels that campaigns share: ten times as fast"
+    )
     parser.add_argument("--output", type=Path, help="JSON record")
     return parser.parse_args(words)
 
 
 def main(words: list[str] | None = None) -> int:
     options = arguments(words)
+    if options.kernels:
+        options.kernels.mkdir(parents=True, exist_ok=True)
+        os.environ["PORTADNN_DIFF_KERNELS"] = str(options.kernels.resolve())
     if options.clean:
         record: dict[str, object] = {
             "clean": clean(options.clean, options.target or "opencl", options.seed, options.jobs)
@@ -233,7 +238,12 @@ def main(words: list[str] | None = None) -> int:
             "faults": len(outcomes),
             "caught": len(caught),
             "share": round(len(caught) / max(len(outcomes), 1), 4),
-            "settings": {"seed": options.seed, "jobs": options.jobs, "limit": options.limit},
+            "settings": {
+                "seed": options.seed,
+                "jobs": options.jobs,
+                "limit": options.limit,
+                "kernels": "shared" if options.kernels else "compiled anew for each fault",
+            },
             "cores": os.cpu_count(),
             "outcomes": [dataclasses.asdict(o) for o in sorted(outcomes, key=lambda o: o.id)],
         }

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import IO, Any, NoReturn
 
+KERNELS = "PORTADNN_DIFF_KERNELS"  # folder of kernels that campaigns keep between them
 STARTING = 60.0  # seconds that a process may take to start, beyond its limit
 LAST_WORDS = 400  # characters of a dead process's standard error that its parent repeats
 
@@ -230,19 +231,21 @@ def _end_with_parent(number: int) -> None:
 def quiet_environment(folder: str | os.PathLike[str]) -> dict[str, str]:
     """Return the variables of processes that run many problems, some of them wrong.
 
-    No cache grows without end or is shared with another run, and no thread of PoCL's is tied to a core; there are two,
-    so that work-groups do run at the same time.
+    No cache grows without end or is shared with another run, unless ``PORTADNN_DIFF_KERNELS`` names a folder for the
+    kernels that PoCL compiled; no thread of PoCL's is tied to a core; there are two, so that work-groups do run at the
+    same time.
 
     Parameters
     ----------
     folder
         For PoCL's temporary files.
     """
+    kept = os.environ.get(KERNELS)
     return {
         "POCL_AFFINITY": "0",
         "POCL_MAX_PTHREAD_COUNT": "2",
-        "POCL_KERNEL_CACHE": "0",
-        "POCL_CACHE_DIR": str(folder),
+        "POCL_KERNEL_CACHE": "1" if kept else "0",
+        "POCL_CACHE_DIR": kept or str(folder),
         "PORTADNN_CACHE_DIR": "",
         "PORTADNN_FIND_DB": "",
         "PORTADNN_TRACE": "",
