@@ -28,15 +28,28 @@ def blend(alpha: float, value: Array, beta: float, prior: Array) -> Array:
     return alpha * value if beta == 0 else alpha * value + beta * prior
 
 
+def total(a: Array, axes: tuple[int, ...]) -> Array:
+    """Return the sum over `axes`, which stay as dims of one: in pairs, as NumPy adds up what lies side by side."""
+    kept = [axis for axis in range(a.ndim) if axis not in axes]
+    count = math.prod(a.shape[axis] for axis in axes)
+    rows = np.ascontiguousarray(a.transpose(*kept, *axes)).reshape(*(a.shape[axis] for axis in kept), count)
+    return cast(Array, rows.sum(-1).reshape([1 if axis in axes else size for axis, size in enumerate(a.shape)]))
+
+
 def average(a: Array, axes: tuple[int, ...]) -> Array:
     """Return the mean over `axes`, which stay as dims of one; NaN over nothing."""
-    return cast(Array, a.sum(axes, keepdims=True) / math.prod(a.shape[axis] for axis in axes))
+    return cast(Array, total(a, axes) / math.prod(a.shape[axis] for axis in axes))
 
 
-def moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return mean and (biased) variance over `axes`."""
+def moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    """Return mean and (biased) variance over `axes`, and how far each x is from the mean.
+
+    The mean's own rounding is taken out of the distances: large means of float64 numbers must not matter either.
+    """
     mean = average(x, axes)
-    return mean, average((x - mean) ** 2, axes)
+    rest = x - mean
+    rest = rest - average(rest, axes)
+    return mean, average(rest**2, axes), rest
 
 
 def axes_of(problem: Any) -> tuple[int, ...]:
@@ -47,9 +60,9 @@ def axes_of(problem: Any) -> tuple[int, ...]:
 
 def _training(problem: BatchNormalizationForwardTraining, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     axes = axes_of(problem)
-    mean, variance = moments(t["x"], axes)
+    mean, variance, rest = moments(t["x"], axes)
     inverse = 1 / np.sqrt(variance + numbers["epsilon"])
-    y = t["scale"] * ((t["x"] - mean) * inverse) + t["bias"]
+    y = t["scale"] * (rest * inverse) + t["bias"]
     found = {"y": blend(numbers["alpha"], y, numbers["beta"], t["y"])}
     if "running_mean" in t:
         factor, count = numbers["exponential_average_factor"], problem.count
@@ -64,16 +77,16 @@ def _training(problem: BatchNormalizationForwardTraining, numbers: Numbers, t: A
 def _training_terms(problem: BatchNormalizationForwardTraining, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     """Measure the mean's error by the standard deviation, not by the mean: large means must not matter."""
     axes = axes_of(problem)
-    mean, variance = moments(t["x"], axes)
+    mean, variance, rest = moments(t["x"], axes)
     deviation = np.sqrt(variance)
     inverse = 1 / np.sqrt(variance + numbers["epsilon"])
-    y = np.abs(t["scale"]) * (np.abs(t["x"] - mean) + deviation) * inverse + np.abs(t["bias"])
+    y = np.abs(t["scale"]) * (np.abs(rest) + deviation) * inverse + np.abs(t["bias"])
     found = {"y": blend(abs(numbers["alpha"]), y, abs(numbers["beta"]), np.abs(t["y"]))}
     if "running_mean" in t:
         factor, count = numbers["exponential_average_factor"], problem.count
-        rest, unbiased = abs(1 - factor), variance * count / (np.float64(count) - 1)
-        found["running_mean"] = blend(abs(factor), np.abs(mean) + deviation, rest, np.abs(t["running_mean"]))
-        found["running_variance"] = blend(abs(factor), unbiased, rest, np.abs(t["running_variance"]))
+        kept, unbiased = abs(1 - factor), variance * count / (np.float64(count) - 1)
+        found["running_mean"] = blend(abs(factor), np.abs(mean) + deviation, kept, np.abs(t["running_mean"]))
+        found["running_variance"] = blend(abs(factor), unbiased, kept, np.abs(t["running_variance"]))
     if "saved_mean" in t:
         found.update(saved_mean=np.abs(mean) + deviation, saved_inv_variance=inverse)
     return found
@@ -91,38 +104,39 @@ def _inference_terms(problem: BatchNormalizationForwardInference, numbers: Numbe
     return {"y": blend(abs(numbers["alpha"]), y, abs(numbers["beta"]), np.abs(t["y"]))}
 
 
-def _statistics(t: Arrays, epsilon: float, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return mean and inverse standard deviation, the saved ones where there are any."""
+def _normalized(t: Arrays, epsilon: float, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return the normalised x and the inverse standard deviation, by the saved statistics where there are any."""
     if "saved_mean" in t:
-        return t["saved_mean"], t["saved_inv_variance"]
-    mean, variance = moments(t["x"], axes)
-    return mean, 1 / np.sqrt(variance + epsilon)
+        return (t["x"] - t["saved_mean"]) * t["saved_inv_variance"], t["saved_inv_variance"]
+    _, variance, rest = moments(t["x"], axes)
+    inverse = 1 / np.sqrt(variance + epsilon)
+    return rest * inverse, inverse
 
 
 def _backward(problem: BatchNormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     axes = axes_of(problem)
-    mean, inverse = _statistics(t, numbers["epsilon"], axes)
-    z, dy = (t["x"] - mean) * inverse, t["dy"]
+    z, inverse = _normalized(t, numbers["epsilon"], axes)
+    dy = t["dy"]
     dx = t["scale"] * inverse * (dy - average(dy, axes) - z * average(dy * z, axes))
     alpha, beta = numbers["alpha_param_diff"], numbers["beta_param_diff"]
     return {
         "dx": blend(numbers["alpha_data_diff"], dx, numbers["beta_data_diff"], t["dx"]),
-        "dscale": blend(alpha, (dy * z).sum(axes, keepdims=True), beta, t["dscale"]),
-        "dbias": blend(alpha, dy.sum(axes, keepdims=True), beta, t["dbias"]),
+        "dscale": blend(alpha, total(dy * z, axes), beta, t["dscale"]),
+        "dbias": blend(alpha, total(dy, axes), beta, t["dbias"]),
     }
 
 
 def _backward_terms(problem: BatchNormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     axes = axes_of(problem)
-    mean, inverse = _statistics(t, numbers["epsilon"], axes)
-    z, dy = np.abs((t["x"] - mean) * inverse), np.abs(t["dy"])
+    z, inverse = _normalized(t, numbers["epsilon"], axes)
+    z, dy = np.abs(z), np.abs(t["dy"])
     sizes, products = average(dy, axes), average(dy * z, axes)
     dx = np.abs(t["scale"]) * inverse * (dy + sizes + products + z * (sizes + products))
     alpha, beta = abs(numbers["alpha_param_diff"]), abs(numbers["beta_param_diff"])
     return {
         "dx": blend(abs(numbers["alpha_data_diff"]), dx, abs(numbers["beta_data_diff"]), np.abs(t["dx"])),
-        "dscale": blend(alpha, (dy * (z + 1)).sum(axes, keepdims=True), beta, np.abs(t["dscale"])),
-        "dbias": blend(alpha, dy.sum(axes, keepdims=True), beta, np.abs(t["dbias"])),
+        "dscale": blend(alpha, total(dy * (z + 1), axes), beta, np.abs(t["dscale"])),
+        "dbias": blend(alpha, total(dy, axes), beta, np.abs(t["dbias"])),
     }
 
 
@@ -145,9 +159,9 @@ class _Parts:
         self.parameter_axes = tuple(
             axis for axis, size in enumerate(self.grouped(np.empty(problem.parameter_dims)).shape) if size == 1
         )
-        self.mean, variance = moments(self.x, self.axes)
+        self.mean, variance, self.rest = moments(self.x, self.axes)
         if problem.mode is NormMode.RMS_NORM:
-            self.mean, variance = np.zeros_like(self.mean), average(self.x**2, self.axes)
+            self.mean, variance, self.rest = np.zeros_like(self.mean), average(self.x**2, self.axes), self.x
         self.deviation = np.sqrt(variance)
         self.inverse = 1 / np.sqrt(variance + epsilon)
 
@@ -165,7 +179,7 @@ class _Parts:
 
 def _forward(problem: NormalizationForward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     parts = _Parts(problem, numbers["epsilon"], t)
-    y = parts.scale * ((parts.x - parts.mean) * parts.inverse)
+    y = parts.scale * (parts.rest * parts.inverse)
     if "bias" in t:
         y = y + parts.grouped(t["bias"])
     found = {"y": blend(numbers["alpha"], y.reshape(problem.x.dims), numbers["beta"], t["y"])}
@@ -178,7 +192,7 @@ def _forward(problem: NormalizationForward, numbers: Numbers, t: Arrays) -> dict
 
 def _forward_terms(problem: NormalizationForward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     parts = _Parts(problem, numbers["epsilon"], t)
-    y = np.abs(parts.scale) * (np.abs(parts.x - parts.mean) + parts.deviation) * parts.inverse
+    y = np.abs(parts.scale) * (np.abs(parts.rest) + parts.deviation) * parts.inverse
     if "bias" in t:
         y = y + np.abs(parts.grouped(t["bias"]))
     found = {"y": blend(abs(numbers["alpha"]), y.reshape(problem.x.dims), abs(numbers["beta"]), np.abs(t["y"]))}
@@ -190,19 +204,20 @@ def _forward_terms(problem: NormalizationForward, numbers: Numbers, t: Arrays) -
 
 
 def _given(parts: _Parts, t: Arrays) -> tuple[Array, Array]:
-    """Return mean and inverse deviation, the saved ones where there are any."""
+    """Return the normalised x and the inverse deviation, by the saved statistics where there are any."""
     if "saved_inv_variance" not in t:
-        return parts.mean, parts.inverse
+        return parts.rest * parts.inverse, parts.inverse
     shape = parts.mean.shape
     mean = t["saved_mean"].reshape(shape) if "saved_mean" in t else np.zeros(shape)
-    return mean, t["saved_inv_variance"].reshape(shape)
+    inverse = t["saved_inv_variance"].reshape(shape)
+    return (parts.x - mean) * inverse, inverse
 
 
 def _gradients(problem: NormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     parts = _Parts(problem, numbers["epsilon"], t)
-    mean, inverse = _given(parts, t)
+    z, inverse = _given(parts, t)
     dy = parts.grouped(t["dy"])
-    z, g = (parts.x - mean) * inverse, dy * parts.scale
+    g = dy * parts.scale
     dx = g - z * average(g * z, parts.axes)
     if problem.mode is not NormMode.RMS_NORM:
         dx = dx - average(g, parts.axes)
@@ -210,24 +225,24 @@ def _gradients(problem: NormalizationBackward, numbers: Numbers, t: Arrays) -> d
     found = {"dx": blend(numbers["alpha_data_diff"], dx, numbers["beta_data_diff"], t["dx"])}
     for name, terms in (("dscale", dy * z), ("dbias", dy)):
         if name in t:
-            total = terms.sum(parts.parameter_axes).reshape(problem.parameter_dims)
-            found[name] = blend(numbers["alpha_param_diff"], total, numbers["beta_param_diff"], t[name])
+            sums = total(terms, parts.parameter_axes).reshape(problem.parameter_dims)
+            found[name] = blend(numbers["alpha_param_diff"], sums, numbers["beta_param_diff"], t[name])
     return found
 
 
 def _gradients_terms(problem: NormalizationBackward, numbers: Numbers, t: Arrays) -> dict[str, Any]:
     parts = _Parts(problem, numbers["epsilon"], t)
-    mean, inverse = _given(parts, t)
-    dy = np.abs(parts.grouped(t["dy"]))
-    z, g = np.abs((parts.x - mean) * inverse), dy * np.abs(parts.scale)
+    z, inverse = _given(parts, t)
+    z, dy = np.abs(z), np.abs(parts.grouped(t["dy"]))
+    g = dy * np.abs(parts.scale)
     sizes, products = average(g, parts.axes), average(g * z, parts.axes)
     dx = (inverse * (g + sizes + products + z * (sizes + products))).reshape(problem.x.dims)
     found = {"dx": blend(abs(numbers["alpha_data_diff"]), dx, abs(numbers["beta_data_diff"]), np.abs(t["dx"]))}
     for name, terms in (("dscale", dy * (z + 1)), ("dbias", dy)):
         if name in t:
-            total = terms.sum(parts.parameter_axes).reshape(problem.parameter_dims)
+            sums = total(terms, parts.parameter_axes).reshape(problem.parameter_dims)
             alpha, beta = abs(numbers["alpha_param_diff"]), abs(numbers["beta_param_diff"])
-            found[name] = blend(alpha, total, beta, np.abs(t[name]))
+            found[name] = blend(alpha, sums, beta, np.abs(t[name]))
     return found
 
 

@@ -73,7 +73,8 @@ def gpu_schedule_broken(info):
 def every_target():
     """Backends to test beside the reference, those of other vendors where they are named.
 
-    OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels.
+    OpenCL CPU devices run with both schedules, so that CI checks the GPU kernels. Where the reference is all there is
+    to test, the one target is a missing one.
     """
     wanted = backends_in("PORTADNN_TEST_BACKENDS")
     found = []
@@ -96,12 +97,18 @@ def every_target():
                     continue  # no kernels of portadnn's
                 broken = gpu_schedule_broken(info)
                 found.append(Target(f"{name}-gpu-schedule", name, index, "gpu", missing=broken, slow=True))
-    return tuple(found)
+    return tuple(found) or (Target("none", "opencl", missing="no other backend than the reference is to be tested"),)
 
 
 def targets():
     """Return the targets that run portadnn's kernels; the others as missing."""
     return [replace(t, missing="it has no kernels") if get_backend(t.backend).vendor else t for t in every_target()]
+
+
+def cpu_targets():
+    """Return the targets whose kernels are for CPUs; where there are none, a missing one that says so."""
+    found = [target for target in targets() if target.schedule == "cpu" or target.missing]
+    return found or [Target("no-cpu", "opencl", schedule="cpu", missing="no CPU is among the targets")]
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import DOUBLE, FLOAT, HALF, Turns
 from cases_convolution import CONVOLUTIONS, DIRECTIONS, EMPTY_CONVOLUTIONS, convolution
-from helper import Case, check, open_handle, over, targets
+from helper import Case, check, cpu_targets, open_handle, over, targets
 
 import portadnn as dnn
 from portadnn.plan import candidates
@@ -54,7 +54,7 @@ DIRECT = {
     "backward_data": conv_direct_cpu.ENGINES[2],
     "backward_filter": conv_direct_filter_cpu.ENGINES[0],
 }
-CPUS = [target for target in targets() if target.schedule == "cpu" or target.missing]
+CPUS = cpu_targets()
 DIRECT_LINES = (  # several bands, segments, blocks of channels and of filters; images that need no copy
     "convolution_forward x=f32:1x40x21x23 w=f32:70x40x3x3 padding=1,1 alpha=2 beta=-1",
     "convolution_forward x=f32:1x2x3x3500 w=f32:3x2x2x5 stride=1,2 padding=0,2",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helper import Case, check, open_handle, over, targets
+from helper import Case, check, cpu_targets, open_handle, over
 
 import portadnn as dnn
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines.conv_cpu import ENGINES, blocks_of
 
-CPUS = [target for target in targets() if target.schedule == "cpu" or target.missing]
+CPUS = cpu_targets()
 
 # What the general tables are too small for: several blocks of channels, of rows, of filters and of columns per tile
 MANY_BLOCKS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helper import Case, check, open_handle, targets
+from helper import Case, check, cpu_targets, open_handle
 from test_conv_cpu import with_info
 
 import portadnn as dnn
@@ -11,7 +11,7 @@ from portadnn.plan import choose
 from portadnn.problem import parse
 from portadnn_backends.engines import winograd_cpu, winograd_filter_cpu
 
-CPUS = [target for target in targets() if target.schedule == "cpu" or target.missing]
+CPUS = cpu_targets()
 BOTH = winograd_cpu.ENGINES
 FILTER = winograd_filter_cpu.ENGINES
 

@@ -2,7 +2,7 @@
 
 A case prints as a problem line, and behind a semicolon what differs from the defaults::
 
-    convolution_forward x=f32:2x3x5x5 w=f32:4x3x3x3 beta=1 ; data=exact seed=7 in_place=y:x
+    activation_forward x=f32:2x3x5x5 mode=tanh beta=1 ; data=exact seed=7 in_place=y:x
 """
 
 from __future__ import annotations
@@ -129,6 +129,9 @@ class Case:
                     raise BadParam(
                         argument="in_place", expected=f"two of {', '.join(problem.names)}", got=case.in_place
                     )
+            if case.expect == "SUCCESS" and not one_memory(problem, case.alias):
+                got = f"{case.in_place} of {problem}"
+                raise BadParam(argument="in_place", expected="two tensors of one type and layout", got=got)
         for name, fill in case.fills.items():
             if name not in problem.names:
                 raise BadParam(argument="fill", expected=f"tensors of {', '.join(problem.names)}", got=repr(name))
@@ -136,6 +139,12 @@ class Case:
             if fill.place is not None and fill.place >= size:
                 raise BadParam(argument="fill", expected=f"a place below {size} in {name}", got=fill.place)
         return case
+
+
+def one_memory(problem: Problem, pair: tuple[str, str]) -> bool:
+    """Tell whether two tensors of a problem can be one: they have one type, and elements at the same places."""
+    output, given = (problem.tensors[problem.index(name)] for name in pair)
+    return output.dtype is given.dtype and output.same_strides(given)
 
 
 @functools.lru_cache(4096)

@@ -113,7 +113,8 @@ def shrink(case: Case, examine: Examine, *, budget: int = BUDGET) -> Shrunk | No
 
     It is smallest in that no single step of :mod:`~portadnn.diff.shrink_steps` makes it simpler and still fails, on the
     engine that failed, or on whichever is taken where that one declines. The engine is named in the smallest case only
-    where dispatch would take another.
+    where dispatch would take another. A call that must fail is made smaller as long as another target refuses it as it
+    is due: where none does, nothing says that a smaller one must fail.
 
     Parameters
     ----------
@@ -154,10 +155,11 @@ class _Shrinking:
         self._seen[str(case)] = True
         engine = failing[0][1][self._failure].engine
         self.best, self._engine, finished = case, engine, True
-        try:
-            self._search(engine)
-        except _Exhausted:
-            finished = False
+        if _due(case, failing[0][0]):
+            try:
+                self._search(engine)
+            except _Exhausted:
+                finished = False
         return self._told(case, failing[0], finished)
 
     def _look(self, case: Case) -> tuple[CaseResult | None, dict[Failure, Judgement]]:
@@ -178,7 +180,7 @@ class _Shrinking:
             if self.tried + self._repeats > self._budget:
                 raise _Exhausted
             looks = [self._look(case) for _ in range(self._repeats)]
-            self._seen[text] = any(self._failure in found for _, found in looks)
+            self._seen[text] = any(self._failure in found and _due(case, result) for result, found in looks)
             self._right[text] = bool(case.engine) and not self._seen[text] and not any(map(self._declined, looks))
         return self._seen[text]
 
@@ -253,6 +255,13 @@ class _Shrinking:
             len(failing),
             len(runs),
         )
+
+
+def _due(case: Case, result: CaseResult | None) -> bool:
+    """Tell whether what fails is known to be wrong: of a call that must fail, because a target refuses it rightly."""
+    if case.expect == "SUCCESS":
+        return True
+    return result is not None and any(judgement.status == case.expect for judgement in result.judgements)
 
 
 def _some(step: Step, case: Case) -> Iterator[Case]:

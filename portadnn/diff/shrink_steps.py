@@ -18,7 +18,7 @@ from ..enums import ActivationMode, DataType, DnnEnum
 from ..errors import DnnError
 from ..ops.rnn_problems import RNN
 from ..problem import ALIGNMENT, Problem, TensorSpec
-from .cases import Case, problem_line
+from .cases import Case, one_memory, problem_line
 from .data import DATA_MODES, Fill, kind_of
 from .inputs import make_buffers
 from .shrink_problem import Place, changed, places, replaced, resized, size_at
@@ -36,7 +36,7 @@ def rewritten(case: Case, problem: Problem | None, numbers: dict[str, float] | N
     numbers = case.numbers if numbers is None else numbers
     if problem is None or (problem == case.problem and numbers == case.numbers):
         return
-    if case.alias and not set(case.alias) <= set(problem.names):
+    if case.alias and not (set(case.alias) <= set(problem.names) and one_memory(problem, case.alias)):
         return
     fills = {
         name: fill if fill.place is None else Fill(fill.value, min(fill.place, max(spec.size - 1, 0)))
