@@ -10,6 +10,8 @@ References
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -65,6 +67,11 @@ def random_words(count: int, seed: int, draw: int, stream: int = 0) -> Words:
 def threshold(dropout: float) -> int:
     """Return the least word that is kept: round(dropout * 2**32), which for 1 is beyond every word."""
     return round(dropout * 2**32)
+
+
+def keep_words(probability: float) -> int:
+    """Return the least word that is not kept where words / 2**32 below a probability are: for 1 beyond every word."""
+    return math.ceil(probability * 2**32)
 
 
 def keep_mask(count: int, dropout: float, seed: int, draw: int, stream: int = 0) -> npt.NDArray[np.bool_]:

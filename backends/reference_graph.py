@@ -14,6 +14,8 @@ from portadnn.graph.errors import GraphError, fail
 from portadnn.graph.operation_graph import Operation, OperationGraph
 
 from . import (
+    reference_graph_attention,
+    reference_graph_attention_fp8,
     reference_graph_layout,
     reference_graph_norm,
     reference_graph_pointwise,
@@ -28,6 +30,8 @@ Array = npt.NDArray[Any]
 Definition = Callable[[OperationGraph, Operation, Mapping[str, Array]], Mapping[str, Any]]
 
 DEFINITIONS: dict[str, Definition] = {
+    **reference_graph_attention.DEFINITIONS,
+    **reference_graph_attention_fp8.DEFINITIONS,
     **reference_graph_layout.DEFINITIONS,
     **reference_graph_norm.DEFINITIONS,
     **reference_graph_pointwise.DEFINITIONS,

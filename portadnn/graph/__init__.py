@@ -22,6 +22,7 @@ from .._version import __version__
 from .core import Graph as NodeGraph
 from .data_types import data_type
 from .enums import (
+    attention_implementation,
     behavior_note,
     build_plan_policy,
     convolution_mode,
@@ -67,6 +68,7 @@ __all__ = [
     "Rule",
     "ShapeDeductionFailed",
     "__version__",
+    "attention_implementation",
     "backend_version",
     "backend_version_string",
     "behavior_note",

@@ -60,6 +60,7 @@ class Graph:
         attributes: Mapping[str, Any] | None = None,
         *,
         outputs: Mapping[str, tensor] | None = None,
+        results: Mapping[str, tensor | None] | None = None,
         compute_type: Any = data_type.NOT_SET,
         name: str = "",
     ) -> Node:
@@ -75,6 +76,8 @@ class Graph:
             Those that are not to have their defaults.
         outputs
             Tensors by port; without them all outputs are made, virtual and named ``"<node>::<PORT>"``.
+        results
+            Tensors for some outputs, by port; None is left out. The other outputs are made.
         compute_type
             NOT_SET takes the graph's.
         name
@@ -93,6 +96,7 @@ class Graph:
         node = Node(what, name, given, attributes or {}, data_type.parse(compute_type, "compute_data_type"))
         _check_ports(node)
         made = _new_outputs(node) if outputs is None else dict(outputs)
+        made.update({port: out for port, out in (results or {}).items() if out is not None})
         for port, out in made.items():
             _check_output(node, port, out)
         for port, out in made.items():
@@ -218,6 +222,7 @@ def _new_outputs(node: Node) -> dict[str, tensor]:
     return {
         port.name: tensor(node.name + (port.suffix or f"::{port.name}")).set_is_virtual(True)
         for port in node.kind.outputs
+        if not port.given
     }
 
 

@@ -176,6 +176,14 @@ class diagonal_alignment(GraphEnum):
     BOTTOM_RIGHT = 1
 
 
+class attention_implementation(GraphEnum):
+    """How attention is built in cuDNN; here there is one way."""
+
+    AUTO = 0
+    COMPOSITE = 1
+    UNIFIED = 2
+
+
 class knob_type(GraphEnum):
     """What can be set of an engine."""
 

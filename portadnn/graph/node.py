@@ -31,6 +31,8 @@ class Port:
         Any number of tensors, at ports with the name and ``_0``, ``_1`` ...
     scalar : bool
         A number, which programs may state as such.
+    given : bool
+        An output that there is only where the program passes a tensor for it.
     suffix : str
         Of the names of tensors that are made for it, after the node's; by default ``"::"`` and the port's name.
     """
@@ -39,6 +41,7 @@ class Port:
     optional: bool = False
     many: bool = False
     scalar: bool = False
+    given: bool = False
     suffix: str = ""
 
 

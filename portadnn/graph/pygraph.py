@@ -19,6 +19,7 @@ from .enums import build_plan_policy, heur_mode, knob_type, scalar_type, tensor_
 from .errors import fail
 from .handles import handle_of
 from .methods import OperationMethods
+from .methods_attention_fp8 import Fp8AttentionMethods
 from .methods_norm import NormMethods
 from .methods_plans import PlanMethods
 from .methods_pointwise import PointwiseMethods
@@ -29,7 +30,7 @@ from .tensor import tensor
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it
 
 
-class pygraph(PlanMethods, PointwiseMethods, NormMethods, OperationMethods):
+class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, OperationMethods):
     """A graph of operations.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import mistakes_attention
 import mistakes_graphs
 import mistakes_operations
 import numpy as np
@@ -15,7 +16,7 @@ import portadnn.graph as cudnn
 from portadnn.graph.lowering import LOWERINGS
 from portadnn.graph.node import KINDS
 
-_ = mistakes_graphs, mistakes_operations  # they fill the table
+_ = mistakes_attention, mistakes_graphs, mistakes_operations  # they fill the table
 
 
 @pytest.mark.parametrize(("function", "id", "error", "words"), CASES)

@@ -1,6 +1,8 @@
 """The kinds of operations, a family per file. Importing this package makes all of them known."""
 
 from . import (
+    attention,
+    attention_fp8,
     batch_norm,
     convolution,
     layer_norm,
@@ -14,6 +16,8 @@ from . import (
 )
 
 __all__ = [
+    "attention",
+    "attention_fp8",
     "batch_norm",
     "convolution",
     "layer_norm",
