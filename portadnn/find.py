@@ -64,7 +64,7 @@ def plain_search(handle: Handle, problem: Problem) -> list[Trial]:
     """
     device = check_handle(handle).device
     with handle.lock:
-        return _search(handle, problem, lambda: [_sample(device, spec) for spec in problem.tensors], None, None)
+        return _search(handle, problem, lambda: [sample(device, spec) for spec in problem.tensors], None, None)
 
 
 def search_with(
@@ -184,7 +184,7 @@ def median_time(device: Device, run: Callable[[], None], best: float | None = No
     return float(np.median(times))
 
 
-def _sample(device: Device, spec: TensorSpec) -> Any:
+def sample(device: Device, spec: TensorSpec) -> Any:
     """Return a new tensor with that layout and alignment, full of random numbers: some devices are faster on zeros."""
     skip = 0 if spec.alignment == ALIGNMENT else spec.alignment // spec.dtype.itemsize
     numbers = spec.dtype.stored(np.random.default_rng(0).standard_normal(_SAMPLE))
@@ -192,4 +192,4 @@ def _sample(device: Device, spec: TensorSpec) -> Any:
     return device.wrap(TensorView(spec, memory, skip), "tensor") if spec.size else device.empty(spec)
 
 
-__all__ = ["Trial", "median_time", "plain_search", "search_with"]
+__all__ = ["Trial", "median_time", "plain_search", "sample", "search_with"]

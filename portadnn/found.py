@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Found:
-    """Measured seconds of engines, by problem.
+    """Measured seconds of engines, by problem, or by a text that stands for another computation.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Found:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, engines_version: Callable[[], str]) -> None:
-        self._mine: dict[Problem, dict[str, float]] = {}
+        self._mine: dict[Problem | str, dict[str, float]] = {}
         self._version = engines_version
         self._database: FindDatabase | None = None
         if path is not None and path != "":
@@ -44,15 +44,21 @@ class Found:
         driver = f"{info.driver}; {info.version}"
         return Place("; ".join(map(str, (*device, *sizes))), driver, __version__, self._version())
 
-    def stored(self, problem: Problem, info: DeviceInfo) -> dict[str, float]:
+    def stored(self, problem: Problem | str, info: DeviceInfo) -> dict[str, float]:
         """Return the seconds of engines that the database holds for the problem on such a device."""
         return {} if self._database is None else self._database.load(str(problem), self.place(info))
 
-    def add(self, problem: Problem, info: DeviceInfo, seconds: Mapping[str, float], new: Mapping[str, float]) -> None:
+    def add(
+        self, problem: Problem | str, info: DeviceInfo, seconds: Mapping[str, float], new: Mapping[str, float]
+    ) -> None:
         """Remember the outcome of a search, and store those times that are new."""
         self._mine[problem] = dict(seconds)
         if self._database is not None:
             self._database.store(str(problem), self.place(info), new)
+
+    def seconds(self, problem: Problem | str, info: DeviceInfo) -> Mapping[str, float]:
+        """Return all times that are known: those of this handle, or else the database's."""
+        return self._mine.get(problem) or self.stored(problem, info)
 
     def best(self, engines: Sequence[Engine], problem: Problem, info: DeviceInfo) -> Engine:
         """Return the fastest of some engines, which come in the order of their estimates, as far as is known.

@@ -205,6 +205,57 @@ def _run_anew(
     return arrays
 
 
+def bound(
+    handle: Handle,
+    kind: type[Problem],
+    tensors: tuple[Any, ...],
+    params: Any,
+    scalars: tuple[float, ...],
+    plan: Plan | None = None,
+) -> Callable[[], bool] | None:
+    """Return what computes a problem on these arrays as often as it is called, as cheaply as possible.
+
+    It returns False, and does nothing, where arguments are not bound any longer: on another stream, say. It keeps no
+    memory alive, and tells nobody who watches. None stands for plans without launches.
+
+    Parameters
+    ----------
+    tensors, params, scalars
+        As for :func:`execute`, all outputs given.
+    plan
+        To be run instead of the handle's own.
+    """
+    device = handle.device
+    signatures, _ = device.look(tensors)
+    key = (kind, params, None, *signatures)
+    entry = handle.entries.get(key)
+    if entry is None:
+        entry = handle.entries[key] = _make_entry(handle, kind, tensors, params, None)
+    plan = plan or entry.plan
+    if not plan.launches or LOOKING or entry.allocate:
+        return None
+    arrays = list(tensors)
+    for i, _ in entry.skipped:
+        arrays[i] = arrays[-1]
+    used: Sequence[Any] | None = entry.used(arrays)
+    del arrays
+    check_memory(plan.problem, entry.extents, list(map(device.address, used or ())))
+    run, size = device.bind(plan.launches), plan.workspace_size
+    scratch, known = handle.scratch(size) if size else None, handle.scratches
+
+    def again() -> bool:
+        nonlocal used, scratch
+        if size and handle.scratches != known:
+            return False
+        if used is not None:
+            run.call(used, scalars, scratch)
+            used = scratch = None
+            return True
+        return run.repeat is not None and run.repeat()
+
+    return again
+
+
 def bytes_of(numbers: Sequence[float]) -> bytes:
     """Return the numbers' bytes: -0.0 and 0.0 are equal, but not the same argument."""
     return _PACK_DOUBLES[len(numbers)](*numbers)

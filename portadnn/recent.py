@@ -19,7 +19,7 @@ Again = Callable[["Handle", tuple[Any, ...], Any, Any, tuple[Any, ...], Any], An
 
 
 @functools.cache
-def _identical(count: int) -> Callable[..., Callable[[tuple[Any, ...]], bool]]:
+def identical(count: int) -> Callable[..., Callable[[tuple[Any, ...]], bool]]:
     """Return what makes of so many objects a test for a tuple of just these; generated, because every call asks."""
     names = [f"known_{i}" for i in range(count)]
     test = " and ".join(f"given[{i}] is {name}" for i, name in enumerate(names))
@@ -43,7 +43,7 @@ def remember(
     """
     stamp, lock, place = run.stamp, handle.lock, handle.device.workspace_place
     scratch = stamp[2]
-    same_tensors, same_numbers, repeat = handle.device.mark(tensors), _identical(len(scalars))(*scalars), run.repeat
+    same_tensors, same_numbers, repeat = handle.device.mark(tensors), identical(len(scalars))(*scalars), run.repeat
     known_params, known_algo, single = params, algo, len(tensors) == inputs + 1
 
     def again(

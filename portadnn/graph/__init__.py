@@ -51,6 +51,8 @@ from .errors import (
     cudnnGraphNotSupportedError,
 )
 from .handles import create_handle, destroy_handle, get_stream, set_stream
+from .kernel_cache import create_device_properties, create_kernel_cache
+from .knobs import knob
 from .module import backend_version, backend_version_string, get_last_error_string, graph, graph_cache, jit
 from .pygraph import pygraph
 from .rules import RULES, Rule
@@ -74,7 +76,9 @@ __all__ = [
     "behavior_note",
     "build_plan_policy",
     "convolution_mode",
+    "create_device_properties",
     "create_handle",
+    "create_kernel_cache",
     "cudnnGraphNotSupportedError",
     "data_type",
     "destroy_handle",
@@ -85,6 +89,7 @@ __all__ = [
     "graph_cache",
     "heur_mode",
     "jit",
+    "knob",
     "knob_type",
     "norm_forward_phase",
     "numerical_note",

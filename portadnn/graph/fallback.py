@@ -2,60 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..descriptors import TensorView
-from ..enums import DataType
 from ..errors import DnnError, NotSupported
-from ..plan import choose, execute, make_problem
-from ..problem import TensorSpec
+from ..plan import candidates, choose, make_problem
+from ..problem import Problem
 from ..registry import get_backend
+from .cost import LAUNCH_SECONDS
 from .engine import GraphEngine, GraphPlan
+from .enums import knob_type
 from .errors import GraphError, fail
-from .lowering import lower
-from .lowering.steps import ByValue, Lowering, Step, View
+from .fallback_run import Forced, Running
+from .knobs import Knobs, knob
+from .lowering import lower, mistyped
+from .lowering.steps import Lowering, Step
 from .operation_graph import Operation, OperationGraph
-from .pack import in_workspace
 
 if TYPE_CHECKING:
+    from portadnn_backends.base import Engine
+
     from ..handle import Handle
 
-ALIGNMENT = 256  # bytes, of what lies in the workspace
+    Part = Lowering | GraphPlan | list[GraphError]
+
+MOST_KNOWN = 64  # graphs of a handle
 
 
 class FallbackEngine(GraphEngine):
     """Node by node: by Problems, or else by an engine of the backend that takes the node alone.
 
-    Virtual tensors lie in the workspace, each in its own type.
+    Virtual tensors lie in the workspace, each in its own type. The knob KERNEL_CFG chooses the engine of the step with
+    the most operations, as a number in the order of the estimates; without it Find's measurements decide.
     """
 
     name = "fallback"
 
     def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        return [part for part in _parts(graph, handle) if isinstance(part, GraphError)]
+        return [error for part in _parts(graph, handle) if isinstance(part, list) for error in part]
+
+    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
+        total = 0.0
+        for part in _parts(graph, handle):
+            if isinstance(part, GraphPlan):
+                total += part.engine.seconds(part.graph, handle)
+            elif isinstance(part, Lowering):
+                for step in part.steps:
+                    problem = _problem(handle, step)
+                    total += choose(handle, problem).seconds(problem, handle.info) + LAUNCH_SECONDS
+        return total
+
+    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
+        main = _main(graph, handle)
+        names = [] if main is None else [engine.name for engine in _engines(handle, main[1])]
+        if len(names) < 2:
+            return ()
+        says = ", ".join(f"{number} {name}" for number, name in enumerate(names))
+        return (knob(knob_type.KERNEL_CFG, len(names) - 1, says=says),)
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
+        return self.tuned(graph, handle, {})
+
+    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
         parts: list[Lowering | GraphPlan] = []
         for part in _parts(graph, handle):
-            if isinstance(part, GraphError):
-                raise part
+            if isinstance(part, list):
+                raise part[0]
             parts.append(part)
-        memory = _Memory(graph, parts)
-
-        def run(arrays: Mapping[int, Any], workspace: Any) -> None:
-            for number, part in enumerate(parts):
-                if isinstance(part, Lowering):
-                    _run_steps(handle, memory, number, part, arrays, workspace)
-                else:
-                    _run_plan(handle, memory, number, part, arrays, workspace)
-
-        return GraphPlan(self, graph, memory.size, run)
+        forced, main = {}, _main(graph, handle) if knobs else None
+        if main is not None:
+            step, problem = main
+            forced[id(step)] = Forced(handle, _engines(handle, problem)[knobs[knob_type.KERNEL_CFG]], problem)
+        running = Running(handle, graph, parts, forced)
+        return GraphPlan(self, graph, running.memory.size, running.run, running.bind, knobs)
 
 
-def _parts(graph: OperationGraph, handle: Handle) -> Iterator[Lowering | GraphPlan | GraphError]:
-    """Yield what computes each node, or why nothing does."""
+_KNOWN: weakref.WeakKeyDictionary[Handle, dict[OperationGraph, tuple[Part, ...]]] = weakref.WeakKeyDictionary()
+
+
+def _parts(graph: OperationGraph, handle: Handle) -> tuple[Part, ...]:
+    """Return what computes each node, or why nothing does."""
+    known = _KNOWN.setdefault(handle, {})
+    if graph not in known:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[graph] = tuple(_made(graph, handle))
+    return known[graph]
+
+
+def _made(graph: OperationGraph, handle: Handle) -> Iterator[Part]:
     for operation in graph.operations:
         try:
             lowered = lower(graph, operation)
@@ -66,7 +103,15 @@ def _parts(graph: OperationGraph, handle: Handle) -> Iterator[Lowering | GraphPl
             alone = _alone(graph, operation)
             engines = get_backend(handle.backend).graph_engines()
             other = next((engine for engine in engines if not engine.why_not(alone, handle)), None)
-            yield error if other is None else other.prepare(alone, handle)
+            yield _all_reasons(graph, operation, error) if other is None else other.prepare(alone, handle)
+
+
+def _all_reasons(graph: OperationGraph, operation: Operation, first: GraphError) -> list[GraphError]:
+    """Return the reason that a lowering ended with, and what else of the node's types it would have met."""
+    reasons = [first]
+    if first.id != "PG-ENGINE-002":
+        reasons += [error for error in mistyped(graph, operation) if str(error) != str(first)]
+    return reasons
 
 
 def _alone(graph: OperationGraph, operation: Operation) -> OperationGraph:
@@ -75,43 +120,25 @@ def _alone(graph: OperationGraph, operation: Operation) -> OperationGraph:
     return OperationGraph(operation.name, (operation,), tuple(tensors))
 
 
-def _run_steps(
-    handle: Handle, memory: _Memory, number: int, low: Lowering, arrays: Mapping[int, Any], workspace: Any
-) -> None:
-    for step in low.steps:
-        tensors: list[Any] = []
-        for view in step.tensors:
-            if view is None:
-                tensors.append(None)
-                continue
-            base, offset = memory.place(number, view, arrays, workspace)
-            tensors.append(handle.device.wrap(TensorView(view.spec, base, offset), low.operation.name))
-        scalars = tuple(float(arrays[s.uid]) if isinstance(s, ByValue) else s for s in step.scalars)
-        execute(handle, step.kind, tuple(tensors), step.params, scalars)
+def _problem(handle: Handle, step: Step) -> Problem:
+    return make_problem(handle, step.kind, [None if view is None else view.spec for view in step.tensors], step.params)
 
 
-def _run_plan(
-    handle: Handle, memory: _Memory, number: int, plan: GraphPlan, arrays: Mapping[int, Any], workspace: Any
-) -> None:
-    used = {}
-    for info in plan.graph.packed:
-        known = info.uid in arrays
-        used[info.uid] = (
-            arrays[info.uid] if known else in_workspace(handle.device, workspace, memory.offsets[info.uid], info)
-        )
-    scratch = None
-    if plan.workspace_size:
-        spec = TensorSpec(DataType.UINT8, (plan.workspace_size,), (1,))
-        scratch = handle.device.wrap(TensorView(spec, workspace, memory.temporaries[number][0]), "workspace")
-    plan.run(used, scratch)
+def _main(graph: OperationGraph, handle: Handle) -> tuple[Step, Problem] | None:
+    """Return the step with the most operations."""
+    steps = [step for part in _parts(graph, handle) if isinstance(part, Lowering) for step in part.steps]
+    problems = [(step, _problem(handle, step)) for step in steps]
+    return max(problems, key=lambda one: one[1].flops(), default=None)
+
+
+def _engines(handle: Handle, problem: Problem) -> list[Engine]:
+    return candidates(handle.engines_for(problem), problem, handle.info)
 
 
 def _check(handle: Handle, step: Step, label: str) -> None:
     """Demand that the device has an engine for a step."""
-    specs = [None if view is None else view.spec for view in step.tensors]
     try:
-        problem = make_problem(handle, step.kind, specs, step.params)
-        choose(handle, problem)
+        choose(handle, _problem(handle, step))
         _check_in_place(step)
     except DnnError as error:
         fix = "create_handle('reference')"
@@ -129,40 +156,3 @@ def _check_in_place(step: Step) -> None:
             other = step.kind.together.get((out, name))
             if (out, name) not in step.kind.in_place or written != read or (other and views[other] != written):
                 raise NotSupported("it does not work in place", argument=out, expected="another tensor", got=name)
-
-
-class _Memory:
-    """Where virtual tensors and temporaries lie in the workspace: the temporaries of all nodes in the same place."""
-
-    def __init__(self, graph: OperationGraph, parts: Sequence[Lowering | GraphPlan]) -> None:
-        self.offsets: dict[int, int] = {}
-        size = 0
-        for info in graph.tensors:
-            if info.virtual:
-                self.offsets[info.uid] = size
-                size += _rounded(info.extent)
-        self.temporaries: list[list[int]] = []
-        self.size = size
-        for part in parts:
-            places, end = [], size
-            sizes = map(_extent, part.temporaries) if isinstance(part, Lowering) else [part.workspace_size]
-            for nbytes in sizes:
-                places.append(end)
-                end += _rounded(nbytes)
-            self.temporaries.append(places)
-            self.size = max(self.size, end)
-
-    def place(self, number: int, view: View, arrays: Mapping[int, Any], workspace: Any) -> tuple[Any, int]:
-        """Return the memory in which a view of node `number` lies, and the elements to its first one."""
-        if view.memory in arrays:
-            return arrays[view.memory], view.offset
-        start = self.temporaries[number][-1 - view.memory] if view.memory < 0 else self.offsets[view.memory]
-        return workspace, start // view.spec.dtype.itemsize + view.offset
-
-
-def _rounded(nbytes: int) -> int:
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
-
-
-def _extent(spec: TensorSpec) -> int:
-    return spec.span * spec.dtype.itemsize

@@ -122,6 +122,13 @@ class OperationGraph:
     tensors: tuple[TensorInfo, ...]
 
     @functools.cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.operations, self.tensors))
+
+    def __hash__(self) -> int:  # asked at every look for what is known of a graph
+        return self._hash
+
+    @functools.cached_property
     def by_uid(self) -> dict[int, TensorInfo]:
         """The tensors by uid."""
         return {info.uid: info for info in self.tensors}
@@ -140,8 +147,9 @@ class OperationGraph:
         """The tensors that variant packs are asked for: not virtual, and not constants."""
         return tuple(info for info in self.tensors if not info.virtual and not info.constant)
 
-    def key(self) -> int:
-        """Return a number that graphs of one structure share: names and uids do not count."""
+    @functools.cached_property
+    def digest(self) -> str:
+        """A text that graphs of one structure share: names and uids do not count."""
         places = {info.uid: place for place, info in enumerate(self.tensors)}
         words: list[Any] = [
             (i.dims, i.strides, i.data_type, i.virtual, i.by_value, i.value if i.constant else None, i.alignment)
@@ -150,4 +158,8 @@ class OperationGraph:
         for operation in self.operations:
             ports = [(port, places[uid]) for port, uid in operation.inputs + operation.outputs]
             words.append((operation.kind, ports, operation.attributes, operation.compute_type))
-        return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=8).digest(), "little") >> 1
+        return "graph " + hashlib.blake2b(repr(words).encode(), digest_size=16).hexdigest()
+
+    def key(self) -> int:
+        """Return :attr:`digest` as a number of 63 bits."""
+        return int(self.digest.rpartition(" ")[2][:16], 16) >> 1

@@ -161,6 +161,14 @@ def in_workspace(device: Device, workspace: Any, offset: int, info: TensorInfo) 
     return device.wrap(TensorView(spec, workspace, offset // spec.dtype.itemsize), info.name)
 
 
+def lies_as(array: Any, spec: TensorSpec) -> bool:
+    """Tell whether a native array has just these dims, strides and elements."""
+    if array.shape != spec.dims or array.dtype != spec.dtype.storage:
+        return False
+    size = spec.dtype.itemsize
+    return all(have == want * size for have, want in zip(array.strides, spec.strides, strict=True))
+
+
 def _flat(host: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the memory behind a host view, gaps included, in one dim."""
     length = 1 + sum((d - 1) * s for d, s in zip(host.shape, host.strides, strict=True)) // host.itemsize
@@ -179,8 +187,11 @@ def _copied(device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bou
 
 def _native(device: Device, value: Any, info: TensorInfo) -> Any:
     """Return an array or buffer of the device with the graph's dims and strides."""
+    spec = spec_of(info)
     try:
         base = value if device.owns(value) else device.wrap(value, info.name)
+        if lies_as(base, spec):
+            return base
         dims, steps, dtype, _ = device.signature(base)
     except BadParam:
         base = value  # a raw buffer, which only a view can state
@@ -188,7 +199,7 @@ def _native(device: Device, value: Any, info: TensorInfo) -> Any:
         memory.check_type(info, dtype.name)
         memory.check_room(info, dtype.itemsize + sum((d - 1) * s for d, s in zip(dims, steps, strict=True)))
     try:
-        return device.wrap(TensorView(spec_of(info), base), info.name)
+        return device.wrap(TensorView(spec, base), info.name)
     except BadParam as error:
         fix = "pass an array or a buffer of the handle's device"
         raise fail("PG-PACK-006", tensor=info.describe(), expected=error.expected, got=error.got, fix=fix) from error

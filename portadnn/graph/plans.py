@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from ..handle import Handle
+from ..errors import DnnError
+from ..find import median_time
+from ..handle import Handle, log
 from ..registry import get_backend
-from .engine import GraphEngine, GraphPlan
+from .engine import Config, GraphEngine, GraphPlan, configurations
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
 from .fallback import FallbackEngine
@@ -23,8 +26,9 @@ class Filters:
     names: set[str] = field(default_factory=set)  # parts of names of engines that are not wanted
     workspace: int | None = None  # at most
 
-    def refusal(self, engine: GraphEngine) -> GraphError | None:
-        """Return why an engine is not wanted, if it is not."""
+    def refusal(self, config: Config) -> GraphError | None:
+        """Return why a configuration is not wanted, if it is not."""
+        engine = config.engine
         notes = {*engine.numerical_notes, *engine.behavior_notes}
         if not notes >= self.wanted:
             missing = sorted(str(note) for note in self.wanted - notes)
@@ -34,20 +38,37 @@ class Filters:
         if notes & self.unwanted:
             found = ", ".join(sorted(str(note) for note in notes & self.unwanted))
             return fail("PG-ENGINE-006", argument=engine.name, expected="engines without deselected notes", got=found)
-        part = next((name for name in self.names if name in plan_name(engine)), None)
+        part = next((name for name in self.names if name in config.name), None)
         if part is not None:
             return fail("PG-ENGINE-006", argument=engine.name, expected="an engine that is not deselected", got=part)
         return None
 
 
-def plan_name(engine: GraphEngine) -> str:
-    """Return the name of an engine's plans."""
-    return f"eng_{engine.name}"
-
-
 def engines_of(handle: Handle) -> list[GraphEngine]:
-    """Return all engines that a handle has for graphs, the best first."""
+    """Return all engines that a handle has for graphs, in order of preference."""
     return [*get_backend(handle.backend).graph_engines(), FallbackEngine()]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What ``autotune`` found of one configuration.
+
+    Attributes
+    ----------
+    name : str
+        Of the plan.
+    seconds : float
+        The median; -1 where it failed.
+    workspace : int
+        Bytes.
+    reason : str
+        Why it failed.
+    """
+
+    name: str
+    seconds: float
+    workspace: int = 0
+    reason: str = ""
 
 
 class Plans:
@@ -55,22 +76,25 @@ class Plans:
 
     Attributes
     ----------
-    candidates : list of GraphEngine
-        Those that take the graph, in the order of the heuristics.
-    reasons : list of GraphError
-        Of the engines that do not.
+    candidates : list of Config
+        Engines that take the graph, in the order of the heuristics.
+    reasons : dict
+        Why not, by name of the engines that do not.
     built : dict
         Plans by their candidate's number.
     """
 
     def __init__(self, graph: OperationGraph, handle: Handle) -> None:
         self.graph, self.handle = graph, handle
-        self.candidates: list[GraphEngine] = []
+        self.candidates: list[Config] = []
         self.reasons: dict[str, Sequence[GraphError]] = {}
         self.built: dict[int, GraphPlan] = {}
 
-    def query(self, modes: Iterable[heur_mode], only: str | None = None) -> None:
-        """Append the engines that the heuristics offer, or of these the one of a name.
+    def query(self, modes: Iterable[heur_mode], only: Config | None = None) -> None:
+        """Append what the heuristics offer, or the one configuration that is asked for.
+
+        A ranks the engines by their estimates. B puts configurations first that were timed, by this handle or as the
+        Find database has it. FALLBACK adds what is left.
 
         Raises
         ------
@@ -78,18 +102,32 @@ class Plans:
             None takes the graph (PG-ENGINE-001); with the reasons of all.
         """
         for mode in modes:
-            for engine in engines_of(self.handle):
-                if mode not in engine.modes or any(known.name == engine.name for known in self.candidates):
-                    continue
-                if only not in (None, engine.name):
-                    continue
-                refused = list(engine.why_not(self.graph, self.handle))
-                if refused:
-                    self.reasons[engine.name] = refused
-                else:
-                    self.candidates.append(engine)
+            takers = [engine for engine in engines_of(self.handle) if mode in engine.modes and self._takes(engine)]
+            if only is not None:
+                found = [only] if only.engine.name in (engine.name for engine in takers) else []
+            else:
+                takers.sort(key=lambda engine: engine.seconds(self.graph, self.handle))
+                found = self._timed(takers) if mode is heur_mode.B else [Config(engine) for engine in takers]
+            names = {known.name for known in self.candidates}
+            self.candidates += [config for config in found if config.name not in names]
         if not self.candidates:
             raise self.no_engine([])
+
+    def _takes(self, engine: GraphEngine) -> bool:
+        refused = list(engine.why_not(self.graph, self.handle))
+        if refused:
+            self.reasons[engine.name] = refused
+        return not refused
+
+    def _timed(self, takers: Sequence[GraphEngine]) -> list[Config]:
+        """Return the configurations of engines that were timed, the fastest first, then the engines that were not."""
+        seconds = self.handle.found.seconds(self.graph.digest, self.handle.info)
+        known: dict[str, Config] = {}
+        if seconds:
+            known = {each.name: each for one in takers for each in configurations(one, self.graph, self.handle)}
+        timed = sorted((name for name in seconds if name in known), key=lambda name: seconds[name])
+        rest = [Config(engine) for engine in takers]
+        return [*(known[name] for name in timed), *(config for config in rest if config.name not in seconds)]
 
     def no_engine(self, more: Sequence[GraphError]) -> GraphError:
         """Return the error that says why no engine is left."""
@@ -112,8 +150,8 @@ class Plans:
             None is left (PG-ENGINE-001).
         """
         found, refused = [], []
-        for number, engine in enumerate(self.candidates):
-            reason = filters.refusal(engine) or self._too_large(number, filters)
+        for number, config in enumerate(self.candidates):
+            reason = filters.refusal(config) or self._too_large(number, filters)
             if reason is None:
                 found.append(number)
             else:
@@ -127,13 +165,13 @@ class Plans:
             return None
         return fail(
             "PG-ENGINE-006",
-            argument=self.candidates[number].name,
+            argument=self.candidates[number].engine.name,
             expected=f"a workspace of at most {filters.workspace} bytes",
             got=self.plan(number).workspace_size,
         )
 
-    def plan(self, number: int) -> GraphPlan:
-        """Return the plan of a candidate, built when first asked for."""
+    def config(self, number: int) -> Config:
+        """Return a candidate."""
         if not 0 <= number < len(self.candidates):
             raise fail(
                 "PG-PLAN-002",
@@ -142,6 +180,47 @@ class Plans:
                 got=number,
                 fix="get_execution_plan_count()",
             )
+        return self.candidates[number]
+
+    def plan(self, number: int) -> GraphPlan:
+        """Return the plan of a candidate, built when first asked for."""
+        config = self.config(number)
         if number not in self.built:
-            self.built[number] = self.candidates[number].prepare(self.graph, self.handle)
+            self.built[number] = config.prepare(self.graph, self.handle)
         return self.built[number]
+
+    def autotune(self, filters: Filters, arrays: Any, scratch: Callable[[GraphPlan], Any]) -> list[Timing]:
+        """Time all configurations that the filters leave; they become the candidates, the fastest first.
+
+        The times are kept with what Find measured, for ``heur_mode.B`` and for later processes.
+        """
+        rows: list[tuple[Timing, Config, GraphPlan]] = []
+        failed: list[Timing] = []
+        wanted = [config.engine for config in self.candidates if filters.refusal(config) is None]
+        for engine in {engine.name: engine for engine in wanted}.values():
+            for config in configurations(engine, self.graph, self.handle):
+                if filters.refusal(config) is not None:
+                    continue
+                best = min((row.seconds for row, _, _ in rows), default=None)
+                try:
+                    plan = config.prepare(self.graph, self.handle)
+                    if filters.workspace is not None and plan.workspace_size > filters.workspace:
+                        continue
+                    seconds = self._time(plan, arrays, scratch(plan), best)
+                except (DnnError, MemoryError) as error:  # the others may do
+                    log.warning("graph '%s': %s failed: %s", self.graph.name, config.name, error)
+                    failed.append(Timing(config.name, -1.0, 0, str(error)))
+                    continue
+                rows.append((Timing(config.name, seconds, plan.workspace_size), config, plan))
+        if not rows:
+            raise self.no_engine([])
+        rows.sort(key=lambda row: row[0].seconds)
+        times = {row.name: row.seconds for row, _, _ in rows}
+        self.handle.found.add(self.graph.digest, self.handle.info, times, times)
+        self.candidates = [config for _, config, _ in rows]
+        self.built = {number: plan for number, (_, _, plan) in enumerate(rows)}
+        return [*(row for row, _, _ in rows), *failed]
+
+    def _time(self, plan: GraphPlan, arrays: Any, workspace: Any, best: float | None) -> float:
+        with self.handle.lock:
+            return median_time(self.handle.device, lambda: plan.run(arrays, workspace), best)

@@ -6,7 +6,7 @@ validate, build_operation_graph, create_execution_plans, check_support, build_pl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ..errors import public
@@ -14,23 +14,21 @@ from . import memory
 from .builder import NOT_SET
 from .core import Graph
 from .data_types import data_type, of_dtype
-from .engine import GraphPlan
-from .enums import build_plan_policy, heur_mode, knob_type, scalar_type, tensor_reordering
+from .enums import heur_mode, scalar_type, tensor_reordering
 from .errors import fail
 from .handles import handle_of
+from .kernel_cache import DeviceProperties, KernelCache
 from .methods import OperationMethods
 from .methods_attention_fp8 import Fp8AttentionMethods
+from .methods_execute import ExecuteMethods
 from .methods_norm import NormMethods
-from .methods_plans import PlanMethods
 from .methods_pointwise import PointwiseMethods
-from .pack import bind, by_uid
-from .plans import Plans
 from .tensor import tensor
 
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it
 
 
-class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, OperationMethods):
+class pygraph(ExecuteMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, OperationMethods):
     """A graph of operations.
 
     Parameters
@@ -42,8 +40,12 @@ class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, O
         members of :class:`data_type`, or torch or NumPy dtypes.
     handle
         What ``create_handle`` returned, or a :class:`portadnn.Handle`; None takes the best device.
-    sm_count, sm_version, kernel_cache, device_property, is_dynamic_shape_enabled, is_override_shape_enabled
-        Taken and without effect: kernels are chosen for the handle's device, and compiled ones are always cached.
+    kernel_cache
+        What ``create_kernel_cache`` returned: remembers which plans were built, and builds them again without asking.
+    device_property
+        What ``create_device_properties`` returned; the handle's device has to be that one.
+    sm_count, sm_version, is_dynamic_shape_enabled, is_override_shape_enabled
+        Taken and without effect: kernels are chosen for the handle's device.
     """
 
     @public
@@ -61,8 +63,10 @@ class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, O
         is_dynamic_shape_enabled: bool = False,
         is_override_shape_enabled: bool = False,
     ) -> None:
-        super().__init__(Graph(name, io_data_type, intermediate_data_type, compute_data_type), handle)
-        self._scratch: dict[int, Any] = {}  # by the handle's serial
+        graph = Graph(name, io_data_type, intermediate_data_type, compute_data_type)
+        super().__init__(graph, handle, _checked(kernel_cache, KernelCache, "kernel_cache"))
+        if _checked(device_property, DeviceProperties, "device_property") is not None:
+            device_property.check(handle_of(handle))
 
     # tensors
 
@@ -117,9 +121,6 @@ class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, O
             raise fail("PG-TENSOR-022", argument="uid", expected=f"one of {sorted(self._known())}", got=uid)
         return found
 
-    def _known(self) -> dict[int, Tensor]:
-        return {one.get_uid(): one for one in self._graph.tensors() if one.has_uid()}
-
     # the life cycle
 
     @public
@@ -132,53 +133,8 @@ class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, O
         """Give uids to the tensors that have none and freeze the graph; validates it first."""
         self._graph.validate()
         self._frozen = self._graph.freeze()
-        self._plans.clear()
+        self._drop_plans()
         self._chosen = None
-
-    @public
-    def create_execution_plans(self, modes: Sequence[heur_mode]) -> None:
-        """Ask the heuristics for engines, in the order of the modes."""
-        if isinstance(modes, (str, int)) or not isinstance(modes, Sequence):
-            raise fail(
-                "PG-PLAN-004",
-                argument="modes",
-                expected="a list",
-                got=repr(modes),
-                fix="[heur_mode.A, heur_mode.FALLBACK]",
-            )
-        self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in modes], None
-        self._plans.clear()
-        self._plans_on(self._handle)
-
-    @public
-    def create_execution_plan(self, engine_id: int, knobs: Mapping[knob_type, int] | None = None) -> None:
-        """Take one engine, and no other; knobs are for engines that have some."""
-        engine = self._engine(engine_id)
-        for kind in knobs or ():
-            raise fail("PG-PLAN-006", argument="knobs", expected=f"none: {engine.name} has no knobs", got=str(kind))
-        self._modes, self._only = list(heur_mode), engine.name
-        self._plans.clear()
-        self._plans_on(self._handle)
-
-    @public
-    def check_support(self) -> None:
-        """Choose the first engine that the filters leave."""
-        self._chosen = self._plans_on(self._handle).chosen(self._filters)[0]
-
-    @public
-    def build_plans(self, policy: build_plan_policy = build_plan_policy.HEURISTICS_CHOICE) -> None:
-        """Build the first plan, or all of them."""
-        plans = self._plans_on(self._handle)
-        numbers = plans.chosen(self._filters)
-        for number in numbers if build_plan_policy.parse(policy) is build_plan_policy.ALL else numbers[:1]:
-            plans.plan(number)
-        self._chosen = numbers[0]
-
-    @public
-    def build_plan_at_index(self, index: int) -> None:
-        """Build one plan, which ``execute`` then takes."""
-        self._plans_on(self._handle).plan(index)
-        self._chosen = index
 
     @public
     def build(self, modes: Sequence[heur_mode] = (heur_mode.A, heur_mode.FALLBACK)) -> None:
@@ -188,98 +144,6 @@ class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, O
         self.create_execution_plans(modes)
         self.check_support()
         self.build_plans()
-
-    @public
-    def execute(
-        self,
-        tensor_to_device_buffer: Mapping[Any, Any],
-        workspace: Any = None,
-        handle: Any = None,
-        override_uids: Any = None,
-        override_shapes: Any = None,
-        override_strides: Any = None,
-    ) -> None:
-        """Run the plan on a variant pack.
-
-        Parameters
-        ----------
-        tensor_to_device_buffer
-            Buffers by tensor or uid: arrays of the handle's backend, of any library in the same memory (DLPack), or in
-            host memory. They are read with the graph's dims and strides. Host arrays are copied to other devices and
-            results back to them.
-        workspace
-            At least ``get_workspace_size()`` bytes, as an array or buffer of the backend; None or anything of the
-            host's lets the plan take its own.
-        handle
-            By default the graph's.
-        """
-        self._run(tensor_to_device_buffer, workspace, None, handle, override_uids)
-
-    @public
-    def execute_plan_at_index(
-        self,
-        tensor_to_device_buffer: Mapping[Any, Any],
-        workspace: Any,
-        index: int,
-        handle: Any = None,
-        override_uids: Any = None,
-        override_shapes: Any = None,
-        override_strides: Any = None,
-    ) -> None:
-        """Run one of the plans; see :meth:`execute`."""
-        self._run(tensor_to_device_buffer, workspace, index, handle, override_uids)
-
-    def _run(self, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any) -> None:
-        if overrides is not None:
-            raise fail("PG-PLAN-005", argument="override_uids", expected="None: shapes are the graph's", got=overrides)
-        if self._frozen is None or self._chosen is None:
-            raise fail(
-                "PG-PLAN-001",
-                expected="a built graph",
-                got="no plan",
-                fix="graph.build([heur_mode.A, heur_mode.FALLBACK])",
-            )
-        if not isinstance(pack, Mapping):
-            raise fail(
-                "PG-PACK-006",
-                argument="variant pack",
-                expected="a dict of buffers by tensor or uid",
-                got=type(pack).__name__,
-            )
-        plans = self._plans_on(self._handle if handle is None else handle)
-        plan = plans.plan(self._index(plans) if index is None else index)
-        values = by_uid(self._frozen, pack, self._known())
-        device = plans.handle.device
-        with plans.handle.lock:
-            bound = bind(self._frozen, device, values)
-            plan.run(bound.arrays, self._workspace(plan, plans, workspace))
-            bound.fetch(device)
-
-    def _index(self, plans: Plans) -> int:
-        """Return the chosen plan's number; on another handle than the graph's that of its own first choice."""
-        if self._chosen is not None and plans.handle is handle_of(self._handle):
-            return self._chosen
-        return plans.chosen(self._filters)[0]
-
-    def _workspace(self, plan: GraphPlan, plans: Plans, given: Any) -> Any:
-        device, needed = plans.handle.device, plan.workspace_size
-        if needed == 0:
-            return None
-        if given is not None and not (memory.is_host(given) or isinstance(given, int)):
-            size = device.workspace_size(given)
-            if size < needed:
-                raise fail(
-                    "PG-PACK-011",
-                    argument="workspace",
-                    expected=f"{needed} bytes",
-                    got=f"{size} bytes",
-                    fix="get_workspace_size()",
-                )
-            return given
-        serial = plans.handle.serial
-        if serial not in self._scratch or device.workspace_size(self._scratch[serial]) < needed:
-            self._scratch[serial] = device.workspace(needed)
-        return self._scratch[serial]
 
     @public
     def key(self) -> int:
@@ -292,6 +156,14 @@ class pygraph(PlanMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, O
 
 
 _parse_scalar = scalar_type.parse  # in the class the name is an argument as well
+
+
+def _checked(value: Any, kind: type[Any], argument: str) -> Any:
+    """Demand an object of a class, or None."""
+    if value is not None and not isinstance(value, kind):
+        expected = f"what create_{argument.replace('property', 'properties')}() returns"
+        raise fail("PG-NODE-004", argument=argument, expected=expected, got=type(value).__name__)
+    return value
 
 
 def _look(array: Any) -> tuple[list[int], list[int], data_type]:

@@ -153,6 +153,9 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-PLAN-004", e.InvalidValue, "heuristics modes come as a list"),
     ("PG-PLAN-005", e.cudnnGraphNotSupportedError, "this part of the interface does not exist yet"),
     ("PG-PLAN-006", e.InvalidValue, "there is no engine or knob like this"),
+    # files
+    ("PG-FILE-001", e.InvalidValue, "the text is of another format"),
+    ("PG-FILE-002", e.cudnnGraphNotSupportedError, "the plan's engine does not exist here"),
     # engines
     ("PG-ENGINE-001", e.cudnnGraphNotSupportedError, "no engine takes the graph"),
     ("PG-ENGINE-002", e.cudnnGraphNotSupportedError, "the engine has no kernel for the operation"),

@@ -1,0 +1,165 @@
+"""Running the fallback engine's parts: where each step's tensors lie, and calls that are made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..descriptors import TensorView
+from ..enums import DataType
+from ..plan import bound, execute, make_problem
+from ..problem import Problem, TensorSpec
+from .engine import GraphPlan
+from .lowering.steps import ByValue, Lowering, Step, View
+from .operation_graph import OperationGraph
+from .pack import in_workspace, lies_as
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Engine, Plan
+
+    from ..handle import Handle
+
+ALIGNMENT = 256  # bytes, of what lies in the workspace
+
+
+class Forced:
+    """An engine that computes a step whatever the handle would choose."""
+
+    def __init__(self, handle: Handle, engine: Engine, problem: Problem) -> None:
+        self.handle, self.engine = handle, engine
+        self.plans: dict[Problem, Plan] = {problem: engine.prepare(problem, handle.device)}
+
+    def plan(self, kind: type[Problem], tensors: Sequence[Any], params: Any) -> Plan:
+        """Return the plan for some arrays, which may be aligned otherwise than was thought."""
+        problem = make_problem(self.handle, kind, tensors, params)
+        if problem not in self.plans:
+            self.plans[problem] = self.engine.prepare(problem, self.handle.device)
+        return self.plans[problem]
+
+    def run(self, kind: type[Problem], tensors: Sequence[Any], params: Any, scalars: Sequence[float]) -> None:
+        """Compute the step on arrays."""
+        plan = self.plan(kind, tensors, params)
+        scratch = self.handle.scratch(plan.workspace_size) if plan.workspace_size else None
+        names = zip(kind.tensor_names(), tensors, strict=True)
+        used = [tensors[-1] if array is None else array for name, array in names if getattr(plan.problem, name)]
+        plan.run(used, scalars, scratch)  # what a number of 0 leaves out is not read
+
+
+class Running:
+    """The parts of a graph with their memory, ready to run."""
+
+    def __init__(
+        self,
+        handle: Handle,
+        graph: OperationGraph,
+        parts: Sequence[Lowering | GraphPlan],
+        forced: Mapping[int, Forced],
+    ) -> None:
+        self.handle, self.parts, self.forced = handle, parts, forced
+        self.memory = Memory(graph, parts)
+
+    def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
+        """Compute all parts, one after another."""
+        for number, part in enumerate(self.parts):
+            if isinstance(part, GraphPlan):
+                part.run(*self._of_plan(number, part, arrays, workspace))
+                continue
+            for step in part.steps:
+                tensors, scalars = self._of_step(number, part, step, arrays, workspace)
+                if id(step) in self.forced:
+                    self.forced[id(step)].run(step.kind, tensors, step.params, scalars)
+                else:
+                    execute(self.handle, step.kind, tensors, step.params, scalars)
+
+    def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool] | None:
+        """Return what runs all parts again on this memory; see :class:`GraphPlan`."""
+        calls: list[Callable[[], bool]] = []
+        for call in self._calls(arrays, workspace):
+            if call is None:
+                return None
+            calls.append(call)
+        known = self.handle.scratches
+
+        def again() -> bool:  # what does not hold any longer does so from the first call on
+            return self.handle.scratches == known and all(call() for call in calls)
+
+        return again
+
+    def _calls(self, arrays: Mapping[int, Any], workspace: Any) -> Iterator[Callable[[], bool] | None]:
+        for number, part in enumerate(self.parts):
+            if isinstance(part, GraphPlan):
+                yield None if part.bind is None else part.bind(*self._of_plan(number, part, arrays, workspace))
+                continue
+            for step in part.steps:
+                tensors, scalars = self._of_step(number, part, step, arrays, workspace)
+                forced = self.forced.get(id(step))
+                plan = None if forced is None else forced.plan(step.kind, tensors, step.params)
+                yield bound(self.handle, step.kind, tensors, step.params, scalars, plan)
+
+    def _of_step(
+        self, number: int, low: Lowering, step: Step, arrays: Mapping[int, Any], workspace: Any
+    ) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+        """Return a step's arrays and numbers."""
+        tensors: list[Any] = []
+        for view in step.tensors:
+            if view is None:
+                tensors.append(None)
+                continue
+            base, offset = self.memory.place(number, view, arrays, workspace)
+            if view.memory not in arrays or offset or not lies_as(base, view.spec):
+                base = self.handle.device.wrap(TensorView(view.spec, base, offset), low.operation.name)
+            tensors.append(base)
+        scalars = tuple(float(arrays[s.uid]) if isinstance(s, ByValue) else s for s in step.scalars)
+        return tuple(tensors), scalars
+
+    def _of_plan(
+        self, number: int, plan: GraphPlan, arrays: Mapping[int, Any], workspace: Any
+    ) -> tuple[dict[int, Any], Any]:
+        """Return the arrays and the workspace of another engine's plan."""
+        device, offsets = self.handle.device, self.memory.offsets
+        used = {}
+        for info in plan.graph.packed:
+            known = info.uid in arrays
+            used[info.uid] = arrays[info.uid] if known else in_workspace(device, workspace, offsets[info.uid], info)
+        scratch = None
+        if plan.workspace_size:
+            spec = TensorSpec(DataType.UINT8, (plan.workspace_size,), (1,))
+            scratch = device.wrap(TensorView(spec, workspace, self.memory.temporaries[number][0]), "workspace")
+        return used, scratch
+
+
+class Memory:
+    """Where virtual tensors and temporaries lie in the workspace: the temporaries of all nodes in the same place."""
+
+    def __init__(self, graph: OperationGraph, parts: Sequence[Lowering | GraphPlan]) -> None:
+        self.offsets: dict[int, int] = {}
+        size = 0
+        for info in graph.tensors:
+            if info.virtual:
+                self.offsets[info.uid] = size
+                size += _rounded(info.extent)
+        self.temporaries: list[list[int]] = []
+        self.size = size
+        for part in parts:
+            places, end = [], size
+            sizes = map(_extent, part.temporaries) if isinstance(part, Lowering) else [part.workspace_size]
+            for nbytes in sizes:
+                places.append(end)
+                end += _rounded(nbytes)
+            self.temporaries.append(places)
+            self.size = max(self.size, end)
+
+    def place(self, number: int, view: View, arrays: Mapping[int, Any], workspace: Any) -> tuple[Any, int]:
+        """Return the memory in which a view of node `number` lies, and the elements to its first one."""
+        if view.memory in arrays:
+            return arrays[view.memory], view.offset
+        start = self.temporaries[number][-1 - view.memory] if view.memory < 0 else self.offsets[view.memory]
+        return workspace, start // view.spec.dtype.itemsize + view.offset
+
+
+def _rounded(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _extent(spec: TensorSpec) -> int:
+    return spec.span * spec.dtype.itemsize
