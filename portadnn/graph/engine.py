@@ -104,6 +104,10 @@ class GraphEngine(abc.ABC):
         """Return what can be set for a graph that it takes."""
         return ()
 
+    def remarks(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
+        """Return what of a graph that it takes it computes in a slow way, each with the reason."""
+        return ()
+
     @abc.abstractmethod
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         """Compile and lay out everything, so that running is launches."""

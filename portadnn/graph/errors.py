@@ -8,9 +8,12 @@ The classes follow cudnn-frontend's Python module (wrong graphs raise ValueError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadParam, DnnError, NotSupported
+
+if TYPE_CHECKING:
+    from .explain import Explanation
 
 
 class GraphError(DnnError):
@@ -27,7 +30,11 @@ class GraphError(DnnError):
         What to write instead.
     reasons : tuple of GraphError
         Where several things were wrong, or every engine had a reason of its own.
+    explanation : Explanation or None
+        What each engine said, where none takes the graph: as :meth:`~portadnn.graph.pygraph.explain` returns it.
     """
+
+    explanation: Explanation | None = None
 
     def __init__(
         self,
@@ -62,15 +69,18 @@ class GraphError(DnnError):
             text += f"; got {self.got}"
         if self.fix:
             text += f"; fix: {self.fix}"
-        for reason in self.reasons:
-            text += f"\n  {reason}"
+        if self.explanation is not None:
+            text += "\n" + self.explanation.refusals()
+        else:
+            text += "".join(f"\n  {reason}" for reason in self.reasons)
         return text if self.call is None else f"{self.call}: {text}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data, for JSON."""
         words = {name: getattr(self, name) for name in ("id", "message", "node", "tensor", "argument", "expected")}
         got = None if self.got is None else str(self.got)
-        return {**words, "got": got, "fix": self.fix, "reasons": [reason.as_dict() for reason in self.reasons]}
+        facts = {**words, "got": got, "fix": self.fix, "reasons": [reason.as_dict() for reason in self.reasons]}
+        return facts if self.explanation is None else {**facts, "explanation": self.explanation.as_dict()}
 
 
 class GraphValidationError(GraphError, BadParam):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from ..registry import get_backend
 from .engine import Config, GraphEngine, GraphPlan, configurations
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
+from .explain import explain
 from .fallback import FallbackEngine
 from .operation_graph import OperationGraph
 
@@ -26,8 +28,8 @@ class Filters:
     names: set[str] = field(default_factory=set)  # parts of names of engines that are not wanted
     workspace: int | None = None  # at most
 
-    def refusal(self, config: Config) -> GraphError | None:
-        """Return why a configuration is not wanted, if it is not."""
+    def refusal(self, config: Config, plan: Callable[[], GraphPlan] | None = None) -> GraphError | None:
+        """Return why a configuration is not wanted, if it is not; `plan` builds it, to judge its workspace."""
         engine = config.engine
         notes = {*engine.numerical_notes, *engine.behavior_notes}
         if not notes >= self.wanted:
@@ -41,6 +43,10 @@ class Filters:
         part = next((name for name in self.names if name in config.name), None)
         if part is not None:
             return fail("PG-ENGINE-006", argument=engine.name, expected="an engine that is not deselected", got=part)
+        size = 0 if plan is None or self.workspace is None else plan().workspace_size
+        if self.workspace is not None and size > self.workspace:
+            wanted = f"a workspace of at most {self.workspace} bytes"
+            return fail("PG-ENGINE-006", argument=engine.name, expected=wanted, got=size)
         return None
 
 
@@ -132,7 +138,7 @@ class Plans:
     def no_engine(self, more: Sequence[GraphError]) -> GraphError:
         """Return the error that says why no engine is left."""
         reasons = [*(reason for refused in self.reasons.values() for reason in refused), *more]
-        return fail(
+        error = fail(
             "PG-ENGINE-001",
             argument=f"graph '{self.graph.name}'",
             expected=f"a graph that an engine of {self.handle.backend} takes",
@@ -140,6 +146,8 @@ class Plans:
             fix="change what the reasons name, or use a handle of the reference backend: create_handle('reference')",
             reasons=reasons,
         )
+        error.explanation = explain(self.graph, self.handle, engines_of(self.handle), more)
+        return error
 
     def chosen(self, filters: Filters) -> list[int]:
         """Return the numbers of the candidates that the filters leave.
@@ -151,7 +159,7 @@ class Plans:
         """
         found, refused = [], []
         for number, config in enumerate(self.candidates):
-            reason = filters.refusal(config) or self._too_large(number, filters)
+            reason = filters.refusal(config, functools.partial(self.plan, number))
             if reason is None:
                 found.append(number)
             else:
@@ -159,16 +167,6 @@ class Plans:
         if not found:
             raise self.no_engine(refused)
         return found
-
-    def _too_large(self, number: int, filters: Filters) -> GraphError | None:
-        if filters.workspace is None or self.plan(number).workspace_size <= filters.workspace:
-            return None
-        return fail(
-            "PG-ENGINE-006",
-            argument=self.candidates[number].engine.name,
-            expected=f"a workspace of at most {filters.workspace} bytes",
-            got=self.plan(number).workspace_size,
-        )
 
     def config(self, number: int) -> Config:
         """Return a candidate."""

@@ -19,8 +19,8 @@ from .errors import fail
 from .handles import handle_of
 from .kernel_cache import DeviceProperties, KernelCache
 from .methods import OperationMethods
+from .methods_answers import AnswerMethods
 from .methods_attention_fp8 import Fp8AttentionMethods
-from .methods_execute import ExecuteMethods
 from .methods_norm import NormMethods
 from .methods_pointwise import PointwiseMethods
 from .tensor import tensor
@@ -28,7 +28,7 @@ from .tensor import tensor
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it
 
 
-class pygraph(ExecuteMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, OperationMethods):
+class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, OperationMethods):
     """A graph of operations.
 
     Parameters

@@ -1,0 +1,48 @@
+"""The methods of :class:`~portadnn.graph.pygraph` that answer questions about a graph."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..errors import public
+from .engine import Config
+from .explain import Explanation, explain
+from .handles import handle_of
+from .methods_execute import ExecuteMethods
+from .operation_graph import OperationGraph
+from .plans import engines_of
+
+
+class AnswerMethods(ExecuteMethods):
+    """A graph that answers."""
+
+    def _as_it_is(self) -> OperationGraph:
+        """Return the frozen graph, or what it would be now."""
+        if self._frozen is not None:
+            return self._frozen
+        self._graph.validate()
+        return self._graph.freeze()
+
+    @public
+    def explain(self, handle: Any = None) -> Explanation:
+        """Ask each engine of a handle, by default the graph's, whether it takes the graph, and why not.
+
+        The filters of the program count. ``print(graph.explain())`` shows all reasons with node, tensor and fix;
+        ``as_dict`` and ``to_json`` have it as data. ``cudnnGraphNotSupportedError.explanation`` is such an object.
+
+        Raises
+        ------
+        GraphValidationError
+            The graph is wrong whatever the engine.
+        """
+        graph, opened = self._as_it_is(), handle_of(self._handle if handle is None else handle)
+        engines = engines_of(opened)
+        takers = [Config(engine) for engine in engines if not engine.why_not(graph, opened)]
+        judged = [self._filters.refusal(one, functools.partial(one.prepare, graph, opened)) for one in takers]
+        excluded = [reason for reason in judged if reason is not None]
+        built = self._plans.get(opened.serial)
+        chosen = None
+        if built is not None and self._chosen is not None and opened is handle_of(self._handle):
+            chosen = built.config(self._chosen).name
+        return explain(graph, opened, engines, excluded, chosen)
