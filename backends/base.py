@@ -294,6 +294,26 @@ class Device(abc.ABC):
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         """Copy a native array of any layout to the host, waiting for the stream."""
 
+    def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Copy a native array from its first element to its last, gaps included, waiting for the stream.
+
+        Raises
+        ------
+        NotSupported
+            The backend does not define it.
+        """
+        raise NotSupported(f"{self.info.backend} does not hand out bytes")
+
+    def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        """Overwrite what :meth:`read_bytes` reads; finished when it returns.
+
+        Raises
+        ------
+        NotSupported
+            The backend does not define it.
+        """
+        raise NotSupported(f"{self.info.backend} does not take bytes")
+
     @abc.abstractmethod
     def workspace(self, nbytes: int) -> Any:
         """Return a new scratch buffer, to be passed to ``Plan.run``."""

@@ -280,6 +280,21 @@ class CudaDevice(Device):
                 return _cupy().asnumpy(_retyped(array, np.dtype(np.uint16))).view(array.dtype)  # type: ignore[no-any-return]
             return _cupy().asnumpy(array)  # type: ignore[no-any-return]
 
+    def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        raw = np.empty(span_bytes(array.shape, array.strides, array.dtype.itemsize), np.uint8)
+        self._copy(raw.ctypes.data, array.data.ptr, raw.size, self._runtime.memcpyDeviceToHost)
+        return raw
+
+    def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        content = np.ascontiguousarray(content)
+        self._copy(array.data.ptr, content.ctypes.data, content.size, self._runtime.memcpyHostToDevice)
+
+    def _copy(self, target: int, source: int, nbytes: int, kind: int) -> None:
+        stream = self.stream_address()
+        with self.current():
+            self._runtime.memcpyAsync(target, source, nbytes, kind, stream)
+            self._runtime.streamSynchronize(stream)
+
     def workspace(self, nbytes: int) -> Any:
         cupy = _cupy()
         with self.current(), self._on_stream():

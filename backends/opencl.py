@@ -241,13 +241,20 @@ class OpenCLDevice(Device):
             raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
-        nbytes = span_bytes(array.shape, array.strides, array.dtype.itemsize)
-        raw = np.empty(nbytes, np.uint8)
-        if nbytes:
-            opencl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
-        strided = np.ndarray(array.shape, array.dtype, raw.data if nbytes else None, strides=array.strides)
+        raw = self.read_bytes(array)
+        strided = np.ndarray(array.shape, array.dtype, raw.data if raw.size else None, strides=array.strides)
         copy: np.ndarray[Any, Any] = strided.copy()
         return copy
+
+    def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        raw = np.empty(span_bytes(array.shape, array.strides, array.dtype.itemsize), np.uint8)
+        if raw.size:
+            opencl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
+        return raw
+
+    def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        if content.size:
+            opencl().enqueue_copy(self._queue, array.base_data, content, dst_offset=array.offset)
 
     def workspace(self, nbytes: int) -> Any:
         return self._allocate(self._scratch, max(nbytes, 1))

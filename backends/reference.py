@@ -81,6 +81,12 @@ class ReferenceDevice(Device):
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         return array.copy()  # type: ignore[no-any-return]
 
+    def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        return np.array(_bytes(array))
+
+    def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        _bytes(array)[...] = content
+
     def workspace(self, nbytes: int) -> Any:
         try:
             return np.empty(nbytes, np.uint8)
@@ -113,6 +119,13 @@ class ReferenceDevice(Device):
 
     def close(self) -> None:
         """Do nothing: arrays free themselves."""
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return the memory of an array from its first element to its last."""
+    nbytes = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+    first = array[(slice(0, 1),) * array.ndim].reshape(-1).view(np.uint8)
+    return np.lib.stride_tricks.as_strided(first, (nbytes,), (1,), writeable=array.flags.writeable)
 
 
 def _view(view: TensorView, argument: str) -> np.ndarray[Any, Any]:

@@ -98,6 +98,21 @@ class TorchDevice(Device):
             return host.view(self.torch.int16).numpy().view(DataType.BFLOAT16.storage)  # type: ignore[no-any-return]
         return host.numpy()  # type: ignore[no-any-return]
 
+    def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        with self.current():
+            return self._bytes(array).to("cpu", copy=True).numpy()  # type: ignore[no-any-return]
+
+    def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        with self.current():
+            self._bytes(array).copy_(self.torch.from_numpy(content))
+
+    def _bytes(self, array: Any) -> Any:
+        """Return the memory of a tensor from its first element to its last."""
+        size = array.element_size()
+        nbytes = span_bytes(tuple(array.shape), tuple(step * size for step in array.stride()), size)
+        memory = self.torch.empty(0, dtype=self.torch.uint8, device=self.place)
+        return memory.set_(array.untyped_storage(), array.storage_offset() * size, (nbytes,), (1,))
+
     def workspace(self, nbytes: int) -> Any:
         return self._allocate(nbytes, DataType.UINT8)
 

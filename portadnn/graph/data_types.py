@@ -70,6 +70,10 @@ class data_type(GraphEnum):
         """Whether it has fractions."""
         return self in _FLOATS
 
+    def holds(self, other: data_type) -> bool:
+        """Tell whether every number of another type is one of this type."""
+        return self is other or other in _HELD.get(self, ())
+
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
@@ -158,6 +162,18 @@ _ITEMSIZE: dict[data_type, int] = {
     **dict.fromkeys(_FP8, 1),
 }
 _FLOATS = {data_type.FLOAT, data_type.DOUBLE, data_type.HALF, data_type.BFLOAT16, *_FP8}
+_HELD: dict[data_type, set[data_type]] = {
+    data_type.FLOAT: {
+        data_type.HALF,
+        data_type.BFLOAT16,
+        data_type.FP8_E4M3,
+        data_type.FP8_E5M2,
+        data_type.INT8,
+        data_type.UINT8,
+        data_type.BOOLEAN,
+    }
+}
+_HELD[data_type.DOUBLE] = {*_HELD[data_type.FLOAT], data_type.FLOAT, data_type.INT32}
 _OF_NAME = {
     "float16": data_type.HALF,
     "half": data_type.HALF,
@@ -176,6 +192,11 @@ _OF_NAME = {
     "float8_e8m0fnu": data_type.FP8_E8M0,
     "float4_e2m1fn_x2": data_type.FP4_E2M1,
 }
+
+
+def of_problem(dtype: DataType) -> data_type:
+    """Return the type that Problems know by another name."""
+    return _OF_DATA_TYPE[dtype]
 
 
 def of_dtype(dtype: np.dtype[Any], argument: str) -> data_type:

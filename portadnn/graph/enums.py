@@ -83,6 +83,7 @@ class behavior_note(GraphEnum):
     REQUIRES_BIAS_INT8x32_REORDER = 3
     SUPPORTS_CUDA_GRAPH_NATIVE_API = 4
     CUBLASLT_DEPENDENCY = 5
+    HOST_COMPUTATION = 1000  # portadnn's own: nodes are computed on the host, with copies there and back
 
 
 class norm_forward_phase(GraphEnum):

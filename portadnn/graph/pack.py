@@ -86,7 +86,12 @@ class Bound:
     def fetch(self, device: Device) -> None:
         """Copy the results of host arrays back."""
         for host, flat in self.returns:
-            _flat(host)[...] = device.to_numpy(flat)
+            _flat(host).view(np.uint8)[...] = device.to_numpy(flat).view(np.uint8)
+
+
+def works_on_host(device: Device) -> bool:
+    """Tell whether a device computes in the host's memory, on NumPy's arrays."""
+    return device.owns(np.empty(0))
 
 
 def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bound:
@@ -101,7 +106,7 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
         Values that do not fit (PG-PACK-004 to 007, 010).
     """
     bound = Bound()
-    on_host = device.owns(np.empty(0))
+    on_host = works_on_host(device)
     hosts: list[tuple[TensorInfo, npt.NDArray[Any]]] = []
     for info in graph.packed:
         written = info.uid in graph.written
@@ -155,7 +160,7 @@ def spec_of(info: TensorInfo) -> TensorSpec:
 
 def in_workspace(device: Device, workspace: Any, offset: int, info: TensorInfo) -> Any:
     """Return the tensor that lies in a workspace, from byte `offset` on, as an array of the device."""
-    if device.owns(np.empty(0)):
+    if works_on_host(device):
         return memory.view(np.frombuffer(workspace, np.uint8)[offset:], info, output=True)
     spec = spec_of(info)
     return device.wrap(TensorView(spec, workspace, offset // spec.dtype.itemsize), info.name)

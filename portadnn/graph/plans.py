@@ -15,8 +15,9 @@ from .engine import Config, GraphEngine, GraphPlan, configurations
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
 from .explain import explain
-from .fallback import FallbackEngine
+from .fallback import FallbackEngine, HostFallbackEngine
 from .operation_graph import OperationGraph
+from .pack import works_on_host
 
 
 @dataclass
@@ -52,7 +53,8 @@ class Filters:
 
 def engines_of(handle: Handle) -> list[GraphEngine]:
     """Return all engines that a handle has for graphs, in order of preference."""
-    return [*get_backend(handle.backend).graph_engines(), FallbackEngine()]
+    engines = [*get_backend(handle.backend).graph_engines(), FallbackEngine()]
+    return engines if works_on_host(handle.device) else [*engines, HostFallbackEngine()]
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class Plans:
             argument=f"graph '{self.graph.name}'",
             expected=f"a graph that an engine of {self.handle.backend} takes",
             got=f"{len(reasons)} reasons why not",
-            fix="change what the reasons name, or use a handle of the reference backend: create_handle('reference')",
+            fix="change what the reasons name, add heur_mode.FALLBACK, or use create_handle('reference')",
             reasons=reasons,
         )
         error.explanation = explain(self.graph, self.handle, engines_of(self.handle), more)

@@ -163,6 +163,8 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-ENGINE-004", e.cudnnGraphNotSupportedError, "the engine has no kernel for the attribute or the layout"),
     ("PG-ENGINE-005", e.cudnnGraphNotSupportedError, "the device's kernels do not take a step of the operation"),
     ("PG-ENGINE-006", e.cudnnGraphNotSupportedError, "a filter of the program excludes the engine"),
+    ("PG-ENGINE-007", e.cudnnGraphNotSupportedError, "the engine is for graphs that another one does not take"),
+    ("PG-ENGINE-008", e.cudnnGraphNotSupportedError, "a node is computed by its definition on the host, with copies"),
 )
 
 RULES: dict[str, Rule] = {row[0]: Rule(*row) for row in _TABLE}

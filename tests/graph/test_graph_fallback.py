@@ -201,44 +201,6 @@ def _half_norm(g):
     return inputs, g.layernorm(M.INFERENCE, *inputs, 1e-5)
 
 
-REFUSED = {
-    "a mode without a kernel": (lambda g: g.erf(x(g, 3)), "PG-ENGINE-002", "ERF"),
-    "an operation without one": (
-        lambda g: g.rng([3], cudnn.rng_distribution.UNIFORM, seed=1),
-        "PG-ENGINE-002",
-        "rng",
-    ),
-    "integers": (lambda g: g.abs(x(g, 3, data_type=D.INT32)), "PG-ENGINE-003", "INT32"),
-    "sums of rounded squares": (
-        lambda g: g.genstats(x(g, 1, 1, 4, 4).set_data_type(D.HALF))[0],
-        "PG-ENGINE-003",
-        "HALF",
-    ),
-    "two types": (lambda g: g.abs(x(g, 3, data_type=D.HALF)), "PG-ENGINE-003", "kernels do not convert yet"),
-    "indices": (
-        lambda g: g.resample(x(g, 1, 1, 4, 4), P.MAXPOOL, [2, 2], generate_index=True)[1],
-        "PG-ENGINE-004",
-        "INDEX",
-    ),
-}
-
-
-@over(list(REFUSED))
-def test_what_kernels_do_not_compute(handle, name):
-    """No engine: where it is asked for, with a reason that names the node."""
-    build, id, word = REFUSED[name]
-    g = new(handle)
-    build(g).set_output(True)
-    g.validate()
-    g.build_operation_graph()
-    with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="PG-ENGINE-001") as caught:
-        g.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
-    reasons = [reason for reason in caught.value.reasons if reason.id == id]
-    assert reasons
-    assert word in str(reasons[0])
-    assert reasons[0].node in str(caught.value)
-
-
 @over(["relu"])
 def test_buffers_of_the_backend(handle, name):
     """Native arrays are used where they lie, with a workspace of the program's; one that is too short is refused."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from ..errors import GraphError, fail
 from ..operation_graph import Operation, OperationGraph
 from . import moving, norms, pointwise, products, windows
-from .steps import Lowering
+from .steps import FIX, Lowering
 
 LOWERINGS: dict[str, Callable[[Lowering], None]] = {
     **moving.LOWERINGS,
@@ -34,7 +34,7 @@ def lower(graph: OperationGraph, operation: Operation) -> Lowering:
             argument="fallback",
             expected=", ".join(sorted(LOWERINGS)),
             got=operation.kind,
-            fix="run it on a handle of the reference backend: create_handle('reference')",
+            fix=FIX,
         )
     made = Lowering(graph, operation)
     lowering(made)

@@ -9,11 +9,12 @@ from typing import Any
 from ...enums import DataType
 from ...ops.tensor import AddTensor, SetTensor, TransformTensor
 from ...problem import Problem, TensorSpec, packed_strides
-from ..data_types import data_type
+from ..data_types import data_type, of_problem
 from ..errors import GraphError, fail
 from ..layout import Dims
 from ..operation_graph import Operation, OperationGraph, TensorInfo
 
+FIX = "add heur_mode.FALLBACK, which computes it on the host, or create_handle('reference')"
 LEAST_RANK = 3  # of what Problems take
 
 
@@ -86,7 +87,7 @@ class Lowering:
         """Return the error that says why there are no such steps."""
         if port is not None:
             facts["tensor"] = f"{port} = {self.info(port).describe()}"
-        facts.setdefault("fix", "run it on a handle of the reference backend: create_handle('reference')")
+        facts.setdefault("fix", FIX)
         return fail(id, node=self.operation.label, **facts)
 
     def has(self, port: str) -> bool:
@@ -101,15 +102,17 @@ class Lowering:
         """Return the tensor at a port, with ones in front up to the least rank; it has to be of that type."""
         info = self.info(port)
         known = info.data_type.problem_type
+        if info.by_value and dtype is not None and of_problem(dtype).holds(info.data_type):
+            known = dtype
         if known is None or not known.is_float:
             raise self.refuse("PG-ENGINE-003", port, expected="FLOAT, DOUBLE, HALF or BFLOAT16", got=info.data_type)
         if dtype is not None and known is not dtype:
             raise self.refuse(
                 "PG-ENGINE-003",
                 port,
-                expected=f"{dtype}, as the operation's other tensors: kernels do not convert yet",
+                expected=f"{dtype}, as the operation's other tensors: its kernels do not convert",
                 got=info.data_type,
-                fix="use one type for io_data_type and intermediate_data_type, or create_handle('reference')",
+                fix=f"use one type for io_data_type and intermediate_data_type; or {FIX}",
             )
         if info.by_value:
             made = self.temporary((1,) * max(len(info.dims), LEAST_RANK), known)
@@ -141,7 +144,7 @@ class Lowering:
                 argument="type",
                 expected="FLOAT or DOUBLE: what is computed in between would be rounded",
                 got=dtype,
-                fix="use FLOAT tensors, or create_handle('reference')",
+                fix=f"use FLOAT tensors; or {FIX}",
             )
         return self.temporary(dims, dtype, strides)
 

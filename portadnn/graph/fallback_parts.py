@@ -1,0 +1,152 @@
+"""Cutting a graph into nodes for the fallback engine: what computes each, or why nothing does."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..errors import DnnError, NotSupported
+from ..plan import choose, make_problem
+from ..problem import Problem
+from ..registry import get_backend
+from .engine import GraphEngine, GraphPlan
+from .errors import GraphError, fail
+from .fallback_widen import widened
+from .lowering import lower, mistyped
+from .lowering.steps import FIX, Lowering, Step
+from .operation_graph import Operation, OperationGraph
+
+if TYPE_CHECKING:
+    from ..handle import Handle
+
+MOST_KNOWN = 64  # graphs of a handle
+
+
+@dataclass
+class Cut:
+    """A graph in parts.
+
+    Attributes
+    ----------
+    graph : OperationGraph
+        With the tensors and nodes of conversions as well.
+    parts : list of Lowering or GraphPlan
+        What computes its nodes, one after another.
+    errors : list of GraphError
+        Why nothing computes some; there are no parts for these.
+    """
+
+    graph: OperationGraph
+    parts: list[Lowering | GraphPlan] = field(default_factory=list)
+    errors: list[GraphError] = field(default_factory=list)
+
+
+_Known = dict[tuple[OperationGraph, tuple[GraphEngine, ...]], Cut]
+_KNOWN: weakref.WeakKeyDictionary[Handle, _Known] = weakref.WeakKeyDictionary()
+
+
+def cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...]) -> Cut:
+    """Return what computes each node: kernels, engines of the backend, and `helpers` where nothing else does."""
+    known = _KNOWN.setdefault(handle, {})
+    key = graph, helpers
+    if key not in known:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[key] = _cut(graph, handle, helpers)
+    return known[key]
+
+
+def _cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...]) -> Cut:
+    made = Cut(graph)
+    engines = list(get_backend(handle.backend).graph_engines())
+    for operation in graph.operations:
+        part = _part(graph, operation, handle, engines)
+        if not isinstance(part, list):
+            made.parts.append(part)
+            continue
+        wide = _widened(made, operation, handle, engines)
+        alone = _alone(graph, operation)
+        helper = next((one for one in helpers if not one.why_not(alone, handle)), None)
+        if wide:
+            made.parts += wide
+        elif helper is not None:
+            made.parts.append(helper.prepare(alone, handle))
+        else:
+            made.errors += part
+    return made
+
+
+def _part(
+    graph: OperationGraph, operation: Operation, handle: Handle, engines: Sequence[GraphEngine]
+) -> Lowering | GraphPlan | list[GraphError]:
+    """Return what computes a node, or why nothing does."""
+    try:
+        lowered = lower(graph, operation)
+        for step in lowered.steps:
+            _check(handle, step, operation.label)
+    except GraphError as error:
+        alone = _alone(graph, operation)
+        other = next((engine for engine in engines if not engine.why_not(alone, handle)), None)
+        return _all_reasons(graph, operation, error) if other is None else other.prepare(alone, handle)
+    return lowered
+
+
+def _widened(
+    made: Cut, operation: Operation, handle: Handle, engines: Sequence[GraphEngine]
+) -> list[Lowering | GraphPlan]:
+    """Return what computes a node in one type with its conversions, whose tensors the graph then has; or nothing."""
+    wide = widened(made.graph, operation, max(made.graph.by_uid) + 1)
+    if wide is None:
+        return []
+    graph = replace(made.graph, tensors=(*made.graph.tensors, *wide.tensors))
+    parts: list[Lowering | GraphPlan] = []
+    for one in wide.operations:
+        part = _part(graph, one, handle, engines)
+        if isinstance(part, list):
+            return []
+        parts.append(part)
+    made.graph = graph
+    return parts
+
+
+def _all_reasons(graph: OperationGraph, operation: Operation, first: GraphError) -> list[GraphError]:
+    """Return the reason that a lowering ended with, and what else of the node's types it would have met."""
+    reasons = [first]
+    if first.id != "PG-ENGINE-002":
+        reasons += [error for error in mistyped(graph, operation) if str(error) != str(first)]
+    return reasons
+
+
+def _alone(graph: OperationGraph, operation: Operation) -> OperationGraph:
+    """Return the graph of one node, whose tensors all are in memory."""
+    tensors = (replace(graph.by_uid[uid], virtual=False) for uid in dict.fromkeys(operation.uids.values()))
+    return OperationGraph(operation.name, (operation,), tuple(tensors))
+
+
+def problem_of(handle: Handle, step: Step) -> Problem:
+    """Return a step's Problem."""
+    return make_problem(handle, step.kind, [None if view is None else view.spec for view in step.tensors], step.params)
+
+
+def _check(handle: Handle, step: Step, label: str) -> None:
+    """Demand that the device has an engine for a step."""
+    try:
+        choose(handle, problem_of(handle, step))
+        _check_in_place(step)
+    except DnnError as error:
+        raise fail("PG-ENGINE-005", node=label, argument=step.kind.op, got=str(error), fix=FIX) from error
+
+
+def _check_in_place(step: Step) -> None:
+    """Demand of a step that writes what it reads that its Problem may."""
+    views = dict(zip(step.kind.tensor_names(), step.tensors, strict=True))
+    for out in step.kind.outputs:
+        for name in step.kind.inputs:
+            written, read = views[out], views[name]
+            if written is None or read is None or written.memory != read.memory:
+                continue
+            other = step.kind.together.get((out, name))
+            if (out, name) not in step.kind.in_place or written != read or (other and views[other] != written):
+                raise NotSupported("it does not work in place", argument=out, expected="another tensor", got=name)
