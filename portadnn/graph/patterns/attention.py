@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..data_types import data_type
 from ..enums import reduction_mode, rng_distribution
@@ -84,57 +84,59 @@ def _heads(dims: Sequence[int], heads: int) -> tuple[int, ...]:
     return dims[0], heads, *dims[2:]
 
 
+def _shared(graph: pygraph, q: Sequence[int], heads: int) -> dict[str, Any]:
+    """Return queries, and keys and values of fewer heads."""
+    dims = q[0], heads, *q[2:]
+    return {"q": rows(graph, "Q", q), "k": rows(graph, "K", dims), "v": rows(graph, "V", dims)}
+
+
 def flash_fprop(graph: pygraph, q: Sequence[int] = Q, heads: int = 2) -> Pattern:
     """Causal attention with heads of keys that several heads of queries share: Fused Flash Attention fprop."""
-    given = [rows(graph, "Q", q), *(rows(graph, name, _heads(q, heads)) for name in "KV")]
-    o, stats = graph.sdpa(
-        *given, generate_stats=True, attn_scale=1 / math.sqrt(q[3]), use_causal_mask=True, name="sdpa"
-    )
-    return pattern(given, O=o, **_stats(stats))
+    given = _shared(graph, q, heads)
+    how: dict[str, Any] = {"attn_scale": 1 / math.sqrt(q[3]), "use_causal_mask": True, "generate_stats": True}
+    o, stats = graph.sdpa(**given, **how, name="sdpa")
+    assert o is not None and stats is not None
+    return pattern(list(given.values()), O=o, stats=stats.set_data_type(FLOAT))
 
 
 def flash_bprop(graph: pygraph, q: Sequence[int] = Q, heads: int = 2) -> Pattern:
     """Return the gradients of flash_fprop: specification, Fused Flash Attention bprop."""
-    given = [rows(graph, "Q", q), *(rows(graph, name, _heads(q, heads)) for name in "KV")]
-    given += [rows(graph, "O", q), rows(graph, "dO", q), rows(graph, "stats", (*q[:3], 1), FLOAT)]
-    scale = 1 / math.sqrt(q[3])
-    dq, dk, dv = graph.sdpa_backward(*given, attn_scale=scale, use_causal_mask=True, name="sdpa_backward")
-    return pattern(given, dQ=dq, dK=dk, dV=dv)
+    given = _shared(graph, q, heads)
+    given |= {"o": rows(graph, "O", q), "dO": rows(graph, "dO", q), "stats": rows(graph, "stats", (*q[:3], 1), FLOAT)}
+    how: dict[str, Any] = {"attn_scale": 1 / math.sqrt(q[3]), "use_causal_mask": True}
+    dq, dk, dv = graph.sdpa_backward(**given, **how, name="sdpa_backward")
+    return pattern(list(given.values()), dQ=dq, dK=dk, dV=dv)
 
 
-def _stats(stats: tensor | None) -> dict[str, tensor]:
-    return {} if stats is None else {"stats": stats.set_data_type(FLOAT)}
+STORED = 16.0  # times which true numbers are stored in FP8; probabilities times 256, scores' gradients times 64
+_DESCALES = {f"descale_{name}": 1 / STORED for name in "qkv"} | {"descale_s": 1 / 256, "scale_s": 256.0}
 
 
 def fp8_flash_fprop(graph: pygraph, q: Sequence[int] = Q) -> Pattern:
     """Attention of FP8_E4M3 with scales, and the largest probability and output: FP8 Fused Flash Attention."""
     e4m3 = data_type.FP8_E4M3
-    given = [rows(graph, name, q, e4m3) for name in "QKV"]
-    o, stats, amax_s, amax_o = graph.sdpa_fp8(
-        *given,
-        *(0.0625, 0.0625, 0.0625, 1 / 256, 256.0, 16.0),
-        generate_stats=True,
-        attn_scale=1 / math.sqrt(q[3]),
-        name="sdpa_fp8",
-    )
-    amaxes = {"amax_S": amax_s, "amax_O": amax_o}
-    found = {name: one.set_data_type(FLOAT) for name, one in amaxes.items() if one is not None}
-    return pattern(given, O=o.set_data_type(e4m3), **_stats(stats), **found)
+    given: dict[str, Any] = {name.lower(): rows(graph, name, q, e4m3) for name in "QKV"}
+    how: dict[str, Any] = {**_DESCALES, "scale_o": STORED, "generate_stats": True, "attn_scale": 1 / math.sqrt(q[3])}
+    found = graph.sdpa_fp8(**given, **how, name="sdpa_fp8")
+    names = ("O", "stats", "amax_S", "amax_O")
+    outputs = {name: one.set_data_type(FLOAT) for name, one in zip(names, found, strict=True) if one is not None}
+    outputs["O"].set_data_type(e4m3)
+    return pattern(list(given.values()), **outputs)
 
 
 def fp8_flash_bprop(graph: pygraph, q: Sequence[int] = Q) -> Pattern:
     """Return the gradients of fp8_flash_fprop in FP8_E5M2, and their largest magnitudes: FP8 Fused Flash Attention."""
-    e4m3, e5m2 = data_type.FP8_E4M3, data_type.FP8_E5M2
-    given = [rows(graph, name, q, e4m3) for name in ("Q", "K", "V", "O")]
-    given += [rows(graph, "dO", q, e5m2), rows(graph, "stats", (*q[:3], 1), FLOAT)]
-    descales = (0.0625, 0.0625, 0.0625, 0.0625, 0.0625, 1 / 256, 1 / 64)
-    scales = (256.0, 16.0, 16.0, 16.0, 64.0)
-    *gradients, amax_q, amax_k, amax_v, amax_p = graph.sdpa_fp8_backward(
-        *given, *descales, *scales, attn_scale=1 / math.sqrt(q[3]), name="sdpa_fp8_backward"
-    )
-    named = {f"d{name}": one.set_data_type(e5m2) for name, one in zip("QKV", gradients, strict=True)}
-    amaxes = {"amax_dQ": amax_q, "amax_dK": amax_k, "amax_dV": amax_v, "amax_dP": amax_p}
-    return pattern(given, **named, **{name: one.set_data_type(FLOAT) for name, one in amaxes.items()})
+    given: dict[str, Any] = {name.lower(): rows(graph, name, q, data_type.FP8_E4M3) for name in "QKVO"}
+    given["dO"] = rows(graph, "dO", q, data_type.FP8_E5M2)
+    given["stats"] = rows(graph, "stats", (*q[:3], 1), FLOAT)
+    how: dict[str, Any] = {**_DESCALES, "descale_o": 1 / STORED, "descale_dO": 1 / STORED, "attn_scale": q[3] ** -0.5}
+    how |= {"scale_dP": 64.0, "descale_dP": 1 / 64, **{f"scale_d{name}": STORED for name in "QKV"}}
+    found = graph.sdpa_fp8_backward(**given, **how, name="sdpa_fp8_backward")
+    names = ("dQ", "dK", "dV", "amax_dQ", "amax_dK", "amax_dV", "amax_dP")
+    outputs = {name: one.set_data_type(FLOAT) for name, one in zip(names, found, strict=True)}
+    for name in names[:3]:
+        outputs[name].set_data_type(data_type.FP8_E5M2)
+    return pattern(list(given.values()), **outputs)
 
 
 ATTENTION: dict[str, Builder] = {

@@ -12,7 +12,7 @@ from .base import FLOAT, Builder, Pattern, channels, image, pattern
 if TYPE_CHECKING:
     from ..pygraph import pygraph
 
-PADDING = {"padding": [1, 1], "stride": [1, 1], "dilation": [1, 1]}
+PADDING = (1, 1)
 X = (2, 16, 6, 5)
 FILTERS = 8
 
@@ -25,9 +25,9 @@ def _scaled(graph: pygraph, x: tensor, prefix: str = "") -> tuple[list[tensor], 
     return named, graph.bias(scaled, named[1], name=f"{prefix}apply_bias")
 
 
-def _with_statistics(graph: pygraph, x: tensor, w: tensor, padding: int) -> dict[str, tensor]:
+def _with_statistics(graph: pygraph, x: tensor, w: tensor, padding: Sequence[int]) -> dict[str, tensor]:
     """Add a convolution and genstats of its result."""
-    y = graph.conv_fprop(x, w, padding=[padding, padding], name="conv")
+    y = graph.conv_fprop(x, w, padding=padding, name="conv")
     total, squares = graph.genstats(y, name="genstats")
     return {"Y": y, "sum": total.set_data_type(FLOAT), "sq_sum": squares.set_data_type(FLOAT)}
 
@@ -36,7 +36,7 @@ def conv_bn_fprop(graph: pygraph, x: Sequence[int] = X, filters: int = FILTERS) 
     """Y = conv(relu(scale * X + bias)), and each channel's sum and sum of squares: specification, ConvBNfprop."""
     given, w = image(graph, "X", x), image(graph, "W", (filters, x[1], 3, 3))
     named, scaled = _scaled(graph, given)
-    return pattern([given, w, *named], **_with_statistics(graph, graph.relu(scaled, name="relu"), w, 1))
+    return pattern([given, w, *named], **_with_statistics(graph, graph.relu(scaled, name="relu"), w, PADDING))
 
 
 def dbarcs(graph: pygraph, x: Sequence[int] = X, filters: int = FILTERS) -> Pattern:
@@ -46,14 +46,14 @@ def dbarcs(graph: pygraph, x: Sequence[int] = X, filters: int = FILTERS) -> Patt
     named, scaled = _scaled(graph, given)
     dual_named, dual_scaled = _scaled(graph, dual, "dual_")
     relu = graph.relu(graph.add(scaled, dual_scaled, name="add"), name="relu")
-    return pattern([given, dual, w, *named, *dual_named], Relu_Y=relu, **_with_statistics(graph, relu, w, 0))
+    return pattern([given, dual, w, *named, *dual_named], Relu_Y=relu, **_with_statistics(graph, relu, w, (0, 0)))
 
 
 def conv_bn_wgrad(graph: pygraph, x: Sequence[int] = X, filters: int = FILTERS) -> Pattern:
     """Return the filters' gradient of a convolution of relu(scale * X + bias): specification, ConvBNwgrad."""
     given, dy = image(graph, "X", x), image(graph, "dY", (x[0], filters, *x[2:]))
     named, scaled = _scaled(graph, given)
-    dw = graph.conv_wgrad(graph.relu(scaled, name="relu"), dy, **PADDING, name="wgrad")
+    dw = graph.conv_wgrad(graph.relu(scaled, name="relu"), dy, padding=PADDING, name="wgrad")
     return pattern([given, dy, *named], dW=dw.set_dim([filters, x[1], 3, 3]))
 
 
@@ -63,7 +63,7 @@ def conv_bias_act(
     """Y = relu(alpha1 * conv(X) + alpha2 * Z + bias), with numbers: specification, ConvBiasAct."""
     given, w = image(graph, "X", x), image(graph, "W", (filters, x[1], 3, 3))
     z, bias = image(graph, "Z", (x[0], filters, *x[2:])), channels(graph, "bias", filters, data_type=data_type.NOT_SET)
-    conv = graph.mul(graph.conv_fprop(given, w, **PADDING, name="conv"), alpha1, name="scale_conv")
+    conv = graph.mul(graph.conv_fprop(given, w, padding=PADDING, name="conv"), alpha1, name="scale_conv")
     total = graph.add(conv, graph.mul(z, alpha2, name="scale_z"), name="add")
     return pattern([given, w, z, bias], Y=graph.relu(graph.bias(total, bias, name="add_bias"), name="relu"))
 
@@ -74,7 +74,7 @@ def conv_scale_bias_act(graph: pygraph, x: Sequence[int] = X, filters: int = FIL
     given, w = image(graph, "X", x, int8), image(graph, "W", (filters, x[1], 3, 3), int8)
     z = image(graph, "Z", (x[0], filters, *x[2:]), int8)
     alpha1, alpha2, bias = (channels(graph, name, filters) for name in ("alpha1", "alpha2", "bias"))
-    conv = graph.conv_fprop(given, w, **PADDING, compute_data_type=data_type.INT32, name="conv")
+    conv = graph.conv_fprop(given, w, padding=PADDING, compute_data_type=data_type.INT32, name="conv")
     conv.set_data_type(data_type.INT32)
     total = graph.add(graph.scale(conv, alpha1, name="scale_conv"), graph.scale(z, alpha2, name="scale_z"), name="add")
     y = graph.relu(graph.bias(total, bias, name="add_bias"), name="relu").set_data_type(int8)
@@ -90,7 +90,7 @@ def dgrad_drelu_bn_bwd_weight(graph: pygraph, x: Sequence[int] = X, filters: int
     dy, w = image(graph, "dY", (x[0], filters, *x[2:])), image(graph, "W", (filters, c, 3, 3))
     given = image(graph, "X", x)
     mean, inverse, scale, bias = (channels(graph, name, c) for name in ("mean", "inv_std", "scale", "bias"))
-    dx = graph.conv_dgrad(dy, w, **PADDING, name="dgrad").set_dim(x)
+    dx = graph.conv_dgrad(dy, w, padding=PADDING, name="dgrad").set_dim(x)
     normal = graph.mul(graph.sub(given, mean, name="center"), inverse, name="normalise")
     y = graph.bias(graph.scale(normal, scale, name="apply_scale"), bias, name="apply_bias")
     dy_bn = graph.relu_backward(dx, y, name="drelu")

@@ -12,19 +12,23 @@ if TYPE_CHECKING:
     from ..pygraph import pygraph
 
 
+PARAMETERS = ("scale", "bias", "running_mean", "running_var")
+
+
 def bn_add_relu(
     graph: pygraph, x: Sequence[int] = (2, 16, 6, 5), epsilon: float = 1e-3, momentum: float = 0.1
 ) -> Pattern:
     """Y = relu(batchnorm(X) + Z) in training, with the mask Y > 0: specification, BnAddRelu."""
     c, rank = x[1], len(x)
     given, z = image(graph, "X", x), image(graph, "Z", x)
-    named = [channels(graph, name, c, rank) for name in ("scale", "bias", "running_mean", "running_var")]
-    out, *statistics = graph.batchnorm(given, *named, epsilon, momentum, name="batchnorm")
+    scale, bias, mean, var = (channels(graph, name, c, rank) for name in PARAMETERS)
+    out, *statistics = graph.batchnorm(given, scale, bias, mean, var, epsilon, momentum, name="batchnorm")
+    assert out is not None
     y = graph.relu(graph.add(out, z, name="add"), name="relu")
     mask = graph.cmp_gt(y, 0.0, name="gt").set_data_type(data_type.BOOLEAN)
     names = ("mean", "inv_variance", "next_running_mean", "next_running_var")
     found = {name: one.set_data_type(FLOAT) for name, one in zip(names, statistics, strict=True) if one is not None}
-    return pattern([given, z, *named], Y=y, mask=mask, **found)
+    return pattern([given, z, scale, bias, mean, var], Y=y, mask=mask, **found)
 
 
 def drelu_fork_dbn(graph: pygraph, x: Sequence[int] = (2, 16, 6, 5)) -> Pattern:
@@ -32,11 +36,11 @@ def drelu_fork_dbn(graph: pygraph, x: Sequence[int] = (2, 16, 6, 5)) -> Pattern:
     c, rank = x[1], len(x)
     dy, given = image(graph, "dY", x), image(graph, "X", x)
     mask = image(graph, "mask", x, data_type.BOOLEAN)
-    named = [channels(graph, name, c, rank) for name in ("scale", "mean", "inv_variance")]
+    scale, mean, inverse = (channels(graph, name, c, rank) for name in ("scale", "mean", "inv_variance"))
     dz = graph.relu_backward(dy, mask, name="drelu")
-    dx, dscale, dbias = graph.batchnorm_backward(dz, given, *named, name="dbn")
+    dx, dscale, dbias = graph.batchnorm_backward(dz, given, scale, mean, inverse, name="dbn")
     floats = {"dScale": dscale.set_data_type(FLOAT), "dBias": dbias.set_data_type(FLOAT)}
-    return pattern([dy, given, mask, *named], dZ=dz, dX=dx, **floats)
+    return pattern([dy, given, mask, scale, mean, inverse], dZ=dz, dX=dx, **floats)
 
 
 def dbn_apply(graph: pygraph, x: Sequence[int] = (2, 16, 6, 5)) -> Pattern:
