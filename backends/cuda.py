@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .base import (
 )
 from .cuda_launch import Step
 from .vendor_cudnn import library
+
+if TYPE_CHECKING:
+    from portadnn.graph.engine import GraphEngine
 
 
 @functools.cache
@@ -482,6 +485,11 @@ class CudaBackend(Backend):
         from .engines import kernel_engines
 
         return (*kernel_engines(), *_offered())
+
+    def graph_engines(self) -> Sequence[GraphEngine]:
+        from .graph_engines import kernel_graph_engines
+
+        return kernel_graph_engines()
 
     def engines_version(self) -> str:
         from .engines import kernel_engines_version

@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_o
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
 from .opencl_devices import found_devices, lacks_linker, opencl
 from .opencl_launch import Calls, Step, direct_enqueue, enqueue
+
+if TYPE_CHECKING:
+    from portadnn.graph.engine import GraphEngine
 
 OPTIONS = "-cl-std=CL1.2"
 
@@ -351,7 +354,7 @@ class OpenCLDevice(Device):
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             calls = bound.on(self._queue)
             if workspace is not None and type(workspace) is self._array:
-                workspace = workspace.base_data
+                workspace = _memory_of(workspace)
             try:
                 seen = [array._portadnn_seen for array in arrays]
             except AttributeError:
@@ -440,6 +443,12 @@ def _is_buffer(value: Any) -> bool:
         return False
 
 
+def _memory_of(array: Any) -> Any:
+    """Return the buffer that begins where an array does."""
+    buffer = array.base_data
+    return buffer.get_sub_region(array.offset, array.nbytes) if array.offset else buffer
+
+
 @functools.cache
 def _scratch_type() -> Any:
     class Scratch(opencl().Buffer):  # type: ignore[misc]
@@ -491,6 +500,11 @@ class OpenCLBackend(Backend):
         from .engines import kernel_engines
 
         return kernel_engines()
+
+    def graph_engines(self) -> Sequence[GraphEngine]:
+        from .graph_engines import kernel_graph_engines
+
+        return kernel_graph_engines()
 
     def engines_version(self) -> str:
         from .engines import kernel_engines_version

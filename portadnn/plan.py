@@ -22,7 +22,7 @@ from .recent import MOST_RECENT, remember
 from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
-_PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(9)]
+_PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(33)]
 MOST_RUNS = 4  # of a plan
 SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
 

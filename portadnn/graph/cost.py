@@ -19,11 +19,21 @@ def flops(graph: OperationGraph, operation: Operation) -> float:
     """Return the operations on numbers of a node: two for each product that is summed, else one for each element."""
     if operation.kind == "matmul":
         return 2.0 * graph.at(operation, "C").size * graph.at(operation, "A").dims[-1]
+    if operation.kind.startswith("sdpa"):
+        return _attention(graph, operation)
     ports = {"conv_fprop": ("Y", "W"), "conv_dgrad": ("DY", "W"), "conv_wgrad": ("DY", "DW")}.get(operation.kind)
     if ports is not None:  # the side of the result, and the filters
         result, filters = (graph.at(operation, port) for port in ports)
         return 2.0 * result.size * math.prod(filters.dims[1:])
     return float(max(graph.by_uid[uid].size for uid in operation.uids.values()))
+
+
+def _attention(graph: OperationGraph, operation: Operation) -> float:
+    """Return the operations of attention's products: two forward, five backward; half of them in a triangle."""
+    q, k, v = (graph.at(operation, port).dims for port in "QKV")
+    products = 2 * q[3] + v[3] * 2 if "O" in dict(operation.outputs) else 6 * q[3] + 4 * v[3]
+    share = 1.0 if operation["right_bound"] is None else 0.5
+    return share * float(products * q[0] * q[1] * q[2] * k[2])
 
 
 def moved(graph: OperationGraph) -> int:

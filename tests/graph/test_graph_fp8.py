@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+
+import helper
 import numpy as np
 import pytest
 from graphs import D, close, given, new, numbers, run
@@ -17,8 +20,16 @@ def stored(true, scale, kind=D.FP8_E4M3):
     return (torch.as_tensor(true) * scale).float().to(TYPES[kind]).double()
 
 
-def fp8_graph():
-    return new(io=D.FP8_E4M3, intermediate=D.FLOAT, compute=D.FLOAT)
+def fp8_graph(handle="reference"):
+    return new(handle, io=D.FP8_E4M3, intermediate=D.FLOAT, compute=D.FLOAT)
+
+
+def everywhere():
+    """Return the reference and every target, each as what opens a handle."""
+    opened = [pytest.param(lambda: "reference", id="reference")]
+    return opened + [
+        pytest.param(functools.partial(helper.open_handle, target), id=target.name) for target in helper.targets()
+    ]
 
 
 def scalar(g, value):
@@ -49,9 +60,9 @@ def true_scores(fp8):
     return torch.where(torch.arange(11) <= torch.arange(9)[:, None], s, -torch.inf)
 
 
-def forward():
+def forward(handle="reference"):
     """Run attention, and return its results by name."""
-    g, fp8 = fp8_graph(), inputs()
+    g, fp8 = fp8_graph(handle), inputs()
     q, k, v = (given(g, DIMS[name]) for name in "qkv")
     factors = [scalar(g, DESCALES[name]) for name in "qkv"]
     o, stats, amax_s, amax_o = g.sdpa_fp8(
@@ -64,8 +75,9 @@ def forward():
     return found
 
 
-def test_attention():
-    fp8, got = inputs(), forward()
+@pytest.mark.parametrize("handle", everywhere())
+def test_attention(handle):
+    fp8, got = inputs(), forward(handle())
     s = true_scores(fp8)
     p = torch.softmax(s, 3)
     v = fp8["v"].repeat_interleave(2, 1) * DESCALES["v"]

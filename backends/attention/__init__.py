@@ -1,0 +1,1 @@
+"""Attention on devices: the graph engine that computes it without ever having all scores in memory."""

@@ -1,0 +1,84 @@
+"""What the schedules of attention share: workspace and launches of one plan, and the kernels that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from portadnn.enums import DataType
+
+from ..base import Arg, Device, Launch, WorkspaceArg
+from .operands import NUMBERS, Defines, Operands, Workspace, int64
+
+_ROWS_FILE = "shared/attention_rows.cl"
+
+
+class Building:
+    """A plan in the making.
+
+    Attributes
+    ----------
+    launches : list of Launch
+        In order.
+    numbers, words, counter : WorkspaceArg
+        What ``attention_start.cl`` fills.
+    common : tuple of Arg
+        The arguments that ``attention.h`` calls ATTENTION.
+    """
+
+    items = 1  # of a work-group of the simple kernels
+
+    def __init__(self, operands: Operands, device: Device) -> None:
+        self.operands, self.device = operands, device
+        self.real = operands.real
+        self.workspace = Workspace()
+        self.launches: list[Launch] = []
+        self.numbers = self.workspace.take(len(NUMBERS), self.real)
+        self.words = self.workspace.take(4, DataType.INT32)
+        self.counter = self.workspace.take(1, DataType.INT32)
+        self.common = operands.common(self.numbers, self.words)
+        defines, args = operands.start()
+        defines[f"DTYPE_{self.real.name}"] = 1
+        self.launch(
+            "shared/attention_start.cl", "attention_start", defines, 1, (self.numbers, self.words, self.counter, *args)
+        )
+
+    def launch(self, file: str, name: str, defines: Defines, groups: int, args: Sequence[Arg], items: int = 1) -> None:
+        """Compile a kernel and append its launch."""
+        self.launches.append(Launch(self.device.compile(file, name, defines), (groups,), (items,), tuple(args)))
+
+    def simple(self, name: str, defines: Defines, places: int, args: Sequence[Arg]) -> None:
+        """Append a launch of one of the simple kernels, with a work-item for each place."""
+        common = {**self.operands.defines(), "ITEMS": self.items}
+        self.launch(_ROWS_FILE, name, {**common, **defines}, -(-places // self.items), args, self.items)
+
+    def drawn(self) -> None:
+        """Append what leaves the mask of dropout where the program wants it."""
+        op, scores = self.operands, self.scores
+        if op.find("RNG_DUMP"):
+            args = (*op.placed("RNG_DUMP"), int64(scores), *self.common)
+            self.simple("attention_drawn", op.type_of("DRAWN_T", "RNG_DUMP"), scores, args)
+
+    def largest(self, port: str, found: WorkspaceArg, count: int) -> None:
+        """Append what brings the largest of some numbers to an output."""
+        op = self.operands
+        if op.find(port):
+            defines = {**op.type_of("MOST_T", port), "ITEMS": self.items, f"DTYPE_{self.real.name}": 1}
+            args = (found, op.tensor(port), int64(count))
+            self.launch(_ROWS_FILE, "attention_most", {**op.defines(), **defines}, 1, args, self.items)
+
+    @property
+    def scores(self) -> int:
+        """Number of scores."""
+        n = self.operands.sizes
+        return n.b * n.hq * n.sq * n.skv
+
+    def outputs(self, names: dict[str, str]) -> tuple[Defines, tuple[Arg, ...]]:
+        """Return the types, by the names of kernels, and the places of those outputs that there are."""
+        op = self.operands
+        defines: Defines = {}
+        args: tuple[Arg, ...] = ()
+        for name, port in names.items():
+            if op.find(port):
+                defines.update(op.type_of(name, port))
+                args += op.placed(port)
+        return defines, args

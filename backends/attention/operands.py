@@ -1,0 +1,214 @@
+"""An attention node as kernels see it: its tensors and numbers as arguments, and what is compiled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from portadnn.enums import DataType
+from portadnn.graph.data_types import data_type
+from portadnn.graph.enums import diagonal_alignment
+from portadnn.graph.operation_graph import OperationGraph, TensorInfo
+from portadnn.graph.ops.attention import sizes_of
+
+from ..base import Arg, ConstantArg, ScalarArg, TensorArg, WorkspaceArg
+from ..philox import keep_words
+
+Defines = dict[str, int | float | str]
+
+# the places of attention's numbers in memory, for kernels by name
+NUMBERS = (
+    "ATTN_SCALE",
+    "DROPOUT_SCALE",
+    "DROPOUT_SCALE_INV",
+    *(f"DESCALE_{of}" for of in ("Q", "K", "V", "O", "DO", "S", "DP")),
+    *(f"SCALE_{of}" for of in ("S", "O", "DP", "DQ", "DK", "DV")),
+)
+WORDS = ("SEED", "OFFSET")
+SCALAR_PORTS = frozenset((*NUMBERS, *WORDS))
+FAR = 2**30  # a bound that no column reaches
+_ALIGNMENT = 256
+_BYTES_OF_8 = {data_type.INT64: DataType.DOUBLE}  # types that Problems do not know, by one as long
+
+
+def int32(value: int) -> ConstantArg:
+    """Return a kernel argument of type int."""
+    return ConstantArg(np.int32(value))
+
+
+def int64(value: int) -> ConstantArg:
+    """Return a kernel argument of type i64."""
+    return ConstantArg(np.int64(value))
+
+
+class Workspace:
+    """Scratch memory, given out from the start; `size` is what was given out."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def take(self, count: int, dtype: DataType) -> WorkspaceArg:
+        """Return the place of so many elements."""
+        place = WorkspaceArg(self.size, dtype)
+        self.size += -(-count * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+        return place
+
+
+class Operands:
+    """The one attention of a graph.
+
+    Attributes
+    ----------
+    sizes : Sizes
+        Dims of what is multiplied.
+    real : DataType
+        What is computed in: DOUBLE where the graph says so or a tensor is, else FLOAT.
+    backward, fp8 : bool
+        Which of the four kinds it is.
+    """
+
+    def __init__(self, graph: OperationGraph) -> None:
+        self.graph = graph
+        (self.op,) = graph.operations
+        q, k, v = (graph.at(self.op, port).dims for port in "QKV")
+        self.sizes = sizes_of(q, k, v, k[2])
+        self.backward = "DQ" in self.op.uids
+        self.fp8 = "fp8" in self.op.kind
+        infos = [info for info in graph.tensors if not info.by_value]
+        double = self.op.compute_type is data_type.DOUBLE or any(i.data_type is data_type.DOUBLE for i in infos)
+        self.real = DataType.DOUBLE if double else DataType.FLOAT
+        self._memory = [info.uid for info in infos]
+        self._scalars: list[Callable[[Mapping[int, Any]], float]] = []
+
+    # what the node has
+
+    def find(self, port: str) -> TensorInfo | None:
+        """Return the tensor at a port, if there is one."""
+        uid = self.op.uids.get(port)
+        return None if uid is None else self.graph.by_uid[uid]
+
+    def at(self, port: str) -> TensorInfo:
+        """Return the tensor at a port."""
+        return self.graph.at(self.op, port)
+
+    @property
+    def draws(self) -> bool:
+        """Whether there is dropout by random numbers."""
+        return self.op["dropout_probability"] is not None
+
+    # arguments
+
+    def tensor(self, port: str) -> TensorArg:
+        """Return a tensor as an argument."""
+        info = self.at(port)
+        return TensorArg(self._memory.index(info.uid), dtype=_BYTES_OF_8.get(info.data_type))
+
+    def placed(self, port: str) -> tuple[Arg, ...]:
+        """Return a tensor of four dims with its strides, 0 along dims of 1."""
+        info = self.at(port)
+        strides = (int64(s if d > 1 else 0) for d, s in zip(info.dims, info.strides, strict=True))
+        return (self.tensor(port), *strides)
+
+    def common(self, numbers: WorkspaceArg, words: WorkspaceArg) -> tuple[Arg, ...]:
+        """Return what ATTENTION of ``attention.h`` declares."""
+        n, op = self.sizes, self.op
+        left = FAR if op["left_bound"] is None else op["left_bound"]
+        right = FAR if op["right_bound"] is None else op["right_bound"]
+        bottom = op["diagonal_alignment"] is diagonal_alignment.BOTTOM_RIGHT
+        args: list[Arg] = [int32(v) for v in (n.hq, n.sq, n.skv, min(left, FAR), min(right, FAR), bottom)]
+        args += [numbers, words]
+        if self.find("SEQ_LEN_Q"):
+            args += [self.tensor("SEQ_LEN_Q"), self.tensor("SEQ_LEN_KV")]
+        for port in ("BIAS", "BLOCK_MASK"):
+            if self.find(port):
+                args += self.placed(port)
+        if self.find("SINK_TOKEN"):
+            args += [self.tensor("SINK_TOKEN"), self.placed("SINK_TOKEN")[2]]
+        if self.draws:
+            args.append(ConstantArg(np.uint32(keep_words(1 - op["dropout_probability"]) - 1)))
+        elif self.find("DROPOUT_MASK"):
+            args += self.placed("DROPOUT_MASK")
+        return tuple(args)
+
+    def defines(self) -> Defines:
+        """Return what ``attention.h`` is told of the node, without the types of what is multiplied."""
+        found: Defines = {f"DTYPE_{self.real.name}": 1, **{name: place for place, name in enumerate(NUMBERS)}}
+        for name, port in (("LENGTH_T", "SEQ_LEN_Q"), ("BIAS_T", "BIAS"), ("SINK_T", "SINK_TOKEN")):
+            found.update(self.type_of(name, port))
+        if self.find("BLOCK_MASK"):
+            found["BLOCK_MASK"] = 1
+        if self.op["use_alibi_mask"]:
+            found["ALIBI"] = 1
+        if self.draws:
+            found["DRAWN"] = 1
+        return {**found, **self.type_of("MASK_T", "DROPOUT_MASK")}
+
+    def type_of(self, name: str, port: str) -> Defines:
+        """Return the type of a tensor as a define; none without that tensor."""
+        info = self.find(port)
+        return {} if info is None else {name: info.data_type.name}
+
+    # numbers
+
+    def start(self) -> tuple[Defines, tuple[Arg, ...]]:
+        """Return the defines that ``attention_start.cl`` needs, and its arguments behind those in the workspace."""
+        parameters, binds, body = "", "", ""
+        args: list[Arg] = []
+        for place, name in enumerate((*NUMBERS, *WORDS)):
+            info, word = self.find(name), name in WORDS
+            at = place - len(NUMBERS) if word else place
+            if info is not None and not info.by_value:
+                kind = info.data_type.name
+                parameters += f", TENSOR(const ELEMENT({kind}), n{place})"
+                binds += f"BIND(const ELEMENT({kind}), n{place});"
+                body += f"WORDS({2 * at}, n{place}[0])" if word else f"NUMBER({at}, GET({kind}, n{place}, 0))"
+                args.append(self.tensor(name))
+            elif word and info is not None:
+                parts = ", ".join(f"n{place}_{part}" for part in range(4))
+                parameters += f", const float {parts.replace(', ', ', const float ')}"
+                body += f"PARTS({2 * at}, {parts})"
+                args += self._parts(info)
+            elif not word:
+                parameters += f", const real n{place}"
+                body += f"NUMBER({at}, n{place})"
+                args.append(self._number(name, info))
+        return {"START_ARGUMENTS": parameters, "START_BIND": binds, "START_NUMBERS": body}, tuple(args)
+
+    def _number(self, name: str, info: TensorInfo | None) -> Arg:
+        """Return a number of the program's, or what it is without one."""
+        if info is not None and not info.constant:
+            return self._scalar(lambda arrays: float(arrays[info.uid]), self.real)
+        value: Any = 1.0
+        if info is not None:
+            value = info.data_type.rounded(np.float64(info.value or 0))
+        elif self.draws and name.startswith("DROPOUT"):
+            kept = 1.0 - self.op["dropout_probability"]
+            value = kept if name.endswith("INV") else 1.0 / kept
+        return ConstantArg(self.real.numpy.type(value))
+
+    def _parts(self, info: TensorInfo) -> tuple[Arg, ...]:
+        """Return an integer as four numbers of 16 bits, which every float holds."""
+        if info.constant:
+            whole = int(info.value or 0)
+            return tuple(ConstantArg(np.float32(whole >> 16 * part & 0xFFFF)) for part in range(4))
+        return tuple(self._scalar(_part_of(info, part), DataType.FLOAT) for part in range(4))
+
+    def _scalar(self, value: Callable[[Mapping[int, Any]], float], dtype: DataType) -> ScalarArg:
+        self._scalars.append(value)
+        return ScalarArg(len(self._scalars) - 1, dtype)
+
+    # running
+
+    def arrays(self, arrays: Mapping[int, Any]) -> list[Any]:
+        """Return the arrays that arguments count."""
+        return [arrays[uid] for uid in self._memory]
+
+    def scalars(self, arrays: Mapping[int, Any]) -> list[float]:
+        """Return the numbers that arguments count."""
+        return [value(arrays) for value in self._scalars]
+
+
+def _part_of(info: TensorInfo, part: int) -> Callable[[Mapping[int, Any]], float]:
+    return lambda arrays: float(int(arrays[info.uid]) >> 16 * part & 0xFFFF)

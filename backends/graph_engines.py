@@ -1,0 +1,14 @@
+"""Engines of the kernel backends for whole graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from portadnn.graph.engine import GraphEngine
+
+
+def kernel_graph_engines() -> Sequence[GraphEngine]:
+    """Return the engines in order of preference."""
+    from .attention.engine import ENGINE
+
+    return (ENGINE,)

@@ -1,0 +1,36 @@
+// What attention leaves of each row beside its output, as far as the host defines STATS_T, MAX_T and SUM_T: the logarithm of
+// the sum of exponentials, the largest score, and the sum of exp(score - largest).
+//
+// ROW_OUTPUTS are the kernels' parameters, PUT_ROW(i, top, sum) stores them of row i of head (b, h).
+
+#ifdef STATS_T
+#define PD_STATS , PLACED(ELEMENT(STATS_T), stats)
+#define PD_BIND_STATS BIND(ELEMENT(STATS_T), stats);
+#define PD_PUT_STATS(i, v) PUT(STATS_T, OF(stats, b, h), (i) * stats_s, v);
+#else
+#define PD_STATS
+#define PD_BIND_STATS
+#define PD_PUT_STATS(i, v)
+#endif
+#ifdef MAX_T
+#define PD_MAX , PLACED(ELEMENT(MAX_T), tops)
+#define PD_BIND_MAX BIND(ELEMENT(MAX_T), tops);
+#define PD_PUT_MAX(i, v) PUT(MAX_T, OF(tops, b, h), (i) * tops_s, v);
+#else
+#define PD_MAX
+#define PD_BIND_MAX
+#define PD_PUT_MAX(i, v)
+#endif
+#ifdef SUM_T
+#define PD_SUM , PLACED(ELEMENT(SUM_T), sums)
+#define PD_BIND_SUM BIND(ELEMENT(SUM_T), sums);
+#define PD_PUT_SUM(i, v) PUT(SUM_T, OF(sums, b, h), (i) * sums_s, v);
+#else
+#define PD_SUM
+#define PD_BIND_SUM
+#define PD_PUT_SUM(i, v)
+#endif
+
+#define ROW_OUTPUTS PD_STATS PD_MAX PD_SUM
+#define BIND_ROW_OUTPUTS PD_BIND_STATS PD_BIND_MAX PD_BIND_SUM
+#define PUT_ROW(i, top, sum) PD_PUT_STATS(i, (top) + log(sum)) PD_PUT_MAX(i, top) PD_PUT_SUM(i, sum)

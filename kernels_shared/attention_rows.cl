@@ -1,0 +1,91 @@
+// What attention computes beside its products, as simple loops: one work-item a row, a score, or a head.
+//
+//   attention_dot     dot[b][h][i], the products of output and its gradient: 0 beyond the sequences
+//   attention_drawn   the mask of dropout, 1 where a probability is kept
+//   attention_sink    the gradient to each head's sink
+//   attention_most    the largest of the numbers that tiles have left
+
+#include "types.h"
+#include "attention.h"
+
+#ifdef O_T
+KERNEL WG_SIZE(ITEMS, 1, 1)
+attention_dot(PLACED(const ELEMENT(O_T), o), PLACED(const ELEMENT(DO_T), grad), TENSOR(real, dot), const i64 rows,
+              const int length, ATTENTION) {
+    GRID_WAIT();
+    BIND(const ELEMENT(O_T), o);
+    BIND(const ELEMENT(DO_T), grad);
+    BIND(real, dot);
+    ATTENTION_BIND(at)
+    const i64 place = (i64)GRP(0) * ITEMS + LID(0);
+    if (place >= rows) return;
+    const int i = (int)(place % sq), z = (int)(place / sq), b = z / heads, h = z % heads;
+    const sequence of = the_sequence(&at, b, h);
+    real sum = 0;
+    if (i < of.rows) {
+        const GLOBAL ELEMENT(O_T) *from = OF(o, b, h) + i * o_s;
+        const GLOBAL ELEMENT(DO_T) *with = OF(grad, b, h) + i * grad_s;
+        for (int k = 0; k < length; ++k) sum += GET(O_T, from, k * o_d) * GET(DO_T, with, k * grad_d);
+    }
+    dot[place] = sum * numbers[DESCALE_O] * numbers[DESCALE_DO];
+}
+#endif
+
+#ifdef DRAWN_T
+KERNEL WG_SIZE(ITEMS, 1, 1) attention_drawn(PLACED(ELEMENT(DRAWN_T), drawn), const i64 scores, ATTENTION) {
+    GRID_WAIT();
+    BIND(ELEMENT(DRAWN_T), drawn);
+    ATTENTION_BIND(at)
+    const i64 place = (i64)GRP(0) * ITEMS + LID(0);
+    if (place >= scores) return;
+    const int j = (int)(place % skv), i = (int)(place / skv % sq), z = (int)(place / ((i64)skv * sq));
+    const sequence of = the_sequence(&at, z / heads, z % heads);
+    PUT(DRAWN_T, OF(drawn, of.b, of.h), i * drawn_s + j * drawn_d, is_kept(&at, &of, i, j) ? (real)1 : (real)0);
+}
+#endif
+
+#ifdef DSINK_T
+KERNEL WG_SIZE(ITEMS, 1, 1)
+attention_sink(TENSOR(ELEMENT(DSINK_T), gradient), const i64 gradient_h, PLACED(const ELEMENT(STATS_T), stats),
+               TENSOR(const real, dot), const int batches, ATTENTION) {
+    GRID_WAIT();
+    BIND(ELEMENT(DSINK_T), gradient);
+    BIND(const ELEMENT(STATS_T), stats);
+    BIND(const real, dot);
+    ATTENTION_BIND(at)
+    LOCAL real sums[ITEMS];
+    const int h = GRP(0);
+    const real token = GET(SINK_T, sink, h * sink_h);
+    real sum = 0;
+    for (int b = 0; b < batches; ++b) {
+        const sequence of = the_sequence(&at, b, h);
+        for (int i = LID(0); i < of.rows; i += ITEMS)
+            sum += exp(token - GET(STATS_T, OF(stats, b, h), i * stats_s)) * dot[((i64)b * heads + h) * sq + i];
+    }
+    sums[LID(0)] = sum;
+    BARRIER();
+    if (LID(0) == 0) {
+        real total = 0;
+        for (int item = 0; item < ITEMS; ++item) total += sums[item];
+        PUT(DSINK_T, gradient, h * gradient_h, -total * numbers[DROPOUT_SCALE] * numbers[DROPOUT_SCALE_INV]);
+    }
+}
+#endif
+
+#ifdef MOST_T
+KERNEL WG_SIZE(ITEMS, 1, 1)
+attention_most(TENSOR(const real, found), TENSOR(ELEMENT(MOST_T), result), const i64 count) {
+    GRID_WAIT();
+    BIND(const real, found);
+    BIND(ELEMENT(MOST_T), result);
+    LOCAL real tops[ITEMS];
+    real top = 0;
+    for (i64 place = LID(0); place < count; place += ITEMS) top = PICK(found[place] > top, found[place], top);
+    tops[LID(0)] = top;
+    BARRIER();
+    if (LID(0) == 0) {
+        for (int item = 1; item < ITEMS; ++item) top = PICK(tops[item] > top, tops[item], top);
+        PUT(MOST_T, result, 0, top);
+    }
+}
+#endif

@@ -1,0 +1,200 @@
+"""Attention on devices, against the oracle of the definition's tests, which goes score by score in float64."""
+
+from __future__ import annotations
+
+import helper
+import numpy as np
+import pytest
+from attention_cases import SEED, Built, Case, oracle
+from graphs import D, given, new, numbers, run
+from test_graph_attention import CASES
+
+import portadnn.graph as cudnn
+from portadnn_backends.attention.engine import ENGINE
+
+pytest.importorskip("torch")
+
+FLOATS = {"io": D.FLOAT, "intermediate": D.FLOAT, "compute": D.FLOAT}
+CAUSAL = {"use_causal_mask": True}
+# several tiles of every size, with rests
+LARGE = {
+    "large": Case(sizes=(1, 2, 1, 1, 150, 301, 24, 40)),
+    "large, causal": Case(sizes=(2, 2, 2, 1, 131, 131, 33, 65), options=CAUSAL),
+    "large, a window": Case(sizes=(1, 1, 1, 1, 200, 180, 16, 16), options={"left_bound": 70, "right_bound": 3}),
+    "large, sequences": Case(
+        sizes=(2, 2, 2, 2, 100, 290, 20, 12),
+        lengths=([100, 37], [290, 141]),
+        options={"diagonal_alignment": "BOTTOM_RIGHT", "right_bound": 0},
+    ),
+    "large, blocks": Case(sizes=(1, 2, 1, 1, 130, 1030, 4, 4), blocks=True, seed=3),
+    "large, dropout": Case(sizes=(1, 2, 1, 1, 61, 83, 8, 8), dropout=0.4, bshd=True),
+    "long rows": Case(sizes=(1, 1, 1, 1, 20, 18, 256, 200)),
+    "one query": Case(sizes=(3, 4, 2, 2, 1, 300, 64, 64)),
+}
+EVERY = {**CASES, **LARGE}
+ON_SLOW = {"one head", "rows without columns", "heads inside", "everything", *LARGE}
+
+
+def pairs(names=EVERY):
+    """Return every case on every target; the slow ones get those that differ in more than a number."""
+    return [
+        pytest.param(name, target, id=f"{name}-{target.name}")
+        for target in helper.targets()
+        for name in names
+        if not target.slow or name in ON_SLOW
+    ]
+
+
+def near(got, want, kind=D.FLOAT, factor=40):
+    """Demand numbers within some roundings of a type; 0 and infinity are exact."""
+    eps = {D.FLOAT: 2.0**-23, D.HALF: 2.0**-10, D.BFLOAT16: 2.0**-7, D.DOUBLE: 2.0**-46}[kind]
+    want = want.reshape(got.shape)
+    largest = np.abs(want[np.isfinite(want)]).max(initial=0)
+    np.testing.assert_allclose(got, want, rtol=factor * eps, atol=factor * eps * largest)
+
+
+@pytest.mark.parametrize(("name", "target"), pairs())
+def test_attention(name, target):
+    case, handle = EVERY[name], helper.open_handle(target)
+    built, values = Built(case, handle, **FLOATS), case.values()
+    if case.blocks:
+        values["block_mask"][..., 0] |= 1  # no row without columns
+    got = built.forward(values)
+    assert built.plan == "eng_flash_attention"
+    want = oracle(case, values, got.get("kept"))
+    for output in ("O", "STATS", "MAX", "SUM_EXP"):
+        near(got[output], want[output])
+
+
+TYPES = [D.HALF, D.BFLOAT16, D.DOUBLE]
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+def test_types(target, kind):
+    case = Case(sizes=(1, 2, 1, 1, 67, 70, 40, 24), bias=(1, 1, 67, 70), options=CAUSAL)
+    values = {name: kind.rounded(value) for name, value in case.values().items()}
+    compute = D.DOUBLE if kind is D.DOUBLE else D.FLOAT
+    got = Built(case, helper.open_handle(target), io=kind, intermediate=compute, compute=compute).forward(values)
+    want = oracle(case, values)
+    near(got["O"], want["O"], kind, 4)
+    near(got["STATS"], want["STATS"], compute)
+
+
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+def test_what_lies_in_padding_does_not_matter(target):
+    case, handle = CASES["padding"], helper.open_handle(target)
+    values = case.values()
+    want = Built(case, handle, **FLOATS).forward(values)
+    for name, lengths in (("q", case.lengths[0]), ("k", case.lengths[1]), ("v", case.lengths[1])):
+        for n, length in enumerate(lengths):
+            values[name][n, :, length:] = np.nan
+    got = Built(case, handle, **FLOATS).forward(values)
+    for name, one in want.items():
+        np.testing.assert_array_equal(got[name], one)
+
+
+@pytest.mark.parametrize("place", ["memory", "value"])
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+def test_numbers(target, place):
+    """Scale, seed and offset in memory, or as numbers of the call; lengths of 64 bits."""
+    case = Case(dropout=0.375, lengths=([5, 3], [4, 7]))
+    values, one = case.values(), (1, 1, 1, 1)
+    g = new(helper.open_handle(target))
+    by_value = place == "value"
+    q, k, v = (given(g, values[name].shape) for name in "qkv")
+    scale = given(g, one, D.FLOAT, is_pass_by_value=by_value)
+    seed = given(g, one, D.INT64, is_pass_by_value=by_value)
+    offset = given(g, one, D.INT32, is_pass_by_value=by_value)
+    lengths = {name: given(g, (2, 1, 1, 1), D.INT64) for name in ("seq_len_q", "seq_len_kv")}
+    kept = given(g, (2, 4, 5, 7), D.UINT8).set_output(True)
+    o, _ = g.sdpa(
+        q, k, v, attn_scale=scale, dropout=(0.375, seed, offset), rng_dump=kept, use_padding_mask=True, **lengths
+    )
+    feeds = {q: values["q"], k: values["k"], v: values["v"], scale: [case.scale], seed: [SEED], offset: [7]}
+    feeds.update({tensor: values[name] for name, tensor in lengths.items()})
+    got, drawn = run(g, feeds, [o, kept])
+    np.testing.assert_array_equal(drawn, Built(case).forward(values)["kept"])
+    near(got, oracle(case, values, drawn)["O"])
+
+
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+def test_between_other_nodes(target):
+    """A node of a larger graph, whose inputs and workspace lie inside the graph's workspace."""
+    case = Case(scale=1.0)
+    values = case.values()
+    g = new(helper.open_handle(target))
+    q, k, v, more = (given(g, values[name].shape) for name in ("q", "k", "v", "q"))
+    o, _ = g.sdpa(g.add(q, more), k, v)
+    extra = numbers(values["q"].shape, 9)
+    (got,) = run(g, {q: values["q"], k: values["k"], v: values["v"], more: extra}, [g.relu(o)])
+    sums = (values["q"] + extra).astype(np.float32).astype(np.float64)
+    near(got, np.maximum(oracle(case, {**values, "q": sums})["O"], 0))
+
+
+def knob_graph(handle):
+    case = Case(sizes=(1, 2, 1, 1, 210, 301, 16, 16), options=CAUSAL)
+    values = case.values()
+    g = new(handle)
+    q, k, v = (given(g, values[name].shape) for name in "qkv")
+    o, _ = g.sdpa(q, k, v, attn_scale=case.scale, use_causal_mask=True)
+    o.set_output(True)
+    g.validate()
+    g.build_operation_graph()
+    return g, {q: values["q"], k: values["k"], v: values["v"]}, o, oracle(case, values)["O"]
+
+
+@pytest.mark.parametrize("target", helper.cpu_targets(), ids=lambda target: target.name)
+def test_knobs(target):
+    """Every value of every knob gives the result; a plan says which nodes it computes together."""
+    handle = helper.open_handle(target)
+    g, feeds, o, want = knob_graph(handle)
+    found = g.get_knobs_for_engine(0)
+    assert {knob.type for knob in found} == {cudnn.knob_type.TILE_ROWS, cudnn.knob_type.TILE_COLS}
+    for knob in found:
+        for value in list(knob.values())[::2]:
+            g, feeds, o, _ = knob_graph(handle)
+            g.create_execution_plan(0, {knob.type: value})
+            g.check_support()
+            g.build_plans()
+            assert f"k{int(knob.type)}={value}" in g.get_plan_name_at_index(0)
+            out = np.zeros(o.get_dim(), np.float32)
+            g.execute({**{one: np.asarray(x, np.float32) for one, x in feeds.items()}, o: out})
+            near(out.astype(np.float64), want)
+
+
+def refused(g):
+    with pytest.raises(cudnn.cudnnGraphNotSupportedError) as caught:
+        g.build([cudnn.heur_mode.A])
+    return [reason for reason in caught.value.reasons if ENGINE.name in str(reason) or "sdpa" in str(reason)]
+
+
+@pytest.mark.parametrize("target", helper.cpu_targets(), ids=lambda target: target.name)
+def test_what_is_refused(target):
+    """Pages, types of integers, and rows that no local memory holds, each with the node, the tensor and a fix."""
+    g = new(helper.open_handle(target))
+    q, k, v = given(g, (2, 2, 5, 8), name="q"), given(g, (4, 2, 4, 8)), given(g, (4, 2, 4, 8))
+    table = given(g, (2, 1, 2, 1), D.INT32, name="table")
+    lengths = [given(g, (2, 1, 1, 1), D.INT32) for _ in range(2)]
+    o, _ = g.sdpa(
+        q,
+        k,
+        v,
+        use_padding_mask=True,
+        seq_len_q=lengths[0],
+        seq_len_kv=lengths[1],
+        paged_attention_k_table=table,
+        paged_attention_v_table=table,
+        paged_attention_max_seq_len_kv=7,
+        name="paged",
+    )
+    o.set_output(True)
+    text = str(refused(g)[0])
+    for word in ("PG-ENGINE-004", "sdpa 'paged'", "'table'", "pages", "fix: copy the pages together"):
+        assert word in text
+    g = new(helper.open_handle(target))
+    o, _ = g.sdpa(*(given(g, (1, 1, 4, 8)) for _ in range(3)), name="whole")
+    o.set_output(True).set_data_type(D.INT32)
+    text = str(refused(g)[0])
+    for word in ("PG-ENGINE-003", "sdpa 'whole'", "O = ", "FLOAT", "got INT32"):
+        assert word in text

@@ -1,0 +1,63 @@
+"""Attention's kernels as CUDA: compiled by NVRTC, which needs no GPU, for every feature and type."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from attention_cases import Built, Case
+from graphs import D
+from test_graph_attention import CASES
+from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
+
+from portadnn_backends import cuda
+from portadnn_backends.attention.engine import built
+from portadnn_backends.attention.operands import Operands
+
+NAMES = ("plain", "everything", "dropout with a mask", "alibi of six heads")
+LONG = Case(sizes=(1, 2, 1, 1, 300, 300, 128, 128), options={"use_causal_mask": True})
+
+
+def graphs(monkeypatch):
+    """Yield frozen graphs of attention."""
+    made = []
+    monkeypatch.setattr(Built, "run", lambda self, g, feeds, outs: made.append((g, outs)))
+    for kind in (D.FLOAT, D.HALF, D.BFLOAT16):
+        for case in [CASES[name] for name in NAMES] + [LONG]:
+            case_built = Built(case, io=kind, intermediate=D.FLOAT, compute=D.FLOAT)
+            values = case.values()
+            case_built.forward(values)
+    for g, outs in made:
+        for one in outs.values():
+            one.set_output(True)
+        g.validate()
+        g.build_operation_graph()
+        yield g._graph_frozen()
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_compiles(arch, monkeypatch):
+    missing = nvrtc_missing()
+    if missing is not None:
+        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
+            pytest.fail(f"NVRTC is required: {missing}")
+        pytest.skip(f"NVRTC: {missing}")
+    recorder = Recorder(arch, ARCHITECTURES[arch])
+    recorder.line = ""
+    for graph in graphs(monkeypatch):
+        building = built(Operands(graph), recorder, {})
+        recorder.bind(building.launches)
+    sources = list(recorder.sources.items())
+    if arch != min(ARCHITECTURES):  # the text hardly depends on it
+        sources = sources[:6]
+
+    def compiles(item):
+        source, (file, name, _) = item
+        cubin = cuda.compile_cubin(source, arch)
+        assert cubin[:4] == b"\x7fELF", file
+        assert name.encode() in cubin, f"{file}: no kernel {name}"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compiles, sources))
