@@ -153,6 +153,9 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-PLAN-004", e.InvalidValue, "heuristics modes come as a list"),
     ("PG-PLAN-005", e.cudnnGraphNotSupportedError, "this part of the interface does not exist yet"),
     ("PG-PLAN-006", e.InvalidValue, "there is no engine or knob like this"),
+    # other libraries
+    ("PG-SURFACE-001", e.InvalidValue, "there is no such library"),
+    ("PG-SURFACE-002", e.InvalidValue, "the compute capability is none"),
     # files
     ("PG-FILE-001", e.InvalidValue, "the text is of another format"),
     ("PG-FILE-002", e.cudnnGraphNotSupportedError, "the plan's engine does not exist here"),
