@@ -202,6 +202,7 @@ def test_the_table_of_rules():
         "PG-SHAPE-007",
         "PG-FILE-001",
         "PG-FILE-002",
+        *(f"PG-FUSION-00{i}" for i in range(1, 4)),
     }
     assert set(cudnn.RULES) - tested == elsewhere
     assert len(CASES) + len(PACKS) >= 80
