@@ -1,6 +1,7 @@
-// What attention computes beside its products, as simple loops: one work-item a row, a score, or a head.
+// What attention computes beside its products, as simple loops: a work-item for each row or score, a work-group for each head.
 //
-//   attention_dot     dot[b][h][i], the products of output and its gradient: 0 beyond the sequences
+//   attention_dot     of each row [b][h][pitch]: dot, the products of output and its gradient, scaled as the mean of a row's
+//                     gradients is; logs, the statistics. 0 beyond the sequences
 //   attention_drawn   the mask of dropout, 1 where a probability is kept
 //   attention_sink    the gradient to each head's sink
 //   attention_most    the largest of the numbers that tiles have left
@@ -10,24 +11,29 @@
 
 #ifdef O_T
 KERNEL WG_SIZE(ITEMS, 1, 1)
-attention_dot(PLACED(const ELEMENT(O_T), o), PLACED(const ELEMENT(DO_T), grad), TENSOR(real, dot), const i64 rows,
-              const int length, ATTENTION) {
+attention_dot(PLACED(const ELEMENT(O_T), o), PLACED(const ELEMENT(DO_T), grad), PLACED(const ELEMENT(STATS_T), stats),
+              TENSOR(real, dot), TENSOR(real, logs), const i64 places, const int pitch, const int length, ATTENTION) {
     GRID_WAIT();
     BIND(const ELEMENT(O_T), o);
     BIND(const ELEMENT(DO_T), grad);
+    BIND(const ELEMENT(STATS_T), stats);
     BIND(real, dot);
+    BIND(real, logs);
     ATTENTION_BIND(at)
     const i64 place = (i64)GRP(0) * ITEMS + LID(0);
-    if (place >= rows) return;
-    const int i = (int)(place % sq), z = (int)(place / sq), b = z / heads, h = z % heads;
+    if (place >= places) return;
+    const int i = (int)(place % pitch), z = (int)(place / pitch), b = z / heads, h = z % heads;
     const sequence of = the_sequence(&at, b, h);
-    real sum = 0;
+    real sum = 0, logarithm = 0;
     if (i < of.rows) {
         const GLOBAL ELEMENT(O_T) *from = OF(o, b, h) + i * o_s;
         const GLOBAL ELEMENT(DO_T) *with = OF(grad, b, h) + i * grad_s;
         for (int k = 0; k < length; ++k) sum += GET(O_T, from, k * o_d) * GET(DO_T, with, k * grad_d);
+        sum *= numbers[DESCALE_O] * numbers[DESCALE_DO] * numbers[DROPOUT_SCALE] * numbers[DROPOUT_SCALE_INV];
+        logarithm = GET(STATS_T, OF(stats, b, h), i * stats_s);
     }
-    dot[place] = sum * numbers[DESCALE_O] * numbers[DESCALE_DO];
+    dot[place] = sum;
+    logs[place] = logarithm == -INFINITY_OF(real) ? (real)0 : logarithm;  // nothing counts there
 }
 #endif
 
@@ -46,12 +52,12 @@ KERNEL WG_SIZE(ITEMS, 1, 1) attention_drawn(PLACED(ELEMENT(DRAWN_T), drawn), con
 
 #ifdef DSINK_T
 KERNEL WG_SIZE(ITEMS, 1, 1)
-attention_sink(TENSOR(ELEMENT(DSINK_T), gradient), const i64 gradient_h, PLACED(const ELEMENT(STATS_T), stats),
-               TENSOR(const real, dot), const int batches, ATTENTION) {
+attention_sink(TENSOR(ELEMENT(DSINK_T), gradient), const i64 gradient_h, TENSOR(const real, dot), TENSOR(const real, logs),
+               const int batches, const int pitch, ATTENTION) {
     GRID_WAIT();
     BIND(ELEMENT(DSINK_T), gradient);
-    BIND(const ELEMENT(STATS_T), stats);
     BIND(const real, dot);
+    BIND(const real, logs);
     ATTENTION_BIND(at)
     LOCAL real sums[ITEMS];
     const int h = GRP(0);
@@ -59,15 +65,15 @@ attention_sink(TENSOR(ELEMENT(DSINK_T), gradient), const i64 gradient_h, PLACED(
     real sum = 0;
     for (int b = 0; b < batches; ++b) {
         const sequence of = the_sequence(&at, b, h);
-        for (int i = LID(0); i < of.rows; i += ITEMS)
-            sum += exp(token - GET(STATS_T, OF(stats, b, h), i * stats_s)) * dot[((i64)b * heads + h) * sq + i];
+        const i64 first = ((i64)b * heads + h) * pitch;
+        for (int i = LID(0); i < of.rows; i += ITEMS) sum += exp(token - logs[first + i]) * dot[first + i];
     }
     sums[LID(0)] = sum;
     BARRIER();
     if (LID(0) == 0) {
         real total = 0;
         for (int item = 0; item < ITEMS; ++item) total += sums[item];
-        PUT(DSINK_T, gradient, h * gradient_h, -total * numbers[DROPOUT_SCALE] * numbers[DROPOUT_SCALE_INV]);
+        PUT(DSINK_T, gradient, h * gradient_h, -total);
     }
 }
 #endif

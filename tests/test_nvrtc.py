@@ -58,10 +58,8 @@ class Recorder(Device):
         self.kernels: set[tuple[str, str]] = set()
         self.sources: dict[str, tuple[str, str, str]] = {}
 
-    line = ""
-
-    def compile(self, file, name, defines, text=""):
-        source = sources.assemble(file, "cuda", defines, text)
+    def compile(self, file, name, defines):
+        source = sources.assemble(file, "cuda", defines)
         self.sources[source] = (file, name, self.line)
         return Kernel(name, None, source)
 

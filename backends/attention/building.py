@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from portadnn.enums import DataType
 
 from ..base import Arg, Device, Launch, WorkspaceArg
-from .operands import NUMBERS, Defines, Operands, Workspace, int64
+from ..engines.conv_cpu_common import round_up
+from .operands import NUMBERS, Defines, Operands, Workspace, int32, int64
 
 _ROWS_FILE = "shared/attention_rows.cl"
+ROW_MULTIPLE = 16  # numbers of rows of a head, so that vectors of them are within it
 
 
 class Building:
@@ -65,6 +67,30 @@ class Building:
             defines = {**op.type_of("MOST_T", port), "ITEMS": self.items, f"DTYPE_{self.real.name}": 1}
             args = (found, op.tensor(port), int64(count))
             self.launch(_ROWS_FILE, "attention_most", {**op.defines(), **defines}, 1, args, self.items)
+
+    def restart(self) -> None:
+        """Append what sets the counter of tiles to 0 for one more kernel."""
+        self.launches.append(self.launches[0])
+
+    def statistics(self) -> int:
+        """Append what is known of each row before the gradients; returns the numbers of a head's rows."""
+        op, n = self.operands, self.operands.sizes
+        pitch = round_up(n.sq, ROW_MULTIPLE)
+        places = n.b * n.hq * pitch
+        self.dot, self.logs = self.workspace.take(places, self.real), self.workspace.take(places, self.real)
+        types = {**op.type_of("O_T", "O"), **op.type_of("DO_T", "DO"), **op.type_of("STATS_T", "STATS")}
+        tensors = (*op.placed("O"), *op.placed("DO"), *op.placed("STATS"), self.dot, self.logs)
+        self.simple("attention_dot", types, places, (*tensors, int64(places), int32(pitch), int32(n.dv), *self.common))
+        return pitch
+
+    def of_sink(self) -> None:
+        """Append the gradient to the sink, if there is one."""
+        op, n = self.operands, self.operands.sizes
+        if op.find("DSINK_TOKEN"):
+            pitch = round_up(n.sq, ROW_MULTIPLE)
+            gradient, _, by_head, *_ = op.placed("DSINK_TOKEN")
+            args = (gradient, by_head, self.dot, self.logs, int32(n.b), int32(pitch), *self.common)
+            self.simple("attention_sink", op.type_of("DSINK_T", "DSINK_TOKEN"), n.hq * self.items, args)
 
     @property
     def scores(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from portadnn.enums import DataType
 from portadnn.graph.enums import knob_type
 from portadnn.graph.knobs import knob
 
@@ -30,29 +29,43 @@ class Tile:
     columns: int
 
     @classmethod
-    def of(cls, real: DataType, info: DeviceInfo, lines: int, across: int, widths: tuple[int, ...]) -> Tile:
-        """Choose for `lines` rows and `across` columns of scores, and products of these widths."""
-        full = RegisterTile.of(real, info, lines)
+    def of(cls, operands: Operands, info: DeviceInfo, knobs: Mapping[knob_type, int], *, of_keys: bool = False) -> Tile:
+        """Choose the tile whose rows are of queries, or of keys; products are as wide as scores and as operands."""
+        n = operands.sizes
+        lines, across = (n.skv, n.sq) if of_keys else (n.sq, n.skv)
+        full = RegisterTile.of(operands.real, info, lines)
 
         def cost(vectors: int) -> float:  # of a row: multiplications, and loads of what each is multiplied by
+            widths = (n.d, n.dv, min(n.sq, n.skv, COLUMNS))
             return sum(round_up(width, vectors * full.lanes) for width in widths) * (1 + 0.3 / vectors)
 
         register = replace(full, vectors=min(range(full.vectors, 0, -1), key=cost))
-        return cls(register, _fit(ROWS, lines, register.rows), _fit(COLUMNS, across, register.columns))
-
-    def turned(self, knobs: Mapping[knob_type, int]) -> Tile:
-        """Return the tile with the knobs' sizes."""
-        rows, columns = knobs.get(knob_type.TILE_ROWS, self.rows), knobs.get(knob_type.TILE_COLS, self.columns)
-        return replace(self, rows=rows, columns=columns)
+        rows = knobs.get(knob_type.TILE_ROWS, ROWS) // register.rows * register.rows
+        columns = knobs.get(knob_type.TILE_COLS, COLUMNS) // register.columns * register.columns
+        return cls(
+            register,
+            min(max(rows, register.rows), round_up(lines, register.rows)),
+            min(max(columns, register.columns), round_up(across, register.columns)),
+        )
 
     def defines(self) -> Defines:
         """Return the sizes as the kernels know them."""
         return {**self.register.defines(), "TILE_ROWS": self.rows, "TILE_COLS": self.columns}
 
 
-def _fit(wanted: int, there: int, unit: int) -> int:
-    """Return a multiple of `unit` of about what is wanted, that is not much more than there is."""
-    return min(max(wanted // unit, 1), ceil_div(there, unit)) * unit
+def knobs(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
+    """Return what can be set: rows and columns of a tile of scores, as far as there are as many."""
+    tile, n = Tile.of(operands, info, {}), operands.sizes
+    found = []
+    for kind, unit, wanted, there in (
+        (knob_type.TILE_ROWS, tile.register.rows, ROWS, n.sq),
+        (knob_type.TILE_COLS, tile.register.columns, COLUMNS, n.skv),
+    ):
+        step = max(wanted // 2 // unit, 1) * unit
+        most = min(4, there // step) * step
+        if most > step:
+            found.append(knob(kind, most, step, step, says="of a tile of scores"))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -67,18 +80,15 @@ class Packed:
 
 
 class CpuBuilding(Building):
-    """The launches of one attention."""
+    """The launches of one attention, as far as both directions have them."""
 
     def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
         super().__init__(operands, device)
         self.groups = device.info.compute_units * WORK_GROUPS_PER_CORE
-        self.tile = forward_tile(operands, device.info).turned(knobs)
+        self.tile = Tile.of(operands, device.info, knobs)
         self.drawn()
-        self.forward()
 
-    # packing
-
-    def rows(self, port: str, multiple: int, wide: bool = True) -> Packed:
+    def rows(self, port: str, multiple: int, *, wide: bool = True) -> Packed:
         """Pack rows, as many as fill `multiple`; `wide` ones are read by whole register tiles."""
         length = self.operands.at(port).dims[3]
         pitch = round_up(length, self.tile.register.columns) if wide else length
@@ -100,7 +110,8 @@ class CpuBuilding(Building):
             args += (op.tensor(lengths),)
         defines: Defines = {
             f"DTYPE_{real.name}": 1,
-            **self.tile.register.defines(),
+            "VW": self.tile.register.lanes,
+            "NV": self.tile.register.vectors,
             **form,
             **op.type_of("X_T", port),
             **op.type_of("LENGTH_T", lengths),
@@ -110,11 +121,17 @@ class CpuBuilding(Building):
         self.launch(_PACK_FILE, "attention_pack_rows" if form else "attention_pack_panels", defines, groups, args)
         return packed
 
-    # forward
+    def scratch(self, numbers: int) -> WorkspaceArg:
+        """Return so many numbers of scratch memory for each work-group."""
+        return self.workspace.take(self.groups * numbers, self.real)
 
-    def forward(self) -> None:
-        """Append the launches of the forward direction."""
-        op, tile, n = self.operands, self.tile, self.operands.sizes
+
+class CpuForward(CpuBuilding):
+    """The launches of the forward direction."""
+
+    def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
+        super().__init__(operands, device, knobs)
+        op, tile, n = operands, self.tile, operands.sizes
         q = self.rows("Q", tile.register.rows, wide=False)
         k, v = self.panels("K"), self.rows("V", 1)
         tiles = n.b * n.hq * ceil_div(n.sq, tile.rows)
@@ -123,43 +140,11 @@ class CpuBuilding(Building):
         if op.fp8:
             defines.update(op.type_of("S_T", "Q"))
             most = (self.workspace.take(tiles, self.real), self.workspace.take(tiles, self.real))
-        scratch = self.workspace.take(self.groups * tile.rows * (tile.columns + v.pitch), self.real)
+        scratch = self.scratch(tile.rows * (tile.columns + v.pitch))
         numbers = (tiles, k.heads, v.heads, k.length, q.pitch, v.pitch, v.length, q.padded, k.padded, v.padded)
-        self.launch(
-            _FORWARD_FILE,
-            "attention_forward",
-            {**op.defines(), **tile.defines(), **defines},
-            min(self.groups, tiles),
-            (
-                *(one.memory for one in (q, k, v)),
-                *args,
-                *most,
-                scratch,
-                self.counter,
-                *map(int32, numbers),
-                *self.common,
-            ),
-        )
+        operand_args = (*(one.memory for one in (q, k, v)), *args, *most, scratch, self.counter)
+        defines.update({**op.defines(), **tile.defines()})
+        args = (*operand_args, *map(int32, numbers), *self.common)
+        self.launch(_FORWARD_FILE, "attention_forward", defines, min(self.groups, tiles), args)
         for port, found in zip(("AMAX_S", "AMAX_O"), most, strict=False):
             self.largest(port, found, tiles)
-
-
-def forward_tile(operands: Operands, info: DeviceInfo) -> Tile:
-    """Return the tile of the forward direction, without knobs."""
-    n = operands.sizes
-    return Tile.of(operands.real, info, n.sq, n.skv, (n.skv, n.dv))
-
-
-def knobs(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
-    """Return what can be set: rows and columns of a tile of scores, as far as there are as many."""
-    tile, n = forward_tile(operands, info), operands.sizes
-    found = []
-    for kind, unit, wanted, there in (
-        (knob_type.TILE_ROWS, tile.register.rows, ROWS, n.sq),
-        (knob_type.TILE_COLS, tile.register.columns, COLUMNS, n.skv),
-    ):
-        step = max(wanted // 2 // unit, 1) * unit
-        most = min(4, there // step) * step
-        if most > step:
-            found.append(knob(kind, most, step, step, says="of a tile of scores"))
-    return tuple(found)

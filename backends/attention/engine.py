@@ -10,7 +10,7 @@ from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
 
 from ..base import Device
-from . import cpu, gpu
+from . import cpu, cpu_backward, gpu
 from .building import Building
 from .operands import Operands
 from .rules import RULES
@@ -43,8 +43,8 @@ class FlashAttention(GraphEngine):
 def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
     """Return the launches for a device."""
     if device.info.schedule == "cpu":
-        return cpu.CpuBuilding(operands, device, knobs)
-    return gpu.GpuBuilding(operands, device, knobs)
+        return (cpu_backward.CpuBackward if operands.backward else cpu.CpuForward)(operands, device, knobs)
+    return (gpu.GpuBackward if operands.backward else gpu.GpuForward)(operands, device, knobs)
 
 
 class _Running:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from portadnn.graph.enums import knob_type
 from portadnn.graph.knobs import knob
 
-from ..base import Device, DeviceInfo, WorkspaceArg
+from ..base import Arg, Device, DeviceInfo, WorkspaceArg
+from ..engines.conv_cpu_common import ceil_div
 from .building import Building
 from .operands import Defines, Operands, int32
 
 _FORWARD_FILE = "shared/attention.cl"
+_BACKWARD_FILE = "shared/attention_backward.cl"
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,13 @@ class Tile:
         """Work-items."""
         return self.tx * self.ty
 
-    def forward_numbers(self, d: int, dv: int) -> int:
-        """Return the numbers in local memory of the forward kernel."""
-        product = self.rows * (d + 1) + self.columns * (max(d, dv) + 1)
-        return product + self.rows * (self.columns + 1) + self.rows * self.tx
+    def numbers(self, operands: Operands) -> int:
+        """Return the numbers in local memory."""
+        n = operands.sizes
+        others = self.columns * (max(n.d, n.dv) + 1) + self.rows * (self.columns + 1)
+        if operands.backward:
+            return self.rows * (n.d + n.dv + 2) + others
+        return self.rows * (n.d + 1) + others + self.rows * self.tx
 
     def defines(self) -> Defines:
         """Return the sizes as the kernels know them."""
@@ -61,11 +66,11 @@ TILES = (
 
 def tiles(operands: Operands, info: DeviceInfo) -> list[Tile]:
     """Return the tiles that a device's local memory holds, the largest first."""
-    n, size = operands.sizes, operands.real.itemsize
+    size = operands.real.itemsize
     return [
         tile
-        for tile in TILES
-        if tile.items <= info.max_work_group and tile.forward_numbers(n.d, n.dv) * size <= info.local_memory
+        for tile in TILES[1 if operands.backward else 0 :]  # two tiles of scores take as many registers as a larger one
+        if tile.items <= info.max_work_group and tile.numbers(operands) * size <= info.local_memory
     ]
 
 
@@ -84,30 +89,90 @@ def knobs(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
 
 
 class GpuBuilding(Building):
-    """The launches of one attention."""
+    """The launches of one attention, as far as both directions have them."""
 
     items = 128
 
     def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
         super().__init__(operands, device)
-        self.knobs = knobs
+        number = knobs.get(knob_type.TILE_SIZE, choice(operands, device.info))
+        self.tile = tiles(operands, device.info)[number]
         self.drawn()
-        self.forward()
 
-    def forward(self) -> None:
-        """Append the launches of the forward direction."""
+    def of_tiles(self, file: str, name: str, more: Defines, tiles: int, args: tuple[Arg, ...]) -> None:
+        """Append a launch with a work-group for each tile; `args` are those before ATTENTION."""
         op, n = self.operands, self.operands.sizes
-        number = self.knobs.get(knob_type.TILE_SIZE, choice(op, self.device.info))
-        tile = tiles(op, self.device.info)[number]
-        groups = n.b * n.hq * -(-n.sq // tile.rows)
-        defines, args = self.outputs({"O_T": "O", "STATS_T": "STATS", "MAX_T": "MAX", "SUM_T": "SUM_EXP"})
-        most: tuple[WorkspaceArg, ...] = ()
+        defines: Defines = {**op.defines(), **self.tile.defines(), "D": n.d, "DV": n.dv, **more}
         if op.fp8:
             defines.update(op.type_of("S_T", "Q"))
-            most = (self.workspace.take(groups, self.real), self.workspace.take(groups, self.real))
-        inputs, places = self.outputs({f"{port}_T": port for port in "QKV"})
-        defines.update({**op.defines(), **inputs, **tile.defines(), "D": n.d, "DV": n.dv})
-        args = (*places, *args, *most, int32(n.hk), int32(n.hv), *self.common)
-        self.launch(_FORWARD_FILE, "attention_forward", defines, groups, args, tile.items)
+        self.launch(file, name, defines, tiles, (*args, *self.common), self.tile.items)
+
+    def most(self, tiles: int) -> WorkspaceArg:
+        """Return memory for the largest number of each tile."""
+        return self.workspace.take(tiles, self.real)
+
+
+class GpuForward(GpuBuilding):
+    """The launches of the forward direction."""
+
+    def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
+        super().__init__(operands, device, knobs)
+        op, n = operands, operands.sizes
+        tiles = n.b * n.hq * ceil_div(n.sq, self.tile.rows)
+        ports = {**{f"{port}_T": port for port in "QKVO"}, "STATS_T": "STATS", "MAX_T": "MAX", "SUM_T": "SUM_EXP"}
+        defines, args = self.outputs(ports)
+        most = (self.most(tiles), self.most(tiles)) if op.fp8 else ()
+        args = (*args, *most, int32(n.hk), int32(n.hv))
+        self.of_tiles(_FORWARD_FILE, "attention_forward", defines, tiles, args)
         for port, found in zip(("AMAX_S", "AMAX_O"), most, strict=False):
-            self.largest(port, found, groups)
+            self.largest(port, found, tiles)
+
+
+class GpuBackward(GpuBuilding):
+    """The launches of the backward directions: of queries, then of keys and values, and of bias and sink."""
+
+    def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
+        super().__init__(operands, device, knobs)
+        n = operands.sizes
+        pitch = self.statistics()
+        ports = {"Q_T": "Q", "K_T": "K", "V_T": "V", "DO_T": "DO"}
+        self.types, tensors = self.outputs(ports)
+        self.inputs = (*tensors, self.logs, self.dot, int32(n.hk), int32(n.hv), int32(pitch))
+        self.of_queries()
+        if n.hk == n.hv:
+            self.of_keys(("K", "V"), n.hk)
+        else:
+            self.of_keys(("K",), n.hk)
+            self.of_keys(("V",), n.hv)
+        if operands.find("DBIAS"):
+            self.of_bias()
+        self.of_sink()
+
+    def of_queries(self) -> None:
+        """Append the gradient to queries."""
+        op, n = self.operands, self.operands.sizes
+        tiles = n.b * n.hq * ceil_div(n.sq, self.tile.rows)
+        most_ds, most_dq = self.most(tiles), self.most(tiles)
+        defines, args = {**self.types, **op.type_of("DQ_T", "DQ")}, (*self.inputs, *op.placed("DQ"), most_ds, most_dq)
+        self.of_tiles(_BACKWARD_FILE, "attention_dq", defines, tiles, args)
+        self.largest("AMAX_DP", most_ds, tiles)
+        self.largest("AMAX_DQ", most_dq, tiles)
+
+    def of_keys(self, which: tuple[str, ...], heads: int) -> None:
+        """Append the gradients to keys, values or both."""
+        n = self.operands.sizes
+        tiles = n.b * heads * ceil_div(n.skv, self.tile.rows)
+        most = {"K": self.most(tiles), "V": self.most(tiles)}
+        defines, outputs = self.outputs({f"D{port}_T": f"D{port}" for port in which})
+        args = (*self.inputs, *outputs, most["K"], most["V"], int32(heads))
+        self.of_tiles(_BACKWARD_FILE, "attention_dkv", {**self.types, **defines}, tiles, args)
+        for port in which:
+            self.largest(f"AMAX_D{port}", most[port], tiles)
+
+    def of_bias(self) -> None:
+        """Append the gradient to the bias."""
+        op, n = self.operands, self.operands.sizes
+        b, h, rows, columns = dims = op.at("DBIAS").dims
+        tiles = b * h * ceil_div(rows, self.tile.rows) * ceil_div(columns, self.tile.columns)
+        args = (*self.inputs, *op.placed("DBIAS"), *map(int32, (n.b, *dims)))
+        self.of_tiles(_BACKWARD_FILE, "attention_dbias", {**self.types, **op.type_of("DBIAS_T", "DBIAS")}, tiles, args)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Broken = Iterator[GraphError]
     Places = Iterator[tuple[str, str, str, str]]
 
-KINDS = ("sdpa", "sdpa_fp8")
+KINDS = ("sdpa", "sdpa_fp8", "sdpa_backward", "sdpa_fp8_backward")
 REFERENCE = "create_handle('reference')"
 _PAGES = ("PAGE_TABLE_K", "PAGE_TABLE_V")
 _FLOATS = (data_type.FLOAT, data_type.DOUBLE, data_type.HALF, data_type.BFLOAT16)

@@ -88,9 +88,10 @@ def test_attention(handle):
     same(got["o"], stored(o, 8))
 
 
-def test_attention_backward():
+@pytest.mark.parametrize("handle", everywhere())
+def test_attention_backward(handle):
     first, fp8 = forward(), inputs()
-    g = new(io=D.FP8_E5M2, intermediate=D.FLOAT, compute=D.FLOAT)
+    g = new(handle(), io=D.FP8_E5M2, intermediate=D.FLOAT, compute=D.FLOAT)
     q, k, v = (given(g, DIMS[name], D.FP8_E4M3) for name in "qkv")
     o, do = given(g, DIMS["dO"], D.FP8_E4M3), given(g, DIMS["dO"], D.FP8_E4M3)
     stats = given(g, (2, 4, 9, 1), D.FLOAT)
