@@ -13,8 +13,9 @@ help:  ## Show this list
 demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
 	$(BIN)/portadnn demo $(DEMO_ARGS)
 
+# A worker that dies ends the run: pytest-xdist may wait forever for the one that takes its place.
 test: $(VENV)/.stamp-test  ## Run every test that this machine can run
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0 $(TEST_ARGS)
 
 lint: $(VENV)/.stamp-dev  ## Check style and types
 	$(BIN)/ruff check .

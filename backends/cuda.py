@@ -317,8 +317,8 @@ class CudaDevice(Device):
 
     # execution
 
-    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str]) -> Kernel:
-        source = sources.assemble(file, "cuda", defines)
+    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
+        source = sources.assemble(file, "cuda", defines, text)
         module = self._programs.get(source)
         if module is None:
             module = self._programs[source] = self._load(source)

@@ -10,5 +10,6 @@ from portadnn.graph.engine import GraphEngine
 def kernel_graph_engines() -> Sequence[GraphEngine]:
     """Return the engines in order of preference."""
     from .attention.engine import ENGINE
+    from .fusion.engine import FusionEngine
 
-    return (ENGINE,)
+    return (ENGINE, FusionEngine())

@@ -295,8 +295,8 @@ class OpenCLDevice(Device):
 
     # execution
 
-    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str]) -> Kernel:
-        source = sources.assemble(file, "opencl", defines)
+    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
+        source = sources.assemble(file, "opencl", defines, text)
         program = self._programs.get(source)
         if program is None:
             program = self._programs[source] = self._build(source)

@@ -49,11 +49,11 @@ def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
     return _INCLUDE.sub(include, text)
 
 
-def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str]) -> str:
+def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str], text: str = "") -> str:
     """Return a whole translation unit for the dialect ``"cuda"`` or ``"opencl"``.
 
     A kernel file includes ``types.h`` itself when it needs the storage types. Every file is included where it
-    is first asked for, with ``#line`` marks, so compiler messages name the file in the repository.
+    is first asked for, with ``#line`` marks, so compiler messages name the file in the repository. `text` comes last.
     """
     lines = [f"#define {name} {_literal(value)}" for name, value in sorted(defines.items())]
     return "\n".join(
@@ -63,6 +63,7 @@ def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str]) 
             _expand(f"{dialect}/dialect.h", dialect),
             f'#line 1 "{file}"',
             _expand(file, dialect),
+            *(['#line 1 "generated"', text] if text else []),
             "",
         ]
     )

@@ -86,7 +86,18 @@ PD_OVERLOADED void mem_fence(uint);
     PD_CONST real expm1(real);              \
     PD_CONST real log(real);                \
     PD_CONST real log2(real);               \
+    PD_CONST real log1p(real);              \
+    PD_CONST real sin(real);                \
+    PD_CONST real cos(real);                \
+    PD_CONST real tan(real);                \
     PD_CONST real tanh(real);               \
+    PD_CONST real erf(real);                \
+    PD_CONST real ceil(real);               \
+    PD_CONST real floor(real);              \
+    PD_CONST real rint(real);               \
+    PD_CONST real trunc(real);              \
+    PD_CONST real fmod(real, real);         \
+    PD_CONST real pow(real, real);          \
     PD_CONST real sqrt(real);               \
     PD_CONST real rsqrt(real);              \
     PD_CONST real fabs(real);               \

@@ -58,8 +58,10 @@ class Recorder(Device):
         self.kernels: set[tuple[str, str]] = set()
         self.sources: dict[str, tuple[str, str, str]] = {}
 
-    def compile(self, file, name, defines):
-        source = sources.assemble(file, "cuda", defines)
+    line = ""
+
+    def compile(self, file, name, defines, text=""):
+        source = sources.assemble(file, "cuda", defines, text)
         self.sources[source] = (file, name, self.line)
         return Kernel(name, None, source)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -29,6 +30,16 @@ def stream_defines(specs: Sequence[TensorSpec]) -> dict[str, int]:
     return {"STREAMED": 1} if sum(spec.nbytes for spec in specs) >= CPU_STREAMED else {}
 
 
+class Laid(Protocol):
+    """Whatever has dims and strides."""
+
+    @property
+    def dims(self) -> tuple[int, ...]: ...
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+
+
 def strides(spec: TensorSpec) -> tuple[int, ...]:
     """Return a tensor's strides; that of a dimension of one, which does not matter, as 0."""
     return tuple(s if d > 1 else 0 for d, s in zip(spec.dims, spec.strides, strict=True))
@@ -42,7 +53,7 @@ class Axis:
     strides: tuple[int, ...]
 
 
-def coalesce(dims: tuple[int, ...], specs: Sequence[TensorSpec]) -> list[Axis]:
+def coalesce(dims: tuple[int, ...], specs: Sequence[Laid]) -> list[Axis]:
     """Return the axes of a loop over `dims`, slowest first as the last spec (the output) has them in memory.
 
     Dimensions of one are dropped, and neighbours that are one run in every tensor are merged; a spec's dims may

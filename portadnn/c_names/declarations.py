@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Results that their types do not show as such: host memory that is filled, in place of device memory; and what MIOpen's
 # porting guide calls an input.
 _RETURNED = {
+    ("cudnnBackendGetAttribute", "arrayOfElements"),
     ("cudnnGetRNNDataDescriptor", "paddingFill"),
     ("miopenFindConvolutionForwardAlgorithm", "perfResults"),
     ("miopenGetRNNDataSeqTensorDescriptor", "paddingMarker"),

@@ -36,6 +36,7 @@ from ..errors import (
 
 if TYPE_CHECKING:
     from .activations import *  # noqa: F403
+    from .backend import *  # noqa: F403
     from .batch_norm import *  # noqa: F403
     from .batch_norm_fused import *  # noqa: F403
     from .convolution import *  # noqa: F403
@@ -79,6 +80,7 @@ _MODULES = {
     "convolution_forward": ("convolution", "convolution_algorithms"),
     "dropout": ("dropout",),
     "filter": ("filters",),
+    "graph": ("backend",),
     "handle": ("handles",),
     "lrn": ("response_norm",),
     "normalization": ("normalization",),

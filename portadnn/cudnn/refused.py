@@ -27,7 +27,7 @@ REASONS = (
     ("cudnnQueryRuntimeError", "errors of the device are raised; cudnnGetErrorString names a status"),
     ("cudnn*Callback", "there is no callback; logging of the name 'portadnn' tells what is computed"),
     ("cudnnGetMaxDeviceVersion", "it is about NVIDIA's devices; `portadnn info` lists this machine's"),
-    ("cudnnGraph", "there is no graph interface; these are the legacy functions"),
+    ("cudnnBackend*CudaGraph", "plans are not recorded into CUDA graphs; cudnnBackendExecute runs them"),
     ("cudnn*RNN*Algorithm", "a network's engine is chosen by itself; cudnnRNNForwardTraining runs it"),
     ("cudnn*Algorithm", "algorithms are saved by the find database (PORTADNN_FIND_DB), not through descriptors"),
 )

@@ -41,6 +41,8 @@ class GraphPlan:
         Those that were set.
     parts : tuple of tuple of str
         Names of the nodes that are computed together, for pictures; empty where each is by itself.
+    source : str
+        Text of the kernels that were written for the graph; empty where all are in files.
     """
 
     engine: GraphEngine
@@ -50,6 +52,7 @@ class GraphPlan:
     bind: Callable[[Mapping[int, Any], Any], Callable[[], bool] | None] | None = None
     knobs: Knobs = field(default_factory=dict)
     parts: tuple[tuple[str, ...], ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True)

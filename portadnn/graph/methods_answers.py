@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import public
 from .engine import Config
+from .errors import fail
 from .explain import Explanation, explain
 from .handles import handle_of
 from .methods_execute import ExecuteMethods
 from .operation_graph import OperationGraph
 from .plans import engines_of
+from .surfaces import Judgement, judge
 
 
 class AnswerMethods(ExecuteMethods):
@@ -46,3 +50,37 @@ class AnswerMethods(ExecuteMethods):
         if built is not None and self._chosen is not None and opened is handle_of(self._handle):
             chosen = built.config(self._chosen).name
         return explain(graph, opened, engines, excluded, chosen)
+
+    @public
+    def check_against(self, library: str, cc: Sequence[int] | None = None) -> Judgement:
+        """Tell whether another library would take the graph, by its documentation, and which rules it breaks if not.
+
+        Parameters
+        ----------
+        library
+            ``"cudnn-9"``, ``"miopen-3"`` or ``"hipdnn"``.
+        cc
+            The compute capability of the NVIDIA GPU, such as (8, 0). Without it, what depends on it is unknown.
+
+        Returns
+        -------
+        Judgement
+            ``answer`` is "yes", "no" or "unknown"; ``broken`` are the rules of the surface that comes nearest, with
+            node, tensor and source; ``print`` shows all.
+
+        Raises
+        ------
+        InvalidValue
+            No such library or compute capability (PG-SURFACE-001, 002).
+        """
+        return judge(self._as_it_is(), library, _capability(cc))
+
+
+def _capability(cc: Any) -> tuple[int, int] | None:
+    if cc is None:
+        return None
+    try:
+        major, minor = (operator.index(part) for part in cc)
+    except (TypeError, ValueError):
+        raise fail("PG-SURFACE-002", argument="cc", expected="two numbers, such as (8, 0)", got=repr(cc)) from None
+    return major, minor

@@ -161,6 +161,16 @@ class PlanMethods(Builder):
         return self._config(index).name
 
     @public
+    def get_plan_source(self) -> str:
+        """Return the text of the kernels that were written for the graph; "" where all come from files."""
+        return self.get_plan_source_at_index(self._chosen or 0)
+
+    @public
+    def get_plan_source_at_index(self, index: int) -> str:
+        """Return the text of the kernels that were written for a plan, which is built where it is not."""
+        return self._plans_on(self._handle).plan(index).source
+
+    @public
     def get_engine_and_knobs_at_index(self, index: int) -> tuple[int, dict[knob_type, int]]:
         """Return what ``create_execution_plan`` takes to make the plan again."""
         config = self._config(index)

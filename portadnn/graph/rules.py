@@ -153,6 +153,9 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-PLAN-004", e.InvalidValue, "heuristics modes come as a list"),
     ("PG-PLAN-005", e.cudnnGraphNotSupportedError, "this part of the interface does not exist yet"),
     ("PG-PLAN-006", e.InvalidValue, "there is no engine or knob like this"),
+    # other libraries
+    ("PG-SURFACE-001", e.InvalidValue, "there is no such library"),
+    ("PG-SURFACE-002", e.InvalidValue, "the compute capability is none"),
     # files
     ("PG-FILE-001", e.InvalidValue, "the text is of another format"),
     ("PG-FILE-002", e.cudnnGraphNotSupportedError, "the plan's engine does not exist here"),
@@ -162,6 +165,9 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-ENGINE-003", e.cudnnGraphNotSupportedError, "the engine has no kernel for the type"),
     ("PG-ENGINE-004", e.cudnnGraphNotSupportedError, "the engine has no kernel for the attribute or the layout"),
     ("PG-ENGINE-005", e.cudnnGraphNotSupportedError, "the device's kernels do not take a step of the operation"),
+    ("PG-FUSION-001", e.cudnnGraphNotSupportedError, "kernels are not written for the operation"),
+    ("PG-FUSION-002", e.cudnnGraphNotSupportedError, "the device has no numbers of 64 bits"),
+    ("PG-FUSION-003", e.cudnnGraphNotSupportedError, "kernels are not written for ragged tensors"),
     ("PG-ENGINE-006", e.cudnnGraphNotSupportedError, "a filter of the program excludes the engine"),
     ("PG-ENGINE-007", e.cudnnGraphNotSupportedError, "the engine is for graphs that another one does not take"),
     ("PG-ENGINE-008", e.cudnnGraphNotSupportedError, "a node is computed by its definition on the host, with copies"),

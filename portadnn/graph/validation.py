@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..problem import MAX_DIMS, TensorSpec
 from . import layout
 from .data_types import data_type
 from .enums import tensor_reordering
-from .errors import fail
+from .errors import GraphError, fail
 from .node import Node
 from .order import identity, in_order
 from .tensor import tensor
@@ -166,12 +166,45 @@ def _settle_type(graph: Graph, node: Node, port: str, one: tensor) -> None:
                 "PG-TYPE-001", port, expected=f"a type of its own or the graph's {name}", got="NOT_SET", fix=fix
             )
         one.set_data_type(default)
+    _check_stored(node, port, one)
+
+
+def _check_stored(node: Place, port: str, one: tensor) -> None:
     if not one.get_data_type().is_stored:
         names = ", ".join(member.name for member in data_type if member.is_stored)
         raise node.fail("PG-TYPE-003", port, expected=names, got=one.get_data_type())
 
 
-def _check_input(node: Node, port: str, one: tensor) -> None:
+class _Alone:
+    """Where a tensor is that is looked at by itself."""
+
+    def __init__(self, one: tensor) -> None:
+        self.one = one
+
+    def fail(self, id: str, port: str | None = None, **facts: Any) -> GraphError:
+        """Return the error of a rule at the tensor."""
+        return fail(id, **{"tensor": self.one.describe(), **facts})
+
+
+Place: TypeAlias = Node | _Alone
+
+
+def check_alone(one: tensor) -> None:
+    """Check a tensor by itself, complete as one has to be that comes from outside.
+
+    Raises
+    ------
+    GraphValidationError
+        Dims, strides or an alignment that cannot be.
+    cudnnGraphNotSupportedError
+        A type or an order of elements that is not supported.
+    """
+    at = _Alone(one)
+    _check_stored(at, "", one)
+    _check_input(at, "", one)
+
+
+def _check_input(node: Place, port: str, one: tensor) -> None:
     """Check a tensor that comes from outside."""
     if not one.dims:
         raise node.fail("PG-TENSOR-001", port, expected="dims", got="none", fix="set_dim([n, c, h, w])")
@@ -195,7 +228,7 @@ def _check_input(node: Node, port: str, one: tensor) -> None:
     _check_ragged(node, port, one)
 
 
-def _check_ragged(node: Node, port: str, one: tensor) -> None:
+def _check_ragged(node: Place, port: str, one: tensor) -> None:
     ragged = one.get_ragged_offset()
     if ragged is None:
         return
@@ -236,7 +269,7 @@ def _check_output(node: Node, port: str, out: tensor) -> None:
         )
 
 
-def _check_tensor(node: Node, port: str, one: tensor) -> None:
+def _check_tensor(node: Place, port: str, one: tensor) -> None:
     """Check what holds for inputs and outputs."""
     dims, strides = one.dims, one.strides
     if len(dims) > MAX_DIMS:

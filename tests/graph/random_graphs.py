@@ -1,6 +1,7 @@
 """Random graphs of up to a dozen nodes, over shapes, layouts, broadcasts and operations that kernels have.
 
-``python tests/graph/random_graphs.py 0 1000 opencl`` compares a thousand of them on a backend with the definitions.
+``python tests/graph/random_graphs.py 0 1000 opencl`` compares a thousand of them on a backend with the definitions;
+with ``fusion`` behind it, graphs that kernels are written for.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ import portadnn.graph as cudnn
 
 UNARY = ("relu", "tanh", "sigmoid", "elu", "swish", "abs", "neg", "identity")
 BINARY = ("add", "sub", "mul", "max", "min", "add_square")
+KINDS = ("unary", "binary", "binary", "scalar", "gradient", "matmul", "conv", "reduce", "move", "norm", "pool")
+FUSED_KINDS = ("unary", "unary", "written", "binary", "binary", "scalar", "gradient", "reduce", "norm", "soft")
+WRITTEN = ("gelu", "gelu_approx_tanh", "softplus", "erf", "sin", "cos")  # without kernels of their own
 MODES = [mode for mode in cudnn.reduction_mode if mode.name in ("ADD", "MIN", "MAX", "AMAX", "AVG", "NORM1", "NORM2")]
 
 
 class Draw:
     """One graph under construction; the same decisions for every handle."""
 
-    def __init__(self, handle, seed):
+    def __init__(self, handle, seed, kinds=KINDS):
+        self.kinds = kinds
         self.rng = np.random.default_rng(seed)
         self.g = new(handle)
         self.inputs = []
@@ -58,14 +63,19 @@ class Draw:
         return self.values[-1]
 
     def node(self):
-        kind = self.pick(
-            ["unary", "binary", "binary", "scalar", "gradient", "matmul", "conv", "reduce", "move", "norm", "pool"]
-        )
-        getattr(self, kind)()
+        getattr(self, self.pick(self.kinds))()
 
     def unary(self):
         x, dims = self.any()
         self.keep(getattr(self.g, self.pick(UNARY))(x), dims)
+
+    def written(self):
+        x, dims = self.any()
+        self.keep(getattr(self.g, self.pick(WRITTEN))(x), dims)
+
+    def soft(self):
+        x, dims = self.any()
+        self.keep(self.g.softmax(x, axis=int(self.rng.integers(len(dims))))[0], dims)
 
     def scalar(self):
         x, dims = self.any()
@@ -148,9 +158,14 @@ class Draw:
             self.keep(self.g.concatenate([x, other], axis), [d + more if i == axis else d for i, d in enumerate(dims)])
 
 
-def evaluate(handle, seed):
-    """Draw a graph and return its results: of the nodes that nobody reads, and of some others."""
-    draw = Draw(handle, seed)
+def evaluate(handle, seed, engine=None):
+    """Draw a graph and return its results: of the nodes that nobody reads, and of some others.
+
+    With an engine's name, on that engine; of the fusion engine also the graphs are others.
+    """
+    draw = Draw(handle, seed, FUSED_KINDS if engine == "fusion" else KINDS)
+    if engine is not None:
+        draw.g.deselect_engines([other for other in ("fusion", "regions", "fallback") if other != engine])
     for _ in range(int(draw.rng.integers(1, 13))):
         draw.node()
     nodes = draw.g._graph.nodes
@@ -165,9 +180,9 @@ def evaluate(handle, seed):
     return run(draw.g, feeds, outs)
 
 
-def compare(handle, seed):
+def compare(handle, seed, engine=None):
     """Return the largest error of a graph's results, relative to the largest number of each."""
-    got, want = evaluate(handle, seed), evaluate("reference", seed)
+    got, want = evaluate(handle, seed, engine), evaluate("reference", seed, engine)
     worst = 0.0
     for one, other in zip(got, want, strict=True):
         scale = max(float(np.abs(other).max()), 1e-3)
@@ -182,6 +197,6 @@ if __name__ == "__main__":
 
     with dnn.Handle(sys.argv[3] if len(sys.argv) > 3 else "opencl") as target:
         for number in range(int(sys.argv[1]), int(sys.argv[2])):
-            error = compare(target, number)
+            error = compare(target, number, *sys.argv[4:])
             if not error < 1e-3:
                 print(f"seed {number}: {error}")

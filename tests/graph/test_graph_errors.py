@@ -196,10 +196,13 @@ def test_the_table_of_rules():
     tested = {case.values[1] for case in (*CASES, *PACKS)}
     assert all(re.fullmatch(r"PG-[A-Z]+-\d{3}", id) for id in cudnn.RULES)
     elsewhere = {f"PG-ENGINE-00{i}" for i in range(2, 9)} | {
+        "PG-SURFACE-001",
+        "PG-SURFACE-002",
         "PG-PACK-011",
         "PG-SHAPE-007",
         "PG-FILE-001",
         "PG-FILE-002",
+        *(f"PG-FUSION-00{i}" for i in range(1, 4)),
     }
     assert set(cudnn.RULES) - tested == elsewhere
     assert len(CASES) + len(PACKS) >= 80

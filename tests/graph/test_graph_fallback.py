@@ -158,6 +158,7 @@ CASES["averages_backward"] = _pooling_backward(P.AVGPOOL_INCLUDE_PADDING)
 
 def evaluate(handle, build, io=D.FLOAT, intermediate=D.FLOAT, compute=D.FLOAT):
     g = new(handle, io, intermediate, compute)
+    g.deselect_engines(["fusion", "regions"])
     inputs, outs = build(g)
     outs = [one for one in outs if one is not None]
     feeds = {one: numbers(one.get_dim(), 7 + i, low=0.5 if i > 1 else None) for i, one in enumerate(inputs)}
@@ -207,6 +208,7 @@ def test_buffers_of_the_backend(handle, name):
     g = new(handle)
     a = x(g, 4, 5)
     y = g.relu(g.neg(a)).set_output(True)
+    g.deselect_engines(["fusion", "regions"])
     g.build()
     values = numbers((4, 5)).astype(np.float32)
     native, out = handle.asarray(values), handle.empty((1, 4, 5))

@@ -63,6 +63,7 @@ def cudnn(table) -> str:
     text = " ".join(p.type for f in functions for p in f.latest)
     types = sorted(set(re.findall(r"\bcudnn\w+_t\b", text)) - set(enums))
     lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>", "typedef struct CUstream_st* cudaStream_t;"]
+    lines += ["typedef struct CUgraph_st* cudaGraph_t;"]
     lines += ["typedef int libraryPropertyType;", "typedef int cudnnRuntimeTag_t;", "#define CUDNN_MAJOR 7"]
     for name, enum in enums.items():
         values = [f"{v.cudnn} = {v.number}" for v in enum.values if v.cudnn]

@@ -1,0 +1,267 @@
+"""Kernels for CPUs: a work-group is one work-item, which goes over results in vectors of LANES numbers.
+
+Along memory, a vector is LANES places of one result, whose sums are added up at the end. Across it, and where there are
+no sums, a vector is LANES neighbouring results, each with its own sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from portadnn.graph.layout import Dims
+
+from . import expressions as c
+from .body import Written
+from .geometry import Place, Space
+from .launches import Stage
+from .values import STORAGE, Node, Value
+from .writer import Offsets, Writer, added, scratch_type
+
+CHUNK = 1 << 14  # places of a work-group: enough to hide its start
+PIECE = 1 << 12  # places of a row that a work-group takes at a time
+LONG = 1 << 15  # places of all results that are worth all cores
+
+
+def splits(dims: Dims, axes: tuple[int, ...], cores: int) -> bool:
+    """Tell whether results are so few that cores have to share each; see ``launches.cut``."""
+    rows = math.prod(size for axis, size in enumerate(dims) if axis not in axes)
+    return rows < cores and math.prod(dims) >= LONG
+
+
+class _Writer(Writer):
+    def __init__(self, stage: Stage, space: Space, lanes: int, cores: int, slices: int) -> None:
+        super().__init__(stage, space, slices)
+        self.lanes, self.cores = lanes, cores
+        self.within = False  # the loop over what is taken together
+        self.count = "LANES"  # lanes in use: of the reduced axes where `along`, else of the kept ones
+
+    # memory
+
+    def _place(self, place: Place) -> tuple[str, int, str]:
+        """Return a place's offset, its step from lane to lane, and the lanes in use."""
+        space = self.space
+        if not space.along:
+            return (
+                (self.near if self.within else self.base)[place.number],
+                space.kept[-1].strides[place.number],
+                self.count,
+            )
+        if not self.within:
+            return self.base[place.number], 0, "LANES"
+        step = space.reduced[-1].strides[place.number]
+        return added(self.near[place.number], _times("k", step)), step, self.count
+
+    def load(self, place: Place) -> str:
+        where, step, count = self._place(place)
+        if not place.memory:
+            return added(_times("FUSED_LANE", step), f"(int)({where or '0'})")
+        kind = STORAGE[place.value.memory_type]
+        pointer = added(f"p{place.number}", where)
+        if step == 0:
+            return f"splat_{kind}({pointer})"
+        if step == 1 and count == "LANES":
+            return f"load_{kind}({pointer})"
+        return f"part_{kind}({pointer}, {step}, {count})"
+
+    def store(self, place: Place, name: str) -> None:
+        where, step, count = self._place(place)
+        kind = STORAGE[place.value.memory_type]
+        pointer = added(f"p{place.number}", where)
+        if step == 0:
+            self.text.add(f"store_one_{kind}({pointer}, {name});")
+        elif step == 1 and count == "LANES":
+            self.text.add(f"store_{kind}({pointer}, {name});")
+        else:
+            self.text.add(f"store_part_{kind}({pointer}, {step}, {count}, {name});")
+
+    # loops
+
+    def rows(self) -> int:
+        """Write the loop over results; returns the number of work-groups."""
+        space, text = self.space, self.text
+        inner = 1 if space.along else space.kept[-1].size
+        wanted = self.lanes if self.stage.sums else PIECE
+        piece = min(inner, -(-wanted // self.lanes) * self.lanes)
+        pieces = -(-inner // piece)
+        items = space.rows // inner * pieces
+        weight = max(space.length, 1) * piece * max(self.stage.last_pass, 1)
+        groups = max(1, min(items, items * weight // CHUNK))
+        if groups > 1:
+            groups = min(items, -(-groups // self.cores) * self.cores)
+        each = -(-items // groups)
+        text.add(f"const idx_t first = (idx_t)GRP(0) * {each};")
+        text.add(f"const idx_t last = first + {each} < {items} ? first + {each} : {items};")
+        text.open("for (idx_t item = first; item < last; ++item)")
+        if space.along:
+            self.base = self.offsets("b", space.kept, "item", {})
+            self._row()
+        else:
+            self._pieces(inner, piece, pieces)
+        text.close()
+        return -(-items // each)
+
+    def _pieces(self, inner: int, piece: int, pieces: int) -> None:
+        """Write the loop over vectors of neighbouring results, of which `piece` are an item."""
+        space, text = self.space, self.text
+        outer = self.offsets("b", space.kept[:-1], "item" if pieces == 1 else f"(item / {pieces})", {})
+        begin, end = "0", str(inner)
+        if pieces > 1:
+            text.add(f"const idx_t begin = item % {pieces} * {piece};")
+            text.add(f"const idx_t end = begin + {piece} < {inner} ? begin + {piece} : {inner};")
+            begin, end = "begin", "end"
+        if inner >= self.lanes:
+            text.open(f"for (idx_t i = {begin}; i + LANES <= {end}; i += LANES)")
+            self._vector(outer, "i")
+            text.close()
+        rest = inner % self.lanes
+        if rest:
+            if pieces > 1:
+                text.open(f"if (end == {inner})")
+            self.count = str(rest)
+            text.add(f"const idx_t i = {inner - rest};")
+            self._vector(outer, "i")
+            self.count = "LANES"
+            if pieces > 1:
+                text.close()
+
+    def _vector(self, outer: Offsets, index: str) -> None:
+        steps = self.space.kept[-1].strides
+        self.base = {number: added(before, _times(index, steps[number])) for number, before in outer.items()}
+        known = set(self.body.done)
+        self._row()
+        self.body.done = known
+
+    def _row(self) -> None:
+        """Write what happens to a result, or a vector of them: the passes, and what is stored once."""
+        for number in range(1, self.stage.last_pass + 1):
+            self._pass(number)
+        if self.slices == 1:
+            self.store_rows()
+
+    def _pass(self, number: int) -> None:
+        body, text = self.body, self.text
+        reductions, stores = body.roots(number)
+        roots: list[Value] = [*stores, *(node.inputs[0] for node in reductions)]
+        body.state(text, body.row_values(roots))
+        self.begin(reductions)
+        self.within = True
+        self._together(number, lambda: self._places(roots, reductions, stores))
+        self.within = False
+        for node in reductions:
+            total = self.sums[node]
+            if self.space.along:
+                total = f"ACROSS_{c.sum_of(node).join.upper()}_{node.arithmetic}({total})"
+            if self.slices > 1:
+                self._leave(node, total)
+            else:
+                body.finish(text, node, total)
+
+    def _places(self, roots: list[Value], reductions: list[Node], stores: list[Value]) -> None:
+        """Write what happens at a vector of places."""
+        body = self.body
+        body.state(self.text, body.inner_values(roots))
+        for node in reductions:
+            term = c.term(node, body.operand(node.inputs[0], node.arithmetic))
+            if self.space.along and self.count != "LANES":
+                neutral = c.splat(c.sum_of(node).neutral, node.arithmetic)
+                term = f"KEEP_{node.arithmetic}({self.count}, {term}, {neutral})"
+            self.take(node, term)
+        for value in stores:
+            self.store(body.stored[id(value)], body.names[id(value)])
+
+    def _together(self, number: int, emit: Callable[[], None]) -> None:
+        """Write the loop over what is taken together."""
+        space, text = self.space, self.text
+        axes = space.reduced[:-1] if space.along else space.reduced
+        length = math.prod(axis.size for axis in axes)
+        text.open("")  # names of a pass are its own
+        if length > 1:
+            low, high = self._slice(length, 1) if self.slices > 1 else ("0", str(length))
+            text.open(f"for (idx_t o = {low}; o < {high}; ++o)")
+        self.near = self.offsets("r", axes, "o", self.base)
+        if space.along:
+            self._run(length, emit)
+        else:
+            emit()
+        if length > 1:
+            text.close()
+        text.close()
+
+    def _run(self, length: int, emit: Callable[[], None]) -> None:
+        """Write the loop along the memory."""
+        text, inner = self.text, self.space.reduced[-1].size
+        sliced = self.slices > 1 and length == 1
+        low, high = self._slice(inner, self.lanes) if sliced else ("0", str(inner))
+        if inner >= self.lanes:
+            text.open(f"for (idx_t k = {low}; k + LANES <= {high}; k += LANES)")
+            emit()
+            text.close()
+        rest = inner % self.lanes
+        if rest:
+            text.open(f"if ({low} < {high} && {high} == {inner})" if sliced else "")
+            text.add(f"const idx_t k = {inner - rest};")
+            self.count = str(rest)
+            emit()
+            self.count = "LANES"
+            text.close()
+
+    def _slice(self, length: int, unit: int) -> tuple[str, str]:
+        each = -(-length // (self.slices * unit)) * unit
+        self.text.add(f"const idx_t low = (idx_t)GRP(1) * {each} < {length} ? (idx_t)GRP(1) * {each} : {length};")
+        self.text.add(f"const idx_t high = low + {each} < {length} ? low + {each} : {length};")
+        return "low", "high"
+
+    def _leave(self, node: Node, total: str) -> None:
+        """Write what leaves a slice's part of a sum in the workspace."""
+        space, kind = self.space, scratch_type(node.arithmetic)
+        start = f"w{self.stage.reductions.index(node)} + (idx_t)GRP(1) * {space.rows}"
+        if space.along:
+            self.text.add(f"store_one_{kind}({start} + item, {total});")
+            return
+        inner = space.kept[-1].size
+        pieces = -(-inner // min(inner, self.lanes))
+        row = "" if space.rows == inner else f" + item / {pieces} * {inner}"
+        place = f"{start}{row} + i"
+        if self.count == "LANES":
+            self.text.add(f"store_{kind}({place}, {total});")
+        else:
+            self.text.add(f"store_part_{kind}({place}, 1, {self.count}, {total});")
+
+
+class _Join(Writer):
+    """A work-group for each result, all lanes the same."""
+
+    def load(self, place: Place) -> str:
+        return f"splat_{STORAGE[place.value.memory_type]}({added(f'p{place.number}', self.base[place.number])})"
+
+    def store(self, place: Place, name: str) -> None:
+        pointer = added(f"p{place.number}", self.base[place.number])
+        self.text.add(f"store_one_{STORAGE[place.value.memory_type]}({pointer}, {name});")
+
+
+def _times(index: str, step: int) -> str:
+    return "" if step == 0 else index if step == 1 else f"{index} * {step}"
+
+
+def _slices(stage: Stage, space: Space, lanes: int, cores: int) -> int:
+    """Return the number of work-groups that share each result: more than one where results are fewer than cores."""
+    items = space.rows if space.along else space.rows // space.kept[-1].size * -(-space.kept[-1].size // lanes)
+    if stage.last_pass != 1 or items >= cores or space.rows * space.length < LONG:
+        return 1
+    axes = space.reduced[:-1] if space.along else space.reduced
+    length = math.prod(axis.size for axis in axes)
+    return min(cores, length) if length > 1 else cores if space.along else 1
+
+
+def write(stage: Stage, space: Space, name: str, lanes: int, cores: int) -> list[Written]:
+    """Return a launch's kernels: one, or with several slices a second one that joins their sums."""
+    slices = _slices(stage, space, lanes, cores) if stage.sums else 1
+    writer = _Writer(stage, space, lanes, cores, slices)
+    groups = writer.rows()
+    kernels = [writer.kernel(name, (groups, slices, 1), 1)]
+    if slices > 1:
+        last = _Join(stage, space, slices)
+        last.join("GRP(0)")
+        kernels.append(last.kernel(f"{name}_join", (space.rows, 1, 1), 1))
+    return kernels

@@ -1,0 +1,108 @@
+"""The graph engine that writes kernels: whole graphs of pointwise nodes, reductions and normalisations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from portadnn.graph.cost import estimate
+from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
+from portadnn.graph.enums import behavior_note, knob_type
+from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.knobs import Knobs, knob
+from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
+
+from .expand import RULES as KINDS
+from .expand import expand
+from .prepare import Prepared, launches_of, widths
+
+if TYPE_CHECKING:
+    from portadnn.handle import Handle
+
+
+def _each(graph: OperationGraph) -> Iterator[tuple[Operation, str, TensorInfo]]:
+    for operation in graph.operations:
+        for port, uid in operation.uids.items():
+            yield operation, port, graph.by_uid[uid]
+
+
+def _operations(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+    for operation in graph.operations:
+        if operation.kind not in KINDS:
+            yield fail(
+                "PG-FUSION-001",
+                node=operation.label,
+                argument="operation",
+                expected=", ".join(sorted(KINDS)),
+                got=operation.kind,
+                fix="leave the graph to the engine 'regions', which fuses what is around the node",
+            )
+
+
+def _doubles(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+    if handle.info.fp64 or next(_operations(graph, handle), None) is not None:
+        return
+    if expand(graph).needs_doubles:
+        yield fail(
+            "PG-FUSION-002",
+            argument=handle.info.name,
+            expected="a graph that computes in FLOAT, without DOUBLE, INT32 and INT64",
+            got="numbers of 64 bits",
+            fix="compute_data_type=data_type.FLOAT and tensors of FLOAT, HALF or BFLOAT16",
+        )
+
+
+def _ragged(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+    for operation, port, info in _each(graph):
+        if info.ragged_offset is not None:
+            yield fail(
+                "PG-FUSION-003",
+                node=operation.label,
+                tensor=f"{port} = {info.describe()}",
+                expected="a tensor without ragged offsets",
+                got=f"offsets in tensor {info.ragged_offset}",
+                fix="pad the sequences",
+            )
+
+
+def _names(graph: OperationGraph) -> tuple[tuple[str, ...], ...]:
+    return (tuple(operation.name for operation in graph.operations),)
+
+
+class FusionEngine(GraphEngine):
+    """Pointwise nodes, reductions, normalisations and softmax in as few generated kernels as their sums allow.
+
+    Virtual tensors never reach memory; results of sums do that kernels after them need. The knob TILE_SIZE sets how
+    many numbers an expression of a CPU's kernel stands for, or how many a GPU's work-item computes.
+    """
+
+    name = "fusion"
+    behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
+    rules = (
+        SupportRule(
+            "PG-FUSION-001", "all nodes are pointwise, reductions, normalisations, genstats or softmax", _operations
+        ),
+        SupportRule("PG-FUSION-002", "a device without float64 is not asked for it", _doubles),
+        SupportRule("PG-FUSION-003", "no tensor is ragged", _ragged),
+    )
+
+    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
+        count = len(launches_of(graph, handle.info))
+        return estimate(graph, handle.info, count)
+
+    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
+        return (
+            knob(
+                knob_type.TILE_SIZE,
+                len(widths(handle.info)) - 1,
+                says=", ".join(f"{number} {width} numbers" for number, width in enumerate(widths(handle.info))),
+            ),
+        )
+
+    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
+        return self.tuned(graph, handle, {})
+
+    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
+        number = knobs.get(knob_type.TILE_SIZE)
+        made = Prepared(graph, handle.device, None if number is None else widths(handle.info)[number])
+        return GraphPlan(self, graph, made.workspace_size, made.run, made.bind, knobs, _names(graph), made.source)

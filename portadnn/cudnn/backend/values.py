@@ -1,0 +1,184 @@
+"""Elements of attributes: what C has behind ``void *arrayOfElements``, for each type of attribute."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...c_names.graph_descriptors import Attribute
+from ...errors import BadParam, NotSupported
+from ...graph import enums
+from ...graph.data_types import data_type
+from ...graph.handles import handle_of
+from ..calls import c_value
+from ..declarations import declarations, enumeration
+
+# Types whose elements are members of an enumeration: its name in C, what its members' names begin with, and the
+# enumeration of graphs with the same members, None where graphs have none.
+ENUMERATIONS: dict[str, tuple[str, str, type[enums.GraphEnum] | None]] = {
+    "DATA_TYPE": ("cudnnDataType_t", "CUDNN_DATA_", data_type),
+    "CONVOLUTION_MODE": ("cudnnConvolutionMode_t", "CUDNN_", enums.convolution_mode),
+    "POINTWISE_MODE": ("cudnnPointwiseMode_t", "CUDNN_POINTWISE_", enums.pointwise_mode),
+    "REDUCTION_OPERATOR_TYPE": ("cudnnReduceTensorOp_t", "CUDNN_REDUCE_TENSOR_", enums.reduction_mode),
+    "RESAMPLE_MODE": ("cudnnResampleMode_t", "CUDNN_RESAMPLE_", enums.resample_mode),
+    "PADDING_MODE": ("cudnnPaddingMode_t", "CUDNN_", enums.padding_mode),
+    "RNG_DISTRIBUTION": ("cudnnRngDistribution_t", "CUDNN_RNG_DISTRIBUTION_", enums.rng_distribution),
+    "HEUR_MODE": ("cudnnBackendHeurMode_t", "CUDNN_HEUR_MODE_", enums.heur_mode),
+    "KNOB_TYPE": ("cudnnBackendKnobType_t", "CUDNN_KNOB_TYPE_", enums.knob_type),
+    "NUMERICAL_NOTE": ("cudnnBackendNumericalNote_t", "CUDNN_NUMERICAL_NOTE_", enums.numerical_note),
+    "BEHAVIOR_NOTE": ("cudnnBackendBehaviorNote_t", "CUDNN_BEHAVIOR_NOTE_", enums.behavior_note),
+    "TENSOR_REORDERING_MODE": (
+        "cudnnBackendTensorReordering_t",
+        "CUDNN_TENSOR_REORDERING_",
+        enums.tensor_reordering,
+    ),
+    "NORM_FWD_PHASE": ("cudnnBackendNormFwdPhase_t", "CUDNN_NORM_FWD_", enums.norm_forward_phase),
+    "RESHAPE_MODE": ("cudnnBackendReshapeMode_t", "CUDNN_RESHAPE_", enums.reshape_mode),
+    "NORM_MODE": ("cudnnBackendNormMode_t", "CUDNN_", None),
+    "NAN_PROPOGATION": ("cudnnNanPropagation_t", "CUDNN_", None),
+    "GENSTATS_MODE": ("cudnnGenStatsMode_t", "CUDNN_GENSTATS_", None),
+    "BN_FINALIZE_STATS_MODE": ("cudnnBnFinalizeStatsMode_t", "CUDNN_BN_FINALIZE_STATISTICS_", None),
+    "LAYOUT_TYPE": ("cudnnBackendLayoutType_t", "CUDNN_LAYOUT_TYPE_", None),
+}
+_SAME = {"CUDNN_HEUR_MODE_INSTANT": "A", "CUDNN_RESAMPLE_AVGPOOL": "AVGPOOL_INCLUDE_PADDING"}  # older names
+
+
+@functools.cache
+def _members(type: str) -> dict[int, Any]:
+    """Return the members of graphs by the numbers of C."""
+    c_name, prefix, ours = ENUMERATIONS[type]
+    assert ours is not None
+    values: dict[str, int] = declarations()["enumerations"][c_name]
+    names = {name: _SAME.get(name, name.removeprefix(prefix)) for name in values}
+    return {values[name]: ours[member] for name, member in names.items() if member in ours.__members__}
+
+
+def c_member(type: str, member: enums.GraphEnum) -> Any:
+    """Return the member in C of one of graphs."""
+    number = next(number for number, known in _members(type).items() if known is member)
+    return enumeration(ENUMERATIONS[type][0])(number)
+
+
+def _member(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    c_name, _, ours = ENUMERATIONS[type]
+    kept = c_value(c_name, value, argument)
+    if ours is None:
+        return kept, kept
+    meaning = _members(type).get(int(kept))
+    if meaning is None:
+        offered = ", ".join(enumeration(c_name)(number).name for number in _members(type))
+        raise NotSupported(argument=argument, expected=f"one of {offered}", got=kept.name)
+    return kept, meaning
+
+
+def _integer(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    try:
+        if not isinstance(value, (bool, np.bool_)):
+            number = operator.index(value)
+            return number, number
+    except TypeError:
+        pass
+    raise BadParam(argument=argument, expected=f"an integer (CUDNN_TYPE_{type})", got=repr(value))
+
+
+def _number(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool):
+        return float(value), float(value)
+    raise BadParam(argument=argument, expected=f"a number (CUDNN_TYPE_{type})", got=repr(value))
+
+
+def _boolean(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    if isinstance(value, (bool, np.bool_)) or (type_is_int(value) and value in (0, 1)):
+        return bool(value), bool(value)
+    raise BadParam(argument=argument, expected="True or False", got=repr(value))
+
+
+def type_is_int(value: Any) -> bool:
+    """Tell whether a value is an integer and no bool."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _fraction(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    try:
+        found = Fraction(*value) if isinstance(value, tuple) else Fraction(value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise BadParam(argument=argument, expected="a Fraction, or (numerator, denominator)", got=repr(value)) from None
+    return found, found
+
+
+def _handle(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    return value, handle_of(value)
+
+
+def _pointer(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    return value, value
+
+
+_READERS = {
+    "INT64": _integer,
+    "INT32": _integer,
+    "DOUBLE": _number,
+    "FLOAT": _number,
+    "BOOLEAN": _boolean,
+    "FRACTION": _fraction,
+    "HANDLE": _handle,
+    "VOID_PTR": _pointer,
+    **dict.fromkeys(ENUMERATIONS, _member),
+}
+
+
+def element(type: str, value: Any, argument: str) -> tuple[Any, Any]:
+    """Return an element as it is kept, and what it means to graphs.
+
+    Raises
+    ------
+    BadParam
+        It is none of the type.
+    NotSupported
+        It is a member of the enumeration that portadnn lacks.
+    """
+    return _READERS[type](type, value, argument)
+
+
+def sequence(type: str, count: int, given: Any) -> Sequence[Any]:
+    """Return the first `count` elements of what was given: of a sequence, or the one element itself.
+
+    Raises
+    ------
+    BadParam
+        There are fewer.
+    """
+    if type == "CHAR":
+        if not isinstance(given, (str, bytes)):
+            raise BadParam(argument="arrayOfElements", expected="text", got=repr(given)[:80])
+        text = given if isinstance(given, str) else given.decode()
+        return [text[:count]]
+    if isinstance(given, np.ndarray) and type != "VOID_PTR":  # an array behind a pointer is one element
+        given = given.ravel().tolist()
+    several = isinstance(given, list) or (isinstance(given, tuple) and not (type == "FRACTION" and count == 1))
+    elements = list(given) if several else [given]
+    if len(elements) < count:
+        raise BadParam(
+            argument="arrayOfElements", expected=f"at least elementCount = {count} elements", got=len(elements)
+        )
+    return elements[:count]
+
+
+def check_type(attribute: Attribute, given: Any) -> str:
+    """Return the type's name without ``CUDNN_TYPE_``; it has to be one of the attribute's.
+
+    Raises
+    ------
+    BadParam
+        It is another, or none.
+    """
+    name: str = c_value("cudnnBackendAttributeType_t", given, "attributeType").name.removeprefix("CUDNN_TYPE_")
+    if name not in attribute.types:
+        wanted = " or ".join(f"CUDNN_TYPE_{each}" for each in attribute.types)
+        raise BadParam(argument="attributeType", expected=f"{wanted} for {attribute.c_name}", got=f"CUDNN_TYPE_{name}")
+    return name
