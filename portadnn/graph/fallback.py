@@ -12,7 +12,7 @@ from .engine import GraphEngine, GraphPlan
 from .enums import behavior_note, heur_mode, knob_type
 from .errors import GraphError, fail
 from .fallback_host import DefinitionOnHost
-from .fallback_parts import Cut, cut, problem_of
+from .fallback_parts import Alone, Cut, cut, problem_of
 from .fallback_run import Forced, Running
 from .knobs import Knobs, knob
 from .lowering.steps import Lowering, Step
@@ -41,7 +41,7 @@ class FallbackEngine(GraphEngine):
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         total = 0.0
         for part in self._cut(graph, handle).parts:
-            if isinstance(part, GraphPlan):
+            if isinstance(part, Alone):
                 total += part.engine.seconds(part.graph, handle)
                 continue
             for step in part.steps:
@@ -68,7 +68,8 @@ class FallbackEngine(GraphEngine):
         if main is not None:
             step, problem = main
             forced[id(step)] = Forced(handle, _engines(handle, problem)[knobs[knob_type.KERNEL_CFG]], problem)
-        running = Running(handle, made.graph, made.parts, forced)
+        parts = [part.engine.prepare(part.graph, handle) if isinstance(part, Alone) else part for part in made.parts]
+        running = Running(handle, made.graph, parts, forced)
         return GraphPlan(self, graph, running.memory.size, running.run, running.bind, knobs)
 
     def _cut(self, graph: OperationGraph, handle: Handle) -> Cut:

@@ -11,7 +11,7 @@ from ..errors import DnnError, NotSupported
 from ..plan import choose, make_problem
 from ..problem import Problem
 from ..registry import get_backend
-from .engine import GraphEngine, GraphPlan
+from .engine import GraphEngine
 from .errors import GraphError, fail
 from .fallback_widen import widened
 from .lowering import lower, mistyped
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 MOST_KNOWN = 64  # graphs of a handle
 
 
+@dataclass(frozen=True)
+class Alone:
+    """A graph of one node, and the engine that takes it; nothing is prepared yet."""
+
+    engine: GraphEngine
+    graph: OperationGraph
+
+
 @dataclass
 class Cut:
     """A graph in parts.
@@ -32,14 +40,14 @@ class Cut:
     ----------
     graph : OperationGraph
         With the tensors and nodes of conversions as well.
-    parts : list of Lowering or GraphPlan
+    parts : list of Lowering or Alone
         What computes its nodes, one after another.
     errors : list of GraphError
         Why nothing computes some; there are no parts for these.
     """
 
     graph: OperationGraph
-    parts: list[Lowering | GraphPlan] = field(default_factory=list)
+    parts: list[Lowering | Alone] = field(default_factory=list)
     errors: list[GraphError] = field(default_factory=list)
 
 
@@ -72,7 +80,7 @@ def _cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...]
         if wide:
             made.parts += wide
         elif helper is not None:
-            made.parts.append(helper.prepare(alone, handle))
+            made.parts.append(Alone(helper, alone))
         else:
             made.errors += part
     return made
@@ -80,7 +88,7 @@ def _cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...]
 
 def _part(
     graph: OperationGraph, operation: Operation, handle: Handle, engines: Sequence[GraphEngine]
-) -> Lowering | GraphPlan | list[GraphError]:
+) -> Lowering | Alone | list[GraphError]:
     """Return what computes a node, or why nothing does."""
     try:
         lowered = lower(graph, operation)
@@ -89,19 +97,19 @@ def _part(
     except GraphError as error:
         alone = _alone(graph, operation)
         other = next((engine for engine in engines if not engine.why_not(alone, handle)), None)
-        return _all_reasons(graph, operation, error) if other is None else other.prepare(alone, handle)
+        return _all_reasons(graph, operation, error) if other is None else Alone(other, alone)
     return lowered
 
 
 def _widened(
     made: Cut, operation: Operation, handle: Handle, engines: Sequence[GraphEngine]
-) -> list[Lowering | GraphPlan]:
+) -> list[Lowering | Alone]:
     """Return what computes a node in one type with its conversions, whose tensors the graph then has; or nothing."""
     wide = widened(made.graph, operation, max(made.graph.by_uid) + 1)
     if wide is None:
         return []
     graph = replace(made.graph, tensors=(*made.graph.tensors, *wide.tensors))
-    parts: list[Lowering | GraphPlan] = []
+    parts: list[Lowering | Alone] = []
     for one in wide.operations:
         part = _part(graph, one, handle, engines)
         if isinstance(part, list):
