@@ -42,6 +42,7 @@ from .enums import (
 )
 from .errors import (
     AttributeNotSet,
+    GraphCheckFailed,
     GraphError,
     GraphValidationError,
     InvalidTensorName,
@@ -61,6 +62,7 @@ from .tensor import tensor
 __all__ = [
     "RULES",
     "AttributeNotSet",
+    "GraphCheckFailed",
     "GraphError",
     "GraphValidationError",
     "InvalidTensorName",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadParam, DnnError, NotSupported
+from ..errors import BadParam, DnnError, ExecutionFailed, NotSupported
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -105,6 +105,10 @@ class InvalidVariantPack(GraphValidationError):
 
 class InvalidValue(GraphValidationError, RuntimeError):
     """A value that cannot be; also a RuntimeError, as cudnn-frontend has it."""
+
+
+class GraphCheckFailed(GraphError, ExecutionFailed):
+    """A result that is farther from its definition than rounding explains; see ``execute(..., check="reference")``."""
 
 
 class cudnnGraphNotSupportedError(GraphError, NotSupported):

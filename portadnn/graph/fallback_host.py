@@ -31,7 +31,7 @@ class DefinitionOnHost(GraphEngine):
     behavior_notes = frozenset({behavior_note.HOST_COMPUTATION})
 
     def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        return _definitions(graph, handle).why_not(graph, handle)
+        return by_definition(graph, handle).why_not(graph, handle)
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         nbytes = sum(info.extent for info in graph.packed)
@@ -39,7 +39,7 @@ class DefinitionOnHost(GraphEngine):
         return CALL_SECONDS + nbytes / BYTES_PER_SECOND + work / FLOPS
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        plan, device = _definitions(graph, handle).prepare(graph, handle), handle.device
+        plan, device = by_definition(graph, handle).prepare(graph, handle), handle.device
         tensors = [info for info in graph.packed if not info.by_value]
 
         def run(arrays: Mapping[int, Any], workspace: Any) -> None:
@@ -55,7 +55,7 @@ class DefinitionOnHost(GraphEngine):
         return GraphPlan(self, graph, 0, run)
 
 
-def _definitions(graph: OperationGraph, handle: Handle) -> GraphEngine:
+def by_definition(graph: OperationGraph, handle: Handle) -> GraphEngine:
     """Return the engine that computes graphs by definition on the host."""
     engines = get_backend("reference").graph_engines()
     return next((engine for engine in engines if not engine.why_not(graph, handle)), engines[0])

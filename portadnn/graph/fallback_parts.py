@@ -101,9 +101,7 @@ def _part(
     return lowered
 
 
-def _widened(
-    made: Cut, operation: Operation, handle: Handle, engines: Sequence[GraphEngine]
-) -> list[Lowering | Alone]:
+def _widened(made: Cut, operation: Operation, handle: Handle, engines: Sequence[GraphEngine]) -> list[Lowering | Alone]:
     """Return what computes a node in one type with its conversions, whose tensors the graph then has; or nothing."""
     wide = widened(made.graph, operation, max(made.graph.by_uid) + 1)
     if wide is None:

@@ -7,7 +7,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from .._version import __version__
 from ..errors import public
+from . import pictures
 from .engine import Config
 from .errors import fail
 from .explain import Explanation, explain
@@ -15,6 +17,7 @@ from .handles import handle_of
 from .methods_execute import ExecuteMethods
 from .operation_graph import OperationGraph
 from .plans import engines_of
+from .reproducer import script
 from .surfaces import Judgement, judge
 
 
@@ -74,6 +77,48 @@ class AnswerMethods(ExecuteMethods):
             No such library or compute capability (PG-SURFACE-001, 002).
         """
         return judge(self._as_it_is(), library, _capability(cc))
+
+    # pictures
+
+    def _parts(self, handle: Any) -> Sequence[Sequence[str]]:
+        """Return the names of the nodes that the chosen plan computes together, once there is one."""
+        if self._chosen is None:
+            return ()
+        plans = self._plans_on(self._handle if handle is None else handle)
+        return plans.plan(self._index(plans)).parts
+
+    @public
+    def to_dot(self, handle: Any = None) -> str:
+        """Return a picture of the graph in graphviz's language, with what the plan computes together in boxes."""
+        return pictures.to_dot(self._as_it_is(), self._parts(handle))
+
+    @public
+    def to_mermaid(self, handle: Any = None) -> str:
+        """Return a picture of the graph as a flowchart of Mermaid, with what the plan computes together in boxes."""
+        return pictures.to_mermaid(self._as_it_is(), self._parts(handle))
+
+    @public
+    def to_svg(self, handle: Any = None) -> str:
+        """Return :meth:`to_dot` as an SVG picture, laid out by graphviz.
+
+        Raises
+        ------
+        cudnnGraphNotSupportedError
+            graphviz is not installed (PG-PICTURE-001).
+        """
+        return pictures.to_svg(pictures.to_dot(self._as_it_is(), self._parts(handle)))
+
+    # somewhere else
+
+    @public
+    def reproducer(self, seed: int = 0) -> str:
+        """Return a script that builds the graph, runs its plan on seeded data and checks it node by node.
+
+        It needs nothing but portadnn. Without the plan's engine it takes another one, and says so.
+        """
+        handle = handle_of(self._handle)
+        facts = {"library": f"portadnn {__version__}", "backend": handle.backend, "device": handle.info.name}
+        return script(self._as_it_is(), self.to_json(), planned=self._chosen is not None, seed=seed, **facts)
 
 
 def _capability(cc: Any) -> tuple[int, int] | None:

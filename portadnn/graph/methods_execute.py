@@ -13,13 +13,14 @@ from ..handle import Handle
 from ..recent import identical
 from ..watching import WATCHERS
 from . import memory
+from .checking import Check
 from .engine import GraphPlan
 from .errors import fail
 from .handles import handle_of
 from .methods_files import FileMethods
 from .operation_graph import TensorInfo
 from .pack import bind, by_uid, spec_of
-from .plans import Plans, Timing
+from .plans import Plans, Timing, engines_of
 
 MOST_RECENT = 4  # packs of a graph that are known again
 
@@ -78,6 +79,7 @@ class ExecuteMethods(FileMethods):
         override_uids: Any = None,
         override_shapes: Any = None,
         override_strides: Any = None,
+        check: str | None = None,
     ) -> None:
         """Run the plan on a variant pack.
 
@@ -92,7 +94,18 @@ class ExecuteMethods(FileMethods):
             host's lets the plan take its own.
         handle
             By default the graph's.
+        check
+            "reference" compares every node on the device, with all virtual tensors in memory, with its definition in
+            float64 of the same inputs, and then the results; the first node that is off is named. It takes long.
+
+        Raises
+        ------
+        GraphCheckFailed
+            A node, or what nodes compute together, is off (PG-CHECK-001, 002). The results are in the pack.
         """
+        if check is not None:
+            self._checked(tensor_to_device_buffer, workspace, handle, override_uids, check)
+            return
         if override_uids is None and self._again(tensor_to_device_buffer, workspace, None, handle):
             return
         self._run(tensor_to_device_buffer, workspace, None, handle, override_uids)
@@ -196,6 +209,16 @@ class ExecuteMethods(FileMethods):
             if not self._remembered(plans, plan, arrays, scratch, pack, workspace, (handle, index)):
                 plan.run(arrays, scratch)
             bound.fetch(plans.handle.device)
+
+    def _checked(self, pack: Mapping[Any, Any], workspace: Any, handle: Any, overrides: Any, check: str) -> None:
+        if check != "reference":
+            raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=repr(check))
+        plans, plan, arrays, scratch, bound = self._bound(pack, workspace, None, handle, overrides)
+        with plans.handle.lock:
+            checked = Check(plan, plans.handle, engines_of(plans.handle), arrays)
+            plan.run(arrays, scratch)
+            bound.fetch(plans.handle.device)
+            checked.judge()
 
     def _remembered(
         self, plans: Plans, plan: GraphPlan, arrays: Any, scratch: Any, pack: Any, workspace: Any, key: Any

@@ -153,6 +153,10 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-PLAN-004", e.InvalidValue, "heuristics modes come as a list"),
     ("PG-PLAN-005", e.cudnnGraphNotSupportedError, "this part of the interface does not exist yet"),
     ("PG-PLAN-006", e.InvalidValue, "there is no engine or knob like this"),
+    # answers
+    ("PG-PICTURE-001", e.cudnnGraphNotSupportedError, "the picture cannot be laid out"),
+    ("PG-CHECK-001", e.GraphCheckFailed, "the result of a node is not what its definition says"),
+    ("PG-CHECK-002", e.GraphCheckFailed, "each node alone is right, and the result of all together is not"),
     # other libraries
     ("PG-SURFACE-001", e.InvalidValue, "there is no such library"),
     ("PG-SURFACE-002", e.InvalidValue, "the compute capability is none"),

@@ -196,6 +196,9 @@ def test_the_table_of_rules():
     tested = {case.values[1] for case in (*CASES, *PACKS)}
     assert all(re.fullmatch(r"PG-[A-Z]+-\d{3}", id) for id in cudnn.RULES)
     elsewhere = {f"PG-ENGINE-00{i}" for i in range(2, 9)} | {
+        "PG-CHECK-001",
+        "PG-CHECK-002",
+        "PG-PICTURE-001",
         "PG-SURFACE-001",
         "PG-SURFACE-002",
         "PG-PACK-011",

@@ -1,0 +1,197 @@
+"""``execute(..., check="reference")``: right graphs pass, and what is wrong is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import D, buffer, given, new, numbers
+from test_graph_fallback import over
+from test_graph_patterns import everywhere, values_of
+
+import portadnn.graph as cudnn
+from portadnn.graph.checking import difference
+from portadnn.graph.engine import GraphEngine, GraphPlan
+from portadnn.graph.patterns import PATTERNS
+from portadnn.registry import get_backend
+
+SHOWN = ["BnAddRelu", "DBARCS", "ConvScaleBiasAct", "DgradDreluBNBwdWeight", "MhaFprop", "FP8 flash attention fprop"]
+
+
+@everywhere(SHOWN)
+def test_right_graphs_pass(handle, name):
+    g = new(handle, io=D.HALF)
+    pattern = PATTERNS[name](g)
+    g.build()
+    values = values_of(name, pattern.inputs)
+    pack = {one: buffer(one, values[port])[0] for port, one in pattern.inputs.items()}
+    results = {one: buffer(one)[0] for one in pattern.outputs.values()}
+    g.execute({**pack, **results}, check="reference")
+    again = {one: buffer(one)[0] for one in pattern.outputs.values()}
+    g.execute({**pack, **again})
+    for one, flat in results.items():
+        np.testing.assert_array_equal(flat.view(np.uint8), again[one].view(np.uint8))
+
+
+class Liar(GraphEngine):
+    """By definition, but for what a function does to arrays by tensors' names afterwards."""
+
+    name = "liar"
+
+    def __init__(self, lie):
+        self.lie = lie
+
+    def seconds(self, graph, handle):
+        return 0.0
+
+    def prepare(self, graph, handle):
+        honest = DEFINITION.prepare(graph, handle)
+        names = {info.name: info.uid for info in graph.packed}
+        parts = (tuple(operation.name for operation in graph.operations),)
+
+        def run(arrays, workspace):
+            honest.run(arrays, workspace)
+            self.lie({name: arrays[uid] for name, uid in names.items()})
+
+        return GraphPlan(self, graph, 0, run, parts=parts)
+
+
+(DEFINITION,) = get_backend("reference").graph_engines()
+
+
+def chain():
+    """Three nodes: middle and last read what is before them."""
+    g = new(io=D.FLOAT)
+    x, w = given(g, (4, 6), name="x"), given(g, (6, 5), name="w")
+    first = g.matmul(x, w, name="first").set_name("one")
+    middle = g.tanh(first, name="middle").set_name("two")
+    g.mul(middle, 100.0, name="last").set_output(True).set_name("three")
+    return g, x, w
+
+
+def executed(lie, monkeypatch, **kwargs):
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: [Liar(lie)])
+    g, x, w = chain()
+    g.build()
+    assert g.get_plan_name() == "eng_liar"
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: [DEFINITION])
+    pack = {x: numbers((4, 6)).astype(np.float32), w: numbers((6, 5), 1).astype(np.float32)}
+    last = next(one for one in g._graph.tensors() if one.get_name() == "three")
+    out = np.empty((4, 5), np.float32)
+    g.execute({**pack, last: out}, **kwargs)
+    return out
+
+
+def wrong(name, change):
+    """A lie about one tensor, where that is in memory."""
+
+    def lie(arrays):
+        if name in arrays:
+            change(arrays[name])
+
+    return lie
+
+
+def bump(amount):
+    def change(array):
+        array[2, 3] += amount
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "change"),
+    [
+        ("one", "matmul 'first'", bump(1e-3)),
+        ("two", "pointwise 'middle'", bump(1e-4)),
+        ("three", "pointwise 'last'", bump(-0.01)),
+        ("two", "pointwise 'middle'", bump(np.nan)),
+        ("one", "matmul 'first'", bump(np.inf)),
+        ("two", "pointwise 'middle'", lambda array: array.fill(0)),
+    ],
+)
+def test_the_first_node_that_is_off(name, node, change, monkeypatch):
+    with pytest.raises(cudnn.GraphCheckFailed, match="PG-CHECK-001") as caught:
+        executed(wrong(name, change), monkeypatch, check="reference")
+    error = caught.value
+    assert error.node == node
+    assert f"'{name}'" in error.tensor
+    assert "engine liar" in str(error)
+    assert "reproducer" in error.fix
+
+
+def test_the_place_is_named(monkeypatch):
+    with pytest.raises(cudnn.GraphCheckFailed, match=r"at \[2, 3\]"):
+        executed(wrong("one", bump(1.0)), monkeypatch, check="reference")
+
+
+def test_rounding_is_no_fault(monkeypatch):
+    def near(arrays):
+        for name in arrays:
+            if name in ("one", "two", "three"):
+                arrays[name][...] = np.nextafter(arrays[name], np.float32(np.inf))
+
+    out = executed(near, monkeypatch, check="reference")
+    assert np.isfinite(out).all()
+
+
+def test_nodes_that_are_wrong_together_only(monkeypatch):
+    """The lie is told where nothing but the result is in memory, so that each node alone is right."""
+
+    def lie(arrays):
+        if "one" not in arrays:
+            arrays["three"][1] *= 1.5
+
+    with pytest.raises(cudnn.GraphCheckFailed, match="PG-CHECK-002") as caught:
+        executed(lie, monkeypatch, check="reference")
+    assert caught.value.node == "pointwise 'last'"
+    assert "together with first, middle, last" in str(caught.value)
+
+
+def test_without_the_check_nobody_notices(monkeypatch):
+    assert np.isnan(executed(wrong("three", bump(np.nan)), monkeypatch)).any()
+
+
+def test_other_checks_are_mistakes(monkeypatch):
+    with pytest.raises(cudnn.InvalidValue, match="PG-NODE-004"):
+        executed(lambda arrays: None, monkeypatch, check="torch")
+
+
+@over(["gaps"])
+def test_gaps_numbers_by_value_and_a_node_in_place(handle, name):
+    g = new(handle)
+    x = g.tensor(dim=[3, 4], stride=[9, 2], name="x")
+    by = g.tensor_scalar(0.5, cudnn.scalar_type.RUNTIME_PARAM)
+    y = g.mul(x, by).set_output(True).set_stride([1, 5])
+    g.build()
+    pack = {x: buffer(x, numbers((3, 4)))[0], y: buffer(y)[0], by: 0.25}
+    g.execute(pack, check="reference")
+    g = new(handle)
+    x = given(g, (5,))
+    y = g.sub(x, 3.0).set_output(True)
+    g.build()
+    if handle.backend == "reference":
+        both = np.arange(5, dtype=np.float32)
+        g.execute({x: both, y: both}, check="reference")
+        assert both.tolist() == [-3, -2, -1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "bound", "off"),
+    [
+        (1.0, 1.0, 0.0, False),
+        (1.1, 1.0, 0.2, False),
+        (1.3, 1.0, 0.2, True),
+        (np.nan, np.nan, 0.0, False),
+        (np.nan, 1.0, 1e9, True),
+        (1.0, np.nan, 1e9, True),
+        (np.inf, np.inf, 0.0, False),
+        (np.inf, -np.inf, 1e9, True),
+        (np.inf, 1.0, 1e9, True),
+    ],
+)
+def test_differences(got, want, bound, off):
+    found = difference(np.array([0.0, got]), np.array([0.0, want]), np.array([0.0, bound]))
+    assert (found is not None) == off
+    if off:
+        assert found.place == (1,)
+        assert found.count == 1
