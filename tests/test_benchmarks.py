@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.benchmarks import call, cli, layers, runner, scaling, sets, timing
+from portadnn.benchmarks import attention, call, cli, layers, runner, scaling, sets, timing
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.benchmarks.peer import NoEquivalent
 from portadnn.problem import parse_line
@@ -217,3 +217,18 @@ def test_peer_computes_the_same_problem(line):
     assert torch.get_num_threads() >= 1
     assert side.timer(side.call) > 0
     assert np.isfinite(side.timer(side.call))
+
+
+def test_attention(tmp_path):
+    """A row for each shape and direction; the peers' calls are the same attention."""
+    pytest.importorskip("torch")
+    file = tmp_path / "attention.json"
+    words = ["--backend", "reference", "--types", "FLOAT", "--rounds", "1", "--output", str(file)]
+    attention.main([*words, "--peers", "torch", "unfused", "--shapes", "1x2x2x5x7x4", "1x2x1x5x5x4 causal"])
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert [(row["causal"], row["direction"], sorted(row["times_as_fast_as"])) for row in rows] == [
+        (False, "forward", ["torch", "unfused"]),
+        (False, "backward", ["torch"]),
+        (True, "forward", ["torch"]),
+        (True, "backward", ["torch"]),
+    ]
