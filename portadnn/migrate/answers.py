@@ -43,7 +43,7 @@ from typing import Any
 from .. import mapping
 from .events import Argument, Event
 from .findings import Answer
-from .names import data, function_offered, translated, values_of_cudnn
+from .names import data, function_offered, in_portadnn, translated, values_of_cudnn
 from .values import constants
 from .versions import numbers
 
@@ -409,10 +409,9 @@ def _of_portadnn(event: Event) -> Answered:
     function = getattr(cudnn, event.function, None)
     if function is None:
         return Answered("none", "", "portadnn has nothing for it", sure=False)
-    row = mapping.table().by_cudnn.get(event.function)
-    if row is None or not row.portadnn:
+    if not in_portadnn(event.function):
         return Answered("none", "", reason(event.function), sure=False)
-    taken = [p.name for p in inspect.signature(function).parameters.values()]
+    taken = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     ours = event.declared.parameters if event.declared else ()
     arguments, results = [], []
     for first, parameter in zip(ours, event.parameters, strict=False):

@@ -52,6 +52,12 @@ def offered(since: str | None, until: str | None, target: str) -> bool:
     return until is None or until.startswith("rocm")
 
 
+def in_portadnn(function: str) -> bool:
+    """Tell whether portadnn has what a function of cuDNN does; graphs by descriptors are portadnn.cudnn's alone."""
+    row = mapping.table().by_cudnn.get(function)
+    return row is not None and (bool(row.portadnn) or (row.topic == "graph" and "CudaGraph" not in function))
+
+
 def function_offered(function: mapping.Function, target: str) -> bool:
     """Tell whether a target has one of MIOpen's functions."""
     first, last = function.headers

@@ -178,3 +178,21 @@ def test_portadnn():
     wanted = "cudnn.cudnnSoftmaxForward(h, CUDNN_SOFTMAX_LOG, mode, one, x, xp, zero, y, yp)"
     assert answer(softmax, "portadnn-cuda").call == wanted
     assert answer(event("cudnnIm2Col(h, x, xp, w, c, b)"), "portadnn-opencl").kind == "none"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("cudnnBackendFinalize(d)", "cudnn.cudnnBackendFinalize(d)"),
+        ("cudnnBackendCreateDescriptor(type, &d)", "d = cudnn.cudnnBackendCreateDescriptor(type)"),
+        (
+            "cudnnBackendGetAttribute(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 8, &n, s)",
+            "n, s = cudnn.cudnnBackendGetAttribute(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 8)",
+        ),
+        ("cudnnBackendPopulateCudaGraph(h, plan, pack, graph)", ""),
+    ],
+)
+def test_portadnn_has_graphs_by_descriptors(call, said):
+    found = answer_of(event(call), "portadnn-opencl")
+    assert found.call == said
+    assert found.sure == bool(said)

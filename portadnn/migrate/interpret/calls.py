@@ -25,7 +25,7 @@ from .texts import argument_texts
 DEEPEST_CALL = 5  # the entry, and calls within it
 _SMALL = 6  # statements of a function that is followed though it leads to no call
 _MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
-_ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|\[\])$")
+_ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 
 
 class Calls(Objects):

@@ -87,7 +87,7 @@ def _folded(name: str) -> str:
 
 def _argument(name: str, logged: Logged, type_: str, state: State) -> Argument:
     text = _written(name, logged, type_)
-    if logged.fields:
+    if logged.fields or (logged.type.startswith("CUDNN_BACKEND_") and logged.value.kind == "unknown"):
         return Argument(text, _described(logged, type_, state))
     kind = kind_of(type_)
     if kind and logged.value.kind == "unknown" and logged.value.data:
@@ -128,6 +128,8 @@ def _described(logged: Logged, type_: str, state: State) -> Value:
     name = f"{kind or 'descriptor'}:{hashlib.blake2b(key.encode(), digest_size=6).hexdigest()}"
     if name not in state.things:
         fields = {name: field.value for name, field in logged.fields.items()}
+        if logged.type.startswith("CUDNN_BACKEND_"):
+            fields["descriptorType"] = known(logged.type)
         fields = completed(kind, _with_format(kind, library or "cudnn", fields))
         state.things[name] = Thing(name, kind, _words(kind, fields), library, fields, set_by=(0,))
     return thing(name, type_)

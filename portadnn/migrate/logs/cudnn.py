@@ -130,6 +130,8 @@ class Reader:
             record.status = str(logged.value.data)
         elif _LIST_ENTRY.match(name) and fields:
             last, so_far = next(reversed(fields.items()))
+            if last == "elementCount":  # of a backend descriptor's attribute, whose elements follow without a name
+                last, so_far = "arrayOfElements", Logged("", items(()))
             values = so_far.value.data if so_far.value.kind == "items" else ()
             fields[last] = Logged(so_far.text, items((*values, logged.value), so_far.type), so_far.type, so_far.fields)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import replace
 
 from ...mapping import Parameter
@@ -30,6 +30,7 @@ _KEPT = frozenset(
 )
 _AT_CREATION: dict[tuple[str, str], dict[str, Value]] = {
     ("cudnn", "convolution"): {"groupCount": known(1, "int"), "mathType": known("CUDNN_DEFAULT_MATH")},
+    ("cudnn", "backend"): {"finalized": known(False, "bool")},
     ("miopen", "convolution"): {"groupCount": known(1, "int")},
     ("miopen", "pooling"): {
         "index_type": known("miopenIndexUint8"),
@@ -61,7 +62,7 @@ def apply(event: Event, state: State, journal: MutableMapping[int, Deed], write:
     for parameter, argument in _given(event):
         if _is_creation(event, parameter):
             _create(event, state, parameter, argument, write)
-    if event.function.startswith(("cudnnDestroy", "miopenDestroy")):
+    if re.match(r"(cudnn|miopen)(Backend)?Destroy", event.function):
         _destroy(event, state)
     else:
         _set(event, state)
@@ -98,7 +99,7 @@ def _returned(event: Event) -> Value:
 
 
 def _is_creation(event: Event, parameter: Parameter) -> bool:
-    creates = re.match(r"(cudnn|miopen)Create", event.function) is not None
+    creates = re.match(r"(cudnn|miopen)(Backend)?Create", event.function) is not None
     return creates and parameter.direction == "out" and parameter.type.rstrip().endswith("*")
 
 
@@ -157,6 +158,23 @@ def _set(event: Event, state: State) -> None:
             old = state.things.get(option.data) if option.kind == "thing" else None
             if old is not None:
                 state.things[old.id] = _newly_set(event, state, parameter, old, sure=len(options) == 1)
+    if event.function.endswith("BackendGetAttribute"):
+        _fill(event, state)
+
+
+def _fill(event: Event, state: State) -> None:
+    """Note that a query has filled the backend descriptors that the program passed."""
+    places = event.argument("arrayOfElements")
+    for option in () if places is None else (one for part in parts(places.read) for one in part.options):
+        old = state.things.get(option.data) if option.kind == "thing" else None
+        if old is not None:
+            fields = {**old.fields, "finalized": known(True, "bool")}
+            state.things[old.id] = replace(old, fields=fields, set_by=(*old.set_by, event.number))
+
+
+def parts(value: Value) -> Sequence[Value]:
+    """Return the elements of an array, or the one value."""
+    return value.data if value.kind == "items" else (value,)
 
 
 _GETTERS_THAT_SET = (
@@ -200,14 +218,15 @@ def _settings(event: Event, target: Parameter) -> dict[str, Value]:
         for parameter, argument in _given(event)
         if parameter is not target and kind_of(parameter.type) != "handle" and parameter.direction != "out"
     }
-    for name in ("nbDims", "num_lens", "arrayLength", "spatialDim"):
+    for name in ("nbDims", "num_lens", "arrayLength", "spatialDim", "elementCount"):
         count = settings.get(name)
         if count is not None and count.kind == "known" and isinstance(count.data, int):
             settings = {key: _cut(value, count.data) for key, value in settings.items()}
     if "mathType" not in settings and "math" in settings:
         settings["mathType"] = settings["math"]
-    if "attr" in settings and settings["attr"].kind == "known":
-        settings[str(settings["attr"].data)] = settings.get("value", UNKNOWN)
+    for attribute, value in (("attr", "value"), ("attributeName", "arrayOfElements")):
+        if attribute in settings and settings[attribute].kind == "known":
+            settings[str(settings[attribute].data)] = settings.get(value, UNKNOWN)
     return settings
 
 

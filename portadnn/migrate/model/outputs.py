@@ -205,6 +205,8 @@ def derived_fields(event: Event, state: State, target: Parameter) -> dict[str, V
     """Return the fields that a function gives a descriptor by itself; None where its arguments are the fields."""
     if "Derive" in event.function:
         return _derived_norm(event, state)
+    if event.function.endswith(("BackendFinalize", "BackendInitialize")):
+        return {"finalized": known(event.function.endswith("Finalize"), "bool")}
     if "Set" in event.function or "Init" in event.function or "Restore" in event.function:
         return None if "TransformDest" not in event.function else {}
     return {}

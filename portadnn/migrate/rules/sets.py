@@ -8,16 +8,8 @@ from fnmatch import fnmatchcase
 from ... import mapping
 from .. import versions
 from ..events import Library
-from ..names import function_offered, shared_enumerations
+from ..names import function_offered, in_portadnn, shared_enumerations
 from .problems import OPERATIONS
-
-GRAPH_API = tuple(  # which the mapping table does not have
-    f"cudnnBackend{name}"
-    for name in (
-        *("CreateDescriptor", "DestroyDescriptor", "Initialize", "Finalize", "SetAttribute", "GetAttribute"),
-        *("Execute", "PopulateCudaGraph", "UpdateCudaGraph"),
-    )
-)
 
 
 def functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
@@ -29,7 +21,6 @@ def functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
         One stands for none.
     """
     known = [f.name for f in mapping.table().functions.values() if f.library == library]
-    known += GRAPH_API if library == "cudnn" else ()
     for words in patterns:
         pattern, _, rest = words.partition(" ")
         if rest and rest not in WORDS:
@@ -58,7 +49,7 @@ def _late(function: mapping.Function) -> bool:
 WORDS: dict[str, Callable[[mapping.Function], bool]] = {
     "gone in 9": gone,
     "not in MIOpen 1": _late,
-    "not in portadnn": lambda f: not mapping.table().by_cudnn[f.name].portadnn,
+    "not in portadnn": lambda f: not in_portadnn(f.name),
     "with older signatures": lambda f: bool(f.changes) and not gone(f),
     "that compute": lambda f: f.name in OPERATIONS,
     "with enumerators": lambda f: any(p.type in shared_enumerations() for p in f.latest),
