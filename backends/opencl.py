@@ -358,7 +358,7 @@ class OpenCLDevice(Device):
             try:
                 seen = [array._portadnn_seen for array in arrays]
             except AttributeError:
-                seen = [examine(array) for array in arrays]
+                seen = [getattr(array, "_portadnn_seen", None) or examine(array) for array in arrays]
             state = [one.serial for one in seen]
             state.append(bytes_of(scalars))
             state.append(0 if workspace is None else getattr(workspace, "serial", None))

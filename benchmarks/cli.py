@@ -15,10 +15,11 @@ from rich.table import Table
 
 from portadnn.enums import MathType
 from portadnn.errors import DnnError, NotSupported
+from portadnn.graph.data_types import data_type
 from portadnn.handle import Handle
 from portadnn.registry import default_backend_names
 
-from . import ceilings, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
+from . import ceilings, graphs, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
 from . import host as host_time
 from .cudnn_peer import CudnnPeer
 from .layers import NETWORKS
@@ -277,6 +278,40 @@ def scaling_table(
 def _slug(handle: Handle) -> str:
     """Return what a record's file is called after."""
     return re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
+
+
+@app.command("graphs")
+def fused_graphs(
+    folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
+    size: Annotated[int | None, typer.Option(min=1, help="Images. [default: 64 on GPUs, 8 on CPUs]")] = None,
+    dtype: Annotated[str, typer.Option(help="float, half or bfloat16.")] = "float",
+    names: Annotated[list[str] | None, typer.Option("--graph", help="Names of graphs. [default: all]")] = None,
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+    rounds: Rounds = 11,
+) -> None:
+    """Time twelve graphs of networks fused and node by node, into graphs-BACKEND-DEVICE.json."""
+    _demand([dtype], ("float", "half", "bfloat16"), "--dtype")
+    _demand(names or [], graphs.GRAPHS, "--graph")
+    with _opened(backend, device) as handle:
+        count, kind = size or (64 if handle.info.kind == "gpu" else 8), data_type.parse(dtype)
+        table = Table(title=f"graphs of {count} images, {kind}, on {handle.info.name} ({handle.backend})")
+        table.add_column("graph")
+        for column in ("plan", "us", "node by node, us", "times", "by processor time", "host us"):
+            table.add_column(column, justify="right")
+        rows = []
+        for name in track(names or list(graphs.GRAPHS), transient=True):
+            row = graphs.measure(handle, name, count, kind, rounds)
+            rows.append(row)
+            times = [f"{1e6 * t:.1f}" for t in (row.seconds, row.node_by_node)]
+            ratios = [f"{r:.2f}" for r in (row.ratio, row.processor_ratio)]
+            table.add_row(name, row.plan, *times, *ratios, f"{row.host_seconds * 1e6:.1f}")
+        console.print(table)
+        facts = graphs.as_record(rows, count, kind)
+        console.print(f"geometric mean: {facts['geometric_mean_ratio']:.2f} times node by node")
+        path = folder / f"graphs-{_slug(handle)}.json"
+        record.write(path, {**record.environment(), "device": record.device(handle), **facts})
+        console.print(f"wrote {path}")
 
 
 @app.command("record")

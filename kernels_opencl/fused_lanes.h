@@ -34,6 +34,8 @@ typedef PD_CAT(uint, VW) U;
 #define FUSED_LANE ((I)(PD_CAT(FUSED_LANES_, VW)))
 #define KEEP_F(n, v, w) SELECT(FUSED_LANE < (n), v, w)
 #define KEEP_D(n, v, w) SELECT(TO_L(FUSED_LANE) < (n), v, w)
+#define FIRST_F(v) ((F)((v)[0]))
+#define FIRST_D(v) ((D)((v)[0]))
 
 #define FUSED_ACROSS(name, R, S, join)                                                                     \
     DEVICE R name(R v) {                                                                                   \

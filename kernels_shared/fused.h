@@ -6,6 +6,7 @@
 //   SELECT(m, a, b)    by lane; m is a comparison of numbers as wide as a and b
 //   FUSED_LANE         0, 1, 2 ... as I
 //   KEEP_F(n, v, w) ...     v in the first n lanes, w in the others
+//   FIRST_F(v) ...     the first lane, in all lanes
 //   ACROSS_SUM_F(v) ...     what all lanes give together, in all lanes: SUM, MUL, MAX or MIN
 //
 // Storage types are called f32 f64 f16 bf16 i8 u8 b8 i32 i64 e4m3 e5m2; each has
@@ -218,14 +219,13 @@ FUSED_MEMORY(i64, long, L, raw, v)
         const R density = exp_##R(x * x * (S)-0.5) * (S)0.3989422804014327;                                \
         return dy * ((erf_##R(x * (S)0.7071067811865476) + (S)1) * (S)0.5 + x * density);                  \
     }                                                                                                      \
-    DEVICE R gelu_tanh_##R(R x) {                                                                          \
-        const R t = tanh_##R((x + x * x * x * (S)0.044715) * (S)0.7978845608028654);                       \
-        return x * (t + (S)1) * (S)0.5;                                                                    \
+    DEVICE R gelu_tanh_##R(R x) { /* (1 + tanh(u)) / 2 is the sigmoid of 2u */                             \
+        return x * sigmoid_##R((x + x * x * x * (S)0.044715) * (S)1.5957691216057308);                     \
     }                                                                                                      \
     DEVICE R gelu_tanh_backward_##R(R dy, R x) {                                                           \
-        const R t = tanh_##R((x + x * x * x * (S)0.044715) * (S)0.7978845608028654);                       \
-        const R inner = (x * x * (S)0.134145 + (S)1) * (S)0.7978845608028654;                              \
-        return dy * ((t + (S)1) * (S)0.5 + x * (S)0.5 * ((S)1 - t * t) * inner);                           \
+        const R u = (x + x * x * x * (S)0.044715) * (S)1.5957691216057308;                                 \
+        const R e = exp_##R(-fabs(u)), s = e + (S)1, inner = x * (x * x * (S)0.134145 + (S)1) * (S)1.5957691216057308;\
+        return dy * (sigmoid_##R(u) + e / (s * s) * inner);                                                \
     }                                                                                                      \
     DEVICE R softplus_##R(R x, S beta) {                                                                   \
         const R z = x * beta;                                                                              \

@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.benchmarks import attention, call, cli, layers, runner, scaling, sets, timing
+from portadnn.benchmarks import attention, call, cli, graphs, layers, runner, scaling, sets, timing
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.benchmarks.peer import NoEquivalent
+from portadnn.graph.data_types import data_type
 from portadnn.problem import parse_line
 from portadnn.registry import get_backend
 
@@ -159,6 +160,30 @@ def test_record_is_written(tmp_path):
     assert row["seconds"] > 0
     assert row["gigabytes_per_second"] == pytest.approx(row["bytes"] / row["seconds"] / 1e9)
     assert record["device"]["backend"] == "reference"
+
+
+@pytest.mark.parametrize("name", graphs.GRAPHS)
+def test_graphs_of_networks_are_valid(name):
+    """And differ from a single node, without which there would be nothing to fuse."""
+    with dnn.Handle("reference") as handle:
+        g = graphs.build(handle, name, 1, data_type.HALF)
+        assert len(g._graph_frozen().operations) > 1
+
+
+def test_graphs_are_recorded(tmp_path):
+    backend = next((name for name in ("opencl", "cuda") if get_backend(name).why_unavailable() is None), None)
+    if backend is None:
+        pytest.skip("no backend with kernels")
+    arguments = ["graphs", str(tmp_path), "--backend", backend, "--size", "1", "--rounds", "3"]
+    result = CliRunner().invoke(cli.app, [*arguments, "--graph", "transformer: swiglu"])
+    assert result.exit_code == 0, result.output
+    (path,) = tmp_path.iterdir()
+    record = json.loads(path.read_text())
+    (row,) = record["graphs"]
+    assert row["plan"] == "eng_fusion"
+    assert row["ratio"] > 0 and row["host_seconds"] > 0
+    assert record["geometric_mean_ratio"] == pytest.approx(row["ratio"])
+    assert record["device"]["backend"] == backend
 
 
 def test_record_beside_another_backend(tmp_path):

@@ -7,7 +7,7 @@ no sums, a vector is LANES neighbouring results, each with its own sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from portadnn.graph.layout import Dims
 
@@ -34,6 +34,7 @@ class _Writer(Writer):
         super().__init__(stage, space, slices)
         self.lanes, self.cores = lanes, cores
         self.within = False  # the loop over what is taken together
+        self.index = "k"  # along the memory
         self.count = "LANES"  # lanes in use: of the reduced axes where `along`, else of the kept ones
 
     # memory
@@ -50,7 +51,7 @@ class _Writer(Writer):
         if not self.within:
             return self.base[place.number], 0, "LANES"
         step = space.reduced[-1].strides[place.number]
-        return added(self.near[place.number], _times("k", step)), step, self.count
+        return added(self.near[place.number], _times(self.index, step)), step, self.count
 
     def load(self, place: Place) -> str:
         where, step, count = self._place(place)
@@ -146,16 +147,33 @@ class _Writer(Writer):
         body.state(text, body.row_values(roots))
         self.begin(reductions)
         self.within = True
-        self._together(number, lambda: self._places(roots, reductions, stores))
+        samples = [node for node in reductions if node.samples]
+        sums = [node for node in reductions if not node.samples]
+        self.sample(samples)
+        if sums or stores:
+            roots = [*stores, *(node.inputs[0] for node in sums)]
+            self._together(lambda: self._places(roots, sums, stores))
         self.within = False
         for node in reductions:
             total = self.sums[node]
-            if self.space.along:
+            if self.space.along and not node.samples:
                 total = f"ACROSS_{c.sum_of(node).join.upper()}_{node.arithmetic}({total})"
             if self.slices > 1:
                 self._leave(node, total)
             else:
                 body.finish(text, node, total)
+
+    def sample(self, nodes: Sequence[Node]) -> None:
+        inner = self.space.reduced[-1].size
+        before = self.count
+        if self.space.along and inner < self.lanes:
+            self.count = str(inner)
+        self.index = "0"
+        super().sample(nodes)
+        self.count, self.index = before, "k"
+
+    def first(self, node: Node, value: str) -> str:
+        return f"FIRST_{node.arithmetic}({value})" if self.space.along else value
 
     def _places(self, roots: list[Value], reductions: list[Node], stores: list[Value]) -> None:
         """Write what happens at a vector of places."""
@@ -170,7 +188,7 @@ class _Writer(Writer):
         for value in stores:
             self.store(body.stored[id(value)], body.names[id(value)])
 
-    def _together(self, number: int, emit: Callable[[], None]) -> None:
+    def _together(self, emit: Callable[[], None]) -> None:
         """Write the loop over what is taken together."""
         space, text = self.space, self.text
         axes = space.reduced[:-1] if space.along else space.reduced
@@ -241,13 +259,13 @@ class _Join(Writer):
 
 
 def _times(index: str, step: int) -> str:
-    return "" if step == 0 else index if step == 1 else f"{index} * {step}"
+    return "" if step == 0 or index == "0" else index if step == 1 else f"{index} * {step}"
 
 
 def _slices(stage: Stage, space: Space, lanes: int, cores: int) -> int:
     """Return the number of work-groups that share each result: more than one where results are fewer than cores."""
     items = space.rows if space.along else space.rows // space.kept[-1].size * -(-space.kept[-1].size // lanes)
-    if stage.last_pass != 1 or items >= cores or space.rows * space.length < LONG:
+    if not stage.divisible or items >= cores or space.rows * space.length < LONG:
         return 1
     axes = space.reduced[:-1] if space.along else space.reduced
     length = math.prod(axis.size for axis in axes)

@@ -77,6 +77,7 @@ class FusionEngine(GraphEngine):
     """
 
     name = "fusion"
+    joins = True
     behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
     rules = (
         SupportRule(

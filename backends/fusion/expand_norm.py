@@ -13,7 +13,7 @@ from portadnn.graph.operation_graph import TensorInfo
 from portadnn.graph.ops.layer_norm import statistics_dims
 
 from .expander import Expander
-from .values import Value
+from .values import Sample, Value
 
 AVG, SUM = reduction_mode.AVG, reduction_mode.ADD
 DEFAULT_EPSILON = 1e-5  # of the gradient of an instance normalisation that saved nothing
@@ -48,13 +48,14 @@ def _channels(e: Expander) -> Dims:
 def _moments(e: Expander, x: Value, dims: Sequence[int]) -> tuple[Value, Value, Value]:
     """Return the mean, x less it, and the variance.
 
-    The mean of what is left over corrects the first one, so that a mean much larger than the deviation costs no digits.
+    The first of the numbers is taken away from all beforehand: a mean much larger than the deviation costs no digits.
     """
-    first = e.reduce(AVG, x, dims)
+    first = e.reduce(Sample.FIRST, x, dims)
     rough = e.point(mode.SUB, x, first)
     rest = e.reduce(AVG, rough, dims)
     squares = e.reduce(AVG, e.point(mode.MUL, rough, rough), dims)
     variance = e.point(mode.SUB, squares, e.point(mode.MUL, rest, rest))
+    variance = e.point(mode.MAX, variance, _number(e, 0.0))
     return e.point(mode.ADD, first, rest), e.point(mode.SUB, rough, rest), variance
 
 

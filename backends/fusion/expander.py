@@ -11,7 +11,7 @@ from portadnn.graph.enums import pointwise_mode as mode
 from portadnn.graph.enums import reduction_mode
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 
-from .values import Node, Program, Value
+from .values import Node, Program, Sample, Value
 
 _FLOATS = {data_type.FLOAT, data_type.HALF, data_type.BFLOAT16, data_type.FAST_FLOAT_FOR_FP8, data_type.BOOLEAN}
 _WHOLE_MODES = {  # what 64-bit integers compute exactly
@@ -75,7 +75,7 @@ class Expander:
             out = self._between(dims)
         return self._add(Node(what, inputs, out, self._arithmetic(what, inputs, out), attributes=attributes))
 
-    def reduce(self, what: reduction_mode, x: Value, dims: Sequence[int], out: Value | None = None) -> Value:
+    def reduce(self, what: reduction_mode | Sample, x: Value, dims: Sequence[int], out: Value | None = None) -> Value:
         """Add a reduction to `dims`."""
         made = self._between(tuple(dims)) if out is None else out
         registers = {x.register, "F" if out is None else out.register}

@@ -68,7 +68,7 @@ def _shape(stage: Stage, space: Space, units: int) -> _Shape:
         results = NEIGHBOURS
     groups = -(-rows // results)
     slices = 1
-    if stage.last_pass == 1 and length >= LONG and groups < units * WAVES:
+    if stage.divisible and length >= LONG and groups < units * WAVES:
         slices = max(1, min(units * WAVES // groups, length // SLICE))
     return _Shape(results, together, slices)
 
@@ -147,11 +147,23 @@ class _Writer(Writer):
             text.close()
 
     def _pass(self, number: int) -> None:
-        body, text, space = self.body, self.text, self.space
+        body, text = self.body, self.text
         reductions, stores = body.roots(number)
         roots: list[Value] = [*stores, *(node.inputs[0] for node in reductions)]
         body.state(text, body.row_values(roots))
         self.begin(reductions)
+        samples = [node for node in reductions if node.samples]
+        sums = [node for node in reductions if not node.samples]
+        self.sample(samples)
+        for node in samples:
+            body.finish(text, node, self.sums[node])
+        if sums or stores:
+            self._together(sums, stores)
+
+    def _together(self, reductions: list[Node], stores: list[Value]) -> None:
+        """Write the loop over what is taken together, and what comes of it."""
+        body, text, space = self.body, self.text, self.space
+        roots = [*stores, *(node.inputs[0] for node in reductions)]
         low, high = "t", str(space.length)
         if self.slices > 1:
             each = -(-space.length // self.slices)

@@ -64,6 +64,11 @@ class Stage:
         inner = [self.pass_of(value) for value in self.stores if self.inner(value)]
         return max([*self.passes.values(), *inner], default=0)
 
+    @property
+    def divisible(self) -> bool:
+        """Whether several work-groups can share a result, in slices: the data are read once, and all of them."""
+        return self.last_pass == 1 and not any(node.samples for node in self.reductions)
+
     def cone(self, roots: Iterable[Value]) -> list[Value]:
         """Return what has to be there for some values, themselves included, in an order in which it can be computed."""
         ordered: dict[int, Value] = {}

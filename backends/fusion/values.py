@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from portadnn.graph.data_types import data_type
@@ -34,6 +35,15 @@ _WIDE = {data_type.DOUBLE: "D", data_type.INT32: "I", data_type.INT64: "L"}
 def register_of(kind: data_type) -> str:
     """Return the register of fused.h that holds numbers of a type."""
     return _WIDE.get(kind, "F")
+
+
+class Sample(Enum):
+    """Reductions that are none of the graph's: they take the first of the numbers."""
+
+    FIRST = 1
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(eq=False)
@@ -98,7 +108,7 @@ class Node:
         The graph's operation, for comments.
     """
 
-    mode: pointwise_mode | reduction_mode
+    mode: pointwise_mode | reduction_mode | Sample
     inputs: tuple[Value, ...]
     out: Value
     arithmetic: str
@@ -109,7 +119,12 @@ class Node:
     @property
     def reduces(self) -> bool:
         """Whether it is a reduction."""
-        return isinstance(self.mode, reduction_mode)
+        return not isinstance(self.mode, pointwise_mode)
+
+    @property
+    def samples(self) -> bool:
+        """Whether it is a reduction that looks at one place alone."""
+        return isinstance(self.mode, Sample)
 
     @property
     def axes(self) -> tuple[int, ...]:

@@ -73,7 +73,25 @@ class Writer:
     def begin(self, reductions: Sequence[Node]) -> None:
         """Declare the sums of a pass."""
         for node in reductions:
-            self.text.add(f"{node.arithmetic} {self.sums[node]} = {c.splat(c.sum_of(node).neutral, node.arithmetic)};")
+            start = "" if node.samples else f" = {c.splat(c.sum_of(node).neutral, node.arithmetic)}"
+            self.text.add(f"{node.arithmetic} {self.sums[node]}{start};")
+
+    def sample(self, nodes: Sequence[Node]) -> None:
+        """Write what takes the first of the numbers."""
+        if not nodes:
+            return
+        self.text.open("")
+        before, self.near = self.near, self.base
+        self.body.state(self.text, self.body.inner_values([node.inputs[0] for node in nodes]))
+        for node in nodes:
+            first = self.first(node, self.body.operand(node.inputs[0], node.arithmetic))
+            self.text.add(f"{self.sums[node]} = {first};")
+        self.near = before
+        self.text.close()
+
+    def first(self, node: Node, value: str) -> str:
+        """Return the first of a register's numbers, of those that are taken together."""
+        return value
 
     def take(self, node: Node, value: str) -> None:
         """Add a value to a sum."""

@@ -85,6 +85,8 @@ class GraphEngine(abc.ABC):
         The heuristics that offer it.
     numerical_notes, behavior_notes : frozenset
         What it does to numbers, and what else is to be known.
+    joins : bool
+        Whether it takes whatever nodes together that it takes one by one.
     rules : tuple of SupportRule
         What it supports, for an engine that says so in rules; others have a ``why_not`` of their own.
     """
@@ -93,6 +95,7 @@ class GraphEngine(abc.ABC):
     modes: frozenset[heur_mode] = frozenset(heur_mode)
     numerical_notes: frozenset[numerical_note] = frozenset()
     behavior_notes: frozenset[behavior_note] = frozenset()
+    joins: bool = False
     rules: tuple[SupportRule, ...] = ()
 
     def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..plan import candidates, choose
+from ..plan import candidates
 from ..problem import Problem
-from .cost import LAUNCH_SECONDS
 from .engine import GraphEngine, GraphPlan
 from .enums import behavior_note, heur_mode, knob_type
 from .errors import GraphError, fail
 from .fallback_host import DefinitionOnHost
-from .fallback_parts import Alone, Cut, cut, problem_of
+from .fallback_parts import Cut, cut, prepared, problem_of, seconds_of
 from .fallback_run import Forced, Running
 from .knobs import Knobs, knob
 from .lowering.steps import Lowering, Step
@@ -39,15 +38,7 @@ class FallbackEngine(GraphEngine):
         return self._cut(graph, handle).errors
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        total = 0.0
-        for part in self._cut(graph, handle).parts:
-            if isinstance(part, Alone):
-                total += part.engine.seconds(part.graph, handle)
-                continue
-            for step in part.steps:
-                problem = problem_of(handle, step)
-                total += choose(handle, problem).seconds(problem, handle.info) + LAUNCH_SECONDS
-        return total
+        return sum(seconds_of(part, handle) for part in self._cut(graph, handle).parts)
 
     def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
         main = self._main(graph, handle)
@@ -68,8 +59,7 @@ class FallbackEngine(GraphEngine):
         if main is not None:
             step, problem = main
             forced[id(step)] = Forced(handle, _engines(handle, problem)[knobs[knob_type.KERNEL_CFG]], problem)
-        parts = [part.engine.prepare(part.graph, handle) if isinstance(part, Alone) else part for part in made.parts]
-        running = Running(handle, made.graph, parts, forced)
+        running = Running(handle, made.graph, prepared(made, handle), forced)
         return GraphPlan(self, graph, running.memory.size, running.run, running.bind, knobs)
 
     def _cut(self, graph: OperationGraph, handle: Handle) -> Cut:

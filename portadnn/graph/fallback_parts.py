@@ -11,7 +11,8 @@ from ..errors import DnnError, NotSupported
 from ..plan import choose, make_problem
 from ..problem import Problem
 from ..registry import get_backend
-from .engine import GraphEngine
+from .cost import LAUNCH_SECONDS
+from .engine import GraphEngine, GraphPlan
 from .errors import GraphError, fail
 from .fallback_widen import widened
 from .lowering import lower, mistyped
@@ -26,7 +27,7 @@ MOST_KNOWN = 64  # graphs of a handle
 
 @dataclass(frozen=True)
 class Alone:
-    """A graph of one node, and the engine that takes it; nothing is prepared yet."""
+    """A part of a graph, as a rule a node, and the engine that takes it; nothing is prepared yet."""
 
     engine: GraphEngine
     graph: OperationGraph
@@ -68,22 +69,44 @@ def cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...])
 
 def _cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...]) -> Cut:
     made = Cut(graph)
-    engines = list(get_backend(handle.backend).graph_engines())
     for operation in graph.operations:
-        part = _part(graph, operation, handle, engines)
-        if not isinstance(part, list):
-            made.parts.append(part)
-            continue
-        wide = _widened(made, operation, handle, engines)
-        alone = _alone(graph, operation)
-        helper = next((one for one in helpers if not one.why_not(alone, handle)), None)
-        if wide:
-            made.parts += wide
-        elif helper is not None:
-            made.parts.append(Alone(helper, alone))
-        else:
-            made.errors += part
+        add_node(made, operation, handle, helpers)
     return made
+
+
+def add_node(made: Cut, operation: Operation, handle: Handle, helpers: tuple[GraphEngine, ...]) -> None:
+    """Add what computes a node of the graph to the parts, or else the reasons why nothing does."""
+    graph = made.graph
+    engines = get_backend(handle.backend).graph_engines()
+    part = _part(graph, operation, handle, engines)
+    if not isinstance(part, list):
+        made.parts.append(part)
+        return
+    wide = _widened(made, operation, handle, engines)
+    single = alone(graph, operation)
+    helper = next((one for one in helpers if not one.why_not(single, handle)), None)
+    if wide:
+        made.parts += wide
+    elif helper is not None:
+        made.parts.append(Alone(helper, single))
+    else:
+        made.errors += part
+
+
+def prepared(made: Cut, handle: Handle) -> list[Lowering | GraphPlan]:
+    """Return the parts of a cut with plans, compiled now, in the place of other engines' parts."""
+    return [part.engine.prepare(part.graph, handle) if isinstance(part, Alone) else part for part in made.parts]
+
+
+def seconds_of(part: Lowering | Alone, handle: Handle) -> float:
+    """Return the estimate for a part."""
+    if isinstance(part, Alone):
+        return part.engine.seconds(part.graph, handle)
+    total = 0.0
+    for step in part.steps:
+        problem = problem_of(handle, step)
+        total += choose(handle, problem).seconds(problem, handle.info) + LAUNCH_SECONDS
+    return total
 
 
 def _part(
@@ -95,9 +118,9 @@ def _part(
         for step in lowered.steps:
             _check(handle, step, operation.label)
     except GraphError as error:
-        alone = _alone(graph, operation)
-        other = next((engine for engine in engines if not engine.why_not(alone, handle)), None)
-        return _all_reasons(graph, operation, error) if other is None else Alone(other, alone)
+        single = alone(graph, operation)
+        other = next((engine for engine in engines if not engine.why_not(single, handle)), None)
+        return _all_reasons(graph, operation, error) if other is None else Alone(other, single)
     return lowered
 
 
@@ -125,7 +148,7 @@ def _all_reasons(graph: OperationGraph, operation: Operation, first: GraphError)
     return reasons
 
 
-def _alone(graph: OperationGraph, operation: Operation) -> OperationGraph:
+def alone(graph: OperationGraph, operation: Operation) -> OperationGraph:
     """Return the graph of one node, whose tensors all are in memory."""
     tensors = (replace(graph.by_uid[uid], virtual=False) for uid in dict.fromkeys(operation.uids.values()))
     return OperationGraph(operation.name, (operation,), tuple(tensors))

@@ -18,6 +18,7 @@ from .explain import explain
 from .fallback import FallbackEngine, HostFallbackEngine
 from .operation_graph import OperationGraph
 from .pack import works_on_host
+from .regions_engine import RegionsEngine
 
 
 @dataclass
@@ -53,7 +54,10 @@ class Filters:
 
 def engines_of(handle: Handle) -> list[GraphEngine]:
     """Return all engines that a handle has for graphs, in order of preference."""
-    engines = [*get_backend(handle.backend).graph_engines(), FallbackEngine()]
+    engines: list[GraphEngine] = [*get_backend(handle.backend).graph_engines()]
+    if any(engine.joins for engine in engines):
+        engines.append(RegionsEngine())
+    engines.append(FallbackEngine())
     return engines if works_on_host(handle.device) else [*engines, HostFallbackEngine()]
 
 
