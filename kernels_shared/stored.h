@@ -8,7 +8,9 @@
 // 16 and 8 bits become float by shifts: a product moves the exponent, so that subnormal numbers need no case of their own, and
 // adding a number whose last place is the smallest subnormal rounds to it. PoCL would call its own conversions as functions.
 
+#ifndef BF16_ROUNDED  // types.h may have it
 #include "bfloat16.h"
+#endif
 
 #define ELEMENT(X) PD_CAT(element_, X)
 #define GET(X, p, i) PD_CAT(get_, X)((p) + (i))

@@ -44,9 +44,19 @@ class Building:
             "shared/attention_start.cl", "attention_start", defines, 1, (self.numbers, self.words, self.counter, *args)
         )
 
-    def launch(self, file: str, name: str, defines: Defines, groups: int, args: Sequence[Arg], items: int = 1) -> None:
+    def launch(
+        self,
+        file: str,
+        name: str,
+        defines: Defines,
+        groups: int,
+        args: Sequence[Arg],
+        items: int = 1,
+        local_bytes: int = 0,
+    ) -> None:
         """Compile a kernel and append its launch."""
-        self.launches.append(Launch(self.device.compile(file, name, defines), (groups,), (items,), tuple(args)))
+        kernel = self.device.compile(file, name, defines)
+        self.launches.append(Launch(kernel, (groups,), (items,), tuple(args), local_bytes))
 
     def simple(self, name: str, defines: Defines, places: int, args: Sequence[Arg]) -> None:
         """Append a launch of one of the simple kernels, with a work-item for each place."""

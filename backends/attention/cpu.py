@@ -53,7 +53,7 @@ class Tile:
         return {**self.register.defines(), "TILE_ROWS": self.rows, "TILE_COLS": self.columns}
 
 
-def knobs(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
+def knobs_of(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
     """Return what can be set: rows and columns of a tile of scores, as far as there are as many."""
     tile, n = Tile.of(operands, info, {}), operands.sizes
     found = []

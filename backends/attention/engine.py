@@ -26,7 +26,7 @@ class FlashAttention(GraphEngine):
     rules: tuple[SupportRule, ...] = RULES
 
     def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
-        known = cpu.knobs if handle.info.schedule == "cpu" else gpu.knobs
+        known = cpu.knobs_of if handle.info.schedule == "cpu" else gpu.knobs_of
         return known(Operands(graph), handle.info)
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
@@ -44,7 +44,7 @@ def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
     """Return the launches for a device."""
     if device.info.schedule == "cpu":
         return (cpu_backward.CpuBackward if operands.backward else cpu.CpuForward)(operands, device, knobs)
-    return (gpu.GpuBackward if operands.backward else gpu.GpuForward)(operands, device, knobs)
+    return gpu.built(operands, device, knobs)
 
 
 class _Running:

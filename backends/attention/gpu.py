@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from portadnn.graph.enums import knob_type
-from portadnn.graph.knobs import knob
+from portadnn.graph.knobs import Knobs, knob
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
 from ..engines.conv_cpu_common import ceil_div
+from . import gpu_mma
 from .building import Building
+from .gpu_mma import MmaForward, MmaTile
 from .operands import Defines, Operands, int32
 
 _FORWARD_FILE = "shared/attention.cl"
@@ -64,28 +65,40 @@ TILES = (
 )
 
 
-def tiles(operands: Operands, info: DeviceInfo) -> list[Tile]:
-    """Return the tiles that a device's local memory holds, the largest first."""
+def tiles(operands: Operands, info: DeviceInfo) -> list[Tile | MmaTile]:
+    """Return the tiles that a device takes, the largest first: on tensor cores, then those that local memory holds."""
     size = operands.real.itemsize
-    return [
+    fitting = [
         tile
         for tile in TILES[1 if operands.backward else 0 :]  # two tiles of scores take as many registers as a larger one
         if tile.items <= info.max_work_group and tile.numbers(operands) * size <= info.local_memory
     ]
+    return [*gpu_mma.tiles(operands, info), *fitting]
 
 
-def choice(operands: Operands, info: DeviceInfo) -> int:
-    """Return the number of the tile that suits: the largest one that has not much more rows than there are."""
+def chosen(operands: Operands, info: DeviceInfo, knobs: Knobs) -> Tile | MmaTile:
+    """Return the tile that the knobs say, or the largest of the first kind that has not many rows too much."""
     found = tiles(operands, info)
-    fitting = (i for i, tile in enumerate(found) if tile.rows < 2 * operands.sizes.sq)
-    return next(fitting, len(found) - 1)
+    if knob_type.TILE_SIZE in knobs:
+        return found[knobs[knob_type.TILE_SIZE]]
+    alike = [tile for tile in found if type(tile) is type(found[0])]
+    return next((tile for tile in alike if tile.rows < 2 * operands.sizes.sq), alike[-1])
 
 
-def knobs(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
+def knobs_of(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
     """Return what can be set."""
     found = tiles(operands, info)
-    says = ", ".join(f"{i} {tile.rows} x {tile.columns}" for i, tile in enumerate(found))
+    kinds = (f"{i} {tile.rows} x {tile.columns}" for i, tile in enumerate(found))
+    says = ", ".join(text + " on tensor cores" * isinstance(found[i], MmaTile) for i, text in enumerate(kinds))
     return (knob(knob_type.TILE_SIZE, len(found) - 1, says=says),) if len(found) > 1 else ()
+
+
+def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
+    """Return the launches for a node."""
+    tile = chosen(operands, device.info, knobs)
+    if isinstance(tile, MmaTile):
+        return MmaForward(operands, device, tile)
+    return (GpuBackward if operands.backward else GpuForward)(operands, device, tile)
 
 
 class GpuBuilding(Building):
@@ -93,10 +106,9 @@ class GpuBuilding(Building):
 
     items = 128
 
-    def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
+    def __init__(self, operands: Operands, device: Device, tile: Tile) -> None:
         super().__init__(operands, device)
-        number = knobs.get(knob_type.TILE_SIZE, choice(operands, device.info))
-        self.tile = tiles(operands, device.info)[number]
+        self.tile = tile
         self.drawn()
 
     def of_tiles(self, file: str, name: str, more: Defines, tiles: int, args: tuple[Arg, ...]) -> None:
@@ -115,8 +127,8 @@ class GpuBuilding(Building):
 class GpuForward(GpuBuilding):
     """The launches of the forward direction."""
 
-    def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
-        super().__init__(operands, device, knobs)
+    def __init__(self, operands: Operands, device: Device, tile: Tile) -> None:
+        super().__init__(operands, device, tile)
         op, n = operands, operands.sizes
         tiles = n.b * n.hq * ceil_div(n.sq, self.tile.rows)
         ports = {**{f"{port}_T": port for port in "QKVO"}, "STATS_T": "STATS", "MAX_T": "MAX", "SUM_T": "SUM_EXP"}
@@ -131,8 +143,8 @@ class GpuForward(GpuBuilding):
 class GpuBackward(GpuBuilding):
     """The launches of the backward directions: of queries, then of keys and values, and of bias and sink."""
 
-    def __init__(self, operands: Operands, device: Device, knobs: Mapping[knob_type, int]) -> None:
-        super().__init__(operands, device, knobs)
+    def __init__(self, operands: Operands, device: Device, tile: Tile) -> None:
+        super().__init__(operands, device, tile)
         n = operands.sizes
         pitch = self.statistics()
         ports = {"Q_T": "Q", "K_T": "K", "V_T": "V", "DO_T": "DO"}

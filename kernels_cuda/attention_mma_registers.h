@@ -1,0 +1,21 @@
+// What passes between registers in attention_mma.cu
+
+// Two numbers in a word, rounded, the first in its lower half
+DEVICE u32 pack_two(float low, float high) {
+    u32 word;
+    asm(PD_PACK " %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+}
+
+// The largest and the sum of the four lanes that share a row
+DEVICE float across_four_most(float v) {
+    UNROLL for (int far = 1; far < 4; far *= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, v, far);
+        v = other > v ? other : v;
+    }
+    return v;
+}
+DEVICE float across_four_sum(float v) {
+    UNROLL for (int far = 1; far < 4; far *= 2) v += __shfl_xor_sync(0xffffffffu, v, far);
+    return v;
+}

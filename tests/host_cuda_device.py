@@ -1,0 +1,100 @@
+"""A device of the tests that runs the text of CUDA kernels on the host.
+
+It is C++ for g++, work-items are fibers and tensor cores go by their definition (tests/host_cuda/): slow, right about
+barriers and about which lane has what.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from portadnn_backends import sources
+from portadnn_backends.base import ConstantArg, Device, DeviceInfo, Kernel, Run, TensorArg, WorkspaceArg
+
+FOLDER = Path(__file__).parent / "host_cuda"
+COMPILER = shutil.which("g++")
+
+
+def text_of(file):
+    """Return a kernel file with its includes: those of the host first, then CUDA's and the shared ones."""
+
+    def include(match):
+        name = match[1]
+        if (FOLDER / name).is_file():
+            return expand((FOLDER / name).read_text(encoding="utf-8"))
+        for folder in ("cuda", "shared"):
+            try:
+                return text_of(f"{folder}/{name}")
+            except FileNotFoundError:
+                continue
+        raise ValueError(name)
+
+    def expand(text):
+        return re.sub(r'^[ \t]*#include "([^"]+)"[ \t]*$', include, text, flags=re.MULTILINE)
+
+    return expand(sources.read(file))
+
+
+class HostCuda(Device):
+    """Memory is NumPy's; `folder` receives what is compiled."""
+
+    def __init__(self, folder):
+        self.info = DeviceInfo(
+            backend="cuda",
+            name="host",
+            vendor="",
+            kind="gpu",
+            driver="",
+            version="",
+            schedule="gpu",
+            compute_units=1,
+            simd_width=32,
+            max_work_group=1024,
+            local_memory=48 << 10,
+            dynamic_memory=160 << 10,
+            features=frozenset({"mma", "inline_ptx", "shuffle"}),
+        )
+        self.folder = folder
+        self.libraries = {}
+
+    def compile(self, file, name, defines):
+        lines = [f"#define {key} {value}" for key, value in sorted(defines.items())]
+        text = "\n".join([*lines, (FOLDER / "dialect.h").read_text(encoding="utf-8"), text_of(file)])
+        text = re.sub(r"extern\s+__shared__ __align__\(128\) unsigned char tiles\[\];", "", text)
+        text += '\nextern "C" void launch(void **args, int groups, int items) { '
+        text += f"launch_kernel({name}, args, groups, items); }}\n"
+        if text not in self.libraries:
+            source = self.folder / f"{len(self.libraries)}.cpp"
+            source.write_text(text, encoding="utf-8")
+            made = source.with_suffix(".so")
+            command = [COMPILER, "-std=c++17", "-O1", "-w", "-fpermissive", "-shared", "-fPIC", "-o", made, source]
+            subprocess.run(command, check=True)
+            self.libraries[text] = ctypes.CDLL(str(made))
+        return Kernel(name, self.libraries[text], text)
+
+    def bind(self, launches):
+        def value_of(arg, arrays, scalars, workspace):
+            if isinstance(arg, TensorArg):
+                return np.uint64(arrays[arg.index].ctypes.data + arg.offset)
+            if isinstance(arg, WorkspaceArg):
+                return np.uint64(workspace.ctypes.data + arg.offset)
+            if isinstance(arg, ConstantArg):
+                return arg.value
+            return arg.dtype.numpy.type(scalars[arg.index])
+
+        def run(arrays, scalars, workspace):
+            for launch in launches:
+                values = [np.array([value_of(arg, arrays, scalars, workspace)]) for arg in launch.args]
+                pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
+                launch.kernel.native.launch(pointers, launch.grid[0], launch.block[0])
+
+        return Run(run)
+
+    owns = wrap = look = address = empty = asarray = to_numpy = workspace = workspace_size = None
+    synchronize = time = stream = set_stream = close = None
