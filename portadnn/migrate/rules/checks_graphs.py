@@ -168,8 +168,8 @@ def no_engine_in_miopen(situation: Situation) -> Iterator[Hit]:
         return
     values = parts(argument.read)[: count.data]
     things = [situation.state.things.get(value.data) if value.kind == "thing" else None for value in values]
-    found = [_kind(thing) if thing is not None and _sure(thing) else None for thing in things]
-    names = [kind.name for kind in found if kind is not None]
+    kinds_ = (_kind(thing) for thing in things if thing is not None and not thing.many)
+    names = [kind.name for kind in kinds_ if kind is not None]
     if len(names) < count.data or Counter(names) in _PATTERNS or names.count("OPERATION_MATMUL") > 2:
         return
     said = ", ".join(name.removeprefix("OPERATION_").lower().replace("_", " ") for name in names)
