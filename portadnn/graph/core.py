@@ -149,7 +149,7 @@ class Graph:
             for one in (*node.inputs.values(), *node.outputs.values()):
                 for each in (one.get_ragged_offset(), one):
                     if each is not None:
-                        used.setdefault(each.get_uid(), _info(each))
+                        used.setdefault(each.get_uid(), info_of(each))
         return OperationGraph(self.name, tuple(_operation(node) for node in nodes), tuple(used.values()))
 
     def as_dict(self) -> dict[str, Any]:
@@ -243,7 +243,8 @@ def _check_output(node: Node, port: str, out: Any) -> None:
         )
 
 
-def _info(one: tensor) -> TensorInfo:
+def info_of(one: tensor) -> TensorInfo:
+    """Return a tensor that has a uid as engines see it."""
     ragged = one.get_ragged_offset()
     return TensorInfo(
         one.get_uid(),

@@ -60,11 +60,10 @@ def execute(handle: Handle, plan: Any, pack: Any) -> None:
     """
     planned: PlannedGraph = _finalized(plan, "EXECUTION_PLAN", "executionPlan")
     given: Pack = _finalized(pack, "VARIANT_PACK", "variantPack")
-    needed = planned.get_workspace_size()
-    if needed and given.workspace is None:
+    if planned.needed and given.workspace is None:
         raise BadParam(
             argument="CUDNN_ATTR_VARIANT_PACK_WORKSPACE",
-            expected=f"{needed} bytes (CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)",
+            expected=f"{planned.needed} bytes (CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)",
             got="NULL",
         )
     planned.execute(given.buffers, given.workspace, None if handle is planned.handle else handle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,10 +40,10 @@ class PlannedGraph(ExecuteMethods):
         super().__init__(built.graph, handle, None)
         self._frozen = built.frozen
 
-    @property
-    def frozen(self) -> OperationGraph:
-        """The graph as engines see it."""
-        return self._graph_frozen()
+    @functools.cached_property
+    def needed(self) -> int:
+        """Bytes of workspace that the plan needs; it stays the one that it is."""
+        return self.get_workspace_size()
 
     @property
     def handle(self) -> Handle:
@@ -250,7 +251,7 @@ def _knob(one: knob) -> BackendDescriptor:
 
 
 def _workspace(choice: Choice) -> list[Any]:
-    return [planned_choice(choice, choice.engine.built.handle).get_workspace_size()]
+    return [planned_choice(choice, choice.engine.built.handle).needed]
 
 
 RESULTS: dict[str, Callable[[Any], list[Any]]] = {
@@ -262,7 +263,7 @@ RESULTS: dict[str, Callable[[Any], list[Any]]] = {
     "ENGINECFG_INTERMEDIATE_INFO": lambda _: [],
     "ENGINECFG_WORKSPACE_SIZE": _workspace,
     "ENGINEHEUR_RESULTS": lambda choices: [_choice(choice) for choice in choices],
-    "EXECUTION_PLAN_WORKSPACE_SIZE": lambda planned: [planned.get_workspace_size()],
+    "EXECUTION_PLAN_WORKSPACE_SIZE": lambda planned: [planned.needed],
     "EXECUTION_PLAN_COMPUTED_INTERMEDIATE_UIDS": lambda _: [],
     "EXECUTION_PLAN_RUN_ONLY_INTERMEDIATE_UIDS": lambda _: [],
     "EXECUTION_PLAN_JSON_REPRESENTATION": lambda planned: [planned.to_json()],

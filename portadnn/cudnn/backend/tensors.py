@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...errors import BadParam
+from ...graph.core import info_of
 from ...graph.enums import scalar_type, tensor_reordering
 from ...graph.operation_graph import TensorInfo
 from ...graph.tensor import tensor
@@ -101,16 +102,4 @@ def finalize_tensor(descriptor: BackendDescriptor) -> Described:
     if value is not None:
         one.set_value(value, scalar_type.COMPILE_TIME_CONST)
     check_alone(one)
-    info = TensorInfo(
-        uid,
-        one.get_name(),
-        one.dims,
-        one.strides,
-        one.get_data_type(),
-        one.get_is_virtual(),
-        one.get_is_pass_by_value(),
-        one.value,
-        one.get_has_compile_time_constant(),
-        one.get_alignment(),
-    )
-    return Described(info, descriptor.one("TENSOR_RAGGED_OFFSET_DESC"))
+    return Described(info_of(one), descriptor.one("TENSOR_RAGGED_OFFSET_DESC"))
