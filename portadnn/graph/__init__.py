@@ -58,10 +58,12 @@ from .module import backend_version, backend_version_string, get_last_error_stri
 from .pygraph import pygraph
 from .rules import RULES, Rule
 from .tensor import tensor
+from .wrapper import Graph
 
 __all__ = [
     "RULES",
     "AttributeNotSet",
+    "Graph",
     "GraphCheckFailed",
     "GraphError",
     "GraphValidationError",

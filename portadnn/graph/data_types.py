@@ -199,6 +199,15 @@ def of_problem(dtype: DataType) -> data_type:
     return _OF_DATA_TYPE[dtype]
 
 
+def torch_dtype(kind: data_type) -> Any:
+    """Return the dtype of torch for a type; torch has been imported."""
+    torch = sys.modules["torch"]
+    found = [getattr(torch, name, None) for name, member in _OF_NAME.items() if member is kind]
+    if not found or found[0] is None:
+        raise fail("PG-TYPE-004", expected="a type that PyTorch has", got=kind.name, fix="pass a buffer for it")
+    return found[0]
+
+
 def of_dtype(dtype: np.dtype[Any], argument: str) -> data_type:
     """Return the type of an array's elements.
 

@@ -157,6 +157,12 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-PICTURE-001", e.cudnnGraphNotSupportedError, "the picture cannot be laid out"),
     ("PG-CHECK-001", e.GraphCheckFailed, "the result of a node is not what its definition says"),
     ("PG-CHECK-002", e.GraphCheckFailed, "each node alone is right, and the result of all together is not"),
+    # the class Graph
+    ("PG-WRAP-001", e.InvalidValue, "this is no list"),
+    ("PG-WRAP-002", e.InvalidValue, "the graph is described inside a `with` and called after it"),
+    ("PG-WRAP-003", e.InvalidValue, "the graph does this itself"),
+    ("PG-WRAP-004", e.InvalidValue, "what a call takes and returns does not fit the graph"),
+    ("PG-WRAP-005", e.InvalidValue, "the graph cannot be called like this"),
     # other libraries
     ("PG-SURFACE-001", e.InvalidValue, "there is no such library"),
     ("PG-SURFACE-002", e.InvalidValue, "the compute capability is none"),

@@ -41,6 +41,8 @@ def _check_names(graph: Graph) -> None:
             raise node.fail("PG-GRAPH-002", got=f"'{node.name}' for {other.label} as well", fix=f"name='{node.name}_2'")
     names: dict[str, tensor] = {}
     for one in graph.tensors():
+        if one.get_is_virtual():
+            continue  # programs of cudnn-frontend give a result the name of what it was made from
         if one.get_name() and names.setdefault(one.get_name(), one) is not one:
             raise fail(
                 "PG-TENSOR-020",

@@ -38,6 +38,10 @@ def test_the_guides_example(backend, monkeypatch):
     want = torch.relu(torch.nn.functional.conv2d(x.double(), w.double(), b.double(), padding=1))
     torch.testing.assert_close(y.double(), want, rtol=1e-4, atol=1e-4)
     assert (y > 0).any()
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    exec(next(block for block in blocks if "set_io_tuples" in block), names)
+    a, b = names["a"], names["b"]
+    np.testing.assert_array_equal(names["graph"](a, b), np.maximum(a - b, 0))
     cudnn.destroy_handle(names["handle"])
 
 
