@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import TensorView
@@ -129,25 +129,29 @@ class Running:
 
 
 class Memory:
-    """Where virtual tensors and temporaries lie in the workspace: the temporaries of all nodes in the same place."""
+    """Where virtual tensors and temporaries lie in the workspace: each in the first place that is free while it lives.
+
+    A tensor lives from the part that writes it to the last one that reads it, a temporary for one part.
+    """
 
     def __init__(self, graph: OperationGraph, parts: Sequence[Lowering | GraphPlan]) -> None:
+        lives: dict[int, list[int]] = {}
+        for number, part in enumerate(parts):
+            for uid in _uids(part):
+                if graph.by_uid[uid].virtual:
+                    lives.setdefault(uid, [number, number])[1] = number
+        room = _Room()
         self.offsets: dict[int, int] = {}
-        size = 0
-        for info in graph.tensors:
-            if info.virtual:
-                self.offsets[info.uid] = size
-                size += _rounded(info.extent)
-        self.temporaries: list[list[int]] = []
-        self.size = size
-        for part in parts:
-            places, end = [], size
-            sizes = map(_extent, part.temporaries) if isinstance(part, Lowering) else [part.workspace_size]
-            for nbytes in sizes:
-                places.append(end)
-                end += _rounded(nbytes)
-            self.temporaries.append(places)
-            self.size = max(self.size, end)
+        for uid in sorted(lives, key=lambda uid: -graph.by_uid[uid].extent):  # large ones first leave fewer gaps
+            self.offsets[uid] = room.place(graph.by_uid[uid].extent, *lives[uid])
+        self.temporaries = [
+            [
+                room.place(nbytes, number, number)
+                for nbytes in (map(_extent, part.temporaries) if isinstance(part, Lowering) else [part.workspace_size])
+            ]
+            for number, part in enumerate(parts)
+        ]
+        self.size = room.size
 
     def place(self, number: int, view: View, arrays: Mapping[int, Any], workspace: Any) -> tuple[Any, int]:
         """Return the memory in which a view of node `number` lies, and the elements to its first one."""
@@ -155,6 +159,33 @@ class Memory:
             return arrays[view.memory], view.offset
         start = self.temporaries[number][-1 - view.memory] if view.memory < 0 else self.offsets[view.memory]
         return workspace, start // view.spec.dtype.itemsize + view.offset
+
+
+def _uids(part: Lowering | GraphPlan) -> Iterable[int]:
+    """Return the uids of the tensors that a part reads and writes in memory."""
+    if isinstance(part, Lowering):
+        return part.operation.uids.values()
+    return [info.uid for info in part.graph.packed]
+
+
+class _Room:
+    """A workspace being laid out."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.taken: list[tuple[int, int, int, int]] = []  # first byte, end, first part, last part
+
+    def place(self, nbytes: int, first: int, last: int) -> int:
+        """Return the first bytes that are free from one part to another."""
+        beside = sorted(one for one in self.taken if one[2] <= last and first <= one[3])
+        start, needed = 0, _rounded(nbytes)
+        for begin, end, _, _ in beside:
+            if start + needed <= begin:
+                break
+            start = max(start, end)
+        self.taken.append((start, start + needed, first, last))
+        self.size = max(self.size, start + needed)
+        return start
 
 
 def _rounded(nbytes: int) -> int:

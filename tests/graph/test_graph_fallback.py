@@ -9,6 +9,7 @@ from graphs import D, given, new, numbers, run, scalar
 from random_graphs import compare
 
 import portadnn.graph as cudnn
+from portadnn.graph.fallback_run import ALIGNMENT, _Room
 
 M, P, R = cudnn.norm_forward_phase, cudnn.resample_mode, cudnn.reduction_mode
 
@@ -222,3 +223,42 @@ def test_buffers_of_the_backend(handle, name):
         g.execute({a: handle.empty((1, 4, 4)), y: out})
     with pytest.raises(cudnn.InvalidVariantPack, match="PG-PACK-005"):
         g.execute({a: handle.empty((1, 4, 5), np.float16), y: out})
+
+
+@over(["long chain"])
+def test_memory_is_used_again(handle, name):
+    """A chain of any length needs room for two tensors, and is right all the same; what is read late stays."""
+    sizes = {}
+    for length in (4, 16):
+        for where in (handle, "reference"):
+            g = new(where)
+            g.deselect_engines(["fusion", "regions"])
+            a = x(g, 8, 64)
+            y = first = g.neg(a)
+            for _ in range(length):
+                y = g.relu(g.sub(y, 0.125))
+            out = g.add(y, first)
+            results = run(g, {a: numbers((8, 64))}, [out])
+            sizes[length, g.get_plan_name(), where == "reference"] = g.get_workspace_size(), results[0]
+    (short, _), (long, got) = (sizes[n, "eng_fallback", False] for n in (4, 16))
+    assert 3 * 2048 <= short == long <= 4 * 2048
+    want = next(result for key, (_, result) in sizes.items() if key[0] == 16 and key[2])
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_two_that_live_share_bytes(seed):
+    room, rng = _Room(), np.random.default_rng(seed)
+    asked = []
+    for _ in range(40):
+        first = int(rng.integers(0, 12))
+        asked.append((int(rng.integers(0, 3000)), first, first + int(rng.integers(0, 4))))
+    starts = [room.place(*one) for one in asked]
+    for i, (nbytes, first, last) in enumerate(asked):
+        assert starts[i] % ALIGNMENT == 0
+        assert starts[i] + nbytes <= room.size
+        for j in range(i):
+            size, begin, end = asked[j]
+            if begin <= last and first <= end:
+                assert starts[j] + size <= starts[i] or starts[i] + nbytes <= starts[j] or 0 in (size, nbytes)
+    assert room.size < sum(nbytes for nbytes, _, _ in asked)
