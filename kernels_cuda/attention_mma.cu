@@ -11,54 +11,18 @@
 //
 // A lane's scores: rows lane / 4 and 8 below, columns 2 * (lane % 4) and the next of each run of eight.
 //
-// Host defines: WARPS, D, DV, as attention.h; ALIGNED: rows of q, k and v begin at multiples of 16 bytes in memory that does,
-// which is asked again of the addresses.
+// Host defines: WARPS, D, DV, and as attention.h.
 
-#include "types.h"
-#include "mma.h"
-#include "attention.h"
+#include "attention_mma.h"
 #include "attention_outputs.h"
 
-#define ITEMS (WARPS * 32)
-#define BR (WARPS * 16)
 #define BC 64
-#define WIDE(n) (((n) + 15) / 16 * 16)
-#define PITCH(n) (WIDE(n) * 2 + 16)
 #define Q_BYTES (BR * PITCH(D))
 #define K_BYTES (BC * PITCH(D))
 #define OUT_TILES (WIDE(DV) / 8)
-#define LOG2E 1.4426950408889634f
-
-#ifdef DTYPE_BFLOAT16
-#define PD_PACK "cvt.rn.bf16x2.f32"
-#else
-#define PD_PACK "cvt.rn.f16x2.f32"
-#endif
-#include "attention_mma_registers.h"
-
-// Copy rows `first` .. `first` + rows - 1 of a tensor, of which `count` are there, to local memory
-DEVICE void copy_rows(unsigned char *tiles, u32 base, u32 to, const T *from, i64 step, i64 step_d, int first, int count, int rows,
-                      const int length, bool chunks) {
-    const int per_row = WIDE(length) / 8;
-    for (int place = threadIdx.x; place < rows * per_row; place += ITEMS) {
-        const int row = place / per_row, chunk = place % per_row;
-        const u32 at = to + row * PITCH(length) + chunk * 16;
-        if (chunks && length % 8 == 0) {
-            const bool reads = row < count && chunk * 8 < length;
-            copy_chunk(base + at, reads ? from + (first + row) * step + chunk * 8 : from, reads);
-        } else {
-            UNROLL for (int e = 0; e < 8; ++e) {
-                const int n = chunk * 8 + e;
-                *(T *)(tiles + at + 2 * e) = row < count && n < length ? from[(first + row) * step + n * step_d] : (T)0;
-            }
-        }
-    }
-}
-
-DEVICE bool in_chunks(const void *p, i64 step, i64 step_d) { return (u64)p % 16 == 0 && step % 8 == 0 && step_d == 1; }
 
 KERNEL __launch_bounds__(ITEMS)
-attention_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED(ELEMENT(O_T), o) ROW_OUTPUTS,
+attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED(ELEMENT(O_T), o) ROW_OUTPUTS,
               const int k_heads, const int v_heads, ATTENTION) {
     GRID_WAIT();
     extern __shared__ __align__(128) unsigned char tiles[];
@@ -72,11 +36,10 @@ attention_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED
     const int alive = least(of.rows - i0, BR);
     const int begin = first_column(&at, &of, i0) / BC * BC, end = alive > 0 ? end_column(&at, &of, i0 + alive - 1) : 0;
     const T *of_q = OF(q, b, h), *of_k = OF(k, b, h / (heads / k_heads)), *of_v = OF(v, b, h / (heads / v_heads));
-    const bool q_chunks = in_chunks(of_q, q_s, q_d), k_chunks = in_chunks(of_k, k_s, k_d), v_chunks = in_chunks(of_v, v_s, v_d);
     const float scale = numbers[ATTN_SCALE];
 
-    copy_rows(tiles, base, 0, of_q, q_s, q_d, i0, alive, BR, D, q_chunks);
-    if (begin < end) copy_rows(tiles, base, Q_BYTES, of_k, k_s, k_d, begin, end - begin, BC, D, k_chunks);
+    copy_rows(tiles, 0, of_q, q_s, q_d, i0, alive, BR, D);
+    if (begin < end) copy_rows(tiles, Q_BYTES, of_k, k_s, k_d, begin, end - begin, BC, D);
     copies_issued();
 
     float out[OUT_TILES][4], top[2], sum[2];
@@ -88,32 +51,20 @@ attention_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED
         sum[half] = 0;
     }
     const int row0 = i0 + warp * 16 + lane / 4;  // and 8 below
-    const u32 a_at = base + (warp * 16 + lane % 16) * PITCH(D) + lane / 16 * 16;
-    const u32 b_at = base + Q_BYTES + (lane / 16 * 8 + lane % 8) * PITCH(D) + lane / 8 % 2 * 16;
-    const u32 v_at = base + Q_BYTES + K_BYTES + lane % 16 * PITCH(DV) + lane / 16 * 16;
+    const u32 a_at = left_place(base + warp * 16 * PITCH(D), lane, PITCH(D));
+    const u32 b_at = right_place(base + Q_BYTES, lane, PITCH(D));
+    const u32 v_at = summed_place(base + Q_BYTES + K_BYTES, lane, PITCH(DV));
 
     for (int j0 = begin; j0 < end; j0 += BC) {
         copies_wait<0>();
         __syncthreads();  // keys are there; the values of the step before have been used
-        copy_rows(tiles, base, Q_BYTES + K_BYTES, of_v, v_s, v_d, j0, end - j0, BC, DV, v_chunks);
+        copy_rows(tiles, Q_BYTES + K_BYTES, of_v, v_s, v_d, j0, end - j0, BC, DV);
         copies_issued();
         float s[BC / 8][4];
-        UNROLL for (int n = 0; n < BC / 8; ++n) {
-            UNROLL for (int e = 0; e < 4; ++e) s[n][e] = 0;
-        }
-        UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) {
-            u32 a[4];
-            load_matrices(a, a_at + step * 32);
-            UNROLL for (int n = 0; n < BC / 8; n += 2) {
-                u32 two[4];
-                load_matrices(two, b_at + n * 8 * PITCH(D) + step * 32);
-                multiply(s[n], a, two[0], two[1]);
-                multiply(s[n + 1], a, two[2], two[3]);
-            }
-        }
+        multiply_scores<BC, D>(s, a_at, b_at);
         copies_wait<0>();
         __syncthreads();  // values are there; the keys have been used
-        if (j0 + BC < end) copy_rows(tiles, base, Q_BYTES, of_k, k_s, k_d, j0 + BC, end - j0 - BC, BC, D, k_chunks);
+        if (j0 + BC < end) copy_rows(tiles, Q_BYTES, of_k, k_s, k_d, j0 + BC, end - j0 - BC, BC, D);
         copies_issued();
 
         const int last = i0 + BR - 1;
@@ -158,19 +109,7 @@ attention_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED
                 }
             }
         }
-        UNROLL for (int step = 0; step < BC / 16; ++step) {
-            u32 a[4];
-            a[0] = pack_two(s[2 * step][0], s[2 * step][1]);
-            a[1] = pack_two(s[2 * step][2], s[2 * step][3]);
-            a[2] = pack_two(s[2 * step + 1][0], s[2 * step + 1][1]);
-            a[3] = pack_two(s[2 * step + 1][2], s[2 * step + 1][3]);
-            UNROLL for (int n = 0; n < OUT_TILES; n += 2) {
-                u32 two[4];
-                load_matrices_transposed(two, v_at + step * 16 * PITCH(DV) + n * 16);
-                multiply(out[n], a, two[0], two[1]);
-                multiply(out[n + 1], a, two[2], two[3]);
-            }
-        }
+        add_product<BC, DV>(out, s, v_at);
     }
     copies_wait<0>();
     UNROLL for (int half = 0; half < 2; ++half) {

@@ -11,7 +11,7 @@ from ..base import Arg, Device, DeviceInfo, WorkspaceArg
 from ..engines.conv_cpu_common import ceil_div
 from . import gpu_mma
 from .building import Building
-from .gpu_mma import MmaForward, MmaTile
+from .gpu_mma import MmaBackward, MmaForward, MmaTile
 from .operands import Defines, Operands, int32
 
 _FORWARD_FILE = "shared/attention.cl"
@@ -97,7 +97,7 @@ def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
     """Return the launches for a node."""
     tile = chosen(operands, device.info, knobs)
     if isinstance(tile, MmaTile):
-        return MmaForward(operands, device, tile)
+        return (MmaBackward if operands.backward else MmaForward)(operands, device, tile)
     return (GpuBackward if operands.backward else GpuForward)(operands, device, tile)
 
 

@@ -1,0 +1,91 @@
+// What attention's kernels on tensor cores share: rows of tensors in local memory, and scores as operands.
+//
+// A work-group has WARPS sub-groups of 32 with 16 rows of scores each. Rows of D (or DV) elements of T lie PITCH(D) bytes apart.
+
+#include "types.h"
+#include "mma.h"
+#include "attention.h"
+
+#define ITEMS (WARPS * 32)
+#define BR (WARPS * 16)
+#define WIDE(n) (((n) + 15) / 16 * 16)
+#define PITCH(n) (WIDE(n) * 2 + 16)
+#define LOG2E 1.4426950408889634f
+
+#ifdef DTYPE_BFLOAT16
+#define PD_PACK "cvt.rn.bf16x2.f32"
+#else
+#define PD_PACK "cvt.rn.f16x2.f32"
+#endif
+#include "attention_mma_registers.h"
+
+// Whether rows can be copied in chunks of 16 bytes, as far as addresses go
+DEVICE bool in_chunks(const void *p, i64 step, i64 step_d) { return (u64)p % 16 == 0 && step % 8 == 0 && step_d == 1; }
+
+// Copy rows `first` .. `first` + rows - 1 of a tensor, of which `count` are there, to byte `to` of local memory
+DEVICE void copy_rows(unsigned char *tiles, u32 to, const T *from, i64 step, i64 step_d, int first, int count, int rows,
+                      const int length) {
+    const u32 base = local_address(tiles);
+    const int per_row = WIDE(length) / 8;
+    const bool chunks = length % 8 == 0 && in_chunks(from, step, step_d);
+    for (int place = threadIdx.x; place < rows * per_row; place += ITEMS) {
+        const int row = place / per_row, chunk = place % per_row;
+        const u32 at = to + row * PITCH(length) + chunk * 16;
+        if (chunks) {
+            const bool reads = row < count && chunk * 8 < length;
+            copy_chunk(base + at, reads ? from + (first + row) * step + chunk * 8 : from, reads);
+        } else {
+            UNROLL for (int e = 0; e < 8; ++e) {
+                const int n = chunk * 8 + e;
+                *(T *)(tiles + at + 2 * e) = row < count && n < length ? from[(first + row) * step + n * step_d] : (T)0;
+            }
+        }
+    }
+}
+
+// Places in local memory that a lane gives to ldmatrix, for rows from byte `at` on: of the left operand, of the right one whose
+// rows are columns of the result, and of one whose rows are summed over
+DEVICE u32 left_place(u32 at, int lane, const int pitch) { return at + lane % 16 * pitch + lane / 16 * 16; }
+DEVICE u32 right_place(u32 at, int lane, const int pitch) {
+    return at + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 16;
+}
+DEVICE u32 summed_place(u32 at, int lane, const int pitch) { return at + lane % 16 * pitch + lane / 16 * 16; }
+
+// Two neighbouring tiles of results, 8 columns each, become a left operand
+DEVICE void pack_operand(u32 *a, const float *first, const float *second) {
+    a[0] = pack_two(first[0], first[1]);
+    a[1] = pack_two(first[2], first[3]);
+    a[2] = pack_two(second[0], second[1]);
+    a[3] = pack_two(second[2], second[3]);
+}
+
+// scores[columns / 8][4] = 16 rows times `columns` rows, `length` numbers each
+template <int COLUMNS, int LENGTH> DEVICE void multiply_scores(float (*scores)[4], u32 left, u32 right) {
+    UNROLL for (int n = 0; n < COLUMNS / 8; ++n) {
+        UNROLL for (int e = 0; e < 4; ++e) scores[n][e] = 0;
+    }
+    UNROLL for (int step = 0; step < WIDE(LENGTH) / 16; ++step) {
+        u32 a[4];
+        load_matrices(a, left + step * 32);
+        UNROLL for (int n = 0; n < COLUMNS / 8; n += 2) {
+            u32 two[4];
+            load_matrices(two, right + n * 8 * PITCH(LENGTH) + step * 32);
+            multiply(scores[n], a, two[0], two[1]);
+            multiply(scores[n + 1], a, two[2], two[3]);
+        }
+    }
+}
+
+// out[length / 8][4] += weights[rows / 8][4], rounded, times `rows` rows of `length` numbers
+template <int ROWS, int LENGTH> DEVICE void add_product(float (*out)[4], const float (*weights)[4], u32 summed) {
+    UNROLL for (int step = 0; step < ROWS / 16; ++step) {
+        u32 a[4];
+        pack_operand(a, weights[2 * step], weights[2 * step + 1]);
+        UNROLL for (int n = 0; n < WIDE(LENGTH) / 8; n += 2) {
+            u32 two[4];
+            load_matrices_transposed(two, summed + step * 16 * PITCH(LENGTH) + n * 16);
+            multiply(out[n], a, two[0], two[1]);
+            multiply(out[n + 1], a, two[2], two[3]);
+        }
+    }
+}
