@@ -116,7 +116,7 @@ def _part(
     try:
         lowered = lower(graph, operation)
         for step in lowered.steps:
-            _check(handle, step, operation.label)
+            check_step(handle, step, operation.label)
     except GraphError as error:
         single = alone(graph, operation)
         other = next((engine for engine in engines if not engine.why_not(single, handle)), None)
@@ -159,7 +159,7 @@ def problem_of(handle: Handle, step: Step) -> Problem:
     return make_problem(handle, step.kind, [None if view is None else view.spec for view in step.tensors], step.params)
 
 
-def _check(handle: Handle, step: Step, label: str) -> None:
+def check_step(handle: Handle, step: Step, label: str) -> None:
     """Demand that the device has an engine for a step."""
     try:
         choose(handle, problem_of(handle, step))

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..registry import get_backend
 from .engine import GraphEngine
-from .fallback_parts import alone
+from .errors import GraphError
+from .fallback_parts import alone, check_step
+from .lowering.epilogue import Chain, chain_of, lowered
+from .lowering.steps import Lowering
 from .operation_graph import Operation, OperationGraph
 
 if TYPE_CHECKING:
@@ -19,10 +22,17 @@ MOST_NODES = 32  # of a region: kernels have limits to their arguments
 
 @dataclass(eq=False)
 class Region:
-    """Operations that are computed one after another, or together where there is an engine for it."""
+    """Operations that are computed together where there is an engine for it.
+
+    Attributes
+    ----------
+    before : list of (Chain, Lowering)
+        Products with what follows them, to be computed before the operations.
+    """
 
     engine: GraphEngine | None
     operations: list[Operation] = field(default_factory=list)
+    before: list[tuple[Chain, Lowering]] = field(default_factory=list)
 
     @property
     def read(self) -> set[int]:
@@ -56,7 +66,9 @@ def regions_of(graph: OperationGraph, handle: Handle) -> list[Region]:
         regions[place].operations.append(operation)
         home.update({uid: place for _, uid in operation.outputs})
     _sink(graph, regions)
-    return [region for region in regions if region.operations]
+    for region in regions:
+        _finish(graph, handle, region, regions)
+    return [region for region in regions if region.operations or region.before]
 
 
 def _fitting(
@@ -99,6 +111,27 @@ def _reader(graph: OperationGraph, regions: Sequence[Region], place: int, operat
     return None
 
 
+def _finish(graph: OperationGraph, handle: Handle, region: Region, regions: Sequence[Region]) -> None:
+    """Let a product compute what follows it in its own kernel, as far as a step of kernels has that."""
+    if region.engine is not None:
+        return
+    product = region.operations[0]
+    results = {uid for _, uid in product.outputs}
+    reader = next((one for one in regions if one.engine is not None and one.read & results), None)
+    chain = None if reader is None else chain_of(graph, product, reader.operations)
+    low = None if chain is None else lowered(graph, chain)
+    if chain is None or low is None or reader is None:
+        return
+    try:
+        for step in low.steps:
+            check_step(handle, step, product.label)
+    except GraphError:
+        return
+    region.operations.clear()
+    reader.operations = [one for one in reader.operations if one not in chain.operations]
+    reader.before.append((chain, low))
+
+
 def subgraph(graph: OperationGraph, region: Region) -> OperationGraph:
     """Return a region's operations as a graph; tensors that others read as well are in memory."""
     inside = region.written - _read_elsewhere(graph, region)
@@ -117,4 +150,6 @@ def _read_elsewhere(graph: OperationGraph, region: Region) -> set[int]:
 
 def hidden(graph: OperationGraph, region: Region) -> Iterator[int]:
     """Yield the uids of a region's tensors that never reach memory."""
+    for chain, _ in region.before:
+        yield from (uid for one in (chain.product, *chain.operations[:-1]) for _, uid in one.outputs)
     yield from (info.uid for info in subgraph(graph, region).tensors if info.virtual)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -43,19 +43,29 @@ def _known(graph: OperationGraph, handle: Handle) -> _Known:
 
 def _cut(graph: OperationGraph, handle: Handle) -> _Known:
     regions = regions_of(graph, handle)
-    made = _Known(Cut(graph), [region for region in regions if region.joined])
+    made = _Known(Cut(graph), [region for region in regions if region.joined or region.before])
     for region in regions if made.regions else ():
+        made.cut.parts += [low for _, low in region.before]
         if region.engine is not None and region.joined:
             made.cut.parts.append(Alone(region.engine, subgraph(graph, region)))
-        else:
+        elif region.operations:
             add_node(made.cut, region.operations[0], handle, ())
     return made
 
 
-class RegionsEngine(GraphEngine):
-    """Regions of a graph by the backend's engine that joins nodes, products and whatever else it has by single kernels.
+def _names(regions: Sequence[Region]) -> Iterator[tuple[str, ...]]:
+    for region in regions:
+        for chain, _ in region.before:
+            yield tuple(operation.name for operation in (chain.product, *chain.operations))
+        if region.joined:
+            yield tuple(operation.name for operation in region.operations)
 
-    Tensors between regions lie in the workspace; those within one do not.
+
+class RegionsEngine(GraphEngine):
+    """Regions of a graph by the backend's engine that joins nodes, products and whatever else it has by other kernels.
+
+    Products and convolutions add biases and residuals and activate where they store their sums. Tensors between regions
+    lie in the workspace; those within one do not.
     """
 
     name = "regions"
@@ -83,6 +93,6 @@ class RegionsEngine(GraphEngine):
         inside = {uid for region in known.regions for uid in hidden(graph, region)}
         tensors = tuple(info for info in known.cut.graph.tensors if info.uid not in inside)
         running = Running(handle, replace(known.cut.graph, tensors=tensors), parts, {})
-        names = tuple(tuple(operation.name for operation in region.operations) for region in known.regions)
         source = "\n\n".join(part.source for part in parts if isinstance(part, GraphPlan) and part.source)
+        names = tuple(_names(known.regions))
         return GraphPlan(self, graph, running.memory.size, running.run, running.bind, {}, names, source)

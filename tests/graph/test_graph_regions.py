@@ -76,6 +76,7 @@ def test_regions(name, monkeypatch):
     monkeypatch.setattr(engine, "why_not", lambda graph, handle: _refused(graph))
     backend = type("Backend", (), {"graph_engines": lambda self: [engine]})()
     monkeypatch.setattr("portadnn.graph.regions.get_backend", lambda name: backend)
+    monkeypatch.setattr("portadnn.graph.regions.chain_of", lambda *arguments: None)
     build, want = GRAPHS[name]
     g = new()
     graph = frozen(g, build(g)[1])
@@ -101,11 +102,24 @@ def _evaluate(handle, build, *types):
     return g, run(g, feeds, outs)
 
 
+PARTS = {
+    ("a residual block", D.FLOAT): [
+        ["scale", "start"],
+        ["first", "shift"],
+        ["second", "shift2"],
+        ["beside", "join", "end", "stats"],
+    ],
+    ("a residual block", D.BFLOAT16): [part for part in GRAPHS["a residual block"][1] if len(part) > 1],
+    ("a product", D.FLOAT): [["shift", "act", "most"]],
+    ("a product", D.BFLOAT16): [["shift", "act", "most"]],
+}
+
+
 @over(["a residual block", "a product"])
 @pytest.mark.parametrize("intermediate", [D.FLOAT, D.BFLOAT16])
 def test_results(handle, name, intermediate):
     """Against the definitions, tensors between regions being rounded as well; the plan tells of its parts."""
-    build, parts = GRAPHS[name]
+    build, _ = GRAPHS[name]
     types = (D.FLOAT, intermediate)
     g, got = _evaluate(handle, build, *types)
     _, want = _evaluate("reference", build, *types)
@@ -114,8 +128,8 @@ def test_results(handle, name, intermediate):
         np.testing.assert_allclose(one, other, rtol=2e-2 if rough else 2e-5, atol=5e-2 if rough else 2e-5)
     assert g.get_plan_name() == "eng_regions"
     plan = g._plans_on(handle).plan(g._chosen)
-    assert [list(part) for part in plan.parts] == [part for part in parts if len(part) > 1]
-    assert plan.source.count("KERNEL ") >= len(plan.parts)
+    assert [list(part) for part in plan.parts] == PARTS[name, intermediate]
+    assert "KERNEL " in plan.source
 
 
 @over(["workspace"])
@@ -168,3 +182,100 @@ def test_workspaces_of_parts(handle, name):
     _, want = _evaluate("reference", _statistics_twice)
     for one, other in zip(got, want, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+def _conv(*after, dims=(2, 4, 6, 5), window=(3, 3), **how):
+    """Return what builds a convolution with 6 filters and what follows; "bias", "z" and names of activations."""
+
+    def build(g):
+        inputs = [x(g, *dims, nhwc=True), x(g, 6, 2, *window)]
+        y = g.conv_fprop(*inputs, **how)
+        ones, none = [1] * len(window), [0] * len(window)
+        pads = [how.get(name, how.get("padding", none)) for name in ("pre_padding", "post_padding")]
+        steps = zip(dims[2:], *pads, window, how.get("stride", ones), how.get("dilation", ones), strict=True)
+        out = [dims[0], 6, *(1 + (d + a + b - (r - 1) * e - 1) // s for d, a, b, r, s, e in steps)]
+        return _followed(g, inputs, y, after, {"bias": [1, 6, *[1] * len(window)], "z": out, "other": [*out[:-1], 1]})
+
+    return build
+
+
+def _matmul(*after, a=(7, 5), b=(5, 8)):
+    def build(g):
+        inputs = [x(g, *a), x(g, *b)]
+        out = [*a[:-1], b[-1]]
+        more = {"bias": [*[1] * (len(a) - 1), b[-1]], "z": out, "other": [*out[:-1], 1]}
+        return _followed(g, inputs, g.matmul(*inputs), after, more)
+
+    return build
+
+
+def _followed(g, inputs, y, after, dims):
+    for word in after:
+        if word in dims:
+            inputs.append(x(g, *dims[word]))
+            y = g.add(y, inputs[-1]) if len(inputs) % 2 else g.add(inputs[-1], y)
+        elif word == "relu6":
+            y = g.relu(y, upper_clip=0.75)
+        else:
+            y = getattr(g, word)(y)
+    return inputs, [y]
+
+
+FINISHED = {  # and how many nodes the product's step computes
+    "bias, relu": (_conv("bias", "relu"), 3),
+    "bias, residual, clipped relu": (_conv("bias", "z", "relu6", padding=[1, 1]), 4),
+    "residual, bias": (_conv("z", "bias", stride=[2, 1]), 3),
+    "swish alone": (_conv("swish", padding=[1, 0], dilation=[1, 2]), 2),
+    "padding at one end": (_conv("bias", "tanh", pre_padding=[1, 0], post_padding=[0, 1]), 3),
+    "one dim": (_conv("bias", "z", "sigmoid", dims=(2, 4, 9), window=(3,)), 4),
+    "three dims": (_conv("bias", "elu", dims=(1, 4, 4, 3, 5), window=(2, 2, 2)), 3),
+    "another bias": (_conv("bias", "bias", "relu"), 2),
+    "not of channels": (_conv("bias", "other", "relu"), 2),
+    "two activations": (_conv("bias", "relu", "tanh"), 3),
+    "product, bias, swish": (_matmul("bias", "swish"), 3),
+    "product, bias, residual": (_matmul("bias", "z", "relu"), 4),
+    "products with one matrix": (_matmul("bias", "z", "tanh", a=(3, 7, 5), b=(1, 5, 8)), 4),
+    "products with several": (_matmul("bias", "z", "tanh", a=(3, 7, 5), b=(3, 5, 8)), 0),
+}
+
+
+def _joined(g, handle):
+    plan = g._plans_on(handle).plan(g._chosen)
+    return next((len(part) for part in plan.parts if part[0] == "0"), 0)
+
+
+@over(list(FINISHED))
+def test_what_follows_a_product(handle, name):
+    """Biases, residuals and an activation are computed where the sums are stored."""
+    build, nodes = FINISHED[name]
+    g, got = _evaluate(handle, build)
+    _, want = _evaluate("reference", build)
+    np.testing.assert_allclose(got[0], want[0], rtol=2e-5, atol=2e-5)
+    assert g.get_plan_name() == "eng_regions"
+    assert _joined(g, handle) == nodes
+
+
+@over(["half"])
+def test_halves_are_rounded_once(handle, name):
+    """Halves with virtual floats between: the sum is rounded once, at the end; with virtual halves after each node."""
+    build = _conv("bias", "z", "relu")
+    for intermediate, nodes in ((D.FLOAT, 4), (D.HALF, 0)):
+        g, got = _evaluate(handle, build, D.HALF, intermediate)
+        _, want = _evaluate("reference", build, D.HALF, intermediate)
+        np.testing.assert_allclose(got[0], want[0], rtol=2e-3, atol=4e-3)
+        assert _joined(g, handle) == nodes
+
+
+@over(["shared"])
+def test_what_is_read_twice_stays(handle, name):
+    """A sum that another node reads, or that is an output, is stored before the activation."""
+
+    def build(g):
+        inputs, (y,) = _conv("bias")(g)
+        return inputs, [g.relu(y), g.tanh(g.mul(y, 2.0))]
+
+    g, got = _evaluate(handle, build)
+    _, want = _evaluate("reference", build)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+    assert _joined(g, handle) == 2

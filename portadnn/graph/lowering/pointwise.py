@@ -6,6 +6,8 @@ from ...enums import ActivationMode, NanPropagation, OpTensorOp
 from ...ops.activation import ActivationBackward, ActivationForward
 from ...ops.tensor import MAX_BROADCAST_DIMS, OpTensor
 from ..enums import pointwise_mode as mode
+from ..errors import GraphError
+from ..operation_graph import Operation, OperationGraph
 from .steps import Lowering, View
 
 NAN = NanPropagation.PROPAGATE_NAN
@@ -75,6 +77,19 @@ def _relu(low: Lowering) -> tuple[ActivationMode, float, float] | float:
             return ActivationMode.CLIPPED_RELU, float(upper), 1.0
     got = f"slope {slope}, lower clip {lower}, upper clip {upper}"
     raise low.refuse("PG-ENGINE-004", argument="relu", expected="a slope alone, or clips from 0 to at least 0", got=got)
+
+
+def activation_of(graph: OperationGraph, operation: Operation) -> tuple[ActivationMode, float, float] | None:
+    """Return the activation that a pointwise operation is, with ceiling and coefficient; None for others."""
+    low, what = Lowering(graph, operation), operation["mode"]
+    if what in _ACTIVATIONS:
+        function = _ACTIVATIONS[what]
+        return function, 0.0, _coefficient(low, function)
+    try:
+        how = _relu(low) if what is mode.RELU_FWD else None
+    except GraphError:
+        return None
+    return None if isinstance(how, float) else how
 
 
 def _pointwise(low: Lowering) -> None:

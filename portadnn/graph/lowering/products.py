@@ -35,21 +35,35 @@ def _product(low: Lowering, a: View, b: View, c: View) -> None:
     low.emit(ConvolutionForward, (image, filters, result), _PARAMETERS)
 
 
-def _turned(view: View) -> View:
+def turned(view: View) -> View:
     """Return a 3-D view with the last two dims exchanged."""
     d, s = view.dims, view.strides
     return view.seen_as((d[0], d[2], d[1]), (s[0], s[2], s[1]))
 
 
-def _matmul(low: Lowering) -> None:
+def _operands(low: Lowering) -> tuple[View, View, View]:
     c = low.view("C")
     low.check_compute(c.spec.dtype)
     a, b = (low.view(port, c.spec.dtype).of_rank(len(c.dims)) for port in ("A", "B"))
+    return a, b, c
+
+
+def by_columns(low: Lowering) -> bool:
+    """Add a matmul with the columns of B as filters; False where one B does not serve all."""
+    a, b, c = _operands(low)
+    if len(c.dims) != 3 or b.dims[0] != 1:
+        return False
+    _product(low, turned(b), turned(a), turned(c))
+    return True
+
+
+def _matmul(low: Lowering) -> None:
+    a, b, c = _operands(low)
     if len(c.dims) == 3 and a.dims[0] == 1:
         _product(low, a, b, c)
         return
     if len(c.dims) == 3 and b.dims[0] == 1:
-        _product(low, _turned(b), _turned(a), _turned(c))
+        _product(low, turned(b), turned(a), turned(c))
         return
     batch = c.dims[:-2]
     if math.prod(batch) > MOST_PRODUCTS:
