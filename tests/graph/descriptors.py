@@ -47,7 +47,7 @@ def make(kind, **attributes):
     return made
 
 
-def get(made, key, most=100):
+def get(made, key, most=100_000):
     """Return the elements of an attribute."""
     whole = name(made.kind.name, key)
     kind = kinds()[made.kind.name].attributes[whole].types[0]

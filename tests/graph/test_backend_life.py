@@ -277,7 +277,11 @@ def test_what_was_made_of_a_destroyed_descriptor_stays():
 def test_properties_of_a_device_are_text(handle):
     properties = make("DEVICEPROP", HANDLE=handle)
     name, kind = cudnn.CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, cudnn.CUDNN_TYPE_CHAR
-    _, (text,) = cudnn.cudnnBackendGetAttribute(properties, name, kind, 1)
+    length, nothing = cudnn.cudnnBackendGetAttribute(properties, name, kind, 0)
+    assert nothing == []
+    told, (text,) = cudnn.cudnnBackendGetAttribute(properties, name, kind, length)
+    assert told == len(text) == length
+    assert cudnn.cudnnBackendGetAttribute(properties, name, kind, 5)[1] == [text[:5]]
     assert handle.info.name in text
     again = created("DEVICEPROP")
     cudnn.cudnnBackendSetAttribute(again, name, kind, len(text), text)

@@ -91,8 +91,9 @@ def cudnnBackendGetAttribute(
 ) -> tuple[int, list[Any]]:
     """There are elementCount elements; arrayOfElements has at most `requestedElementCount` of them.
 
-    Descriptors are new ones, or as in C those that the program made and passes as ``arrayOfElements=[...]``. The
-    descriptor asked has to be finalized, else CUDNN_STATUS_NOT_INITIALIZED.
+    Descriptors are new ones, or as in C those that the program made and passes as ``arrayOfElements=[...]``. Text,
+    whose elements are characters, is one str. The descriptor asked has to be finalized, else
+    CUDNN_STATUS_NOT_INITIALIZED.
     """
     made(descriptor, BackendDescriptor, "descriptor")
     if descriptor.value is None:

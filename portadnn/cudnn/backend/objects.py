@@ -164,6 +164,8 @@ def demand_complete(descriptor: BackendDescriptor) -> None:
 def hand_over(elements: Sequence[Any], requested: Any, places: Any) -> tuple[int, list[Any]]:
     """Return the number of elements, and as many of them as were requested, also through the places that C fills.
 
+    Text is one str, of as many characters as were requested.
+
     Raises
     ------
     BadParam
@@ -171,6 +173,8 @@ def hand_over(elements: Sequence[Any], requested: Any, places: Any) -> tuple[int
     """
     if not values.type_is_int(requested) or requested < 0:
         raise BadParam(argument="requestedElementCount", expected="a number of at least 0", got=repr(requested))
+    if elements and isinstance(elements[0], str):  # of text each character is an element
+        return len(elements[0]), [elements[0][:requested]] if requested else []
     told = list(elements[:requested])
     if places is None or not told:
         return len(elements), told
