@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from portadnn.graph import ragged
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import numerical_note
 from portadnn.graph.errors import GraphError, fail
-from portadnn.graph.operation_graph import Operation, OperationGraph
+from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 
 from . import (
     reference_graph_attention,
@@ -96,11 +97,20 @@ def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Arra
         inputs = {}
         for port, uid in operation.inputs:
             if uid not in known:
-                known[uid] = graph.by_uid[uid].data_type.loaded(arrays[uid])
+                known[uid] = _loaded(graph.by_uid[uid], arrays)
             inputs[port] = known[uid]
         found = outcomes(graph, operation, inputs)
         known.update({uid: graph.by_uid[uid].data_type.rounded(found[port]) for port, uid in operation.outputs})
     for info in graph.tensors:
         if info.uid in graph.written and not info.virtual:
-            arrays[info.uid][...] = info.data_type.stored(known[info.uid])
+            if info.ragged_offset is None:
+                arrays[info.uid][...] = info.data_type.stored(known[info.uid])
+            else:
+                ragged.store(info, arrays[info.uid], arrays[info.ragged_offset], known[info.uid])
     return {info.uid: known[info.uid] for info in graph.tensors if info.virtual}
+
+
+def _loaded(info: TensorInfo, arrays: Mapping[int, Any]) -> Array:
+    if info.ragged_offset is None:
+        return info.data_type.loaded(arrays[info.uid])
+    return ragged.loaded(info, arrays[info.uid], arrays[info.ragged_offset])

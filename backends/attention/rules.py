@@ -54,6 +54,12 @@ def _pages(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
             yield port, "keys and values in one piece", "pages", f"copy the pages together, or {REFERENCE}"
 
 
+def _ragged(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
+    for port, uid in (*op.inputs, *op.outputs):
+        if graph.by_uid[uid].ragged_offset is not None:
+            yield port, "sequences with padding between them", "ragged offsets", f"pad the sequences, or {REFERENCE}"
+
+
 def _memory(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
     for port, uid in op.inputs:
         if graph.by_uid[uid].by_value and port not in SCALAR_PORTS:
@@ -87,6 +93,7 @@ def _local_memory(graph: OperationGraph, op: Operation, handle: Handle) -> Place
 RULES = (
     SupportRule("PG-ENGINE-002", "the graph is one node of attention", _kinds),
     _rule("PG-ENGINE-004", "keys and values are not in pages", _pages),
+    _rule("PG-ENGINE-004", "sequences have padding between them", _ragged),
     _rule("PG-ENGINE-004", "everything but scalars lies in memory", _memory),
     _rule("PG-ENGINE-003", "floats of 16, 32 or 64 bits, and of 8 bits in the FP8 nodes", _types),
     _rule("PG-ENGINE-003", "DOUBLE where the device has it", _doubles),

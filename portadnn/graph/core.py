@@ -259,6 +259,7 @@ def info_of(one: tensor) -> TensorInfo:
         one.get_alignment(),
         one.get_reordering_type(),
         None if ragged is None else ragged.get_uid(),
+        1 if ragged is None else one.get_ragged_offset_multiplier(),
     )
 
 

@@ -150,7 +150,9 @@ def _all_reasons(graph: OperationGraph, operation: Operation, first: GraphError)
 
 def alone(graph: OperationGraph, operation: Operation) -> OperationGraph:
     """Return the graph of one node, whose tensors all are in memory."""
-    tensors = (replace(graph.by_uid[uid], virtual=False) for uid in dict.fromkeys(operation.uids.values()))
+    uids = dict.fromkeys(operation.uids.values())
+    uids.update(dict.fromkeys(o for uid in tuple(uids) if (o := graph.by_uid[uid].ragged_offset) is not None))
+    tensors = (replace(graph.by_uid[uid], virtual=False) for uid in uids)
     return OperationGraph(operation.name, (operation,), tuple(tensors))
 
 

@@ -71,6 +71,7 @@ def _tensor(info: TensorInfo) -> dict[str, Any]:
         said["reordering"] = info.reordering.name
     if info.ragged_offset is not None:
         said["ragged_offset"] = info.ragged_offset
+        said["ragged_multiplier"] = info.ragged_multiplier
     return said
 
 
@@ -111,6 +112,7 @@ def graph_of(data: Mapping[str, Any]) -> Graph:
         for entry in data["tensors"]:
             if entry.get("ragged_offset") is not None:
                 tensors[entry["uid"]].set_ragged_offset(tensors[entry["ragged_offset"]])
+                tensors[entry["uid"]].set_ragged_offset_multiplier(entry["ragged_multiplier"])
         for entry in data["operations"]:
             made.add(
                 entry["kind"],

@@ -81,6 +81,11 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
     output
         Whether it will be written.
 
+    Returns
+    -------
+    array
+        In the tensor's dims; all memory there is, in one dim, for ragged tensors.
+
     Raises
     ------
     InvalidVariantPack
@@ -100,15 +105,26 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
             fix="copy it to where the handle's device is",
         )
     check_type(info, name)
-    check_room(info, raw.nbytes)
+    ragged = info.ragged_offset is not None
+    if not ragged:
+        check_room(info, raw.nbytes)
     if output and not raw.flags.writeable:
         raise fail(
             "PG-PACK-007", tensor=info.describe(), expected="a writable array", got="a read-only one", fix="copy it"
         )
     storage = info.data_type.storage
+    if ragged:
+        return raw[: raw.size // storage.itemsize * storage.itemsize].view(storage)
     strides = [s * storage.itemsize if d > 1 else 0 for d, s in zip(info.dims, info.strides, strict=True)]
     array: npt.NDArray[Any] = np.ndarray(info.dims, storage, raw[: info.extent], strides=strides)
     return array
+
+
+def flat(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the memory behind an array, gaps included, in one dim."""
+    length = 1 + sum((d - 1) * s for d, s in zip(array.shape, array.strides, strict=True)) // array.itemsize
+    bits = array.view(f"u{array.itemsize}")  # NumPy's function does not know all of ml_dtypes' types
+    return np.lib.stride_tricks.as_strided(bits, (length,), (array.itemsize,)).view(array.dtype)
 
 
 def check_room(info: TensorInfo, nbytes: int) -> None:

@@ -68,6 +68,8 @@ class Kind:
         Whether it needs a compute type; what only moves elements does not.
     same_type : bool
         Whether its outputs must have the type of its first input.
+    ragged : bool
+        Whether its tensors may have ragged offsets.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Kind:
     attributes: tuple[Attribute, ...] = ()
     computes: bool = True
     same_type: bool = False
+    ragged: bool = False
 
     def port(self, name: str, *, output: bool) -> Port | None:
         """Return the port that a tensor's place belongs to."""

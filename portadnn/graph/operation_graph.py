@@ -33,7 +33,7 @@ class TensorInfo:
     value : float, int or None
         That number where the graph states it; `constant` says whether variant packs may have another.
     ragged_offset : int or None
-        Uid of the tensor of offsets.
+        Uid of the tensor of offsets, each of which counts `ragged_multiplier` elements.
     """
 
     uid: int
@@ -48,6 +48,7 @@ class TensorInfo:
     alignment: int = 16
     reordering: tensor_reordering = tensor_reordering.NONE
     ragged_offset: int | None = None
+    ragged_multiplier: int = 1
 
     @property
     def size(self) -> int:

@@ -86,7 +86,7 @@ class Bound:
     def fetch(self, device: Device) -> None:
         """Copy the results of host arrays back."""
         for host, flat in self.returns:
-            _flat(host).view(np.uint8)[...] = device.to_numpy(flat).view(np.uint8)
+            memory.flat(host).view(np.uint8)[...] = device.to_numpy(flat).view(np.uint8)
 
 
 def works_on_host(device: Device) -> bool:
@@ -174,19 +174,14 @@ def lies_as(array: Any, spec: TensorSpec) -> bool:
     return all(have == want * size for have, want in zip(array.strides, spec.strides, strict=True))
 
 
-def _flat(host: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the memory behind a host view, gaps included, in one dim."""
-    length = 1 + sum((d - 1) * s for d, s in zip(host.shape, host.strides, strict=True)) // host.itemsize
-    bits = host.view(f"u{host.itemsize}")  # NumPy's function does not know all of ml_dtypes' types
-    return np.lib.stride_tricks.as_strided(bits, (length,), (host.itemsize,)).view(host.dtype)
-
-
 def _copied(device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bound, written: bool) -> Any:
     spec = spec_of(info)
-    content = _flat(host)
+    content = memory.flat(host)
     flat = device.asarray(content if spec.dtype is info.data_type.problem_type else content.view(np.uint8))
     if written:
         bound.returns.append((host, flat))
+    if info.ragged_offset is not None:
+        return flat
     return device.wrap(TensorView(spec, flat), info.name)
 
 
@@ -202,6 +197,8 @@ def _native(device: Device, value: Any, info: TensorInfo) -> Any:
         base = value  # a raw buffer, which only a view can state
     else:
         memory.check_type(info, dtype.name)
+        if info.ragged_offset is not None:
+            return base
         memory.check_room(info, dtype.itemsize + sum((d - 1) * s for d, s in zip(dims, steps, strict=True)))
     try:
         return device.wrap(TensorView(spec, base), info.name)

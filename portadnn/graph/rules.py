@@ -40,6 +40,7 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-TENSOR-020", e.InvalidTensorName, "two tensors have one name"),
     ("PG-TENSOR-021", e.InvalidTensorName, "two tensors have one uid"),
     ("PG-TENSOR-022", e.InvalidTensorName, "the graph has no tensor of this uid"),
+    ("PG-TENSOR-023", e.cudnnGraphNotSupportedError, "ragged offsets are for attention"),
     # types
     ("PG-TYPE-001", e.AttributeNotSet, "the type of a tensor is not set, and the graph has no default"),
     ("PG-TYPE-002", e.AttributeNotSet, "the compute type is not set"),
@@ -128,7 +129,7 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-SDPA-006", e.ShapeDeductionFailed, "a tensor does not broadcast to the scores"),
     ("PG-SDPA-007", e.InvalidValue, "the dropout is none"),
     ("PG-SDPA-008", e.cudnnGraphNotSupportedError, "functions that change the scores are not supported"),
-    ("PG-SDPA-009", e.cudnnGraphNotSupportedError, "ragged offsets are not supported"),
+    ("PG-SDPA-009", e.AttributeNotSet, "ragged offsets need the lengths of sequences"),
     ("PG-SDPA-010", e.AttributeNotSet, "no random numbers are drawn that could be returned"),
     ("PG-SDPA-011", e.InvalidValue, "a bound of the band is too small"),
     ("PG-SDPA-012", e.AttributeNotSet, "pages and the lengths of sequences come together"),
@@ -145,6 +146,7 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-PACK-008", e.InvalidVariantPack, "two keys stand for one tensor"),
     ("PG-PACK-009", e.InvalidVariantPack, "the value of a constant cannot be changed"),
     ("PG-PACK-010", e.InvalidVariantPack, "an output shares memory with another tensor"),
+    ("PG-PACK-012", e.InvalidVariantPack, "ragged offsets lead nowhere"),
     ("PG-PACK-011", e.InvalidVariantPack, "the workspace is too small"),
     # life cycle
     ("PG-PLAN-001", e.InvalidValue, "a step of the life cycle was left out"),

@@ -245,6 +245,8 @@ def _check_ragged(node: Place, port: str, one: tensor) -> None:
     wanted = (one.dims[0] + 1, *(1,) * (len(one.dims) - 1))
     if ragged.dims != wanted:
         raise node.fail("PG-TENSOR-013", port, expected=f"offsets of dims {list(wanted)}", got=list(ragged.dims))
+    if isinstance(node, Node) and not (node.kind.ragged and len(one.dims) == 4):
+        raise node.fail("PG-TENSOR-023", port, expected="attention", got=node.kind.name, fix="pad the sequences")
     if not ragged.strides:
         ragged.set_stride(layout.row_major(wanted))
 

@@ -143,11 +143,16 @@ def a_function_of_the_scores(g):
     attend(g, score_mod=capped)
 
 
-@wrong("PG-SDPA-009", NOT_SUPPORTED, "'q'", "ragged offsets", "use_padding_mask=True")
+@wrong("PG-SDPA-009", UNSET, "'q'", "ragged offsets", "use_padding_mask=True")
 def ragged_queries(g):
     offsets = x(g, 3, 1, 1, 1, data_type=D.INT32)
     q = x(g, 2, 4, 5, 8, name="q", ragged_offset=offsets)
     out(g.sdpa(q, x(g, 2, 2, 7, 8), x(g, 2, 2, 7, 6))[0])
+
+
+@wrong("PG-TENSOR-023", NOT_SUPPORTED, "'x'", "attention", "pad the sequences")
+def ragged_numbers(g):
+    out(g.relu(x(g, 2, 4, 5, 8, name="x", ragged_offset=x(g, 3, 1, 1, 1, data_type=D.INT32))))
 
 
 @wrong("PG-SDPA-010", UNSET, "RNG_DUMP", "leave rng_dump out")

@@ -181,15 +181,15 @@ def _check_dropout(node: Node, sizes: Sizes) -> None:
     node.settle("RNG_DUMP", sizes.scores, row_major(sizes.scores), "as the scores")
 
 
-def _refuse_ragged(node: Node) -> None:
+def _check_ragged(node: Node) -> None:
     for port, one in (*node.inputs.items(), *node.outputs.items()):
-        if one.get_ragged_offset() is not None:
+        if one.get_ragged_offset() is not None and not node["use_padding_mask"]:
             raise node.fail(
                 "PG-SDPA-009",
                 port,
-                expected="sequences with padding between them",
-                got="ragged offsets",
-                fix="pad to the longest sequence, and pass use_padding_mask=True with seq_len_q and seq_len_kv",
+                expected="the lengths of the sequences",
+                got="ragged offsets alone",
+                fix="pass use_padding_mask=True with seq_len_q and seq_len_kv",
             )
 
 
@@ -198,9 +198,9 @@ _SCALARS = ("ATTN_SCALE", "SEED", "OFFSET", "DROPOUT_SCALE", "DROPOUT_SCALE_INV"
 
 def check_attention(node: Node) -> Sizes:
     """Check what forward and backward have in common, and return the sizes."""
-    _refuse_ragged(node)
     sizes = _sizes(node)
     _check_lengths(node, sizes)
+    _check_ragged(node)
     _check_band(node)
     demand_scalars(node, *_SCALARS)
     _check_dropout(node, sizes)
@@ -304,7 +304,7 @@ FORWARD_ATTRIBUTES = (
     Attribute("max_seq_len_kv", maybe_whole, None),
 )
 
-register(Kind("sdpa", (*QKV, *OPTIONS, *PAGES), (Port("O"), *OF_ROWS), _forward, FORWARD_ATTRIBUTES))
+register(Kind("sdpa", (*QKV, *OPTIONS, *PAGES), (Port("O"), *OF_ROWS), _forward, FORWARD_ATTRIBUTES, ragged=True))
 register(
     Kind(
         "sdpa_backward",
@@ -312,5 +312,6 @@ register(
         (Port("DQ"), Port("DK"), Port("DV"), *GRADIENTS),
         _backward,
         ATTRIBUTES,
+        ragged=True,
     )
 )

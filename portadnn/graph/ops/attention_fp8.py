@@ -70,6 +70,7 @@ register(
         (Port("O"), *OF_ROWS, Port("AMAX_S"), Port("AMAX_O")),
         _forward,
         FORWARD_ATTRIBUTES,
+        ragged=True,
     )
 )
 register(
@@ -88,5 +89,6 @@ register(
         (*(Port(name) for name in ("DQ", "DK", "DV", "AMAX_DQ", "AMAX_DK", "AMAX_DV", "AMAX_DP")), *GRADIENTS),
         _backward,
         ATTRIBUTES,
+        ragged=True,
     )
 )

@@ -1,0 +1,181 @@
+"""Attention on sequences without padding, beside each sequence by itself in NumPy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from graphs import D, new
+
+import portadnn.graph as cudnn
+from portadnn.registry import get_backend
+
+H, DIM = 2, 4
+LENGTHS_Q, LENGTHS_KV = [3, 1, 5], [4, 6, 2]
+OFFSETS = {"q": np.cumsum([0, *LENGTHS_Q]), "kv": np.cumsum([0, *LENGTHS_KV])}
+rng = np.random.default_rng(11)
+
+
+def tokens(lengths):
+    return rng.standard_normal((sum(lengths), H, DIM)).astype(np.float32)
+
+
+def sequences(packed, which):
+    """Return (h, rows, d) of each sequence, in float64."""
+    ends = OFFSETS[which]
+    return [packed[a:b].transpose(1, 0, 2).astype(float) for a, b in pairwise(ends)]
+
+
+def probabilities(q, k):
+    scores = np.exp(0.5 * q @ k.swapaxes(1, 2))
+    return scores / scores.sum(-1, keepdims=True)
+
+
+@pytest.fixture(params=["reference", "opencl"])
+def handle(request):
+    reason = get_backend(request.param).why_unavailable()
+    if reason is not None:
+        pytest.skip(f"backend {request.param}: {reason}")
+    made = cudnn.create_handle(request.param)
+    yield made
+    cudnn.destroy_handle(made)
+
+
+class Ragged:
+    """A graph under construction whose tensors lie token by token, and its buffers."""
+
+    def __init__(self, handle, multiplier):
+        self.graph, self.handle, self.multiplier = new(handle=handle), handle, multiplier
+        self.pack = {}
+        self.offsets = {}
+
+    def integers(self, values):
+        made = self.graph.tensor(dim=[len(values), 1, 1, 1], stride=[1, 1, 1, 1], data_type=D.INT32)
+        self.pack[made] = np.int32(values)
+        return made
+
+    def shaped(self, made, which, buffer):
+        s = max(LENGTHS_Q if which == "q" else LENGTHS_KV)
+        made.set_dim([3, H, s, DIM]).set_stride([s * H * DIM, DIM, H * DIM, 1]).set_data_type(D.FLOAT)
+        if which not in self.offsets:
+            self.offsets[which] = self.integers(OFFSETS[which] * (H * DIM // self.multiplier))
+        made.set_ragged_offset(self.offsets[which]).set_ragged_offset_multiplier(self.multiplier)
+        self.pack[made] = buffer
+        return made
+
+    def given(self, which, buffer):
+        return self.shaped(self.graph.tensor(dim=[1], stride=[1]), which, buffer)
+
+    def run(self):
+        self.graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+        self.graph.execute(self.pack, handle=self.handle)
+
+
+def padded(ragged):
+    lengths = {"seq_len_q": LENGTHS_Q, "seq_len_kv": LENGTHS_KV}
+    return {"attn_scale": 0.5, "use_padding_mask": True, **{n: ragged.integers(v) for n, v in lengths.items()}}
+
+
+@pytest.mark.parametrize("multiplier", [1, H * DIM])
+def test_forward(handle, multiplier):
+    q, k, v = tokens(LENGTHS_Q), tokens(LENGTHS_KV), tokens(LENGTHS_KV)
+    result = np.full((sum(LENGTHS_Q) + 1, H, DIM), 7, np.float32)
+    made = Ragged(handle, multiplier)
+    inputs = made.given("q", q), made.given("kv", k), made.given("kv", v)
+    o, _ = made.graph.sdpa(*inputs, generate_stats=False, **padded(made))
+    made.shaped(o.set_output(True), "q", result)
+    made.run()
+    parts = zip(sequences(q, "q"), sequences(k, "kv"), sequences(v, "kv"), strict=True)
+    want = np.concatenate([(probabilities(a, b) @ c).transpose(1, 0, 2) for a, b, c in parts])
+    np.testing.assert_allclose(result[:-1], want, rtol=1e-5, atol=1e-6)
+    assert (result[-1] == 7).all()
+
+
+def test_backward(handle):
+    q, k, v, do = tokens(LENGTHS_Q), tokens(LENGTHS_KV), tokens(LENGTHS_KV), tokens(LENGTHS_Q)
+    wants, outs, stats = ([], [], []), [], np.zeros((3, H, max(LENGTHS_Q), 1), np.float32)
+    every = zip(sequences(q, "q"), sequences(k, "kv"), sequences(v, "kv"), sequences(do, "q"), strict=True)
+    for i, (a, b, c, g) in enumerate(every):
+        p = probabilities(a, b)
+        dp = g @ c.swapaxes(1, 2)
+        ds = 0.5 * p * (dp - (dp * p).sum(-1, keepdims=True))
+        for want, part in zip(wants, (ds @ b, ds.swapaxes(1, 2) @ a, p.swapaxes(1, 2) @ g), strict=True):
+            want.append(part.transpose(1, 0, 2))
+        outs.append((p @ c).transpose(1, 0, 2))
+        stats[i, :, : a.shape[1], 0] = np.log(np.exp(0.5 * a @ b.swapaxes(1, 2)).sum(-1))
+    made = Ragged(handle, 1)
+    inputs = [made.given("q", q), made.given("kv", k), made.given("kv", v)]
+    inputs += [made.given("q", np.concatenate(outs).astype(np.float32, order="C")), made.given("q", do)]
+    statistics = made.graph.tensor(dim=stats.shape, stride=[H * 5, 5, 1, 1], data_type=D.FLOAT)
+    made.pack[statistics] = stats
+    gradients = made.graph.sdpa_backward(*inputs, statistics, **padded(made))
+    results = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+    for gradient, which, result in zip(gradients, ("q", "kv", "kv"), results, strict=True):
+        made.shaped(gradient.set_output(True), which, result)
+    made.run()
+    for result, want in zip(results, wants, strict=True):
+        np.testing.assert_allclose(result, np.concatenate(want), rtol=1e-4, atol=1e-5)
+
+
+def test_tables_of_pages_one_behind_the_other(handle):
+    q, k, v = tokens([1] * 3), tokens(LENGTHS_KV), tokens(LENGTHS_KV)
+    page, pages = 2, [2, 3, 1]
+    order = rng.permutation(sum(pages))
+    containers = [np.zeros((sum(pages), H, page, DIM), np.float32) for _ in "kv"]
+    place = 0
+    for i, count in enumerate(pages):
+        for container, packed in zip(containers, (k, v), strict=True):
+            rows = sequences(packed, "kv")[i]
+            for j in range(count):
+                container[order[place + j]] = rows[:, page * j : page * (j + 1)]
+        place += count
+    made = Ragged(handle, 1)
+    table = made.graph.tensor(dim=[3, 1, 3, 1], stride=[3, 3, 1, 1], data_type=D.INT32)
+    table.set_ragged_offset(made.integers(np.cumsum([0, *pages])))
+    made.pack[table] = np.int32(order)
+    tensors = [made.graph.tensor(dim=[3, H, 1, DIM], stride=[H * DIM, DIM, H * DIM, 1], data_type=D.FLOAT)]
+    made.pack[tensors[0]] = q
+    for container in containers:
+        tensors.append(made.graph.tensor_like(container))
+        made.pack[tensors[-1]] = container
+    o, _ = made.graph.sdpa(
+        *tensors,
+        generate_stats=False,
+        attn_scale=0.5,
+        use_padding_mask=True,
+        seq_len_q=made.integers([1] * 3),
+        seq_len_kv=made.integers(LENGTHS_KV),
+        paged_attention_k_table=table,
+        paged_attention_v_table=table,
+        paged_attention_max_seq_len_kv=6,
+    )
+    made.pack[o.set_output(True).set_data_type(D.FLOAT)] = result = np.empty((3, H, 1, DIM), np.float32)
+    made.run()
+    parts = zip(q, sequences(k, "kv"), sequences(v, "kv"), strict=True)
+    want = np.stack([probabilities(a[:, None].astype(float), b) @ c for a, b, c in parts])
+    np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("offsets", [[0, 3, 2, 9], [0, 3, 5, 10], [-1, 3, 4, 9]], ids=str)
+def test_offsets_that_lead_nowhere(handle, offsets):
+    q, k = tokens(LENGTHS_Q), tokens(LENGTHS_KV)
+    made = Ragged(handle, 1)
+    inputs = made.given("q", q), made.given("kv", k), made.given("kv", k)
+    o, _ = made.graph.sdpa(*inputs, generate_stats=False, **padded(made))
+    result = np.zeros_like(q)
+    made.shaped(o.set_output(True), "q", result)
+    made.pack[made.offsets["q"]] = np.int32(offsets) * H * DIM
+    with pytest.raises(ValueError, match="PG-PACK-012"):
+        made.run()
+    assert (result == 0).all()
+
+
+def test_a_check_by_nodes_is_refused(handle):
+    made = Ragged(handle, 1)
+    inputs = made.given("q", tokens(LENGTHS_Q)), *(made.given("kv", tokens(LENGTHS_KV)) for _ in "kv")
+    o, _ = made.graph.sdpa(*inputs, generate_stats=False, **padded(made))
+    made.shaped(o.set_output(True), "q", tokens(LENGTHS_Q))
+    made.run()
+    with pytest.raises(RuntimeError, match="PG-PLAN-005"):
+        made.graph.execute(made.pack, handle=made.handle, check="reference")
