@@ -11,5 +11,6 @@ def kernel_graph_engines() -> Sequence[GraphEngine]:
     """Return the engines in order of preference."""
     from .attention.engine import ENGINE
     from .fusion.engine import FusionEngine
+    from .graph_random import RandomEngine
 
-    return (ENGINE, FusionEngine())
+    return (ENGINE, FusionEngine(), RandomEngine())

@@ -193,7 +193,7 @@ class Operands:
         if info.constant:
             whole = int(info.value or 0)
             return tuple(ConstantArg(np.float32(whole >> 16 * part & 0xFFFF)) for part in range(4))
-        return tuple(self._scalar(_part_of(info, part), DataType.FLOAT) for part in range(4))
+        return tuple(self._scalar(part_of(info, part), DataType.FLOAT) for part in range(4))
 
     def _scalar(self, value: Callable[[Mapping[int, Any]], float], dtype: DataType) -> ScalarArg:
         self._scalars.append(value)
@@ -210,5 +210,6 @@ class Operands:
         return [value(arrays) for value in self._scalars]
 
 
-def _part_of(info: TensorInfo, part: int) -> Callable[[Mapping[int, Any]], float]:
+def part_of(info: TensorInfo, part: int) -> Callable[[Mapping[int, Any]], float]:
+    """Return what tells 16 bits of a run-time integer, which every float holds."""
     return lambda arrays: float(int(arrays[info.uid]) >> 16 * part & 0xFFFF)

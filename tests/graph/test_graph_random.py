@@ -1,0 +1,105 @@
+"""Random numbers on devices are those of the definition, wherever seed and offset come from."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from graphs import D, buffer, given, new, scalar
+from test_graph_fallback import over
+from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
+
+import portadnn.graph as cudnn
+from portadnn_backends import cuda
+from portadnn_backends.graph_random import RandomEngine, described
+
+LAW = cudnn.rng_distribution
+BIG = 0x1234_5678_9ABC_DEF
+CASES = {
+    "uniform": ((3, 7, 5), {"distribution": LAW.UNIFORM, "minimum": -2.0, "maximum": 3.5}, D.FLOAT),
+    "uniform, double": ((2, 33), {"distribution": LAW.UNIFORM}, D.DOUBLE),
+    "uniform, half": ((1, 9, 64), {"distribution": LAW.UNIFORM}, D.HALF),
+    "bernoulli": ((5, 100), {"distribution": LAW.BERNOULLI, "bernoulli_probability": 0.3}, D.FLOAT),
+    "bernoulli, bfloat16": ((1001,), {"distribution": LAW.BERNOULLI, "bernoulli_probability": 0.75}, D.BFLOAT16),
+    "always": ((50,), {"distribution": LAW.BERNOULLI, "bernoulli_probability": 1.0}, D.FLOAT),
+    "never": ((50,), {"distribution": LAW.BERNOULLI, "bernoulli_probability": 0.0}, D.FLOAT),
+}
+
+
+def drawn(handle, name, where="attribute", offset=0):
+    """Return the numbers of a case with seed and offset in the graph, by value, or in memory."""
+    dims, options, kind = CASES[name]
+    g = new(handle, io=kind)
+    pack = {}
+    if where == "attribute":
+        seed, draw = BIG, offset
+    elif where == "by value":
+        seed, draw = (scalar(g, 0).set_data_type(D.INT64) for _ in range(2))
+        pack = {seed: BIG, draw: offset}
+    else:
+        seed, draw = given(g, (1,), D.INT64), given(g, (1,), D.INT32)
+        pack = {seed: np.array([BIG], np.int64), draw: np.array([offset], np.int32)}
+    y = g.rng(list(dims), seed=seed, offset=draw, **options).set_output(True)
+    g.build([cudnn.heur_mode.A])
+    flat, view = buffer(y)
+    g.execute({**pack, y: flat})
+    return g, kind.loaded(view)
+
+
+@over(list(CASES))
+def test_numbers(handle, name):
+    g, got = drawn(handle, name)
+    assert g.get_plan_name() in ("eng_random", "eng_fallback")
+    assert not g.get_behavior_notes()
+    want = drawn("reference", name)[1]
+    if "bernoulli" in name:
+        np.testing.assert_array_equal(got, want)
+        assert 0.2 < got.mean() < 0.8
+    else:
+        np.testing.assert_allclose(got, want, rtol=1e-3 if "half" in name else 1e-6, atol=1e-6)
+
+
+@over(["by value", "memory"])
+def test_seeds_and_offsets(handle, name):
+    """All 64 bits of both count."""
+    for offset in (0, 7):
+        _, got = drawn(handle, "bernoulli", name, offset)
+        np.testing.assert_array_equal(got, drawn(handle, "bernoulli", offset=offset)[1])
+        np.testing.assert_array_equal(got, drawn("reference", "bernoulli", name, offset)[1])
+    assert (got != drawn(handle, "bernoulli")[1]).any()
+
+
+@over(["normal", "gaps", "integers"])
+def test_what_it_does_not_draw(handle, name):
+    g = new(handle)
+    law = LAW.NORMAL if name == "normal" else LAW.UNIFORM
+    y = g.rng([4, 4], law, seed=1).set_output(True)
+    if name == "gaps":
+        y.set_stride([9, 2])
+    if name == "integers":
+        y.set_data_type(D.INT64)
+    g.validate()
+    ids = [error.id for error in RandomEngine().why_not(g._graph.freeze(), handle)]
+    assert ids == ["PG-ENGINE-003" if name == "integers" else "PG-ENGINE-004"]
+    g.build()
+    g.execute({y: buffer(y)[0]}, check="reference")
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_compiles_for_cuda(arch):
+    missing = nvrtc_missing()
+    if missing is not None:
+        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
+            pytest.fail(f"NVRTC is required: {missing}")
+        pytest.skip(f"NVRTC: {missing}")
+    recorder = Recorder(arch, ARCHITECTURES[arch])
+    recorder.line = ""
+    for dims, options, kind in CASES.values():
+        g = new(io=kind)
+        g.rng(list(dims), seed=BIG, offset=given(g, (1,), D.INT64), **options).set_output(True)
+        g.validate()
+        described(g._graph.freeze(), recorder)
+    for source in recorder.sources:
+        assert cuda.compile_cubin(source, arch)
