@@ -56,6 +56,11 @@ class TensorInfo:
         return math.prod(self.dims)
 
     @property
+    def steps(self) -> layout.Dims:
+        """The strides of dims of more than one element: two tensors of equal dims and steps lie alike."""
+        return tuple(step for size, step in zip(self.dims, self.strides, strict=True) if size > 1)
+
+    @property
     def span(self) -> int:
         """Elements from the first to the last, gaps included."""
         return layout.span(self.dims, self.strides)

@@ -126,15 +126,16 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
 
 
 def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArray[Any]]]) -> None:
-    """Refuse outputs on other tensors' memory; a graph of one node may work in place."""
+    """Refuse outputs on other tensors' memory; a graph of one node may work in place, and so may running statistics."""
     for info, array in hosts:
         if info.uid not in graph.written:
             continue
         for other, memory_of_other in hosts:
             if other.uid == info.uid or not np.may_share_memory(array, memory_of_other):
                 continue
-            same_place = array.ctypes.data == memory_of_other.ctypes.data and info.strides == other.strides
-            if len(graph.operations) == 1 and same_place and other.uid not in graph.written:
+            same_place = array.ctypes.data == memory_of_other.ctypes.data and info.steps == other.steps
+            alone = len(graph.operations) == 1 or _runs_on(graph, other.uid, info.uid)
+            if alone and same_place and other.uid not in graph.written:
                 continue
             try:
                 shared = np.shares_memory(array, memory_of_other, max_work=SEARCH_LIMIT)  # type: ignore[arg-type]
@@ -148,6 +149,15 @@ def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArra
                     got="shared memory",
                     fix="pass another buffer",
                 )
+
+
+def _runs_on(graph: OperationGraph, old: int, new: int) -> bool:
+    """Tell whether a tensor is a running statistic that one operation reads, to make another of it."""
+    readers = [(op, port) for op in graph.operations for port, uid in op.inputs if uid == old]
+    if len(readers) != 1 or not readers[0][1].startswith("PREV_RUNNING_"):
+        return False
+    operation, port = readers[0]
+    return operation.uids.get(port.replace("PREV", "NEXT")) == new
 
 
 def spec_of(info: TensorInfo) -> TensorSpec:

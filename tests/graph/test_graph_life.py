@@ -193,6 +193,26 @@ def test_one_node_may_work_in_place():
     assert values.tolist() == [0, 2, 0, 4]
 
 
+def test_running_statistics_are_kept_in_place():
+    g = new()
+    x, ones = given(g, (6, 3, 1, 1)), given(g, (1, 3, 1, 1))
+    mean, variance = given(g, (1, 3, 1, 1)), given(g, (1, 3, 1, 1))
+    y, _, _, next_mean, next_variance = g.batchnorm(
+        x, ones, ones, in_running_mean=mean, in_running_var=variance, epsilon=1e-5, momentum=0.25
+    )
+    y = g.relu(y).set_output(True)
+    next_mean.set_output(True).set_stride([3, 1, 3, 3])
+    next_variance.set_output(True)
+    g.build()
+    values, old, spread = numbers((6, 3, 1, 1)).astype(np.float32), np.float32([1, 2, 3]), np.float32([4, 5, 6])
+    want = 0.75 * old + 0.25 * values.mean(0).ravel(), 0.75 * spread + 0.25 * values.var(0, ddof=1).ravel()
+    pack = {x: values, ones: np.ones(3, np.float32), y: np.empty_like(values)}
+    with pytest.raises(ValueError, match="PG-PACK-010"):
+        g.execute({**pack, mean: old, variance: spread, next_mean: spread, next_variance: np.empty_like(old)})
+    g.execute({**pack, mean: old, variance: spread, next_mean: old, next_variance: spread})
+    np.testing.assert_allclose([old, spread], want, rtol=1e-6)
+
+
 def test_buffers_of_all_origins():
     torch = pytest.importorskip("torch")
     g = new()

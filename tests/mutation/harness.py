@@ -192,7 +192,9 @@ def clean(count: int, target: str, seed: int, jobs: int) -> dict[str, object]:
 
 def arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", default=[], help="ids of faults; default: all")
+    parser.add_argument(
+        "--only", nargs="+", default=[], help="ids of faults; the record keeps the others; default: all"
+    )
     parser.add_argument("--at-once", type=int, default=1, help="faults hunted at the same time")
     parser.add_argument("--jobs", type=int, default=2, help="processes of a campaign")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a campaign")
@@ -233,6 +235,9 @@ def main(words: list[str] | None = None) -> int:
                 doubt = "" if outcome.proof or not outcome.caught else " (fails without the fault as well)"
                 print(f"{said} {outcome.id}: {outcome.seconds:.0f} s, {outcome.cases} cases{doubt}", flush=True)
                 print(f"    {outcome.smallest or outcome.case}\n    {outcome.reason[:200]}", flush=True)
+        if options.only and options.output and options.output.exists():
+            known = json.loads(options.output.read_text("utf-8"))["outcomes"]
+            outcomes += [Outcome(**o) for o in known if o["id"] not in options.only]
         caught = [o for o in outcomes if o.caught and o.proof]
         record = {
             "faults": len(outcomes),
