@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ..enums import ActivationMode
 from ..registry import get_backend
 from .engine import GraphEngine
 from .errors import GraphError
@@ -50,8 +51,14 @@ class Region:
         return len(self.operations) > 1
 
 
-def regions_of(graph: OperationGraph, handle: Handle) -> list[Region]:
-    """Return a graph's regions in an order in which they can run."""
+def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None) -> list[Region]:
+    """Return a graph's regions in an order in which they can run.
+
+    Parameters
+    ----------
+    finish
+        Whether products compute what follows them where there is a step for it; None for where that is faster.
+    """
     engines = [engine for engine in get_backend(handle.backend).graph_engines() if engine.joins]
     regions: list[Region] = []
     home: dict[int, int] = {}  # the region that writes a tensor
@@ -66,8 +73,8 @@ def regions_of(graph: OperationGraph, handle: Handle) -> list[Region]:
         regions[place].operations.append(operation)
         home.update({uid: place for _, uid in operation.outputs})
     _sink(graph, regions)
-    for region in regions:
-        _finish(graph, handle, region, regions)
+    for region in regions if finish is not False else ():
+        _finish(graph, handle, region, regions, finish is True)
     return [region for region in regions if region.operations or region.before]
 
 
@@ -111,7 +118,17 @@ def _reader(graph: OperationGraph, regions: Sequence[Region], place: int, operat
     return None
 
 
-def _finish(graph: OperationGraph, handle: Handle, region: Region, regions: Sequence[Region]) -> None:
+def _pays(chain: Chain, handle: Handle) -> bool:
+    """Tell whether a product should compute what follows: on CPUs products are faster without, and activations apart.
+
+    Shorter types than that of sums need conversions where the product's result is not of their type.
+    """
+    narrow = chain.result.data_type is not chain.kind
+    cheap = chain.activation is None or chain.activation[0] in (ActivationMode.RELU, ActivationMode.CLIPPED_RELU)
+    return narrow or handle.info.schedule == "gpu" or (cheap and chain.product.kind != "matmul")
+
+
+def _finish(graph: OperationGraph, handle: Handle, region: Region, regions: Sequence[Region], always: bool) -> None:
     """Let a product compute what follows it in its own kernel, as far as a step of kernels has that."""
     if region.engine is not None:
         return
@@ -119,8 +136,10 @@ def _finish(graph: OperationGraph, handle: Handle, region: Region, regions: Sequ
     results = {uid for _, uid in product.outputs}
     reader = next((one for one in regions if one.engine is not None and one.read & results), None)
     chain = None if reader is None else chain_of(graph, product, reader.operations)
-    low = None if chain is None else lowered(graph, chain)
-    if chain is None or low is None or reader is None:
+    if chain is None or reader is None or not (always or _pays(chain, handle)):
+        return
+    low = lowered(graph, chain)
+    if low is None:
         return
     try:
         for step in low.steps:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .engine import GraphEngine, GraphPlan
-from .enums import behavior_note
+from .enums import behavior_note, knob_type
 from .errors import GraphError, fail
 from .fallback_parts import Alone, Cut, add_node, prepared, seconds_of
 from .fallback_run import Running
+from .knobs import Knobs, knob
 from .operation_graph import OperationGraph
 from .regions import Region, hidden, regions_of, subgraph
 
@@ -29,22 +30,24 @@ class _Known:
     regions: list[Region] = field(default_factory=list)
 
 
-_KNOWN: weakref.WeakKeyDictionary[Handle, dict[OperationGraph, _Known]] = weakref.WeakKeyDictionary()
+_Finish = bool | None
+_KNOWN: weakref.WeakKeyDictionary[Handle, dict[tuple[OperationGraph, _Finish], _Known]] = weakref.WeakKeyDictionary()
 
 
-def _known(graph: OperationGraph, handle: Handle) -> _Known:
+def _known(graph: OperationGraph, handle: Handle, finish: _Finish = None) -> _Known:
     known = _KNOWN.setdefault(handle, {})
-    if graph not in known:
+    key = graph, finish
+    if key not in known:
         if len(known) >= MOST_KNOWN:
             known.clear()
-        known[graph] = _cut(graph, handle)
-    return known[graph]
+        known[key] = _cut(graph, handle, finish)
+    return known[key]
 
 
-def _cut(graph: OperationGraph, handle: Handle) -> _Known:
-    regions = regions_of(graph, handle)
+def _cut(graph: OperationGraph, handle: Handle, finish: _Finish) -> _Known:
+    regions = regions_of(graph, handle, finish)
     made = _Known(Cut(graph), [region for region in regions if region.joined or region.before])
-    for region in regions if made.regions else ():
+    for region in regions if made.regions or finish is not None else ():  # else it is not for this engine
         made.cut.parts += [low for _, low in region.before]
         if region.engine is not None and region.joined:
             made.cut.parts.append(Alone(region.engine, subgraph(graph, region)))
@@ -64,8 +67,8 @@ def _names(regions: Sequence[Region]) -> Iterator[tuple[str, ...]]:
 class RegionsEngine(GraphEngine):
     """Regions of a graph by the backend's engine that joins nodes, products and whatever else it has by other kernels.
 
-    Products and convolutions add biases and residuals and activate where they store their sums. Tensors between regions
-    lie in the workspace; those within one do not.
+    Products and convolutions add biases and residuals and activate where they store their sums, where that is faster;
+    the knob KERNEL_CFG decides it. Tensors between regions lie in the workspace; those within one do not.
     """
 
     name = "regions"
@@ -85,8 +88,17 @@ class RegionsEngine(GraphEngine):
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         return sum(seconds_of(part, handle) for part in _known(graph, handle).cut.parts)
 
+    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
+        if not any(region.before for region in _known(graph, handle, True).regions):
+            return ()
+        return (knob(knob_type.KERNEL_CFG, 1, says="0 products alone, 1 with bias, residual, activation"),)
+
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        known = _known(graph, handle)
+        return self.tuned(graph, handle, {})
+
+    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
+        finish = knobs.get(knob_type.KERNEL_CFG)
+        known = _known(graph, handle, None if finish is None else bool(finish))
         if known.cut.errors:
             raise known.cut.errors[0]
         parts = prepared(known.cut, handle)
@@ -95,4 +107,4 @@ class RegionsEngine(GraphEngine):
         running = Running(handle, replace(known.cut.graph, tensors=tensors), parts, {})
         source = "\n\n".join(part.source for part in parts if isinstance(part, GraphPlan) and part.source)
         names = tuple(_names(known.regions))
-        return GraphPlan(self, graph, running.memory.size, running.run, running.bind, {}, names, source)
+        return GraphPlan(self, graph, running.memory.size, running.run, running.bind, knobs, names, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import D, given, new, numbers, run
+from graphs import D, buffer, given, new, numbers, run
 from random_graphs import compare
 from test_graph_fallback import CASES, over
 
@@ -93,13 +93,25 @@ def _refused(graph):
     return [] if graph.operations[0].kind in ("pointwise", "reduction", "genstats") else ["no"]
 
 
-def _evaluate(handle, build, *types):
+def _evaluate(handle, build, *types, finish=None):
+    """Return a graph and its results; `finish` is the knob that lets products compute what follows."""
     g = new(handle, *types)
     inputs, outs = build(g)
-    if handle != "reference":
-        g.deselect_engines(["fallback"])
     feeds = {one: numbers(one.get_dim(), 3 + i) for i, one in enumerate(inputs)}
-    return g, run(g, feeds, outs)
+    if handle == "reference":
+        return g, run(g, feeds, outs)
+    g.deselect_engines(["fallback"])
+    if finish is None:
+        return g, run(g, feeds, outs)
+    frozen(g, outs)
+    engine = next(i for i in range(g.get_engine_count()) if g._engine(i).name == "regions")
+    (finishing,) = g.get_knobs_for_engine(engine)
+    g.create_execution_plan(engine, {finishing.type: finish})
+    g.check_support()
+    g.build_plans()
+    pairs = {one: buffer(one, values) for one, values in feeds.items()} | {one: buffer(one) for one in outs}
+    g.execute({one: pair[0] for one, pair in pairs.items()})
+    return g, [one.get_data_type().loaded(pairs[one][1]) for one in outs]
 
 
 PARTS = {
@@ -225,7 +237,8 @@ FINISHED = {  # and how many nodes the product's step computes
     "bias, relu": (_conv("bias", "relu"), 3),
     "bias, residual, clipped relu": (_conv("bias", "z", "relu6", padding=[1, 1]), 4),
     "residual, bias": (_conv("z", "bias", stride=[2, 1]), 3),
-    "swish alone": (_conv("swish", padding=[1, 0], dilation=[1, 2]), 2),
+    "relu alone": (_conv("relu", padding=[1, 0], dilation=[1, 2]), 2),
+    "bias, swish": (_conv("bias", "swish"), 3),
     "padding at one end": (_conv("bias", "tanh", pre_padding=[1, 0], post_padding=[0, 1]), 3),
     "one dim": (_conv("bias", "z", "sigmoid", dims=(2, 4, 9), window=(3,)), 4),
     "three dims": (_conv("bias", "elu", dims=(1, 4, 4, 3, 5), window=(2, 2, 2)), 3),
@@ -248,11 +261,20 @@ def _joined(g, handle):
 def test_what_follows_a_product(handle, name):
     """Biases, residuals and an activation are computed where the sums are stored."""
     build, nodes = FINISHED[name]
-    g, got = _evaluate(handle, build)
     _, want = _evaluate("reference", build)
-    np.testing.assert_allclose(got[0], want[0], rtol=2e-5, atol=2e-5)
-    assert g.get_plan_name() == "eng_regions"
-    assert _joined(g, handle) == nodes
+    for finish in (1, 0) if nodes else (None,):
+        g, got = _evaluate(handle, build, finish=finish)
+        np.testing.assert_allclose(got[0], want[0], rtol=2e-5, atol=2e-5)
+        assert _joined(g, handle) == (0 if finish == 0 else nodes)
+
+
+@over(["on CPUs"])
+def test_where_it_is_faster(handle, name):
+    """Without the knob: on CPUs convolutions compute what is cheap, products nothing; on GPUs both do."""
+    gpu = handle.info.schedule == "gpu"
+    for case, cheap in (("bias, relu", True), ("bias, swish", False), ("product, bias, swish", False)):
+        build, nodes = FINISHED[case]
+        assert _joined(_evaluate(handle, build)[0], handle) == (nodes if gpu or cheap else 0)
 
 
 @over(["half"])
