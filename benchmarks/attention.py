@@ -24,6 +24,7 @@ import portadnn.graph as cudnn
 from portadnn.graph.data_types import data_type
 
 from . import record
+from .peers import torch_module
 from .timing import Side, Timing, alternate, keep_pages, processor_ratio, ratio, wall
 
 SHAPES = (
@@ -136,9 +137,8 @@ def bound(handle: dnn.Handle, built: tuple[Any, dict[str, Any], list[Any]]) -> C
 
 def torch_side(shape: Shape, backward: bool, cuda: bool) -> Side | None:
     """Return torch's call on the same kind of device, if there is one."""
-    try:
-        import torch
-    except ImportError:
+    torch = torch_module()
+    if torch is None:
         return None
     where = "cuda" if cuda else "cpu"
     kind = {"FLOAT": torch.float32, "HALF": torch.float16, "BFLOAT16": torch.bfloat16}[shape.kind.name]

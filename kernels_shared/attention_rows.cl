@@ -2,6 +2,7 @@
 //
 //   attention_dot     of each row [b][h][pitch]: dot, the products of output and its gradient, scaled as the mean of a row's
 //                     gradients is; logs, the statistics. 0 beyond the sequences
+//   attention_pages   keys or values in pages, copied together
 //   attention_drawn   the mask of dropout, 1 where a probability is kept
 //   attention_sink    the gradient to each head's sink
 //   attention_most    the largest of the numbers that tiles have left
@@ -34,6 +35,26 @@ attention_dot(PLACED(const ELEMENT(O_T), o), PLACED(const ELEMENT(DO_T), grad), 
     }
     dot[place] = sum;
     logs[place] = logarithm == -INFINITY_OF(real) ? (real)0 : logarithm;  // nothing counts there
+}
+#endif
+
+#ifdef PAGED_T
+KERNEL WG_SIZE(ITEMS, 1, 1)
+attention_pages(PLACED(const ELEMENT(PAGED_T), paged), TENSOR(const ELEMENT(TABLE_T), table), const i64 table_b, const i64 table_s,
+                TENSOR(ELEMENT(PAGED_T), whole), const i64 places, const int of_heads, const int length, const int page, ATTENTION) {
+    GRID_WAIT();
+    BIND(const ELEMENT(PAGED_T), paged);
+    BIND(const ELEMENT(TABLE_T), table);
+    BIND(ELEMENT(PAGED_T), whole);
+    ATTENTION_BIND(at)
+    const i64 place = (i64)GRP(0) * ITEMS + LID(0);
+    if (place >= places) return;
+    const int j = (int)(place % skv), z = (int)(place / skv), b = z / of_heads, h = z % of_heads;
+    const sequence of = the_sequence(&at, b, 0);
+    if (j >= of.columns) return;  // the table need not say where these are
+    const i64 number = table[b * table_b + j / page * table_s];
+    const GLOBAL ELEMENT(PAGED_T) *from = OF(paged, number, h) + j % page * paged_s;
+    for (int k = 0; k < length; ++k) whole[place * length + k] = from[k * paged_d];
 }
 #endif
 

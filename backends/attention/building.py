@@ -8,7 +8,7 @@ from portadnn.enums import DataType
 
 from ..base import Arg, Device, Launch, WorkspaceArg
 from ..engines.conv_cpu_common import round_up
-from .operands import NUMBERS, Defines, Operands, Workspace, int32, int64
+from .operands import NUMBERS, PAGE_TABLES, Defines, Operands, Workspace, int32, int64
 
 _ROWS_FILE = "shared/attention_rows.cl"
 ROW_MULTIPLE = 16  # numbers of rows of a head, so that vectors of them are within it
@@ -43,6 +43,23 @@ class Building:
         self.launch(
             "shared/attention_start.cl", "attention_start", defines, 1, (self.numbers, self.words, self.counter, *args)
         )
+        self.gather()
+
+    def gather(self) -> None:
+        """Append what copies keys and values together that lie in pages."""
+        op = self.operands
+        for port, table in PAGE_TABLES.items():
+            if op.find(table):
+                b, h, keys, d = op.dims(port)
+                info, pages = op.at(port), op.at(table)
+                known = info.data_type.problem_type
+                place = self.workspace.take(b * h * keys * d, DataType.UINT8 if known is None else known)
+                sizes = (int64(b * h * keys), int32(h), int32(d), int32(info.dims[2]))
+                tables = (op.tensor(table), int64(pages.strides[0]), int64(pages.strides[2]))
+                types = {**op.type_of("PAGED_T", port), **op.type_of("TABLE_T", table)}
+                args = (*op.as_given(port), *tables, place, *sizes, *self.common)
+                self.simple("attention_pages", types, b * h * keys, args)
+                op.gathered[port] = place
 
     def launch(
         self,

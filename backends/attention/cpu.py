@@ -90,17 +90,17 @@ class CpuBuilding(Building):
 
     def rows(self, port: str, multiple: int, *, wide: bool = True) -> Packed:
         """Pack rows, as many as fill `multiple`; `wide` ones are read by whole register tiles."""
-        length = self.operands.at(port).dims[3]
+        length = self.operands.dims(port)[3]
         pitch = round_up(length, self.tile.register.columns) if wide else length
         return self._pack(port, multiple, pitch, {"PACK_ROWS": _PACK_ROWS})
 
     def panels(self, port: str) -> Packed:
         """Pack panels of the register tile's columns."""
-        return self._pack(port, self.tile.register.columns, self.operands.at(port).dims[3], {})
+        return self._pack(port, self.tile.register.columns, self.operands.dims(port)[3], {})
 
     def _pack(self, port: str, multiple: int, pitch: int, form: Defines) -> Packed:
         op, real = self.operands, self.real
-        b, h, s, length = op.at(port).dims
+        b, h, s, length = op.dims(port)
         padded = round_up(s, multiple)
         packed = Packed(self.workspace.take(b * h * padded * pitch, real), h, length, padded, pitch)
         lengths = "SEQ_LEN_KV" if port in "KV" else "SEQ_LEN_Q"

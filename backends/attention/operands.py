@@ -10,8 +10,9 @@ import numpy as np
 from portadnn.enums import DataType
 from portadnn.graph.data_types import data_type
 from portadnn.graph.enums import diagonal_alignment
+from portadnn.graph.layout import row_major
 from portadnn.graph.operation_graph import OperationGraph, TensorInfo
-from portadnn.graph.ops.attention import sizes_of
+from portadnn.graph.ops.attention import keys_of, sizes_of
 
 from ..base import Arg, ConstantArg, ScalarArg, TensorArg, WorkspaceArg
 from ..philox import keep_words
@@ -27,6 +28,7 @@ NUMBERS = (
     *(f"SCALE_{of}" for of in ("S", "O", "DP", "DQ", "DK", "DV")),
 )
 WORDS = ("SEED", "OFFSET")
+PAGE_TABLES = {"K": "PAGE_TABLE_K", "V": "PAGE_TABLE_V"}
 SCALAR_PORTS = frozenset((*NUMBERS, *WORDS))
 FAR = 2**30  # a bound that no column reaches
 _ALIGNMENT = 256
@@ -63,6 +65,8 @@ class Operands:
     ----------
     sizes : Sizes
         Dims of what is multiplied.
+    gathered : dict of str to WorkspaceArg
+        Where keys and values lie in one piece that the program has in pages.
     real : DataType
         What is computed in: DOUBLE where the graph says so or a tensor is, else FLOAT.
     backward, fp8 : bool
@@ -73,7 +77,9 @@ class Operands:
         self.graph = graph
         (self.op,) = graph.operations
         q, k, v = (graph.at(self.op, port).dims for port in "QKV")
-        self.sizes = sizes_of(q, k, v, k[2])
+        of_k, of_v = (graph.at(self.op, p).dims if p in self.op.uids else None for p in PAGE_TABLES.values())
+        self.sizes = sizes_of(q, k, v, keys_of(k, v, of_k, of_v, self.op.values.get("max_seq_len_kv")))
+        self.gathered: dict[str, WorkspaceArg] = {}
         self.backward = "DQ" in self.op.uids
         self.fp8 = "fp8" in self.op.kind
         infos = [info for info in graph.tensors if not info.by_value]
@@ -93,6 +99,11 @@ class Operands:
         """Return the tensor at a port."""
         return self.graph.at(self.op, port)
 
+    def dims(self, port: str) -> tuple[int, ...]:
+        """Return the dims of a tensor, in one piece."""
+        dims, n = self.at(port).dims, self.sizes
+        return (n.b, dims[1], n.skv, dims[3]) if self.find(PAGE_TABLES.get(port, "")) else dims
+
     @property
     def draws(self) -> bool:
         """Whether there is dropout by random numbers."""
@@ -107,6 +118,12 @@ class Operands:
 
     def placed(self, port: str) -> tuple[Arg, ...]:
         """Return a tensor of four dims with its strides, 0 along dims of 1."""
+        if port in self.gathered:
+            return (self.gathered[port], *map(int64, row_major(self.dims(port))))
+        return self.as_given(port)
+
+    def as_given(self, port: str) -> tuple[Arg, ...]:
+        """Return a tensor of four dims as the program has it, with its strides."""
         info = self.at(port)
         strides = (int64(s if d > 1 else 0) for d, s in zip(info.dims, info.strides, strict=True))
         return (self.tensor(port), *strides)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 KINDS = ("sdpa", "sdpa_fp8", "sdpa_backward", "sdpa_fp8_backward")
 REFERENCE = "create_handle('reference')"
-_PAGES = ("PAGE_TABLE_K", "PAGE_TABLE_V")
 _FLOATS = (data_type.FLOAT, data_type.DOUBLE, data_type.HALF, data_type.BFLOAT16)
 _FP8 = (data_type.FP8_E4M3, data_type.FP8_E5M2)
 _OF_FLOATS = ("Q", "K", "V", "O", "DO", "BIAS", "STATS", "MAX", "SUM_EXP", "SINK_TOKEN")
@@ -46,12 +45,6 @@ def _rule(id: str, says: str, broken: Callable[[OperationGraph, Operation, Handl
                 yield fail(id, node=op.label, tensor=tensor, expected=expected, got=got, fix=fix)
 
     return SupportRule(id, says, places)
-
-
-def _pages(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
-    for port in _PAGES:
-        if port in op.uids:
-            yield port, "keys and values in one piece", "pages", f"copy the pages together, or {REFERENCE}"
 
 
 def _ragged(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
@@ -92,7 +85,6 @@ def _local_memory(graph: OperationGraph, op: Operation, handle: Handle) -> Place
 
 RULES = (
     SupportRule("PG-ENGINE-002", "the graph is one node of attention", _kinds),
-    _rule("PG-ENGINE-004", "keys and values are not in pages", _pages),
     _rule("PG-ENGINE-004", "sequences have padding between them", _ragged),
     _rule("PG-ENGINE-004", "everything but scalars lies in memory", _memory),
     _rule("PG-ENGINE-003", "floats of 16, 32 or 64 bits, and of 8 bits in the FP8 nodes", _types),

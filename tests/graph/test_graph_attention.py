@@ -82,11 +82,8 @@ def test_block_masks():
     close(Built(case).forward(values)["O"], oracle(case, values)["O"], 1e-9)
 
 
-def test_pages():
-    """Keys and values in pages that lie anywhere, with what no sequence uses poisoned."""
-    case = Case(lengths=([5, 3], [4, 7]), options={"use_causal_mask_bottom_right": True})
-    values = case.values()
-    want = Built(case).forward(values)
+def paged(g, case, values):
+    """Return the output of attention whose keys and values lie in pages anywhere, and what it is fed."""
     tables, containers = {}, {}
     for seed, name in enumerate("kv"):
         page, count = 2 + seed, -(-7 // (2 + seed))
@@ -98,7 +95,6 @@ def test_pages():
         for n, i in np.ndindex(2, count):
             container[order[n, i]] = padded[n, :, i * page : (i + 1) * page]
         tables[name], containers[name] = order.reshape(2, 1, count, 1), container
-    g = double()
     q = given(g, values["q"].shape)
     k, v = (given(g, containers[name].shape) for name in "kv")
     tk, tv = (given(g, tables[name].shape, D.INT32) for name in "kv")
@@ -117,8 +113,18 @@ def test_pages():
         paged_attention_max_seq_len_kv=7,
     )
     feeds = {q: values["q"], k: containers["k"], v: containers["v"], tk: tables["k"], tv: tables["v"]}
-    (got,) = run(g, {**feeds, lq: values["seq_len_q"], lk: values["seq_len_kv"]}, [o])
-    np.testing.assert_array_equal(got, want["O"])
+    return o, {**feeds, lq: values["seq_len_q"], lk: values["seq_len_kv"]}
+
+
+IN_PAGES = Case(lengths=([5, 3], [4, 7]), options={"use_causal_mask_bottom_right": True})
+
+
+def test_pages():
+    """Keys and values in pages, with what no sequence uses poisoned."""
+    g, values = double(), IN_PAGES.values()
+    o, feeds = paged(g, IN_PAGES, values)
+    (got,) = run(g, feeds, [o])
+    np.testing.assert_array_equal(got, Built(IN_PAGES).forward(values)["O"])
 
 
 def test_what_lies_in_padding_does_not_matter():

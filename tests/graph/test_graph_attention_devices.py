@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from attention_cases import SEED, Built, Case, oracle
 from graphs import D, given, new, numbers, run
-from test_graph_attention import CASES
+from test_graph_attention import CASES, IN_PAGES, paged
 
 import portadnn.graph as cudnn
 from portadnn_backends.attention.engine import ENGINE
@@ -111,6 +111,14 @@ def test_what_lies_in_padding_does_not_matter(target):
         np.testing.assert_array_equal(got[name], one)
 
 
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+def test_pages(target):
+    g, values = new(helper.open_handle(target)), IN_PAGES.values()
+    o, feeds = paged(g, IN_PAGES, values)
+    (got,) = run(g, feeds, [o])
+    near(got, oracle(IN_PAGES, values)["O"])
+
+
 @pytest.mark.parametrize("place", ["memory", "value"])
 @pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
 def test_numbers(target, place):
@@ -188,26 +196,14 @@ def refused(g):
 
 @pytest.mark.parametrize("target", helper.cpu_targets(), ids=lambda target: target.name)
 def test_what_is_refused(target):
-    """Pages, types of integers, and rows that no local memory holds, each with the node, the tensor and a fix."""
+    """A type of integers, and lengths that are passed by value, each with the node, the tensor and a fix."""
     g = new(helper.open_handle(target))
-    q, k, v = given(g, (2, 2, 5, 8), name="q"), given(g, (4, 2, 4, 8)), given(g, (4, 2, 4, 8))
-    table = given(g, (2, 1, 2, 1), D.INT32, name="table")
-    lengths = [given(g, (2, 1, 1, 1), D.INT32) for _ in range(2)]
-    o, _ = g.sdpa(
-        q,
-        k,
-        v,
-        use_padding_mask=True,
-        seq_len_q=lengths[0],
-        seq_len_kv=lengths[1],
-        paged_attention_k_table=table,
-        paged_attention_v_table=table,
-        paged_attention_max_seq_len_kv=7,
-        name="paged",
-    )
+    lengths = [given(g, (1, 1, 1, 1), D.INT32, is_pass_by_value=True, name=name) for name in ("rows", "columns")]
+    q, k, v = (given(g, (1, 2, 5, 8)) for _ in range(3))
+    o, _ = g.sdpa(q, k, v, use_padding_mask=True, seq_len_q=lengths[0], seq_len_kv=lengths[1], name="padded")
     o.set_output(True)
     text = str(refused(g)[0])
-    for word in ("PG-ENGINE-004", "sdpa 'paged'", "'table'", "pages", "fix: copy the pages together"):
+    for word in ("PG-ENGINE-004", "sdpa 'padded'", "'rows'", "passed by value", "fix: set_is_pass_by_value(False)"):
         assert word in text
     g = new(helper.open_handle(target))
     o, _ = g.sdpa(*(given(g, (1, 1, 4, 8)) for _ in range(3)), name="whole")

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from attention_cases import Built, Case
-from graphs import D
-from test_graph_attention import CASES
+from graphs import D, new
+from test_graph_attention import CASES, IN_PAGES, paged
 from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
 
 from portadnn_backends import cuda
@@ -33,6 +33,8 @@ def graphs(monkeypatch):
         one.forward(values)
         b, hq, _, _, sq, _, _, dv = case.sizes
         one.backward({**values, "O": np.zeros((b, hq, sq, dv)), "STATS": np.zeros((b, hq, sq, 1))})
+    g = new()
+    made.append((g, {"O": paged(g, IN_PAGES, IN_PAGES.values())[0]}))
     for g, outs in made:
         for one in outs.values():
             one.set_output(True)
