@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphs import D, buffer, given, new, numbers
+from random_types import check
 from test_graph_fallback import over
 from test_graph_patterns import everywhere, values_of
 
@@ -195,3 +196,9 @@ def test_differences(got, want, bound, off):
     if off:
         assert found.place == (1,)
         assert found.count == 1
+
+
+@over(list(range(6)))
+def test_random_types(handle, name):
+    """Graphs of several types at once are right node by node; ``random_types.py`` draws more of them."""
+    assert check(handle, name).startswith("eng_")
