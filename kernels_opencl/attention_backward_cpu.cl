@@ -9,25 +9,9 @@
 // Each result is a sum in a fixed order. With S_T (FP8) w and scale * ds are rounded before they are multiplied.
 
 #include "attention_cpu.h"
+#include "attention_keys.h"
 
 typedef vreal private_vector __attribute__((aligned(sizeof(real))));
-
-#ifdef DK_T
-#define OF_KEYS
-#define DK_ARGUMENT , PLACED(ELEMENT(DK_T), dk)
-#define DK_BIND BIND(ELEMENT(DK_T), dk);
-#else
-#define DK_ARGUMENT
-#define DK_BIND
-#endif
-#ifdef DV_T
-#define OF_KEYS
-#define DV_ARGUMENT , PLACED(ELEMENT(DV_T), dv)
-#define DV_BIND BIND(ELEMENT(DV_T), dv);
-#else
-#define DV_ARGUMENT
-#define DV_BIND
-#endif
 
 // Of a run of scores (as finish_scores) and dp: s becomes w, dp becomes factor * ds. `logs` and `dot` are of row i, or (down) of
 // row i and following.

@@ -3,20 +3,9 @@
 //   s = q k^T (queries' rows by panels of keys)      p = exp(scale * s + ... - top)      o = o * exp(old top - top) + p v
 //
 // Scores never leave the work-group's scratch memory: s [TILE_ROWS][TILE_COLS], o [TILE_ROWS][pitch of v].
-//
-// With S_T (FP8) probabilities are rounded before they meet the values, which takes their sum beforehand: tops and sums come
-// from a first pass over the keys, and the second one has the probabilities as they are.
 
 #include "attention_cpu.h"
 #include "attention_outputs.h"
-
-#ifdef S_T
-#define MOST_ARGUMENTS , TENSOR(real, most_s), TENSOR(real, most_o)
-#define PASSES 2
-#else
-#define MOST_ARGUMENTS
-#define PASSES 1
-#endif
 
 // x becomes exp(x - top), of which the sum is returned
 DEVICE real raise(GLOBAL real *x, int count, real top) {
@@ -39,10 +28,7 @@ attention_forward(TENSOR(const real, q), TENSOR(const real, k), TENSOR(const rea
     BIND(const real, v);
     BIND(ELEMENT(O_T), o);
     BIND_ROW_OUTPUTS
-#ifdef S_T
-    BIND(real, most_s);
-    BIND(real, most_o);
-#endif
+    BIND_MOST
     BIND(real, scratch);
     BIND(int, next_tile);
     ATTENTION_BIND(at)

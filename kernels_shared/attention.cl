@@ -3,20 +3,10 @@
 //   s = q k^T      p = exp(scale * s + ... - top)      o = o * exp(old top - top) + p v
 //
 // Local memory holds the queries, the keys and then the values of a step, and the probabilities; o stays in registers.
-//
-// With S_T (FP8) probabilities are rounded before they meet the values, which takes their sum beforehand: tops and sums come
-// from a first pass over the keys, and the second one has the probabilities as they are.
 
 #include "attention_tile.h"
 #include "attention_outputs.h"
 
-#ifdef S_T
-#define MOST_ARGUMENTS , TENSOR(real, most_s), TENSOR(real, most_o)
-#define PASSES 2
-#else
-#define MOST_ARGUMENTS
-#define PASSES 1
-#endif
 #define OUT ((DV + TX - 1) / TX)
 #define KV (BC * ((D > DV ? D : DV) + 1))
 
@@ -29,10 +19,7 @@ attention_forward(PLACED(const ELEMENT(Q_T), q), PLACED(const ELEMENT(K_T), k), 
     BIND(const ELEMENT(V_T), v);
     BIND(ELEMENT(O_T), o);
     BIND_ROW_OUTPUTS
-#ifdef S_T
-    BIND(real, most_s);
-    BIND(real, most_o);
-#endif
+    BIND_MOST
     ATTENTION_BIND(at)
     LOCAL real queries[BR * (D + 1)];
     LOCAL real others[KV];

@@ -10,6 +10,7 @@
 // a fixed order. With S_T (FP8) w and scale * ds are rounded before they are multiplied.
 
 #include "attention_tile.h"
+#include "attention_keys.h"
 
 #define OUT_D ((D + TX - 1) / TX)
 #define OUT_DV ((DV + TX - 1) / TX)
@@ -122,23 +123,6 @@ attention_dq(INPUTS, PLACED(ELEMENT(DQ_T), dq), TENSOR(real, most_ds), TENSOR(re
     LEAVE_MOST(top_ds, most_ds)
     LEAVE_MOST(top_dq, most_dq)
 }
-#endif
-
-#ifdef DK_T
-#define OF_KEYS
-#define DK_ARGUMENT , PLACED(ELEMENT(DK_T), dk)
-#define DK_BIND BIND(ELEMENT(DK_T), dk);
-#else
-#define DK_ARGUMENT
-#define DK_BIND
-#endif
-#ifdef DV_T
-#define OF_KEYS
-#define DV_ARGUMENT , PLACED(ELEMENT(DV_T), dv)
-#define DV_BIND BIND(ELEMENT(DV_T), dv);
-#else
-#define DV_ARGUMENT
-#define DV_BIND
 #endif
 
 #ifdef OF_KEYS

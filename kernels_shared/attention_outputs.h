@@ -1,6 +1,10 @@
 // What attention leaves of each row beside its output, as far as the host defines STATS_T, MAX_T and SUM_T: the logarithm of
 // the sum of exponentials, the largest score, and the sum of exp(score - largest).
 //
+// With S_T (FP8) probabilities are rounded before they meet the values, which takes their sum beforehand: tops and sums come
+// from a first pass over the keys (PASSES), and the second one has the probabilities as they are. MOST_ARGUMENTS are the largest
+// of these and of the output, by tiles.
+//
 // ROW_OUTPUTS are the kernels' parameters, PUT_ROW(i, top, sum) stores them of row i of head (b, h).
 
 #ifdef STATS_T
@@ -34,3 +38,15 @@
 #define ROW_OUTPUTS PD_STATS PD_MAX PD_SUM
 #define BIND_ROW_OUTPUTS PD_BIND_STATS PD_BIND_MAX PD_BIND_SUM
 #define PUT_ROW(i, top, sum) PD_PUT_STATS(i, (top) + log(sum)) PD_PUT_MAX(i, top) PD_PUT_SUM(i, sum)
+
+#ifdef S_T
+#define MOST_ARGUMENTS , TENSOR(real, most_s), TENSOR(real, most_o)
+#define BIND_MOST       \
+    BIND(real, most_s); \
+    BIND(real, most_o);
+#define PASSES 2
+#else
+#define MOST_ARGUMENTS
+#define BIND_MOST
+#define PASSES 1
+#endif
