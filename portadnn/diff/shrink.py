@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from .shrink_steps import Step, capped, data_steps, plain_steps, shortened, size
 from .verdict import CaseResult, Judgement, Verdict
 
 BUDGET = 600  # cases to run
+SECONDS = 240.0  # and how long to go on, where each takes long
 REPEATS = 3  # runs of a case that may fail at random
 CAPS = (1, 2, 3, 4, 8, 16, 32)  # for all sizes at once
 
@@ -108,7 +110,7 @@ def failures(result: CaseResult) -> dict[Failure, Judgement]:
     return found
 
 
-def shrink(case: Case, examine: Examine, *, budget: int = BUDGET) -> Shrunk | None:
+def shrink(case: Case, examine: Examine, *, budget: int = BUDGET, seconds: float = SECONDS) -> Shrunk | None:
     """Return the smallest case that fails as this one does; None for one that does not fail.
 
     It is smallest in that no single step of :mod:`~portadnn.diff.shrink_steps` makes it simpler and still fails, on the
@@ -122,10 +124,10 @@ def shrink(case: Case, examine: Examine, *, budget: int = BUDGET) -> Shrunk | No
         A case that fails.
     examine
         Runs a case on all targets, as :func:`portadnn.diff.examine` does, in a process of its own where it may crash.
-    budget
-        Cases to run at most.
+    budget, seconds
+        Cases to run at most, and when to begin no other one.
     """
-    return _Shrinking(examine, budget).run(case)
+    return _Shrinking(examine, budget, seconds).run(case)
 
 
 class _Exhausted(Exception):
@@ -135,8 +137,8 @@ class _Exhausted(Exception):
 class _Shrinking:
     """One search. Results are kept by the cases' lines; a case that fails at random is run several times."""
 
-    def __init__(self, examine: Examine, budget: int) -> None:
-        self._examine, self._budget = examine, budget
+    def __init__(self, examine: Examine, budget: int, seconds: float) -> None:
+        self._examine, self._budget, self._end = examine, budget, time.monotonic() + seconds
         self._seen: dict[str, bool] = {}
         self._right: dict[str, bool] = {}  # cases that the engine computed rightly
         self._engine = ""
@@ -177,7 +179,7 @@ class _Shrinking:
         if text not in self._seen:
             if not case.engine and self._right.get(str(replace(case, engine=self._engine)), False):
                 return False
-            if self.tried + self._repeats > self._budget:
+            if self.tried + self._repeats > self._budget or time.monotonic() > self._end:
                 raise _Exhausted
             looks = [self._look(case) for _ in range(self._repeats)]
             self._seen[text] = any(self._failure in found and _due(case, result) for result, found in looks)

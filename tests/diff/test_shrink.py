@@ -185,10 +185,11 @@ def test_what_does_not_fail_is_not_shrunk(spoiled):
     assert spoiled("softmax_forward x=f32:2x3x4x4", lambda *rest: None) is None
 
 
-def test_the_budget_is_kept(spoiled):
+@pytest.mark.parametrize(("limit", "most"), [({"budget": 5}, 5 + 3), ({"seconds": 0.0}, 3 + 3)], ids=str)
+def test_the_budget_is_kept(spoiled, limit, most):
     spoil = lambda problem, tensors, numbers, found: {"y": found["y"] + 1}  # noqa: E731
-    found = spoiled("softmax_forward x=f32:64x3x40x40 alpha=2 ; seed=5", spoil, budget=5)
-    assert found.tried <= 5 + 3 and not found.finished and "budget" in str(found)
+    found = spoiled("softmax_forward x=f32:64x3x40x40 alpha=2 ; seed=5", spoil, **limit)
+    assert found.tried <= most and not found.finished and "budget" in str(found)
 
 
 @pytest.mark.parametrize("witness", [False, True])

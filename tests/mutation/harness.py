@@ -16,6 +16,7 @@ import concurrent.futures
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -131,11 +132,16 @@ def _environment(folder: Path, tree: Path) -> dict[str, str]:
 
 
 def _diff(folder: Path, tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command; one that takes too long is interrupted, which keeps what it has found."""
     command = [sys.executable, "-m", "portadnn", "diff", *words]
-    limit = 3 * LIMIT
-    return subprocess.run(
-        command, env=_environment(folder, tree), cwd=folder, capture_output=True, text=True, timeout=limit, check=False
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=_environment(folder, tree), cwd=folder, **streams) as process:
+        try:
+            out, err = process.communicate(timeout=3 * LIMIT)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def hunt(fault: Fault, seed: int, jobs: int, limit: float) -> Outcome:
@@ -225,38 +231,54 @@ def main(words: list[str] | None = None) -> int:
             raise SystemExit(f"there are no faults {', '.join(sorted(unknown))}")
         faults = [fault for fault in faults if not options.only or fault.id in options.only]
         faults = [fault for fault in faults if options.target in (None, fault.target)]
-        outcomes = []
+        known = []
+        if options.only and options.output and options.output.exists():
+            before = json.loads(options.output.read_text("utf-8"))["outcomes"]
+            known = [Outcome(**o) for o in before if o["id"] not in options.only]
+        record = {}
         with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
             hunts = {pool.submit(hunt, f, options.seed, options.jobs, options.limit): f for f in faults}
             for done in concurrent.futures.as_completed(hunts):
-                outcome = done.result()
-                outcomes.append(outcome)
-                said = "caught" if outcome.caught else "MISSED"
-                doubt = "" if outcome.proof or not outcome.caught else " (fails without the fault as well)"
-                print(f"{said} {outcome.id}: {outcome.seconds:.0f} s, {outcome.cases} cases{doubt}", flush=True)
-                print(f"    {outcome.smallest or outcome.case}\n    {outcome.reason[:200]}", flush=True)
-        if options.only and options.output and options.output.exists():
-            known = json.loads(options.output.read_text("utf-8"))["outcomes"]
-            outcomes += [Outcome(**o) for o in known if o["id"] not in options.only]
-        caught = [o for o in outcomes if o.caught and o.proof]
-        record = {
-            "faults": len(outcomes),
-            "caught": len(caught),
-            "share": round(len(caught) / max(len(outcomes), 1), 4),
-            "settings": {
-                "seed": options.seed,
-                "jobs": options.jobs,
-                "limit": options.limit,
-                "kernels": "shared" if options.kernels else "compiled anew for each fault",
-            },
-            "cores": os.cpu_count(),
-            "outcomes": [dataclasses.asdict(o) for o in sorted(outcomes, key=lambda o: o.id)],
-        }
-        print(f"{len(caught)} of {len(outcomes)} caught")
-        good = len(caught) >= 0.95 * len(outcomes)
-    if options.output:
-        options.output.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+                known.append(done.result())
+                tell(known[-1])
+                record = summary(known, options)
+                write(record, options.output)  # a run that is ended keeps what it has found
+        print(f"{record['caught']} of {record['faults']} caught")
+        good = record["share"] >= 0.95
+    write(record, options.output)
     return 0 if good else 1
+
+
+def tell(outcome: Outcome) -> None:
+    """Print what became of a fault."""
+    said = "caught" if outcome.caught else "MISSED"
+    doubt = "" if outcome.proof or not outcome.caught else " (fails without the fault as well)"
+    print(f"{said} {outcome.id}: {outcome.seconds:.0f} s, {outcome.cases} cases{doubt}", flush=True)
+    print(f"    {outcome.smallest or outcome.case}\n    {outcome.reason[:200]}", flush=True)
+
+
+def summary(outcomes: list[Outcome], options: argparse.Namespace) -> dict[str, object]:
+    """Return the record of the faults that were hunted."""
+    caught = [o for o in outcomes if o.caught and o.proof]
+    return {
+        "faults": len(outcomes),
+        "caught": len(caught),
+        "share": round(len(caught) / len(outcomes), 4),
+        "settings": {
+            "seed": options.seed,
+            "jobs": options.jobs,
+            "limit": options.limit,
+            "kernels": "shared" if options.kernels else "compiled anew for each fault",
+        },
+        "cores": os.cpu_count(),
+        "outcomes": [dataclasses.asdict(o) for o in sorted(outcomes, key=lambda o: o.id)],
+    }
+
+
+def write(record: dict[str, object], output: Path | None) -> None:
+    """Write a record, where one is wanted."""
+    if output is not None:
+        output.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
