@@ -90,6 +90,8 @@ class Body:
         self.names = {id(value): f"v{i}" for i, value in enumerate(v for v in self.cone if not is_number(v))}
         self.read = {id(one) for value in self.cone if value.node is not None for one in value.node.inputs}
         self.done: set[int] = set()  # row by row
+        self.kept: dict[int, int] = {}  # values that later passes find in an array, with the pass that leaves them
+        self.current, self.slot = 0, ""  # the pass that is written, and the place in these arrays
 
     # which values are needed where
 
@@ -116,6 +118,30 @@ class Body:
         needed = self._near(roots)
         return [value for value in self.cone if id(value) in needed]
 
+    def keep(self) -> list[Value]:
+        """Choose what passes leave for later ones: what these compute first of what earlier ones have computed."""
+        before: dict[int, int] = {}
+        chosen: dict[int, Value] = {}
+        for number in range(1, self.stage.last_pass + 1):
+            reductions, stores = self.roots(number)
+            stack = [*stores, *(node.inputs[0] for node in reductions if not node.samples)]
+            near = self._near(stack)
+            while stack:
+                value = stack.pop()
+                if not self.stage.inner(value) or not self.stage.computes(value) or value.node is None:
+                    continue
+                if id(value) in before:
+                    chosen[id(value)] = value
+                else:
+                    stack.extend(value.node.inputs)
+            before.update({one: number for one in near if one not in before})
+        self.kept = {one: before[one] for one in chosen}
+        return list(chosen.values())
+
+    def _found(self, value: Value) -> bool:
+        """Tell whether an earlier pass has left a value."""
+        return self.current > self.kept.get(id(value), self.current)
+
     def _near(self, roots: Iterable[Value]) -> set[int]:
         found: set[int] = set()
         stack = list(roots)
@@ -124,7 +150,7 @@ class Body:
             if id(value) in found or not self.stage.inner(value):
                 continue
             found.add(id(value))
-            if self.stage.computes(value) and value.node is not None:
+            if self.stage.computes(value) and value.node is not None and not self._found(value):
                 stack.extend(value.node.inputs)
         return found
 
@@ -148,9 +174,14 @@ class Body:
             if not self.stage.computes(value):
                 text.add(f"const {register} {name} = {self.load(self.loaded[id(value)])};  // {comment(value.name)}")
                 continue
+            if self._found(value):
+                text.add(f"const {register} {name} = kept_{name}[{self.slot}];")
+                continue
             node = value.node
             assert node is not None
             text.add(f"const {register} {name} = {self._result(value, node)};  // {comment(self._told(value, node))}")
+            if self.kept.get(id(value)) == self.current:
+                text.add(f"kept_{name}[{self.slot}] = {name};")
 
     def _told(self, value: Value, node: Node) -> str:
         kind = f", {value.kind}" if value.info is not None else ""

@@ -20,6 +20,7 @@ from .writer import Offsets, Writer, added, scratch_type
 
 CHUNK = 1 << 14  # places of a work-group: enough to hide its start
 PIECE = 1 << 12  # places of a row that a work-group takes at a time
+KEPT = 1 << 12  # numbers that passes keep for later ones: 16 KB of a core's nearest cache
 LONG = 1 << 15  # places of all results that are worth all cores
 
 
@@ -135,13 +136,25 @@ class _Writer(Writer):
 
     def _row(self) -> None:
         """Write what happens to a result, or a vector of them: the passes, and what is stored once."""
+        self._keep()
         for number in range(1, self.stage.last_pass + 1):
             self._pass(number)
         if self.slices == 1:
             self.store_rows()
 
+    def _keep(self) -> None:
+        """Declare arrays for what several passes compute, where these are short."""
+        vectors = self.space.length if not self.space.along else -(-self.space.reduced[-1].size // self.lanes)
+        if self.space.along:
+            vectors *= self.space.length // self.space.reduced[-1].size
+        if self.slices > 1 or vectors * self.lanes > KEPT:
+            return
+        for value in self.body.keep():
+            self.text.add(f"{value.register} kept_{self.body.names[id(value)]}[{vectors}];")
+
     def _pass(self, number: int) -> None:
         body, text = self.body, self.text
+        body.current = number
         reductions, stores = body.roots(number)
         roots: list[Value] = [*stores, *(node.inputs[0] for node in reductions)]
         body.state(text, body.row_values(roots))
@@ -168,16 +181,25 @@ class _Writer(Writer):
         before = self.count
         if self.space.along and inner < self.lanes:
             self.count = str(inner)
-        self.index = "0"
+        self.index, number, self.body.current = "0", self.body.current, 0
         super().sample(nodes)
-        self.count, self.index = before, "k"
+        self.count, self.index, self.body.current = before, "k", number
 
     def first(self, node: Node, value: str) -> str:
         return f"FIRST_{node.arithmetic}({value})" if self.space.along else value
 
+    def _slot(self) -> str:
+        """Return the number of a vector among those that are taken together."""
+        if not self.space.along:
+            return "o" if self.space.length > 1 else "0"
+        inner = self.space.reduced[-1].size
+        outer = "" if inner == self.space.length else f"o * {-(-inner // self.lanes)}"
+        return added(outer, "k / LANES")
+
     def _places(self, roots: list[Value], reductions: list[Node], stores: list[Value]) -> None:
         """Write what happens at a vector of places."""
         body = self.body
+        body.slot = self._slot()
         body.state(self.text, body.inner_values(roots))
         for node in reductions:
             term = c.term(node, body.operand(node.inputs[0], node.arithmetic))
