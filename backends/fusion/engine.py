@@ -10,7 +10,7 @@ from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import behavior_note, knob_type
 from portadnn.graph.errors import GraphError, fail
 from portadnn.graph.knobs import Knobs, knob
-from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
+from portadnn.graph.operation_graph import OperationGraph
 
 from .expand import RULES as KINDS
 from .expand import expand
@@ -18,12 +18,6 @@ from .prepare import Prepared, launches_of, widths
 
 if TYPE_CHECKING:
     from portadnn.handle import Handle
-
-
-def _each(graph: OperationGraph) -> Iterator[tuple[Operation, str, TensorInfo]]:
-    for operation in graph.operations:
-        for port, uid in operation.uids.items():
-            yield operation, port, graph.by_uid[uid]
 
 
 def _operations(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
@@ -52,19 +46,6 @@ def _doubles(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
-def _ragged(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    for operation, port, info in _each(graph):
-        if info.ragged_offset is not None:
-            yield fail(
-                "PG-FUSION-003",
-                node=operation.label,
-                tensor=f"{port} = {info.describe()}",
-                expected="a tensor without ragged offsets",
-                got=f"offsets in tensor {info.ragged_offset}",
-                fix="pad the sequences",
-            )
-
-
 def _names(graph: OperationGraph) -> tuple[tuple[str, ...], ...]:
     return (tuple(operation.name for operation in graph.operations),)
 
@@ -84,7 +65,6 @@ class FusionEngine(GraphEngine):
             "PG-FUSION-001", "all nodes are pointwise, reductions, normalisations, genstats or softmax", _operations
         ),
         SupportRule("PG-FUSION-002", "a device without float64 is not asked for it", _doubles),
-        SupportRule("PG-FUSION-003", "no tensor is ragged", _ragged),
     )
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:

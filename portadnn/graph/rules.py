@@ -180,7 +180,6 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-FUSION-001", e.cudnnGraphNotSupportedError, "kernels are not written for the operation"),
     ("PG-FUSION-002", e.cudnnGraphNotSupportedError, "the device has no numbers of 64 bits"),
     ("PG-REGION-001", e.cudnnGraphNotSupportedError, "no two nodes of the graph can be computed together"),
-    ("PG-FUSION-003", e.cudnnGraphNotSupportedError, "kernels are not written for ragged tensors"),
     ("PG-ENGINE-006", e.cudnnGraphNotSupportedError, "a filter of the program excludes the engine"),
     ("PG-ENGINE-007", e.cudnnGraphNotSupportedError, "the engine is for graphs that another one does not take"),
     ("PG-ENGINE-008", e.cudnnGraphNotSupportedError, "a node is computed by its definition on the host, with copies"),

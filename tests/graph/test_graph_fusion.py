@@ -356,16 +356,9 @@ def test_bound_and_repeated(handle, name):
 # what it does not take
 
 
-def _ragged(g):
-    offsets = x(g, 3, 1, 1, 1, data_type=D.INT32)
-    one = g.tensor(dim=[2, 1, 4, 4], stride=[16, 16, 4, 1], ragged_offset=offsets)
-    return g.relu(one)
-
-
 REFUSED = {
     "PG-FUSION-001": (lambda g: g.relu(g.matmul(x(g, 3, 4), x(g, 4, 5))), "matmul"),
     "PG-FUSION-002": (lambda g: g.relu(x(g, 4, data_type=D.DOUBLE)), "64 bits"),
-    "PG-FUSION-003": (_ragged, "offsets"),
 }
 
 
