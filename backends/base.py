@@ -441,12 +441,16 @@ class Engine(abc.ABC):
         Whether repetition gives the same bits.
     wide : bool
         Whether it takes tensors that :func:`needs_wide_places`.
+    transforms : bool
+        Whether it multiplies transformed data (Winograd, FFT): a tile's NaN, infinities and rounding errors of its
+        largest numbers then reach all its results.
     """
 
     name: str
     problems: tuple[type[Problem], ...]
     deterministic: bool = True
     wide: bool = False
+    transforms: bool = False
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Return the guide's algorithm number that this engine implements for the problem, if any."""

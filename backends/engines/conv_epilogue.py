@@ -52,6 +52,7 @@ class ConvThenEpilogue(Engine):
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.deterministic = engine.deterministic
+        self.transforms = engine.transforms
         self.name = f"{engine.name}_then_epilogue"
         self._pass = ElementwiseEngine()
 

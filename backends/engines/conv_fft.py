@@ -30,6 +30,7 @@ class ConvFft(Engine):
     """The whole padded image is one tile; all three directions."""
 
     name = "conv_fft"
+    transforms = True
     problems = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardFilter)
     _algorithms: tuple[DnnEnum, ...] = (
         ConvolutionFwdAlgo.FFT,

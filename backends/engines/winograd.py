@@ -107,6 +107,7 @@ GRADIENT_TILES = {
 class Winograd(Engine):
     """What the directions share."""
 
+    transforms = True
     _launch = LAUNCH_SECONDS
     _long = LONG  # seconds from which two launches are as good as one
 

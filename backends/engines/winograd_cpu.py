@@ -178,6 +178,7 @@ class WinogradCpu(Engine):
     """Forward and backward data: one launch transforms the filter, one does the rest."""
 
     problems = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBiasActivationForward)
+    transforms = True
 
     def __init__(self, name: str, variant: Variant) -> None:
         self.name = name

@@ -139,6 +139,7 @@ class WinogradFilterCpu(Engine):
     """Backward filter: one launch starts a counter, one sums over shares of the tiles, one adds and transforms them."""
 
     problems = (ConvolutionBackwardFilter,)
+    transforms = True
 
     def __init__(self, name: str, variant: Variant) -> None:
         self.name = name

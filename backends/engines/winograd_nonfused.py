@@ -151,6 +151,7 @@ def choices(problem: Convolution, info: DeviceInfo) -> Iterator[Choice]:
 class WinogradNonfused(ByChoice[Choice]):
     """One direction; the results of a transform lie in the workspace."""
 
+    transforms = True
     _wanted: DnnEnum
 
     def algo(self, problem: Problem) -> DnnEnum | None:

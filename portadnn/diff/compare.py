@@ -90,6 +90,7 @@ def bounds(
     sums: Reals | None,
     *,
     factor: float = 1.0,
+    transforms: bool = False,
     product: float = 0.0,
     overflows: bool = False,
     scale: float = 1.0,
@@ -102,8 +103,8 @@ def bounds(
         The exact result.
     sums
         Sums of absolute terms, None where the result has to be exact.
-    factor
-        The engine's ``error_factor``.
+    factor, transforms
+        The engine's ``error_factor``, and whether it multiplies transformed data.
     product
         With a factor, the largest product of two factors there may be; infinite where inputs hold NaN or infinities.
     overflows
@@ -120,10 +121,11 @@ def bounds(
     with np.errstate(all="ignore"):
         range_end = -dtype.accumulator.limits.lowest / 4 * (scale if overflows else 1.0)
         unknown = (np.isfinite(want) | overflows) & ~(sums < range_end)
-        if factor != 1 and sums.size:
+        spread = not np.all(np.isfinite(want)) or not np.isfinite(product)  # by a transform, over its tile
+        if (factor != 1 or (transforms and (spread or overflows))) and sums.size:
             usable = np.where(np.isfinite(sums), sums, 0.0)
             sums = np.full_like(sums, factor * max(usable.max(), product))
-            if not np.all(np.isfinite(want)) or not np.isfinite(product):  # a transform spreads them over its tile
+            if spread:
                 unknown = np.ones(want.shape, bool)
         if scale == 0 and _multiplies(problem):  # an overflowed product times 0
             unknown = np.ones(want.shape, bool)

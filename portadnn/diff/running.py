@@ -67,6 +67,8 @@ class Ran:
         What computed it.
     error_factor : float
         How exact the engine claims to be; see ``Engine.error_factor``.
+    transforms : bool
+        Whether it multiplies transformed data; see ``Engine``.
     repeatable : bool or None
         Whether two runs gave the same bits; None where one was made.
     outputs : dict of str to numpy.ndarray
@@ -80,6 +82,7 @@ class Ran:
     message: str = ""
     engine: str = ""
     error_factor: float = 1.0
+    transforms: bool = False
     repeatable: bool | None = None
     outputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
@@ -132,7 +135,7 @@ def run(handle: Handle, case: Case, buffers: Buffers, *, perf: bool = False) -> 
         return ran
     if engine is None:
         return ran
-    ran.engine, ran.error_factor = engine.name, engine.error_factor(problem)
+    ran.engine, ran.error_factor, ran.transforms = engine.name, engine.error_factor(problem), engine.transforms
     again_arrays = upload(handle, buffers, case)
     again, more = call(handle, case, problem, buffers, again_arrays, engine, guarded=True)
     ran.violations += more

@@ -243,6 +243,7 @@ def differences(case: Case, ran: Ran, expected: Expected) -> dict[str, Differenc
             want,
             sums,
             factor=ran.error_factor,
+            transforms=ran.transforms,
             product=expected.product,
             overflows=case.data == "huge",
             scale=min([1.0, *factors]),

@@ -20,6 +20,7 @@ from portadnn.diff.inputs import make_buffers
 from portadnn.diff.results import result_as_json, result_from_json
 from portadnn.enums import DataType
 from portadnn.problem import TensorSpec, parse
+from portadnn.registry import get_backend
 
 RELU = "activation_forward x=f32:2x3x5x7 mode=relu"
 CONV = "convolution_forward x=f32:2x3x5x5 w=f32:4x3x3x3 y=f32:2x4x3x3/80,20,6,2"
@@ -174,6 +175,21 @@ def test_what_overflows_on_the_way_is_not_judged():
     want, sums = np.full((1, 1, 1, 1), 1.0), np.full((1, 1, 1, 1), 1e39)
     assert bounds(problem, "db", want, sums)[2].all()
     assert not bounds(problem, "db", want, np.full((1, 1, 1, 1), 1e30))[2].any()
+
+
+def test_transforms_spread_what_is_beyond_the_range():
+    """An exact engine that transforms its data is judged by elements, but for NaN, infinities and huge numbers."""
+    problem = parse(CONV)
+    want, sums = np.ones((2, 4, 3, 3)), np.ones((2, 4, 3, 3))
+    sums[0, 0, 0, 0] = 1e6
+    how = {"transforms": True, "product": 1.0}
+    assert np.unique(bounds(problem, "y", want, sums, **how)[1]).size == 2
+    assert np.unique(bounds(problem, "y", want, sums, **how, overflows=True)[1]).size == 1
+    assert bounds(problem, "y", want, sums, transforms=True, product=np.inf)[2].all()
+    assert not bounds(problem, "y", want, sums, product=np.inf)[2].any()
+    engines = {engine.name: engine.transforms for engine in get_backend("opencl").engines()}
+    transforming = {name for name, transforms in engines.items() if transforms}
+    assert transforming == {name for name in engines if "winograd" in name or "fft" in name}
 
 
 def test_outputs_that_prove_nothing_are_named():

@@ -228,6 +228,11 @@ def test_rules_are_broken_by_one():
     assert any(size + 1 in training for size in training)
 
 
+def test_what_must_fail_is_never_the_problem_itself():
+    problem = dnn.problem.parse("reduce_tensor a=f32:2x3x1 c=f32:2x1x1 operation=amax indices=i32:2x1x1")
+    assert str(problem) not in {c.line for seed in range(60) for c in general_cases(problem, seed)}
+
+
 def test_outputs_overlap_by_one_element():
     problem = dnn.problem.parse("scale_tensor y=f32:2x3x4x5")
     found = {c.problem.y.strides for seed in range(60) for c in general_cases(problem, seed) if c.problem.y.overlapping}

@@ -63,6 +63,8 @@ def general_cases(problem: Problem, seed: int = 0) -> Iterator[Case]:
         if kind == "overlap":
             names = [n for n in problem.written if n in names and max(_spec(problem, n).dims, default=0) > 1]
             names = [n for n in names if _spec(problem, n).size]
+        elif kind == "type":
+            names = [n for n in names if _spec(problem, n).dtype.is_float]
         if not names:
             continue
         name = draws.choice(names)

@@ -99,6 +99,7 @@ def _difference(case: Case, name: str, ran: Ran, output: Output, expected: Expec
         expected.want[name],
         sums,
         factor=ran.error_factor,
+        transforms=ran.transforms,
         product=expected.product,
         overflows=case.data == "huge",
     )

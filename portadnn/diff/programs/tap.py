@@ -138,14 +138,16 @@ class Tap:
     def _check(plan: Plan, before: Sequence[Any], outputs: dict[str, Any], numbers: dict[str, float]) -> dict[str, Any]:
         """Return how each output differs from the exact result of the inputs that there were."""
         problem = plan.problem
-        factor = plan.engine.error_factor(problem)
+        factor, transforms = plan.engine.error_factor(problem), plan.engine.transforms
         want, sums = exact(problem, before, numbers), terms(problem, before, numbers)
         with np.errstate(all="ignore"):
             largest = [np.abs(as_float64(t)).max(initial=0.0, where=np.isfinite(as_float64(t))) for t in before[:2]]
         product = float(np.prod(largest))
         found = {}
         for name in outputs.keys() & want.keys():
-            due, bound, unknown = bounds(problem, name, want[name], sums.get(name), factor=factor, product=product)
+            due, bound, unknown = bounds(
+                problem, name, want[name], sums.get(name), factor=factor, transforms=transforms, product=product
+            )
             difference = compare_numbers(problem, name, outputs[name], due, bound, unknown)
             found[name] = plain({**asdict(difference), "said": str(difference)})
         return found
