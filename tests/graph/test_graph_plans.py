@@ -206,7 +206,7 @@ def test_every_kind_comes_back(name):
 def test_every_field_of_a_tensor_comes_back():
     """Whatever is added to TensorInfo has to be written, too."""
     known = {"uid", "name", "dims", "strides", "data_type", "virtual", "by_value", "value", "constant", "alignment"}
-    assert set(TensorInfo.__dataclass_fields__) == known | {"reordering", "ragged_offset"}
+    assert set(TensorInfo.__dataclass_fields__) == known | {"reordering", "ragged_offset", "ragged_multiplier"}
     graph = Graph("g", compute_data_type=D.FLOAT)
     x = cudnn.tensor("x").set_dim([4]).set_stride([1]).set_data_type(D.HALF).set_alignment(64).set_uid(9)
     s = cudnn.tensor("s").set_dim([1]).set_stride([1]).set_data_type(D.FLOAT).set_uid(7)

@@ -90,6 +90,11 @@ def test_forward(handle, multiplier):
     want = np.concatenate([(probabilities(a, b) @ c).transpose(1, 0, 2) for a, b, c in parts])
     np.testing.assert_allclose(result[:-1], want, rtol=1e-5, atol=1e-6)
     assert (result[-1] == 7).all()
+    again = cudnn.pygraph(handle=handle)
+    again.deserialize(made.graph.serialize())
+    result[:] = 0
+    again.execute({one.get_uid(): buffer for one, buffer in made.pack.items()}, handle=handle)
+    np.testing.assert_allclose(result[:-1], want, rtol=1e-5, atol=1e-6)
 
 
 def test_backward(handle):
