@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from . import cli_diff_golden, cli_diff_script, cli_diff_shrink
+from . import cli_diff_golden, cli_diff_graphs, cli_diff_script, cli_diff_shrink
 
 SCRIPT = "script"  # the sub-command that `portadnn diff -- python train.py` stands for
 
@@ -37,7 +37,7 @@ def _words(values: list[str] | None) -> tuple[str, ...]:
     return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())
 
 
-def _seconds(text: str | None) -> float | None:
+def seconds_of(text: str | None) -> float | None:
     """Return the seconds of "90", "90s", "5m" or "2h"."""
     if text is None:
         return None
@@ -115,7 +115,7 @@ def run(
         ops=_words(op),
         seed=seed,
         count=count,
-        seconds=_seconds(time),
+        seconds=seconds_of(time),
         stop_after=stop_after,
         data=_words(data),
         jobs=jobs,
@@ -146,4 +146,5 @@ def run(
 
 cli_diff_shrink.mount(app)
 cli_diff_golden.mount(app)
+cli_diff_graphs.mount(app)
 cli_diff_script.mount(app)

@@ -85,11 +85,13 @@ def bound(
     them; copies and comparisons are exact.
     """
     kind = info.data_type
-    floats = any(graph.by_uid[uid].data_type.is_float for _, uid in operation.inputs)
+    floats = operation.kind == "rng" or any(graph.by_uid[uid].data_type.is_float for _, uid in operation.inputs)
     if operation.kind in _MOVING or kind is data_type.BOOLEAN or not (kind.is_float or floats):
         return np.zeros(want.shape)
     if not kind.is_float:
         return np.ones(want.shape)
+    if operation.kind == "rng":
+        return step(kind) * np.abs(want) + _smallest(kind)
     double = operation.compute_type is data_type.DOUBLE
     unit = SLACK * (FEW + GROWTH * math.sqrt(_length(graph, operation))) * np.finfo("f8" if double else "f4").eps
     finite = np.abs(want[np.isfinite(want)])

@@ -14,18 +14,10 @@ import sys
 import numpy as np
 
 import portadnn.graph as cudnn
+from portadnn.graph.sample import numbers
 
 GRAPH = r"""{json}"""
 {packs}
-
-def values(kind, dims, seed):
-    """Return numbers of a type: normal floats, small integers, and 0 or 1 for BOOLEAN."""
-    rng = np.random.default_rng(seed)
-    if kind == "BOOLEAN":
-        return rng.integers(0, 2, dims)
-    whole = kind.startswith(("INT", "UINT"))
-    return rng.integers(0, 4, dims) if whole else rng.standard_normal(dims)
-
 
 def main(backend):
     graph = cudnn.pygraph(handle=cudnn.create_handle(backend))
@@ -47,14 +39,14 @@ def main(backend):
         flat = np.zeros(span, storage)
         view = np.ndarray(dims, storage, flat, strides=[step * storage.itemsize for step in strides])
         if role == "input":
-            view[...] = cudnn.data_type[kind].stored(values(kind, dims, SEED + uid))
+            view[...] = cudnn.data_type[kind].stored(numbers(kind, dims, SEED + uid))
         else:
             results[name] = kind, view
         pack[uid] = flat
     graph.execute(pack, check="reference")
     for name, (kind, view) in results.items():
-        numbers = cudnn.data_type[kind].loaded(view)
-        print(f"{{name}}: mean {{numbers.mean():.6g}}, largest {{np.abs(numbers).max():.6g}}")
+        found = cudnn.data_type[kind].loaded(view)
+        print(f"{{name}}: mean {{found.mean():.6g}}, largest {{np.abs(found).max():.6g}}")
 
 
 if __name__ == "__main__":

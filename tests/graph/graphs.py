@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 import portadnn.graph as cudnn
+from portadnn.diff.generate.graphs import MOVING
+from portadnn.diff.graph_cases import examine, random_case
 from portadnn.graph.layout import channels_last, row_major
 
 D = cudnn.data_type
+USUAL = (  # nodes of random graphs that portadnn's own operations compute
+    *("unary", "binary", "binary", "scalar", "gradient", "matmul", "conv", "reduce", "layernorm", "pool"),
+    *MOVING,
+)
 
 
 def new(handle="reference", io=D.FLOAT, intermediate=D.FLOAT, compute=D.FLOAT, **kwargs):
@@ -75,3 +81,9 @@ def close(got, want, tolerance=1e-12):
     """Demand equal numbers, of an array or of a torch tensor."""
     want = want.detach().numpy() if hasattr(want, "detach") else np.asarray(want)
     np.testing.assert_allclose(got, want.reshape(got.shape), rtol=tolerance, atol=tolerance)
+
+
+def demand_right(handle, number, engine="", kinds=USUAL, plain=True):
+    """Demand that an engine takes a random graph, `plain` for FLOAT alone, and that every node of it is right."""
+    found = list(examine(random_case(number, kinds=kinds, plain=plain), handle, [engine] if engine else []))
+    assert {(one.verdict.value, one.message) for one in found} == {("PASSED", "")}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import helper
 import numpy as np
 import pytest
-from graphs import D, given, new, numbers, run
-from random_graphs import compare
+from graphs import D, demand_right, given, new, numbers, run
 from test_graph_fallback import CASES as NODES
 from test_nvrtc import Recorder, nvrtc_missing
 
 import portadnn.graph as cudnn
+from portadnn.diff.generate.graphs import JOINED
 from portadnn.graph.pointwise_modes import MODES
 from portadnn_backends import cuda
 from portadnn_backends.base import DeviceInfo
@@ -289,7 +289,7 @@ def test_large_tensors_and_gaps(handle, name):
 
 @on_all(list(range(4)))
 def test_random_graphs(handle, name):
-    assert compare(handle, 1000 + name, "fusion") < 1e-4
+    demand_right(handle, name, "fusion", JOINED)
 
 
 # the life of a plan

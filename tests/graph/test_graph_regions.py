@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import D, buffer, given, new, numbers, run
-from random_graphs import compare
+from graphs import D, buffer, demand_right, given, new, numbers, run
 from test_graph_fallback import CASES, over
 
 import portadnn.graph as cudnn
@@ -158,9 +157,9 @@ def test_what_is_in_memory(handle, name):
     assert sum(between) <= g.get_workspace_size() <= sum(between) + 512
 
 
-@over([0, 3, 9, 16])
+@over([1, 3, 11, 14])
 def test_random_graphs(handle, name):
-    assert compare(handle, name, "regions") < 1e-4
+    demand_right(handle, name, "regions")
 
 
 REFUSED = {

@@ -1,0 +1,232 @@
+"""Nodes of random graphs that are products, windows, normalisations and attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...graph.enums import convolution_mode, diagonal_alignment, norm_forward_phase, padding_mode, resample_mode
+from ...graph.layout import Dims
+from .graph_draw import NORMAL, Drawing, Value
+
+EPSILON = 0.125
+LARGE = 1e3  # about what gradients of normalisations and the like grow to
+
+
+class ProductNodes(Drawing):
+    """Products and windows."""
+
+    def matmul(self) -> None:
+        """Multiply a tensor, as either matrix; batch dims are broadcast."""
+        x = self.any(self.draws.choice((2, 3, 3, 4)))
+        batch = tuple(1 if self.draws.one_in(3) else d for d in x.dims[:-2])
+        other = self.draws.few(33)
+        inner, right = (x.dims[-1], True) if self.draws.one_in(2) else (x.dims[-2], False)
+        y = self.fit((*batch, inner, other) if right else (*batch, other, inner))
+        size = x.size * y.size * math.sqrt(inner)
+        self.node("matmul", {"A": x, "B": y} if right else {"A": y, "B": x}, size=size)
+
+    def _geometry(self, spatial: tuple[int, ...]) -> tuple[tuple[int, ...], dict[str, Any]]:
+        """Return a filter's spatial dims that fit, and the attributes of a convolution."""
+        window: list[int] = []
+        how: dict[str, list[int]] = {name: [] for name in ("pre_padding", "post_padding", "stride", "dilation")}
+        for size in spatial:
+            pre, post = self.draws.integers(3), self.draws.integers(3)
+            reach = min(self.draws.few(5), size + pre + post)
+            dilation = 2 if self.draws.one_in(4) and 2 * (reach - 1) + 1 <= size + pre + post else 1
+            window.append(reach)
+            for name, value in zip(how, (pre, post, self.draws.few(3), dilation), strict=True):
+                how[name].append(value)
+        mode = convolution_mode.CONVOLUTION if self.draws.one_in(6) else convolution_mode.CROSS_CORRELATION
+        return tuple(window), {**how, "convolution_mode": mode}
+
+    def _convolution(self, x: Dims) -> tuple[Dims, Dims, dict[str, Any]]:
+        """Return the dims of a filter and of the result, and the attributes, of a convolution of an image."""
+        window, how = self._geometry(x[2:])
+        groups = self.draws.choice([g for g in (1, 1, 2, 3, x[1]) if x[1] % g == 0])
+        w = (groups * self.draws.few(max(2, 12 // groups)), x[1] // groups, *window)
+        rows = zip(x[2:], window, how["pre_padding"], how["post_padding"], how["stride"], how["dilation"], strict=True)
+        sizes = [1 + (d + a + b - e * (r - 1) - 1) // s for d, r, a, b, s, e in rows]
+        return w, (x[0], w[0], *sizes), how
+
+    def conv(self) -> None:
+        """Add a convolution."""
+        x = self.any(self.draws.choice((3, 4, 4, 4, 5)))
+        dims, _, how = self._convolution(x.dims)
+        w = self.fit(dims)
+        self.node("conv_fprop", {"X": x, "W": w}, how, size=x.size * w.size * math.sqrt(math.prod(dims[1:])))
+
+    def conv_gradient(self) -> None:
+        """Add a gradient of a convolution."""
+        x = self.dims(self.draws.choice((3, 4, 4, 5)), 17)
+        w, y, how = self._convolution(x)
+        dy, size = self.fit(y), 20 * math.sqrt(math.prod(w[1:]))
+        if self.draws.one_in(2):
+            self.node("conv_dgrad", {"DY": dy, "W": self.fit(w)}, how, dims={"DX": x}, size=size * dy.size)
+        else:
+            self.node("conv_wgrad", {"X": self.fit(x), "DY": dy}, how, dims={"DW": w}, size=LARGE)
+
+    def pool(self) -> None:
+        """Add a pooling, with the places of maxima now and then."""
+        mode = self.draws.choice(
+            (resample_mode.MAXPOOL, resample_mode.AVGPOOL_INCLUDE_PADDING, resample_mode.AVGPOOL_EXCLUDE_PADDING)
+        )
+        indexed = mode is resample_mode.MAXPOOL and self.draws.one_in(3)
+        x = self.any(self.draws.choice((4, 4, 5)), exact=indexed)
+        how = {"mode": mode, "generate_index": indexed, **self._windows(x.dims[2:])}
+        self.node("resample", {"X": x}, how, types={"INDEX": "INT32"}, size=x.size, hidden=("INDEX",))
+
+    def _windows(self, spatial: tuple[int, ...]) -> dict[str, Any]:
+        window = [min(self.draws.few(4), size) for size in spatial]
+        pads = [[self.draws.integers(size) for size in window] for _ in range(2)]
+        stride = [self.draws.few(3) for _ in window]
+        return {"window": window, "pre_padding": pads[0], "post_padding": pads[1], "stride": stride}
+
+    def pool_gradient(self) -> None:
+        """Add a gradient of a pooling."""
+        x = self.any(self.draws.choice((4, 4, 5)), exact=True)
+        how = self._windows(x.dims[2:])
+        rows = zip(x.dims[2:], how["window"], how["pre_padding"], how["post_padding"], how["stride"], strict=True)
+        y = (*x.dims[:2], *(1 + (d + a + b - r) // s for d, r, a, b, s in rows))
+        mode = self.draws.choice(
+            (resample_mode.MAXPOOL, resample_mode.AVGPOOL_INCLUDE_PADDING, resample_mode.AVGPOOL_EXCLUDE_PADDING)
+        )
+        self.node("resample_backward", {"DY": self.fit(y), "X": x}, {"mode": mode, **how}, size=4 * NORMAL)
+
+    def interpolate(self) -> None:
+        """Make twice as many pixels, or half as many."""
+        x = self.any(4)
+        if self.draws.one_in(2):
+            how = {"window": [2, 2], "stride": [0.5, 0.5], "pre_padding": [0.5, 0.5], "post_padding": [1, 1]}
+            mode = {"mode": resample_mode.BILINEAR, "padding_mode": padding_mode.EDGE_VAL_PAD}
+        else:
+            how = {"window": [1, 1], "stride": [self.draws.choice((0.5, 2))] * 2}
+            mode = {"mode": resample_mode.NEAREST}
+        self.node("resample", {"X": x}, {**mode, **how}, size=x.size)
+
+
+class NormNodes(Drawing):
+    """Normalisations."""
+
+    def _phase(self) -> dict[str, Any]:
+        training = self.draws.one_in(2)
+        return {"phase": norm_forward_phase.TRAINING if training else norm_forward_phase.INFERENCE}
+
+    def _rows(self, kind: str, x: Dims) -> tuple[Dims, Dims]:
+        """Return the dims of parameters and of statistics of a normalisation over the last axes."""
+        axis = self.draws.integers(1, len(x)) if len(x) > 1 else 0
+        scale = (*(1,) * axis, *x[axis:])
+        if kind == "adalayernorm":
+            scale = (x[0], *scale[1:])
+        return scale, (*x[:axis], *(1,) * (len(x) - axis))
+
+    def norm(self, kinds: tuple[str, ...] = ("layernorm", "rmsnorm", "adalayernorm")) -> None:
+        """Normalise over the last axes."""
+        kind = self.draws.choice(kinds)
+        x = self.any(self.draws.choice((2, 3, 4)))
+        scale, _ = self._rows(kind, x.dims)
+        inputs: dict[str, Any] = {"X": x, "SCALE": self.statistic(scale), "EPSILON": EPSILON}
+        if kind == "layernorm" or self.draws.one_in(2):
+            inputs["BIAS"] = self.statistic(scale)
+        self.node(kind, inputs, self._phase(), size=2 * NORMAL * NORMAL)
+
+    def layernorm(self) -> None:
+        """Add a layer normalisation."""
+        self.norm(("layernorm",))
+
+    def norm_gradient(self) -> None:
+        """Add the gradients of a normalisation over the last axes."""
+        kind = self.draws.choice(("layernorm", "rmsnorm", "adalayernorm"))
+        x = self.any(self.draws.choice((2, 3, 4)))
+        scale, statistics = self._rows(kind, x.dims)
+        inputs = {"DY": self.fit(x.dims), "X": x, "SCALE": self.statistic(scale)}
+        inputs["INV_VARIANCE"] = self.statistic(statistics)
+        if kind != "rmsnorm":
+            inputs["MEAN"] = self.statistic(statistics)
+        more = {"has_dbias": self.draws.one_in(2)} if kind == "rmsnorm" else {}
+        self.node(f"{kind}_backward", inputs, more, size=LARGE)
+
+    def _running(self, dims: Dims) -> dict[str, Any]:
+        """Return running statistics, and the number that they go on with."""
+        names = ("PREV_RUNNING_MEAN", "PREV_RUNNING_VAR")
+        return {**{name: self.statistic(dims) for name in names}, "MOMENTUM": 0.1}
+
+    def batch(self) -> None:
+        """Normalise each channel, or each image's channel."""
+        x = self.any(self.draws.choice((3, 4, 4, 5)))
+        c = (1, x.dims[1], *(1,) * (len(x.dims) - 2))
+        if math.prod(x.dims) // x.dims[1] < 2:
+            return
+        given: dict[str, Any] = {"X": x, "SCALE": self.statistic(c), "BIAS": self.statistic(c)}
+        which = self.draws.integers(4)
+        if which == 0:
+            given |= {"MEAN": self.statistic(c), "INV_VARIANCE": self.statistic(c)}
+            self.node("batchnorm_inference", given, size=LARGE)
+        elif which == 1:
+            self.node("instancenorm", {**given, "EPSILON": EPSILON}, self._phase(), size=2 * NORMAL * NORMAL)
+        else:
+            given["EPSILON"] = EPSILON
+            if which == 2:
+                given |= self._running(c)
+            self.node("batchnorm", given, size=2 * NORMAL * NORMAL)
+
+    def batch_gradient(self) -> None:
+        """Add the gradients of these."""
+        x = self.any(self.draws.choice((3, 4, 4, 5)))
+        kind = self.draws.choice(("batchnorm_backward", "instancenorm_backward", "dbn_weight"))
+        c = (1, x.dims[1], *(1,) * (len(x.dims) - 2))
+        rows = (x.dims[0], *c[1:]) if kind == "instancenorm_backward" else c
+        inputs = {"DY": self.fit(x.dims), "X": x, "SCALE": self.statistic(c)}
+        self.node(kind, {**inputs, "MEAN": self.statistic(rows), "INV_VARIANCE": self.statistic(rows)}, size=LARGE)
+
+    def statistics(self) -> None:
+        """Sum each channel, and add what batch normalisation makes of the sums."""
+        x = self.any(self.draws.choice((2, 3, 4, 5)))
+        count = math.prod(x.dims) // x.dims[1]
+        made = self.node("genstats", {"X": x}, size=x.size**2 * count)
+        if not made or count < 2 or self.draws.one_in(2):
+            return
+        dims = made["SUM"].dims
+        given = {**made, "SCALE": self.statistic(dims), "BIAS": self.statistic(dims), "EPSILON": EPSILON}
+        self.node("bn_finalize", {**given, "ACCUM_COUNT": count, **self._running(dims)}, size=LARGE)
+
+
+class AttentionNodes(Drawing):
+    """Attention, small."""
+
+    def attention(self) -> None:
+        """Add attention, and its gradients now and then."""
+        b, heads, group = self.draws.few(2), self.draws.few(2), self.draws.few(2)
+        rows, columns = self.draws.few(40), self.draws.few(40)
+        d, kind = self.draws.choice((1, 4, 8, 16, 24, 32)), self.between
+        dv = d if self.draws.one_in(2) else self.draws.choice((4, 8, 16))
+        q = self._like((b, heads * group, rows, d), kind)
+        inputs: dict[str, Any] = {
+            "Q": q,
+            "K": self._like((b, heads, columns, d), kind),
+            "V": self._like((b, heads, columns, dv), kind),
+            "ATTN_SCALE": d**-0.5,
+        }
+        if self.draws.one_in(3):
+            inputs["BIAS"] = self.input((1, heads * group, rows, columns), self.wide)
+        how: dict[str, Any] = {}
+        if self.draws.one_in(3):
+            how |= {"right_bound": self.draws.integers(3), "diagonal_alignment": self.pick(diagonal_alignment)}
+        if self.draws.one_in(4):
+            how["left_bound"] = self.draws.integers(1, 9)
+        if min(rows, columns) > 3 and self.draws.one_in(4):
+            lengths = {name: self.input((b, 1, 1, 1), "INT32") for name in ("SEQ_LEN_Q", "SEQ_LEN_KV")}
+            inputs |= lengths
+            how["use_padding_mask"] = True
+        how["generate_stats"] = stats = self.draws.one_in(2)
+        made = self.node("sdpa", inputs, how, types={"O": kind}, hidden=("STATS",))
+        if made and stats and self.draws.one_in(2):
+            del how["generate_stats"]
+            more = {"O": made["O"], "STATS": made["STATS"], "DO": self._like(made["O"].dims, kind)}
+            types = dict.fromkeys(("DQ", "DK", "DV"), kind)
+            self.node("sdpa_backward", {**inputs, **more}, how, types=types, size=LARGE)
+
+    def _like(self, dims: Dims, kind: str) -> Value:
+        """Return a tensor of these dims and of this type."""
+        known = [value for value in self.values if (value.dims, value.kind) == (dims, kind) and value.size <= 10]
+        return self.draws.choice(known) if known and self.draws.one_in(2) else self.input(dims, kind)
