@@ -56,7 +56,7 @@ class _Windows:
 
     def maxima(self, x: Array) -> tuple[Array, Array]:
         """Return the maximum of each window and the number of the first cell that has it; NaN wins."""
-        wide = self.padded(x, -np.inf)
+        wide = self.padded(x.astype(np.float64), -np.inf)  # INT64 has no infinity
         best, where = np.full(self.out, -np.inf), np.full(self.out, -1)
         for number, place in self.cells():
             value = wide[place]

@@ -57,7 +57,7 @@ class Broken(GraphEngine):
 @pytest.fixture
 def broken(monkeypatch):
     """The reference, with an engine that is off."""
-    monkeypatch.setattr(get_backend("reference"), "graph_engines", lambda: (DEFINITION, Broken()))
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: (DEFINITION, Broken()))
 
 
 def test_the_same_graph_for_the_same_number():
@@ -136,7 +136,7 @@ def test_gaps_are_seen(monkeypatch):
     data = random_case(0, kinds=("unary",), most=1, plain=True).data
     for entry in data["tensors"]:
         entry["dims"], entry["strides"] = [2, 3], [4, 1]
-    monkeypatch.setattr(get_backend("reference"), "graph_engines", lambda: (DEFINITION, Writer()))
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: (DEFINITION, Writer()))
     with dnn.Handle("reference") as handle:
         found = {one.engine: one for one in examine(GraphCase("", data), handle)}
     assert found["broken"].verdict is Verdict.FAILED and "outside written" in found["broken"].message
