@@ -197,7 +197,7 @@ def make_layout(shape: Shape, info: DeviceInfo, *, vectors: bool = True) -> Layo
     width = vector_width(own_fast, own_slow, data, lanes, aligned=gpu)
     steps = {name: fast[-1].strides[i] for i, name in enumerate(others)}
     varying = [i for i, name in enumerate(others) if name in ("SCALE", "BIAS")]
-    per_reduce = any(axis.strides[i] for axis in reduce for i in varying)
+    per_reduce = any(axis.size > 1 and axis.strides[i] for axis in reduce for i in varying)
     whole = gpu and along_reduce and per_reduce and width > 1 and _aligned(fast, slow, specs, varying, width)
     if width > 1:
         last = fast[-1]

@@ -57,7 +57,7 @@ class _Writer(Writer):
     def load(self, place: Place) -> str:
         where, step, count = self._place(place)
         if not place.memory:
-            return added(_times("FUSED_LANE", step), f"(int)({where or '0'})")
+            return added(_times("FUSED_LANE", step), f"(I)((int)({where or '0'}))")
         kind = STORAGE[place.value.memory_type]
         pointer = added(f"p{place.number}", where)
         if step == 0:
