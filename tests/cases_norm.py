@@ -178,6 +178,8 @@ def _sample_cases():
             yield Case(f"{SAMPLE[0]} x={x} scale={p}{bias}{_saved(mode, s)} mode={mode}{options}", everywhere=i < 2)
         saved = _saved(mode, s) if i in (0, 3, 5, 6) else ""
         yield Case(f"{SAMPLE[1]} x={x} scale={p}{saved} mode={mode}{options} beta_param_diff=0.5")
+    for saved in ("", _saved("instance_norm", "f32:3x4x1x1")):  # images of one pixel: nothing changes within them
+        yield Case(f"{SAMPLE[1]} x=f32:3x4x1x1 scale=f32:1x4x1x1{saved} mode=instance_norm", everywhere=True)
     p, s = "f32:1x24x1x1/48,2,1,1", "f32:2x6x1x1/13,2,1,1"  # narrow groups of neighbouring channels
     group = f"scale={p} bias={p}{_saved('group_norm', s)} mode=group_norm groups=6 {blend(1.5, 0.5)}"
     yield Case(f"{SAMPLE[0]} x=f32:2x24x50x40:nhwc {group}", everywhere=False)

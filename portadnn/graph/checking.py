@@ -27,6 +27,8 @@ Numbers = npt.NDArray[Any]
 SLACK = 4.0  # times portadnn.tolerance's bound: several sums and functions make up a node
 TOGETHER = 8.0  # times as much for results of a whole graph, whose errors travel from node to node
 _SUMS = ("matmul", "conv_fprop", "conv_dgrad", "conv_wgrad", "genstats")
+_SAVED = (*(f"{kind}norm_backward" for kind in ("batch", "instance", "layer", "adalayer", "rms")), "dbn_weight")
+_SUMMED = ("DSCALE", "DBIAS", "Dscale", "Dbias")  # of these, linear in what they add up
 _LINEAR = ("ADD", "SUB", "MUL", "ADD_SQUARE")
 _MOVING = ("slice", "transpose", "reshape", "concatenate")
 
@@ -272,12 +274,15 @@ class Check:
         mode = operation.values.get("mode")
         name = getattr(mode, "name", "")
         linear = operation.kind in _SUMS or (operation.kind == "pointwise" and name in _LINEAR)
-        if not linear and not (operation.kind == "reduction" and name in ("ADD", "AVG", "NORM1")):
+        saved = operation.kind in _SAVED and "INV_VARIANCE" in operation.uids
+        if not (linear or saved or (operation.kind == "reduction" and name in ("ADD", "AVG", "NORM1"))):
             return want, {}
         sizes = {uid: np.abs(values) for uid, values in known.items()}
-        if name == "SUB":
-            sizes[operation.uids["IN_1"]] = -sizes[operation.uids["IN_1"]]
-        return want, self._evaluated(alone, operation, sizes)
+        less = operation.uids.get("IN_1" if name == "SUB" else "MEAN")
+        if less is not None and (saved or name == "SUB"):
+            sizes[less] = -sizes[less]
+        found = self._evaluated(alone, operation, sizes)
+        return want, {port: terms for port, terms in found.items() if not saved or port in _SUMMED}
 
     def _evaluated(
         self, alone: OperationGraph, operation: Operation, known: Mapping[int, Numbers]
