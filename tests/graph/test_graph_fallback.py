@@ -131,6 +131,7 @@ CASES = {
     "rmsnorm": _norm("rmsnorm", (6, 8), (1, 8)),
     "instancenorm": _norm("instancenorm", (2, 4, 3, 5), (1, 4, 1, 1)),
     "adalayernorm": _norm("adalayernorm", (3, 4, 5), (3, 1, 5)),
+    "adalayernorm of rows": _norm("adalayernorm", (3, 5), (3, 5)),
     "layernorm_backward": _norm_backward("layernorm", (3, 4, 5), (1, 1, 5), (3, 4, 1)),
     "rmsnorm_backward": _norm_backward("rmsnorm", (6, 8), (1, 8), (6, 1), has_dbias=False),
     "instancenorm_backward": _norm_backward("instancenorm", (2, 4, 3, 5), (1, 4, 1, 1), (2, 4, 1, 1)),

@@ -100,7 +100,8 @@ def _adaptive(low: Lowering) -> None:
     x = low.view("X")
     low.check_compute(x.spec.dtype)
     y, scale = low.view("Y", x.spec.dtype), low.view("SCALE", x.spec.dtype)
-    pattern = scale.seen_as((1, *scale.dims[1:]), scale.strides)
+    batch = len(x.dims) - len(low.info("X").dims)  # behind the ones that make up the least rank
+    pattern = scale.seen_as((*(1,) * (batch + 1), *scale.dims[batch + 1 :]), scale.strides)
     axis = _axis(low, x, pattern)
     saved = [_parameter(low, port, x) for port in ("MEAN", "INV_VARIANCE")]
     work = low.work(x.dims, x.spec.dtype)
