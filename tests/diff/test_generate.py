@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -154,9 +155,8 @@ def test_all_processes_generate_the_same(sample):
         "import hashlib; from portadnn.diff.generate import cases;"
         "print(hashlib.sha256('\\n'.join(map(str, cases(seed=11, count=1500))).encode()).hexdigest())"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "77"}
-    )
+    environment = {**os.environ, "PYTHONHASHSEED": "77"}
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     here = hashlib.sha256("\n".join(map(str, sample[:1500])).encode()).hexdigest()
     assert out.stdout.strip() == here
     assert list(map(str, cases(seed=12, count=200))) != list(map(str, sample[:200]))

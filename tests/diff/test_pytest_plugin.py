@@ -17,7 +17,8 @@ from portadnn.registry import get_backend
 pytest_plugins = ["pytester"]
 
 INSTALLED = any(point.name == "portadnn_diff" for point in entry_points(group="pytest11"))
-ALONE = [word for name in ("cacheprovider", "hypothesispytest", "xdist", "timeout") for word in ("-p", f"no:{name}")]
+OTHERS = ("cacheprovider", "hypothesispytest", "xdist", "timeout", "benchmark")  # benchmark warns beside xdist
+ALONE = [word for name in OTHERS for word in ("-p", f"no:{name}")]
 PLUGIN = () if INSTALLED else ("-p", "portadnn.diff.pytest_plugin")
 OLD = "the environment is older than the plugin"
 
