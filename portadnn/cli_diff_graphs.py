@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .cli_diff_shrink import told
+from ._files import write_whole
+from .cli_diff_shrink import told, words_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,41 +35,63 @@ def graphs(
     seed: Annotated[int, typer.Option(min=0, help="Of the graphs.")] = 0,
     nodes: Annotated[int, typer.Option(min=1, max=64, help="Nodes of a graph at most.")] = 12,
     time: Annotated[str | None, typer.Option(help="End after this time: 90s, 5m, 2h.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores, 2 at least]")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a plan of a graph may take.")] = 120.0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the record, as JSON.")] = None,
+    shrink: Annotated[bool, typer.Option(help="Look for the smallest graph that fails like each failure.")] = True,
     progress: Annotated[bool, typer.Option(help="Draw progress on terminals.")] = True,
 ) -> None:
     """Run random graphs by every engine that takes them, and hold each node against its definition.
 
+    Graphs run in processes of their own, each of which opens all targets: one that crashes or hangs costs its graph.
     A failure is shrunk to the smallest graph that shows it, and printed as a program. Exits with 0 where all is right,
-    with 1 where something failed.
+    with 1 where something failed, and with 130 when interrupted; what was done is kept.
     """
+    from rich.console import Console
+
+    from .cli_diff import seconds_of
+    from .cli_diff_run import INTERRUPTED, default_jobs, working_targets
+    from .diff.campaign import Setup, quiet_environment
+    from .diff.graph_campaign import graph_runner, run_graphs, shrink_failures
+
+    limit = seconds_of(time)
+    with told(), ExitStack() as stack:
+        words = words_of(targets or [name for name in working_targets() if name != "reference"] or ["reference"])
+        environment = quiet_environment(stack.enter_context(TemporaryDirectory(prefix="portadnn-")))
+        runner = graph_runner(Setup(words), jobs=jobs or default_jobs(), timeout=timeout, environment=environment)
+        stack.callback(runner.close)
+        with _progress(count, progress) as after:
+            report = run_graphs(runner, count, seed=seed, seconds=limit, told=after, most=nodes)
+        save(report, output)
+        if shrink and not (report.passed or report.interrupted):
+            shrink_failures(report, runner)
+            save(report, output)
+    show(report, Console())
+    raise typer.Exit(INTERRUPTED if report.interrupted else WRONG if report.failures else 0)
+
+
+@contextmanager
+def _progress(count: int, wanted: bool) -> Iterator[Callable[[GraphReport], None]]:
+    """Yield what draws progress on terminals, where that is wanted."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from .cli_diff import seconds_of
-    from .cli_diff_run import working_targets
-    from .diff.graph_campaign import run_graphs
-    from .diff.targets import Target
-
-    limit = seconds_of(time)
-    console, errors = Console(), Console(stderr=True)
+    errors = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with told():
-        default = [name for name in working_targets() if name != "reference"] or ["reference"]
-        words = [word.strip() for text in targets or default for word in text.split(",") if word.strip()]
-        chosen = [Target.parse(word) for word in dict.fromkeys(words)]
-        with Progress(*columns, console=errors, disable=not (progress and errors.is_terminal)) as bar:
-            task = bar.add_task("graphs", total=count)
+    with Progress(*columns, console=errors, disable=not (wanted and errors.is_terminal)) as bar:
+        task = bar.add_task("graphs", total=count)
 
-            def after(report: GraphReport) -> None:
-                failed = len(report.failures)
-                bar.update(task, completed=report.graphs, description=f"graphs, {failed} failures")
+        def after(report: GraphReport) -> None:
+            failed = len(report.failures)
+            bar.update(task, completed=report.graphs, description=f"graphs, {failed} failures")
 
-            report = run_graphs(chosen, count, seed=seed, seconds=limit, told=after, most=nodes)
-        if output is not None:
-            output.write_text(json.dumps(report.as_json(), indent=1) + "\n", encoding="utf-8")
-    show(report, console)
-    raise typer.Exit(0 if report.passed else WRONG)
+        yield after
+
+
+def save(report: GraphReport, path: Path | None) -> None:
+    """Write the record, where one is wanted."""
+    if path is not None:
+        write_whole(path, f"{json.dumps(report.as_json(), indent=1)}\n".encode())
 
 
 def show(report: GraphReport, console: Console) -> None:
@@ -79,6 +105,8 @@ def show(report: GraphReport, console: Console) -> None:
     for target, engine in sorted({key[:2] for key in report.verdicts}):
         table.add_row(target, engine, *(str(report.verdicts[target, engine, verdict]) for verdict in verdicts))
     console.print(table)
+    for target, found in report.plans.items():
+        console.print(f"{target}: {found['right']} of {found['runs']} runs of plans are right", highlight=False)
     shown = [failure for failure in report.failures if failure.script][:SHOWN]
     for failure in shown:
         console.rule(f"{failure.verdict}: {failure.engine} on {failure.target}, graph {failure.graph}")

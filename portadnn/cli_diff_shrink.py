@@ -43,7 +43,7 @@ def told() -> Iterator[None]:
         raise typer.Exit(USAGE) from None
 
 
-def _words(targets: list[str]) -> tuple[str, ...]:
+def words_of(targets: list[str]) -> tuple[str, ...]:
     """Return targets, given one by one or with commas between them."""
     words = tuple(word.strip() for value in targets for word in value.split(",") if word.strip())
     if len(set(words)) < len(words) or not words:
@@ -76,7 +76,7 @@ class _Open:
 @contextmanager
 def _opened(targets: list[str], isolated: bool, timeout: float) -> Iterator[_Open]:
     """Open targets, in a process of their own or in this one."""
-    words = _words(targets)
+    words = words_of(targets)
     with ExitStack() as stack:
         if isolated:
             from .diff.campaign import LocalRunner, Setup, quiet_environment
@@ -175,7 +175,7 @@ def _bisect_engines(line: str, targets: list[str], isolate: bool, timeout: float
     case = Case.parse(line)
     table = Table("target", "engine", "algorithm", "verdict", "", box=SIMPLE, pad_edge=False)
     bad = False
-    for word in _words(targets):
+    for word in words_of(targets):
         with _opened([word], isolate, timeout) as opened, Target.parse(word).open() as handle:
             for row in by_engine(case, word, handle, examine=opened.examine):
                 failed = row.verdict in (Verdict.FAILED, Verdict.ERROR)
@@ -192,7 +192,7 @@ def _bisect_calls(path: Path, targets: list[str], seed: int) -> bool:
     from .diff.bisect import first_divergence
     from .recording import read
 
-    words = _words(targets)
+    words = words_of(targets)
     if len(words) != 2:
         raise BadParam(argument="targets", expected="two targets for a recording", got=", ".join(words))
     one, other = (Target.parse(word) for word in words)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..handle import Handle
-from .graph_cases import GraphCase, GraphResult, examine, random_case, reproducer
-from .graph_shrink import shrunk
-from .results import environment, facts_of, now
-from .targets import Target
+from .campaign import LocalRunner, Setup, Signals
+from .campaign.serving import Answer, Order
+from .graph_cases import GraphResult
+from .graph_serving import PROCESS, GraphJudgement, GraphTask, serve_graphs, signature
+from .results import environment, now
+from .verdict import Judgement, Verdict
 
 FORMAT = "portadnn.diff.graphs"
+MOST = 12  # kinds of failures of which a graph is made small
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class GraphFailure:
     ----------
     graph : str
         Seed and number.
+    engine : str
+        "process" where the graph ended its process, or took too long.
     node : str
         The first node that was off, if one was.
     smallest : tuple of str
@@ -43,6 +47,16 @@ class GraphFailure:
     smallest: tuple[str, ...] = ()
     script: str = ""
 
+    @property
+    def result(self) -> GraphResult:
+        """What came of the graph by the plan that failed."""
+        return GraphResult(self.engine, Verdict(self.verdict), self.message, self.node)
+
+    @property
+    def number(self) -> int:
+        """The graph's number."""
+        return int(self.graph.partition(":")[2])
+
 
 @dataclass
 class GraphReport:
@@ -56,6 +70,10 @@ class GraphReport:
         By target, engine and verdict.
     kinds : Counter
         Runs of plans by target, kind of node and engine.
+    seconds : float
+        That running took; making failures small comes later.
+    complete : bool
+        False where time ran out or the run was interrupted.
     """
 
     settings: dict[str, Any]
@@ -67,19 +85,50 @@ class GraphReport:
     started: str = field(default_factory=now)
     seconds: float = 0.0
     complete: bool = True
+    interrupted: bool = False
 
     @property
     def passed(self) -> bool:
         """Whether nothing failed or broke."""
         return not self.failures
 
+    @property
+    def plans(self) -> dict[str, dict[str, int]]:
+        """How many runs of plans each target had, and how many of them were right."""
+        found = {target: {"runs": 0, "right": 0} for target in self.targets}
+        for (target, _, verdict), count in self.verdicts.items():
+            found[target]["runs"] += count
+            found[target]["right"] += count * (verdict == Verdict.PASSED.value)
+        return found
+
     def as_json(self) -> dict[str, Any]:
         """Return the report as values that JSON has."""
-        plain = ("settings", "targets", "graphs", "started", "seconds", "complete")
+        plain = ("settings", "targets", "graphs", "started", "seconds", "complete", "plans")
         facts = {name: getattr(self, name) for name in plain}
         tables = {name: nested(getattr(self, name)) for name in ("verdicts", "kinds")}
         failures = [asdict(failure) for failure in self.failures]
         return {"format": FORMAT, "environment": environment(), **facts, **tables, "failures": failures}
+
+    def add(self, graph: str, answer: Answer) -> None:
+        """Count what came of a graph."""
+        self.graphs += 1
+        if answer.problem:
+            self.failures.append(GraphFailure(graph, "", PROCESS, Verdict.ERROR.value, "", answer.problem))
+        for judgement in answer.judgements:
+            kinds = set(judgement.kinds) if isinstance(judgement, GraphJudgement) else ()
+            for result in _results(judgement):
+                self.verdicts[judgement.target, result.engine, result.verdict.value] += 1
+                self.kinds.update((judgement.target, kind, result.engine) for kind in kinds)
+                if result.wrong:
+                    facts = (result.engine, result.verdict.value, result.node, result.message)
+                    self.failures.append(GraphFailure(graph, judgement.target, *facts))
+
+
+def _results(judgement: Judgement) -> tuple[GraphResult, ...]:
+    """Return what came of a graph by plan; of one that ended its process, that."""
+    if isinstance(judgement, GraphJudgement):
+        return judgement.results
+    return (GraphResult(PROCESS, judgement.verdict, judgement.reason),)
 
 
 def nested(counts: Counter[tuple[str, str, str]]) -> dict[str, Any]:
@@ -90,8 +139,15 @@ def nested(counts: Counter[tuple[str, str, str]]) -> dict[str, Any]:
     return found
 
 
+def graph_runner(
+    setup: Setup, *, jobs: int = 1, timeout: float = 120.0, environment: Mapping[str, str] | None = None
+) -> LocalRunner:
+    """Return processes that run graphs on the setup's targets; `timeout` is of one plan, in seconds."""
+    return LocalRunner(setup, jobs=jobs, timeout=timeout, environment=environment, serve=serve_graphs, alone=True)
+
+
 def run_graphs(
-    targets: Sequence[Target],
+    runner: LocalRunner,
     count: int,
     *,
     seed: int = 0,
@@ -99,77 +155,72 @@ def run_graphs(
     told: Callable[[GraphReport], None] = lambda report: None,
     **options: Any,
 ) -> GraphReport:
-    """Run random graphs on targets.
+    """Run random graphs; SIGINT and SIGTERM end it, and what was done is kept.
 
     Parameters
     ----------
+    runner
+        Of :func:`graph_runner`; it is left open.
     count, seed
         Graphs 0 to `count` of a seed.
     seconds
-        After which no other graph begins.
+        After which it ends; what is under way then is not waited for.
     told
         Called after each graph.
     options
         Of :func:`~portadnn.diff.generate.graphs.random_graph`.
+
+    Raises
+    ------
+    BadParam, NotSupported, ExecutionFailed
+        A target cannot be opened.
     """
+    settings = {"seed": seed, "count": count, "seconds": seconds, "jobs": runner.jobs, "options": options}
+    report = GraphReport(settings, runner.open())
     begun = time.monotonic()
-    handles = {str(target): target.open() for target in targets}
-    facts = {word: facts_of(handle) for word, handle in handles.items()}
-    report = GraphReport({"seed": seed, "count": count, "seconds": seconds}, facts)
-    seen: set[tuple[str, ...]] = set()
-    try:
-        for number in range(count):
-            if seconds is not None and time.monotonic() - begun > seconds:
-                report.complete = False
-                break
-            case = random_case(number, seed, **options)
-            for word, handle in handles.items():
-                _run(case, word, handle, report, seen)
-            report.graphs += 1
+    orders = (Order(number, GraphTask(number, seed, options), runner.setup.targets) for number in range(count))
+    signals = Signals()
+    with signals.watched(), closing(runner.answers(orders)) as answers:
+        for answer in answers:
             report.seconds = round(time.monotonic() - begun, 1)
-            told(report)
-    except KeyboardInterrupt:
-        report.complete = False
-    finally:
-        for handle in handles.values():
-            handle.close()
+            if answer is not None:
+                report.add(f"{seed}:{answer.number}", answer)
+                told(report)
+            report.interrupted = signals.came
+            if signals.came or (seconds is not None and time.monotonic() - begun >= seconds):
+                report.complete = report.graphs == count
+                break
+    report.failures.sort(key=lambda failure: failure.number)  # stable: by target and plan within a graph
     return report
 
 
-def _run(case: GraphCase, word: str, handle: Handle, report: GraphReport, seen: set[tuple[str, ...]]) -> None:
-    """Run one graph on one target."""
-    for result in examine(case, handle):
-        report.verdicts[word, result.engine, result.verdict.value] += 1
-        report.kinds.update((word, kind, result.engine) for kind in set(case.kinds))
-        if result.wrong:
-            alike = (word, result.engine, *signature(result))
-            report.failures.append(failure_of(case, word, handle, result, shrink=alike not in seen))
-            seen.add(alike)
+def shrink_failures(report: GraphReport, runner: LocalRunner, *, most: int = MOST) -> None:
+    """Give the first failure of each kind the smallest graph that fails so, and a program that shows it.
 
+    Parameters
+    ----------
+    most
+        Kinds at most.
+    """
+    first: dict[tuple[str, ...], int] = {}
+    for place, failure in enumerate(report.failures):
+        if failure.target and failure.engine != "none":
+            first.setdefault((failure.target, failure.engine, *signature(failure.result)), place)
+    seed, options = report.settings["seed"], report.settings["options"]
 
-def signature(result: GraphResult) -> tuple[str, ...]:
-    """Return what failures of one kind share: verdict, the kind of node, and the words of the message's first line."""
-    words = re.findall(r"[A-Za-z]{4,}", "" if result.node else result.message.split("\n")[0].split("; expected")[0])
-    return (result.verdict.value, result.node.split(" ")[0], " ".join(words))
+    def orders() -> Iterator[Order]:
+        for place in list(first.values())[:most]:
+            failure = report.failures[place]
+            yield Order(place, GraphTask(failure.number, seed, options, failure.result), (failure.target,))
 
-
-def failure_of(case: GraphCase, word: str, handle: Handle, result: GraphResult, *, shrink: bool) -> GraphFailure:
-    """Return a failure, shrunk and with a program where that is wanted."""
-    found = GraphFailure(case.name, word, result.engine, result.verdict.value, result.node, result.message)
-    if not shrink or result.engine == "none":
-        return found
-    wanted = signature(result)
-    engines = [result.engine, *(["fallback"] if result.engine == "fallback_host" else [])]  # one or the other takes it
-    last = result
-
-    def fails(smaller: GraphCase) -> bool:
-        nonlocal last
-        alike = (one for one in examine(smaller, handle, engines) if one.wrong and signature(one) == wanted)
-        one = next(alike, None)
-        last = one or last
-        return one is not None
-
-    name = re.search("'(.*)'", result.node)
-    least = shrunk(case, fails, "" if name is None else name[1])
-    facts = {**asdict(found), "node": last.node, "message": last.message}
-    return GraphFailure(**{**facts, "smallest": tuple(least.kinds), "script": reproducer(least, handle, last.engine)})
+    signals = Signals()
+    with signals.watched(), closing(runner.answers(orders())) as answers:
+        for answer in answers:
+            if signals.came:
+                report.interrupted = True
+                return
+            for found in answer.judgements if answer is not None else ():
+                if answer is not None and isinstance(found, GraphJudgement):
+                    failure, (last,) = report.failures[answer.number], found.results
+                    least = replace(failure, node=last.node, message=last.message, smallest=found.kinds)
+                    report.failures[answer.number] = replace(least, script=found.script)

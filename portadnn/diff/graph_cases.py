@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,13 +92,17 @@ class GraphResult:
         return self.verdict in (FAILED, ERROR)
 
 
-def examine(case: GraphCase, handle: Handle, engines: Collection[str] = ()) -> Iterator[GraphResult]:
+def examine(
+    case: GraphCase, handle: Handle, engines: Collection[str] = (), tell: Callable[[str], None] = lambda name: None
+) -> Iterator[GraphResult]:
     """Run a graph by each plan of heuristics A and FALLBACK, and yield what came of each.
 
     Parameters
     ----------
     engines
         Names of the engines to ask; all without.
+    tell
+        Called with an engine's name before its plan is run.
 
     Yields
     ------
@@ -116,6 +120,7 @@ def examine(case: GraphCase, handle: Handle, engines: Collection[str] = ()) -> I
     for number, config in enumerate(list(plans.candidates)):
         if engines and config.engine.name not in engines:
             continue
+        tell(config.engine.name)
         yield _run(case, graph, number, config.engine.name)
 
 
@@ -151,9 +156,11 @@ def _telling(graph: OperationGraph, pack: Mapping[int, Any]) -> bool:
     return any(np.isfinite(numbers).any() for numbers in loaded)
 
 
-def reproducer(case: GraphCase, handle: Handle, engine: str) -> str:
-    """Return a script that shows what an engine does to a graph."""
+def reproducer(case: GraphCase, handle: Handle, engine: str = "") -> str:
+    """Return a script that shows what an engine does to a graph; without one, what the first plan does."""
     graph = case.opened(handle)
+    if not engine:
+        return graph.reproducer(case.seed)
     graph.create_execution_plans(MODES)
     names = [config.engine.name for config in graph._plans_on(handle).candidates]
     try:

@@ -12,7 +12,7 @@ with cases), :mod:`~portadnn.diff.campaign.pool` (cases on this machine's proces
 """
 
 from .cache import ExactResults
-from .campaign import Budget, Interrupted, run_campaign
+from .campaign import Budget, Interrupted, Signals, run_campaign
 from .journal import Journal
 from .many import DistributedRunner
 from .pool import LocalRunner, Runner
@@ -30,6 +30,7 @@ __all__ = [
     "LocalRunner",
     "Runner",
     "Setup",
+    "Signals",
     "Worker",
     "find_smallest",
     "quiet_environment",

@@ -45,7 +45,7 @@ class Interrupted(KeyboardInterrupt):
         self.report = report
 
 
-class _Signals:
+class Signals:
     """Notes SIGINT and SIGTERM instead of ending what is being written; a second one ends it."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ def run_campaign(
         facts, settings, started=(journal.started if journal else "") or now(), environment=environment()
     )
     found: dict[int, CaseResult] = {}
-    signals = _Signals()
+    signals = Signals()
 
     def note(number: int, result: CaseResult, *, old: bool) -> None:
         found[number] = result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
@@ -162,15 +162,32 @@ class LocalRunner(Runner):
         Seconds that a case may take on a target.
     environment
         Variables of the processes besides the parent's.
+    serve
+        What a process does; as :func:`portadnn.diff.campaign.serving.serve`, which runs cases.
+    alone
+        Whether a process is given orders one at a time: they have no geometries, and each takes long.
     """
 
     def __init__(
-        self, setup: Setup, *, jobs: int = 1, timeout: float = 120.0, environment: Mapping[str, str] | None = None
+        self,
+        setup: Setup,
+        *,
+        jobs: int = 1,
+        timeout: float = 120.0,
+        environment: Mapping[str, str] | None = None,
+        serve: Callable[..., None] = serve,
+        alone: bool = False,
     ) -> None:
         self.setup = setup
         self.timeout = timeout
+        self._alone = alone
         self._facts: Facts | None = None
         self._places = [_Place(Worker(serve, setup, environment=environment)) for _ in range(jobs)]
+
+    @property
+    def jobs(self) -> int:
+        """How many processes there are at most."""
+        return len(self._places)
 
     def open(self) -> Facts:
         """Start the first process, if that was not done, and return the facts of its targets.
@@ -225,7 +242,8 @@ class LocalRunner(Runner):
         ExecutionFailed
             Processes cannot open their targets any more.
         """
-        source = batches(map(Item, orders))
+        items = map(Item, orders)
+        source = ([item] for item in items) if self._alone else batches(items)
         again: deque[Item] = deque()
         try:
             while True:
@@ -267,7 +285,7 @@ class LocalRunner(Runner):
                 yield place.owed.pop(value.number).answered(value)
 
     def _bury(self, place: _Place, died: Died, again: deque[Item]) -> Iterator[Answer]:
-        number, target = died.begun or (None, "")
+        number, target, *part = died.begun or (None, "")
         left, place.owed, place.done = place.owed, {}, 0
         item = None if number is None else left.pop(number, None)
         again.extend(left.values())
@@ -277,7 +295,7 @@ class LocalRunner(Runner):
         if not target:
             yield Answer(item.order.number, [], {}, f"the exact result: {died.why}")
             return
-        item.dead[target] = died.why
+        item.dead[target] = f"{died.why}, with {part[0]}" if part else died.why
         if item.left().targets:
             again.appendleft(item)
         else:
@@ -287,7 +305,7 @@ class LocalRunner(Runner):
         """Return what a process says; raise where its targets cannot be opened."""
         said = place.worker.poll(self.timeout)
         if isinstance(said, Died):
-            number, target = said.begun or (None, "")
+            number, target, *_ = said.begun or (None, "")
             if number is None:
                 place.vain += 1
                 if place.vain >= ATTEMPTS or not place.opened:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ... import scale_tensor
 from ...errors import DnnError
 from ...handle import Handle
-from ..cases import Case
 from ..results import facts_of
 from ..running import Ran
 from ..targets import Target
@@ -29,12 +28,13 @@ class Order(NamedTuple):
     number : int
         Of the case in its campaign.
     case : Case
+        Or what else the process's function takes.
     targets : tuple of str
         Those to run it on, of the ones that the process has.
     """
 
     number: int
-    case: Case
+    case: Any
     targets: tuple[str, ...]
 
 
