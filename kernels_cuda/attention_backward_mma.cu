@@ -5,22 +5,34 @@
 //   rows: queries            dq = scale * ds k          over the keys, BC at a time
 //   rows: keys (KEYS)        dv = w^T dO, dk = scale * ds^T q          over the queries of all heads that share them
 //
-// A sub-group has 16 rows; its scores, their gradients and the sums stay in its registers (attention_mma.h). Local memory holds
-// both operands of the rows, and two steps of those of the columns: one is copied while the other is used. w and ds are rounded
-// to T.
+// A sub-group has WARP_ROWS rows; its scores, their gradients and the sums stay in its registers (attention_mma.h). Local memory
+// holds both operands of the rows, and two steps of those of the columns: one is copied while the other is used. w and ds are
+// rounded to T.
+//
+// Host defines: WARPS, STEPS, BC, BLOCKS (work-groups that a multiprocessor shall hold), D, DV, and as attention.h.
 
 #include "attention_mma.h"
 
-#define BC 32
 #define ROW_BYTES (BR * (PITCH(D) + PITCH(DV)))
 #define STEP_BYTES (BC * (PITCH(D) + PITCH(DV)))
+// Where element e of a lane's scores is: rows of the tile are queries, or keys (KEYS)
+#define ROW_AT(m, e) (row0 + (m) * 16 + (e) / 2 * 8)
+#define COLUMN_AT(n, e) (t + (n) * 8 + lane % 4 * 2 + (e) % 2)
+#ifdef KEYS
+#define QUERY(m, n, e) COLUMN_AT(n, e)
+#define KEY(m, n, e) ROW_AT(m, e)
+#else
+#define QUERY(m, n, e) ROW_AT(m, e)
+#define KEY(m, n, e) COLUMN_AT(n, e)
+#endif
+#define COUNTS(m, n, e) counts(&at, &of, QUERY(m, n, e), KEY(m, n, e))
 #ifdef KEYS
 #define OUTPUTS PLACED(ELEMENT(DK_T), dk), PLACED(ELEMENT(DV_T), dv)
 #else
 #define OUTPUTS PLACED(ELEMENT(DQ_T), dq)
 #endif
 
-KERNEL __launch_bounds__(ITEMS)
+KERNEL __launch_bounds__(ITEMS, BLOCKS)
 attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED(const T, grad), const float *logs,
                        const float *dot, OUTPUTS, const int k_heads, const int row_pitch, ATTENTION) {
     GRID_WAIT();
@@ -36,18 +48,14 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
     const int b = z / heads, h_first = z % heads, h_end = h_first + 1, g = h_first / sharing;
 #endif
     const float scale = numbers[ATTN_SCALE];
-    const int row0 = first + warp * 16 + lane / 4;  // and 8 below
-    const u32 left_1 = left_place(base + warp * 16 * PITCH(D), lane, PITCH(D));
-    const u32 left_2 = left_place(base + BR * PITCH(D) + warp * 16 * PITCH(DV), lane, PITCH(DV));
-    float sum_1[WIDE(D) / 8][4];
-    UNROLL for (int n = 0; n < WIDE(D) / 8; ++n) {
-        UNROLL for (int e = 0; e < 4; ++e) sum_1[n][e] = 0;
-    }
+    const int from = first + warp * WARP_ROWS, last = from + WARP_ROWS - 1, row0 = from + lane / 4;
+    const u32 left_1 = left_place(base + warp * WARP_ROWS * PITCH(D), lane, PITCH(D));
+    const u32 left_2 = left_place(base + BR * PITCH(D) + warp * WARP_ROWS * PITCH(DV), lane, PITCH(DV));
+    float sum_1[STEPS][WIDE(D) / 8][4];
+    set_zero<WIDE(D) / 8>(sum_1);
 #ifdef KEYS
-    float sum_2[WIDE(DV) / 8][4];
-    UNROLL for (int n = 0; n < WIDE(DV) / 8; ++n) {
-        UNROLL for (int e = 0; e < 4; ++e) sum_2[n][e] = 0;
-    }
+    float sum_2[STEPS][WIDE(DV) / 8][4];
+    set_zero<WIDE(DV) / 8>(sum_2);
 #endif
     for (int h = h_first; h < h_end; ++h) {
         const sequence of = the_sequence(&at, b, h);
@@ -65,10 +73,13 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
 #else
         const int alive = least(of.rows - first, BR), begin = first_column(&at, &of, first) / BC * BC;
         const int end = alive > 0 ? end_column(&at, &of, first + alive - 1) : 0;
-        float row_log[2], row_dot[2];
-        UNROLL for (int half = 0; half < 2; ++half) {
-            row_log[half] = row0 + 8 * half < of.rows ? log_of[row0 + 8 * half] : 0.0f;
-            row_dot[half] = row0 + 8 * half < of.rows ? dot_of[row0 + 8 * half] : 0.0f;
+        float row_log[STEPS][2], row_dot[STEPS][2];
+        UNROLL for (int m = 0; m < STEPS; ++m) {
+            UNROLL for (int half = 0; half < 2; ++half) {
+                const int row = row0 + m * 16 + half * 8;
+                row_log[m][half] = row < of.rows ? log_of[row] * LOG2E : 0.0f;
+                row_dot[m][half] = row < of.rows ? dot_of[row] : 0.0f;
+            }
         }
 #define COPY_ROWS                                                                       \
     copy_rows(tiles, 0, of_q, q_s, q_d, first, alive, BR, D);                           \
@@ -85,72 +96,97 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
         copies_issued();
         int stage = 0;
         for (int t = begin; t < end; t += BC, stage ^= 1) {
+            copies_wait<0>();
+            __syncthreads();  // this step's operands are there, the other's have been used
             if (t + BC < end) {
                 COPY_STEP(t + BC, ROW_BYTES + (stage ^ 1) * STEP_BYTES)
             }
             copies_issued();
-            copies_wait<1>();
-            __syncthreads();
             const u32 step_1 = base + ROW_BYTES + stage * STEP_BYTES, step_2 = step_1 + BC * PITCH(D);
-            float s[BC / 8][4], dp[BC / 8][4];
+#ifdef KEYS
+            float column_log[BC / 8][2], column_dot[BC / 8][2];
+            UNROLL for (int n = 0; n < BC / 8; ++n) {
+                UNROLL for (int e = 0; e < 2; ++e) {
+                    const int i = t + n * 8 + lane % 4 * 2 + e;
+                    column_log[n][e] = i < sq ? log_of[i] * LOG2E : 0.0f;
+                    column_dot[n][e] = i < sq ? dot_of[i] : 0.0f;
+                }
+            }
+            const bool all = last < of.columns && t >= first_row(&at, &of, last) && t + BC <= end_row(&at, &of, from);
+#define LOG_OF(m, n, e) column_log[n][(e) % 2]
+#define DOT_OF(m, n, e) column_dot[n][(e) % 2]
+#else
+            const bool all = last < of.rows && t >= first_column(&at, &of, last) && t + BC <= end_column(&at, &of, from);
+#define LOG_OF(m, n, e) row_log[m][(e) / 2]
+#define DOT_OF(m, n, e) row_dot[m][(e) / 2]
+#endif
+            float s[STEPS][BC / 8][4], dp[STEPS][BC / 8][4];
             multiply_scores<BC, D>(s, left_1, right_place(step_1, lane, PITCH(D)));
             multiply_scores<BC, DV>(dp, left_2, right_place(step_2, lane, PITCH(DV)));
-            const int last = first + BR - 1;
-#ifdef KEYS
-            bool all = last < of.columns && t >= first_row(&at, &of, last) && t + BC <= end_row(&at, &of, first);
-#else
-            bool all = last < of.rows && t >= first_column(&at, &of, last) && t + BC <= end_column(&at, &of, first);
-#endif
-            UNROLL for (int n = 0; n < BC / 8; ++n) {
-                UNROLL for (int e = 0; e < 4; ++e) {
-                    const int row = row0 + 8 * (e / 2), column = t + n * 8 + lane % 4 * 2 + e % 2;
-#ifdef KEYS
-                    const int i = column, j = row;
-                    const float logarithm = i < sq ? log_of[i] : 0.0f, mean = i < sq ? dot_of[i] : 0.0f;
-#else
-                    const int i = row, j = column;
-                    const float logarithm = row_log[e / 2], mean = row_dot[e / 2];
-#endif
-                    float p = 0, kept = 1;
-                    if (all || counts(&at, &of, i, j)) {
-                        float x = s[n][e] * scale;
+            UNROLL for (int m = 0; m < STEPS; ++m) {
+                UNROLL for (int n = 0; n < BC / 8; ++n) {
+                    UNROLL for (int e = 0; e < 4; ++e) {
+                        float x = s[m][n][e] * (scale * LOG2E);
 #if defined(BIAS_T) || defined(ALIBI)
-                        x += added(&at, &of, i, j);
+                        if (COUNTS(m, n, e)) x += added(&at, &of, QUERY(m, n, e), KEY(m, n, e)) * LOG2E;
 #endif
-                        p = exp2f((x - logarithm) * LOG2E);
-                        kept = drop_factor(&at, &of, i, j);
+                        s[m][n][e] = power_of_two(x - LOG_OF(m, n, e));
                     }
-                    s[n][e] = p * kept;
-                    dp[n][e] = p * (dp[n][e] * kept - mean);
+                }
+            }
+#ifndef BLOCK_MASK
+            if (!all)
+#endif
+            {
+                UNROLL for (int m = 0; m < STEPS; ++m) {
+                    UNROLL for (int n = 0; n < BC / 8; ++n) {
+                        UNROLL for (int e = 0; e < 4; ++e) {
+                            if (!COUNTS(m, n, e)) s[m][n][e] = 0;
+                        }
+                    }
+                }
+            }
+            UNROLL for (int m = 0; m < STEPS; ++m) {
+                UNROLL for (int n = 0; n < BC / 8; ++n) {
+                    UNROLL for (int e = 0; e < 4; ++e) {
+                        const float p = s[m][n][e];
+#ifdef DROPS
+                        const float kept = p == 0 ? 0.0f : drop_factor(&at, &of, QUERY(m, n, e), KEY(m, n, e));
+                        s[m][n][e] = p * kept;
+                        dp[m][n][e] = p * (dp[m][n][e] * kept - DOT_OF(m, n, e));
+#else
+                        dp[m][n][e] = p * (dp[m][n][e] - DOT_OF(m, n, e));
+#endif
+                    }
                 }
             }
             add_product<BC, D>(sum_1, dp, summed_place(step_1, lane, PITCH(D)));
 #ifdef KEYS
             add_product<BC, DV>(sum_2, s, summed_place(step_2, lane, PITCH(DV)));
 #endif
-            __syncthreads();  // this step's operands have been used
         }
+        copies_wait<0>();
     }
-    UNROLL for (int e = 0; e < 4; ++e) {
-        const int row = row0 + 8 * (e / 2);
+    UNROLL for (int m = 0; m < STEPS; ++m) {
+        UNROLL for (int e = 0; e < 4; ++e) {
+            const int row = ROW_AT(m, e);
 #ifdef KEYS
-        if (row < skv) {
+            if (row >= skv) continue;
             UNROLL for (int n = 0; n < WIDE(D) / 8; ++n) {
                 const int column = n * 8 + lane % 4 * 2 + e % 2;
-                if (column < D) PUT(DK_T, OF(dk, b, g), row * dk_s + column * dk_d, sum_1[n][e] * scale);
+                if (column < D) PUT(DK_T, OF(dk, b, g), row * dk_s + column * dk_d, sum_1[m][n][e] * scale);
             }
             UNROLL for (int n = 0; n < WIDE(DV) / 8; ++n) {
                 const int column = n * 8 + lane % 4 * 2 + e % 2;
-                if (column < DV) PUT(DV_T, OF(dv, b, g), row * dv_s + column * dv_d, sum_2[n][e]);
+                if (column < DV) PUT(DV_T, OF(dv, b, g), row * dv_s + column * dv_d, sum_2[m][n][e]);
             }
-        }
 #else
-        if (row < sq) {
+            if (row >= sq) continue;
             UNROLL for (int n = 0; n < WIDE(D) / 8; ++n) {
                 const int column = n * 8 + lane % 4 * 2 + e % 2;
-                if (column < D) PUT(DQ_T, OF(dq, b, h_first), row * dq_s + column * dq_d, sum_1[n][e] * scale);
+                if (column < D) PUT(DQ_T, OF(dq, b, h_first), row * dq_s + column * dq_d, sum_1[m][n][e] * scale);
             }
-        }
 #endif
+        }
     }
 }

@@ -1,27 +1,25 @@
 // Attention forward on tensor cores: half and bfloat16, of which queries, keys and values all are (T)
 //
-//              BC = 64 keys
-//            +--------------+    a sub-group of 32 has 16 queries (one row of product steps, mma.h); scores, probabilities
-//   16 rows  |              |    and output of its rows stay in its registers. Queries, a step's keys and its values lie in
-//   each     |              |    local memory, rows of PITCH bytes: an odd number of chunks of 16, so that ldmatrix meets
-//            +--------------+    every bank once.
+//              BC keys
+//            +--------------+    a sub-group of 32 has WARP_ROWS queries; scores, probabilities and output of its rows stay in
+// WARP_ROWS  |              |    its registers, the queries too where they are short (HOLD). Local memory has the queries and
+//   each     |              |    two steps of keys and values (attention_mma.h): one is copied while the other is used.
+//            +--------------+
 //
-// The next keys are being copied while probabilities meet the values, the next values while scores are computed. What is
-// beyond the sequences, or beyond D or DV in a row, is zeros.
+// Scores are in units of the logarithm to base 2.
 //
-// A lane's scores: rows lane / 4 and 8 below, columns 2 * (lane % 4) and the next of each run of eight.
-//
-// Host defines: WARPS, D, DV, and as attention.h.
+// Host defines: WARPS, STEPS, BC, BLOCKS (work-groups that a multiprocessor shall hold), D, DV, and as attention.h.
 
 #include "attention_mma.h"
 #include "attention_outputs.h"
 
-#define BC 64
 #define Q_BYTES (BR * PITCH(D))
 #define K_BYTES (BC * PITCH(D))
+#define STAGE_BYTES (K_BYTES + BC * PITCH(DV))
 #define OUT_TILES (WIDE(DV) / 8)
+#define HOLD (D <= 64)
 
-KERNEL __launch_bounds__(ITEMS)
+KERNEL __launch_bounds__(ITEMS, BLOCKS)
 attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED(ELEMENT(O_T), o) ROW_OUTPUTS,
               const int k_heads, const int v_heads, ATTENTION) {
     GRID_WAIT();
@@ -36,103 +34,130 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
     const int alive = least(of.rows - i0, BR);
     const int begin = first_column(&at, &of, i0) / BC * BC, end = alive > 0 ? end_column(&at, &of, i0 + alive - 1) : 0;
     const T *of_q = OF(q, b, h), *of_k = OF(k, b, h / (heads / k_heads)), *of_v = OF(v, b, h / (heads / v_heads));
-    const float scale = numbers[ATTN_SCALE];
+    const float scale = numbers[ATTN_SCALE] * LOG2E;
 
+#define COPY_STEP(j, to)                                                   \
+    copy_rows(tiles, to, of_k, k_s, k_d, j, end - (j), BC, D);             \
+    copy_rows(tiles, (to) + K_BYTES, of_v, v_s, v_d, j, end - (j), BC, DV);
     copy_rows(tiles, 0, of_q, q_s, q_d, i0, alive, BR, D);
-    if (begin < end) copy_rows(tiles, Q_BYTES, of_k, k_s, k_d, begin, end - begin, BC, D);
+    if (begin < end) {
+        COPY_STEP(begin, Q_BYTES)
+    }
     copies_issued();
 
-    float out[OUT_TILES][4], top[2], sum[2];
-    UNROLL for (int n = 0; n < OUT_TILES; ++n) {
-        UNROLL for (int e = 0; e < 4; ++e) out[n][e] = 0;
-    }
-    UNROLL for (int half = 0; half < 2; ++half) {
-        top[half] = -INFINITY_OF(float);
-        sum[half] = 0;
-    }
-    const int row0 = i0 + warp * 16 + lane / 4;  // and 8 below
-    const u32 a_at = left_place(base + warp * 16 * PITCH(D), lane, PITCH(D));
-    const u32 b_at = right_place(base + Q_BYTES, lane, PITCH(D));
-    const u32 v_at = summed_place(base + Q_BYTES + K_BYTES, lane, PITCH(DV));
-
-    for (int j0 = begin; j0 < end; j0 += BC) {
-        copies_wait<0>();
-        __syncthreads();  // keys are there; the values of the step before have been used
-        copy_rows(tiles, Q_BYTES + K_BYTES, of_v, v_s, v_d, j0, end - j0, BC, DV);
-        copies_issued();
-        float s[BC / 8][4];
-        multiply_scores<BC, D>(s, a_at, b_at);
-        copies_wait<0>();
-        __syncthreads();  // values are there; the keys have been used
-        if (j0 + BC < end) copy_rows(tiles, Q_BYTES, of_k, k_s, k_d, j0 + BC, end - j0 - BC, BC, D);
-        copies_issued();
-
-        const int last = i0 + BR - 1;
-        bool all = last < of.rows && j0 >= first_column(&at, &of, last) && j0 + BC <= end_column(&at, &of, i0);
-#if defined(BLOCK_MASK)
-        all = false;
-#endif
+    float out[STEPS][OUT_TILES][4], top[STEPS][2], sum[STEPS][2];
+    set_zero<OUT_TILES>(out);
+    UNROLL for (int m = 0; m < STEPS; ++m) {
         UNROLL for (int half = 0; half < 2; ++half) {
-            const int row = row0 + 8 * half;
-            float higher = top[half];
-            UNROLL for (int n = 0; n < BC / 8; ++n) {
-                UNROLL for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                    const int column = j0 + n * 8 + lane % 4 * 2 + e % 2;
-                    float x = s[n][e] * scale;
-#if defined(BIAS_T) || defined(ALIBI)
-                    if (counts(&at, &of, row, column)) x += added(&at, &of, row, column);
-                    else x = -INFINITY_OF(float);
+            top[m][half] = -INFINITY_OF(float);
+            sum[m][half] = 0;
+        }
+    }
+    const int first = i0 + warp * WARP_ROWS, last = first + WARP_ROWS - 1, row0 = first + lane / 4;
+    const u32 left_at = left_place(base + warp * WARP_ROWS * PITCH(D), lane, PITCH(D));
+#if HOLD
+    u32 held[WIDE(D) / 16][STEPS][4];
+#endif
+
+    int stage = 0;
+    for (int j0 = begin; j0 < end; j0 += BC, stage ^= 1) {
+        copies_wait<0>();
+        __syncthreads();  // this step's operands are there, the other's have been used
+        if (j0 + BC < end) {
+            COPY_STEP(j0 + BC, Q_BYTES + (stage ^ 1) * STAGE_BYTES)
+        }
+        copies_issued();
+        const u32 keys = base + Q_BYTES + stage * STAGE_BYTES;
+        float s[STEPS][BC / 8][4];
+#if HOLD
+        if (j0 == begin) {
+            UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) load_left(held[step], left_at + step * 32, PITCH(D));
+        }
+        set_zero<BC / 8>(s);
+        UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) {
+            multiply_step<BC>(s, held[step], right_place(keys, lane, PITCH(D)) + step * 32, PITCH(D));
+        }
 #else
-                    if (!all && !counts(&at, &of, row, column)) x = -INFINITY_OF(float);
+        multiply_scores<BC, D>(s, left_at, right_place(keys, lane, PITCH(D)));
 #endif
-                    s[n][e] = x;
-                    higher = x > higher ? x : higher;
-                }
-            }
-            higher = across_four_most(higher);
-            const float from = higher == -INFINITY_OF(float) ? 0.0f : higher;
-            const float factor = exp2f((top[half] - from) * LOG2E);
-            top[half] = higher;
-            sum[half] *= factor;
-            UNROLL for (int n = 0; n < OUT_TILES; ++n) {
-                out[n][2 * half] *= factor;
-                out[n][2 * half + 1] *= factor;
-            }
+        UNROLL for (int m = 0; m < STEPS; ++m) {
             UNROLL for (int n = 0; n < BC / 8; ++n) {
-                UNROLL for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                    float p = exp2f((s[n][e] - from) * LOG2E);
-                    sum[half] += p;
-#ifdef DROPS
-                    if (p != 0) p *= drop_factor(&at, &of, row, j0 + n * 8 + lane % 4 * 2 + e % 2);
+                UNROLL for (int e = 0; e < 4; ++e) s[m][n][e] *= scale;
+            }
+        }
+#if defined(BLOCK_MASK) || defined(BIAS_T) || defined(ALIBI)
+        const bool all = false;
+#else
+        const bool all = last < of.rows && j0 >= first_column(&at, &of, last) && j0 + BC <= end_column(&at, &of, first);
 #endif
-                    s[n][e] = p;
+        if (!all) {
+            UNROLL for (int m = 0; m < STEPS; ++m) {
+                UNROLL for (int n = 0; n < BC / 8; ++n) {
+                    UNROLL for (int e = 0; e < 4; ++e) {
+                        const int row = row0 + m * 16 + e / 2 * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
+                        if (!counts(&at, &of, row, column)) s[m][n][e] = -INFINITY_OF(float);
+#if defined(BIAS_T) || defined(ALIBI)
+                        else s[m][n][e] += added(&at, &of, row, column) * LOG2E;
+#endif
+                    }
                 }
             }
         }
-        add_product<BC, DV>(out, s, v_at);
+        UNROLL for (int m = 0; m < STEPS; ++m) {
+            UNROLL for (int half = 0; half < 2; ++half) {
+                float higher = top[m][half];
+                UNROLL for (int n = 0; n < BC / 8; ++n) {
+                    // NaN is passed over here, and meets the sum
+                    higher = fmaxf(higher, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
+                }
+                higher = across_four_most(higher);
+                const float from = higher == -INFINITY_OF(float) ? 0.0f : higher;
+                const float factor = power_of_two(top[m][half] - from);
+                top[m][half] = higher;
+                sum[m][half] *= factor;
+                UNROLL for (int n = 0; n < OUT_TILES; ++n) {
+                    out[m][n][2 * half] *= factor;
+                    out[m][n][2 * half + 1] *= factor;
+                }
+                UNROLL for (int n = 0; n < BC / 8; ++n) {
+                    UNROLL for (int e = 2 * half; e < 2 * half + 2; ++e) {
+                        float p = power_of_two(s[m][n][e] - from);
+                        sum[m][half] += p;
+#ifdef DROPS
+                        const int row = row0 + m * 16 + half * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
+                        if (p != 0) p *= drop_factor(&at, &of, row, column);
+#endif
+                        s[m][n][e] = p;
+                    }
+                }
+            }
+        }
+        add_product<BC, DV>(out, s, summed_place(keys + K_BYTES, lane, PITCH(DV)));
     }
     copies_wait<0>();
-    UNROLL for (int half = 0; half < 2; ++half) {
-        const int row = row0 + 8 * half;
-        float total = across_four_sum(sum[half]), factor = 1;
+    UNROLL for (int m = 0; m < STEPS; ++m) {
+        UNROLL for (int half = 0; half < 2; ++half) {
+            const int row = row0 + m * 16 + half * 8;
+            float total = across_four_sum(sum[m][half]), factor = 1, most = top[m][half];
 #ifdef SINK_T
-        if (row < of.rows) {
-            const float token = GET(SINK_T, sink, h * sink_h), higher = token > top[half] ? token : top[half];
-            factor = exp2f((top[half] - higher) * LOG2E);
-            total = total * factor + exp2f((token - higher) * LOG2E);
-            top[half] = higher;
-        }
-#endif
-        factor = total == 0 ? 0.0f : factor / total;
-        if (row < sq) {
-            UNROLL for (int n = 0; n < OUT_TILES; ++n) {
-                UNROLL for (int e = 0; e < 2; ++e) {
-                    const int column = n * 8 + lane % 4 * 2 + e;
-                    if (column < DV) PUT(O_T, OF(o, b, h), row * o_s + column * o_d, out[n][2 * half + e] * factor);
-                }
+            if (row < of.rows) {
+                const float token = GET(SINK_T, sink, h * sink_h) * LOG2E, higher = fmaxf(token, most);
+                factor = power_of_two(most - higher);
+                total = total * factor + power_of_two(token - higher);
+                most = higher;
             }
-            if (lane % 4 == 0) {
-                PUT_ROW(row, top[half], total)
+#endif
+            factor = total == 0 ? 0.0f : factor / total;
+            if (row < sq) {
+                UNROLL for (int n = 0; n < OUT_TILES; ++n) {
+                    UNROLL for (int e = 0; e < 2; ++e) {
+                        const int column = n * 8 + lane % 4 * 2 + e;
+                        if (column < DV) PUT(O_T, OF(o, b, h), row * o_s + column * o_d, out[m][n][2 * half + e] * factor);
+                    }
+                }
+                if (lane % 4 == 0) {
+                    PUT_ROW(row, most * LN2, total)
+                }
             }
         }
     }

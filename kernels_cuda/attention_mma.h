@@ -1,16 +1,22 @@
 // What attention's kernels on tensor cores share: rows of tensors in local memory, and scores as operands.
 //
-// A work-group has WARPS sub-groups of 32 with 16 rows of scores each. Rows of D (or DV) elements of T lie PITCH(D) bytes apart.
+// A work-group has WARPS sub-groups of 32 with STEPS rows of product steps each, 16 rows of scores: what is read of the columns
+// serves all of them. Rows of D (or DV) elements of T lie PITCH(D) bytes apart: an odd number of chunks of 16, so that ldmatrix
+// meets every bank once. What is beyond the sequences, or beyond D or DV in a row, is zeros.
+//
+// A lane's scores of a step: rows lane / 4 and 8 below, columns 2 * (lane % 4) and the next of each run of eight.
 
 #include "types.h"
 #include "mma.h"
 #include "attention.h"
 
 #define ITEMS (WARPS * 32)
-#define BR (WARPS * 16)
+#define WARP_ROWS (STEPS * 16)
+#define BR (WARPS * WARP_ROWS)
 #define WIDE(n) (((n) + 15) / 16 * 16)
 #define PITCH(n) (WIDE(n) * 2 + 16)
 #define LOG2E 1.4426950408889634f
+#define LN2 0.6931471805599453f
 
 #ifdef DTYPE_BFLOAT16
 #define PD_PACK "cvt.rn.bf16x2.f32"
@@ -59,33 +65,54 @@ DEVICE void pack_operand(u32 *a, const float *first, const float *second) {
     a[3] = pack_two(second[2], second[3]);
 }
 
-// scores[columns / 8][4] = 16 rows times `columns` rows, `length` numbers each
-template <int COLUMNS, int LENGTH> DEVICE void multiply_scores(float (*scores)[4], u32 left, u32 right) {
-    UNROLL for (int n = 0; n < COLUMNS / 8; ++n) {
-        UNROLL for (int e = 0; e < 4; ++e) scores[n][e] = 0;
-    }
-    UNROLL for (int step = 0; step < WIDE(LENGTH) / 16; ++step) {
-        u32 a[4];
-        load_matrices(a, left + step * 32);
-        UNROLL for (int n = 0; n < COLUMNS / 8; n += 2) {
-            u32 two[4];
-            load_matrices(two, right + n * 8 * PITCH(LENGTH) + step * 32);
-            multiply(scores[n], a, two[0], two[1]);
-            multiply(scores[n + 1], a, two[2], two[3]);
+// Left operands of 16 numbers of each row from byte `left` on
+DEVICE void load_left(u32 (*a)[4], u32 left, const int pitch) {
+    UNROLL for (int m = 0; m < STEPS; ++m) load_matrices(a[m], left + m * 16 * pitch);
+}
+
+// scores[STEPS][columns / 8][4] += rows times `columns` rows, 16 numbers each
+template <int COLUMNS> DEVICE void multiply_step(float (*scores)[COLUMNS / 8][4], const u32 (*a)[4], u32 right, const int pitch) {
+    UNROLL for (int n = 0; n < COLUMNS / 8; n += 2) {
+        u32 two[4];
+        load_matrices(two, right + n * 8 * pitch);
+        UNROLL for (int m = 0; m < STEPS; ++m) {
+            multiply(scores[m][n], a[m], two[0], two[1]);
+            multiply(scores[m][n + 1], a[m], two[2], two[3]);
         }
     }
 }
 
-// out[length / 8][4] += weights[rows / 8][4], rounded, times `rows` rows of `length` numbers
-template <int ROWS, int LENGTH> DEVICE void add_product(float (*out)[4], const float (*weights)[4], u32 summed) {
+template <int TILES> DEVICE void set_zero(float (*sums)[TILES][4]) {
+    UNROLL for (int m = 0; m < STEPS; ++m) {
+        UNROLL for (int n = 0; n < TILES; ++n) {
+            UNROLL for (int e = 0; e < 4; ++e) sums[m][n][e] = 0;
+        }
+    }
+}
+
+// scores[STEPS][columns / 8][4] = rows times `columns` rows, `length` numbers each
+template <int COLUMNS, int LENGTH> DEVICE void multiply_scores(float (*scores)[COLUMNS / 8][4], u32 left, u32 right) {
+    set_zero<COLUMNS / 8>(scores);
+    UNROLL for (int step = 0; step < WIDE(LENGTH) / 16; ++step) {
+        u32 a[STEPS][4];
+        load_left(a, left + step * 32, PITCH(LENGTH));
+        multiply_step<COLUMNS>(scores, a, right + step * 32, PITCH(LENGTH));
+    }
+}
+
+// out[STEPS][length / 8][4] += weights[STEPS][rows / 8][4], rounded, times `rows` rows of `length` numbers
+template <int ROWS, int LENGTH>
+DEVICE void add_product(float (*out)[WIDE(LENGTH) / 8][4], const float (*weights)[ROWS / 8][4], u32 summed) {
     UNROLL for (int step = 0; step < ROWS / 16; ++step) {
-        u32 a[4];
-        pack_operand(a, weights[2 * step], weights[2 * step + 1]);
+        u32 a[STEPS][4];
+        UNROLL for (int m = 0; m < STEPS; ++m) pack_operand(a[m], weights[m][2 * step], weights[m][2 * step + 1]);
         UNROLL for (int n = 0; n < WIDE(LENGTH) / 8; n += 2) {
             u32 two[4];
             load_matrices_transposed(two, summed + step * 16 * PITCH(LENGTH) + n * 16);
-            multiply(out[n], a, two[0], two[1]);
-            multiply(out[n + 1], a, two[2], two[3]);
+            UNROLL for (int m = 0; m < STEPS; ++m) {
+                multiply(out[m][n], a[m], two[0], two[1]);
+                multiply(out[m][n + 1], a[m], two[2], two[3]);
+            }
         }
     }
 }

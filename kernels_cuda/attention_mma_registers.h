@@ -19,3 +19,10 @@ DEVICE float across_four_sum(float v) {
     UNROLL for (int far = 1; far < 4; far *= 2) v += __shfl_xor_sync(0xffffffffu, v, far);
     return v;
 }
+
+// 2 to the power of v, to two units in the last place; 0 for powers under the smallest normal number
+DEVICE float power_of_two(float v) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(v));
+    return power;
+}

@@ -12,36 +12,73 @@ from ..engines.conv_tensor_core_tiles import dynamic_memory
 from .building import Building
 from .operands import Defines, Operands, int32
 
-_COLUMNS, _COLUMNS_BACKWARD = 64, 32  # columns of a step
 _LONGEST, _LONGEST_BACKWARD = 256, 128  # numbers of a row: sums of more do not fit registers
 _TYPES = (data_type.HALF, data_type.BFLOAT16)
 
 
 @dataclass(frozen=True)
+class Part:
+    """How one kernel works on its tiles.
+
+    Attributes
+    ----------
+    rows, columns : int
+        Of a tile, and of a step along it.
+    steps : int
+        Times 16 rows of a sub-group.
+    blocks : int
+        Work-groups that a multiprocessor shall hold, which bounds their registers.
+    """
+
+    rows: int
+    columns: int
+    steps: int
+    blocks: int
+
+    @property
+    def warps(self) -> int:
+        """Sub-groups of a work-group."""
+        return self.rows // (16 * self.steps)
+
+    def defines(self) -> Defines:
+        """Return what the kernel is told."""
+        return {"WARPS": self.warps, "STEPS": self.steps, "BC": self.columns, "BLOCKS": self.blocks}
+
+
+@dataclass(frozen=True)
 class MmaTile:
-    """Sub-groups of a work-group, of 16 queries each."""
+    """A tile of so many rows on tensor cores."""
 
-    warps: int
+    rows: int
+    columns: int = 64
 
-    @property
-    def rows(self) -> int:
-        """Rows of the tile."""
-        return 16 * self.warps
+    def forward(self, d: int, dv: int) -> Part:
+        """Return how the forward kernel works on rows of so many numbers."""
+        steps = 2 if self.rows == 128 and max(d, dv) <= 128 else 1
+        return Part(self.rows, self.columns, steps, 2 if max(d, dv) <= 64 else 1)
 
-    @property
-    def columns(self) -> int:
-        """Columns of the tile."""
-        return _COLUMNS
+    def backward(self, d: int, dv: int, keys: bool) -> Part:
+        """Return how the kernel for queries' gradients works, or that for those of keys and values."""
+        sums = d + dv if keys else d
+        steps = 2 if self.rows == 128 and sums <= 128 else 1
+        return Part(self.rows, self.columns // 2, steps, 2 if sums <= 64 * steps else 1)
 
-    def local_bytes(self, operands: Operands) -> int:
-        """Return the bytes of local memory: the rows' operands, and a step's, of which backward has two."""
+    def parts(self, operands: Operands) -> list[Part]:
+        """Return how the kernels of a node work."""
         n = operands.sizes
         if operands.backward:
-            return (self.rows + 2 * _COLUMNS_BACKWARD) * (_pitch(n.d) + _pitch(n.dv))
-        return (self.rows + _COLUMNS) * _pitch(n.d) + _COLUMNS * _pitch(n.dv)
+            return [self.backward(n.d, n.dv, keys) for keys in (False, True)]
+        return [self.forward(n.d, n.dv)]
 
 
-TILES = (MmaTile(8), MmaTile(4))
+TILES = (MmaTile(128), MmaTile(64))
+
+
+def local_bytes(part: Part, operands: Operands) -> int:
+    """Return the bytes of local memory: the rows' operands, and two steps of the columns'."""
+    n = operands.sizes
+    row, step = _pitch(n.d), _pitch(n.d) + _pitch(n.dv)
+    return part.rows * (step if operands.backward else row) + 2 * part.columns * step
 
 
 def _pitch(length: int) -> int:
@@ -58,7 +95,8 @@ def tiles(operands: Operands, info: DeviceInfo) -> list[MmaTile]:
         return []
     if backward and (n.hk != n.hv or operands.find("DBIAS")):
         return []
-    return [tile for tile in TILES if tile.local_bytes(operands) <= dynamic_memory(info)]
+    most = dynamic_memory(info)
+    return [tile for tile in TILES if all(local_bytes(part, operands) <= most for part in tile.parts(operands))]
 
 
 class MmaBuilding(Building):
@@ -71,17 +109,14 @@ class MmaBuilding(Building):
         self.tile = tile
         self.drawn()
 
-    def of_tiles(self, name: str, more: Defines, rows: int, args: tuple[Arg, ...]) -> None:
-        """Append a launch with a work-group for each tile of so many rows; `args` are those before ATTENTION."""
+    def of_tiles(self, part: Part, name: str, more: Defines, tiles: int, args: tuple[Arg, ...]) -> None:
+        """Append a launch with a work-group for each tile; `args` are those before ATTENTION."""
         op, n = self.operands, self.operands.sizes
-        defines: Defines = {**op.defines(), "WARPS": self.tile.warps, "D": n.d, "DV": n.dv, **more}
+        defines: Defines = {**op.defines(), **part.defines(), "D": n.d, "DV": n.dv, **more}
         del defines[f"DTYPE_{self.real.name}"]
         defines[f"DTYPE_{op.at('Q').data_type.name}"] = 1
         file = "cuda/attention_backward_mma.cu" if op.backward else "cuda/attention_mma.cu"
-        groups, items = ceil_div(rows, self.tile.rows), 32 * self.tile.warps
-        heads = n.hk if "KEYS" in more else n.hq
-        every = (*args, *self.common)
-        self.launch(file, name, defines, n.b * heads * groups, every, items, self.tile.local_bytes(op))
+        self.launch(file, name, defines, tiles, (*args, *self.common), 32 * part.warps, local_bytes(part, op))
 
 
 class MmaForward(MmaBuilding):
@@ -92,7 +127,8 @@ class MmaForward(MmaBuilding):
         op, n = operands, operands.sizes
         defines, args = self.outputs({"O_T": "O", "STATS_T": "STATS", "MAX_T": "MAX", "SUM_T": "SUM_EXP"})
         args = (*op.placed("Q"), *op.placed("K"), *op.placed("V"), *args, int32(n.hk), int32(n.hv))
-        self.of_tiles("attention_forward_mma", defines, n.sq, args)
+        part = tile.forward(n.d, n.dv)
+        self.of_tiles(part, "attention_forward_mma", defines, n.b * n.hq * ceil_div(n.sq, part.rows), args)
 
 
 class MmaBackward(MmaBuilding):
@@ -105,7 +141,10 @@ class MmaBackward(MmaBuilding):
         inputs: tuple[Arg, ...] = (*op.placed("Q"), *op.placed("K"), *op.placed("V"), *op.placed("DO"))
         inputs += (self.logs, self.dot)
         name, numbers = "attention_backward_mma", (int32(n.hk), int32(pitch))
-        self.of_tiles(name, op.type_of("DQ_T", "DQ"), n.sq, (*inputs, *op.placed("DQ"), *numbers))
-        keys = {"KEYS": 1, **op.type_of("DK_T", "DK"), **op.type_of("DV_T", "DV")}
-        self.of_tiles(name, keys, n.skv, (*inputs, *op.placed("DK"), *op.placed("DV"), *numbers))
+        of_queries, of_keys = (tile.backward(n.d, n.dv, keys) for keys in (False, True))
+        tiles = n.b * n.hq * ceil_div(n.sq, of_queries.rows)
+        self.of_tiles(of_queries, name, op.type_of("DQ_T", "DQ"), tiles, (*inputs, *op.placed("DQ"), *numbers))
+        defines: Defines = {"KEYS": 1, **op.type_of("DK_T", "DK"), **op.type_of("DV_T", "DV")}
+        args = (*inputs, *op.placed("DK"), *op.placed("DV"), *numbers)
+        self.of_tiles(of_keys, name, defines, n.b * n.hk * ceil_div(n.skv, of_keys.rows), args)
         self.of_sink()

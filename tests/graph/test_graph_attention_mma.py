@@ -35,9 +35,9 @@ CASES = {
 class OnHost(Built):
     """Runs on the host's emulation of tensor cores."""
 
-    def __init__(self, case, kind, folder):
+    def __init__(self, case, kind, tile, folder):
         super().__init__(case, io=kind, intermediate=D.FLOAT, compute=D.FLOAT)
-        self.device = HostCuda(folder)
+        self.device, self.tile = HostCuda(folder), tile
 
     def run(self, g, feeds, outs):
         for one in outs.values():
@@ -53,8 +53,8 @@ class OnHost(Built):
             array = arrays[one.get_uid()]
             array[...] = one.get_data_type().stored(np.asarray(value).reshape(array.shape))
         operands = Operands(graph)
-        assert isinstance(gpu.tiles(operands, self.device.info)[1], MmaTile)
-        building = gpu.built(operands, self.device, {knob_type.TILE_SIZE: 1})
+        assert isinstance(gpu.tiles(operands, self.device.info)[self.tile], MmaTile)
+        building = gpu.built(operands, self.device, {knob_type.TILE_SIZE: self.tile})
         workspace = np.full(building.workspace.size, 0xA5, np.uint8)
         self.device.bind(building.launches)(operands.arrays(arrays), operands.scalars(arrays), workspace)
         return {key: one.get_data_type().loaded(arrays[one.get_uid()]) for key, one in outs.items()}
@@ -64,11 +64,11 @@ ROUNDED = ("q", "k", "v", "dO", "bias")
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
-@pytest.mark.parametrize("name", CASES)
-def test_attention(name, tmp_path):
+@pytest.mark.parametrize(("name", "tile"), [*((name, 1) for name in CASES), ("causal", 0), ("everything", 0)])
+def test_attention(name, tile, tmp_path):
     kind, case = CASES[name]
     values = {key: kind.rounded(one) if key in ROUNDED else one for key, one in case.values().items()}
-    built = OnHost(case, kind, tmp_path)
+    built = OnHost(case, kind, tile, tmp_path)
     got = built.forward(values)
     want = oracle(case, values, got.get("kept"))
     near(got["O"], want["O"], kind, 4)

@@ -23,3 +23,4 @@ DEVICE float across_four_sum(float v) {
     for (int far = 1; far < 4; far *= 2) v += of_lane(v, LANE_OF ^ far);
     return v;
 }
+DEVICE float power_of_two(float v) { return v < -126 ? 0.0f : std::exp2(v); }

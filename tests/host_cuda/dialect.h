@@ -99,7 +99,7 @@ template <class... A> static void launch_kernel(void (*kernel)(A...), void **arg
 #define __global__
 #define __shared__
 #define __align__(n)
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define KERNEL extern "C" void
 #define DEVICE static inline
 #define NOINLINE static
