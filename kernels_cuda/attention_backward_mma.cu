@@ -65,11 +65,11 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
         const int alive = least(of.columns - first, BR), begin = first_row(&at, &of, first) / BC * BC;
         const int end = alive > 0 ? end_row(&at, &of, first + alive - 1) : 0;
 #define COPY_ROWS                                                                       \
-    copy_rows(tiles, 0, of_k, k_s, k_d, first, alive, BR, D);                           \
-    copy_rows(tiles, BR * PITCH(D), of_v, v_s, v_d, first, alive, BR, DV);
+    copy_rows<BR, D>(tiles, 0, of_k, k_s, k_d, first, alive);                           \
+    copy_rows<BR, DV>(tiles, BR * PITCH(D), of_v, v_s, v_d, first, alive);
 #define COPY_STEP(t, to)                                                                \
-    copy_rows(tiles, to, of_q, q_s, q_d, t, end - (t), BC, D);                          \
-    copy_rows(tiles, (to) + BC * PITCH(D), of_grad, grad_s, grad_d, t, end - (t), BC, DV);
+    copy_rows<BC, D>(tiles, to, of_q, q_s, q_d, t, end - (t));                          \
+    copy_rows<BC, DV>(tiles, (to) + BC * PITCH(D), of_grad, grad_s, grad_d, t, end - (t));
 #else
         const int alive = least(of.rows - first, BR), begin = first_column(&at, &of, first) / BC * BC;
         const int end = alive > 0 ? end_column(&at, &of, first + alive - 1) : 0;
@@ -82,11 +82,11 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
             }
         }
 #define COPY_ROWS                                                                       \
-    copy_rows(tiles, 0, of_q, q_s, q_d, first, alive, BR, D);                           \
-    copy_rows(tiles, BR * PITCH(D), of_grad, grad_s, grad_d, first, alive, BR, DV);
+    copy_rows<BR, D>(tiles, 0, of_q, q_s, q_d, first, alive);                           \
+    copy_rows<BR, DV>(tiles, BR * PITCH(D), of_grad, grad_s, grad_d, first, alive);
 #define COPY_STEP(t, to)                                                                \
-    copy_rows(tiles, to, of_k, k_s, k_d, t, end - (t), BC, D);                          \
-    copy_rows(tiles, (to) + BC * PITCH(D), of_v, v_s, v_d, t, end - (t), BC, DV);
+    copy_rows<BC, D>(tiles, to, of_k, k_s, k_d, t, end - (t));                          \
+    copy_rows<BC, DV>(tiles, (to) + BC * PITCH(D), of_v, v_s, v_d, t, end - (t));
 #endif
         __syncthreads();  // the rows of the head before have been used
         COPY_ROWS
@@ -104,17 +104,11 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
             copies_issued();
             const u32 step_1 = base + ROW_BYTES + stage * STEP_BYTES, step_2 = step_1 + BC * PITCH(D);
 #ifdef KEYS
-            float column_log[BC / 8][2], column_dot[BC / 8][2];
-            UNROLL for (int n = 0; n < BC / 8; ++n) {
-                UNROLL for (int e = 0; e < 2; ++e) {
-                    const int i = t + n * 8 + lane % 4 * 2 + e;
-                    column_log[n][e] = i < sq ? log_of[i] * LOG2E : 0.0f;
-                    column_dot[n][e] = i < sq ? dot_of[i] : 0.0f;
-                }
-            }
             const bool all = last < of.columns && t >= first_row(&at, &of, last) && t + BC <= end_row(&at, &of, from);
-#define LOG_OF(m, n, e) column_log[n][(e) % 2]
-#define DOT_OF(m, n, e) column_dot[n][(e) % 2]
+// Pairs lie within the pitch, which is even; those of rows that are not there count nowhere
+#define PAIR(of_rows, n) (*(const Two *)((of_rows) + least(COLUMN_AT(n, 0), row_pitch - 2)))
+#define LOG_OF(m, n, e) (logarithms.v[(e) % 2] * LOG2E)
+#define DOT_OF(m, n, e) dots.v[(e) % 2]
 #else
             const bool all = last < of.rows && t >= first_column(&at, &of, last) && t + BC <= end_column(&at, &of, from);
 #define LOG_OF(m, n, e) row_log[m][(e) / 2]
@@ -123,8 +117,11 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
             float s[STEPS][BC / 8][4], dp[STEPS][BC / 8][4];
             multiply_scores<BC, D>(s, left_1, right_place(step_1, lane, PITCH(D)));
             multiply_scores<BC, DV>(dp, left_2, right_place(step_2, lane, PITCH(DV)));
-            UNROLL for (int m = 0; m < STEPS; ++m) {
-                UNROLL for (int n = 0; n < BC / 8; ++n) {
+            UNROLL for (int n = 0; n < BC / 8; ++n) {
+#ifdef KEYS
+                const Two logarithms = PAIR(log_of, n);
+#endif
+                UNROLL for (int m = 0; m < STEPS; ++m) {
                     UNROLL for (int e = 0; e < 4; ++e) {
                         float x = s[m][n][e] * (scale * LOG2E);
 #if defined(BIAS_T) || defined(ALIBI)
@@ -146,8 +143,11 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
                     }
                 }
             }
-            UNROLL for (int m = 0; m < STEPS; ++m) {
-                UNROLL for (int n = 0; n < BC / 8; ++n) {
+            UNROLL for (int n = 0; n < BC / 8; ++n) {
+#ifdef KEYS
+                const Two dots = PAIR(dot_of, n);
+#endif
+                UNROLL for (int m = 0; m < STEPS; ++m) {
                     UNROLL for (int e = 0; e < 4; ++e) {
                         const float p = s[m][n][e];
 #ifdef DROPS

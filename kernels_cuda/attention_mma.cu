@@ -6,7 +6,7 @@
 //   each     |              |    two steps of keys and values (attention_mma.h): one is copied while the other is used.
 //            +--------------+
 //
-// Scores are in units of the logarithm to base 2.
+// Scores times `unit` are in units of the logarithm to base 2. The output is scaled down only where a row's largest score changed.
 //
 // Host defines: WARPS, STEPS, BC, BLOCKS (work-groups that a multiprocessor shall hold), D, DV, and as attention.h.
 
@@ -18,6 +18,20 @@
 #define STAGE_BYTES (K_BYTES + BC * PITCH(DV))
 #define OUT_TILES (WIDE(DV) / 8)
 #define HOLD (D <= 64)
+#define SMALLEST 1.17549435e-38f
+#if defined(BIAS_T) || defined(ALIBI)
+#define FLIP(a)
+#else
+#define FLIP(a)                                            \
+    UNROLL for (int m = 0; m < STEPS; ++m) {               \
+        UNROLL for (int i = 0; i < 4; ++i) a[m][i] ^= flips; \
+    }
+#endif
+#define LOAD_QUERIES(a, step)                              \
+    {                                                      \
+        load_left(a, left_at + (step) * 32, PITCH(D));     \
+        FLIP(a)                                            \
+    }
 
 KERNEL __launch_bounds__(ITEMS, BLOCKS)
 attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED(ELEMENT(O_T), o) ROW_OUTPUTS,
@@ -35,11 +49,18 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
     const int begin = first_column(&at, &of, i0) / BC * BC, end = alive > 0 ? end_column(&at, &of, i0 + alive - 1) : 0;
     const T *of_q = OF(q, b, h), *of_k = OF(k, b, h / (heads / k_heads)), *of_v = OF(v, b, h / (heads / v_heads));
     const float scale = numbers[ATTN_SCALE] * LOG2E;
+#if defined(BIAS_T) || defined(ALIBI)
+    const float unit = 1;  // of scores when they are compared
+#else
+    // Comparing comes before scaling, which takes a positive factor; the sign is that of the queries
+    const float unit = fmaxf(fabsf(scale), SMALLEST);
+    const u32 flips = scale < 0 ? 0x80008000u : 0u;
+#endif
 
 #define COPY_STEP(j, to)                                                   \
-    copy_rows(tiles, to, of_k, k_s, k_d, j, end - (j), BC, D);             \
-    copy_rows(tiles, (to) + K_BYTES, of_v, v_s, v_d, j, end - (j), BC, DV);
-    copy_rows(tiles, 0, of_q, q_s, q_d, i0, alive, BR, D);
+    copy_rows<BC, D>(tiles, to, of_k, k_s, k_d, j, end - (j));             \
+    copy_rows<BC, DV>(tiles, (to) + K_BYTES, of_v, v_s, v_d, j, end - (j));
+    copy_rows<BR, D>(tiles, 0, of_q, q_s, q_d, i0, alive);
     if (begin < end) {
         COPY_STEP(begin, Q_BYTES)
     }
@@ -69,22 +90,21 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
         copies_issued();
         const u32 keys = base + Q_BYTES + stage * STAGE_BYTES;
         float s[STEPS][BC / 8][4];
+        set_zero<BC / 8>(s);
 #if HOLD
         if (j0 == begin) {
-            UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) load_left(held[step], left_at + step * 32, PITCH(D));
+            UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) LOAD_QUERIES(held[step], step)
         }
-        set_zero<BC / 8>(s);
         UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) {
             multiply_step<BC>(s, held[step], right_place(keys, lane, PITCH(D)) + step * 32, PITCH(D));
         }
 #else
-        multiply_scores<BC, D>(s, left_at, right_place(keys, lane, PITCH(D)));
-#endif
-        UNROLL for (int m = 0; m < STEPS; ++m) {
-            UNROLL for (int n = 0; n < BC / 8; ++n) {
-                UNROLL for (int e = 0; e < 4; ++e) s[m][n][e] *= scale;
-            }
+        UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) {
+            u32 a[STEPS][4];
+            LOAD_QUERIES(a, step)
+            multiply_step<BC>(s, a, right_place(keys, lane, PITCH(D)) + step * 32, PITCH(D));
         }
+#endif
 #if defined(BLOCK_MASK) || defined(BIAS_T) || defined(ALIBI)
         const bool all = false;
 #else
@@ -95,14 +115,19 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
                 UNROLL for (int n = 0; n < BC / 8; ++n) {
                     UNROLL for (int e = 0; e < 4; ++e) {
                         const int row = row0 + m * 16 + e / 2 * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
-                        if (!counts(&at, &of, row, column)) s[m][n][e] = -INFINITY_OF(float);
+                        float x = -INFINITY_OF(float);
 #if defined(BIAS_T) || defined(ALIBI)
-                        else s[m][n][e] += added(&at, &of, row, column) * LOG2E;
+                        if (counts(&at, &of, row, column)) x = s[m][n][e] * scale + added(&at, &of, row, column) * LOG2E;
+#else
+                        if (counts(&at, &of, row, column)) x = s[m][n][e];
 #endif
+                        s[m][n][e] = x;
                     }
                 }
             }
         }
+        float factor[STEPS][2], most_of[STEPS][2];
+        bool changes = false;
         UNROLL for (int m = 0; m < STEPS; ++m) {
             UNROLL for (int half = 0; half < 2; ++half) {
                 float higher = top[m][half];
@@ -111,17 +136,29 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
                     higher = fmaxf(higher, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
                 }
                 higher = across_four_most(higher);
-                const float from = higher == -INFINITY_OF(float) ? 0.0f : higher;
-                const float factor = power_of_two(top[m][half] - from);
+                const float from = higher == -INFINITY_OF(float) ? 0.0f : higher * unit;
+                factor[m][half] = power_of_two(top[m][half] * unit - from);
+                changes |= higher != top[m][half];
                 top[m][half] = higher;
-                sum[m][half] *= factor;
-                UNROLL for (int n = 0; n < OUT_TILES; ++n) {
-                    out[m][n][2 * half] *= factor;
-                    out[m][n][2 * half + 1] *= factor;
+                most_of[m][half] = from;
+            }
+        }
+        if (any_lane(changes)) {
+            UNROLL for (int m = 0; m < STEPS; ++m) {
+                UNROLL for (int half = 0; half < 2; ++half) {
+                    sum[m][half] *= factor[m][half];
+                    UNROLL for (int n = 0; n < OUT_TILES; ++n) {
+                        out[m][n][2 * half] *= factor[m][half];
+                        out[m][n][2 * half + 1] *= factor[m][half];
+                    }
                 }
+            }
+        }
+        UNROLL for (int m = 0; m < STEPS; ++m) {
+            UNROLL for (int half = 0; half < 2; ++half) {
                 UNROLL for (int n = 0; n < BC / 8; ++n) {
                     UNROLL for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                        float p = power_of_two(s[m][n][e] - from);
+                        float p = power_of_two(s[m][n][e] * unit - most_of[m][half]);
                         sum[m][half] += p;
 #ifdef DROPS
                         const int row = row0 + m * 16 + half * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
@@ -138,7 +175,7 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
     UNROLL for (int m = 0; m < STEPS; ++m) {
         UNROLL for (int half = 0; half < 2; ++half) {
             const int row = row0 + m * 16 + half * 8;
-            float total = across_four_sum(sum[m][half]), factor = 1, most = top[m][half];
+            float total = across_four_sum(sum[m][half]), factor = 1, most = top[m][half] * unit;
 #ifdef SINK_T
             if (row < of.rows) {
                 const float token = GET(SINK_T, sink, h * sink_h) * LOG2E, higher = fmaxf(token, most);

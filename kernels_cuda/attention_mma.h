@@ -28,23 +28,30 @@
 // Whether rows can be copied in chunks of 16 bytes, as far as addresses go
 DEVICE bool in_chunks(const void *p, i64 step, i64 step_d) { return (u64)p % 16 == 0 && step % 8 == 0 && step_d == 1; }
 
-// Copy rows `first` .. `first` + rows - 1 of a tensor, of which `count` are there, to byte `to` of local memory
-DEVICE void copy_rows(unsigned char *tiles, u32 to, const T *from, i64 step, i64 step_d, int first, int count, int rows,
-                      const int length) {
-    const u32 base = local_address(tiles);
-    const int per_row = WIDE(length) / 8;
-    const bool chunks = length % 8 == 0 && in_chunks(from, step, step_d);
-    for (int place = threadIdx.x; place < rows * per_row; place += ITEMS) {
+// Copy rows `first` .. `first` + ROWS - 1 of a tensor, of which `count` are there, to byte `to` of local memory
+template <int ROWS, int LENGTH>
+DEVICE void copy_rows(unsigned char *tiles, u32 to, const T *from, i64 step, i64 step_d, int first, int count) {
+    const int per_row = WIDE(LENGTH) / 8;  // chunks
+    if (LENGTH % 8 == 0 && ITEMS % per_row == 0 && in_chunks(from, step, step_d)) {
+        const int chunk = threadIdx.x % per_row, apart = ITEMS / per_row;
+        int row = threadIdx.x / per_row;
+        const T *at = from + (first + row) * step + chunk * 8;
+        u32 into = local_address(tiles) + to + row * PITCH(LENGTH) + chunk * 16;
+        const bool within = chunk * 8 < LENGTH;
+        UNROLL for (int n = 0; n < (ROWS + apart - 1) / apart; ++n, row += apart) {
+            const bool reads = row < count && within;
+            if (ROWS % apart == 0 || row < ROWS) copy_chunk(into, reads ? at : from, reads);
+            at += apart * step;
+            into += apart * PITCH(LENGTH);
+        }
+        return;
+    }
+    for (int place = threadIdx.x; place < ROWS * per_row; place += ITEMS) {
         const int row = place / per_row, chunk = place % per_row;
-        const u32 at = to + row * PITCH(length) + chunk * 16;
-        if (chunks) {
-            const bool reads = row < count && chunk * 8 < length;
-            copy_chunk(base + at, reads ? from + (first + row) * step + chunk * 8 : from, reads);
-        } else {
-            UNROLL for (int e = 0; e < 8; ++e) {
-                const int n = chunk * 8 + e;
-                *(T *)(tiles + at + 2 * e) = row < count && n < length ? from[(first + row) * step + n * step_d] : (T)0;
-            }
+        const u32 at = to + row * PITCH(LENGTH) + chunk * 16;
+        UNROLL for (int e = 0; e < 8; ++e) {
+            const int n = chunk * 8 + e;
+            *(T *)(tiles + at + 2 * e) = row < count && n < LENGTH ? from[(first + row) * step + n * step_d] : (T)0;
         }
     }
 }

@@ -26,3 +26,5 @@ DEVICE float power_of_two(float v) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(v));
     return power;
 }
+
+DEVICE bool any_lane(bool v) { return __any_sync(0xffffffffu, v); }

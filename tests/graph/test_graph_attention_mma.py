@@ -19,6 +19,8 @@ pytest.importorskip("torch")
 CASES = {
     "half": (D.HALF, Case(sizes=(1, 2, 1, 1, 70, 150, 24, 40))),
     "causal": (D.BFLOAT16, Case(sizes=(1, 2, 1, 1, 90, 133, 64, 64), options={"use_causal_mask": True}, bshd=True)),
+    "negative scale": (D.HALF, Case(sizes=(1, 2, 1, 1, 50, 100, 72, 24), options={"attn_scale": -0.37})),
+    "no scale": (D.HALF, Case(sizes=(1, 1, 1, 1, 40, 70, 16, 16), options={"attn_scale": 0.0, "use_causal_mask": True})),
     "everything": (
         D.HALF,
         Case(
@@ -64,7 +66,7 @@ ROUNDED = ("q", "k", "v", "dO", "bias")
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
-@pytest.mark.parametrize(("name", "tile"), [*((name, 1) for name in CASES), ("causal", 0), ("everything", 0)])
+@pytest.mark.parametrize(("name", "tile"), [*((name, 1) for name in CASES), ("causal", 0), ("negative scale", 0), ("everything", 0)])
 def test_attention(name, tile, tmp_path):
     kind, case = CASES[name]
     values = {key: kind.rounded(one) if key in ROUNDED else one for key, one in case.values().items()}

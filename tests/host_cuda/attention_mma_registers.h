@@ -24,3 +24,11 @@ DEVICE float across_four_sum(float v) {
     return v;
 }
 DEVICE float power_of_two(float v) { return v < -126 ? 0.0f : std::exp2(v); }
+DEVICE bool any_lane(bool v) {
+    SHOWN[LANE_OF][0] = v;
+    sub_group_waits();
+    bool any = false;
+    for (int lane = 0; lane < 32; ++lane) any |= SHOWN[lane][0] != 0;
+    sub_group_waits();
+    return any;
+}

@@ -4,6 +4,10 @@
 typedef unsigned short E;
 #define VE 8
 
+struct alignas(8) Two {
+    float v[2];
+};
+
 DEVICE u32 local_address(const void *p) { return (u32)((const unsigned char *)p - tiles); }
 
 DEVICE void copy_chunk(u32 to, const E *from, bool in) {
