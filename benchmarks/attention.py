@@ -12,6 +12,7 @@ Rates count four operations for each score and number of a head forward, ten bac
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +26,8 @@ from portadnn.graph.data_types import data_type
 
 from . import record
 from .peers import torch_module
-from .timing import Side, Timing, alternate, keep_pages, processor_ratio, ratio, wall
+from .runner import brief, geometric_mean
+from .timing import Side, Timer, Timing, alternate, keep_pages, processor_ratio, ratio, wall
 
 SHAPES = (
     "1x8x8x1024x1024x64",
@@ -37,6 +39,8 @@ SHAPES = (
     "8x8x8x1x2048x64",
 )
 ON_GPUS = (
+    "4x16x16x4096x4096x64",
+    "4x16x16x4096x4096x64 causal",
     "8x16x16x2048x2048x128",
     "8x16x16x2048x2048x128 causal",
     "4x32x8x4096x4096x128 causal",
@@ -44,6 +48,7 @@ ON_GPUS = (
     "32x32x8x1x8192x128",
 )
 TYPES = ("FLOAT", "HALF", "BFLOAT16")
+TYPES_ON_GPUS = ("HALF", "BFLOAT16")  # what cuDNN takes
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,7 @@ def _tensor(graph: Any, dims: Sequence[int], kind: Any, module: Any = cudnn) -> 
     return graph.tensor(dim=list(dims), stride=strides, data_type=getattr(module.data_type, kind.name))
 
 
-def fused(
-    module: Any, handle: dnn.Handle | None, shape: Shape, backward: bool
-) -> tuple[Any, dict[str, Any], list[Any]]:
+def fused(module: Any, handle: Any, shape: Shape, backward: bool) -> tuple[Any, dict[str, Any], list[Any]]:
     """Return a graph of one node, its inputs by name, and its outputs; for portadnn's module and cudnn-frontend's."""
     io, single = getattr(module.data_type, shape.kind.name), module.data_type.FLOAT
     graph = module.pygraph(io_data_type=io, intermediate_data_type=single, compute_data_type=single, handle=handle)
@@ -135,6 +138,21 @@ def bound(handle: dnn.Handle, built: tuple[Any, dict[str, Any], list[Any]]) -> C
     return call
 
 
+def torch_timer(cuda: bool) -> Timer:
+    """Return a timer of what torch's current stream runs, or of the CPU."""
+    torch = torch_module()
+
+    def timed(function: Callable[[], None]) -> float:
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        function()
+        last.record()
+        last.synchronize()
+        return 1e-3 * float(first.elapsed_time(last))
+
+    return timed if cuda else wall
+
+
 def torch_side(shape: Shape, backward: bool, cuda: bool) -> Side | None:
     """Return torch's call on the same kind of device, if there is one."""
     torch = torch_module()
@@ -158,46 +176,56 @@ def torch_side(shape: Shape, backward: bool, cuda: bool) -> Side | None:
     def differentiate() -> None:
         torch.autograd.grad(kept, inputs, gradient, retain_graph=True)
 
-    def timed(function: Callable[[], None]) -> float:
-        if not cuda:
-            return wall(function)
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        first.record()
-        function()
-        last.record()
-        last.synchronize()
-        return 1e-3 * float(first.elapsed_time(last))
+    return Side("torch", differentiate if backward else infer, torch_timer(cuda))
 
-    return Side("torch", differentiate if backward else infer, timed)
+
+@functools.cache
+def _frontend_handle(frontend: Any) -> Any:
+    """Return cuDNN's handle of the run, on the default stream."""
+    return frontend.create_handle()
 
 
 def cudnn_side(shape: Shape, backward: bool) -> Side | None:
-    """Return cudnn-frontend's call, if its module and a GPU are there and it takes the graph."""
+    """Return cudnn-frontend's call, if its module and a GPU are there.
+
+    Raises
+    ------
+    Exception
+        cuDNN refuses the graph.
+    """
     try:
-        import cudnn as frontend
-        import torch
+        import torch  # first: it loads the cuDNN that the other module looks for
+
+        import cudnn as frontend  # isort: skip
     except ImportError:
         return None
     if not torch.cuda.is_available() or shape.kind is data_type.FLOAT:
         return None
-    graph, made, outs = fused(frontend, None, shape, backward)
-    try:
-        graph.build([frontend.heur_mode.A])
-    except frontend.cudnnGraphNotSupportedError:
-        return None
-    kinds = {data_type.HALF: torch.float16, data_type.BFLOAT16: torch.bfloat16}
-    pack = {
-        one: torch.randn(one.get_dim(), device="cuda", dtype=torch.float32 if name == "stats" else kinds[shape.kind])
-        for name, one in [*made.items(), *((f"out {i}", one) for i, one in enumerate(outs))]
-    }
+    graph, made, outs = fused(frontend, _frontend_handle(frontend), shape, backward)
+    graph.build([frontend.heur_mode.A, frontend.heur_mode.FALLBACK])
+    kind, pack = {data_type.HALF: torch.float16, data_type.BFLOAT16: torch.bfloat16}[shape.kind], {}
+    for name, one in [*made.items(), *((f"out {i}", one) for i, one in enumerate(outs))]:
+        memory = torch.empty(one.get_dim(), device="cuda", dtype=torch.float32 if name == "stats" else kind)
+        pack[one.get_uid()] = memory.normal_(8.0 if name == "stats" else 0.0)
     workspace = torch.empty(max(graph.get_workspace_size(), 1), device="cuda", dtype=torch.uint8)
-    torch_timer = torch_side(shape, False, True)
-    assert torch_timer is not None
-    return Side("cudnn", lambda: graph.execute(pack, workspace), torch_timer.timer)
+    return Side("cudnn", lambda: graph.execute(pack, workspace), torch_timer(True))
 
 
-def sides(handle: dnn.Handle, shape: Shape, backward: bool, peers: Sequence[str]) -> Iterator[Side]:
-    """Yield this library's call first, then the others that there are."""
+def versions() -> dict[str, Any]:
+    """Return what peers on a GPU are."""
+    torch = torch_module()
+    found: dict[str, Any] = {"torch": torch and torch.__version__}
+    try:
+        import cudnn as frontend
+    except ImportError:
+        return found
+    return {**found, "cudnn": frontend.backend_version(), "cudnn_frontend": frontend.__version__}
+
+
+def sides(
+    handle: dnn.Handle, shape: Shape, backward: bool, peers: Sequence[str], failed: dict[str, str]
+) -> Iterator[Side]:
+    """Yield this library's call first, then the others that there are; `failed` gets why a peer has none."""
     device, cuda = handle.device, handle.info.kind == "gpu"
     yield Side("portadnn", bound(handle, fused(cudnn, handle, shape, backward)), device.time)
     found = {
@@ -210,51 +238,90 @@ def sides(handle: dnn.Handle, shape: Shape, backward: bool, peers: Sequence[str]
         ),
     }
     for name in peers:
-        side = found[name]()
-        if side is not None:
-            yield side
+        try:
+            side = found[name]()
+            if side is not None:
+                side.timer(side.call)
+                yield side
+        except Exception as error:  # whatever a peer meets, the others are measured
+            failed[name] = brief(error)
 
 
-def row(shape: Shape, backward: bool, timings: Sequence[Timing], shared: bool) -> dict[str, Any]:
+def row(
+    shape: Shape, backward: bool, timings: Sequence[Timing], shared: bool, failed: dict[str, str]
+) -> dict[str, Any]:
     """Return and print one row; comparisons on a `shared` processor are of the time it was busy."""
-    ours, others = timings[0], timings[1:]
-    faster = processor_ratio if shared else ratio
     direction = "backward" if backward else "forward"
-    rate = shape.operations(backward) / ours.median
-    text = "  ".join(f"{one.name} {1e3 * one.median:9.3f} ms ({faster(ours, one):5.2f} x)" for one in others)
-    print(f"{shape!s:38} {direction:8} {1e3 * ours.median:9.3f} ms {1e-9 * rate:8.1f} Gop/s  {text}", flush=True)
-    return {
+    facts = {
         **{key: value for key, value in asdict(shape).items() if key != "kind"},
         "type": shape.kind.name,
         "direction": direction,
+        "failed": failed,
+    }
+    said = "  ".join(f"{name}: {why}" for name, why in failed.items())
+    if not timings:
+        print(f"{shape!s:38} {direction:8} {said}", flush=True)
+        return {**facts, "seconds": {}, "times_as_fast_as": {}}
+    ours, others = timings[0], timings[1:]
+    faster = processor_ratio if shared else ratio
+    rate = shape.operations(backward) / ours.median
+    text = "  ".join(f"{one.name} {1e3 * one.median:9.3f} ms ({faster(ours, one):5.2f} x)" for one in others)
+    print(
+        f"{shape!s:38} {direction:8} {1e3 * ours.median:9.3f} ms {1e-9 * rate:8.1f} Gop/s  {text}  {said}", flush=True
+    )
+    return {
+        **facts,
         "seconds": {one.name: one.median for one in timings},
         "times_as_fast_as": {one.name: faster(ours, one) for one in others},
     }
 
 
+def means(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return the geometric mean of how many times as fast as each peer, forward and backward."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for one in rows:
+        for peer, times in one["times_as_fast_as"].items():
+            found.setdefault(one["direction"], {}).setdefault(peer, []).append(times)
+    return {way: {peer: geometric_mean(all_) for peer, all_ in peers.items()} for way, peers in found.items()}
+
+
+def attempt(
+    handle: dnn.Handle, shape: Shape, backward: bool, peers: Sequence[str], rounds: int
+) -> tuple[list[Timing], dict[str, str]]:
+    """Return the timings, none where this library's call fails, and what failed by name."""
+    failed: dict[str, str] = {}
+    try:
+        return alternate(list(sides(handle, shape, backward, peers, failed)), rounds), failed
+    except Exception as error:  # one shape's failure does not end the run
+        return [], {**failed, "portadnn": brief(error)}
+
+
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure, print, and write the record."""
+    """Measure, print, and write the record so far after each row."""
     parser = argparse.ArgumentParser(prog="python -m portadnn.benchmarks.attention", description=__doc__)
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--shapes", nargs="*", help="BxHxHKVxSQxSKVxD, with ' causal' for a triangle")
-    parser.add_argument("--types", nargs="*", default=TYPES, choices=TYPES)
+    parser.add_argument("--types", nargs="*", choices=TYPES, help="default: all, on GPUs HALF and BFLOAT16")
     parser.add_argument("--peers", nargs="*", default=("torch", "cudnn", "unfused"))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", type=Path, help="also write the figures as JSON")
     asked = parser.parse_args(words)
     keep_pages()
     handle = dnn.Handle(asked.backend)
-    shapes = asked.shapes or (ON_GPUS if handle.info.kind == "gpu" else SHAPES)
+    gpu = handle.info.kind == "gpu"
+    kinds = [data_type[kind] for kind in asked.types or (TYPES_ON_GPUS if gpu else TYPES)]
+    shapes = [Shape.parse(text, kind) for kind in kinds for text in asked.shapes or (ON_GPUS if gpu else SHAPES)]
     print(f"{handle.backend}: {handle.info.name}; in brackets how many times as fast portadnn is")
-    rows = []
-    for kind in asked.types:
-        for text in shapes:
-            shape = Shape.parse(text, data_type[kind])
-            for backward in (False, True):
-                timings = alternate(list(sides(handle, shape, backward, asked.peers)), asked.rounds)
-                rows.append(row(shape, backward, timings, handle.info.kind == "cpu"))
-    if asked.output is not None:
-        record.write(asked.output, {**record.environment(), "device": record.device(handle), "rows": rows})
+    rows: list[dict[str, Any]] = []
+    facts = {**record.environment(), "device": record.device(handle), "peers": versions() if gpu else None}
+    for shape in shapes:
+        for backward in (False, True):
+            timings, failed = attempt(handle, shape, backward, asked.peers, asked.rounds)
+            rows.append(row(shape, backward, timings, handle.info.kind == "cpu", failed))
+            if asked.output is not None:
+                record.write(asked.output, {**facts, "geometric_means": means(rows), "rows": rows})
+    for direction, peers in means(rows).items():
+        print(direction, "  ".join(f"{peer}: {times:.2f} x" for peer, times in peers.items()))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from portadnn.registry import default_backend_names
 from . import ceilings, graphs, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
 from . import host as host_time
 from .cudnn_peer import CudnnPeer
+from .graph_peer import FrontendPeer
 from .layers import NETWORKS
 from .peer import Peer
 from .peers import BackendPeer, TorchPeer, torch_module
@@ -280,37 +281,74 @@ def _slug(handle: Handle) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{handle.backend} {handle.info.name}".lower()).strip("-")
 
 
+def _cells(row: graphs.GraphRow) -> list[str]:
+    """Return a row of the table of graphs."""
+
+    def us(seconds: float | None) -> str:
+        return f"{seconds * 1e6:.1f}" if seconds else ""
+
+    def times(ratio: float | None) -> str:
+        return f"{ratio:.2f}" if ratio else ""
+
+    cells = [row.graph, row.plan, us(row.seconds), us(row.node_by_node), times(row.ratio), times(row.processor_ratio)]
+    return [*cells, us(row.host_seconds), us(row.peer_seconds), times(row.peer_ratio), us(row.peer_host_seconds)]
+
+
+def _frontend(handle: Handle, wanted: str) -> graphs.GraphPeer | None:
+    if wanted not in ("cudnn", "none"):
+        raise typer.BadParameter(f"expected cudnn or none, got {wanted!r}", param_hint="--peer")
+    if wanted == "none" or handle.backend != "cuda":
+        return None
+    try:
+        return FrontendPeer()
+    except (ImportError, RuntimeError, OSError) as error:
+        console.print(f"no cuDNN: {error}", style="yellow", markup=False)
+        return None
+
+
 @app.command("graphs")
 def fused_graphs(
     folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
-    size: Annotated[int | None, typer.Option(min=1, help="Images. [default: 64 on GPUs, 8 on CPUs]")] = None,
-    dtype: Annotated[str, typer.Option(help="float, half or bfloat16.")] = "float",
+    size: Annotated[int | None, typer.Option(min=1, help="Images. [default: 32 on GPUs, 8 on CPUs]")] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="float, half or bfloat16. [default: half on GPUs, float on CPUs]")
+    ] = None,
     names: Annotated[list[str] | None, typer.Option("--graph", help="Names of graphs. [default: all]")] = None,
     backend: Backends = "auto",
     device: DeviceNumber = None,
+    peer: Annotated[str, typer.Option("--peer", help="cudnn (by cudnn-frontend, on backend cuda) or none.")] = "cudnn",
     rounds: Rounds = 11,
 ) -> None:
-    """Time twelve graphs of networks fused and node by node, into graphs-BACKEND-DEVICE.json."""
-    _demand([dtype], ("float", "half", "bfloat16"), "--dtype")
+    """Time twelve graphs of networks fused, node by node and by cuDNN, into graphs-BACKEND-DEVICE.json."""
+    _demand([dtype or "half"], ("float", "half", "bfloat16"), "--dtype")
     _demand(names or [], graphs.GRAPHS, "--graph")
     with _opened(backend, device) as handle:
-        count, kind = size or (64 if handle.info.kind == "gpu" else 8), data_type.parse(dtype)
+        gpu = handle.info.kind == "gpu"
+        count, kind = size or (32 if gpu else 8), data_type.parse(dtype or ("half" if gpu else "float"))
+        other = _frontend(handle, peer)
         table = Table(title=f"graphs of {count} images, {kind}, on {handle.info.name} ({handle.backend})")
         table.add_column("graph")
-        for column in ("plan", "us", "node by node, us", "times", "by processor time", "host us"):
+        columns = ("plan", "us", "node by node, us", "times", "by processor time", "host us")
+        for column in (*columns, "cuDNN us", "times cuDNN", "cuDNN host us"):
             table.add_column(column, justify="right")
-        rows = []
-        for name in track(names or list(graphs.GRAPHS), transient=True):
-            row = graphs.measure(handle, name, count, kind, rounds)
-            rows.append(row)
-            times = [f"{1e6 * t:.1f}" for t in (row.seconds, row.node_by_node)]
-            ratios = [f"{r:.2f}" for r in (row.ratio, row.processor_ratio)]
-            table.add_row(name, row.plan, *times, *ratios, f"{row.host_seconds * 1e6:.1f}")
-        console.print(table)
-        facts = graphs.as_record(rows, count, kind)
-        console.print(f"geometric mean: {facts['geometric_mean_ratio']:.2f} times node by node")
+        rows: list[graphs.GraphRow] = []
+        facts: dict[str, Any] = {}
         path = folder / f"graphs-{_slug(handle)}.json"
-        record.write(path, {**record.environment(), "device": record.device(handle), **facts})
+        for name in track(names or list(graphs.GRAPHS), transient=True):
+            row = graphs.attempt(handle, name, count, kind, rounds, other)
+            rows.append(row)
+            table.add_row(*_cells(row))
+            for said in filter(None, (row.error, row.peer_note and f"cuDNN {row.peer_note}")):
+                console.print(f"{name}: {said}", style="yellow", markup=False)
+            facts = graphs.as_record(rows, count, kind, other)
+            record.write(path, {**record.environment(), "device": record.device(handle), **facts})
+        console.print(table)
+        means = {"node by node": facts["geometric_mean_ratio"]}
+        for group, mean in facts.get("geometric_mean_peer_ratio", {}).items():
+            means[f"cuDNN, {group.replace('_', ' ')}"] = mean
+        for what, mean in means.items():
+            if mean:
+                console.print(f"geometric mean: {mean:.2f} times {what}")
         console.print(f"wrote {path}")
 
 

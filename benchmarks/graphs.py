@@ -1,17 +1,15 @@
-"""Fused graphs beside the same graphs node by node: blocks of ResNet, U-Net and transformers.
+"""Fused graphs beside the same graphs node by node, and beside cuDNN's on a GPU that has it.
 
-Graphs are built through the methods that ``portadnn.graph`` shares with cudnn-frontend's Python module, so that both
-can build them. ``portadnn bench graphs DIR`` measures and writes the record.
+``portadnn bench graphs DIR`` measures the graphs of `graph_blocks` and writes the record.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,151 +18,61 @@ from portadnn.graph.data_types import data_type
 from portadnn.graph.memory import number
 from portadnn.handle import Handle
 
-from .runner import geometric_mean
-from .timing import Side, alternate, processor_ratio, ratio
+from .graph_blocks import GRAPHS, PRODUCTS, Block
+from .runner import brief, geometric_mean
+from .timing import Side, Timer, alternate, processor_ratio, ratio
 
-EPSILON = 1e-5
 BATCH = 200  # calls of a small graph between two waits
+_QUEUED = 3e-4  # seconds of calls that are timed together where the device is kept busy while they are enqueued
 
 
-class Block:
-    """A graph under construction, of module `api`: portadnn.graph, or cudnn-frontend's.
-
-    Attributes
-    ----------
-    size : int
-        Images, or sequences.
-    """
-
-    def __init__(self, api: Any, graph: Any, size: int) -> None:
-        self.api, self.g, self.size = api, graph, size
-
-    def image(self, channels: int, side: int) -> Any:
-        """Return an input of images, channels last."""
-        c, p = channels, side * side
-        return self.g.tensor(dim=[self.size, c, side, side], stride=[c * p, 1, side * c, c])
-
-    def filters(self, count: int, channels: int, window: int) -> Any:
-        """Return square filters, channels last."""
-        c = channels
-        return self.g.tensor(dim=[count, c, window, window], stride=[c * window * window, 1, window * c, c])
-
-    def channels(self, count: int) -> Any:
-        """Return a number for each channel."""
-        return self.g.tensor(dim=[1, count, 1, 1], stride=[count, 1, count, count])
-
-    def rows(self, *dims: int) -> Any:
-        """Return a packed input."""
-        strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
-        return self.g.tensor(dim=list(dims), stride=strides)
-
-    def scalar(self, value: float) -> Any:
-        """Return a constant."""
-        return self.g.tensor_scalar(value) if self.api is pg else self.g.tensor_like(np.full((1, 1, 1, 1), value))
-
-    def conv(self, x: Any, w: Any, padding: int, stride: int = 1) -> Any:
-        """Return a convolution."""
-        return self.g.conv_fprop(
-            image=x, weight=w, padding=[padding, padding], stride=[stride, stride], dilation=[1, 1]
-        )
+class Refused(Exception):
+    """The peer has no plan for a graph; the message says why."""
 
 
-def _conv_bias_relu(b: Block) -> list[Any]:
-    return [b.g.relu(b.g.bias(b.conv(b.image(64, 28), b.filters(64, 64, 3), 1), b.channels(64)))]
+class GraphPeer(Protocol):
+    """Another library that runs the graphs, on the default stream of the handle's device."""
 
+    def describe(self) -> dict[str, Any]:
+        """Return what a record has to say of the peer."""
 
-def _conv_scale_add_relu(b: Block) -> list[Any]:
-    y = b.conv(b.image(64, 28), b.filters(256, 64, 1), 0)
-    y = b.g.add(b.g.scale(y, b.channels(256)), b.channels(256))
-    return [b.g.relu(b.g.add(y, b.image(256, 28)))]
+    def busy(self) -> None:
+        """Enqueue some milliseconds of other work, in which the host enqueues what is timed."""
 
+    def synchronize(self) -> None:
+        """Wait for what is enqueued."""
 
-def _norm_add_relu(b: Block) -> list[Any]:
-    y = b.g.batchnorm_inference(b.image(128, 28), *(b.channels(128) for _ in range(4)))
-    return [b.g.relu(b.g.add(y, b.image(128, 28)))]
+    def call(self, name: str, size: int, dtype: data_type) -> Callable[[], None]:
+        """Return a call of a built graph on memory of its own.
 
-
-def _batchnorm_relu(b: Block) -> list[Any]:
-    x = b.image(64, 28)
-    parameters = [b.channels(64) for _ in range(4)]
-    y, mean, inverse, *running = b.g.batchnorm(x, *parameters, b.scalar(EPSILON), b.scalar(0.1))
-    return [b.g.relu(y), mean, inverse, *running]
-
-
-def _relu_gradient_add(b: Block) -> list[Any]:
-    dy = b.g.add(b.image(128, 28), b.image(128, 28))
-    return [dx := b.g.relu_backward(dy, b.image(128, 28)), b.g.mul(dx, b.channels(128))]
-
-
-def _conv_bias_swish(b: Block) -> list[Any]:
-    return [b.g.swish(b.g.bias(b.conv(b.image(32, 32), b.filters(32, 32, 3), 1), b.channels(32)))]
-
-
-def _instancenorm_leaky(b: Block) -> list[Any]:
-    scale, bias = b.channels(32), b.channels(32)
-    y, _, _ = b.g.instancenorm(pg.norm_forward_phase.INFERENCE, b.image(32, 32), scale, bias, b.scalar(EPSILON))
-    return [b.g.leaky_relu(y, negative_slope=0.01)]
-
-
-def _gate(b: Block) -> list[Any]:
-    x, skip = b.image(64, 32), b.image(64, 32)
-    return [b.g.mul(skip, b.g.sigmoid(b.g.add(b.g.mul(x, b.channels(64)), b.channels(64))))]
-
-
-def _matmul_bias_gelu(b: Block) -> list[Any]:
-    y = b.g.matmul(b.rows(1, 32 * b.size, 256), b.rows(1, 256, 1024))
-    return [b.g.gelu_approx_tanh(b.g.add(y, b.rows(1, 1, 1024)))]
-
-
-def _scale_mask_softmax(b: Block) -> list[Any]:
-    scores = b.g.add(b.g.mul(b.rows(b.size, 8, 128, 128), b.scalar(0.125)), b.rows(1, 1, 128, 128))
-    top = b.g.reduction(scores, mode=b.api.reduction_mode.MAX)
-    powers = b.g.exp(b.g.sub(scores, top.set_dim([b.size, 8, 128, 1]).set_stride([1024, 128, 1, 1])))
-    total = b.g.reduction(powers, mode=b.api.reduction_mode.ADD)
-    return [b.g.div(powers, total.set_dim([b.size, 8, 128, 1]).set_stride([1024, 128, 1, 1]))]
-
-
-def _residual_layernorm(b: Block) -> list[Any]:
-    total = b.g.add(b.rows(64 * b.size, 512, 1, 1), b.rows(64 * b.size, 512, 1, 1))
-    scale, bias = b.rows(1, 512, 1, 1), b.rows(1, 512, 1, 1)
-    y, _, _ = b.g.layernorm(pg.norm_forward_phase.INFERENCE, total, scale, bias, b.scalar(EPSILON))
-    return [y, total]
-
-
-def _swiglu(b: Block) -> list[Any]:
-    return [b.g.mul(b.g.swish(b.rows(64 * b.size, 1024)), b.rows(64 * b.size, 1024))]
-
-
-GRAPHS: dict[str, Callable[[Block], list[Any]]] = {
-    "ResNet: convolution, bias, relu": _conv_bias_relu,
-    "ResNet: convolution, scale, bias, residual, relu": _conv_scale_add_relu,
-    "ResNet: batch norm, residual, relu": _norm_add_relu,
-    "ResNet: batch norm (training), relu": _batchnorm_relu,
-    "ResNet: gradient of residual, relu and scale": _relu_gradient_add,
-    "U-Net: convolution, bias, swish": _conv_bias_swish,
-    "U-Net: instance norm, leaky relu": _instancenorm_leaky,
-    "U-Net: gated skip": _gate,
-    "transformer: product, bias, gelu": _matmul_bias_gelu,
-    "transformer: scale, mask, softmax": _scale_mask_softmax,
-    "transformer: residual, layer norm": _residual_layernorm,
-    "transformer: swiglu": _swiglu,
-}
+        Raises
+        ------
+        Refused
+            There is no plan for the graph.
+        """
 
 
 @dataclass(frozen=True)
 class GraphRow:
     """One graph: seconds of the device fused and node by node, how often as fast, and the host's for a call.
 
-    On CPUs that other processes share, the ratio of processor time tells more.
+    On CPUs that other processes share, the ratio of processor time tells more. What could not be measured is None, and
+    `error` or `peer_note` says why.
     """
 
     graph: str
-    plan: str
-    seconds: float
-    node_by_node: float
-    ratio: float
-    processor_ratio: float
-    host_seconds: float
+    products: bool = False
+    plan: str = ""
+    seconds: float | None = None
+    node_by_node: float | None = None
+    ratio: float | None = None
+    processor_ratio: float | None = None
+    host_seconds: float | None = None
+    peer_seconds: float | None = None
+    peer_ratio: float | None = None
+    peer_host_seconds: float | None = None
+    peer_note: str = ""
+    error: str = ""
 
 
 def build(handle: Handle, name: str, size: int, dtype: data_type, without: tuple[str, ...] = ()) -> Any:
@@ -195,45 +103,111 @@ def _call(g: Any, handle: Handle) -> Callable[[], None]:
     return lambda: g.execute(pack)
 
 
-def _host_seconds(call: Callable[[], None], handle: Handle) -> float:
+def _host_seconds(call: Callable[[], None], synchronize: Callable[[], None]) -> float:
     """Return the seconds of the host for a call that is only enqueued."""
     rounds = []
     for _ in range(7):
-        handle.synchronize()
+        synchronize()
         start = time.perf_counter()
         for _ in range(BATCH):
             call()
         rounds.append((time.perf_counter() - start) / BATCH)
-    handle.synchronize()
+    synchronize()
     return statistics.median(rounds)
 
 
-def measure(handle: Handle, name: str, size: int, dtype: data_type, rounds: int) -> GraphRow:
-    """Time one graph, fused and node by node in turn."""
+def _peer_call(peer: GraphPeer, name: str, size: int, dtype: data_type) -> tuple[Callable[[], None] | None, str]:
+    """Return a call that has run, or None and why not."""
+    try:
+        call = peer.call(name, size, dtype)
+        call()
+        peer.synchronize()
+    except Refused as refused:
+        return None, f"refused: {refused}"[:500]
+    except Exception as error:  # whatever it is, the other graphs are measured
+        return None, f"error: {brief(error)}"
+    return call, ""
+
+
+def _keeping_busy(timer: Timer, busy: Callable[[], None]) -> Timer:
+    """Return a timer of the device alone: what it times is enqueued while the device does other work."""
+
+    def timed(function: Callable[[], None]) -> float:
+        busy()
+        return timer(function)
+
+    return timed
+
+
+def measure(
+    handle: Handle, name: str, size: int, dtype: data_type, rounds: int, peer: GraphPeer | None = None
+) -> GraphRow:
+    """Time one graph, fused, node by node, and by the peer in turn.
+
+    Beside a peer the device is kept busy while calls are enqueued, so that times are of the device alone.
+    """
     fused = build(handle, name, size, dtype)
     apart = build(handle, name, size, dtype, ("fusion", "regions"))
-    sides = [
-        Side(label, _call(g, handle), handle.device.time) for label, g in (("fused", fused), ("node by node", apart))
-    ]
-    ours, others = alternate(sides, rounds)
+    timer = _keeping_busy(handle.device.time, peer.busy) if peer else handle.device.time
+    sides = [Side(label, _call(g, handle), timer) for label, g in (("fused", fused), ("node by node", apart))]
+    theirs, note = _peer_call(peer, name, size, dtype) if peer else (None, "")
+    if theirs is not None:
+        sides.append(Side("peer", theirs, timer))
+    ours, *others = alternate(sides, rounds, _QUEUED) if peer else alternate(sides, rounds)
     small = _call(build(handle, name, 1, dtype), handle)
+    facts: dict[str, Any] = {"peer_note": note}
+    if peer and len(others) > 1:
+        facts = {"peer_seconds": others[1].median, "peer_ratio": ratio(ours, others[1])}
+        tiny, facts["peer_note"] = _peer_call(peer, name, 1, dtype)
+        if tiny is not None:
+            facts["peer_host_seconds"] = _host_seconds(tiny, peer.synchronize)
     return GraphRow(
         name,
+        any(operation.kind in PRODUCTS for operation in fused._graph_frozen().operations),
         fused.get_plan_name(),
         ours.median,
-        others.median,
-        ratio(ours, others),
-        processor_ratio(ours, others),
-        _host_seconds(small, handle),
+        others[0].median,
+        ratio(ours, others[0]),
+        processor_ratio(ours, others[0]),
+        _host_seconds(small, handle.synchronize),
+        **facts,
     )
 
 
-def as_record(rows: list[GraphRow], size: int, dtype: data_type) -> dict[str, Any]:
+def attempt(
+    handle: Handle, name: str, size: int, dtype: data_type, rounds: int, peer: GraphPeer | None = None
+) -> GraphRow:
+    """Return `measure`, or a row that says what went wrong."""
+    try:
+        return measure(handle, name, size, dtype, rounds, peer)
+    except Exception as error:  # one graph's failure does not end the run
+        return GraphRow(name, error=brief(error))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the geometric mean of what was measured."""
+    found = [value for value in values if value]
+    return geometric_mean(found) if found else None
+
+
+def as_record(rows: Sequence[GraphRow], size: int, dtype: data_type, peer: GraphPeer | None = None) -> dict[str, Any]:
     """Return what a record says of the rows."""
-    return {
+    facts: dict[str, Any] = {
         "size": size,
         "type": dtype.name,
-        "geometric_mean_ratio": geometric_mean([row.ratio for row in rows]),
-        "geometric_mean_processor_ratio": geometric_mean([row.processor_ratio for row in rows]),
-        "graphs": [asdict(row) for row in rows],
+        "peer": peer.describe() if peer else None,
+        "geometric_mean_ratio": _mean([row.ratio for row in rows]),
+        "geometric_mean_processor_ratio": _mean([row.processor_ratio for row in rows]),
     }
+    if peer:
+        groups = {
+            "all": rows,
+            "products": [row for row in rows if row.products],
+            "pointwise_and_norms": [row for row in rows if not row.products],
+        }
+        facts["geometric_mean_peer_ratio"] = {k: _mean([row.peer_ratio for row in g]) for k, g in groups.items()}
+        ratios = [
+            row.peer_host_seconds / row.host_seconds for row in rows if row.peer_host_seconds and row.host_seconds
+        ]
+        facts["geometric_mean_peer_host_ratio"] = _mean(ratios)
+    return {**facts, "graphs": [asdict(row) for row in rows]}

@@ -99,6 +99,12 @@ def measure(
     return [row(index) for index in range(len(others))] or [row(None)]
 
 
+def brief(error: Exception) -> str:
+    """Return an exception's name and the first lines of what it says, for a record."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return ": ".join([type(error).__name__, *lines[:3]])[:500]
+
+
 def geometric_mean(values: list[float]) -> float:
     """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(values))))

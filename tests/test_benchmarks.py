@@ -2,15 +2,19 @@
 
 import json
 import re
+import time
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
+import portadnn.graph as pg
 from portadnn.benchmarks import attention, call, cli, graphs, layers, runner, scaling, sets, timing
 from portadnn.benchmarks.call import portadnn_call
+from portadnn.benchmarks.graph_peer import FrontendPeer
 from portadnn.benchmarks.peer import NoEquivalent
 from portadnn.graph.data_types import data_type
 from portadnn.problem import parse_line
@@ -186,6 +190,113 @@ def test_graphs_are_recorded(tmp_path):
     assert record["device"]["backend"] == backend
 
 
+class FakePeer:
+    """Takes 3 ms for a graph with a product and fails as cuDNN does for others; counts what it is asked."""
+
+    def __init__(self):
+        self.busy_calls = 0
+
+    def describe(self):
+        return {"name": "fake", "version": 3}
+
+    def busy(self):
+        self.busy_calls += 1
+
+    def synchronize(self):
+        pass
+
+    def call(self, name, size, dtype):
+        if "swiglu" in name:
+            raise graphs.Refused("no plan")
+        if "gated" in name:
+            raise ValueError("a mistake\nof the peer")
+        return lambda: time.sleep(0.003) if size > 1 else None
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """A backend with kernels, beside a fake peer."""
+    backend = next((name for name in ("opencl", "cuda") if get_backend(name).why_unavailable() is None), None)
+    if backend is None:
+        pytest.skip("no backend with kernels")
+    peer = FakePeer()
+    monkeypatch.setattr(cli, "_frontend", lambda handle, wanted: peer)
+    return backend, peer
+
+
+def test_graphs_beside_a_peer(tmp_path, kernels, monkeypatch):
+    """A graph that the peer refuses, or that fails on either side, is named; the means are of the others."""
+    backend, peer = kernels
+    failing, build = "ResNet: convolution, bias, relu", graphs.build
+
+    def broken(handle, name, *rest):
+        if name == failing:
+            raise ValueError("our mistake")
+        return build(handle, name, *rest)
+
+    monkeypatch.setattr(graphs, "build", broken)
+    written = []
+    monkeypatch.setattr(cli.record, "write", lambda path, facts: written.append(json.loads(json.dumps(facts))))
+    names = [failing, "transformer: product, bias, gelu", "transformer: swiglu", "U-Net: gated skip"]
+    arguments = ["graphs", str(tmp_path), "--backend", backend, "--size", "2", "--rounds", "3"]
+    result = CliRunner().invoke(cli.app, [*arguments, *(word for name in names for word in ("--graph", name))])
+    assert result.exit_code == 0, result.output
+    assert [len(facts["graphs"]) for facts in written] == [1, 2, 3, 4]
+    facts = written[-1]
+    ours, product, refused, failed = facts["graphs"]
+    assert (ours["error"], ours["seconds"]) == ("ValueError: our mistake", None)
+    assert product["products"] and not refused["products"]
+    assert product["peer_host_seconds"] > 0 and product["peer_note"] == product["error"] == ""
+    assert (refused["peer_note"], failed["peer_note"]) == (
+        "refused: no plan",
+        "error: ValueError: a mistake: of the peer",
+    )
+    assert refused["peer_seconds"] is failed["peer_ratio"] is None and refused["ratio"] > 0
+    mean = pytest.approx(product["peer_ratio"])
+    assert facts["geometric_mean_peer_ratio"] == {"all": mean, "products": mean, "pointwise_and_norms": None}
+    assert facts["peer"] == peer.describe() and peer.busy_calls > 0
+
+
+def fake_tensor(**how):
+    """Stands for a tensor of cudnn-frontend's."""
+    made = MagicMock()
+    made.how, made.set_output.return_value, made.set_data_type.return_value = how, made, made
+    made.get_uid.return_value, made.get_data_type.return_value = id(made), how.get("data_type", data_type.HALF)
+    return made
+
+
+def fake_frontend():
+    """Stands for cudnn-frontend's module, and for its one graph."""
+    graph, frontend = MagicMock(), MagicMock(data_type=data_type, heur_mode=pg.heur_mode)
+    frontend.cudnnGraphNotSupportedError = type("Refusal", (RuntimeError,), {})
+    frontend.pygraph.return_value, graph.get_workspace_size.return_value = graph, 0
+    graph.tensor.side_effect = fake_tensor
+    graph.relu.side_effect = lambda _: fake_tensor()
+    graph.batchnorm.side_effect = lambda *_: [fake_tensor() for _ in range(5)]
+    return frontend, graph
+
+
+def test_cudnn_frontend_gets_the_graph():
+    """Batch norm has its parameters in single precision, and its two numbers by value."""
+    frontend, graph = fake_frontend()
+    call = FrontendPeer(frontend, MagicMock()).call("ResNet: batch norm (training), relu", 2, data_type.HALF)
+    call()
+    call()
+    tensors = [how for _, how in graph.tensor.call_args_list]
+    assert [how.get("is_pass_by_value", False) for how in tensors] == [False] * 5 + [True] * 2
+    assert [how.get("data_type") for how in tensors] == [None] + [data_type.FLOAT] * 6
+    assert tensors[0]["stride"] == [64 * 28 * 28, 1, 28 * 64, 64]
+    packs = [len(given[0]) for given, _ in graph.execute.call_args_list]
+    assert packs == [5 + 2 + 5] * 2  # inputs, numbers, outputs
+
+
+def test_cudnn_frontend_refuses_a_graph():
+    frontend, graph = fake_frontend()
+    graph.build.side_effect = frontend.cudnnGraphNotSupportedError("no\nengine")
+    with pytest.raises(graphs.Refused, match="no engine"):
+        FrontendPeer(frontend, MagicMock()).call("U-Net: gated skip", 2, data_type.HALF)
+
+
 def test_record_beside_another_backend(tmp_path):
     """The reference as the peer of itself would say nothing; another name than its own is needed."""
     other = next(name for name in ("opencl", "cuda", None) if name is None or not get_backend(name).why_unavailable())
@@ -257,3 +368,18 @@ def test_attention(tmp_path):
         (True, "forward", ["torch"]),
         (True, "backward", ["torch"]),
     ]
+
+
+def test_attention_goes_on_after_failures(tmp_path, monkeypatch):
+    """What a peer or a shape meets is recorded, and the rest measured."""
+
+    def broken(*_):
+        raise RuntimeError("out of\nluck")
+
+    monkeypatch.setattr(attention, "torch_side", broken)
+    file = tmp_path / "attention.json"
+    words = ["--backend", "reference", "--types", "FLOAT", "--rounds", "1", "--output", str(file)]
+    attention.main([*words, "--peers", "torch", "--shapes", "1x3x2x5x7x4", "1x2x2x5x7x4"])
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert [sorted(row["failed"]) for row in rows] == [["portadnn"]] * 2 + [["torch"]] * 2
+    assert rows[2]["failed"]["torch"] == "RuntimeError: out of: luck" and list(rows[2]["seconds"]) == ["portadnn"]
