@@ -25,6 +25,7 @@ import portadnn.graph as cudnn
 from portadnn.graph.data_types import data_type
 
 from . import record
+from .call import normal_values
 from .peers import torch_module
 from .runner import brief, geometric_mean
 from .timing import Side, Timer, Timing, alternate, keep_pages, processor_ratio, ratio, wall
@@ -127,11 +128,10 @@ def bound(handle: dnn.Handle, built: tuple[Any, dict[str, Any], list[Any]]) -> C
     graph, made, outs = built
     graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
     device = handle.device
-    rng, pack = np.random.default_rng(0), {}
-    for name, one in made.items():
-        numbers = rng.standard_normal(one.get_dim()) + (8.0 if name == "stats" else 0.0)
-        flat = one.get_data_type().stored(numbers).reshape(-1)
-        pack[one] = device.asarray(flat)
+    pack = {}
+    for seed, (name, one) in enumerate(made.items()):
+        size, mean = int(np.prod(one.get_dim())), 8.0 if name == "stats" else 0.0
+        pack[one] = device.asarray(normal_values(one.get_data_type().stored, size, seed, mean))
     for one in outs:
         pack[one] = device.asarray(np.zeros(int(np.prod(one.get_dim())), one.get_data_type().storage))
     call: Callable[[], None] = graph.bind(pack)

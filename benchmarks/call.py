@@ -18,6 +18,14 @@ DEFAULTS = {
 PERIOD = 1_000_003  # normal values take seconds to draw for the largest tensors
 
 
+def normal_values(
+    stored: Callable[[Any], np.ndarray[Any, Any]], size: int, seed: int, mean: float = 0.0, deviation: float = 1.0
+) -> np.ndarray[Any, Any]:
+    """Return so many normal values, `stored` in a type; they repeat after a prime number of them."""
+    values = np.random.default_rng(seed).standard_normal(min(size, PERIOD), np.float32)
+    return np.resize(stored(mean + deviation * values), size)
+
+
 def random_values(spec: TensorSpec, seed: int) -> np.ndarray[Any, Any]:
     """Return normal values for a tensor's whole span, gaps included; they repeat after a prime number of them.
 
@@ -25,8 +33,7 @@ def random_values(spec: TensorSpec, seed: int) -> np.ndarray[Any, Any]:
     """
     if not spec.dtype.is_float:
         return np.zeros(spec.span, spec.dtype.numpy)
-    values = np.random.default_rng(seed).standard_normal(min(spec.span, PERIOD), np.float32)
-    return np.resize(spec.dtype.stored(values), spec.span)
+    return normal_values(spec.dtype.stored, spec.span, seed)
 
 
 def _affine_grid(spec: TensorSpec) -> np.ndarray[Any, Any]:

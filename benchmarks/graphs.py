@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 import portadnn.graph as pg
 from portadnn.graph.data_types import data_type
 from portadnn.graph.memory import number
 from portadnn.handle import Handle
 
+from .call import normal_values
 from .graph_blocks import GRAPHS, PRODUCTS, Block
 from .runner import brief, geometric_mean
 from .timing import Side, Timer, alternate, processor_ratio, ratio
@@ -93,12 +92,12 @@ def build(handle: Handle, name: str, size: int, dtype: data_type, without: tuple
 
 def _call(g: Any, handle: Handle) -> Callable[[], None]:
     """Return a call on new memory of the handle's device, of random numbers."""
-    rng, pack = np.random.default_rng(0), {}
+    pack = {}
     for info in g._graph_frozen().packed:
         if info.by_value:
             pack[info.uid] = number(info.value, info)
             continue
-        values = info.data_type.stored(rng.standard_normal(info.span) / 2)
+        values = normal_values(info.data_type.stored, info.span, info.uid, deviation=0.5)
         pack[info.uid] = handle.asarray(values.reshape(1, 1, -1))
     return lambda: g.execute(pack)
 
