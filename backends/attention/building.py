@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from portadnn.enums import DataType
 
 from ..base import Arg, Device, Launch, WorkspaceArg
 from ..engines.conv_cpu_common import round_up
-from .operands import NUMBERS, PAGE_TABLES, Defines, Operands, Workspace, int32, int64
+from .operands import NUMBERS, PAGE_TABLES, RESULTS, Defines, Operands, Workspace, int32, int64
 
 _ROWS_FILE = "shared/attention_rows.cl"
 ROW_MULTIPLE = 16  # numbers of rows of a head, so that vectors of them are within it
@@ -44,6 +45,15 @@ class Building:
             "shared/attention_start.cl", "attention_start", defines, 1, (self.numbers, self.words, self.counter, *args)
         )
         self.gather()
+        for port in RESULTS:
+            info = operands.find(port)
+            if info is not None and info.virtual:
+                operands.gathered[port] = self.piece(port)
+
+    def piece(self, port: str) -> WorkspaceArg:
+        """Return memory for all of a tensor, packed row by row."""
+        known = self.operands.at(port).data_type.problem_type
+        return self.workspace.take(math.prod(self.operands.dims(port)), DataType.UINT8 if known is None else known)
 
     def gather(self) -> None:
         """Append what copies keys and values together that lie in pages."""
@@ -52,8 +62,7 @@ class Building:
             if op.find(table):
                 b, h, keys, d = op.dims(port)
                 info, pages = op.at(port), op.at(table)
-                known = info.data_type.problem_type
-                place = self.workspace.take(b * h * keys * d, DataType.UINT8 if known is None else known)
+                place = self.piece(port)
                 sizes = (int64(b * h * keys), int32(h), int32(d), int32(info.dims[2]))
                 tables = (op.tensor(table), int64(pages.strides[0]), int64(pages.strides[2]))
                 types = {**op.type_of("PAGED_T", port), **op.type_of("TABLE_T", table)}

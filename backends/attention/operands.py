@@ -30,6 +30,7 @@ NUMBERS = (
 WORDS = ("SEED", "OFFSET")
 PAGE_TABLES = {"K": "PAGE_TABLE_K", "V": "PAGE_TABLE_V"}
 SCALAR_PORTS = frozenset((*NUMBERS, *WORDS))
+RESULTS = ("O", "DQ", "DK", "DV")  # that kernels always write; the others where the program has a tensor
 FAR = 2**30  # a bound that no column reaches
 _ALIGNMENT = 256
 _BYTES_OF_8 = {data_type.INT64: DataType.DOUBLE}  # types that Problems do not know, by one as long
@@ -66,7 +67,7 @@ class Operands:
     sizes : Sizes
         Dims of what is multiplied.
     gathered : dict of str to WorkspaceArg
-        Where keys and values lie in one piece that the program has in pages.
+        Where keys and values lie in one piece that the program has in pages, and results that nobody reads.
     real : DataType
         What is computed in: DOUBLE where the graph says so or a tensor is, else FLOAT.
     backward, fp8 : bool
@@ -85,15 +86,16 @@ class Operands:
         infos = [info for info in graph.tensors if not info.by_value]
         double = self.op.compute_type is data_type.DOUBLE or any(i.data_type is data_type.DOUBLE for i in infos)
         self.real = DataType.DOUBLE if double else DataType.FLOAT
-        self._memory = [info.uid for info in infos]
+        self._memory = [info.uid for info in infos if not info.virtual]
         self._scalars: list[Callable[[Mapping[int, Any]], float]] = []
 
     # what the node has
 
     def find(self, port: str) -> TensorInfo | None:
-        """Return the tensor at a port, if there is one."""
+        """Return the tensor at a port, if there is one and somebody reads it."""
         uid = self.op.uids.get(port)
-        return None if uid is None else self.graph.by_uid[uid]
+        info = None if uid is None else self.graph.by_uid[uid]
+        return None if info is not None and info.virtual and port not in RESULTS else info
 
     def at(self, port: str) -> TensorInfo:
         """Return the tensor at a port."""

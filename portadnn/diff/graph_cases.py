@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import DnnError
 from ..graph.enums import heur_mode
 from ..graph.errors import GraphCheckFailed, GraphError
 from ..graph.files import as_data
-from ..graph.operation_graph import OperationGraph
+from ..graph.operation_graph import OperationGraph, TensorInfo
 from ..graph.pygraph import pygraph
 from ..graph.sample import POISON, gaps_of, pack_of
 from ..handle import Handle
@@ -144,16 +145,21 @@ def _run(case: GraphCase, graph: pygraph, number: int, engine: str) -> GraphResu
 def gap_written(graph: OperationGraph, pack: Mapping[int, Any]) -> str:
     """Return the first result between whose elements something was written, or nothing."""
     for info in graph.packed:
-        if info.uid in graph.written and (pack[info.uid][gaps_of(info)] != POISON).any():
-            return info.describe()
+        if info.uid in graph.written:
+            offsets = None if info.ragged_offset is None else _loaded(graph.by_uid[info.ragged_offset], pack)
+            if (pack[info.uid][gaps_of(info, offsets)] != POISON).any():
+                return info.describe()
     return ""
+
+
+def _loaded(info: TensorInfo, pack: Mapping[int, Any]) -> npt.NDArray[Any]:
+    """Return the numbers of a tensor without gaps."""
+    return info.data_type.loaded(pack[info.uid].view(info.data_type.storage))
 
 
 def _telling(graph: OperationGraph, pack: Mapping[int, Any]) -> bool:
     """Return whether some result has a number."""
-    results = [info for info in graph.packed if info.uid in graph.written]
-    loaded = (info.data_type.loaded(pack[info.uid].view(info.data_type.storage)) for info in results)
-    return any(np.isfinite(numbers).any() for numbers in loaded)
+    return any(np.isfinite(_loaded(info, pack)).any() for info in graph.packed if info.uid in graph.written)
 
 
 def reproducer(case: GraphCase, handle: Handle, engine: str = "") -> str:

@@ -101,6 +101,7 @@ def pruned(data: Data, results: Collection[int], given: Collection[int]) -> Data
             needed |= set(entry["inputs"].values())
     made = {uid for entry in kept for uid in entry["outputs"].values()}
     used = made | {uid for entry in kept for uid in entry["inputs"].values()}
+    used |= {entry["ragged_offset"] for entry in data["tensors"] if entry["uid"] in used and "ragged_offset" in entry}
     tensors = []
     for entry in data["tensors"]:
         if entry["uid"] in used:
@@ -142,14 +143,23 @@ def _resized(data: Data, change: Callable[[int, list[int]], list[int]]) -> Data:
         if kind is not None:
             entry["dims"], entry["strides"] = dims if kind in _STATED else [], []
         elif dims != entry["dims"]:
-            entry["dims"], entry["strides"] = dims, list(row_major(dims))
+            entry["dims"], entry["strides"] = dims, plain_strides({**entry, "dims": dims})
     return made
+
+
+def plain_strides(entry: Mapping[str, Any]) -> list[int]:
+    """Return the strides of a tensor in row-major order; of a ragged one, token by token."""
+    if "ragged_offset" not in entry:
+        return list(row_major(entry["dims"]))
+    b, h, s, d = entry["dims"]
+    first, row, head, last = row_major((b, s, h, d))
+    return [first, head, row, last]
 
 
 def _plainer(data: Data) -> Iterator[Data]:
     """Yield graphs with one tensor in row-major order."""
     for place, entry in enumerate(data["tensors"]):
-        plain = list(row_major(entry["dims"]))
+        plain = plain_strides(entry)
         if entry["strides"] != plain:
             made = copy.deepcopy(data)
             made["tensors"][place]["strides"] = plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,12 @@ import numpy.typing as npt
 
 from ..descriptors import TensorView
 from ..tolerance import FEW, GROWTH
-from . import memory
+from . import memory, ragged
 from .data_types import data_type
 from .engine import GraphEngine, GraphPlan
 from .errors import GraphError, fail
 from .fallback_host import by_definition
+from .fp8 import E4M3, E5M2
 from .operation_graph import Operation, OperationGraph, TensorInfo
 from .pack import spec_of, works_on_host
 
@@ -29,6 +31,7 @@ TOGETHER = 8.0  # times as much for results of a whole graph, whose errors trave
 _SUMS = ("matmul", "conv_fprop", "conv_dgrad", "conv_wgrad", "genstats")
 _SAVED = (*(f"{kind}norm_backward" for kind in ("batch", "instance", "layer", "adalayer", "rms")), "dbn_weight")
 _SUMMED = ("DSCALE", "DBIAS", "Dscale", "Dbias")  # of these, linear in what they add up
+_GRADIENTS = ("sdpa_backward", "sdpa_fp8_backward")
 _LINEAR = ("ADD", "SUB", "MUL", "ADD_SQUARE")
 _MOVING = ("slice", "transpose", "reshape", "concatenate")
 
@@ -93,18 +96,29 @@ def bound(
     if not kind.is_float:
         return np.ones(want.shape)
     if operation.kind == "rng":
-        return step(kind) * np.abs(want) + _smallest(kind)
+        ends = max(abs(operation["minimum"]), abs(operation["maximum"]))  # whose difference is added to one of them
+        cancelled = np.finfo("f8" if kind is data_type.DOUBLE else "f4").eps * ends * (operation["minimum"] != 0)
+        near: Numbers = step(kind) * np.abs(want) + cancelled + _smallest(kind)
+        return near
     double = operation.compute_type is data_type.DOUBLE
     unit = SLACK * (FEW + GROWTH * math.sqrt(_length(graph, operation))) * np.finfo("f8" if double else "f4").eps
-    finite = np.abs(want[np.isfinite(want)])
-    largest = float(finite.max()) if finite.size else 0.0
+    largest = _largest(want)
+    attention = operation.kind.startswith("sdpa")
     inner = 2.0**-4 if operation.kind.startswith("sdpa_fp8") else 0.0  # probabilities are FP8 inside
-    if operation.kind.startswith("sdpa") and kind in (data_type.HALF, data_type.BFLOAT16):
+    if attention and kind in (data_type.HALF, data_type.BFLOAT16):
         inner = 4 * step(kind)  # and of the data's type on tensor cores
-    size = np.full(want.shape, largest) if terms is None else np.abs(terms)
+    if terms is None or attention:  # whose terms tell of the whole result how large they are
+        size = np.full(want.shape, largest if terms is None else max(largest, _largest(terms)))
+    else:
+        size = np.abs(terms)
     with np.errstate(all="ignore"):
         found: Numbers = unit * size + step(kind) * np.abs(want) + inner * largest + _smallest(kind)
     return found
+
+
+def _largest(values: Numbers) -> float:
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max()) if finite.size else 0.0
 
 
 def step(kind: data_type) -> float:
@@ -122,6 +136,12 @@ def _smallest(kind: data_type) -> float:
     return 2.0**-9 if kind is data_type.FP8_E4M3 else 2.0**-16
 
 
+def _saturated(info: TensorInfo, want: Numbers) -> Numbers:
+    """Return numbers within what a type of 8 bits holds, as they are stored."""
+    form = {data_type.FP8_E4M3: E4M3, data_type.FP8_E5M2: E5M2}.get(info.data_type)
+    return want if form is None else np.clip(want, -form.largest, form.largest)
+
+
 def exposed(graph: OperationGraph) -> OperationGraph:
     """Return a graph with all tensors in memory."""
     return replace(graph, tensors=tuple(replace(info, virtual=False) for info in graph.tensors))
@@ -134,6 +154,7 @@ def _unrounded(graph: OperationGraph, operation: Operation) -> OperationGraph:
     for uid in dict.fromkeys(operation.uids.values()):
         info = replace(graph.by_uid[uid], virtual=False)
         wide = uid in results and info.data_type.is_float
+        info = replace(info, ragged_offset=None)  # in all their dims, rows that there are not are 0
         found.append(replace(info, data_type=data_type.DOUBLE) if wide else info)
     return OperationGraph(operation.name, (operation,), tuple(found))
 
@@ -183,7 +204,8 @@ class Check:
 
     def _check_node(self, operation: Operation, port: str, info: TensorInfo, known: Mapping[int, Numbers]) -> None:
         want, terms = self._defined(operation, known)
-        off = difference(known[info.uid], want[port], bound(self.graph, operation, info, want[port], terms.get(port)))
+        due = _saturated(info, want[port])
+        off = difference(known[info.uid], due, bound(self.graph, operation, info, due, terms.get(port)))
         if off is not None:
             raise self._error("PG-CHECK-001", operation, info, off)
 
@@ -225,7 +247,22 @@ class Check:
     # numbers
 
     def _loaded(self, info: TensorInfo, content: npt.NDArray[np.uint8]) -> Numbers:
-        return np.array(info.data_type.loaded(memory.view(content, info, output=False)))
+        array = memory.view(content, info, output=False)
+        if info.ragged_offset is not None:
+            return ragged.loaded(info, array, self._offsets(info.ragged_offset))
+        return np.array(info.data_type.loaded(array))
+
+    def _offsets(self, uid: int) -> Numbers:
+        """Return the offsets of ragged tensors."""
+        return self._loaded(self.graph.by_uid[uid], self.before[uid])
+
+    def _there(self, uid: int, numbers: Numbers) -> Numbers:
+        """Return numbers of a tensor with 0 in rows that it does not have."""
+        info = self.graph.by_uid[uid]
+        if info.ragged_offset is None:
+            return numbers
+        _, there = ragged.places(info, self._offsets(info.ragged_offset), sys.maxsize)
+        return np.where(there, numbers, 0)
 
     def _all_tensors(self) -> dict[int, Numbers]:
         """Run the graph with all its tensors in memory, by the same engine if it takes that, and return them all."""
@@ -251,6 +288,8 @@ class Check:
         if works_on_host(device):
             return memory.view(content.copy(), info, output=True)
         flat = device.asarray(content)
+        if info.ragged_offset is not None:
+            return flat
         spec = spec_of(info)
         return device.wrap(TensorView(spec, flat), info.name)
 
@@ -263,7 +302,7 @@ class Check:
         for info in self._stored():
             host[info.uid] = memory.view(self.before[info.uid].copy(), info, output=True)
         by_definition(self.graph, self.handle).prepare(self.graph, self.handle).run(host, None)
-        return {info.uid: info.data_type.loaded(host[info.uid]) for info in self._stored()}
+        return {info.uid: self._loaded(info, host[info.uid]) for info in self._stored()}
 
     def _defined(
         self, operation: Operation, known: Mapping[int, Numbers]
@@ -275,6 +314,8 @@ class Check:
         name = getattr(mode, "name", "")
         linear = operation.kind in _SUMS or (operation.kind == "pointwise" and name in _LINEAR)
         saved = operation.kind in _SAVED and "INV_VARIANCE" in operation.uids
+        if operation.kind in _GRADIENTS:
+            return want, self._evaluated(alone, operation, self._uncancelled(operation, known))
         if not (linear or saved or (operation.kind == "reduction" and name in ("ADD", "AVG", "NORM1"))):
             return want, {}
         sizes = {uid: np.abs(values) for uid, values in known.items()}
@@ -283,6 +324,13 @@ class Check:
             sizes[less] = -sizes[less]
         found = self._evaluated(alone, operation, sizes)
         return want, {port: terms for port, terms in found.items() if not saved or port in _SUMMED}
+
+    def _uncancelled(self, operation: Operation, known: Mapping[int, Numbers]) -> dict[int, Numbers]:
+        """Return inputs of a gradient of attention for which nothing cancels in the gradient to the scores."""
+        sizes = dict(known)
+        for port, sign in (("V", 1), ("DO", 1), ("O", -1)):
+            sizes[operation.uids[port]] = sign * np.abs(known[operation.uids[port]])
+        return sizes
 
     def _evaluated(
         self, alone: OperationGraph, operation: Operation, known: Mapping[int, Numbers]
@@ -298,4 +346,5 @@ class Check:
                 view[...] = info.data_type.stored(known[info.uid])
             host[info.uid] = view
         by_definition(alone, self.handle).prepare(alone, self.handle).run(host, None)
-        return {port: alone.by_uid[uid].data_type.loaded(host[uid]) for port, uid in operation.outputs}
+        found = {port: alone.by_uid[uid].data_type.loaded(host[uid]) for port, uid in operation.outputs}
+        return {port: self._there(uid, found[port]) for port, uid in operation.outputs}

@@ -194,7 +194,8 @@ def _as_tensor(kind: Kind, name: str, port: str, value: Any) -> tensor:
     place = kind.port(port, output=False)
     if place is not None and place.scalar and isinstance(value, (int, float)) and not isinstance(value, bool):
         made = tensor(f"{name}::{port}").set_dim([1]).set_stride([1]).set_value(value, scalar_type.COMPILE_TIME_CONST)
-        return made.set_data_type(data_type.INT32 if isinstance(value, int) else data_type.FLOAT)
+        whole = data_type.INT32 if -(2**31) <= value < 2**31 else data_type.INT64
+        return made.set_data_type(whole if isinstance(value, int) else data_type.FLOAT)
     wanted = "a tensor of the graph" + (" or a number" if place is not None and place.scalar else "")
     got = type(value).__name__
     raise fail(

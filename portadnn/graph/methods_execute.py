@@ -213,10 +213,6 @@ class ExecuteMethods(FileMethods):
     def _checked(self, pack: Mapping[Any, Any], workspace: Any, handle: Any, overrides: Any, check: str) -> None:
         if check != "reference":
             raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=repr(check))
-        ragged = next((info for info in self._graph_frozen().tensors if info.ragged_offset is not None), None)
-        if ragged is not None:
-            expected = "tensors without ragged offsets"
-            raise fail("PG-PLAN-005", argument="check", tensor=ragged.describe(), expected=expected, got="some")
         plans, plan, arrays, scratch, bound = self._bound(pack, workspace, None, handle, overrides)
         with plans.handle.lock:
             checked = Check(plan, plans.handle, engines_of(plans.handle), arrays)

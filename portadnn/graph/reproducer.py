@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .operation_graph import OperationGraph
+from .sample import special
 
 _SCRIPT = '''"""Graph {name!r} of {count} nodes on seeded data, checked node by node against its definition.
 
@@ -39,7 +40,8 @@ def main(backend):
         flat = np.zeros(span, storage)
         view = np.ndarray(dims, storage, flat, strides=[step * storage.itemsize for step in strides])
         if role == "input":
-            view[...] = cudnn.data_type[kind].stored(numbers(kind, dims, SEED + uid))
+            values = np.reshape(VALUES[uid], dims) if uid in VALUES else numbers(kind, dims, SEED + uid)
+            view[...] = cudnn.data_type[kind].stored(values)
         else:
             results[name] = kind, view
         pack[uid] = flat
@@ -70,6 +72,8 @@ def script(
     """
     lines = [f"SEED = {seed}", "NUMBERS = {"]
     lines += [f"    {i.uid}: {1.0 if i.value is None else i.value!r},  # {i.name}" for i in graph.packed if i.by_value]
+    lines += ["}", "VALUES = {  # of tensors that cannot have any"]
+    lines += [f"    {uid}: {values.ravel().tolist()!r}," for uid, values in special(graph, seed).items()]
     lines += ["}", "TENSORS = {  # uid: name, type, dims, strides, elements with gaps, role"]
     for info in graph.packed:
         role = "number" if info.by_value else "result" if info.uid in graph.written else "input"

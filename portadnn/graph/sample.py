@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import memory
-from .operation_graph import OperationGraph, TensorInfo
+from . import memory, ragged
+from .operation_graph import Operation, OperationGraph, TensorInfo
+from .ops.attention import keys_of
 
+Numbers = npt.NDArray[Any]
 POISON = 0xA5
+_OF_QUERIES = ("Q", "O", "DO", "DQ", "STATS", "MAX", "SUM_EXP")  # the others have the keys' lengths
+_FACTORS = ("SCALE_", "DESCALE_")
 
 
 def numbers(kind: str, dims: tuple[int, ...], seed: int) -> npt.NDArray[Any]:
@@ -22,13 +27,53 @@ def numbers(kind: str, dims: tuple[int, ...], seed: int) -> npt.NDArray[Any]:
     return rng.integers(0, 4, dims) if whole else rng.standard_normal(dims)
 
 
+def special(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
+    """Return the numbers of tensors that cannot be any, by uid.
+
+    These are of attention: lengths of sequences and the offsets that follow from them, pages that there are, bits of
+    blocks, and factors of FP8 tensors, which are powers of two.
+    """
+    found: dict[int, Numbers] = {}
+    attentions = [operation for operation in graph.operations if operation.kind.startswith("sdpa")]
+    for operation in attentions:
+        for port, below in _limits(graph, operation).items():
+            info = graph.at(operation, port)
+            if not (info.by_value or info.uid in graph.written):
+                rng = np.random.default_rng(seed + info.uid)
+                made = rng.integers(0, below, info.dims) if below else 2.0 ** rng.integers(-2, 3, info.dims)
+                found[info.uid] = np.minimum(made, found.get(info.uid, made))
+    for operation in attentions:
+        for port, uid in (*operation.inputs, *operation.outputs):
+            info = graph.by_uid[uid]
+            if info.ragged_offset is not None:
+                lengths = found[operation.uids["SEQ_LEN_Q" if port in _OF_QUERIES else "SEQ_LEN_KV"]]
+                if port.startswith("PAGE_TABLE_"):
+                    lengths = -(-lengths // graph.at(operation, port[-1]).dims[2])
+                steps = np.cumsum([0, *lengths.ravel()]) * info.strides[2]
+                dims = graph.by_uid[info.ragged_offset].dims
+                found[info.ragged_offset] = (steps // info.ragged_multiplier).reshape(dims)
+    return found
+
+
+def _limits(graph: OperationGraph, operation: Operation) -> dict[str, int]:
+    """Return the ports of an attention whose numbers are special, and what these are below; 0 for factors."""
+    dims = {port: graph.by_uid[uid].dims for port, uid in operation.inputs}
+    table_k, table_v = (dims.get(f"PAGE_TABLE_{port}") for port in "KV")
+    keys = keys_of(dims["K"], dims["V"], table_k, table_v, operation.values.get("max_seq_len_kv"))
+    below = {"SEQ_LEN_Q": dims["Q"][2] + 1, "SEQ_LEN_KV": keys + 1, "BLOCK_MASK": 256}
+    below |= {f"PAGE_TABLE_{port}": dims[port][0] for port in "KV"}
+    below |= {port: 0 for port in dims if port.startswith(_FACTORS)}
+    return {port: limit for port, limit in below.items() if port in dims}
+
+
 def pack_of(graph: OperationGraph, seed: int) -> dict[int, Any]:
     """Return a variant pack in host memory, by uid: flat arrays of seeded numbers, results poisoned.
 
-    A tensor's numbers are drawn with the sum of `seed` and its uid. Those that are passed by value have their own
-    value, or 1.
+    A tensor's numbers are drawn with the sum of `seed` and its uid, those of :func:`special` as it says. Those that are
+    passed by value have their own value, or 1.
     """
     pack: dict[int, Any] = {}
+    known = special(graph, seed)
     for info in graph.packed:
         if info.by_value:
             pack[info.uid] = 1.0 if info.value is None else info.value
@@ -36,15 +81,22 @@ def pack_of(graph: OperationGraph, seed: int) -> dict[int, Any]:
         flat = np.full(info.extent, POISON, np.uint8)
         if info.uid not in graph.written:
             flat[:] = 0
-            values = numbers(info.data_type.name, info.dims, seed + info.uid)
-            memory.view(flat, info, output=True)[...] = info.data_type.stored(values)
+            values = known.get(info.uid)
+            if values is None:
+                values = numbers(info.data_type.name, info.dims, seed + info.uid)
+            padded = replace(info, ragged_offset=None)
+            memory.view(flat, padded, output=True)[...] = info.data_type.stored(values)
         pack[info.uid] = flat
     return pack
 
 
-def gaps_of(info: TensorInfo) -> npt.NDArray[np.bool_]:
-    """Return which bytes of a tensor's memory belong to no element."""
+def gaps_of(info: TensorInfo, offsets: Numbers | None = None) -> npt.NDArray[np.bool_]:
+    """Return which bytes of a tensor's memory belong to no element; `offsets` are those of a ragged one."""
     owned = np.zeros(info.span, np.bool_)
-    strides = [step if d > 1 else 0 for d, step in zip(info.dims, info.strides, strict=True)]
-    np.lib.stride_tricks.as_strided(owned, info.dims, strides)[...] = True
+    if offsets is not None:
+        places, there = ragged.places(info, offsets, info.span)
+        owned[places[there]] = True
+    else:
+        strides = [step if d > 1 else 0 for d, step in zip(info.dims, info.strides, strict=True)]
+        np.lib.stride_tricks.as_strided(owned, info.dims, strides)[...] = True
     return np.repeat(~owned, info.data_type.itemsize)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
+from collections import Counter
 from contextlib import closing
 
 import graph_engines
+import numpy as np
 import pytest
 from graph_engines import Broken, Writer
 from typer.testing import CliRunner
@@ -20,12 +22,15 @@ from portadnn.diff.graph_campaign import graph_runner, run_graphs, shrink_failur
 from portadnn.diff.graph_cases import GraphCase, examine, random_case
 from portadnn.diff.graph_shrink import shrunk
 from portadnn.diff.verdict import Verdict
+from portadnn.graph.engine import GraphPlan
+from portadnn.graph.enums import diagonal_alignment
 from portadnn.graph.node import KINDS as NODES
 from portadnn.graph.plans import engines_of
+from portadnn.graph.sample import special
+from portadnn.graph.support.cases import cases
 from portadnn.registry import get_backend
 
 (DEFINITION,) = get_backend("reference").graph_engines()
-NOT_DRAWN = {"sdpa_fp8", "sdpa_fp8_backward"}
 
 
 @pytest.fixture
@@ -41,9 +46,81 @@ def test_the_same_graph_for_the_same_number():
     assert len({str(random_case(number, seed).data) for number in range(20) for seed in (0, 1)}) == 40
 
 
+TELLING = ("mode", "reshape_mode", "distribution", "phase", "generate_index", "use_stats", "use_padding_mask")
+OPTIONS = ("left_bound", "right_bound", "use_alibi_mask", "dropout_probability", "generate_stats", "use_padding_mask")
+PORTS = ("BIAS", "SINK_TOKEN", "DROPOUT_MASK", "SEED", "RNG_DUMP")
+
+
+def told_of(kind, attributes, inputs):
+    """Return what the table of support tells apart: kind, modes and the options that count."""
+    told = {name: attributes.get(name) for name in TELLING}
+    told["dropout"] = attributes.get("dropout_probability") is not None
+    if kind == "conv_fprop":
+        x, w = inputs["X"], inputs["W"]
+        told |= {"grouped": x[1] != w[1], "spatial": len(x) - 2}
+        pads = [attributes.get(name, ()) for name in ("pre_padding", "post_padding")]
+        told["uneven"] = list(pads[0]) != list(pads[1])
+    return (kind, *((name, value) for name, value in told.items() if value))
+
+
+def drawn_nodes(count):
+    return (node for number in range(count) for node in random_graph(number).graph.nodes)
+
+
 def test_all_operations_are_drawn():
-    drawn = {node.kind.name for number in range(700) for node in random_graph(number).graph.nodes}
-    assert set(NODES) - drawn == NOT_DRAWN
+    """Every row of the table of support, and every kind of node."""
+    wanted = {told_of(c.kind, c.attributes, c.inputs): c.label for c in cases()}
+    drawn = Counter()
+    for node in drawn_nodes(2500):
+        inputs = {port: one.dims for port, one in node.inputs.items()}
+        drawn[told_of(node.kind.name, node.attributes, inputs)] += 1
+    assert len(wanted) > 90
+    assert not [label for told, label in wanted.items() if not drawn[told]]
+    assert set(NODES) == {told[0] for told in drawn}
+
+
+@pytest.mark.parametrize("kind", ["sdpa", "sdpa_backward", "sdpa_fp8", "sdpa_fp8_backward"])
+def test_all_of_attention_is_drawn(kind):
+    """Masks, lengths, pages, dropout, results beside the main one, and tensors without padding."""
+    seen = Counter()
+    nodes = (n for number in range(500) for n in random_graph(number, kinds=("attention", "fp8_attention")).graph.nodes)
+    for node in nodes:
+        if node.kind.name == kind:
+            ports = {**node.inputs, **node.outputs}
+            seen.update([*ports, *(name for name in OPTIONS if node.attributes.get(name) not in (None, False))])
+            seen.update(["bottom right"] if node["diagonal_alignment"] is diagonal_alignment.BOTTOM_RIGHT else [])
+            seen.update(f"{port} ragged" for port, one in ports.items() if one.get_ragged_offset() is not None)
+            seen.update(["shared"] if node.dims("Q")[1] > node.dims("V")[1] else [])
+    forward = ("BLOCK_MASK", "PAGE_TABLE_K", "PAGE_TABLE_V", "MAX", "SUM_EXP", "STATS", "Q ragged", "O ragged")
+    more = ("DBIAS", "DSINK_TOKEN", "DQ ragged", "K ragged") if "backward" in kind else (*forward, "generate_stats")
+    wanted = [*PORTS, *OPTIONS[:4], "use_padding_mask", "bottom right", "shared", *more]
+    assert not [name for name in wanted if not seen[name]]
+
+
+def test_numbers_that_cannot_be_any():
+    """Lengths, offsets, pages and factors are such that a graph can run."""
+    seen = Counter()
+    for number in range(300):
+        graph = random_graph(number, kinds=("attention", "fp8_attention")).graph.freeze()
+        values = special(graph, 0)
+        for op in graph.operations:
+            tensors = {port: graph.by_uid[uid] for port, uid in (*op.inputs, *op.outputs)}
+            for port, info in tensors.items():
+                found = values.get(info.uid)
+                if port == "SEQ_LEN_Q":
+                    assert (found >= 0).all() and (found <= tensors["Q"].dims[2]).all()
+                elif port in ("PAGE_TABLE_K", "PAGE_TABLE_V"):
+                    assert (found >= 0).all() and (found < tensors[port[-1]].dims[0]).all()
+                elif port.startswith(("SCALE_", "DESCALE_")) and not info.by_value:
+                    assert (found > 0).all()
+                elif port not in ("SEQ_LEN_KV", "BLOCK_MASK"):
+                    assert found is None
+                if port in ("Q", "O") and info.ragged_offset is not None:
+                    steps = np.diff(values[info.ragged_offset].ravel()) * info.ragged_multiplier
+                    lengths = values[tensors["SEQ_LEN_Q"].uid].ravel()
+                    np.testing.assert_array_equal(steps, lengths * info.strides[2])
+                seen[port] += found is not None
+    assert min(seen[port] for port in ("SEQ_LEN_Q", "PAGE_TABLE_K", "BLOCK_MASK", "SCALE_S", "DESCALE_Q")) > 10
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS)))
@@ -167,6 +244,35 @@ def test_gaps_are_seen(monkeypatch):
         found = {one.engine: one for one in examine(GraphCase("", data), handle)}
     assert found["broken"].verdict is Verdict.FAILED and "outside written" in found["broken"].message
     assert found["definition"].verdict is Verdict.PASSED
+
+
+class Beyond(Broken):
+    """By definition, and then something behind the last row of tensors without padding."""
+
+    def prepare(self, graph, handle):
+        plan = DEFINITION.prepare(graph, handle)
+
+        def run(arrays, workspace):
+            plan.run(arrays, workspace)
+            for uid in graph.written:
+                if graph.by_uid[uid].ragged_offset is not None:
+                    arrays[uid][-1] = 0
+
+        return GraphPlan(self, graph, 0, run)
+
+
+def test_what_is_behind_rows_is_seen(monkeypatch):
+    """Graphs of tensors without padding are judged node by node as well."""
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: (DEFINITION, Beyond()))
+    ragged = (random_case(number, kinds=("attention",), most=1) for number in range(500))
+    ragged = [case for case in ragged if any("ragged_offset" in one for one in case.data["tensors"])]
+    told = []
+    with dnn.Handle("reference") as handle:
+        for case in ragged[:12]:
+            found = {one.engine: one for one in examine(case, handle)}
+            assert found["definition"].verdict in (Verdict.PASSED, Verdict.MISTRUSTED)
+            told.append("outside written" in found["broken"].message)
+    assert sum(told) > 3 and len(told) == 12
 
 
 @pytest.fixture

@@ -211,3 +211,50 @@ def test_what_is_refused(target):
     text = str(refused(g)[0])
     for word in ("PG-ENGINE-003", "sdpa 'whole'", "O = ", "FLOAT", "got INT32"):
         assert word in text
+
+
+@pytest.mark.parametrize("target", helper.cpu_targets(), ids=lambda target: target.name)
+def test_lengths_with_gaps_are_left_to_the_host(target):
+    g = new(helper.open_handle(target))
+    q, k, v = (given(g, (2, 1, 4, 8)) for _ in range(3))
+    rows, columns = (given(g, (2, 1, 1, 1), D.INT32).set_stride([step, 1, 1, 1]) for step in (3, 1))
+    o, _ = g.sdpa(q, k, v, use_padding_mask=True, seq_len_q=rows, seq_len_kv=columns)
+    o.set_output(True)
+    (error,) = refused(g)
+    assert error.id == "PG-ENGINE-004" and "SEQ_LEN_Q" in str(error) and "[3, 1, 1, 1]" in str(error)
+    g.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+    x, result = numbers((2, 1, 4, 8), 1).astype(np.float32), np.full((2, 1, 4, 8), 7, np.float32)
+    lengths = {rows: np.int32([1, -1, -1, 3]), columns: np.int32([4, 4])}
+    g.execute({q: x, k: x, v: x, o: result, **lengths})
+    assert (result[0, 0, 1:] == 0).all() and (result[1, 0, 3:] == 0).all() and (result[1, 0, :3] != 0).all()
+
+
+@pytest.mark.parametrize("wanted", ["DQ", "DK", "DV"])
+@pytest.mark.parametrize("target", helper.cpu_targets(), ids=lambda target: target.name)
+def test_gradients_that_nobody_reads(target, wanted):
+    """One of three, the others stay virtual."""
+    case = Case(sizes=(1, 2, 1, 1, 9, 11, 8, 6))
+    values = case.values()
+    want = oracle(case, values)
+    feeds = {**values, "O": want["O"], "STATS": want["STATS"]}
+    g = new(helper.open_handle(target))
+    made = {name: given(g, np.shape(value)) for name, value in feeds.items()}
+    found = g.sdpa_backward(*(made[name] for name in ("q", "k", "v", "O", "dO", "STATS")), attn_scale=case.scale)
+    one = found[("DQ", "DK", "DV").index(wanted)]
+    (got,) = run(g, {made[name]: value for name, value in feeds.items()}, [one])
+    assert g.get_plan_name() == "eng_flash_attention"
+    near(got, want[f"d{wanted[1].lower()}"])
+
+
+@pytest.mark.parametrize("target", helper.cpu_targets(), ids=lambda target: target.name)
+def test_statistics_that_nobody_reads(target):
+    """Of FP8 the largest numbers, of both the sums."""
+    case = Case(sizes=(1, 2, 1, 1, 9, 11, 8, 6))
+    values = case.values()
+    g = new(helper.open_handle(target))
+    q, k, v = (given(g, values[name].shape, D.FP8_E4M3) for name in "qkv")
+    o, *_ = g.sdpa_fp8(q, k, v, 1, 1, 1, 1 / 256, 256, 1, generate_stats=True, attn_scale=case.scale)
+    rounded = {name: D.FP8_E4M3.rounded(values[name]) for name in "qkv"}
+    (got,) = run(g, {q: values["q"], k: values["k"], v: values["v"]}, [o.set_data_type(D.FLOAT)])
+    assert g.get_plan_name() == "eng_flash_attention"
+    np.testing.assert_allclose(got, oracle(case, {**values, **rounded})["O"], atol=0.1)

@@ -9,6 +9,8 @@ import pytest
 from graphs import D, new
 
 import portadnn.graph as cudnn
+from portadnn.graph import ragged
+from portadnn.graph.errors import GraphCheckFailed
 from portadnn.registry import get_backend
 
 H, DIM = 2, 4
@@ -72,9 +74,9 @@ class Ragged:
         self.graph.execute(self.pack, handle=self.handle)
 
 
-def padded(ragged):
+def padded(made):
     lengths = {"seq_len_q": LENGTHS_Q, "seq_len_kv": LENGTHS_KV}
-    return {"attn_scale": 0.5, "use_padding_mask": True, **{n: ragged.integers(v) for n, v in lengths.items()}}
+    return {"attn_scale": 0.5, "use_padding_mask": True, **{n: made.integers(v) for n, v in lengths.items()}}
 
 
 @pytest.mark.parametrize("multiplier", [1, H * DIM])
@@ -176,11 +178,19 @@ def test_offsets_that_lead_nowhere(handle, offsets):
     assert (result == 0).all()
 
 
-def test_a_check_by_nodes_is_refused(handle):
+def test_a_check_by_nodes(handle, monkeypatch):
     made = Ragged(handle, 1)
     inputs = made.given("q", tokens(LENGTHS_Q)), *(made.given("kv", tokens(LENGTHS_KV)) for _ in "kv")
-    o, _ = made.graph.sdpa(*inputs, generate_stats=False, **padded(made))
+    o, _ = made.graph.sdpa(*inputs, generate_stats=False, **padded(made), name="packed")
     made.shaped(o.set_output(True), "q", tokens(LENGTHS_Q))
     made.run()
-    with pytest.raises(RuntimeError, match="PG-PLAN-005"):
+    made.graph.execute(made.pack, handle=made.handle, check="reference")
+
+    def wrong(info, array, offsets, numbers, right=ragged.store):
+        numbers = numbers.copy()
+        numbers[1, 0, 0, 0] += 0.5  # of the one row of the second sequence
+        right(info, array, offsets, numbers)
+
+    monkeypatch.setattr(ragged, "store", wrong)
+    with pytest.raises(GraphCheckFailed, match=r"PG-CHECK-001.*sdpa 'packed'.*at \[1, 0, 0, 0\]"):
         made.graph.execute(made.pack, handle=made.handle, check="reference")

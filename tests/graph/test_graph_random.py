@@ -70,6 +70,21 @@ def test_seeds_and_offsets(handle, name):
     assert (got != drawn(handle, "bernoulli")[1]).any()
 
 
+def test_an_offset_of_more_than_32_bits():
+    """As a number it is what it is as a tensor of INT64."""
+    far = 2**40 + 3
+    got = drawn("reference", "bernoulli", offset=far)[1]
+    np.testing.assert_array_equal(got, drawn("reference", "bernoulli", "by value", far)[1])
+    assert (got != drawn("reference", "bernoulli", offset=3)[1]).any()
+    assert (got != drawn("reference", "bernoulli", offset=2**31 - 1)[1]).any()
+
+
+@over(["uniform"])
+def test_an_offset_of_more_than_32_bits_on_devices(handle, name):
+    got, want = (drawn(where, name, offset=2**40 + 3)[1] for where in (handle, "reference"))
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
 @over(["normal", "gaps", "integers"])
 def test_what_it_does_not_draw(handle, name):
     g = new(handle)

@@ -27,7 +27,8 @@ STATISTICS = frozenset(  # ports of numbers that go with others, FLOAT or DOUBLE
     (
         *("SCALE", "BIAS", "MEAN", "INV_VARIANCE", "PREV_RUNNING_MEAN", "PREV_RUNNING_VAR", "SUM", "SQ_SUM"),
         *("NEXT_RUNNING_MEAN", "NEXT_RUNNING_VAR", "DSCALE", "DBIAS", "Dscale", "Dbias", "EQ_SCALE", "EQ_BIAS"),
-        *("EQ_SCALE_DY", "EQ_SCALE_X", "STATS", "MAX", "SUM_EXP"),
+        *("EQ_SCALE_DY", "EQ_SCALE_X", "STATS", "MAX", "SUM_EXP", "RNG_DUMP", "DSINK_TOKEN"),
+        *("AMAX_S", "AMAX_O", "AMAX_DQ", "AMAX_DK", "AMAX_DV", "AMAX_DP"),
     )
 )
 
@@ -124,14 +125,15 @@ class Drawing:
             return self.io
         return str(self.draws.choice((*FLOATS, *FLOATS[:3], *WHOLE)))
 
-    def input(self, dims: Sequence[int], kind: str = "") -> Value:
-        """Return a new input."""
+    def input(self, dims: Sequence[int], kind: str = "", *, apart: bool = False) -> Value:
+        """Return a new input; one that is `apart` is for nothing else."""
         made = tensor(f"in{len(self.inputs)}").set_dim(dims).set_stride(self.strides(dims))
         made.set_data_type(kind or self.kind_of_input())
         self.inputs.append(made)
         self.graph.declare(made)
         found = Value(made, exact=True)
-        self.values.append(found)
+        if not apart:
+            self.values.append(found)
         return found
 
     def any(self, rank: int | None = None, *, exact: bool = False, floats: bool = False, most: float = TAME) -> Value:
@@ -179,6 +181,7 @@ class Drawing:
         exact: bool = False,
         size: float = NORMAL,
         hidden: tuple[str, ...] = (),
+        asked: tuple[str, ...] = (),
     ) -> dict[str, Value]:
         """Add a node and return its results by port; nothing where its inputs do not go together.
 
@@ -192,12 +195,15 @@ class Drawing:
             Of the results.
         hidden
             Outputs that nothing else may be computed of.
+        asked
+            Outputs that there are only where a program gives a tensor for them.
         """
         given = {port: one.tensor if isinstance(one, Value) else one for port, one in inputs.items()}
         double = not self.plain and self.wide == "FLOAT" and self.draws.one_in(24)
         compute = data_type.DOUBLE if double else data_type.NOT_SET
         name = f"{kind}{len(self.graph.nodes)}"
-        node = self.graph.add(kind, given, attributes or {}, compute_type=compute, name=name)
+        results = {port: tensor() for port in asked}
+        node = self.graph.add(kind, given, attributes or {}, compute_type=compute, name=name, results=results)
         try:
             for port, out in node.outputs.items():
                 moved = next(iter(node.inputs.values())).get_data_type().name if node.kind.same_type else ""

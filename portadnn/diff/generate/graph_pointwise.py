@@ -177,7 +177,7 @@ class PointwiseNodes(Drawing):
         x = self.any()
         first = next((d for d in (2, 3, 4, 5, 7) if math.prod(x.dims) % d == 0), 1)
         flat = (math.prod(x.dims) // first, first) if self.draws.one_in(2) else (1, math.prod(x.dims))
-        how = {"reshape_mode": reshape_mode.LOGICAL}
+        how = {"reshape_mode": self.pick(reshape_mode)}
         self.node("reshape", {"X": x}, how, dims={"Y": flat}, exact=x.exact, size=x.size)
 
     def concatenate(self) -> None:
@@ -192,9 +192,21 @@ class PointwiseNodes(Drawing):
 
     def random(self) -> None:
         """Draw random numbers."""
-        law = self.draws.choice((rng_distribution.BERNOULLI, rng_distribution.UNIFORM))
-        how = {"distribution": law, "seed": self.draws.integers(1000), "bernoulli_probability": 0.5}
-        self.node("rng", {}, how, dims={"Y": self.dims()}, types={"Y": self.between}, exact=True, size=1.0)
+        law = self.pick(rng_distribution)
+        how: dict[str, Any] = {"distribution": law}
+        if law is rng_distribution.BERNOULLI:
+            how["bernoulli_probability"] = self.draws.choice((0.0, 0.1, 0.5, 0.75, 1.0))
+        elif law is rng_distribution.UNIFORM and self.draws.one_in(2):
+            how |= {"minimum": -1.5, "maximum": 0.25}
+        elif law is rng_distribution.NORMAL and self.draws.one_in(2):
+            how |= {"mean": 0.5, "standard_deviation": 0.25}
+        inputs: dict[str, Any] = {"OFFSET": self.draws.integers(1 << 34)} if self.draws.one_in(3) else {}
+        if self.draws.one_in(3):
+            inputs["SEED"] = self.input((1, 1, 1, 1), "INT64", apart=True)
+        else:
+            how["seed"] = self.draws.integers(1 << 20)
+        exact = law is not rng_distribution.NORMAL
+        self.node("rng", inputs, how, dims={"Y": self.dims()}, types={"Y": self.between}, exact=exact)
 
     def tame(self) -> None:
         """Make what has grown large small again."""

@@ -1,13 +1,13 @@
-"""Nodes of random graphs that are products, windows, normalisations and attention."""
+"""Nodes of random graphs that are products, windows and normalisations."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ...graph.enums import convolution_mode, diagonal_alignment, norm_forward_phase, padding_mode, resample_mode
+from ...graph.enums import convolution_mode, norm_forward_phase, padding_mode, resample_mode
 from ...graph.layout import Dims
-from .graph_draw import NORMAL, Drawing, Value
+from .graph_draw import NORMAL, Drawing
 
 EPSILON = 0.125
 LARGE = 1e3  # about what gradients of normalisations and the like grow to
@@ -189,44 +189,3 @@ class NormNodes(Drawing):
         dims = made["SUM"].dims
         given = {**made, "SCALE": self.statistic(dims), "BIAS": self.statistic(dims), "EPSILON": EPSILON}
         self.node("bn_finalize", {**given, "ACCUM_COUNT": count, **self._running(dims)}, size=LARGE)
-
-
-class AttentionNodes(Drawing):
-    """Attention, small."""
-
-    def attention(self) -> None:
-        """Add attention, and its gradients now and then."""
-        b, heads, group = self.draws.few(2), self.draws.few(2), self.draws.few(2)
-        rows, columns = self.draws.few(40), self.draws.few(40)
-        d, kind = self.draws.choice((1, 4, 8, 16, 24, 32)), self.between
-        dv = d if self.draws.one_in(2) else self.draws.choice((4, 8, 16))
-        q = self._like((b, heads * group, rows, d), kind)
-        inputs: dict[str, Any] = {
-            "Q": q,
-            "K": self._like((b, heads, columns, d), kind),
-            "V": self._like((b, heads, columns, dv), kind),
-            "ATTN_SCALE": d**-0.5,
-        }
-        if self.draws.one_in(3):
-            inputs["BIAS"] = self.input((1, heads * group, rows, columns), self.wide)
-        how: dict[str, Any] = {}
-        if self.draws.one_in(3):
-            how |= {"right_bound": self.draws.integers(3), "diagonal_alignment": self.pick(diagonal_alignment)}
-        if self.draws.one_in(4):
-            how["left_bound"] = self.draws.integers(1, 9)
-        if min(rows, columns) > 3 and self.draws.one_in(4):
-            lengths = {name: self.input((b, 1, 1, 1), "INT32") for name in ("SEQ_LEN_Q", "SEQ_LEN_KV")}
-            inputs |= lengths
-            how["use_padding_mask"] = True
-        how["generate_stats"] = stats = self.draws.one_in(2)
-        made = self.node("sdpa", inputs, how, types={"O": kind}, hidden=("STATS",))
-        if made and stats and self.draws.one_in(2):
-            del how["generate_stats"]
-            more = {"O": made["O"], "STATS": made["STATS"], "DO": self._like(made["O"].dims, kind)}
-            types = dict.fromkeys(("DQ", "DK", "DV"), kind)
-            self.node("sdpa_backward", {**inputs, **more}, how, types=types, size=LARGE)
-
-    def _like(self, dims: Dims, kind: str) -> Value:
-        """Return a tensor of these dims and of this type."""
-        known = [value for value in self.values if (value.dims, value.kind) == (dims, kind) and value.size <= 10]
-        return self.draws.choice(known) if known and self.draws.one_in(2) else self.input(dims, kind)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .graph_attention import AttentionNodes
 from .graph_draw import Drawing
 from .graph_pointwise import PointwiseNodes
-from .graph_products import AttentionNodes, NormNodes, ProductNodes
+from .graph_products import NormNodes, ProductNodes
 
 MOST_NODES = 12
 JOINED = (  # what kernels are written for together
@@ -16,8 +17,18 @@ JOINED = (  # what kernels are written for together
     "statistics",
 )
 MOVING = ("transpose", "slice", "reshape", "concatenate")
-ALONE = ("matmul", "conv", "conv_gradient", "pool", "pool_gradient", "interpolate", "attention", "random")
-KINDS = (*JOINED, *MOVING, *ALONE, "unary", "binary", "matmul", "conv", "reduce")
+ALONE = (
+    "matmul",
+    "conv",
+    "conv_gradient",
+    "pool",
+    "pool_gradient",
+    "interpolate",
+    "attention",
+    "fp8_attention",
+    "random",
+)
+KINDS = (*JOINED, *MOVING, *ALONE, "unary", "binary", "matmul", "conv", "reduce", "attention")
 
 
 class Draw(PointwiseNodes, ProductNodes, NormNodes, AttentionNodes):
