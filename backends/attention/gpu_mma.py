@@ -61,7 +61,8 @@ class MmaTile:
         """Return how the kernel for queries' gradients works, or that for those of keys and values."""
         sums = d + dv if keys else d
         steps = 2 if self.rows == 128 and sums <= 128 else 1
-        return Part(self.rows, self.columns // 2, steps, 2 if sums <= 64 * steps else 1)
+        columns = self.columns if not keys and max(d, dv) <= 64 else self.columns // 2
+        return Part(self.rows, columns, steps, 2 if sums <= 64 * steps else 1)
 
     def parts(self, operands: Operands) -> list[Part]:
         """Return how the kernels of a node work."""
