@@ -47,6 +47,10 @@ typedef signed char fused_char;
 typedef unsigned short fused_short;
 
 // bits of the short types, in U; exponents move by a product, and adding a large number rounds to its last place
+#if LANES == 1 && defined(PD_CUDA)
+DEVICE F fused_from_half(U h) { return f16_to_float((unsigned short)h); }
+DEVICE U fused_to_half(F v) { return f16_from_float(v); }
+#else
 DEVICE F fused_from_half(U h) {
     const U m = h & 0x7fffu;
     const F v = AS_F(m << 13) * 5.192296858534828e33f;
@@ -59,6 +63,7 @@ DEVICE U fused_to_half(F v) {
     const U r = SELECT(m < 0x38800000u, small, SELECT(m >= 0x477ff000u, (U)(0x7c00u), whole));
     return SELECT(m > 0x7f800000u, (U)(0x7e00u), r) | (bits >> 16 & 0x8000u);
 }
+#endif
 DEVICE F fused_from_e4m3(U h) {
     const U m = h & 0x7fu;
     const F v = SELECT(m == 0x7fu, (F)(NAN_OF(float)), AS_F(m << 20) * 1.329227995784916e36f);
@@ -122,10 +127,14 @@ DEVICE I fused_int_L(L v) {
 #define round_e5m2(v) fused_from_half(fused_to_e5m2(v) << 8)
 
 DEVICE F fused_from_bf16(U h) { return AS_F(h << 16); }
+#if LANES == 1 && defined(PD_CUDA)
+DEVICE U fused_to_bf16(F v) { return PD_BF16_FROM_FLOAT(v); }
+#else
 DEVICE U fused_to_bf16(F v) {
     const U bits = AS_U(v);
     return SELECT((bits & 0x7fffffffu) > 0x7f800000u, BF16_NAN(bits), BF16_ROUNDED(bits));
 }
+#endif
 
 #if LANES == 1
 typedef float f32_s;
