@@ -39,7 +39,7 @@ class Words:
         return not self.axis.strides[place.number]
 
     def declared(self, place: Place, name: str) -> str:
-        """Return the declaration of a variable (or an array: ``name[3]``) of a place's neighbours: words w, elements e."""
+        """Return a declaration of a place's neighbours, or an array of them: words w, elements e."""
         kind = place.value.memory_type
         size = min(self.count * kind.itemsize, BYTES)
         words = self.count * kind.itemsize // size

@@ -231,6 +231,9 @@ SUMS = {  # and the number of kernels on CPUs, where it does not depend on the n
     "channels last": (_sums((4, 45, 9, 8), (1, 45, 1, 1), nhwc=True, second=True), 1),
     "middle": (_sums((7, 30, 50), (7, 1, 50), second=True), 1),
     "all but the middle": (_sums((7, 30, 50), (1, 30, 1)), 1),
+    "long columns": (_sums((9001, 24), (1, 24)), None),
+    "long channels last": (_sums((40, 16, 15, 16), (1, 16, 1, 1), nhwc=True), None),
+    "long rows": (_sums((3, 9004), (3, 1), second=True), None),
     "nothing": (_sums((7, 30), (7, 30)), None),
 }
 
@@ -285,6 +288,33 @@ def test_large_tensors_and_gaps(handle, name):
         return [a, b], [g.tanh(g.mul(a, b)), g.add(g.gen_index(a, 2), g.abs(b))]
 
     check(handle, build)
+
+
+def _beginning_at(handle, place, values):
+    """Return an array on the device, `place` elements behind where memory was allocated."""
+    flat = np.concatenate([np.zeros(place, values.dtype), values.ravel()])
+    return handle.asarray(flat.reshape(1, 1, -1))[:, :, place:]
+
+
+@on_all([(300_011,), (700, 504), (701, 501)])
+@pytest.mark.parametrize("kind", [D.HALF, D.FLOAT], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("place", [0, 1])
+def test_words(handle, name, kind, place):
+    """Neighbours are met in words where arrays begin with one; sizes are odd as well."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-20, 20, dims).astype(kind.storage) for dims in (name, (1,) * (len(name) - 1) + name[-1:]))
+    g = new(handle, kind, D.FLOAT, D.FLOAT)
+    of_a, of_b = (x(g, *one.shape) for one in (a, b))
+    total = g.add(of_a, of_b)
+    y = g.relu(total).set_output(True)
+    rows = g.reduction(total, R.MAX).set_dim([*name[:-1], 1]).set_output(True).set_data_type(D.FLOAT)
+    g.deselect_engines(["fallback", "regions"])
+    g.build()
+    out, most = _beginning_at(handle, place, np.zeros(name, kind.storage)), np.zeros((*name[:-1], 1), np.float32)
+    g.execute({of_a: _beginning_at(handle, place, a), of_b: _beginning_at(handle, place, b), y: out, rows: most})
+    want = a.astype(int) + b.astype(int)
+    np.testing.assert_array_equal(handle.to_numpy(out).reshape(name), np.maximum(want, 0))
+    np.testing.assert_array_equal(most, want.max(-1, keepdims=True))
 
 
 @on_all(list(range(4)))

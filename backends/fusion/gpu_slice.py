@@ -1,0 +1,83 @@
+"""Texts for GPUs: sums of a slice of the places, across memory."""
+
+from __future__ import annotations
+
+from . import expressions as c
+from .gpu_shape import WORK_GROUP
+from .gpu_together import Together
+from .values import Node
+from .writer import scratch_type
+
+
+class Slice(Together):
+    """Sums of a slice across memory: each work-item has those of neighbouring results."""
+
+    def together(self) -> None:
+        text, space, shape, count = self.text, self.space, self.shape, self.words.count
+        text.add("const int lid = LID(0);")
+        text.add(f"const int r = lid % {shape.results}, t = lid / {shape.results};")
+        text.add(f"const idx_t own = ((idx_t)GRP(0) * {shape.results} + r) * {count};")
+        text.add(f"const bool there = own < {space.rows};")
+        text.add(f"const idx_t item = there ? own : {space.rows - count};")
+        self.base = self.places = self.offsets("b", space.kept, "item", {})
+        if self.words.whole:
+            text.add(f"const bool wide = {self.words.aligned(space.places)};")
+        nodes = self.stage.reductions
+        for node in nodes:
+            text.add(f"{node.arithmetic} {self.sums[node]}[{count}];")
+        self.sums = {node: f"{name}[j]" for node, name in self.sums.items()}
+        self._each_neighbour()
+        for node in nodes:
+            text.add(f"{self.sums[node]} = {c.splat(c.sum_of(node).neutral, node.arithmetic)};")
+        text.close()
+        self._add()
+        for number, node in enumerate(nodes):
+            self._leave(number, node)
+
+    def _add(self) -> None:
+        body, text, space = self.body, self.text, self.space
+        roots = [node.inputs[0] for node in self.stage.reductions]
+        values = [*body.row_values(roots), *body.inner_values(roots)]
+        read = [body.loaded[id(value)] for value in values if id(value) in body.loaded]
+        each = -(-space.length // self.slices)
+        text.add(f"const idx_t low = (idx_t)GRP(1) * {each};")
+        text.add(f"const idx_t high = low + {each} < {space.length} ? low + {each} : {space.length};")
+        text.open(f"for (idx_t o = low + t; o < high; o += {self.shape.together})")
+        self.places = self.offsets("r", space.reduced, "o", self.base)
+        self._read(read)
+        self._common(read)
+        self.raw.update({place.number: f"x{place.number}.e[j]" for place in self._whole(read)})
+        self._each_neighbour()
+        self.inside = True
+        body.state(text, values)
+        for node in self.stage.reductions:
+            self.take(node, c.term(node, body.operand(node.inputs[0], node.arithmetic)))
+        self.inside = False
+        text.close()
+        text.close()
+
+    def _leave(self, number: int, node: Node) -> None:
+        """Write what joins the sums of a work-group, and leaves them in the workspace."""
+        text, shape, memory = self.text, self.shape, f"shared_{node.arithmetic}"
+        self._each_neighbour()
+        text.add(f"{memory}[j * {WORK_GROUP} + lid] = {self.sums[node]};")
+        text.close()
+        text.add("BARRIER();")
+        text.open(f"for (int gap = {shape.together // 2}; gap > 0; gap /= 2)")
+        text.open("if (t < gap)")
+        self._each_neighbour()
+        ours = f"{memory}[j * {WORK_GROUP} + lid]"
+        theirs = f"{memory}[j * {WORK_GROUP} + lid + gap * {shape.results}]"
+        text.add(f"{ours} = {c.joined(node, ours, theirs)};")
+        text.close()
+        text.close()
+        text.add("BARRIER();")
+        text.close()
+        text.open("if (there && t == 0)")
+        self._each_neighbour()
+        place = f"(idx_t)GRP(1) * {self.space.rows} + own + j"
+        text.add(f"w{number}[{place}] = as_{scratch_type(node.arithmetic)}({memory}[j * {WORK_GROUP} + lid]);")
+        text.close()
+        text.close()
+        if number + 1 < len(self.stage.reductions):
+            text.add("BARRIER();")
