@@ -57,7 +57,8 @@ def graphs(
     limit = seconds_of(time)
     with told(), ExitStack() as stack:
         words = words_of(targets or [name for name in working_targets() if name != "reference"] or ["reference"])
-        environment = quiet_environment(stack.enter_context(TemporaryDirectory(prefix="portadnn-")))
+        folder = stack.enter_context(TemporaryDirectory(prefix="portadnn-"))
+        environment = {**quiet_environment(folder), "PORTADNN_CACHE_DIR": f"{folder}/kernels"}  # of all processes
         runner = graph_runner(Setup(words), jobs=jobs or default_jobs(), timeout=timeout, environment=environment)
         stack.callback(runner.close)
         with _progress(count, progress) as after:

@@ -17,6 +17,7 @@ from .results import environment, now
 from .verdict import Judgement, Verdict
 
 FORMAT = "portadnn.diff.graphs"
+RETIRING = 400  # graphs of a process, each of which leaves some megabytes of kernels behind
 MOST = 12  # kinds of failures of which a graph is made small
 
 
@@ -143,7 +144,8 @@ def graph_runner(
     setup: Setup, *, jobs: int = 1, timeout: float = 120.0, environment: Mapping[str, str] | None = None
 ) -> LocalRunner:
     """Return processes that run graphs on the setup's targets; `timeout` is of one plan, in seconds."""
-    return LocalRunner(setup, jobs=jobs, timeout=timeout, environment=environment, serve=serve_graphs, alone=True)
+    how: dict[str, Any] = {"serve": serve_graphs, "alone": True, "retiring": RETIRING}
+    return LocalRunner(setup, jobs=jobs, timeout=timeout, environment=environment, **how)
 
 
 def run_graphs(

@@ -19,7 +19,7 @@ from .serving import Answer, Order, Setup, serve
 
 BATCH = 8  # cases that a process is given at a time, beyond which no geometry is kept together
 WINDOW = 512  # cases among which those of one geometry are brought together
-RETIRING = 4000  # cases after which a process is replaced, since each leaves compiled kernels behind
+RETIRING = 4000
 ATTEMPTS = 3  # processes in a row that may die before their first case
 
 Facts = dict[str, dict[str, Any]]
@@ -166,6 +166,8 @@ class LocalRunner(Runner):
         What a process does; as :func:`portadnn.diff.campaign.serving.serve`, which runs cases.
     alone
         Whether a process is given orders one at a time: they have no geometries, and each takes long.
+    retiring
+        Orders after which a process is replaced, since each leaves compiled kernels behind.
     """
 
     def __init__(
@@ -177,10 +179,12 @@ class LocalRunner(Runner):
         environment: Mapping[str, str] | None = None,
         serve: Callable[..., None] = serve,
         alone: bool = False,
+        retiring: int = RETIRING,
     ) -> None:
         self.setup = setup
         self.timeout = timeout
         self._alone = alone
+        self._retiring = retiring
         self._facts: Facts | None = None
         self._places = [_Place(Worker(serve, setup, environment=environment)) for _ in range(jobs)]
 
@@ -264,7 +268,7 @@ class LocalRunner(Runner):
                     place.owed = {}
 
     def _give(self, place: _Place, batch: list[Item]) -> None:
-        if place.done >= RETIRING:
+        if place.done >= self._retiring:
             place.worker.stop()
             place.done = 0
         place.owed = {item.order.number: item for item in batch}
