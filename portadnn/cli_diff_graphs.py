@@ -33,6 +33,7 @@ def graphs(
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="Graphs.")] = COUNT,
     seed: Annotated[int, typer.Option(min=0, help="Of the graphs.")] = 0,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first one; a failure's is told.")] = 0,
     nodes: Annotated[int, typer.Option(min=1, max=64, help="Nodes of a graph at most.")] = 12,
     time: Annotated[str | None, typer.Option(help="End after this time: 90s, 5m, 2h.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores, 2 at least]")] = None,
@@ -62,7 +63,7 @@ def graphs(
         runner = graph_runner(Setup(words), jobs=jobs or default_jobs(), timeout=timeout, environment=environment)
         stack.callback(runner.close)
         with _progress(count, progress) as after:
-            report = run_graphs(runner, count, seed=seed, seconds=limit, told=after, most=nodes)
+            report = run_graphs(runner, count, seed=seed, first=first, seconds=limit, told=after, most=nodes)
         save(report, output)
         if shrink and not (report.passed or report.interrupted):
             shrink_failures(report, runner)

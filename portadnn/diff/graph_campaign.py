@@ -153,6 +153,7 @@ def run_graphs(
     count: int,
     *,
     seed: int = 0,
+    first: int = 0,
     seconds: float | None = None,
     told: Callable[[GraphReport], None] = lambda report: None,
     **options: Any,
@@ -163,8 +164,8 @@ def run_graphs(
     ----------
     runner
         Of :func:`graph_runner`; it is left open.
-    count, seed
-        Graphs 0 to `count` of a seed.
+    count, seed, first
+        Graphs of a seed, from number `first` on.
     seconds
         After which it ends; what is under way then is not waited for.
     told
@@ -177,10 +178,12 @@ def run_graphs(
     BadParam, NotSupported, ExecutionFailed
         A target cannot be opened.
     """
-    settings = {"seed": seed, "count": count, "seconds": seconds, "jobs": runner.jobs, "options": options}
+    settings: dict[str, Any] = {"seed": seed, "first": first, "count": count, "seconds": seconds, "jobs": runner.jobs}
+    settings["options"] = options
     report = GraphReport(settings, runner.open())
     begun = time.monotonic()
-    orders = (Order(number, GraphTask(number, seed, options), runner.setup.targets) for number in range(count))
+    numbers = range(first, first + count)
+    orders = (Order(number, GraphTask(number, seed, options), runner.setup.targets) for number in numbers)
     signals = Signals()
     with signals.watched(), closing(runner.answers(orders)) as answers:
         for answer in answers:

@@ -105,8 +105,9 @@ def bound(
     largest = _largest(want)
     attention = operation.kind.startswith("sdpa")
     inner = 2.0**-4 if operation.kind.startswith("sdpa_fp8") else 0.0  # probabilities are FP8 inside
-    if attention and kind in (data_type.HALF, data_type.BFLOAT16):
-        inner = 4 * step(kind)  # and of the data's type on tensor cores
+    if attention:  # and of the data's type on tensor cores
+        kinds = {kind, *(graph.at(operation, port).data_type for port in ("Q", "K", "V"))}
+        inner += 4 * max((step(one) for one in kinds & {data_type.HALF, data_type.BFLOAT16}), default=0.0)
     if terms is None or attention:  # whose terms tell of the whole result how large they are
         size = np.full(want.shape, largest if terms is None else max(largest, _largest(terms)))
     else:

@@ -139,6 +139,16 @@ def test_processes_have_their_own_environment_and_last_words(tmp_path):
     assert "FRAGILE_WORD" not in os.environ
 
 
+def test_a_process_is_replaced_after_so_many_orders(monkeypatch):
+    started = []
+    launch = Worker._launch
+    monkeypatch.setattr(Worker, "_launch", lambda self: (started.append(self), launch(self)))
+    with closing(LocalRunner(Setup(("reference",)), alone=True, retiring=2)) as local:
+        report = run_campaign(GOOD, local)
+    assert verdicts(report) == ["PASSED"] * len(GOOD)
+    assert len(started) == len(GOOD) / 2
+
+
 # order
 
 

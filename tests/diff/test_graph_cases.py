@@ -168,6 +168,12 @@ def test_a_broken_engine_is_named():
     compile(first.script, "script", "exec")
 
 
+def test_from_a_number_on():
+    every, last = run(4, "broken", shrink=False, **SMALL), run(2, "broken", shrink=False, first=2, **SMALL)
+    assert last.failures == [one for one in every.failures if one.number > 1] and last.failures
+    assert last.graphs == 2 and last.complete
+
+
 def test_jobs_make_no_difference():
     one, two = (run(8, "broken", jobs=jobs, shrink=False, **SMALL).as_json() for jobs in (1, 2))
     differing = {name for name in one if one[name] != two[name]}

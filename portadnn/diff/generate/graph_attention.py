@@ -139,7 +139,10 @@ class AttentionNodes(Drawing):
             at.forward_how["max_seq_len_kv"] = n.skv
 
     def _kind(self, at: Drawn) -> str:
-        return str(self.draws.choice(FP8)) if at.fp8 else self.between
+        if at.fp8:
+            return str(self.draws.choice(FP8))
+        mixed = self.io == "mixed" and self.draws.one_in(3)
+        return str(self.draws.choice(("FLOAT", "HALF", "BFLOAT16"))) if mixed else self.between
 
     def _operand(self, at: Drawn, port: str, dims: Dims) -> Value:
         """Return a tensor of these dims, without padding now and then, or one that is there already."""
