@@ -137,7 +137,7 @@ class _Writer(Writer):
     def _row(self) -> None:
         """Write what happens to a result, or a vector of them: the passes, and what is stored once."""
         self._keep()
-        for number in range(1, self.stage.last_pass + 1):
+        for number in range(self.stage.last_pass + 1):
             self._pass(number)
         if self.slices == 1:
             self.store_rows()
@@ -171,7 +171,7 @@ class _Writer(Writer):
             total = self.sums[node]
             if self.space.along and not node.samples:
                 total = f"ACROSS_{c.sum_of(node).join.upper()}_{node.arithmetic}({total})"
-            if self.slices > 1:
+            if self.slices > 1 and not node.samples:
                 self._leave(node, total)
             else:
                 body.finish(text, node, total)
@@ -255,7 +255,7 @@ class _Writer(Writer):
     def _leave(self, node: Node, total: str) -> None:
         """Write what leaves a slice's part of a sum in the workspace."""
         space, kind = self.space, scratch_type(node.arithmetic)
-        start = f"w{self.stage.reductions.index(node)} + (idx_t)GRP(1) * {space.rows}"
+        start = f"w{self.stage.totals.index(node)} + (idx_t)GRP(1) * {space.rows}"
         if space.along:
             self.text.add(f"store_one_{kind}({start} + item, {total});")
             return

@@ -12,6 +12,8 @@ from .writer import scratch_type
 class Slice(Together):
     """Sums of a slice across memory: each work-item has those of neighbouring results."""
 
+    lists = True
+
     def together(self) -> None:
         text, space, shape, count = self.text, self.space, self.shape, self.words.count
         text.add("const int lid = LID(0);")
@@ -22,21 +24,29 @@ class Slice(Together):
         self.base = self.places = self.offsets("b", space.kept, "item", {})
         if self.words.whole:
             text.add(f"const bool wide = {self.words.aligned(space.places)};")
-        nodes = self.stage.reductions
-        for node in nodes:
+        for node in self.stage.reductions:
             text.add(f"{node.arithmetic} {self.sums[node]}[{count}];")
         self.sums = {node: f"{name}[j]" for node, name in self.sums.items()}
         self._each_neighbour()
-        for node in nodes:
+        self.inside = True
+        self.sample(self._samples)
+        self.inside = False
+        for node in self.stage.totals:
             text.add(f"{self.sums[node]} = {c.splat(c.sum_of(node).neutral, node.arithmetic)};")
         text.close()
         self._add()
-        for number, node in enumerate(nodes):
+        for number, node in enumerate(self.stage.totals):
             self._leave(number, node)
+
+    @property
+    def _samples(self) -> list[Node]:
+        return [node for node in self.stage.reductions if node.samples]
 
     def _add(self) -> None:
         body, text, space = self.body, self.text, self.space
-        roots = [node.inputs[0] for node in self.stage.reductions]
+        stage = self.stage
+        stores = [value for value in stage.stores if stage.inner(value)]
+        roots = [*stores, *(node.inputs[0] for node in stage.totals)]
         values = [*body.row_values(roots), *body.inner_values(roots)]
         read = [body.loaded[id(value)] for value in values if id(value) in body.loaded]
         each = -(-space.length // self.slices)
@@ -45,15 +55,7 @@ class Slice(Together):
         text.open(f"for (idx_t o = low + t; o < high; o += {self.shape.together})")
         self.places = self.offsets("r", space.reduced, "o", self.base)
         self._read(read)
-        self._common(read)
-        self.raw.update({place.number: f"x{place.number}.e[j]" for place in self._whole(read)})
-        self._each_neighbour()
-        self.inside = True
-        body.state(text, values)
-        for node in self.stage.reductions:
-            self.take(node, c.term(node, body.operand(node.inputs[0], node.arithmetic)))
-        self.inside = False
-        text.close()
+        self._neighbours(read, values, stage.totals, stores, self._samples)
         text.close()
 
     def _leave(self, number: int, node: Node) -> None:
@@ -79,5 +81,5 @@ class Slice(Together):
         text.add(f"w{number}[{place}] = as_{scratch_type(node.arithmetic)}({memory}[j * {WORK_GROUP} + lid]);")
         text.close()
         text.close()
-        if number + 1 < len(self.stage.reductions):
+        if number + 1 < len(self.stage.totals):
             text.add("BARRIER();")

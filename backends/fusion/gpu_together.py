@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from . import expressions as c
+from .geometry import Place
 from .gpu_apart import Apart
 from .gpu_shape import HELD, NEIGHBOURS, WORK_GROUP, power
 from .values import Node, Value
@@ -11,6 +14,8 @@ from .writer import scratch_type
 
 class Together(Apart):
     """A launch's text; the passes over what is taken together, one after the other."""
+
+    lists = False  # whether sums are arrays of those of neighbours
 
     def together(self) -> None:
         """Write a launch with sums."""
@@ -27,7 +32,7 @@ class Together(Apart):
         if self.words.whole:
             text.add(f"const bool wide = {self.words.aligned(space.places)};")
         self._hold()
-        for number in range(1, self.stage.last_pass + 1):
+        for number in range(self.stage.last_pass + 1):
             self._pass(number)
         if self.slices == 1:
             text.open("if (there && t == 0)")
@@ -79,12 +84,12 @@ class Together(Apart):
         reductions, stores = body.roots(number)
         roots: list[Value] = [*stores, *(node.inputs[0] for node in reductions)]
         body.state(text, body.row_values(roots))
-        self.begin(reductions)
-        samples = [node for node in reductions if node.samples]
         sums = [node for node in reductions if not node.samples]
-        self.sample(samples)
-        for node in samples:
-            body.finish(text, node, self.sums[node])
+        samples = [node for node in reductions if node.samples]
+        self.alone(samples)
+        if samples and any(self.stage.inner(value) for value in self.stage.stores):
+            text.add("BARRIER();")  # before anything is written, which may be in an input's place
+        self.begin(sums)
         if sums or stores:
             self._together(sums, stores)
 
@@ -100,40 +105,48 @@ class Together(Apart):
         self._loop()
         if not self.holds:
             self._read(read)
-        self._common(read)
-        held = "[u]" if self.holds else ""
-        self.raw.update({place.number: f"x{place.number}{held}.e[j]" for place in self._whole(read)})
-        written = [body.stored[id(value)] for value in stores]
-        for place in self._whole(written):
-            text.add(self.words.declared(place, f"y{place.number}"))
-        if count > 1:
-            self._each_neighbour()
-        self.inside = count > 1
-        body.state(text, values)
-        for node in reductions:
-            self.take(node, c.term(node, body.operand(node.inputs[0], node.arithmetic)))
-        apart = [
-            (value, place) for value, place in zip(stores, written, strict=True) if place not in self._whole(written)
-        ]
-        for value, place in zip(stores, written, strict=True):
-            if (value, place) not in apart:
-                self.store(place, body.names[id(value)])
-        if apart:
-            text.open("if (there)")
-            for value, place in apart:
-                self.store(place, body.names[id(value)])
-            text.close()
-        self.inside = False
-        self.raw = {}
-        if count > 1:
-            text.close()
-        if self._whole(written):
-            text.open("if (there)")
-            self._write(written)
-            text.close()
+        self._neighbours(read, values, reductions, stores)
         self._end()
         for node in reductions:
             self._total(node)
+
+    def _neighbours(
+        self, read: list[Place], values: list[Value], nodes: list[Node], stores: list[Value], known: Sequence[Node] = ()
+    ) -> None:
+        """Write what happens to neighbours that have been read; of each, `known` reductions have their numbers."""
+        body, text, count = self.body, self.text, self.words.count
+        self._common(read)
+        held = "[u]" if self.holds else ""
+        self.raw.update({place.number: f"x{place.number}{held}.e[j]" for place in self._whole(read)})
+        written = {body.names[id(value)]: body.stored[id(value)] for value in stores}
+        whole = self._whole(list(written.values()))
+        for place in whole:
+            text.add(self.words.declared(place, f"y{place.number}"))
+        if count > 1 or self.lists:
+            self._each_neighbour()
+        self.inside = count > 1
+        for node in known:
+            body.finish(text, node, self.sums[node])
+        body.state(text, values)
+        for node in nodes:
+            self.take(node, c.term(node, body.operand(node.inputs[0], node.arithmetic)))
+        for name, place in written.items():
+            if place in whole:
+                self.store(place, name)
+        if len(whole) < len(written):
+            text.open("if (there)")
+            for name, place in written.items():
+                if place not in whole:
+                    self.store(place, name)
+            text.close()
+        self.inside = False
+        self.raw = {}
+        if count > 1 or self.lists:
+            text.close()
+        if whole:
+            text.open("if (there)")
+            self._write(whole)
+            text.close()
 
     def _total(self, node: Node) -> None:
         """Write what joins the work-items' sums: always in the same order, so that the result depends on nothing else.
@@ -161,7 +174,7 @@ class Together(Apart):
             self.body.finish(text, node, total)
             return
         kind = scratch_type(node.arithmetic)
-        number = self.stage.reductions.index(node)
+        number = self.stage.totals.index(node)
         text.add(f"if (there && t == 0) w{number}[(idx_t)GRP(1) * {self.space.rows} + own] = as_{kind}({total});")
 
     def _shuffled(self, node: Node, memory: str) -> None:
@@ -192,8 +205,10 @@ class Together(Apart):
         text.add(f"const bool there = own < {space.rows};")
         text.add(f"const idx_t item = there ? own : {space.rows - 1};")
         self.base = self.places = self.offsets("b", space.kept, "item", {})
-        self.begin(self.stage.reductions)
-        for i, (node, total) in enumerate(self.sums.items()):
+        self.alone([node for node in self.stage.reductions if node.samples])
+        self.begin(self.stage.totals)
+        for i, node in enumerate(self.stage.totals):
+            total = self.sums[node]
             memory = f"shared_{node.arithmetic}"
             text.open(f"for (idx_t slice = t; slice < {self.slices}; slice += {together})")
             self.take(node, f"({node.arithmetic})(w{i}[slice * {space.rows} + item])")

@@ -29,7 +29,7 @@ class Stage:
     loads : list of Value
         What it reads; in the order in which it is met.
     passes : dict of Node to int
-        For each reduction the reading of the data that it is computed in, from 1 on.
+        For each reduction the reading of the data that it is computed in, from 1 on; 0 for one place's alone.
     """
 
     dims: Dims
@@ -65,9 +65,18 @@ class Stage:
         return max([*self.passes.values(), *inner], default=0)
 
     @property
+    def totals(self) -> list[Node]:
+        """The reductions that take all places."""
+        return [node for node in self.reductions if not node.samples]
+
+    @property
     def divisible(self) -> bool:
-        """Whether several work-groups can share a result, in slices: the data are read once, and all of them."""
-        return self.last_pass == 1 and not any(node.samples for node in self.reductions)
+        """Whether several work-groups can share a result, in slices: the data are read once, and all of them.
+
+        What is written place by place may be in an input's place, of which slices would look for the first.
+        """
+        alone = len(self.totals) == len(self.reductions) or not any(self.inner(value) for value in self.stores)
+        return self.last_pass == 1 and bool(self.totals) and alone
 
     def cone(self, roots: Iterable[Value]) -> list[Value]:
         """Return what has to be there for some values, themselves included, in an order in which it can be computed."""
@@ -164,14 +173,15 @@ class Cutter:
         dims, axes = node.inputs[0].dims, node.axes
         needs = _reductions_of(node.inputs[0])
         for stage in self.stages[self._after(needs) :]:
-            inside = any(self.home[need] is stage for need in needs)
+            inside = any(self.home[need] is stage and stage.passes[need] for need in needs)
             if stage.sums and (stage.dims, stage.axes) == (dims, axes) and not (inside and self.splits(dims, axes)):
                 break
         else:
             stage = Stage(dims, axes)
             self.stages.append(stage)
         self.home[node] = stage
-        stage.passes[node] = 1 + max((stage.passes[need] for need in needs if need in stage.passes), default=0)
+        before = [stage.passes[need] for need in needs if need in stage.passes]
+        stage.passes[node] = 0 if node.samples and not before else 1 + max(before, default=0)
         stage.reductions.append(node)
 
     def _place_output(self, value: Value) -> None:

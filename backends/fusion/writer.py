@@ -76,6 +76,13 @@ class Writer:
             start = "" if node.samples else f" = {c.splat(c.sum_of(node).neutral, node.arithmetic)}"
             self.text.add(f"{node.arithmetic} {self.sums[node]}{start};")
 
+    def alone(self, nodes: Sequence[Node]) -> None:
+        """Write what takes the first of the numbers, and its results."""
+        self.begin(nodes)
+        self.sample(nodes)
+        for node in nodes:
+            self.body.finish(self.text, node, self.sums[node])
+
     def sample(self, nodes: Sequence[Node]) -> None:
         """Write what takes the first of the numbers."""
         if not nodes:
@@ -108,7 +115,9 @@ class Writer:
         """Write what adds up the slices' sums of result `item`, in order, and goes on with the result."""
         self.text.add(f"const idx_t item = {item};")
         self.base = self.offsets("b", self.space.kept, "item", {})
-        for i, (node, total) in enumerate(self.sums.items()):
+        self.alone([node for node in self.stage.reductions if node.samples])
+        for i, node in enumerate(self.stage.totals):
+            total = self.sums[node]
             self.text.add(f"{node.arithmetic} {total} = ({node.arithmetic})(w{i}[item]);")
             self.text.open(f"for (idx_t slice = 1; slice < {self.slices}; ++slice)")
             self.take(node, f"({node.arithmetic})(w{i}[slice * {self.space.rows} + item])")
@@ -123,7 +132,7 @@ class Writer:
         listed, bound = self.body.parameters()
         scratch: tuple[tuple[str, int], ...] = ()
         if self.slices > 1:
-            scratch = tuple((node.arithmetic, self.slices * self.space.rows) for node in self.stage.reductions)
+            scratch = tuple((node.arithmetic, self.slices * self.space.rows) for node in self.stage.totals)
         for i, (register, _) in enumerate(scratch):
             listed.append(f"TENSOR({c.SCALARS[register]}, w{i})")
             bound.append(f"BIND({c.SCALARS[register]}, w{i});")

@@ -231,9 +231,10 @@ SUMS = {  # and the number of kernels on CPUs, where it does not depend on the n
     "channels last": (_sums((4, 45, 9, 8), (1, 45, 1, 1), nhwc=True, second=True), 1),
     "middle": (_sums((7, 30, 50), (7, 1, 50), second=True), 1),
     "all but the middle": (_sums((7, 30, 50), (1, 30, 1)), 1),
-    "long columns": (_sums((9001, 24), (1, 24)), None),
-    "long channels last": (_sums((40, 16, 15, 16), (1, 16, 1, 1), nhwc=True), None),
+    "long columns": (_sums((9001, 40), (1, 40)), None),
+    "long channels last": (_sums((40, 36, 15, 16), (1, 36, 1, 1), nhwc=True), None),
     "long rows": (_sums((3, 9004), (3, 1), second=True), None),
+    "long odd columns": (_sums((8200, 43), (1, 43)), None),
     "nothing": (_sums((7, 30), (7, 30)), None),
 }
 
