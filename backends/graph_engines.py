@@ -11,6 +11,7 @@ def kernel_graph_engines() -> Sequence[GraphEngine]:
     """Return the engines in order of preference."""
     from .attention.engine import ENGINE
     from .fusion.engine import FusionEngine
+    from .fusion.product_engine import ProductEngine
     from .graph_random import RandomEngine
 
-    return (ENGINE, FusionEngine(), RandomEngine())
+    return (ENGINE, FusionEngine(), ProductEngine(), RandomEngine())

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 FOLDERS = ("shared", "cuda", "opencl")
+GENERATED = "generated.h"  # stands for text that is written at run time, in files that ask for it
 _INCLUDE = re.compile(r'^[ \t]*#include "([^"]+)"[ \t]*$', re.MULTILINE)
 
 
@@ -38,6 +39,8 @@ def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
         name = match[1]
         if name in seen:
             return ""
+        if name == GENERATED:
+            return match[0]
         for folder in (dialect, "shared"):
             if files(f"portadnn_backends.kernels_{folder}").joinpath(name).is_file():
                 line = text[: match.start()].count("\n") + 2
@@ -53,16 +56,20 @@ def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str], 
     """Return a whole translation unit for the dialect ``"cuda"`` or ``"opencl"``.
 
     A kernel file includes ``types.h`` itself when it needs the storage types. Every file is included where it
-    is first asked for, with ``#line`` marks, so compiler messages name the file in the repository. `text` comes last.
+    is first asked for, with ``#line`` marks, so compiler messages name the file in the repository. `text` comes last;
+    the define GENERATED is no define but text that takes the place of ``#include "generated.h"``.
     """
-    lines = [f"#define {name} {_literal(value)}" for name, value in sorted(defines.items())]
+    lines = [f"#define {name} {_literal(value)}" for name, value in sorted(defines.items()) if name != "GENERATED"]
+    body = _expand(file, dialect)
+    if "GENERATED" in defines:
+        body = body.replace(f'#include "{GENERATED}"', f'#line 1 "generated"\n{defines["GENERATED"]}')
     return "\n".join(
         [
             *lines,
             '#line 1 "dialect.h"',
             _expand(f"{dialect}/dialect.h", dialect),
             f'#line 1 "{file}"',
-            _expand(file, dialect),
+            body,
             *(['#line 1 "generated"', text] if text else []),
             "",
         ]

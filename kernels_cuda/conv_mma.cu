@@ -103,6 +103,7 @@ conv_mma(const E *__restrict__ image,
 #endif
          T *out, float *__restrict__ parts, float alpha, float beta EPILOGUE_TENSORS) {
     GRID_WAIT();
+    EPILOGUE_BIND
     extern __shared__ __align__(128) unsigned char tiles[];
     const u32 base = local_address(tiles);
     const int item = threadIdx.x, lane = item % 32;
@@ -267,10 +268,7 @@ conv_mma(const E *__restrict__ image,
     }
 #else
     T *to = out + (i64)(z / PHASES * COLS) * OUT_M;
-#ifdef EPILOGUE
-    addend += (i64)(z / PHASES * COLS) * Z_M;
-    bias += (i64)(z / PHASES * COLS) * BIAS_C;
-#endif
+    EPILOGUE_SHIFT((i64)(z / PHASES * COLS) * Z_M, (i64)(z / PHASES * COLS) * BIAS_C)
 #if defined(STORE_ROWS)
     UNROLL for (int i = 0; i < MT; i += VW / 2) {  // rows of VW / 2 tiles, both halves, are VW neighbours
         const Column pixel = column_of(ROW(i, 0), &phase);

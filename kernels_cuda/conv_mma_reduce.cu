@@ -11,6 +11,7 @@
 KERNEL WG_SIZE(256, 1, 1)
 conv_mma_reduce(const float *__restrict__ parts, T *out, float alpha, float beta EPILOGUE_TENSORS) {
     GRID_WAIT();
+    EPILOGUE_BIND
     const i64 i = (i64)blockIdx.x * 256 + threadIdx.x;
     const u32 z = (u32)(i / ((i64)ROWS * COLS)), e = (u32)(i % ((i64)ROWS * COLS));
     if (z >= GROUPS * PHASES) return;

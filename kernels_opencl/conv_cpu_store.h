@@ -37,6 +37,15 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int 
                 if (q + j < count) VFINISH(dst, first + step, step, alpha, block[j], beta, BIASES(m));
             }
         }
+#ifdef EPILOGUE_FEW
+    if (m < rows)
+        for (int q = 0; q < count; ++q) {
+            vreal few = (vreal)((real)0);
+            for (int i = m; i < rows; ++i) LANE(few, i - m) = c[i * pitch + q];
+            EPILOGUE_FEW(m + q * DST_STEP_W, few, rows - m);
+        }
+    return;
+#endif
 #endif
     for (; m < rows; ++m) {
         const int row = first + m * D_C;
@@ -44,6 +53,10 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int 
 #if DST_STEP_W == 1 && !defined(Z_STRIDES)
         for (; q <= count - VW; q += VW)
             VFINISH(dst, row + q, m * Z_C + q, alpha, RLOAD(c + m * pitch + q), beta, VSPLAT(LOAD(bias, m * BIAS_C)));
+#ifdef EPILOGUE_FEW
+        if (q < count) EPILOGUE_FEW(m * Z_C + q, RLOAD(c + m * pitch + q), count - q);
+        continue;
+#endif
 #endif
         for (; q < count; ++q)
             FINISH(dst, row + q * DST_STEP_W, m * Z_C + q * Z_STEP_W, m * BIAS_C, alpha, c[m * pitch + q], beta);

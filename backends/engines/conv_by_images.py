@@ -10,6 +10,7 @@ from portadnn.ops.convolution import Convolution
 from portadnn.problem import ALIGNMENT, TensorSpec
 
 from ..base import Launch, TensorArg
+from .conv_epilogue import WrittenForward
 
 TILE_SET = 64 << 20  # bytes of images in another layout or type that lie in the workspace at a time
 
@@ -57,7 +58,10 @@ def by_images(problem: Convolution, each: int) -> Iterator[Part]:
             offsets[problem.index(name)] = offset
             alignment = min(spec.alignment, offset & -offset or ALIGNMENT)
             specs[name] = replace(spec, dims=(count, *spec.dims[1:]), alignment=alignment)
-        yield Part(replace(problem, **specs), offsets)
+        part = replace(problem, **specs)
+        if isinstance(part, WrittenForward):
+            part = replace(part, first=part.first + first * part.y.strides[0])
+        yield Part(part, offsets)
 
 
 def launches_by_images(

@@ -3,21 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from portadnn.enums import DnnEnum
+from portadnn.enums import DataType, DnnEnum
 from portadnn.ops.convolution import Convolution, ConvolutionForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
-from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Plan, Run, TensorArg
+from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Plan, Run, ScalarArg, TensorArg
 from .elementwise import ElementwiseEngine, activation_defines
 
 FUSED = ConvolutionBiasActivationForward
 
 
-def epilogue_defines(problem: Problem) -> dict[str, int | float]:
+@dataclass(frozen=True)
+class WrittenForward(ConvolutionForward):
+    """A convolution whose sums go to text that was written for what follows it; y is not written.
+
+    Attributes
+    ----------
+    text : str
+        What epilogue.h asks for. Places in y are those in memory: it has no gaps.
+    vectors : bool
+        Whether the text takes vectors of VW numbers, else one number at a time.
+    storage : tuple of DataType
+        Of the text's tensors, which come after y: types as wide as their elements.
+    numbers : int
+        Its float32 numbers, which come after alpha (1) and beta (0).
+    first : int
+        Where in y the text's first place is.
+    """
+
+    op: ClassVar[str] = ""  # not to be asked for by name
+
+    text: str = ""
+    vectors: bool = False
+    storage: tuple[DataType, ...] = ()
+    numbers: int = 0
+    first: int = 0
+
+
+def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
     """Return the defines of epilogue.h; none for a convolution alone. Where z has other strides, Z_STRIDES is one."""
+    if isinstance(problem, WrittenForward):
+        return {"EPILOGUE_LANES": "VW" if problem.vectors else 1, "EPILOGUE_FIRST": problem.first, "GENERATED": problem.text}
     if not isinstance(problem, FUSED):
         return {}
     return {
@@ -30,6 +60,10 @@ def epilogue_defines(problem: Problem) -> dict[str, int | float]:
 
 def epilogue_args(problem: Problem) -> tuple[Arg, ...]:
     """Return the arguments of EPILOGUE_TENSORS."""
+    if isinstance(problem, WrittenForward):
+        count = len(problem.tensors)
+        tensors = (TensorArg(count + i, 0, kind) for i, kind in enumerate(problem.storage))
+        return (*tensors, *(ScalarArg(2 + i, DataType.FLOAT) for i in range(problem.numbers)))
     if not isinstance(problem, FUSED):
         return ()
     names = problem.tensor_names()

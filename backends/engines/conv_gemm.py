@@ -16,7 +16,7 @@ from portadnn.problem import Problem
 
 from ..base import Arg, CountersArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .conv_choice import ByChoice
-from .conv_epilogue import epilogue_args, output
+from .conv_epilogue import WrittenForward, epilogue_args, output
 from .conv_gemm_choice import Choice, choices
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
 
@@ -90,7 +90,7 @@ class ConvGemmForward(ConvGemm):
     """Forward."""
 
     name = "conv_gemm_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward)
     _algos = (ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM, ConvolutionFwdAlgo.IMPLICIT_GEMM)
 
     def geometry(self, problem: Convolution) -> Geometry:

@@ -234,12 +234,12 @@ class Choice:
             seconds += _INSIDE + _PIECE * self.pieces / max(info.compute_units, 1)
         return max(seconds + price(self.launches, seconds), host_seconds(self.launches, info))
 
-    def defines(self, problem: Convolution) -> dict[str, int | float]:
+    def defines(self, problem: Convolution) -> dict[str, int | float | str]:
         """Everything that the kernel file needs."""
         geometry, tile = self.geometry, self.tile
         tail = geometry.n % tile.bn > 0
         strided = geometry.phases > 1 or "DATA_GRADIENT" in geometry.defines
-        defines: dict[str, int | float] = {
+        defines: dict[str, int | float | str] = {
             f"DTYPE_{problem.dtype.name}": 1,
             "VW": 4,
             "VECTOR_ALIGNED": 1,

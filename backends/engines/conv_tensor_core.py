@@ -40,7 +40,7 @@ from ..base import (
     WorkspaceArg,
 )
 from .conv_by_images import TILE_SET, by_images, images_at_a_time
-from .conv_epilogue import epilogue_args, output
+from .conv_epilogue import WrittenForward, epilogue_args, output
 from .conv_geometry import axes
 from .conv_tensor_core_defines import (
     common,
@@ -205,7 +205,7 @@ class TensorCoreForward(TensorCore):
     """Forward."""
 
     name = "tensor_core_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward)
     _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:

@@ -214,22 +214,26 @@ class Body:
 
     # parameters
 
-    def parameters(self) -> tuple[list[str], list[str]]:
-        """Return a kernel's parameters, and the statements that bind them."""
-        listed, bound = [], []
+    def tensors(self) -> list[tuple[str, str]]:
+        """Return the types and names of a kernel's tensors."""
+        listed = []
         for place in self.space.places:
             if place.memory:
                 kind = f"{STORAGE[place.value.memory_type]}_s"
-                kind = (
-                    kind
-                    if id(place.value) in self.stored and self.stored[id(place.value)] is place
-                    else f"const {kind}"
-                )
-                listed.append(f"TENSOR({kind}, p{place.number})")
-                bound.append(f"BIND({kind}, p{place.number});")
-        for i, value in enumerate(self.numbers):
-            listed.append(f"const {'float' if value.register == 'F' else 'double'} s{i}")
-        return listed, bound
+                written = self.stored.get(id(place.value)) is place
+                listed.append((kind if written else f"const {kind}", f"p{place.number}"))
+        return listed
+
+    def scalars(self) -> list[tuple[str, str]]:
+        """Return the types and names of a kernel's numbers."""
+        return [(f"const {'float' if v.register == 'F' else 'double'}", f"s{i}") for i, v in enumerate(self.numbers)]
+
+    def parameters(self) -> tuple[list[str], list[str]]:
+        """Return a kernel's parameters, and the statements that bind them."""
+        tensors = self.tensors()
+        listed = [f"TENSOR({kind}, {name})" for kind, name in tensors]
+        bound = [f"BIND({kind}, {name});" for kind, name in tensors]
+        return listed + [f"{kind} {name}" for kind, name in self.scalars()], bound
 
 
 def is_number(value: Value) -> bool:

@@ -30,6 +30,32 @@ def splits(dims: Dims, axes: tuple[int, ...], cores: int) -> bool:
     return rows < cores and math.prod(dims) >= LONG
 
 
+def loaded(place: Place, where: str, step: int, count: str) -> str:
+    """Return the text of the vector at a place: from offset `where` on, `step` apart, with `count` lanes in use."""
+    if not place.memory:
+        return added(_times("FUSED_LANE", step), f"(I)((int)({where or '0'}))")
+    kind = STORAGE[place.value.memory_type]
+    pointer = added(f"p{place.number}", where)
+    if step == 0:
+        return f"splat_{kind}({pointer})"
+    whole, part = f"load_{kind}({pointer})", f"part_{kind}({pointer}, {step}, {count})"
+    if step != 1 or count.isdigit():
+        return part
+    return whole if count == "LANES" else f"{count} == LANES ? {whole} : {part}"
+
+
+def stored(place: Place, where: str, step: int, count: str, name: str) -> list[str]:
+    """Return the statements that store a vector; see :func:`loaded`."""
+    kind = STORAGE[place.value.memory_type]
+    pointer = added(f"p{place.number}", where)
+    if step == 0:
+        return [f"store_one_{kind}({pointer}, {name});"]
+    whole, part = f"store_{kind}({pointer}, {name});", f"store_part_{kind}({pointer}, {step}, {count}, {name});"
+    if step != 1 or count.isdigit():
+        return [part]
+    return [whole] if count == "LANES" else [f"if ({count} == LANES) {whole}", f"else {part}"]
+
+
 class _Writer(Writer):
     def __init__(self, stage: Stage, space: Space, lanes: int, cores: int, slices: int) -> None:
         super().__init__(stage, space, slices)
@@ -55,27 +81,11 @@ class _Writer(Writer):
         return added(self.near[place.number], _times(self.index, step)), step, self.count
 
     def load(self, place: Place) -> str:
-        where, step, count = self._place(place)
-        if not place.memory:
-            return added(_times("FUSED_LANE", step), f"(I)((int)({where or '0'}))")
-        kind = STORAGE[place.value.memory_type]
-        pointer = added(f"p{place.number}", where)
-        if step == 0:
-            return f"splat_{kind}({pointer})"
-        if step == 1 and count == "LANES":
-            return f"load_{kind}({pointer})"
-        return f"part_{kind}({pointer}, {step}, {count})"
+        return loaded(place, *self._place(place))
 
     def store(self, place: Place, name: str) -> None:
-        where, step, count = self._place(place)
-        kind = STORAGE[place.value.memory_type]
-        pointer = added(f"p{place.number}", where)
-        if step == 0:
-            self.text.add(f"store_one_{kind}({pointer}, {name});")
-        elif step == 1 and count == "LANES":
-            self.text.add(f"store_{kind}({pointer}, {name});")
-        else:
-            self.text.add(f"store_part_{kind}({pointer}, {step}, {count}, {name});")
+        for line in stored(place, *self._place(place), name):
+            self.text.add(line)
 
     # loops
 

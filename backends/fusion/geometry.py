@@ -87,6 +87,31 @@ def space_of(stage: Stage, many: int) -> Space:
     many
         Results side by side that fill a vector or a group's neighbouring work-items: fewer are not worth it.
     """
+    places, laid = _laid(stage)
+    memory = [place.value for place in places if place.memory]
+    main = max(memory, key=lambda value: (value.size, value in stage.stores))
+    summed = tuple(size if axis in stage.axes else 1 for axis, size in enumerate(stage.dims))
+    kept, reduced = (_axes(dims, laid, main) for dims in (stage.kept, summed))
+    position = [*memory].index(main)
+    near = [axes[-1].strides[position] if axes[-1].size > 1 else 0 for axes in (kept, reduced)]
+    along = bool(stage.sums and (near[0] == 0 or 0 < near[1] < near[0] or kept[-1].size < many))
+    return Space(places, kept, reduced, along, _wide(memory))
+
+
+def space_after(stage: Stage, product: Value) -> Space:
+    """Return the axes of a launch without sums over the result of a product, in the order in which that lies in memory.
+
+    The product is no place in memory, though it has one among the places, so that offsets are told from where it lies.
+    """
+    places, laid = _laid(stage)
+    for place in places[: len(stage.loads)]:
+        place.memory = place.value is not product
+    wide = _wide([place.value for place in places if place.memory])
+    return Space(places, _axes(stage.dims, laid, product), [Axis(1, (0,) * len(laid))], False, wide)
+
+
+def _laid(stage: Stage) -> tuple[list[Place], list[Value | _Counter]]:
+    """Return the places of a launch, and how they lie."""
     memory: list[Value] = [*stage.loads, *stage.stores]
     counters = [
         value
@@ -99,14 +124,11 @@ def space_of(stage: Stage, many: int) -> Space:
         axis = value.node.attributes["axis"]
         laid.append(_Counter(value.dims, tuple(int(i == axis) for i in range(len(value.dims)))))
     places = [Place(i, value, i < len(memory)) for i, value in enumerate([*memory, *counters])]
-    main = max(memory, key=lambda value: (value.size, value in stage.stores))
-    summed = tuple(size if axis in stage.axes else 1 for axis, size in enumerate(stage.dims))
-    kept, reduced = (_axes(dims, laid, main) for dims in (stage.kept, summed))
-    position = [*memory].index(main)
-    near = [axes[-1].strides[position] if axes[-1].size > 1 else 0 for axes in (kept, reduced)]
-    along = bool(stage.sums and (near[0] == 0 or 0 < near[1] < near[0] or kept[-1].size < many))
-    wide = any(1 + sum((d - 1) * s for d, s in zip(v.dims, v.strides, strict=True)) >= 2**31 for v in memory)
-    return Space(places, kept, reduced, along, wide)
+    return places, laid
+
+
+def _wide(memory: Sequence[Value]) -> bool:
+    return any(1 + sum((d - 1) * s for d, s in zip(v.dims, v.strides, strict=True)) >= 2**31 for v in memory)
 
 
 def _axes(dims: Dims, laid: Sequence[Value | _Counter], main: Value) -> list[Axis]:

@@ -11,6 +11,23 @@ from .values import STORAGE
 from .writer import Offsets, Writer, added
 
 
+def element(place: Place, at: str) -> str:
+    """Return the text of an element in memory, from offset `at` on."""
+    return f"p{place.number}[{at or '0'}]"
+
+
+def loaded(place: Place, at: str, raw: str | None = None) -> str:
+    """Return the text of the register that a place gives; `raw` is its element where that has been read already."""
+    if not place.memory:
+        return f"(I)({at or '0'})"
+    return f"of_{STORAGE[place.value.memory_type]}({raw or element(place, at)})"
+
+
+def stored(place: Place, where: str, name: str) -> str:
+    """Return the statement that stores a register as the element `where`."""
+    return f"{where} = as_{STORAGE[place.value.memory_type]}({name});"
+
+
 class Apart(Writer):
     """A launch's text; each work-item has some neighbours j."""
 
@@ -24,21 +41,17 @@ class Apart(Writer):
         self.holds = False
 
     def load(self, place: Place) -> str:
-        if not place.memory:
-            return f"(I)({self._at(place)})"
-        kind = STORAGE[place.value.memory_type]
-        return f"of_{kind}({self.raw.get(place.number) or self._element(place)})"
+        return loaded(place, self._at(place), self.raw.get(place.number))
 
     def _at(self, place: Place) -> str:
         return added(self.places[place.number], self.words.step(place) if self.inside else "")
 
     def _element(self, place: Place) -> str:
-        return f"p{place.number}[{self._at(place)}]"
+        return element(place, self._at(place))
 
     def store(self, place: Place, name: str) -> None:
         whole = self.inside and place.number in self.words.whole
-        element = f"y{place.number}.e[j]" if whole else self._element(place)
-        self.text.add(f"{element} = as_{STORAGE[place.value.memory_type]}({name});")
+        self.text.add(stored(place, f"y{place.number}.e[j]" if whole else self._element(place), name))
 
     # neighbours
 

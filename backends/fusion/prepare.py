@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from portadnn.descriptors import TensorView
@@ -20,7 +20,7 @@ from .launches import Stage, cut
 from .values import Value
 
 ALIGNMENT = 256  # bytes, of what lies in the workspace
-_BY_SIZE = {1: DataType.UINT8, 2: DataType.HALF, 4: DataType.FLOAT, 8: DataType.DOUBLE}
+BY_SIZE = {1: DataType.UINT8, 2: DataType.HALF, 4: DataType.FLOAT, 8: DataType.DOUBLE}
 
 
 def widths(info: DeviceInfo) -> tuple[int, ...]:
@@ -109,7 +109,7 @@ class Prepared:
         compiled = self.device.compile("shared/fused.h", kernel.name, defines, self.source)
         args: list[Arg] = []
         for value in kernel.memory:
-            kind = _BY_SIZE[value.memory_type.itemsize]
+            kind = BY_SIZE[value.memory_type.itemsize]
             if _in_pack(value):
                 assert value.info is not None
                 args.append(TensorArg(self.arrays.index(value.info.uid), 0, kind))
@@ -142,18 +142,34 @@ class Prepared:
 
     def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool]:
         """Return what enqueues them again; see :class:`GraphPlan`."""
-        run = self.device.bind(self.launches)
-        used: tuple[list[Any], list[float]] | None = self._used(arrays, workspace)
+        return bound_launches(self.device, self.launches, (*self._used(arrays, workspace), None))
 
-        def again() -> bool:
-            nonlocal used
-            if used is not None:
-                run.call(*used, None)
-                used = None
-                return True
-            return run.repeat is not None and run.repeat()
 
-        return again
+def bound_launches(
+    device: Device, launches: Sequence[Launch], arguments: tuple[Sequence[Any], Sequence[float], Any]
+) -> Callable[[], bool]:
+    """Return what runs launches with these tensors, numbers and workspace as often as it is called.
+
+    They are let go of after the first call; False says that they do not hold any longer.
+    """
+    run = device.bind(launches)
+    held: tuple[Sequence[Any], Sequence[float], Any] | None = arguments
+
+    def again() -> bool:
+        nonlocal held
+        if held is not None:
+            run.call(*held)
+            held = None
+            return True
+        return run.repeat is not None and run.repeat()
+
+    return again
+
+
+def uid_of(value: Value) -> int:
+    """Return the uid of a value that is a tensor of the graph."""
+    assert value.info is not None
+    return value.info.uid
 
 
 def _in_pack(value: Value) -> bool:

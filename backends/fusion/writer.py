@@ -136,15 +136,17 @@ class Writer:
         for i, (register, _) in enumerate(scratch):
             listed.append(f"TENSOR({c.SCALARS[register]}, w{i})")
             bound.append(f"BIND({c.SCALARS[register]}, w{i});")
-        head = [*self._heading(name), signature(name, size, listed)]
+        head = [*self.heading(name), signature(name, size, listed)]
         lines = [*(f"    {line}" for line in (*local, "GRID_WAIT();", *bound)), *self.text.lines, "}"]
         memory = tuple(place.value for place in self.space.places if place.memory)
-        text = "\n".join([*head, *_without_unused(lines)])
+        text = "\n".join([*head, *without_unused(lines)])
         return Written(name, text, memory, tuple(self.body.numbers), scratch, grid, (size, 1, 1))
 
-    def _heading(self, name: str) -> list[str]:
+    def heading(self, name: str) -> list[str]:
+        """Return the comment above the text."""
         stage, places = self.stage, self.space.places
-        loads, stores = places[: len(stage.loads)], places[len(stage.loads) : len(stage.loads) + len(stage.stores)]
+        loads = [place for place in places[: len(stage.loads)] if place.memory]
+        stores = places[len(stage.loads) : len(stage.loads) + len(stage.stores)]
         shape = " x ".join(map(str, stage.dims))
         sums = f", taken together along axes {', '.join(map(str, stage.axes))}" if stage.sums else ""
         lines = [f"// {name}: {shape} places{sums}"]
@@ -161,7 +163,7 @@ def _told(place: Place) -> str:
     return f"p{place.number} = {comment(value.name)} ({kind}, dims {dims}, strides {strides})"
 
 
-def _without_unused(lines: Sequence[str]) -> list[str]:
+def without_unused(lines: Sequence[str]) -> list[str]:
     """Return a text's lines without the offsets that nothing reads."""
     kept = list(lines)
     while True:

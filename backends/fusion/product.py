@@ -1,0 +1,165 @@
+"""Text for what follows a matrix product or a convolution: pointwise nodes, in the stores of the kernel that computes it.
+
+The product's sums never reach memory unless they are a result: the kernel hands them to the text (epilogue.h), LANES
+neighbours of the product's result at a time, with the place of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from portadnn.graph.layout import Dims, order_of
+from portadnn.graph.operation_graph import OperationGraph, TensorInfo
+from portadnn.problem import strides_in
+
+from . import cpu
+from . import expressions as c
+from .body import INDENT
+from .expand import expand
+from .geometry import Place, Space, space_after
+from .gpu_apart import element, loaded, stored
+from .launches import Stage
+from .values import Value
+from .writer import Writer, without_unused
+
+
+@dataclass(frozen=True)
+class After:
+    """What follows a product.
+
+    Attributes
+    ----------
+    graph : OperationGraph
+        Its nodes, of which the product's result is an input.
+    result : TensorInfo
+        The product's result: without gaps, in the order of the first output's axes.
+    stored : bool
+        Whether the product's result is an output as well.
+    """
+
+    graph: OperationGraph
+    result: TensorInfo
+    stored: bool
+
+    @classmethod
+    def of(cls, graph: OperationGraph) -> After:
+        """Split a graph that begins with its product."""
+        product, *others = graph.operations
+        info = graph.by_uid[product.outputs[0][1]]
+        result = info if not info.virtual else replace(info, strides=_packed(graph, info), virtual=False)
+        used = {uid for operation in others for uid in operation.uids.values()}
+        tensors = (result if one.uid == info.uid else one for one in graph.tensors if one.uid in used)
+        return cls(OperationGraph(graph.name, tuple(others), tuple(tensors)), result, not info.virtual)
+
+
+def _packed(graph: OperationGraph, result: TensorInfo) -> Dims:
+    """Return strides without gaps for the product's result, in the order of the first output of its dims."""
+    outputs = (info for info in graph.tensors if info.uid in graph.written and not info.virtual)
+    like = next((info for info in outputs if info.dims == result.dims), result)
+    return strides_in(result.dims, order_of(like.dims, like.strides))
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text and what it is called with.
+
+    Attributes
+    ----------
+    text : str
+        What epilogue.h asks for.
+    memory, numbers : tuple of Value
+        Its tensors and its numbers of the host's, in order.
+    wide : bool
+        Whether a tensor takes places of more than 32 bits.
+    """
+
+    text: str
+    memory: tuple[Value, ...]
+    numbers: tuple[Value, ...]
+    wide: bool
+
+
+class _Writer(Writer):
+    """The function at one place of the product's result, a number or a vector of them."""
+
+    def __init__(self, stage: Stage, space: Space, product: Value, vectors: bool) -> None:
+        super().__init__(stage, space, 1)
+        self.product, self.vectors = product, vectors
+
+    def load(self, place: Place) -> str:
+        if place.value is self.product:
+            return c.rounded("sum", "F", self.product.kind)
+        where = self.base[place.number]
+        return cpu.loaded(place, where, self._step(place), "count") if self.vectors else loaded(place, where)
+
+    def store(self, place: Place, name: str) -> None:
+        where = self.base[place.number]
+        if self.vectors:
+            for line in cpu.stored(place, where, self._step(place), "count", name):
+                self.text.add(line)
+        else:
+            self.text.add(stored(place, element(place, where), name))
+
+    def _step(self, place: Place) -> int:
+        return self.space.kept[-1].strides[place.number]
+
+    def written(self, label: str) -> str:
+        """Return the text."""
+        self.base = self.offsets("b", self.space.kept, "item", {})
+        self.store_rows()
+        listed, bound = self.body.parameters()
+        tensors, numbers = self.body.tensors(), self.body.scalars()
+        passed = "".join(f", {name}" for _, name in (*tensors, *numbers))
+        taken = "".join(f", GLOBAL {kind} *{name}" for kind, name in tensors)
+        taken += "".join(f", {kind} {name}" for kind, name in numbers)
+        head = self.heading("epilogue")
+        apart = self.vectors and len(self.space.kept) > 1
+        name = "epilogue_in_row" if apart else "epilogue"
+        parameters = f"(const F sum, const idx_t item, const int count{taken})"
+        lines = without_unused([*self.text.lines, "}"])
+        return "\n".join(
+            [
+                f"{head[0]}, after {label}",
+                *head[1:],
+                f"DEVICE void {name}{parameters} {{",
+                *lines,
+                *(self._by_rows(parameters, passed) if apart else ()),
+                f"#define EPILOGUE_TENSORS {''.join(f', {word}' for word in listed)}",
+                f"#define EPILOGUE_BIND {' '.join(bound)} i64 epilogue_first = EPILOGUE_FIRST;",
+                f"#define EPILOGUE_PARAMS {taken}, const i64 epilogue_first",
+                f"#define EPILOGUE_ARGS {passed}",
+            ]
+        )
+
+    def _by_rows(self, parameters: str, passed: str) -> Sequence[str]:
+        """Return the function for vectors that may reach over the end of the innermost axis."""
+        size = self.space.kept[-1].size
+        return (
+            f"DEVICE void epilogue{parameters} {{",
+            f"{INDENT}if (item % {size} + count <= {size}) epilogue_in_row(sum, item, count{passed});",
+            f"{INDENT}else",
+            f"{INDENT}{INDENT}for (int j = 0; j < count; ++j) epilogue_in_row((F)(sum[j]), item + j, 1{passed});",
+            "}",
+        )
+
+
+def write(after: After, label: str, vectors: bool) -> Text:
+    """Return the text of what follows a product.
+
+    Parameters
+    ----------
+    label
+        Of the product, for a comment.
+    vectors
+        Whether it is for vectors, else for one number at a time.
+    """
+    program = expand(after.graph)
+    (product,) = (v for v in program.values() if v.info is not None and v.info.uid == after.result.uid)
+    stage = Stage(product.dims, stores=[*([product] if after.stored else []), *program.outputs])
+    stage.settle(set())
+    space = space_after(stage, product)
+    writer = _Writer(stage, space, product, vectors)
+    text = writer.written(label)
+    memory = tuple(place.value for place in space.places if place.memory)
+    return Text(text, memory, tuple(writer.body.numbers), space.wide)
