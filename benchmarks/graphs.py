@@ -146,7 +146,7 @@ def measure(
     Beside a peer the device is kept busy while calls are enqueued, so that times are of the device alone.
     """
     fused = build(handle, name, size, dtype)
-    apart = build(handle, name, size, dtype, ("fusion", "regions"))
+    apart = build(handle, name, size, dtype, ("fusion", "regions", "product"))
     timer = _keeping_busy(handle.device.time, peer.busy) if peer else handle.device.time
     sides = [Side(label, _call(g, handle), timer) for label, g in (("fused", fused), ("node by node", apart))]
     theirs, note = _peer_call(peer, name, size, dtype) if peer else (None, "")

@@ -219,6 +219,7 @@ class ProductEngine(GraphEngine):
     """
 
     name = "product"
+    follows = True
     behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
     rules = (
         SupportRule("PG-PRODUCT-001", "a matmul or a convolution comes first, the other nodes are pointwise", _nodes),

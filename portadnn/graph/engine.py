@@ -87,6 +87,8 @@ class GraphEngine(abc.ABC):
         What it does to numbers, and what else is to be known.
     joins : bool
         Whether it takes whatever nodes together that it takes one by one.
+    follows : bool
+        Whether it takes a product, which other kernels compute as well, with the pointwise nodes after it.
     rules : tuple of SupportRule
         What it supports, for an engine that says so in rules; others have a ``why_not`` of their own.
     """
@@ -96,6 +98,7 @@ class GraphEngine(abc.ABC):
     numerical_notes: frozenset[numerical_note] = frozenset()
     behavior_notes: frozenset[behavior_note] = frozenset()
     joins: bool = False
+    follows: bool = False
     rules: tuple[SupportRule, ...] = ()
 
     def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from ..enums import ActivationMode
 from ..registry import get_backend
+from .cost import LAUNCH_SECONDS
 from .engine import GraphEngine
 from .errors import GraphError
-from .fallback_parts import alone, check_step
+from .fallback_parts import Cut, add_node, alone, check_step, seconds_of
 from .lowering.epilogue import Chain, chain_of, lowered
 from .lowering.steps import Lowering
 from .operation_graph import Operation, OperationGraph
+from .regions_after import after_product
 
 if TYPE_CHECKING:
     from ..handle import Handle
@@ -59,7 +61,8 @@ def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None
     finish
         Whether products compute what follows them where there is a step for it; None for where that is faster.
     """
-    engines = [engine for engine in get_backend(handle.backend).graph_engines() if engine.joins]
+    offered = get_backend(handle.backend).graph_engines()
+    engines = [engine for engine in offered if engine.joins]
     regions: list[Region] = []
     home: dict[int, int] = {}  # the region that writes a tensor
     for operation in graph.operations:
@@ -73,8 +76,9 @@ def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None
         regions[place].operations.append(operation)
         home.update({uid: place for _, uid in operation.outputs})
     _sink(graph, regions)
-    for region in regions if finish is not False else ():
-        _finish(graph, handle, region, regions, finish is True)
+    followers = [engine for engine in offered if engine.follows]
+    for region in regions[:] if finish is not False else ():
+        _join(graph, handle, region, regions, followers, finish is True)
     return [region for region in regions if region.operations or region.before]
 
 
@@ -118,6 +122,64 @@ def _reader(graph: OperationGraph, regions: Sequence[Region], place: int, operat
     return None
 
 
+def _join(
+    graph: OperationGraph,
+    handle: Handle,
+    region: Region,
+    regions: list[Region],
+    followers: Sequence[GraphEngine],
+    always: bool,
+) -> None:
+    """Let a product compute what follows it: by a step of kernels that has just that, by text, or what a step has."""
+    if region.engine is not None:
+        return
+    results, place = region.written, regions.index(region)
+    reader = next((one for one in regions[place + 1 :] if one.read & results), None)
+    if reader is None or reader.engine is None:
+        return
+    late = {uid for one in regions[regions.index(reader) :] for uid in one.written}
+    nodes = after_product(graph, region.operations[0], reader.operations, late)[: MOST_NODES - 1]
+    if nodes and _finish(graph, handle, region, reader, always, len(nodes)):
+        return
+    joint = _follow(graph, handle, region, nodes, followers, always)
+    if joint is None:
+        _finish(graph, handle, region, reader, always, 1)
+        return
+    regions.remove(region)
+    regions.insert(regions.index(reader), joint)
+    reader.operations = [one for one in reader.operations if one not in joint.operations]
+
+
+def _follow(
+    graph: OperationGraph,
+    handle: Handle,
+    region: Region,
+    nodes: list[Operation],
+    followers: Sequence[GraphEngine],
+    always: bool,
+) -> Region | None:
+    """Return a product with the first of the nodes after it, as many as an engine takes; None where that does not pay."""
+    for engine in followers:
+        for count in range(len(nodes), 0, -1):
+            joint = Region(engine, [*region.operations, *nodes[:count]])
+            part = subgraph(graph, joint)
+            if not engine.why_not(part, handle):
+                return joint if always or _gains(part, joint, handle) else None
+    return None
+
+
+def _gains(part: OperationGraph, region: Region, handle: Handle) -> bool:
+    """Tell whether a product with what follows it is faster than the product, written and read again, beside that."""
+    product = region.operations[0]
+    assert region.engine is not None
+    single = alone(part, product)
+    made = Cut(single)
+    add_node(made, product, handle, ())
+    result = single.at(product, product.outputs[0][0])
+    apart = sum(seconds_of(one, handle) for one in made.parts) + 2 * result.extent / handle.info.bandwidth
+    return bool(made.parts) and region.engine.seconds(part, handle) < apart + LAUNCH_SECONDS
+
+
 def _pays(chain: Chain, handle: Handle) -> bool:
     """Tell whether a product should compute what follows: on CPUs products are faster without, and activations apart.
 
@@ -128,27 +190,24 @@ def _pays(chain: Chain, handle: Handle) -> bool:
     return narrow or handle.info.schedule == "gpu" or (cheap and chain.product.kind != "matmul")
 
 
-def _finish(graph: OperationGraph, handle: Handle, region: Region, regions: Sequence[Region], always: bool) -> None:
-    """Let a product compute what follows it in its own kernel, as far as a step of kernels has that."""
-    if region.engine is not None:
-        return
+def _finish(graph: OperationGraph, handle: Handle, region: Region, reader: Region, always: bool, least: int) -> bool:
+    """Let a product compute what follows it in its own kernel, as far as a step of kernels has that, or `least` nodes."""
     product = region.operations[0]
-    results = {uid for _, uid in product.outputs}
-    reader = next((one for one in regions if one.engine is not None and one.read & results), None)
-    chain = None if reader is None else chain_of(graph, product, reader.operations)
-    if chain is None or reader is None or not (always or _pays(chain, handle)):
-        return
+    chain = chain_of(graph, product, reader.operations)
+    if chain is None or len(chain.operations) < least or not (always or _pays(chain, handle)):
+        return False
     low = lowered(graph, chain)
     if low is None:
-        return
+        return False
     try:
         for step in low.steps:
             check_step(handle, step, product.label)
     except GraphError:
-        return
+        return False
     region.operations.clear()
     reader.operations = [one for one in reader.operations if one not in chain.operations]
     reader.before.append((chain, low))
+    return True
 
 
 def subgraph(graph: OperationGraph, region: Region) -> OperationGraph:

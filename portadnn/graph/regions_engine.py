@@ -41,7 +41,18 @@ def _known(graph: OperationGraph, handle: Handle, finish: _Finish = None) -> _Kn
         if len(known) >= MOST_KNOWN:
             known.clear()
         known[key] = _cut(graph, handle, finish)
+        whole = _whole(known[key])
+        if finish is None and whole is not None and whole.engine.follows:  # the other way is this engine's
+            known[key] = _cut(graph, handle, False)
     return known[key]
+
+
+def _whole(known: _Known) -> Alone | None:
+    """Return the part that is the whole graph, if there is one."""
+    first = known.cut.parts[0] if known.cut.parts else None
+    if isinstance(first, Alone) and len(first.graph.operations) == len(known.cut.graph.operations):
+        return first
+    return None
 
 
 def _cut(graph: OperationGraph, handle: Handle, finish: _Finish) -> _Known:
@@ -67,7 +78,7 @@ def _names(regions: Sequence[Region]) -> Iterator[tuple[str, ...]]:
 class RegionsEngine(GraphEngine):
     """Regions of a graph by the backend's engine that joins nodes, products and whatever else it has by other kernels.
 
-    Products and convolutions add biases and residuals and activate where they store their sums, where that is faster;
+    Products and convolutions compute the pointwise nodes after them where they store their sums, where that is faster;
     the knob KERNEL_CFG decides it. Tensors between regions lie in the workspace; those within one do not.
     """
 
@@ -79,19 +90,20 @@ class RegionsEngine(GraphEngine):
         if not known.regions:
             node = graph.operations[0].label
             return [fail("PG-REGION-001", node=node, argument="graph", fix="take the plan of the fallback engine")]
-        first = known.cut.parts[0] if known.cut.parts else None
-        if isinstance(first, Alone) and len(first.graph.operations) == len(graph.operations):
-            fix = f"take the plan of the engine {first.engine.name}"
-            return [fail("PG-ENGINE-007", argument=self.name, got=first.engine.name, fix=fix)]
+        whole = _whole(known)
+        if whole is not None:
+            fix = f"take the plan of the engine {whole.engine.name}"
+            return [fail("PG-ENGINE-007", argument=self.name, got=whole.engine.name, fix=fix)]
         return known.cut.errors
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         return sum(seconds_of(part, handle) for part in _known(graph, handle).cut.parts)
 
     def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
-        if not any(region.before for region in _known(graph, handle, True).regions):
+        regions = _known(graph, handle, True).regions
+        if not any(region.before or (region.engine and region.engine.follows) for region in regions):
             return ()
-        return (knob(knob_type.KERNEL_CFG, 1, says="0 products alone, 1 with bias, residual, activation"),)
+        return (knob(knob_type.KERNEL_CFG, 1, says="0 products alone, 1 with what follows them"),)
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         return self.tuned(graph, handle, {})
