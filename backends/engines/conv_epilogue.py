@@ -47,7 +47,11 @@ class WrittenForward(ConvolutionForward):
 def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
     """Return the defines of epilogue.h; none for a convolution alone. Where z has other strides, Z_STRIDES is one."""
     if isinstance(problem, WrittenForward):
-        return {"EPILOGUE_LANES": "VW" if problem.vectors else 1, "EPILOGUE_FIRST": problem.first, "GENERATED": problem.text}
+        return {
+            "EPILOGUE_LANES": "VW" if problem.vectors else 1,
+            "EPILOGUE_FIRST": problem.first,
+            "GENERATED": problem.text,
+        }
     if not isinstance(problem, FUSED):
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Text for what follows a matrix product or a convolution: pointwise nodes, in the stores of the kernel that computes it.
+"""Text for what follows a matrix product or a convolution: pointwise nodes, where that one's kernel stores its sums.
 
 The product's sums never reach memory unless they are a result: the kernel hands them to the text (epilogue.h), LANES
 neighbours of the product's result at a time, with the place of the first.

@@ -25,6 +25,7 @@ from portadnn.problem import ALIGNMENT
 from ..base import Engine, Plan
 from ..engines.conv_epilogue import WrittenForward
 from . import product
+from .expand import expand
 from .prepare import BY_SIZE, bound_launches, uid_of
 
 if TYPE_CHECKING:
@@ -56,14 +57,14 @@ def _types(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
     first = graph.operations[0]
     kinds = {graph.by_uid[uid].data_type for _, uid in first.inputs}
     after = product.After.of(graph)
-    wide = product.expand(after.graph).needs_doubles
+    wide = expand(after.graph).needs_doubles
     if len(kinds) != 1 or not kinds <= KINDS or first.compute_type is data_type.DOUBLE or wide:
         got = "numbers of 64 bits" if wide else ", ".join(sorted(map(str, kinds)))
         yield fail(
             "PG-PRODUCT-002",
             node=first.label,
             argument="types",
-            expected="operands of one of FLOAT, HALF, BFLOAT16, and no DOUBLE, INT32 or INT64 where numbers are computed",
+            expected="operands of one of FLOAT, HALF, BFLOAT16, and no DOUBLE, INT32 or INT64 in between",
             got=got,
             fix=_FIX,
         )

@@ -158,7 +158,7 @@ def _follow(
     followers: Sequence[GraphEngine],
     always: bool,
 ) -> Region | None:
-    """Return a product with the first of the nodes after it, as many as an engine takes; None where that does not pay."""
+    """Return a product with the first nodes after it, as many as an engine takes; None where that does not pay."""
     for engine in followers:
         for count in range(len(nodes), 0, -1):
             joint = Region(engine, [*region.operations, *nodes[:count]])
@@ -191,7 +191,7 @@ def _pays(chain: Chain, handle: Handle) -> bool:
 
 
 def _finish(graph: OperationGraph, handle: Handle, region: Region, reader: Region, always: bool, least: int) -> bool:
-    """Let a product compute what follows it in its own kernel, as far as a step of kernels has that, or `least` nodes."""
+    """Let a product compute what follows it by a step of kernels, if one has `least` nodes of that."""
     product = region.operations[0]
     chain = chain_of(graph, product, reader.operations)
     if chain is None or len(chain.operations) < least or not (always or _pays(chain, handle)):
