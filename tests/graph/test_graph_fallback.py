@@ -159,7 +159,7 @@ CASES["averages_backward"] = _pooling_backward(P.AVGPOOL_INCLUDE_PADDING)
 
 def evaluate(handle, build, io=D.FLOAT, intermediate=D.FLOAT, compute=D.FLOAT):
     g = new(handle, io, intermediate, compute)
-    g.deselect_engines(["fusion", "regions"])
+    g.deselect_engines(["fusion", "product", "regions"])
     inputs, outs = build(g)
     outs = [one for one in outs if one is not None]
     feeds = {one: numbers(one.get_dim(), 7 + i, low=0.5 if i > 1 else None) for i, one in enumerate(inputs)}
@@ -209,7 +209,7 @@ def test_buffers_of_the_backend(handle, name):
     g = new(handle)
     a = x(g, 4, 5)
     y = g.relu(g.neg(a)).set_output(True)
-    g.deselect_engines(["fusion", "regions"])
+    g.deselect_engines(["fusion", "product", "regions"])
     g.build()
     values = numbers((4, 5)).astype(np.float32)
     native, out = handle.asarray(values), handle.empty((1, 4, 5))
@@ -232,7 +232,7 @@ def test_memory_is_used_again(handle, name):
     for length in (4, 16):
         for where in (handle, "reference"):
             g = new(where)
-            g.deselect_engines(["fusion", "regions"])
+            g.deselect_engines(["fusion", "product", "regions"])
             a = x(g, 8, 64)
             y = first = g.neg(a)
             for _ in range(length):
