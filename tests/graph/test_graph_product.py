@@ -276,11 +276,17 @@ def test_float64_is_refused():
     assert [reason.id for reason in ProductEngine().why_not(graph, None)] == ["PG-PRODUCT-002"]
 
 
+LARGE = {
+    "NHWC": _image(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+    "NCHW": _image(16, 64, 28, 28, window=(1, 1), filters=128),
+    "a long sum": _broadcast((64, 8000), (8000, 64), (64, 64)),
+    "larger than a tile": _broadcast((300, 33), (33, 130), (300, 130)),
+}
 TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
     "plain tiles": ("larger than a tile", D.FLOAT, "shared/conv_gemm.cl"),
     "parts of sums": ("a long sum", D.FLOAT, "shared/conv_gemm.cl"),
     "images": ("NHWC", D.FLOAT, "shared/conv_gemm.cl"),
-    "tensor cores": ("pixels in one row, NHWC", D.HALF, "cuda/conv_mma.cu"),
+    "tensor cores": ("NHWC", D.HALF, "cuda/conv_mma.cu"),
     "tensor cores, NCHW": ("NCHW", D.BFLOAT16, "cuda/conv_mma.cu"),
     "tensor cores, parts of sums": ("a long sum", D.HALF, "cuda/conv_mma_reduce.cu"),
 }
@@ -297,7 +303,7 @@ def test_nvrtc(name):
     handle = PaperHandle("cuda")
     handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
     g = new("reference", kind, D.FLOAT)
-    part, engine = frozen(g, GRAPHS[graph](g)[1]), ProductEngine()
+    part, engine = frozen(g, LARGE[graph](g)[1]), ProductEngine()
     assert not engine.why_not(part, handle)
     plan = engine.prepare(part, handle)
     compiled = {}
