@@ -17,6 +17,7 @@
 // strides are those of memory without gaps, and the number of lanes that count. It stores all results; out is not written.
 //
 //   EPILOGUE_TENSORS, EPILOGUE_ARGS           the text's parameters, and what passes them on
+//   EPILOGUE_RUN(sums, place)                 where there is one, VW neighbours in memory at once (LANES == 1)
 //   EPILOGUE_FEW(j, v, n)                     n of a vreal's lanes, neighbours in memory from z's place j on (LANES > 1)
 
 #ifdef EPILOGUE
@@ -50,7 +51,14 @@
 #define EPILOGUE_SHIFT(z_first, bias_first) epilogue_first += (z_first);
 #define EPILOGUE_FEW(j, v, n) epilogue(v, (idx_t)(epilogue_first + (j)), n EPILOGUE_ARGS)
 #define FINISH(out, i, j, k, alpha, v, beta) EPILOGUE_FEW(j, (F)(v), 1)
-#if LANES == 1
+#ifdef EPILOGUE_RUN
+#define VFINISH(out, i, j, alpha, v, beta, b)                                                              \
+    {                                                                                                      \
+        F pd_sums[VW];                                                                                     \
+        UNROLL for (int pd_e = 0; pd_e < VW; ++pd_e) pd_sums[pd_e] = LANE(v, pd_e);                        \
+        EPILOGUE_RUN(pd_sums, (idx_t)(epilogue_first + (j)));                                              \
+    }
+#elif LANES == 1
 #define VFINISH(out, i, j, alpha, v, beta, b)                                                              \
     { UNROLL for (int pd_e = 0; pd_e < VW; ++pd_e) EPILOGUE_FEW((j) + pd_e, LANE(v, pd_e), 1); }
 #else

@@ -219,6 +219,14 @@ FUSED_MEMORY(i64, long, L, raw, v)
 #endif
 #endif
 
+#if LANES == 1 && VW > 1
+// X_run: VW neighbours in memory, which begin at a multiple of their bytes or of 16
+#define FUSED_RUN(X, bytes)                                                                                \
+    typedef struct __attribute__((aligned(VW * (bytes) < 16 ? VW * (bytes) : 16))) {                       \
+        X##_s e[VW];                                                                                       \
+    } X##_run;
+#endif
+
 // pointwise modes of more than one operation, for R = F or D with the scalar type S
 #define FUSED_FUNCTIONS(R, S)                                                                              \
     DEVICE R max_##R(R a, R b) { return SELECT(a > b, a, SELECT(b >= a, b, a + b)); }                      \

@@ -20,8 +20,11 @@ from .expand import expand
 from .geometry import Place, Space, space_after
 from .gpu_apart import element, loaded, stored
 from .launches import Stage
-from .values import Value
-from .writer import Writer, without_unused
+from .values import STORAGE, Value
+from .words import BYTES, words_of
+from .writer import Writer, added, without_unused
+
+MOST_RUN = 8  # of a kernel's VW
 
 
 @dataclass(frozen=True)
@@ -104,15 +107,14 @@ class _Writer(Writer):
     def _step(self, place: Place) -> int:
         return self.space.kept[-1].strides[place.number]
 
-    def written(self, label: str) -> str:
-        """Return the text."""
+    def written(self, label: str, run: Sequence[str]) -> str:
+        """Return the text, with the function for runs of numbers."""
         self.base = self.offsets("b", self.space.kept, "item", {})
         self.store_rows()
         listed, bound = self.body.parameters()
         tensors, numbers = self.body.tensors(), self.body.scalars()
         passed = "".join(f", {name}" for _, name in (*tensors, *numbers))
-        taken = "".join(f", GLOBAL {kind} *{name}" for kind, name in tensors)
-        taken += "".join(f", {kind} {name}" for kind, name in numbers)
+        taken = _taken(tensors, numbers)
         head = self.heading("epilogue")
         apart = self.vectors and len(self.space.kept) > 1
         name = "epilogue_in_row" if apart else "epilogue"
@@ -125,6 +127,7 @@ class _Writer(Writer):
                 f"DEVICE void {name}{parameters} {{",
                 *lines,
                 *(self._by_rows(parameters, passed) if apart else ()),
+                *run,
                 f"#define EPILOGUE_TENSORS {''.join(f', {word}' for word in listed)}",
                 f"#define EPILOGUE_BIND {' '.join(bound)} i64 epilogue_first = EPILOGUE_FIRST;",
                 f"#define EPILOGUE_PARAMS {taken}, const i64 epilogue_first",
@@ -144,6 +147,89 @@ class _Writer(Writer):
         )
 
 
+def _taken(tensors: Sequence[tuple[str, str]], numbers: Sequence[tuple[str, str]]) -> str:
+    """Return a helper's parameters after its own."""
+    pointers = [f", GLOBAL {kind} *{name}" for kind, name in tensors]
+    return "".join([*pointers, *(f", {kind} {name}" for kind, name in numbers)])
+
+
+class _RunWriter(Writer):
+    """The function at VW neighbours, whose memory GPUs read and write in whole words where it is aligned."""
+
+    def __init__(self, stage: Stage, space: Space, product: Value) -> None:
+        super().__init__(stage, space, 1)
+        self.product = product
+        self.words = words_of(space.places, space.kept[-1], space.kept[:-1], MOST_RUN, each=2)
+        self.loads = self._whole(space.places[: len(stage.loads)])
+        self.stores = self._whole(space.places[len(stage.loads) :])
+
+    def _whole(self, places: Sequence[Place]) -> list[Place]:
+        return [place for place in places if place.number in self.words.whole]
+
+    def load(self, place: Place) -> str:
+        if place.value is self.product:
+            return c.rounded("sum", "F", self.product.kind)
+        return loaded(place, self._at(place), f"x{place.number}.e[j]" if place in self.loads else None)
+
+    def store(self, place: Place, name: str) -> None:
+        where = f"y{place.number}.e[j]" if place in self.stores else element(place, self._at(place))
+        self.text.add(stored(place, where, name))
+
+    def _at(self, place: Place) -> str:
+        return added(self.base[place.number], self.words.step(place))
+
+    def written(self) -> Sequence[str]:
+        """Return the text; none where neighbours are no words."""
+        text, words = self.text, self.words
+        if words.count == 1:
+            return ()
+        whole = [*self.loads, *self.stores]
+        kinds = {STORAGE[place.value.memory_type]: place.value.memory_type.itemsize for place in whole}
+        self.base = self.offsets("b", self.space.kept, "item", {})
+        for name, place in [*(("x", one) for one in self.loads), *(("y", one) for one in self.stores)]:
+            text.add(f"{STORAGE[place.value.memory_type]}_run {name}{place.number};")
+        pointers = " | ".join(f"(u64)p{place.number}" for place in whole)
+        text.add(f"const bool wide = item % VW == 0 && (({pointers}) & {BYTES - 1}) == 0;")
+        self._move(self.loads, "x{n} = *(const GLOBAL {kind}_run *)({p});", "x{n}.e[j] = ({p})[j];")
+        text.add("UNROLL")
+        text.open("for (int j = 0; j < VW; ++j)")
+        text.add("const F sum = sums[j];")
+        self.store_rows()
+        text.close()
+        self._move(self.stores, "*(GLOBAL {kind}_run *)({p}) = y{n};", "({p})[j] = y{n}.e[j];")
+        taken = _taken(self.body.tensors(), self.body.scalars())
+        passed = "".join(f", {name}" for _, name in (*self.body.tensors(), *self.body.scalars()))
+        return [
+            f"#if VW > 1 && {words.count} % VW == 0",
+            *(f"FUSED_RUN({kind}, {size})" for kind, size in kinds.items()),
+            f"DEVICE void epilogue_run(const F *sums, const idx_t item{taken}) {{",
+            *without_unused([*text.lines, "}"]),
+            f"#define EPILOGUE_RUN(sums, item) epilogue_run(sums, item{passed})",
+            "#endif",
+        ]
+
+    def _move(self, places: Sequence[Place], whole: str, single: str) -> None:
+        """Write what copies places' neighbours, in words or one by one."""
+        if not places:
+            return
+
+        def lines(pattern: str) -> None:
+            for place in places:
+                where = added(f"p{place.number}", self.base[place.number])
+                kind = STORAGE[place.value.memory_type]
+                self.text.add(pattern.format(n=place.number, kind=kind, p=where))
+
+        self.text.open("if (wide)")
+        lines(whole)
+        self.text.close()
+        self.text.open("else")
+        self.text.add("UNROLL")
+        self.text.open("for (int j = 0; j < VW; ++j)")
+        lines(single)
+        self.text.close()
+        self.text.close()
+
+
 def write(after: After, label: str, vectors: bool) -> Text:
     """Return the text of what follows a product.
 
@@ -160,6 +246,6 @@ def write(after: After, label: str, vectors: bool) -> Text:
     stage.settle(set())
     space = space_after(stage, product)
     writer = _Writer(stage, space, product, vectors)
-    text = writer.written(label)
+    text = writer.written(label, () if vectors else _RunWriter(stage, space, product).written())
     memory = tuple(place.value for place in space.places if place.memory)
     return Text(text, memory, tuple(writer.body.numbers), space.wide)

@@ -66,7 +66,9 @@ class Words:
         return f"(({' | '.join(f'(u64)p{place.number}' for place in found)}) & {most - 1}) == 0"
 
 
-def words_of(places: Sequence[Place], axis: Axis, others: Sequence[Axis], most: int, tail: bool = False) -> Words:
+def words_of(
+    places: Sequence[Place], axis: Axis, others: Sequence[Axis], most: int, tail: bool = False, each: int = 1
+) -> Words:
     """Return how places are met along an axis.
 
     Parameters
@@ -77,10 +79,12 @@ def words_of(places: Sequence[Place], axis: Axis, others: Sequence[Axis], most: 
         Neighbours at most, a power of two.
     tail
         Whether the last neighbours may be fewer, where all places are in words or have one element in common.
+    each
+        Words that the shortest neighbours may take.
     """
     memory = [place for place in places if place.memory]
     sizes = [place.value.memory_type.itemsize for place in memory if axis.strides[place.number] == 1]
-    count = min(most, BYTES // min(sizes, default=BYTES))
+    count = min(most, each * BYTES // min(sizes, default=BYTES))
     while count > 1:
         whole = frozenset(p.number for p in memory if _whole(p, axis, others, count))
         simple = all(p.number in whole or not axis.strides[p.number] for p in places)

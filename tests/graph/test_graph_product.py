@@ -130,6 +130,9 @@ GRAPHS = {
     "one row": _broadcast((1, 6), (6, 40), (1, 40)),
     "NCHW": _image(2, 4, 7, 9, padding=[1, 1]),
     "NHWC": _image(2, 4, 7, 9, nhwc=True, padding=[1, 0], filters=20),
+    "runs along rows": _broadcast((24, 6), (6, 40), (24, 40)),
+    "runs along pixels": _image(2, 4, 8, 8, filters=8, padding=[1, 1]),
+    "runs along channels": _image(2, 4, 8, 7, nhwc=True, filters=24),
     "groups": _image(2, 6, 7, 8, groups=2, stride=[2, 1]),
     "pixels in one row": _image(2, 8, 6, 7, window=(1, 1), filters=16),
     "pixels in one row, NHWC": _image(2, 8, 6, 7, window=(1, 1), nhwc=True, filters=19),
@@ -154,7 +157,7 @@ def test_what_follows(handle, name):
 @on_all([(D.HALF, D.FLOAT), (D.HALF, D.HALF), (D.BFLOAT16, D.FLOAT), (D.BFLOAT16, D.BFLOAT16)])
 def test_short_types(handle, name):
     """Virtual tensors have their own type."""
-    for build in (GRAPHS["pixels in one row, NHWC"], GRAPHS["larger than a tile"]):
+    for build in (GRAPHS["runs along channels"], GRAPHS["runs along rows"]):
         check(handle, build, *name, rtol=2e-2, atol=8e-2 if D.BFLOAT16 in name else 1e-2)
 
 
