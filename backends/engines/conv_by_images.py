@@ -10,7 +10,7 @@ from portadnn.ops.convolution import Convolution
 from portadnn.problem import ALIGNMENT, TensorSpec
 
 from ..base import Launch, TensorArg
-from .conv_epilogue import WrittenForward
+from .conv_epilogue import Written
 
 TILE_SET = 64 << 20  # bytes of images in another layout or type that lie in the workspace at a time
 
@@ -51,17 +51,17 @@ def by_images(problem: Convolution, each: int) -> Iterator[Part]:
     batched = [*(problem.roles[0], problem.roles[2]), *(name for name in ("z",) if name in problem.names)]
     for first in range(0, images, each):
         count = min(each, images - first)
-        offsets, specs = {}, {}
+        offsets: dict[int, int] = {}
+        specs: dict[str, Any] = {}
         for name in batched:
             spec: TensorSpec = getattr(problem, name)
             offset = first * spec.strides[0] * spec.dtype.itemsize
             offsets[problem.index(name)] = offset
             alignment = min(spec.alignment, offset & -offset or ALIGNMENT)
             specs[name] = replace(spec, dims=(count, *spec.dims[1:]), alignment=alignment)
-        part = replace(problem, **specs)
-        if isinstance(part, WrittenForward):
-            part = replace(part, first=part.first + first * part.y.strides[0])
-        yield Part(part, offsets)
+        if isinstance(problem, Written):
+            specs["first"] = problem.first + first * problem.tensors[-1].strides[0]
+        yield Part(replace(problem, **specs), offsets)
 
 
 def launches_by_images(

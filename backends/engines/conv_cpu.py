@@ -27,7 +27,7 @@ from .conv_cpu_common import (
     split_evenly,
 )
 from .conv_cpu_filter import ConvCpuFilter
-from .conv_epilogue import WrittenForward, epilogue_args, epilogue_defines, output
+from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
 BLOCK_COLUMNS = 256
@@ -239,7 +239,13 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
 class ConvCpuGemm(ConvCpu):
     """Forward and backward data: one launch packs the filter, one does the rest."""
 
-    problems = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBiasActivationForward, WrittenForward)
+    problems = (
+        ConvolutionForward,
+        ConvolutionBackwardData,
+        ConvolutionBiasActivationForward,
+        WrittenForward,
+        WrittenBackwardData,
+    )
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         backward = isinstance(problem, ConvolutionBackwardData)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from portadnn.enums import DataType, DnnEnum
-from portadnn.ops.convolution import Convolution, ConvolutionForward
+from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionForward
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
@@ -17,25 +17,23 @@ from .elementwise import ElementwiseEngine, activation_defines
 FUSED = ConvolutionBiasActivationForward
 
 
-@dataclass(frozen=True)
-class WrittenForward(ConvolutionForward):
-    """A convolution whose sums go to text that was written for what follows it; y is not written.
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What a convolution has whose sums go to text that was written for what follows it; its output is not written.
 
     Attributes
     ----------
     text : str
-        What epilogue.h asks for. Places in y are those in memory: it has no gaps.
+        What epilogue.h asks for. Places in the output are those in memory: it has no gaps.
     vectors : bool
         Whether the text takes vectors of VW numbers, else one number at a time.
     storage : tuple of DataType
-        Of the text's tensors, which come after y: types as wide as their elements.
+        Of the text's tensors, which come after the output: types as wide as their elements.
     numbers : int
         Its float32 numbers, which come after alpha (1) and beta (0).
     first : int
-        Where in y the text's first place is.
+        Where in the output the text's first place is.
     """
-
-    op: ClassVar[str] = ""  # not to be asked for by name
 
     text: str = ""
     vectors: bool = False
@@ -44,9 +42,23 @@ class WrittenForward(ConvolutionForward):
     first: int = 0
 
 
+@dataclass(frozen=True)
+class WrittenForward(Written, ConvolutionForward):
+    """y by text."""
+
+    op: ClassVar[str] = ""  # not to be asked for by name
+
+
+@dataclass(frozen=True)
+class WrittenBackwardData(Written, ConvolutionBackwardData):
+    """dx by text."""
+
+    op: ClassVar[str] = ""
+
+
 def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
     """Return the defines of epilogue.h; none for a convolution alone. Where z has other strides, Z_STRIDES is one."""
-    if isinstance(problem, WrittenForward):
+    if isinstance(problem, Written):
         return {
             "EPILOGUE_LANES": "VW" if problem.vectors else 1,
             "EPILOGUE_FIRST": problem.first,
@@ -64,8 +76,8 @@ def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
 
 def epilogue_args(problem: Problem) -> tuple[Arg, ...]:
     """Return the arguments of EPILOGUE_TENSORS."""
-    if isinstance(problem, WrittenForward):
-        count = len(problem.tensors)
+    if isinstance(problem, Written):
+        count = len(problem.names)
         tensors = (TensorArg(count + i, 0, kind) for i, kind in enumerate(problem.storage))
         return (*tensors, *(ScalarArg(2 + i, DataType.FLOAT) for i in range(problem.numbers)))
     if not isinstance(problem, FUSED):

@@ -16,7 +16,7 @@ from portadnn.problem import Problem
 
 from ..base import Arg, CountersArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .conv_choice import ByChoice
-from .conv_epilogue import WrittenForward, epilogue_args, output
+from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, output
 from .conv_gemm_choice import Choice, choices
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
 
@@ -101,7 +101,7 @@ class ConvGemmBackwardData(ConvGemm):
     """Data gradient, gathered: every element is written by one work-item."""
 
     name = "conv_gemm_backward_data"
-    problems = (ConvolutionBackwardData,)
+    problems = (ConvolutionBackwardData, WrittenBackwardData)
     _algos = (ConvolutionBwdDataAlgo.ALGO_1, ConvolutionBwdDataAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:

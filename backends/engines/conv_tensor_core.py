@@ -40,7 +40,7 @@ from ..base import (
     WorkspaceArg,
 )
 from .conv_by_images import TILE_SET, by_images, images_at_a_time
-from .conv_epilogue import WrittenForward, epilogue_args, output
+from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, output
 from .conv_geometry import axes
 from .conv_tensor_core_defines import (
     common,
@@ -216,7 +216,7 @@ class TensorCoreBackwardData(TensorCore):
     """Data gradient, gathered phase by phase."""
 
     name = "tensor_core_backward_data"
-    problems = (ConvolutionBackwardData,)
+    problems = (ConvolutionBackwardData, WrittenBackwardData)
     _algo = ConvolutionBwdDataAlgo.ALGO_1
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:

@@ -11,7 +11,7 @@ from portadnn.problem import Problem
 
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile, ceil_div, round_up, split_evenly
-from .conv_epilogue import WrittenForward, epilogue_args, epilogue_defines, output
+from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output
 from .layouts import strides
 from .winograd_geometry import Direction, declined
 
@@ -177,7 +177,13 @@ def _filter_defines(d: Direction, tile: Tile) -> dict[str, int]:
 class WinogradCpu(Engine):
     """Forward and backward data: one launch transforms the filter, one does the rest."""
 
-    problems = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBiasActivationForward, WrittenForward)
+    problems = (
+        ConvolutionForward,
+        ConvolutionBackwardData,
+        ConvolutionBiasActivationForward,
+        WrittenForward,
+        WrittenBackwardData,
+    )
     transforms = True
 
     def __init__(self, name: str, variant: Variant) -> None:

@@ -18,12 +18,12 @@ from portadnn.graph.lowering import lower
 from portadnn.graph.lowering.steps import View
 from portadnn.graph.operation_graph import OperationGraph
 from portadnn.graph.pack import lies_as
-from portadnn.ops.convolution import ConvolutionForward
+from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionForward
 from portadnn.plan import make_problem, serves
-from portadnn.problem import ALIGNMENT
+from portadnn.problem import ALIGNMENT, Problem
 
 from ..base import Engine, Plan
-from ..engines.conv_epilogue import WrittenForward
+from ..engines.conv_epilogue import WrittenBackwardData, WrittenForward
 from . import product
 from .expand import expand
 from .prepare import BY_SIZE, bound_launches, uid_of
@@ -31,7 +31,11 @@ from .prepare import BY_SIZE, bound_launches, uid_of
 if TYPE_CHECKING:
     from portadnn.handle import Handle
 
-PRODUCTS = ("conv_fprop", "matmul")
+PRODUCTS = ("conv_dgrad", "conv_fprop", "matmul")
+WRITTEN: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] = {
+    ConvolutionForward: WrittenForward,
+    ConvolutionBackwardData: WrittenBackwardData,
+}
 MOST_KNOWN = 64  # graphs of a handle
 KINDS = {data_type.FLOAT, data_type.HALF, data_type.BFLOAT16}
 _FIX = "leave the graph to the engine 'regions', which computes the nodes after the product apart"
@@ -113,7 +117,7 @@ class _Chosen:
 
     text: product.Text
     views: tuple[View, View]
-    problem: WrittenForward
+    problem: WrittenForward | WrittenBackwardData
     engine: Engine
 
 
@@ -140,28 +144,28 @@ def _choose(graph: OperationGraph, handle: Handle) -> _Chosen:
     after, first = product.After.of(graph), graph.operations[0]
     y = replace(after.result, data_type=graph.by_uid[first.inputs[0][1]].data_type)
     low = lower(replace(graph, tensors=tuple(y if one.uid == y.uid else one for one in graph.tensors)), first)
-    if len(low.steps) != 1 or low.temporaries or low.steps[0].kind is not ConvolutionForward:
+    if len(low.steps) != 1 or low.temporaries or low.steps[0].kind not in WRITTEN:
         raise NotSupported(f"{first.label} takes {len(low.steps)} steps")
     (step,) = low.steps
-    x, w, out = (view for view in step.tensors if view is not None)
-    plain = make_problem(handle, ConvolutionForward, [x.spec, w.spec, out.spec], step.params)
+    views = [view for view in step.tensors if view is not None]
+    plain = make_problem(handle, step.kind, [view.spec for view in views], step.params)
     vectors = handle.info.schedule == "cpu"
     text = product.write(after, first.label, vectors)
     if text.wide:
         raise NotSupported("a tensor has more than 2 Gi elements")
-    problem = WrittenForward(
-        **{one.name: getattr(plain, one.name) for one in fields(ConvolutionForward)},
+    problem = WRITTEN[step.kind](
+        **{one.name: getattr(plain, one.name) for one in fields(plain)},
         text=text.text,
         vectors=vectors,
         storage=tuple(BY_SIZE[value.memory_type.itemsize] for value in text.memory),
         numbers=len(text.numbers),
     )
-    return _Chosen(text, (x, w), problem, _engine(problem, handle))
+    return _Chosen(text, (views[0], views[1]), problem, _engine(problem, handle))
 
 
-def _engine(problem: WrittenForward, handle: Handle) -> Engine:
+def _engine(problem: WrittenForward | WrittenBackwardData, handle: Handle) -> Engine:
     """Return the fastest engine by its estimate."""
-    engines = [engine for engine in handle.engines if WrittenForward in engine.problems]
+    engines = [engine for engine in handle.engines if type(problem) in engine.problems]
     reasons = {engine.name: engine.refusal(problem, handle.info) for engine in engines}
     takers = [engine for engine in engines if reasons[engine.name] is None and serves(engine, problem, None)]
     if not takers:
@@ -183,8 +187,11 @@ class _Running:
     def _plan(self, alignment: int) -> Plan:
         if alignment not in self.plans:
             problem, engine = self.chosen.problem, self.chosen.engine
-            x, w = (replace(spec, alignment=min(spec.alignment, alignment)) for spec in (problem.x, problem.w))
-            self.plans[alignment] = engine.prepare(replace(problem, x=x, w=w), self.device)
+            specs: dict[str, Any] = {
+                name: replace(spec, alignment=min(spec.alignment, alignment))
+                for name, spec in zip(problem.inputs, problem.tensors, strict=False)
+            }
+            self.plans[alignment] = engine.prepare(replace(problem, **specs), self.device)
         return self.plans[alignment]
 
     def used(self, arrays: Mapping[int, Any]) -> tuple[Plan, list[Any], list[float]]:
@@ -199,7 +206,7 @@ class _Running:
         others = [arrays[uid_of(value)] for value in self.chosen.text.memory]
         numbers = [float(arrays[uid_of(value)]) for value in self.chosen.text.numbers]
         plan = self._plan(self._alignments()[not aligned])
-        return plan, [*operands, others[-1], *others], [1.0, 0.0, *numbers]  # y is not written: what is, is among these
+        return plan, [*operands, others[-1], *others], [1.0, 0.0, *numbers]  # the output is not written
 
     def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
         """Enqueue the launches; see :class:`GraphPlan`."""
@@ -231,7 +238,10 @@ class ProductEngine(GraphEngine):
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         chosen = _chosen(graph, handle)
-        more = sum(value.size * value.memory_type.itemsize for value in chosen.text.memory) - chosen.problem.y.nbytes
+        more = (
+            sum(value.size * value.memory_type.itemsize for value in chosen.text.memory)
+            - chosen.problem.tensors[-1].nbytes
+        )
         return chosen.engine.seconds(chosen.problem, handle.info) + max(more, 0) / (SHARE * handle.info.bandwidth)
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:

@@ -9,9 +9,13 @@ from test_graph_fusion import on_all
 from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
 
 import portadnn.graph as cudnn
+from portadnn.enums import DataType
 from portadnn.graph.layout import channels_last
 from portadnn.graph.support.on_paper import PaperHandle
+from portadnn.problem import TensorSpec
 from portadnn_backends import cuda
+from portadnn_backends.engines.conv_by_images import by_images
+from portadnn_backends.engines.conv_epilogue import WrittenForward
 from portadnn_backends.fusion.product_engine import ProductEngine
 
 M = cudnn.pointwise_mode
@@ -91,6 +95,25 @@ def _image(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, like=None, **h
     return build
 
 
+def _gradient(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, **how):
+    """Return what builds a data gradient, relu's gradient of a saved tensor after it, and a sum with another branch."""
+
+    def build(g):
+        inputs = [
+            x(g, dims[0], filters, *_space(dims, window, how), nhwc=nhwc),
+            x(g, filters, dims[1] // groups, *window, nhwc=nhwc),
+        ]
+        dx = g.conv_dgrad(*inputs, **how).set_dim(list(dims))
+        saved, other, scale = x(g, *dims, nhwc=nhwc), x(g, *dims), x(g, 1, dims[1], *[1] * len(window))
+        masked = g.relu_backward(dx, saved)
+        out = g.add(g.mul(masked, scale), other)
+        if nhwc:
+            out.set_stride(list(channels_last(dims)))
+        return [*inputs, saved, other, scale], [out, masked]
+
+    return build
+
+
 def _space(dims, window, how):
     none, ones = [0] * len(window), [1] * len(window)
     steps = zip(dims[2:], how.get("padding", none), window, how.get("stride", ones), strict=True)
@@ -139,6 +162,10 @@ GRAPHS = {
     "large windows": _image(1, 3, 20, 21, window=(5, 4), stride=[2, 2], padding=[2, 1]),
     "one dim": _image(2, 4, 19, window=(3,)),
     "three dims": _image(1, 2, 4, 5, 6, window=(2, 2, 2)),
+    "a data gradient": _gradient(2, 4, 9, 8, padding=[1, 1]),
+    "a data gradient, NHWC, stride 2": _gradient(2, 6, 9, 8, nhwc=True, padding=[1, 0], stride=[2, 2], groups=2),
+    "a data gradient with pixels of no tap": _gradient(1, 4, 9, 10, window=(1, 2), stride=[3, 2]),
+    "a data gradient, pixels in one row": _gradient(2, 20, 4, 6, window=(1, 1), nhwc=True, filters=8),
     "the other order": lambda g: (
         [a := x(g, 6, 5), b := x(g, 5, 20)],
         [g.exp(g.matmul(a, b)).set_stride([1, 6])],
@@ -283,6 +310,7 @@ LARGE = {
     "NHWC": _image(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
     "NCHW": _image(16, 64, 28, 28, window=(1, 1), filters=128),
     "a long sum": _broadcast((64, 8000), (8000, 64), (64, 64)),
+    "a data gradient": _gradient(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
     "larger than a tile": _broadcast((300, 33), (33, 130), (300, 130)),
 }
 TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
@@ -291,8 +319,17 @@ TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
     "images": ("NHWC", D.FLOAT, "shared/conv_gemm.cl"),
     "tensor cores": ("NHWC", D.HALF, "cuda/conv_mma.cu"),
     "tensor cores, NCHW": ("NCHW", D.BFLOAT16, "cuda/conv_mma.cu"),
+    "data gradient": ("a data gradient", D.FLOAT, "shared/conv_gemm.cl"),
+    "tensor cores, data gradient": ("a data gradient", D.HALF, "cuda/conv_mma.cu"),
     "tensor cores, parts of sums": ("a long sum", D.HALF, "cuda/conv_mma_reduce.cu"),
 }
+
+
+def test_parts_of_the_images_count_on():
+    """A convolution that is done some images at a time tells its text where each part's output begins."""
+    x, w, y = (TensorSpec.packed(DataType.FLOAT, dims) for dims in ((5, 2, 4, 6), (3, 2, 1, 1), (5, 3, 4, 6)))
+    problem = WrittenForward(x, w, y, (0, 0), (1, 1), (1, 1), text="...", first=7)
+    assert [part.problem.first for part in by_images(problem, 2)] == [7, 7 + 2 * 72, 7 + 4 * 72]
 
 
 @pytest.mark.xdist_group("nvrtc")
