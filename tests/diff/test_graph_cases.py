@@ -19,7 +19,7 @@ from portadnn.diff import campaign
 from portadnn.diff.campaign import Setup
 from portadnn.diff.generate.graphs import KINDS, random_graph
 from portadnn.diff.graph_campaign import graph_runner, run_graphs, shrink_failures
-from portadnn.diff.graph_cases import GraphCase, examine, random_case
+from portadnn.diff.graph_cases import GraphCase, examine, random_case, reproducer
 from portadnn.diff.graph_shrink import shrunk
 from portadnn.diff.verdict import Verdict
 from portadnn.graph.engine import GraphPlan
@@ -250,6 +250,22 @@ def test_gaps_are_seen(monkeypatch):
         found = {one.engine: one for one in examine(GraphCase("", data), handle)}
     assert found["broken"].verdict is Verdict.FAILED and "outside written" in found["broken"].message
     assert found["definition"].verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("word", ["ragged_offset", "PAGE_TABLE_V", "DESCALE_Q"])
+def test_programs_of_numbers_that_cannot_be_any(word, capsys):
+    """They run by themselves, on the same numbers."""
+    options = {"kinds": ("attention", "fp8_attention"), "most": 1}
+    case = next(one for one in (random_case(i, 4, **options) for i in range(200)) if word in str(one.data))
+    with dnn.Handle("reference") as handle:
+        script = reproducer(case, handle, "definition")
+        graph = case.opened(handle)._graph_frozen()
+    found = {"__name__": "script"}
+    exec(script, found)
+    values = {uid: one.ravel().tolist() for uid, one in special(graph, case.seed).items()}
+    assert values and found["VALUES"] == values
+    found["main"]("reference")
+    assert "_O: mean" in capsys.readouterr().out
 
 
 class Beyond(Broken):
