@@ -21,6 +21,7 @@ from .fallback_host import by_definition
 from .fp8 import E4M3, E5M2
 from .operation_graph import Operation, OperationGraph, TensorInfo
 from .pack import spec_of, works_on_host
+from .pointwise_modes import MODES
 
 if TYPE_CHECKING:
     from ..handle import Handle
@@ -108,13 +109,19 @@ def bound(
     if attention:  # and of the data's type on tensor cores
         kinds = {kind, *(graph.at(operation, port).data_type for port in ("Q", "K", "V"))}
         inner += 4 * max((step(one) for one in kinds & {data_type.HALF, data_type.BFLOAT16}), default=0.0)
-    if terms is None or attention:  # whose terms tell of the whole result how large they are
+    if terms is None or attention or _is_gradient(operation):  # terms tell how large the whole may be
         size = np.full(want.shape, largest if terms is None else max(largest, _largest(terms)))
     else:
         size = np.abs(terms)
     with np.errstate(all="ignore"):
         found: Numbers = unit * size + step(kind) * np.abs(want) + inner * largest + _smallest(kind)
     return found
+
+
+def _is_gradient(operation: Operation) -> bool:
+    """Tell whether a node is the gradient of a pointwise mode."""
+    mode = operation.values.get("mode")
+    return operation.kind == "pointwise" and mode is not None and MODES[mode].backward
 
 
 def _largest(values: Numbers) -> float:
@@ -315,6 +322,8 @@ class Check:
         name = getattr(mode, "name", "")
         linear = operation.kind in _SUMS or (operation.kind == "pointwise" and name in _LINEAR)
         saved = operation.kind in _SAVED and "INV_VARIANCE" in operation.uids
+        if _is_gradient(operation):  # of slopes that are rounded as differences of numbers near 1
+            return want, {"OUT_0": known[operation.uids["IN_0"]]}
         if operation.kind in _GRADIENTS:
             return want, self._evaluated(alone, operation, self._uncancelled(operation, known))
         if not (linear or saved or (operation.kind == "reduction" and name in ("ADD", "AVG", "NORM1"))):
