@@ -143,11 +143,19 @@ def _selected(g, y, other):
     return [g.binary_select(input0=g.mul(y, places), input1=other, mask=mask)]
 
 
+def _columns(g):
+    """Products of matrices that lie by columns, whose results do so, too."""
+    a, b = (g.tensor(dim=dims, stride=[dims[1] * dims[2], 1, dims[1]]) for dims in ([4, 7, 5], [4, 5, 6]))
+    return [a, b], [g.tanh(g.matmul(a, b)).set_stride([42, 1, 7])]
+
+
 GRAPHS = {
     "rows that no vector ends": _broadcast((7, 5), (5, 9), (7, 9)),
     "larger than a tile": _broadcast((70, 33), (33, 130), (70, 130)),
     "one matrix with several": _broadcast((3, 7, 5), (1, 5, 8), (3, 7, 8)),
     "several with one matrix": _broadcast((1, 7, 5), (3, 5, 8), (3, 7, 8)),
+    "one for each": _broadcast((3, 7, 5), (3, 5, 8), (3, 7, 8)),
+    "two dims of products": _broadcast((2, 3, 7, 5), (2, 3, 5, 9), (2, 3, 7, 9)),
     "a long sum": _broadcast((5, 3000), (3000, 12), (5, 12)),
     "one column": _broadcast((40, 6), (6, 1), (40, 1)),
     "one row": _broadcast((1, 6), (6, 40), (1, 40)),
@@ -162,6 +170,7 @@ GRAPHS = {
     "large windows": _image(1, 3, 20, 21, window=(5, 4), stride=[2, 2], padding=[2, 1]),
     "one dim": _image(2, 4, 19, window=(3,)),
     "three dims": _image(1, 2, 4, 5, 6, window=(2, 2, 2)),
+    "columns of several": _columns,
     "a data gradient": _gradient(2, 4, 9, 8, padding=[1, 1]),
     "a data gradient, NHWC, stride 2": _gradient(2, 6, 9, 8, nhwc=True, padding=[1, 0], stride=[2, 2], groups=2),
     "a data gradient with pixels of no tap": _gradient(1, 4, 9, 10, window=(1, 2), stride=[3, 2]),
@@ -276,7 +285,7 @@ REFUSED = {
     "integers": (_after((6, 5, 7), lambda g, y: [g.abs(y).set_data_type(D.INT64)]), "PG-PRODUCT-002"),
     "a wider result": (_after((1, 5, 7), lambda g, y, z: [g.add(y, z)], (6, 7)), "PG-PRODUCT-003"),
     "several products": (
-        lambda g: ([a := x(g, 3, 4, 5), b := x(g, 3, 5, 6)], [g.relu(g.matmul(a, b))]),
+        lambda g: ([a := x(g, 3, 1, 4, 5), b := x(g, 1, 2, 5, 6)], [g.relu(g.matmul(a, b))]),
         "PG-PRODUCT-004",
     ),
     "padding at one end": (

@@ -35,10 +35,35 @@ def _product(low: Lowering, a: View, b: View, c: View) -> None:
     low.emit(ConvolutionForward, (image, filters, result), _PARAMETERS)
 
 
+def _grouped(low: Lowering, a: View, b: View, c: View) -> bool:
+    """Add C[i] = A[i] @ B[i] as one convolution whose groups are the entries; False where these do not lie in a row."""
+    count = math.prod(c.dims[:-2])
+    if not all(view.dims[:-2] == c.dims[:-2] and _in_a_row(view) for view in (a, b, c)):
+        return False
+    (m, k), n = a.dims[-2:], b.dims[-1]
+    image = b.seen_as((1, count * k, 1, n), (b.spec.span, b.strides[-2], 1, b.strides[-1]))
+    filters = a.seen_as((count * m, k, 1, 1), (*a.strides[-2:], 1, 1))
+    result = c.seen_as((1, count * m, 1, n), (c.spec.span, c.strides[-2], 1, c.strides[-1]))
+    padding, stride, dilation, _, *others = _PARAMETERS
+    low.emit(ConvolutionForward, (image, filters, result), (padding, stride, dilation, count, *others))
+    return True
+
+
+def _in_a_row(view: View) -> bool:
+    """Tell whether each matrix of a batch begins a row behind the last row of the one before."""
+    step = view.strides[-2]
+    for size, stride, inner in zip(view.dims[-3::-1], view.strides[-3::-1], view.dims[-2:0:-1], strict=True):
+        step *= inner
+        if size > 1 and stride != step:
+            return False
+    return True
+
+
 def turned(view: View) -> View:
-    """Return a 3-D view with the last two dims exchanged."""
-    d, s = view.dims, view.strides
-    return view.seen_as((d[0], d[2], d[1]), (s[0], s[2], s[1]))
+    """Return a view with the last two dims exchanged."""
+    *d, m, n = view.dims
+    *s, row, column = view.strides
+    return view.seen_as((*d, n, m), (*s, column, row))
 
 
 def _operands(low: Lowering) -> tuple[View, View, View]:
@@ -64,6 +89,8 @@ def _matmul(low: Lowering) -> None:
         return
     if len(c.dims) == 3 and b.dims[0] == 1:
         _product(low, turned(b), turned(a), turned(c))
+        return
+    if len(c.dims) > 2 and (_grouped(low, a, b, c) or _grouped(low, turned(b), turned(a), turned(c))):
         return
     batch = c.dims[:-2]
     if math.prod(batch) > MOST_PRODUCTS:
