@@ -59,7 +59,7 @@ def shape_of(stage: Stage, space: Space, units: int, items: int) -> Shape:
         words = words_of(space.places, space.reduced[-1], [*space.kept, *space.reduced[:-1]], items)
         chunks = -(-length // words.count)
         together = power(-(-chunks // (4 if words.count < 4 else 2)), WORK_GROUP)
-        while together < power(chunks, WORK_GROUP) and rows * together < units * 2 * WORK_GROUP:
+        while together < power(chunks, WORK_GROUP) and rows * together < units * WORK_GROUP:
             together *= 2
         results = WORK_GROUP // together
     elif rows >= units * 4 * WORK_GROUP:
