@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from portadnn.descriptors import TensorView
 from portadnn.errors import DnnError, NotSupported
-from portadnn.graph.cost import SHARE
+from portadnn.graph.cost import LAUNCH_SECONDS, SHARE
 from portadnn.graph.data_types import data_type
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import behavior_note
@@ -237,12 +237,12 @@ class ProductEngine(GraphEngine):
     )
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        chosen = _chosen(graph, handle)
-        more = (
-            sum(value.size * value.memory_type.itemsize for value in chosen.text.memory)
-            - chosen.problem.tensors[-1].nbytes
-        )
-        return chosen.engine.seconds(chosen.problem, handle.info) + max(more, 0) / (SHARE * handle.info.bandwidth)
+        chosen, info = _chosen(graph, handle), handle.info
+        output = chosen.problem.tensors[-1]
+        more = sum(value.size * value.memory_type.itemsize for value in chosen.text.memory) - output.nbytes
+        nodes = (len(graph.operations) - 1) * output.size / (SHARE * info.flops)
+        moved = max(more, 0) / (SHARE * info.bandwidth)
+        return chosen.engine.seconds(chosen.problem, info) + moved + nodes + LAUNCH_SECONDS
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         running = _Running(graph, handle)

@@ -139,7 +139,9 @@ def _join(
         return
     late = {uid for one in regions[regions.index(reader) :] for uid in one.written}
     nodes = after_product(graph, region.operations[0], reader.operations, late)[: MOST_NODES - 1]
-    if nodes and _finish(graph, handle, region, reader, always, len(nodes)):
+    short = graph.by_uid[region.operations[0].inputs[0][1]].data_type.itemsize < 4
+    slow = short and handle.info.schedule == "cpu"  # steps convert number by number, text does so in vectors
+    if nodes and not slow and _finish(graph, handle, region, reader, always, len(nodes)):
         return
     joint = _follow(graph, handle, region, nodes, followers, always)
     if joint is None:
