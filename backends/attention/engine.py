@@ -10,6 +10,7 @@ from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
 
 from ..base import Device
+from ..graph_engines import bound_launches
 from . import cpu, cpu_backward, gpu
 from .building import Building
 from .operands import Operands
@@ -59,18 +60,8 @@ class _Running:
 
     def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool] | None:
         """Return what launches again with these arguments."""
-        run = self.device.bind(self.launches)
-        held: tuple[Any, ...] | None = (self.operands.arrays(arrays), self.operands.scalars(arrays), workspace)
-
-        def again() -> bool:
-            nonlocal held
-            if held is not None:
-                run.call(*held)
-                held = None
-                return True
-            return run.repeat is not None and run.repeat()
-
-        return again
+        arguments = self.operands.arrays(arrays), self.operands.scalars(arrays), workspace
+        return bound_launches(self.device, self.launches, arguments)
 
 
 ENGINE = FlashAttention()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from portadnn.descriptors import TensorView
@@ -12,6 +12,7 @@ from portadnn.graph.operation_graph import OperationGraph
 from portadnn.problem import TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Launch, ScalarArg, TensorArg
+from ..graph_engines import bound_launches
 from . import cpu, gpu
 from .body import Written
 from .expand import expand
@@ -143,27 +144,6 @@ class Prepared:
     def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool]:
         """Return what enqueues them again; see :class:`GraphPlan`."""
         return bound_launches(self.device, self.launches, (*self._used(arrays, workspace), None))
-
-
-def bound_launches(
-    device: Device, launches: Sequence[Launch], arguments: tuple[Sequence[Any], Sequence[float], Any]
-) -> Callable[[], bool]:
-    """Return what runs launches with these tensors, numbers and workspace as often as it is called.
-
-    They are let go of after the first call; False says that they do not hold any longer.
-    """
-    run = device.bind(launches)
-    held: tuple[Sequence[Any], Sequence[float], Any] | None = arguments
-
-    def again() -> bool:
-        nonlocal held
-        if held is not None:
-            run.call(*held)
-            held = None
-            return True
-        return run.repeat is not None and run.repeat()
-
-    return again
 
 
 def uid_of(value: Value) -> int:

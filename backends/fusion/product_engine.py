@@ -24,9 +24,10 @@ from portadnn.problem import ALIGNMENT, Problem
 
 from ..base import Engine, Plan
 from ..engines.conv_epilogue import WrittenBackwardData, WrittenForward
+from ..graph_engines import bound_launches
 from . import product
 from .expand import expand
-from .prepare import BY_SIZE, bound_launches, uid_of
+from .prepare import BY_SIZE, uid_of
 
 if TYPE_CHECKING:
     from portadnn.handle import Handle

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import D, buffer, given, new, numbers, run, scalar
 from test_graph_fusion import on_all
+from test_graph_regions import frozen
 from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
 
 import portadnn.graph as cudnn
@@ -23,14 +24,6 @@ M = cudnn.pointwise_mode
 
 def x(g, *dims, **kwargs):
     return given(g, dims, **kwargs)
-
-
-def frozen(g, outs):
-    for one in outs:
-        one.set_output(True)
-    g.validate()
-    g.build_operation_graph()
-    return g._graph_frozen()
 
 
 def evaluate(handle, build, *types, feeds=None):
