@@ -131,7 +131,7 @@ def _join(
     always: bool,
 ) -> None:
     """Let a product compute what follows it: by a step of kernels that has just that, by text, or what a step has."""
-    if region.engine is not None:
+    if region.engine is not None or not region.operations[0].inputs:
         return
     results, place = region.written, regions.index(region)
     reader = next((one for one in regions[place + 1 :] if one.read & results), None)

@@ -104,8 +104,7 @@ def _evaluate(handle, build, *types, finish=None):
         return g, run(g, feeds, outs)
     frozen(g, outs)
     engine = next(i for i in range(g.get_engine_count()) if g._engine(i).name == "regions")
-    (finishing,) = g.get_knobs_for_engine(engine)
-    g.create_execution_plan(engine, {finishing.type: finish})
+    g.create_execution_plan(engine, {one.type: finish for one in g.get_knobs_for_engine(engine)})
     g.check_support()
     g.build_plans()
     pairs = {one: buffer(one, values) for one, values in feeds.items()} | {one: buffer(one) for one in outs}
@@ -131,12 +130,12 @@ def test_results(handle, name, intermediate):
     """Against the definitions, tensors between regions being rounded as well; the plan tells of its parts."""
     build, _ = GRAPHS[name]
     types = (D.FLOAT, intermediate)
-    g, got = _evaluate(handle, build, *types)
+    g, got = _evaluate(handle, build, *types, finish=1)
     _, want = _evaluate("reference", build, *types)
     rough = intermediate is D.BFLOAT16  # the other way where a sum is half way between two
     for one, other in zip(got, want, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-2 if rough else 2e-5, atol=5e-2 if rough else 2e-5)
-    assert g.get_plan_name() == "eng_regions"
+    assert g.get_plan_name().startswith("eng_regions")
     plan = g._plans_on(handle).plan(g._chosen)
     assert [list(part) for part in plan.parts] == PARTS[name, intermediate]
     assert "DEVICE void epilogue" in plan.source or "KERNEL " in plan.source
@@ -278,7 +277,7 @@ def test_halves_are_rounded_once(handle, name):
     """Halves with virtual floats between: the sum is rounded once, at the end; with virtual halves after each node."""
     build = _conv("bias", "z", "relu")
     for intermediate in (D.FLOAT, D.HALF):
-        g, got = _evaluate(handle, build, D.HALF, intermediate)
+        g, got = _evaluate(handle, build, D.HALF, intermediate, finish=1)
         _, want = _evaluate("reference", build, D.HALF, intermediate)
         np.testing.assert_allclose(got[0], want[0], rtol=2e-3, atol=4e-3)
         assert _joined(g, handle) == 4
@@ -297,3 +296,16 @@ def test_what_is_read_twice(handle, name):
     for one, other in zip(got, want, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
     assert _joined(g, handle) == 5
+
+
+@over(["uniform"])
+def test_a_node_that_reads_nothing(handle, name):
+    """Random numbers, of which nothing is made but by what follows them."""
+
+    def build(g):
+        drawn = g.rng([6, 50], cudnn.rng_distribution.UNIFORM, seed=7)
+        return [], [g.add(g.mul(drawn, 2.0), 1.0)]
+
+    (got,), (want,) = (_evaluate(one, build)[1] for one in (handle, "reference"))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert got.min() >= 1 and got.max() <= 3 and got.std() > 0.3
