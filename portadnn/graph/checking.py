@@ -114,7 +114,9 @@ def bound(
     else:
         size = np.abs(terms)
     with np.errstate(all="ignore"):
-        found: Numbers = unit * size + step(kind) * np.abs(want) + inner * largest + _smallest(kind)
+        found: Numbers = unit * size + step(kind) * np.abs(want) + _smallest(kind)
+        if attention:
+            found = found + inner * size
     return found
 
 
