@@ -84,11 +84,29 @@ KERNEL WG_SIZE(256, 1, 1) conv_direct(TENSOR_RESTRICT(const T, filter), TENSOR_R
 #define EACH_TAP
 #define LAST_TAP(x, X) phase.taps_##x
 #endif
+// Loops that have one turn at most are none: on some of them NVIDIA's compiler crashes (NVRTC 13.0 to 13.5)
+#define PD_TAPS(i, x, X, count) EACH_TAP for (int i = 0; i < LAST_TAP(x, X); i += count)
+#define PD_ONE_TAP(i, x, X) const int i = 0; if (i < LAST_TAP(x, X))
+#if MAX_TAPS_D > 1
+#define TAPS_D(i) PD_TAPS(i, d, D, 1)
+#else
+#define TAPS_D(i) PD_ONE_TAP(i, d, D)
+#endif
+#if MAX_TAPS_W > 1
+#define TAPS_W(i) PD_TAPS(i, w, W, 1)
+#else
+#define TAPS_W(i) PD_ONE_TAP(i, w, W)
+#endif
+#if MAX_TAPS_H > TAPS_AT_ONCE
+#define TAPS_H(i) PD_TAPS(i, h, H, TAPS_AT_ONCE)
+#else
+#define TAPS_H(i) PD_ONE_TAP(i, h, H)
+#endif
 
 #if RUN > 1
     for (int q = run; q < run + RUN && q < PIXELS_W; ++q)
 #else
-    const int q = run;  // not as a loop of one turn, on some of which NVIDIA's compiler crashes (NVRTC 13.0 to 13.5)
+    const int q = run;  // not as a loop of one turn: see above
 #endif
     {
         const int w0 = q * STEP_W + FIRST(w, W);
@@ -97,14 +115,15 @@ KERNEL WG_SIZE(256, 1, 1) conv_direct(TENSOR_RESTRICT(const T, filter), TENSOR_R
             UNROLL for (int j = 0; j < TP; ++j) sum[m][j] = 0;
         }
         for (u32 ch = 0; ch < CHANNELS; ++ch) {
-            EACH_TAP for (int t = 0; t < LAST_TAP(d, D); ++t) {
+            TAPS_D(t) {
                 const int d = d0 + t * FORWARD_TAP(D);
-                EACH_TAP for (int s = 0; s < LAST_TAP(w, W); ++s) {
+                TAPS_W(s) {
                     const int column = w0 + s * FORWARD_TAP(W);
                     const int near = t < phase.taps_d && s < phase.taps_w && (u32)d < (u32)EXTENT_D &&
                                      (u32)column < (u32)EXTENT_W;
-                    const u32 from = image + ch * IN_C + (u32)d * IN_D + (u32)column * IN_W;
-                    EACH_TAP for (int r0 = 0; r0 < LAST_TAP(h, H); r0 += TAPS_AT_ONCE) {
+                    // where it is 0 does not matter: computed all the same it is another thing that NVIDIA's compiler crashes on
+                    const u32 from = near ? image + ch * IN_C + (u32)d * IN_D + (u32)column * IN_W : 0u;
+                    TAPS_H(r0) {
 #ifndef PRELOAD
                         real tap[TAPS_AT_ONCE][BLOCK_M];
                         UNROLL for (int r = 0; r < TAPS_AT_ONCE; ++r) {

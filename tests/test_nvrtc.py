@@ -9,7 +9,10 @@ from __future__ import annotations
 import functools
 import os
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from small_problems import LINES, branches, uncovered
@@ -133,6 +136,28 @@ def test_compiles(arch):
         list(pool.map(compiles, differing(recorder, seen)))
     assert not recorder.refused, "no engine takes these"
     assert not uncovered(recorder.kernels, recorder.info), "add a line to small_problems"
+
+
+def compile_all(line):
+    """Compile the kernels of every engine that takes a problem."""
+    recorder, problem = Recorder("sm_90", ARCHITECTURES["sm_90"]), dnn.parse(line)
+    for engine in kernel_engines():
+        if isinstance(problem, engine.problems) and engine.why_not(problem, recorder.info) is None:
+            engine.prepare(problem, recorder)
+    for source in recorder.sources:
+        cuda.compile_cubin(source, "sm_90")
+
+
+@pytest.mark.xdist_group("nvrtc")
+def test_a_shape_on_which_the_compiler_crashed():
+    """NVRTC 13.0 to 13.5 ended the process on loops that have one turn at most."""
+    missing = nvrtc_missing()
+    if missing is not None:
+        pytest.skip(f"NVRTC: {missing}")
+    filters, images = "w=f16:7x2x1x3x1", "dy=f16:17x7x4x2x14:nhwc dx=f16:17x2x7x4x14"
+    line = f"convolution_backward_data {filters} {images} padding=0,0,0 stride=2,1,1"
+    code = f"import test_nvrtc; test_nvrtc.compile_all({line!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, check=True, timeout=300)
 
 
 def test_refusal_shows_the_log():
