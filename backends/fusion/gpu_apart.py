@@ -65,19 +65,25 @@ class Apart(Writer):
         if not held:
             for place in whole:
                 text.add(words.declared(place, f"x{place.number}"))
-        if whole:
-            text.open("if (wide)")
-            for place in whole:
-                for line in words.reading(place, f"x{place.number}{held}", self.places[place.number]):
-                    text.add(line)
-            text.close()
-            text.open("else")
-            self._each_neighbour()
-            for place in whole:
-                at = added(self.places[place.number], tail or "j")
-                text.add(f"x{place.number}{held}.e[j] = p{place.number}[{at}];")
-            text.close()
-            text.close()
+        lines = [words.reading(p, f"x{p.number}{held}", self.places[p.number]) for p in whole]
+        self._moved(whole, lines, "x{n}" + held + ".e[j] = {p};", tail or "j")
+
+    def _moved(self, whole: Sequence[Place], lines: Sequence[list[str]], single: str, neighbour: str = "j") -> None:
+        """Write what moves places in words where they are aligned; `single` moves element p of place n otherwise."""
+        text = self.text
+        if not whole:
+            return
+        text.open("if (wide)")
+        for line in (one for of_place in lines for one in of_place):
+            text.add(line)
+        text.close()
+        text.open("else")
+        self._each_neighbour()
+        for place in whole:
+            at = added(self.places[place.number], neighbour)
+            text.add(single.format(n=place.number, p=f"p{place.number}[{at}]"))
+        text.close()
+        text.close()
 
     def _common(self, places: Sequence[Place]) -> None:
         """Write what reads the one element that neighbours have in common."""
@@ -93,22 +99,9 @@ class Apart(Writer):
 
     def _write(self, places: Sequence[Place], condition: str = "") -> None:
         """Write what stores the words of neighbours; `condition` tells of neighbour j whether it is there."""
-        text, words = self.text, self.words
         whole = self._whole(places)
-        if not whole:
-            return
-        text.open("if (wide)")
-        for place in whole:
-            for line in words.writing(place, f"y{place.number}", self.places[place.number]):
-                text.add(line)
-        text.close()
-        text.open("else")
-        self._each_neighbour()
-        for place in whole:
-            at = added(self.places[place.number], "j")
-            text.add(f"{condition}p{place.number}[{at}] = y{place.number}.e[j];")
-        text.close()
-        text.close()
+        lines = [self.words.writing(p, f"y{p.number}", self.places[p.number]) for p in whole]
+        self._moved(whole, lines, condition + "{p} = y{n}.e[j];")
 
     # launches without sums
 

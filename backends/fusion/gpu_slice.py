@@ -16,12 +16,7 @@ class Slice(Together):
 
     def together(self) -> None:
         text, space, shape, count = self.text, self.space, self.shape, self.words.count
-        text.add("const int lid = LID(0);")
-        text.add(f"const int r = lid % {shape.results}, t = lid / {shape.results};")
-        text.add(f"const idx_t own = ((idx_t)GRP(0) * {shape.results} + r) * {count};")
-        text.add(f"const bool there = own < {space.rows};")
-        text.add(f"const idx_t item = there ? own : {space.rows - count};")
-        self.base = self.places = self.offsets("b", space.kept, "item", {})
+        self._begin(shape.results, shape.together, count)
         if self.words.whole:
             text.add(f"const bool wide = {self.words.aligned(space.places)};")
         for node in self.stage.reductions:
@@ -49,9 +44,7 @@ class Slice(Together):
         roots = [*stores, *(node.inputs[0] for node in stage.totals)]
         values = [*body.row_values(roots), *body.inner_values(roots)]
         read = [body.loaded[id(value)] for value in values if id(value) in body.loaded]
-        each = -(-space.length // self.slices)
-        text.add(f"const idx_t low = (idx_t)GRP(1) * {each};")
-        text.add(f"const idx_t high = low + {each} < {space.length} ? low + {each} : {space.length};")
+        self._limits(1)
         text.open(f"for (idx_t o = low + t; o < high; o += {self.shape.together})")
         self.places = self.offsets("r", space.reduced, "o", self.base)
         self._read(read)

@@ -20,15 +20,8 @@ class Together(Apart):
     def together(self) -> None:
         """Write a launch with sums."""
         text, space, shape = self.text, self.space, self.shape
-        outer, inner = ("lid / {0}", "lid % {0}") if space.along else ("lid % {1}", "lid / {1}")
-        sizes = (shape.together, shape.results)
-        text.add("const int lid = LID(0);")
-        text.add(f"const int r = {outer.format(*sizes)}, t = {inner.format(*sizes)};")
+        self._begin(shape.results, shape.together, along=space.along)
         text.add(f"const int slot = r * {shape.together} + t;")
-        text.add(f"const idx_t own = (idx_t)GRP(0) * {shape.results} + r;")
-        text.add(f"const bool there = own < {space.rows};")
-        text.add(f"const idx_t item = there ? own : {space.rows - 1};")
-        self.base = self.places = self.offsets("b", space.kept, "item", {})
         if self.words.whole:
             text.add(f"const bool wide = {self.words.aligned(space.places)};")
         self._hold()
@@ -38,6 +31,25 @@ class Together(Apart):
             text.open("if (there && t == 0)")
             self.store_rows()
             text.close()
+
+    def _begin(self, results: int, together: int, count: int = 1, along: bool = False) -> None:
+        """Write which results a work-item has a part of, `count` of them; `along`: neighbours share a result."""
+        text, rows = self.text, self.space.rows
+        r, t = (f"lid / {together}", f"lid % {together}") if along else (f"lid % {results}", f"lid / {results}")
+        own = f"(idx_t)GRP(0) * {results} + r"
+        text.add("const int lid = LID(0);")
+        text.add(f"const int r = {r}, t = {t};")
+        text.add(f"const idx_t own = ({own}) * {count};" if count > 1 else f"const idx_t own = {own};")
+        text.add(f"const bool there = own < {rows};")
+        text.add(f"const idx_t item = there ? own : {rows - count};")
+        self.base = self.places = self.offsets("b", self.space.kept, "item", {})
+
+    def _limits(self, unit: int) -> None:
+        """Write where the slice of a work-group begins and ends, at multiples of `unit` places."""
+        length = self.space.length
+        each = -(-length // (self.slices * unit)) * unit
+        self.text.add(f"const idx_t low = (idx_t)GRP(1) * {each};")
+        self.text.add(f"const idx_t high = low + {each} < {length} ? low + {each} : {length};")
 
     @property
     def _chunks(self) -> int:
@@ -95,13 +107,11 @@ class Together(Apart):
 
     def _together(self, reductions: list[Node], stores: list[Value]) -> None:
         """Write the loop over what is taken together, and what comes of it."""
-        body, text, space, count = self.body, self.text, self.space, self.words.count
+        body = self.body
         values = body.inner_values([*stores, *(node.inputs[0] for node in reductions)])
         read = [body.loaded[id(value)] for value in values if id(value) in body.loaded]
         if self.slices > 1:
-            each = -(-space.length // (self.slices * count)) * count
-            text.add(f"const idx_t low = (idx_t)GRP(1) * {each};")
-            text.add(f"const idx_t high = low + {each} < {space.length} ? low + {each} : {space.length};")
+            self._limits(self.words.count)
         self._loop()
         if not self.holds:
             self._read(read)
@@ -199,12 +209,7 @@ class Together(Apart):
         """Write the launch that joins slices: work-items share those of a result."""
         text, space = self.text, self.space
         together, results = self.joining
-        text.add("const int lid = LID(0);")
-        text.add(f"const int r = lid % {results}, t = lid / {results};")
-        text.add(f"const idx_t own = (idx_t)GRP(0) * {results} + r;")
-        text.add(f"const bool there = own < {space.rows};")
-        text.add(f"const idx_t item = there ? own : {space.rows - 1};")
-        self.base = self.places = self.offsets("b", space.kept, "item", {})
+        self._begin(results, together)
         self.alone([node for node in self.stage.reductions if node.samples])
         self.begin(self.stage.totals)
         for i, node in enumerate(self.stage.totals):
