@@ -9,15 +9,17 @@
 // holds both operands of the rows, and two steps of those of the columns: one is copied while the other is used. w and ds are
 // rounded to T.
 //
-// Host defines: WARPS, STEPS, BC, BLOCKS (work-groups that a multiprocessor shall hold), D, DV, and as attention.h.
+// Host defines: WARPS, STEPS, BC, AT_ONCE (of BC columns, those whose scores a sub-group holds), BLOCKS (work-groups that a
+// multiprocessor shall hold), D, DV, and as attention.h.
 
 #include "attention_mma.h"
 
 #define ROW_BYTES (BR * (PITCH(D) + PITCH(DV)))
-#define STEP_BYTES (BC * (PITCH(D) + PITCH(DV)))
+#define STATISTICS (BC * (PITCH(D) + PITCH(DV)))  // of a step, KEYS: logarithms and dots of its queries
+#define STEP_BYTES (STATISTICS + 8 * BC)
 // Where element e of a lane's scores is: rows of the tile are queries, or keys (KEYS)
 #define ROW_AT(m, e) (row0 + (m) * 16 + (e) / 2 * 8)
-#define COLUMN_AT(n, e) (t + (n) * 8 + lane % 4 * 2 + (e) % 2)
+#define COLUMN_AT(n, e) (c + (n) * 8 + lane % 4 * 2 + (e) % 2)
 #ifdef KEYS
 #define QUERY(m, n, e) COLUMN_AT(n, e)
 #define KEY(m, n, e) ROW_AT(m, e)
@@ -64,15 +66,19 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
 #ifdef KEYS
         const int alive = least(of.columns - first, BR), begin = first_row(&at, &of, first) / BC * BC;
         const int end = alive > 0 ? end_row(&at, &of, first + alive - 1) : 0;
+        const span seen = span_of_columns(&at, &of, from, last);
 #define COPY_ROWS                                                                       \
     copy_rows<BR, D>(tiles, 0, of_k, k_s, k_d, first, alive);                           \
     copy_rows<BR, DV>(tiles, BR * PITCH(D), of_v, v_s, v_d, first, alive);
 #define COPY_STEP(t, to)                                                                \
     copy_rows<BC, D>(tiles, to, of_q, q_s, q_d, t, end - (t));                          \
-    copy_rows<BC, DV>(tiles, (to) + BC * PITCH(D), of_grad, grad_s, grad_d, t, end - (t));
+    copy_rows<BC, DV>(tiles, (to) + BC * PITCH(D), of_grad, grad_s, grad_d, t, end - (t)); \
+    copy_numbers(tiles, (to) + STATISTICS, log_of, t, row_pitch);                       \
+    copy_numbers(tiles, (to) + STATISTICS + 4 * BC, dot_of, t, row_pitch);
 #else
         const int alive = least(of.rows - first, BR), begin = first_column(&at, &of, first) / BC * BC;
         const int end = alive > 0 ? end_column(&at, &of, first + alive - 1) : 0;
+        const span seen = span_of_rows(&at, &of, from, last);
         float row_log[STEPS][2], row_dot[STEPS][2];
         UNROLL for (int m = 0; m < STEPS; ++m) {
             UNROLL for (int half = 0; half < 2; ++half) {
@@ -102,68 +108,73 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
                 COPY_STEP(t + BC, ROW_BYTES + (stage ^ 1) * STEP_BYTES)
             }
             copies_issued();
-            const u32 step_1 = base + ROW_BYTES + stage * STEP_BYTES, step_2 = step_1 + BC * PITCH(D);
+            const u32 step = base + ROW_BYTES + stage * STEP_BYTES;
 #ifdef KEYS
-            const bool all = last < of.columns && t >= first_row(&at, &of, last) && t + BC <= end_row(&at, &of, from);
-// Pairs lie within the pitch, which is even; those of rows that are not there count nowhere
-#define PAIR(of_rows, n) (*(const Two *)((of_rows) + least(COLUMN_AT(n, 0), row_pitch - 2)))
+            const unsigned char *statistics = tiles + ROW_BYTES + stage * STEP_BYTES + STATISTICS;
+#endif
+            // Not unrolled: registers hold one part's scores
+            NO_UNROLL for (int c = t; c < t + BC; c += AT_ONCE) {
+                if (!meets(seen, c, AT_ONCE)) continue;
+                const u32 step_1 = step + (c - t) * PITCH(D), step_2 = step + BC * PITCH(D) + (c - t) * PITCH(DV);
+#ifdef KEYS
+#define PAIR(which, n) (*(const Two *)(statistics + 4 * ((which) * BC + COLUMN_AT(n, 0) - t)))
 #define LOG_OF(m, n, e) (logarithms.v[(e) % 2] * LOG2E)
 #define DOT_OF(m, n, e) dots.v[(e) % 2]
 #else
-            const bool all = last < of.rows && t >= first_column(&at, &of, last) && t + BC <= end_column(&at, &of, from);
 #define LOG_OF(m, n, e) row_log[m][(e) / 2]
 #define DOT_OF(m, n, e) row_dot[m][(e) / 2]
 #endif
-            float s[STEPS][BC / 8][4], dp[STEPS][BC / 8][4];
-            multiply_scores<BC, D>(s, left_1, right_place(step_1, lane, PITCH(D)));
-            multiply_scores<BC, DV>(dp, left_2, right_place(step_2, lane, PITCH(DV)));
-            UNROLL for (int n = 0; n < BC / 8; ++n) {
+                float s[STEPS][AT_ONCE / 8][4], dp[STEPS][AT_ONCE / 8][4];
+                multiply_scores<AT_ONCE, D>(s, left_1, right_place(step_1, lane, PITCH(D)));
+                multiply_scores<AT_ONCE, DV>(dp, left_2, right_place(step_2, lane, PITCH(DV)));
+                UNROLL for (int n = 0; n < AT_ONCE / 8; ++n) {
 #ifdef KEYS
-                const Two logarithms = PAIR(log_of, n);
+                    const Two logarithms = PAIR(0, n);
 #endif
-                UNROLL for (int m = 0; m < STEPS; ++m) {
-                    UNROLL for (int e = 0; e < 4; ++e) {
-                        float x = s[m][n][e] * (scale * LOG2E);
-#if defined(BIAS_T) || defined(ALIBI)
-                        if (COUNTS(m, n, e)) x += added(&at, &of, QUERY(m, n, e), KEY(m, n, e)) * LOG2E;
-#endif
-                        s[m][n][e] = power_of_two(x - LOG_OF(m, n, e));
-                    }
-                }
-            }
-#ifndef BLOCK_MASK
-            if (!all)
-#endif
-            {
-                UNROLL for (int m = 0; m < STEPS; ++m) {
-                    UNROLL for (int n = 0; n < BC / 8; ++n) {
+                    UNROLL for (int m = 0; m < STEPS; ++m) {
                         UNROLL for (int e = 0; e < 4; ++e) {
-                            if (!COUNTS(m, n, e)) s[m][n][e] = 0;
+                            float x = s[m][n][e] * (scale * LOG2E);
+#if defined(BIAS_T) || defined(ALIBI)
+                            if (COUNTS(m, n, e)) x += added(&at, &of, QUERY(m, n, e), KEY(m, n, e)) * LOG2E;
+#endif
+                            s[m][n][e] = power_of_two(x - LOG_OF(m, n, e));
                         }
                     }
                 }
-            }
-            UNROLL for (int n = 0; n < BC / 8; ++n) {
-#ifdef KEYS
-                const Two dots = PAIR(dot_of, n);
+#ifndef BLOCK_MASK
+                if (!holds(seen, c, AT_ONCE))
 #endif
-                UNROLL for (int m = 0; m < STEPS; ++m) {
-                    UNROLL for (int e = 0; e < 4; ++e) {
-                        const float p = s[m][n][e];
-#ifdef DROPS
-                        const float kept = p == 0 ? 0.0f : drop_factor(&at, &of, QUERY(m, n, e), KEY(m, n, e));
-                        s[m][n][e] = p * kept;
-                        dp[m][n][e] = p * (dp[m][n][e] * kept - DOT_OF(m, n, e));
-#else
-                        dp[m][n][e] = p * (dp[m][n][e] - DOT_OF(m, n, e));
-#endif
+                {
+                    UNROLL for (int m = 0; m < STEPS; ++m) {
+                        UNROLL for (int n = 0; n < AT_ONCE / 8; ++n) {
+                            UNROLL for (int e = 0; e < 4; ++e) {
+                                if (!COUNTS(m, n, e)) s[m][n][e] = 0;
+                            }
+                        }
                     }
                 }
-            }
-            add_product<BC, D>(sum_1, dp, summed_place(step_1, lane, PITCH(D)));
+                UNROLL for (int n = 0; n < AT_ONCE / 8; ++n) {
 #ifdef KEYS
-            add_product<BC, DV>(sum_2, s, summed_place(step_2, lane, PITCH(DV)));
+                    const Two dots = PAIR(1, n);
 #endif
+                    UNROLL for (int m = 0; m < STEPS; ++m) {
+                        UNROLL for (int e = 0; e < 4; ++e) {
+                            const float p = s[m][n][e];
+#ifdef DROPS
+                            const float kept = p == 0 ? 0.0f : drop_factor(&at, &of, QUERY(m, n, e), KEY(m, n, e));
+                            s[m][n][e] = p * kept;
+                            dp[m][n][e] = p * (dp[m][n][e] * kept - DOT_OF(m, n, e));
+#else
+                            dp[m][n][e] = p * (dp[m][n][e] - DOT_OF(m, n, e));
+#endif
+                        }
+                    }
+                }
+                add_product<AT_ONCE, D>(sum_1, dp, summed_place(step_1, lane, PITCH(D)));
+#ifdef KEYS
+                add_product<AT_ONCE, DV>(sum_2, s, summed_place(step_2, lane, PITCH(DV)));
+#endif
+            }
         }
         copies_wait<0>();
     }

@@ -56,6 +56,14 @@ DEVICE void copy_rows(unsigned char *tiles, u32 to, const T *from, i64 step, i64
     }
 }
 
+// Copy numbers `first` .. `first` + BC - 1, of which those before `count` are there, to byte `to` of local memory; all multiples of 4
+DEVICE void copy_numbers(unsigned char *tiles, u32 to, const float *from, int first, int count) {
+    for (int place = threadIdx.x; place < BC / 4; place += ITEMS) {
+        const bool reads = first + 4 * place < count;
+        copy_chunk(local_address(tiles) + to + 16 * place, (const T *)(reads ? from + first + 4 * place : from), reads);
+    }
+}
+
 // Places in local memory that a lane gives to ldmatrix, for rows from byte `at` on: of the left operand, of the right one whose
 // rows are columns of the result, and of one whose rows are summed over
 DEVICE u32 left_place(u32 at, int lane, const int pitch) { return at + lane % 16 * pitch + lane / 16 * 16; }
@@ -123,3 +131,22 @@ DEVICE void add_product(float (*out)[WIDE(LENGTH) / 8][4], const float (*weights
         }
     }
 }
+
+// Of a sub-group's rows `first` .. `last`, as places along the columns: where any score counts, begin .. end - 1, and where all
+// do, all_begin .. all_end - 1 (bands and lengths alone; the rows of the tile are queries)
+typedef struct {
+    int begin, end, all_begin, all_end;
+} span;
+DEVICE span span_of_rows(const attention *at, const sequence *of, int first, int last) {
+    const bool there = first < of->rows, whole = last < of->rows;
+    return {first_column(at, of, first), there ? end_column(at, of, least(last, of->rows - 1)) : 0, first_column(at, of, last),
+            whole ? end_column(at, of, first) : 0};
+}
+// The same of keys, along the queries
+DEVICE span span_of_columns(const attention *at, const sequence *of, int first, int last) {
+    const bool there = first < of->columns, whole = last < of->columns;
+    return {first_row(at, of, first), there ? end_row(at, of, least(last, of->columns - 1)) : 0, first_row(at, of, last),
+            whole ? end_row(at, of, first) : 0};
+}
+DEVICE bool meets(const span &s, int t, int count) { return t < s.end && t + count > s.begin; }
+DEVICE bool holds(const span &s, int t, int count) { return t >= s.all_begin && t + count <= s.all_end; }

@@ -1,7 +1,7 @@
 // What attention computes beside its products, as simple loops: a work-item for each row or score, a work-group for each head.
 //
 //   attention_dot     of each row [b][h][pitch]: dot, the products of output and its gradient, scaled as the mean of a row's
-//                     gradients is; logs, the statistics. 0 beyond the sequences
+//                     gradients is; logs, the statistics. 0 beyond the sequences. PER_ROW neighbouring work-items for each row
 //   attention_pages   keys or values in pages, copied together
 //   attention_drawn   the mask of dropout, 1 where a probability is kept
 //   attention_sink    the gradient to each head's sink
@@ -21,18 +21,25 @@ attention_dot(PLACED(const ELEMENT(O_T), o), PLACED(const ELEMENT(DO_T), grad), 
     BIND(real, dot);
     BIND(real, logs);
     ATTENTION_BIND(at)
-    const i64 place = (i64)GRP(0) * ITEMS + LID(0);
-    if (place >= places) return;
+    const int lane = LID(0) % PER_ROW;
+    const i64 place = ((i64)GRP(0) * ITEMS + LID(0)) / PER_ROW;
     const int i = (int)(place % pitch), z = (int)(place / pitch), b = z / heads, h = z % heads;
-    const sequence of = the_sequence(&at, b, h);
     real sum = 0, logarithm = 0;
-    if (i < of.rows) {
+    if (place < places && i < the_sequence(&at, b, h).rows) {
         const GLOBAL ELEMENT(O_T) *from = OF(o, b, h) + i * o_s;
         const GLOBAL ELEMENT(DO_T) *with = OF(grad, b, h) + i * grad_s;
-        for (int k = 0; k < length; ++k) sum += GET(O_T, from, k * o_d) * GET(DO_T, with, k * grad_d);
+        for (int k = lane; k < length; k += PER_ROW) sum += GET(O_T, from, k * o_d) * GET(DO_T, with, k * grad_d);
         sum *= numbers[DESCALE_O] * numbers[DESCALE_DO] * numbers[DROPOUT_SCALE] * numbers[DROPOUT_SCALE_INV];
         logarithm = GET(STATS_T, OF(stats, b, h), i * stats_s);
     }
+#if PER_ROW > 1
+    LOCAL real parts[ITEMS];
+    parts[LID(0)] = sum;
+    BARRIER();
+    sum = 0;
+    UNROLL for (int k = 0; k < PER_ROW; ++k) sum += parts[LID(0) - lane + k];
+#endif
+    if (lane != 0 || place >= places) return;
     dot[place] = sum;
     logs[place] = logarithm == -INFINITY_OF(real) ? (real)0 : logarithm;  // nothing counts there
 }

@@ -114,9 +114,11 @@ class Building:
         pitch = round_up(n.sq, ROW_MULTIPLE)
         places = n.b * n.hq * pitch
         self.dot, self.logs = self.workspace.take(places, self.real), self.workspace.take(places, self.real)
-        types = {**op.type_of("O_T", "O"), **op.type_of("DO_T", "DO"), **op.type_of("STATS_T", "STATS")}
+        defines = {**op.type_of("O_T", "O"), **op.type_of("DO_T", "DO"), **op.type_of("STATS_T", "STATS")}
+        defines["PER_ROW"] = per_row = 1 if self.device.info.schedule == "cpu" else 8
         tensors = (*op.placed("O"), *op.placed("DO"), *op.placed("STATS"), self.dot, self.logs)
-        self.simple("attention_dot", types, places, (*tensors, int64(places), int32(pitch), int32(n.dv), *self.common))
+        args = (*tensors, int64(places), int32(pitch), int32(n.dv), *self.common)
+        self.simple("attention_dot", defines, places * per_row, args)
         return pitch
 
     def of_sink(self) -> None:

@@ -28,12 +28,15 @@ class Part:
         Times 16 rows of a sub-group.
     blocks : int
         Work-groups that a multiprocessor shall hold, which bounds their registers.
+    at_once : int
+        Of the columns of a step, those whose scores a sub-group holds; 0 for all. Of gradients alone.
     """
 
     rows: int
     columns: int
     steps: int
     blocks: int
+    at_once: int = 0
 
     @property
     def warps(self) -> int:
@@ -42,7 +45,9 @@ class Part:
 
     def defines(self) -> Defines:
         """Return what the kernel is told."""
-        return {"WARPS": self.warps, "STEPS": self.steps, "BC": self.columns, "BLOCKS": self.blocks}
+        at_once = self.at_once or self.columns
+        counts = {"WARPS": self.warps, "STEPS": self.steps, "BC": self.columns, "BLOCKS": self.blocks}
+        return {**counts, "AT_ONCE": at_once}
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,11 @@ TILES = (MmaTile(128), MmaTile(64))
 
 
 def local_bytes(part: Part, operands: Operands) -> int:
-    """Return the bytes of local memory: the rows' operands, and two steps of the columns'."""
+    """Return the bytes of local memory: the rows' operands, and two steps of the columns', with gradients' statistics."""
     n = operands.sizes
-    row, step = _pitch(n.d), _pitch(n.d) + _pitch(n.dv)
-    return part.rows * (step if operands.backward else row) + 2 * part.columns * step
+    pair = _pitch(n.d) + _pitch(n.dv)
+    rows, step = (pair, pair + 8) if operands.backward else (_pitch(n.d), pair)
+    return part.rows * rows + 2 * part.columns * step
 
 
 def _pitch(length: int) -> int:
