@@ -75,7 +75,6 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
         }
     }
     const int first = i0 + warp * WARP_ROWS, last = first + WARP_ROWS - 1, row0 = first + lane / 4;
-    const span seen = span_of_rows(&at, &of, first, last);
     const u32 left_at = left_place(base + warp * WARP_ROWS * PITCH(D), lane, PITCH(D));
 #if HOLD
     u32 held[WIDE(D) / 16][STEPS][4];
@@ -93,8 +92,9 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
         if (j0 == begin) {
             UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) LOAD_QUERIES(held[step], step)
         }
+        // Where rows are longer, the registers this takes cost more than it saves
+        if (!meets(span_of_rows(&at, &of, first, last), j0, BC)) continue;
 #endif
-        if (!meets(seen, j0, BC)) continue;
         const u32 keys = base + Q_BYTES + stage * STAGE_BYTES;
         float s[STEPS][BC / 8][4];
         set_zero<BC / 8>(s);
@@ -112,7 +112,7 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
 #if defined(BLOCK_MASK) || defined(BIAS_T) || defined(ALIBI)
         const bool all = false;
 #else
-        const bool all = holds(seen, j0, BC);
+        const bool all = last < of.rows && j0 >= first_column(&at, &of, last) && j0 + BC <= end_column(&at, &of, first);
 #endif
         if (!all) {
             UNROLL for (int m = 0; m < STEPS; ++m) {

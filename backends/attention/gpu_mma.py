@@ -62,18 +62,23 @@ class MmaTile:
         steps = 2 if self.rows == 128 and max(d, dv) <= 128 else 1
         return Part(self.rows, self.columns, steps, 2 if max(d, dv) <= 64 else 1)
 
-    def backward(self, d: int, dv: int, keys: bool) -> Part:
-        """Return how the kernel for queries' gradients works, or that for those of keys and values."""
-        sums = d + dv if keys else d
-        steps = 2 if self.rows == 128 and sums <= 128 else 1
-        columns = self.columns if not keys and max(d, dv) <= 64 else self.columns // 2
-        return Part(self.rows, columns, steps, 2 if sums <= 64 * steps else 1)
+    def backward(self, d: int, dv: int, keys: bool, memory: int) -> Part:
+        """Return how the kernel for queries' gradients works, or that for those of keys and values.
 
-    def parts(self, operands: Operands) -> list[Part]:
-        """Return how the kernels of a node work."""
+        Steps are as long as the work-groups of a multiprocessor have local memory for, `memory` bytes.
+        """
+        sums = d + dv if keys else d
+        rows = min(self.rows, 64) if sums > 128 else self.rows
+        steps = 2 if rows == 128 else 1
+        blocks = 2 if sums <= 128 or rows == 64 else 1
+        parts = [Part(rows, columns, steps, blocks, 32) for columns in (128, 64, 32)]
+        return next((one for one in parts if blocks * _backward_bytes(one, d, dv) <= memory), parts[-1])
+
+    def parts(self, operands: Operands, memory: int) -> list[Part]:
+        """Return how the kernels of a node work on a device with so many bytes of local memory."""
         n = operands.sizes
         if operands.backward:
-            return [self.backward(n.d, n.dv, keys) for keys in (False, True)]
+            return [self.backward(n.d, n.dv, keys, memory) for keys in (False, True)]
         return [self.forward(n.d, n.dv)]
 
 
@@ -83,9 +88,14 @@ TILES = (MmaTile(128), MmaTile(64))
 def local_bytes(part: Part, operands: Operands) -> int:
     """Return the bytes of local memory: the rows' operands, and two steps of the columns', with gradients' statistics."""
     n = operands.sizes
-    pair = _pitch(n.d) + _pitch(n.dv)
-    rows, step = (pair, pair + 8) if operands.backward else (_pitch(n.d), pair)
-    return part.rows * rows + 2 * part.columns * step
+    if operands.backward:
+        return _backward_bytes(part, n.d, n.dv)
+    return part.rows * _pitch(n.d) + 2 * part.columns * (_pitch(n.d) + _pitch(n.dv))
+
+
+def _backward_bytes(part: Part, d: int, dv: int) -> int:
+    pair = _pitch(d) + _pitch(dv)
+    return part.rows * pair + 2 * part.columns * (pair + 8)
 
 
 def _pitch(length: int) -> int:
@@ -103,7 +113,11 @@ def tiles(operands: Operands, info: DeviceInfo) -> list[MmaTile]:
     if backward and (n.hk != n.hv or operands.find("DBIAS")):
         return []
     most = dynamic_memory(info)
-    return [tile for tile in TILES if all(local_bytes(part, operands) <= most for part in tile.parts(operands))]
+    return [tile for tile in TILES if _fits(tile, operands, most)]
+
+
+def _fits(tile: MmaTile, operands: Operands, memory: int) -> bool:
+    return all(local_bytes(part, operands) <= memory for part in tile.parts(operands, memory))
 
 
 class MmaBuilding(Building):
@@ -148,7 +162,7 @@ class MmaBackward(MmaBuilding):
         inputs: tuple[Arg, ...] = (*op.placed("Q"), *op.placed("K"), *op.placed("V"), *op.placed("DO"))
         inputs += (self.logs, self.dot)
         name, numbers = "attention_backward_mma", (int32(n.hk), int32(pitch))
-        of_queries, of_keys = (tile.backward(n.d, n.dv, keys) for keys in (False, True))
+        of_queries, of_keys = tile.parts(op, dynamic_memory(device.info))
         tiles = n.b * n.hq * ceil_div(n.sq, of_queries.rows)
         self.of_tiles(of_queries, name, op.type_of("DQ_T", "DQ"), tiles, (*inputs, *op.placed("DQ"), *numbers))
         defines: Defines = {"KEYS": 1, **op.type_of("DK_T", "DK"), **op.type_of("DV_T", "DV")}
