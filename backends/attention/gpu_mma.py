@@ -86,7 +86,7 @@ TILES = (MmaTile(128), MmaTile(64))
 
 
 def local_bytes(part: Part, operands: Operands) -> int:
-    """Return the bytes of local memory: the rows' operands, and two steps of the columns', with gradients' statistics."""
+    """Return the bytes of local memory: the rows' operands, and two steps of the columns' (and their statistics)."""
     n = operands.sizes
     if operands.backward:
         return _backward_bytes(part, n.d, n.dv)
