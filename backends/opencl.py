@@ -20,13 +20,11 @@ from portadnn.problem import TensorSpec
 from . import kernel_cache, pocl_cpu, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
-from .opencl_devices import found_devices, lacks_linker, opencl
+from .opencl_devices import build_options, found_devices, lacks_linker, opencl
 from .opencl_launch import Calls, Step, direct_enqueue, enqueue
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
-
-OPTIONS = "-cl-std=CL1.2"
 
 
 class _Signature(tuple[Any, ...]):
@@ -81,7 +79,7 @@ class OpenCLDevice(Device):
     def __init__(self, device: Any, info: DeviceInfo, queue: Any = None) -> None:
         cl = opencl()
         self.info = info
-        self.build_options = OPTIONS
+        self.build_options = build_options(device, info)
         self._device = device
         self._own_queue: Any = None
         self._programs: dict[str, Any] = {}

@@ -53,6 +53,18 @@ def _simd_width(device: Any) -> int:
     return max(int(device.native_vector_width_float), 4)
 
 
+def build_options(device: Any, info: DeviceInfo) -> str:
+    """Return the compiler's options.
+
+    GPUs shall round quotients and roots correctly where they can, as CUDA does: by default OpenCL allows single
+    precision 2.5 units in the last place, and NVIDIA's compiler takes that for quotients of doubles, too, that are
+    made of floats and rounded to one.
+    """
+    rounds = device.single_fp_config & opencl().device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    exact = " -cl-fp32-correctly-rounded-divide-sqrt" if rounds and info.kind == "gpu" else ""
+    return f"-cl-std=CL1.2{exact}"
+
+
 def _describe(device: Any) -> DeviceInfo:
     cl = opencl()
     extensions = device.extensions.split()

@@ -17,7 +17,7 @@ from portadnn.problem import Problem
 from ..base import Arg, CountersArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .conv_choice import ByChoice
 from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, output
-from .conv_gemm_choice import Choice, choices
+from .conv_gemm_choice import Choice, choices, of_short_numbers
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
 
 FILE = "shared/conv_gemm.cl"
@@ -50,6 +50,10 @@ class ConvGemm(ByChoice[Choice]):
         """Return the tile with the least estimated time; None where none fits the device."""
         options = choices(problem, self.geometry(problem), info, self.plain)
         return min(options, key=lambda choice: choice.seconds(info), default=None)
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        assert isinstance(problem, Convolution)
+        return super().seconds(problem, info) * of_short_numbers(problem)
 
     def declines(self, problem: Convolution, info: DeviceInfo) -> str | None:
         return None if info.schedule == "gpu" else "made for GPUs"

@@ -75,6 +75,9 @@ _PART_BYTES = 100  # of partial sums, per clock and multiprocessor: most stay in
 # work-group of a tile of this size adds up, too, the compiler's order of loads costs more (measured with CUDA).
 _INSIDE, _PIECE = 3.3e-6, 0.6e-6
 _INSIDE_LARGE, _LARGE = 1.06, 64 * 128
+# Time with images of two bytes a number, in that of float32: with rows along w, and with channels innermost, as
+# medians of eight forward products on an H200 (OpenCL; 1.02 to 1.3 and 1.65 to 2.0)
+_SHORT, _SHORT_CHANNELS_LAST = 1.1, 1.9
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
 
 
@@ -290,6 +293,13 @@ class Choice:
     @staticmethod
     def _image(problem: Convolution) -> TensorSpec:
         return problem.result if isinstance(problem, ConvolutionBackwardData) else problem.image
+
+
+def of_short_numbers(problem: Convolution) -> float:
+    """Return what numbers of two bytes lengthen a product by."""
+    if problem.image.dtype.itemsize > 2:
+        return 1.0
+    return _SHORT_CHANNELS_LAST if problem.image.strides[1] == 1 and problem.image.dims[1] > 1 else _SHORT
 
 
 def choices(problem: Convolution, geometry: Geometry, info: DeviceInfo, plain: bool) -> Iterator[Choice]:

@@ -43,6 +43,7 @@ SUMMED = 32  # terms from which a sum of transformed data stays within the toler
 FEW_FACTOR = 2.0  # what fewer may exceed it by; measured, docs/kernels.md
 _MOST_SPLITS = 256
 _MOST_EACH = 8  # filters and channels that a work-item transforms where the product's work-groups do it
+_SHORT = 1.3  # time with numbers of two bytes, in that of float32: median of six on an H200 (OpenCL), 1.1 to 1.45
 _OVERHEAD = 2.0  # slices that starting and finishing a work-group takes as long as
 
 
@@ -133,6 +134,8 @@ class Winograd(Engine):
         """Estimate the time on the device; waiting for the pieces of a launch takes as long as another launch."""
         clocks = self._clocks(problem, tile, info) * (2 if problem.dtype is DataType.DOUBLE else 1)
         seconds = clocks * 256 * max(info.compute_units, 1) / info.flops
+        if problem.image.dtype.itemsize == 2:
+            seconds *= _SHORT
         return seconds + 2 * self._workspace(problem, info) / info.bandwidth + 2 * self._launch
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:

@@ -172,18 +172,22 @@ def _follow(
 
 def _gains(part: OperationGraph, region: Region, handle: Handle) -> bool:
     """Tell whether a product with what follows it is faster than the product, written and read again, beside that."""
-    product = region.operations[0]
     assert region.engine is not None
-    single = alone(part, product)
+    return region.engine.seconds(part, handle) < _seconds_apart(part, region.operations[0], handle)
+
+
+def _seconds_apart(graph: OperationGraph, product: Operation, handle: Handle) -> float:
+    """Return the estimate for a product whose result is written, and read by one more launch; 0 if none takes it."""
+    single = alone(graph, product)
     made = Cut(single)
     add_node(made, product, handle, ())
     result = single.at(product, product.outputs[0][0])
-    apart = sum(seconds_of(one, handle) for one in made.parts) + 2 * result.extent / handle.info.bandwidth
-    return bool(made.parts) and region.engine.seconds(part, handle) < apart + LAUNCH_SECONDS
+    moved = 2 * result.extent / handle.info.bandwidth
+    return sum(seconds_of(one, handle) for one in made.parts) + moved + LAUNCH_SECONDS if made.parts else 0.0
 
 
 def _pays(chain: Chain, handle: Handle) -> bool:
-    """Tell whether a product should compute what follows: on CPUs products are faster without, and activations apart.
+    """Tell whether a product might compute what follows: on CPUs products are faster without, and activations apart.
 
     Shorter types than that of sums need conversions where the product's result is not of their type.
     """
@@ -205,6 +209,9 @@ def _finish(graph: OperationGraph, handle: Handle, region: Region, reader: Regio
         for step in low.steps:
             check_step(handle, step, product.label)
     except GraphError:
+        return False
+    slower = handle.info.schedule == "gpu" and seconds_of(low, handle) >= _seconds_apart(graph, product, handle)
+    if slower and not always:
         return False
     region.operations.clear()
     reader.operations = [one for one in reader.operations if one not in chain.operations]
