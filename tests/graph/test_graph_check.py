@@ -171,6 +171,43 @@ def test_slopes_that_cancel(handle, name):
         g.execute({dy: buffer(dy, many)[0], x: buffer(x, many)[0], y: buffer(y)[0]}, check="reference")
 
 
+def mean_near_nothing(handle="reference"):
+    """A mean of numbers near 1000 that is rounding: numbers of both signs, of which float32 sums leave about 1e-5."""
+    g = new(handle)
+    x, scale, bias = given(g, (7, 1, 11, 13)), given(g, (1, 1, 1, 1)), given(g, (1, 1, 1, 1))
+    phase = cudnn.norm_forward_phase.TRAINING
+    given_to = {"input": x, "scale": scale, "bias": bias, "epsilon": g.tensor_scalar(1e-5)}
+    y, mean, inverse = g.instancenorm(norm_forward_phase=phase, **given_to)
+    outs = [one.set_output(True) for one in (y, mean.set_name("mean"), inverse)]
+    values = 1000 * numbers((7, 1, 11, 13)).astype(np.float32)
+    return g, {x: values - values.mean(axis=(1, 2, 3), keepdims=True), scale: np.ones(1), bias: np.zeros(1)}, outs
+
+
+@over(["instancenorm"])
+def test_means_of_numbers_that_cancel(handle, name):
+    g, inputs, outs = mean_near_nothing(handle)
+    g.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+    pack = {one: buffer(one, values)[0] for one, values in inputs.items()}
+    g.execute({**pack, **{one: buffer(one)[0] for one in outs}}, check="reference")
+
+
+@pytest.mark.parametrize(("factor", "right"), [(1e-8, True), (1e-4, False)])
+def test_means_are_held_against_the_size_of_what_they_are_of(factor, right, monkeypatch):
+    """1e-8 of 1000 is what sums in single precision may be off by, 1e-4 is not."""
+    off = wrong("mean", lambda array: np.add(array, 1000 * factor, out=array))
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: [Liar(off)])
+    g, inputs, outs = mean_near_nothing()
+    g.build()
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: [DEFINITION])
+    pack = {one: np.asarray(values, np.float32).reshape(one.get_dim()) for one, values in inputs.items()}
+    pack |= {one: np.empty(one.get_dim(), np.float32) for one in outs}
+    if right:
+        g.execute(pack, check="reference")
+    else:
+        with pytest.raises(cudnn.GraphCheckFailed, match="'mean'"):
+            g.execute(pack, check="reference")
+
+
 @over(["bfloat16"])
 def test_gradients_to_scores_that_cancel(handle, name):
     """With one key for all columns queries have no gradient: what is left is rounding, on tensor cores of BFLOAT16."""
