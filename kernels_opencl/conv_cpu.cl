@@ -69,10 +69,25 @@ DEVICE int block_channels(int taps) {
 }
 
 #ifdef PACKED
+// Computed channels are neighbours (a row of a matrix): whole vectors of them are packed at a time
+#if defined(PROLOGUE_FILTER) && W_CH == 1 && MAX_TAPS == 1 && PHASES_D * PHASES_H * PHASES_W == 1
+#define FILTER_CHANNELS VW
+DEVICE void pack_channels(GLOBAL real *a, const int place, const int count, const int rows FILTER_PARAMS) {
+    for (int i = 0; i < MR; ++i) {
+        vreal v = (vreal)((real)0);
+        if (i < rows) v = prologue_filter((idx_t)(place + i * W_M), count FILTER_ARGS);
+        for (int j = 0; j < count; ++j) a[j * MR + i] = v[j];
+    }
+}
+#else
+#define FILTER_CHANNELS 1
+#endif
+
 // packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M. A work-group packs PACK_PANELS panels of a
 // block side by side, because they are neighbours in the filters of data gradients.
-KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile) FILTER_TENSORS) {
     BIND(T, w);
+    FILTER_BIND
     BIND(real, packed);
     BIND(int, next_tile);
     if (GRP(0) == 0 && GRP(1) == 0 && GRP(2) == 0) *next_tile = 0;
@@ -84,6 +99,12 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
     GLOBAL real *block = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED;
     for (int ch = 0; ch < channels; ++ch)
         for (int panel = first; panel < end; ++panel) {
+#if FILTER_CHANNELS > 1
+            if (ch % VW) continue;
+            pack_channels(block + ((i64)panel * channels + ch) * MR, group * W_GROUP + panel * MR * W_M + ch0 + ch,
+                          MIN(VW, channels - ch), M - panel * MR FILTER_ARGS);
+            continue;
+#endif
             GLOBAL real *a = block + ((i64)panel * channels + ch) * taps * MR;
             const int rows = M - panel * MR;
             for (int t = 0; t < td.count; ++t)
@@ -91,7 +112,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
                     for (int s = 0; s < tw.count; ++s) {
                         const int row = group * W_GROUP + panel * MR * W_M + (ch0 + ch) * W_CH;
                         const int place = row + find_place(td, th, tw, t, r, s);
-#define PACK_ROW(i) a[i] = i < rows ? LOAD(w, place + i * W_M) : (real)0;
+#define PACK_ROW(i) a[i] = i < rows ? FILTER_LOAD(w, place, i * W_M) : (real)0;
                         ROWS(PACK_ROW)
                         a += MR;
                     }
@@ -149,7 +170,7 @@ DEVICE row_t find_row(int row) {
 
 // Fill one row of positions of b for channels ch0 and following
 DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t at, int q0, int count, int channels,
-                        taps_t td, taps_t th, taps_t tw) {
+                        taps_t td, taps_t th, taps_t tw IMAGE_PARAMS) {
 #if S_C == 1 && S_W != 1
     const int taps = td.count * th.count * tw.count;
 #define CHANNELS_AT_ONCE 1
@@ -166,9 +187,9 @@ DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t a
                     const int first = q0 * SRC_STEP_W + tw.offset + s * TAP_SHIFT_W;
 #ifdef CHANNELS_AT_ONCE
                     copy_channels(b, taps * PITCH, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, channels,
-                                  SRC_SPAN);
+                                  SRC_SPAN IMAGE_ARGS);
 #else
-                    copy_row(b, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, SRC_SPAN);
+                    copy_row(b, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, SRC_SPAN IMAGE_ARGS);
 #endif
                     b += PITCH;
                 }
@@ -182,10 +203,11 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_start(TENSOR(int, next_tile)) {
 }
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
-                                      TENSOR(int, next_tile), const real alpha, const real beta EPILOGUE_TENSORS) {
+                                      TENSOR(int, next_tile), const real alpha, const real beta EPILOGUE_TENSORS IMAGE_TENSORS) {
     BIND(T, src);
     BIND(T, dst);
     EPILOGUE_BIND
+    IMAGE_BIND
     BIND(real, packed);
     BIND(real, scratch);
     BIND(int, next_tile);
@@ -209,7 +231,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             for (int i = 0; i < rows; ++i) {
                 const row_t at = find_row(row0 + i);
                 const int source = at.n * S_N + (group * CH + ch0) * S_C;
-                pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw);
+                pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw IMAGE_ARGS);
             }
 #ifdef PACKED
             const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;

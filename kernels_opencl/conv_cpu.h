@@ -15,6 +15,7 @@
 
 #include "types.h"
 #include "lanes.h"
+#include "prologue.h"
 
 #define NR (NV * VW)
 #ifndef SCRATCH_SPACE
@@ -61,7 +62,7 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 // Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and
 // with zeros where first + q * step is outside of the row. Writes up to VW - 1 elements beyond, never reads beyond `span`.
 DEVICE void copy_row(SCRATCH_SPACE real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,
-                     const int stride, const int span) {
+                     const int stride, const int span IMAGE_PARAMS) {
     const vreal zero = (vreal)((real)0);
     int low = first < 0 ? (step - 1 - first) / step : 0;
     int high = first < size ? (size - 1 - first) / step + 1 : 0;
@@ -72,30 +73,30 @@ DEVICE void copy_row(SCRATCH_SPACE real *dst, const GLOBAL T *src, int row, int 
     int q = low;
     if (stride * step == 1) {
         const int start = row + first;
-        for (; q < high && start + q <= span - VW; q += VW) RSTORE(VLOAD(src, start + q), dst + q);
+        for (; q < high && start + q <= span - VW; q += VW) RSTORE(IMAGE_VLOAD(src, start + q, VW), dst + q);
     }
     if (stride * step == 2) {
         const int start = row + first * stride;
         for (; q < high && start + 2 * q <= span - 2 * VW; q += VW)
-            RSTORE((vreal)(VLOAD(src, start + 2 * q).even, VLOAD(src, start + 2 * q + VW).even), dst + q);
+            RSTORE((vreal)(IMAGE_VLOAD(src, start + 2 * q, VW).even, IMAGE_VLOAD(src, start + 2 * q + VW, VW).even), dst + q);
     }
-    for (; q < high; ++q) dst[q] = LOAD(src, row + (first + q * step) * stride);
+    for (; q < high; ++q) dst[q] = IMAGE_LOAD(src, row, (first + q * step) * stride);
     for (q = high; q < count; q += VW) RSTORE(zero, dst + q);
 }
 
 // The same for `channels` neighbours in memory at once, each to its own row of dst: VW pixels by VW channels at a time
 DEVICE void copy_channels(SCRATCH_SPACE real *dst, const int pitch, const GLOBAL T *src, int row, int first, const int step,
-                          int count, int size, const int stride, int channels, const int span) {
+                          int count, int size, const int stride, int channels, const int span IMAGE_PARAMS) {
     int ch = 0;
     for (; ch <= channels - VW; ch += VW)
         for (int q = 0; q < count; q += VW) {
             vreal block[VW];
             UNROLL for (int j = 0; j < VW; ++j) {
                 const int at = first + (q + j) * step;
-                block[j] = at >= 0 && at < size ? VLOAD(src, row + at * stride + ch) : (vreal)((real)0);
+                block[j] = at >= 0 && at < size ? IMAGE_VLOAD(src, row + at * stride + ch, VW) : (vreal)((real)0);
             }
             transpose(block);
             UNROLL for (int i = 0; i < VW; ++i) RSTORE(block[i], dst + (ch + i) * pitch + q);
         }
-    for (; ch < channels; ++ch) copy_row(dst + ch * pitch, src, row + ch, first, step, count, size, stride, span);
+    for (; ch < channels; ++ch) copy_row(dst + ch * pitch, src, row + ch, first, step, count, size, stride, span IMAGE_ARGS);
 }

@@ -16,6 +16,7 @@
 #include "types.h"
 #include "gemm_tile.h"
 #include "conv_geometry.h"
+#include "prologue.h"
 #ifdef FILTER_GRADIENT
 #include "conv_load_filter_gradient.h"
 #else
@@ -40,16 +41,16 @@
 #define PACK_PIECES (PACK_M * PACK_K * GROUPS * PHASES)
 #define BLOCK_PLACE(m, k) ((m) * 32 + ((k) ^ (m)))  // spread over the banks of local memory
 
-DEVICE void pack_piece(const GLOBAL T *filter, GLOBAL real *packed, LOCAL_ARG real *block, u32 piece, int item, int items) {
+DEVICE void pack_piece(const GLOBAL T *filter, GLOBAL real *packed, LOCAL_ARG real *block, u32 piece, int item, int items FILTER_PARAMS) {
     const int x = item % 32;
     const u32 m0 = piece % PACK_M * 32;
     const int k0 = (int)(piece / PACK_M % PACK_K * 32);
     const int z = (int)(piece / PACK_M / PACK_K);
     const Phase phase = phase_of(z % PHASES);
     const int taps = TAPS_OF(phase);
-    const GLOBAL T *from = filter + (i64)(z / PHASES) * FILTER_G;
+    const i64 first = (i64)(z / PHASES) * FILTER_G;
     for (int y = item / 32; y < 32; y += items / 32) {
-        block[BLOCK_PLACE(y, x)] = taps > 0 ? filter_element(from, m0 + y, k0 + x, &phase) : 0;
+        block[BLOCK_PLACE(y, x)] = taps > 0 ? filter_element(filter, first, m0 + y, k0 + x, &phase FILTER_ARGS) : 0;
     }
     BARRIER();
     for (int y = item / 32; y < 32; y += items / 32) {
@@ -65,12 +66,13 @@ DEVICE void pack_piece(const GLOBAL T *filter, GLOBAL real *packed, LOCAL_ARG re
 
 #ifndef FUSED_PACK
 KERNEL WG_SIZE(256, 1, 1)
-pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed)) {
+pack_filter(TENSOR_RESTRICT(const T, filter), TENSOR_RESTRICT(real, packed) FILTER_TENSORS) {
     GRID_WAIT();
     BIND_RESTRICT(const T, filter);
     BIND_RESTRICT(real, packed);
+    FILTER_BIND
     LOCAL real block[32 * 32];
-    pack_piece(filter, packed, block, (u32)GRP(0), LID(0), 256);
+    pack_piece(filter, packed, block, (u32)GRP(0), LID(0), 256 FILTER_ARGS);
 }
 #endif
 #endif
@@ -93,7 +95,7 @@ conv_gemm(
 #if SPLITS == 1 || defined(FUSED_REDUCE)
         , TENSOR(T, out), const real alpha, const real beta EPILOGUE_TENSORS
 #endif
-) {
+        IMAGE_TENSORS FILTER_TENSORS) {
     GRID_WAIT();
 #if defined(FUSED_PACK) || defined(FUSED_REDUCE)
     BIND(int, counters);
@@ -113,6 +115,8 @@ conv_gemm(
     BIND_RESTRICT(const A_TYPE, rows);
 #endif
     BIND_RESTRICT(const T, image);
+    IMAGE_BIND
+    FILTER_BIND
     LOCAL real4 a[2 * BK * A_PITCH / 4];
     LOCAL real4 b[2 * BK * B_PITCH / 4];
     LOCAL int4 table[TABLE_SIZE];
@@ -144,21 +148,21 @@ conv_gemm(
         BARRIER();
     }
 #ifdef FUSED_PACK
-    if (first < last) load_image(&loader, image, table, b_next);
+    if (first < last) load_image(&loader, image, table, b_next IMAGE_ARGS);
     int piece = first_piece(counters, slot, item, PACK_PIECES);
     if (piece != ALL_DONE) {
         while (piece < PACK_PIECES) {
             const int next = reserve_piece(counters, item);
-            pack_piece(filter, rows, (LOCAL_ARG real *)b, (u32)piece, item, ITEMS);
+            pack_piece(filter, rows, (LOCAL_ARG real *)b, (u32)piece, item, ITEMS FILTER_ARGS);
             piece = finish_piece(counters, slot, item, next);
         }
         wait_for_pieces(counters, item, PACK_PIECES);
     }
     if (first < last) {
-        load_filter(&loader, item, rows, first, a_next);
+        load_filter(&loader, item, rows, first, a_next FILTER_ARGS);
 #else
     if (first < last) {
-        load_slice(&loader, item, rows, image, table, first, a_next, b_next);
+        load_slice(&loader, item, rows, image, table, first, a_next, b_next IMAGE_ARGS FILTER_ARGS);
 #endif
         NEXT_TABLE(fill_table(table + TABLE_HALF, &loader, item, first + 1))
         store_slice(&loader, item, a, b, a_next, b_next);
@@ -167,7 +171,10 @@ conv_gemm(
     for (int slice = first; slice < last; ++slice) {
         const int side = (slice - first) & 1;
         const int more = slice + 1 < last;
-        if (more) load_slice(&loader, item, rows, image, table + (1 - side) * TABLE_HALF, slice + 1, a_next, b_next);
+        if (more) {
+            load_slice(&loader, item, rows, image, table + (1 - side) * TABLE_HALF, slice + 1, a_next,
+                       b_next IMAGE_ARGS FILTER_ARGS);
+        }
         NEXT_TABLE(fill_table(table + side * TABLE_HALF, &loader, item, slice + 2))
         multiply_slice(a + side * (BK * A_PITCH / 4), b + side * (BK * B_PITCH / 4), tx, ty, acc);
         if (more) {

@@ -71,7 +71,7 @@ DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 
 #endif
 }
 
-DEVICE real filter_element(const GLOBAL T *filter, u32 m, int kk, const Phase *p) {
+DEVICE real filter_element(const GLOBAL T *filter, i64 first, u32 m, int kk, const Phase *p FILTER_PARAMS) {
     const int row = kk / p->taps_w;
     const int plane = row / p->taps_h;
     const int channel = plane / p->taps_d;
@@ -79,7 +79,8 @@ DEVICE real filter_element(const GLOBAL T *filter, u32 m, int kk, const Phase *p
     const u32 t = FILTER_INDEX(p->first_d + plane % p->taps_d * HOP_D, SIZE_D);
     const u32 r = FILTER_INDEX(p->first_h + row % p->taps_h * HOP_H, SIZE_H);
     const u32 s = FILTER_INDEX(p->first_w + kk % p->taps_w * HOP_W, SIZE_W);
-    return LOAD(filter, m * FILTER_M + (u32)channel * FILTER_C + t * FILTER_D + r * FILTER_H + s * FILTER_W);
+    return FILTER_LOAD(filter, first,
+                       m * FILTER_M + (u32)channel * FILTER_C + t * FILTER_D + r * FILTER_H + s * FILTER_W);
 }
 
 #if defined(FILTER_ALONG_M) || defined(FILTER_ALONG_K)
@@ -106,7 +107,7 @@ DEVICE i64 tap_of_filter(const Loader *l) {
 #define A_ROW(at) ((at) / (BK / 4))
 #endif
 
-DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, NextA a_next[A_EACH]) {
+DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, NextA a_next[A_EACH] FILTER_PARAMS) {
 #ifdef TAP_SLICES
     const int first = l->channel;
 #else
@@ -126,22 +127,21 @@ DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, 
     }
 }
 #elif defined(DIRECT_FILTER)
-DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, NextA a_next[A_EACH]) {
+DEVICE void load_filter(Loader *l, int item, const GLOBAL T *filter, int slice, NextA a_next[A_EACH] FILTER_PARAMS) {
     UNROLL for (int v = 0; v < A_EACH; ++v) {
         const int at = item + v * ITEMS;
         if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) {
             const int kk = slice * BK + at / (BM / 4);
             const u32 m = l->m0 + at % (BM / 4) * 4;
-            const GLOBAL T *from = filter + l->filter_first;
-            a_next[v].x = filter_element(from, m, kk, &l->phase);
-            a_next[v].y = filter_element(from, m + 1, kk, &l->phase);
-            a_next[v].z = filter_element(from, m + 2, kk, &l->phase);
-            a_next[v].w = filter_element(from, m + 3, kk, &l->phase);
+            a_next[v].x = filter_element(filter, l->filter_first, m, kk, &l->phase FILTER_ARGS);
+            a_next[v].y = filter_element(filter, l->filter_first, m + 1, kk, &l->phase FILTER_ARGS);
+            a_next[v].z = filter_element(filter, l->filter_first, m + 2, kk, &l->phase FILTER_ARGS);
+            a_next[v].w = filter_element(filter, l->filter_first, m + 3, kk, &l->phase FILTER_ARGS);
         }
     }
 }
 #else
-DEVICE void load_filter(Loader *l, int item, const GLOBAL real *filter, int slice, NextA a_next[A_EACH]) {
+DEVICE void load_filter(Loader *l, int item, const GLOBAL real *filter, int slice, NextA a_next[A_EACH] FILTER_PARAMS) {
     UNROLL for (int v = 0; v < A_EACH; ++v) {
         const int at = item + v * ITEMS;
         if (A_VECTORS % ITEMS == 0 || at < A_VECTORS) {
@@ -158,7 +158,7 @@ DEVICE void load_filter(Loader *l, int item, const GLOBAL real *filter, int slic
 #define TABLE_HALF 0
 DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int item, int slice) {}
 
-DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table, real b_next[B_EACH]) {
+DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table, real b_next[B_EACH] IMAGE_PARAMS) {
     const int d = l->tap_d * TAP_D;
     const int h = l->tap_h * TAP_H;
     const int w = l->tap_w * TAP_W;
@@ -166,8 +166,8 @@ DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *t
     UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {
         const int in = inside(&l->pixel[c], d, h, w);
         const u32 at = l->image_first + l->pixel[c].offset + TAP_OFFSET(d, h, w) + (u32)channel * IN_C;
+#if defined(LOAD_CHANNELS) && !defined(PROLOGUE_IMAGE)
         const GLOBAL T *from = image + at;
-#ifdef LOAD_CHANNELS
         UNROLL for (int j = 0; j < KK_EACH; j += 4) {
             vreal v = VSPLAT(0);
             if (in) v = VLOAD(from, j);
@@ -176,7 +176,7 @@ DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *t
 #else
         UNROLL for (int j = 0; j < KK_EACH; ++j) {
             real v = 0;
-            if (in && (CHANNELS % BK == 0 || channel + j < CHANNELS)) v = LOAD(from, (i64)j * IN_C);
+            if (in && (CHANNELS % BK == 0 || channel + j < CHANNELS)) v = IMAGE_LOAD(image, at, (i64)j * IN_C);
             b_next[c * KK_EACH + j] = v;
         }
 #endif
@@ -216,13 +216,13 @@ DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int item, int sli
     }
 }
 
-DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table, real b_next[B_EACH]) {
+DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *table, real b_next[B_EACH] IMAGE_PARAMS) {
     UNROLL for (int j = 0; j < KK_EACH; ++j) {
         const int4 entry = table[l->kk + j];
         UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {
             real v = 0;
             if (inside(&l->pixel[c], entry.y, entry.z, entry.w)) {
-                v = LOAD(image, l->image_first + l->pixel[c].offset + (u32)entry.x);
+                v = IMAGE_LOAD(image, l->image_first + l->pixel[c].offset + (u32)entry.x, 0);
             }
             b_next[c * KK_EACH + j] = v;
         }
@@ -231,9 +231,9 @@ DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *t
 #endif
 
 DEVICE void load_slice(Loader *l, int item, const GLOBAL A_TYPE *filter, const GLOBAL T *image,
-                       const LOCAL_ARG int4 *table, int slice, NextA a_next[A_EACH], real b_next[B_EACH]) {
-    load_filter(l, item, filter, slice, a_next);
-    load_image(l, image, table, b_next);
+                       const LOCAL_ARG int4 *table, int slice, NextA a_next[A_EACH], real b_next[B_EACH] IMAGE_PARAMS FILTER_PARAMS) {
+    load_filter(l, item, filter, slice, a_next FILTER_ARGS);
+    load_image(l, image, table, b_next IMAGE_ARGS);
 }
 
 DEVICE void store_slice(const Loader *l, int item, LOCAL_ARG real4 *a, LOCAL_ARG real4 *b,

@@ -44,9 +44,7 @@
         VSTORE(out, i, VACTIVATE(pd_sum));                                                                 \
     }
 #elif defined(EPILOGUE_LANES)
-#define LANES EPILOGUE_LANES
-#include "fused_numbers.h"
-#include "generated.h"
+#include "written.h"
 #define EPILOGUE_PASS(z_first, bias_first) EPILOGUE_ARGS, epilogue_first + (z_first)
 #define EPILOGUE_SHIFT(z_first, bias_first) epilogue_first += (z_first);
 #define EPILOGUE_FEW(j, v, n) epilogue(v, (idx_t)(epilogue_first + (j)), n EPILOGUE_ARGS)

@@ -28,6 +28,7 @@ from .conv_cpu_common import (
 )
 from .conv_cpu_filter import ConvCpuFilter
 from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output
+from .conv_prologue import ComputedBackwardData, ComputedForward, computed, prologue_args, prologue_defines
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
 BLOCK_COLUMNS = 256
@@ -132,6 +133,7 @@ class Sum:
             **per_axis("TAP_SHIFT", self.tap_shift),
             **per_axis("SRC_STEP", self.source_step),
             **epilogue,
+            **prologue_defines(problem),
             **(z.defines("Z") if z and "Z_STRIDES" in epilogue else {}),
         }
 
@@ -175,7 +177,7 @@ def _packs(total: Sum, problem: Convolution) -> bool:
     Packing pays where a row of weights is no run of memory and there are many positions to use it for, or where a
     channel's taps lie far apart: every product would fetch a line.
     """
-    if problem.dtype.accumulator is not problem.dtype:
+    if problem.dtype.accumulator is not problem.dtype or computed(problem, "filter"):
         return True
     if total.filter_step == 1:
         return False
@@ -245,11 +247,23 @@ class ConvCpuGemm(ConvCpu):
         ConvolutionBiasActivationForward,
         WrittenForward,
         WrittenBackwardData,
+        ComputedForward,
+        ComputedBackwardData,
     )
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         backward = isinstance(problem, ConvolutionBackwardData)
         return ConvolutionBwdDataAlgo.ALGO_1 if backward else ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
+
+    def computed_elements(self, problem: Problem, info: DeviceInfo) -> dict[str, float]:
+        """Return the image's, which is packed for each tap and block of channels, and the filter's, packed once."""
+        assert isinstance(problem, Convolution)
+        total, blocks = Sum.of(problem), int(blocks_of(problem, info).defines["M_BLOCKS"])
+        positions = total.target.n * math.prod(total.grid) * problem.groups
+        return {
+            "image": float(positions * math.prod(total.geometry.taps) * total.depth * blocks),
+            "filter": float(problem.filter.size),
+        }
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
@@ -265,7 +279,8 @@ class ConvCpuGemm(ConvCpu):
         counter, packed = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
         if blocks.pack_grid:
             pack = device.compile(FILE, "conv_cpu_pack", blocks.defines)
-            first = Launch(pack, blocks.pack_grid, (1, 1, 1), (TensorArg(weights), packed, counter))
+            pack_args = (TensorArg(weights), packed, counter, *prologue_args(problem, "filter"))
+            first = Launch(pack, blocks.pack_grid, (1, 1, 1), pack_args)
         else:
             first = Launch(device.compile(FILE, "conv_cpu_start", blocks.defines), (1,), (1,), (counter,))
         gemm = device.compile(FILE, "conv_cpu_gemm", blocks.defines)
@@ -278,6 +293,7 @@ class ConvCpuGemm(ConvCpu):
             ScalarArg(0, real),
             ScalarArg(1, real),
             *epilogue_args(problem),
+            *prologue_args(problem, "image"),
         )
         launches = (
             first,

@@ -19,6 +19,7 @@ from .conv_choice import ByChoice
 from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, output
 from .conv_gemm_choice import Choice, choices, of_short_numbers
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
+from .conv_prologue import ComputedBackwardData, ComputedForward, prologue_args
 
 FILE = "shared/conv_gemm.cl"
 
@@ -55,6 +56,16 @@ class ConvGemm(ByChoice[Choice]):
         assert isinstance(problem, Convolution)
         return super().seconds(problem, info) * of_short_numbers(problem)
 
+    def computed_elements(self, problem: Problem, info: DeviceInfo) -> dict[str, float]:
+        """Return the image's, for each tap and tile of rows, and the filter's, for each tile of columns or once."""
+        assert isinstance(problem, Convolution)
+        choice = self.choose(problem, info)
+        assert choice is not None
+        g = choice.geometry
+        each = g.k * g.groups * g.phases
+        filters = problem.filter.size if choice.packs else each * g.m * choice.tiles_n
+        return {"image": float(each * g.n * choice.tiles_m), "filter": float(filters)}
+
     def declines(self, problem: Convolution, info: DeviceInfo) -> str | None:
         return None if info.schedule == "gpu" else "made for GPUs"
 
@@ -74,7 +85,7 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
     rows = packed if choice.packs else filters
     if choice.packs and choice.max_k and not choice.packs_inside:
         kernel = device.compile(FILE, "pack_filter", defines)
-        yield Launch(kernel, (choice.pieces,), (256,), (filters, packed))
+        yield Launch(kernel, (choice.pieces,), (256,), (filters, packed, *prologue_args(problem, "filter")))
     kernel = device.compile(FILE, "conv_gemm", defines)
     args: tuple[Arg, ...] = (filters, rows, image) if choice.packs_inside else (rows, image)
     if choice.counters:
@@ -83,6 +94,7 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
         args += (parts,)
     if choice.splits == 1 or choice.fused:
         args += last
+    args += prologue_args(problem, "image", "filter")
     yield Launch(kernel, (choice.work_groups,), (tile.items,), args)
     if choice.splits > 1 and not choice.fused:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
@@ -94,7 +106,7 @@ class ConvGemmForward(ConvGemm):
     """Forward."""
 
     name = "conv_gemm_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward, ComputedForward)
     _algos = (ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM, ConvolutionFwdAlgo.IMPLICIT_GEMM)
 
     def geometry(self, problem: Convolution) -> Geometry:
@@ -105,7 +117,7 @@ class ConvGemmBackwardData(ConvGemm):
     """Data gradient, gathered: every element is written by one work-item."""
 
     name = "conv_gemm_backward_data"
-    problems = (ConvolutionBackwardData, WrittenBackwardData)
+    problems = (ConvolutionBackwardData, WrittenBackwardData, ComputedBackwardData)
     _algos = (ConvolutionBwdDataAlgo.ALGO_1, ConvolutionBwdDataAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:

@@ -13,6 +13,7 @@ from portadnn.problem import TensorSpec
 from ..base import MOST_COUNTERS, DeviceInfo, host_seconds
 from .conv_epilogue import epilogue_defines
 from .conv_geometry import Geometry, axes, checks, filter_vectors, vector_channels, z_defines, z_like_y
+from .conv_prologue import computed, prologue_defines
 from .pieces import LAUNCH, PIECE_COUNTERS, price, shares_pieces
 
 _ALIGN = 256  # bytes, of the parts of the workspace
@@ -263,6 +264,7 @@ class Choice:
             **(axes("CHECK", (1, 1, 1)) if strided else checks(problem, tail)),
             **geometry.defines,
             **epilogue_defines(problem),
+            **prologue_defines(problem),
         }
         if isinstance(problem, ConvolutionBiasActivationForward):
             defines |= z_defines(problem)
@@ -305,7 +307,7 @@ def of_short_numbers(problem: Convolution) -> float:
 def choices(problem: Convolution, geometry: Geometry, info: DeviceInfo, plain: bool) -> Iterator[Choice]:
     """Yield every tile, number of parts and way to read the filter that the device can do; `plain`: no workspace."""
     real, packs = problem.dtype.accumulator, geometry.packs and not plain
-    along = filter_vectors(problem, geometry)
+    along = "" if computed(problem, "filter") else filter_vectors(problem, geometry)
     for tile in TILES[real]:
         most = 1 if plain else min(_MOST_SPLITS, max(-(-geometry.k // tile.bk), 1))
         splits = 1

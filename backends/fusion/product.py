@@ -230,6 +230,14 @@ class _RunWriter(Writer):
         self.text.close()
 
 
+def _product(after: After) -> Value:
+    """Return the product's result, which nodes may follow."""
+    values = expand(after.graph).values()
+    info = after.result
+    found = next((value for value in values if value.info is not None and value.info.uid == info.uid), None)
+    return found or Value(info.name or f"tensor {info.uid}", info.dims, info.data_type, info, info.strides)
+
+
 def write(after: After, label: str, vectors: bool) -> Text:
     """Return the text of what follows a product.
 
@@ -240,9 +248,9 @@ def write(after: After, label: str, vectors: bool) -> Text:
     vectors
         Whether it is for vectors, else for one number at a time.
     """
-    program = expand(after.graph)
-    (product,) = (v for v in program.values() if v.info is not None and v.info.uid == after.result.uid)
-    stage = Stage(product.dims, stores=[*([product] if after.stored else []), *program.outputs])
+    product = _product(after)
+    outputs = expand(after.graph).outputs
+    stage = Stage(product.dims, stores=[*([product] if after.stored else []), *outputs])
     stage.settle(set())
     space = space_after(stage, product)
     writer = _Writer(stage, space, product, vectors)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from portadnn.descriptors import TensorView
+from portadnn.enums import DataType
 from portadnn.errors import DnnError, NotSupported
 from portadnn.graph.cost import LAUNCH_SECONDS, SHARE
 from portadnn.graph.data_types import data_type
@@ -24,10 +26,23 @@ from portadnn.problem import ALIGNMENT, Problem
 
 from ..base import Engine, Plan
 from ..engines.conv_epilogue import WrittenBackwardData, WrittenForward
+from ..engines.conv_prologue import (
+    OPERANDS,
+    PLACE,
+    Computed,
+    ComputedBackwardData,
+    ComputedForward,
+    ComputesOperands,
+    WithComputed,
+    computed,
+    operand_of,
+)
 from ..graph_engines import bound_launches
 from . import product
+from .before import Split, split, write
 from .expand import expand
 from .prepare import BY_SIZE, uid_of
+from .values import Value
 
 if TYPE_CHECKING:
     from portadnn.handle import Handle
@@ -37,32 +52,46 @@ WRITTEN: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] =
     ConvolutionForward: WrittenForward,
     ConvolutionBackwardData: WrittenBackwardData,
 }
+COMPUTED: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] = {
+    ConvolutionForward: ComputedForward,
+    ConvolutionBackwardData: ComputedBackwardData,
+}
 MOST_KNOWN = 64  # graphs of a handle
 KINDS = {data_type.FLOAT, data_type.HALF, data_type.BFLOAT16}
-_FIX = "leave the graph to the engine 'regions', which computes the nodes after the product apart"
+_FIX = "leave the graph to the engine 'regions', which computes the nodes around the product apart"
+
+
+@functools.lru_cache(maxsize=256)
+def _split(graph: OperationGraph) -> Split | None:
+    """Return the graph cut at its product; None where it has not just one, with pointwise nodes around it."""
+    parts = split(graph, PRODUCTS)
+    if parts is None or not parts.nodes or any(node.kind != "pointwise" for node in parts.nodes):
+        return None
+    return parts
 
 
 def _nodes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    first, *others = graph.operations
-    wrong = next((one for one in others if one.kind != "pointwise"), None)
-    if first.kind not in PRODUCTS or wrong is not None or not others:
+    if _split(graph) is None:
+        products = [one for one in graph.operations if one.kind in PRODUCTS]
+        wrong = [one for one in graph.operations if one.kind != "pointwise" and one not in products[:1]]
         yield fail(
             "PG-PRODUCT-001",
-            node=(wrong or first).label,
+            node=(wrong or graph.operations)[0].label,
             argument="operations",
-            expected=f"{' or '.join(PRODUCTS)}, then pointwise nodes",
-            got=(wrong or first).kind if others else "one node",
+            expected=f"{' or '.join(PRODUCTS)}, and pointwise nodes",
+            got=wrong[0].kind if wrong else "one node" if products else "no product",
             fix=_FIX,
         )
 
 
 def _types(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if next(_nodes(graph, handle), None) is not None:
+    parts = _split(graph)
+    if parts is None:
         return
-    first = graph.operations[0]
+    first = parts.product
     kinds = {graph.by_uid[uid].data_type for _, uid in first.inputs}
-    after = product.After.of(graph)
-    wide = expand(after.graph).needs_doubles
+    texts = (product.After.of(parts.rest).graph, *parts.before.values())
+    wide = any(expand(one).needs_doubles for one in texts)
     if len(kinds) != 1 or not kinds <= KINDS or first.compute_type is data_type.DOUBLE or wide:
         got = "numbers of 64 bits" if wide else ", ".join(sorted(map(str, kinds)))
         yield fail(
@@ -76,12 +105,13 @@ def _types(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
 
 
 def _shapes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if next(_nodes(graph, handle), None) is not None:
+    parts = _split(graph)
+    if parts is None:
         return
-    first = graph.operations[0]
+    first = parts.product
     result = graph.by_uid[first.outputs[0][1]]
     gaps = not result.virtual and result.span != result.size
-    outputs = [graph.by_uid[uid] for operation in graph.operations for _, uid in operation.outputs]
+    outputs = [graph.by_uid[uid] for operation in parts.rest.operations for _, uid in operation.outputs]
     wrong = next((one for one in outputs if not one.virtual and one.dims != result.dims), result if gaps else None)
     ragged = next((one for one in graph.tensors if one.ragged_offset is not None or one.size == 0), None)
     wrong = wrong or ragged
@@ -96,30 +126,72 @@ def _shapes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
+def _shared(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+    parts = _split(graph)
+    if parts is not None and parts.shared is not None:
+        yield fail(
+            "PG-PRODUCT-005",
+            node=parts.product.label,
+            tensor=parts.shared.describe(),
+            expected="tensors before the product that are virtual and that nothing after it reads",
+            got="a virtual tensor that is read after it" if parts.shared.virtual else "an output",
+            fix="leave the graph to the engine 'regions', which stores that tensor",
+        )
+
+
 def _device(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if any(True for rule in (_nodes, _types, _shapes) for _ in rule(graph, handle)):
+    if _split(graph) is None or any(True for rule in (_types, _shapes, _shared) for _ in rule(graph, handle)):
         return
     try:
         _chosen(graph, handle)
     except DnnError as error:
         yield fail(
             "PG-PRODUCT-004",
-            node=graph.operations[0].label,
+            node=_cut(graph).product.label,
             argument=handle.info.name,
-            expected="one convolution, by an engine that hands its sums to written text as it stores them",
+            expected="one convolution, by an engine that takes written text for its operands and its sums",
             got=str(error),
             fix=_FIX,
         )
 
 
+def _cut(graph: OperationGraph) -> Split:
+    parts = _split(graph)
+    assert parts is not None
+    return parts
+
+
 @dataclass(frozen=True)
 class _Chosen:
-    """A graph's convolution and the engine that is the fastest to compute it."""
+    """A graph's convolution and the engine that is the fastest to compute it.
 
-    text: product.Text
-    views: tuple[View, View]
+    Attributes
+    ----------
+    texts : tuple of Text
+        For what follows, then for the operands in the order of ``conv_prologue.OPERANDS``, where these are computed.
+    views : tuple of View or None
+        The operands; None for those that are computed.
+    """
+
+    texts: tuple[product.Text, ...]
+    views: tuple[View | None, ...]
     problem: WrittenForward | WrittenBackwardData
     engine: Engine
+
+    @property
+    def memory(self) -> list[Value]:
+        """The tensors of all texts."""
+        return [value for text in self.texts for value in text.memory]
+
+    @property
+    def numbers(self) -> list[Value]:
+        """The numbers of all texts."""
+        return [value for text in self.texts for value in text.numbers]
+
+    @property
+    def source(self) -> str:
+        """The texts."""
+        return self.problem.text
 
 
 _KNOWN: weakref.WeakKeyDictionary[Handle, dict[OperationGraph, _Chosen]] = weakref.WeakKeyDictionary()
@@ -142,26 +214,50 @@ def _chosen(graph: OperationGraph, handle: Handle) -> _Chosen:
 
 
 def _choose(graph: OperationGraph, handle: Handle) -> _Chosen:
-    after, first = product.After.of(graph), graph.operations[0]
+    parts = _cut(graph)
+    rest, first = parts.rest, parts.product
+    after = product.After.of(rest)
     y = replace(after.result, data_type=graph.by_uid[first.inputs[0][1]].data_type)
-    low = lower(replace(graph, tensors=tuple(y if one.uid == y.uid else one for one in graph.tensors)), first)
+    low = lower(replace(rest, tensors=tuple(y if one.uid == y.uid else one for one in rest.tensors)), first)
     if len(low.steps) != 1 or low.temporaries or low.steps[0].kind not in WRITTEN:
         raise NotSupported(f"{first.label} takes {len(low.steps)} steps")
     (step,) = low.steps
     views = [view for view in step.tensors if view is not None]
     plain = make_problem(handle, step.kind, [view.spec for view in views], step.params)
     vectors = handle.info.schedule == "cpu"
-    text = product.write(after, first.label, vectors)
-    if text.wide:
+    after_text = product.write(after, first.label, vectors)
+    made = {first.uids[port]: part for port, part in parts.before.items()}
+    names = {operand_of(name): view for name, view in zip(plain.inputs, views, strict=False)}
+    before = {
+        operand: write(made[names[operand].memory], names[operand].memory, operand, vectors)
+        for operand in OPERANDS
+        if names[operand].memory in made
+    }
+    texts = (after_text, *before.values())
+    if any(text.wide for text in texts):
         raise NotSupported("a tensor has more than 2 Gi elements")
-    problem = WRITTEN[step.kind](
-        **{one.name: getattr(plain, one.name) for one in fields(plain)},
-        text=text.text,
+    if any(names[operand].offset for operand in before):
+        raise NotSupported("a computed operand is read from its middle on")
+    kinds = COMPUTED if before else WRITTEN
+    given: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
+    given |= {f"before_{operand}": _computed(text, made[names[operand].memory]) for operand, text in before.items()}
+    problem = kinds[step.kind](
+        **given,
+        text="\n".join(text.text for text in (*before.values(), after_text)),
         vectors=vectors,
-        storage=tuple(BY_SIZE[value.memory_type.itemsize] for value in text.memory),
-        numbers=len(text.numbers),
+        storage=_storage(after_text),
+        numbers=len(after_text.numbers),
     )
-    return _Chosen(text, (views[0], views[1]), problem, _engine(problem, handle))
+    read = tuple(None if view.memory in made else view for view in views[:2])
+    return _Chosen(texts, read, problem, _engine(problem, handle))
+
+
+def _computed(text: product.Text, part: OperationGraph) -> Computed:
+    return Computed(_storage(text), len(text.numbers), len(part.operations))
+
+
+def _storage(text: product.Text) -> tuple[DataType, ...]:
+    return tuple(BY_SIZE[value.memory_type.itemsize] for value in text.memory)
 
 
 def _engine(problem: WrittenForward | WrittenBackwardData, handle: Handle) -> Engine:
@@ -171,14 +267,27 @@ def _engine(problem: WrittenForward | WrittenBackwardData, handle: Handle) -> En
     takers = [engine for engine in engines if reasons[engine.name] is None and serves(engine, problem, None)]
     if not takers:
         raise NotSupported("; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no engine does that")
-    return min(takers, key=lambda engine: engine.seconds(problem, handle.info))
+    return min(takers, key=lambda engine: engine.seconds(problem, handle.info) + _before(engine, problem, handle))
+
+
+def _before(engine: Engine, problem: Problem, handle: Handle) -> float:
+    """Estimate what computing an engine's operands takes beside reading them."""
+    if not isinstance(problem, WithComputed):
+        return 0.0
+    assert isinstance(engine, ComputesOperands)
+    elements, total = engine.computed_elements(problem, handle.info), 0.0
+    for name in OPERANDS:
+        one = computed(problem, name)
+        if one is not None:
+            total += (one.nodes + PLACE[handle.info.schedule, name]) * elements[name]
+    return total / (SHARE * handle.info.flops)
 
 
 class _Running:
     """A convolution with its text, ready to run."""
 
     def __init__(self, graph: OperationGraph, handle: Handle) -> None:
-        self.chosen, self.device, self.label = _chosen(graph, handle), handle.device, graph.operations[0].label
+        self.chosen, self.device, self.label = _chosen(graph, handle), handle.device, _cut(graph).product.label
         self.plans: dict[int, Plan] = {}  # by the alignment of the operands
         self.workspace_size = max(self._plan(alignment).workspace_size for alignment in self._alignments())
 
@@ -197,17 +306,19 @@ class _Running:
 
     def used(self, arrays: Mapping[int, Any]) -> tuple[Plan, list[Any], list[float]]:
         """Return the plan for some memory, its tensors and its numbers."""
-        operands = []
-        for view in self.chosen.views:
-            base = arrays[view.memory]
-            if view.offset or not lies_as(base, view.spec):
-                base = self.device.wrap(TensorView(view.spec, base, view.offset), self.label)
-            operands.append(base)
-        aligned = all(self.device.address(one) % ALIGNMENT == 0 for one in operands)
-        others = [arrays[uid_of(value)] for value in self.chosen.text.memory]
-        numbers = [float(arrays[uid_of(value)]) for value in self.chosen.text.numbers]
+        others = [arrays[uid_of(value)] for value in self.chosen.memory]
+        unread = arrays[uid_of(self.chosen.texts[0].memory[-1])]  # stands for what the text reads and writes itself
+        operands = [None if view is None else self._operand(view, arrays[view.memory]) for view in self.chosen.views]
+        aligned = all(one is None or self.device.address(one) % ALIGNMENT == 0 for one in operands)
+        numbers = [float(arrays[uid_of(value)]) for value in self.chosen.numbers]
         plan = self._plan(self._alignments()[not aligned])
-        return plan, [*operands, others[-1], *others], [1.0, 0.0, *numbers]  # the output is not written
+        tensors = [unread if one is None else one for one in (*operands, None)]
+        return plan, [*tensors, *others], [1.0, 0.0, *numbers]
+
+    def _operand(self, view: View, base: Any) -> Any:
+        if view.offset or not lies_as(base, view.spec):
+            return self.device.wrap(TensorView(view.spec, base, view.offset), self.label)
+        return base
 
     def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
         """Enqueue the launches; see :class:`GraphPlan`."""
@@ -231,22 +342,28 @@ class ProductEngine(GraphEngine):
     follows = True
     behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
     rules = (
-        SupportRule("PG-PRODUCT-001", "a matmul or a convolution comes first, the other nodes are pointwise", _nodes),
+        SupportRule("PG-PRODUCT-001", "one node is a matmul or a convolution, the others are pointwise", _nodes),
         SupportRule("PG-PRODUCT-002", "its operands have one type of at most 32 bits, and so have all numbers", _types),
         SupportRule("PG-PRODUCT-003", "outputs have the dims of the product's result, which has no gaps", _shapes),
         SupportRule("PG-PRODUCT-004", "the product is one convolution by an engine that takes text", _device),
+        SupportRule(
+            "PG-PRODUCT-005", "what comes before the product is virtual and needed by the product alone", _shared
+        ),
     )
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         chosen, info = _chosen(graph, handle), handle.info
         output = chosen.problem.tensors[-1]
-        more = sum(value.size * value.memory_type.itemsize for value in chosen.text.memory) - output.nbytes
-        nodes = (len(graph.operations) - 1) * output.size / (SHARE * info.flops)
+        more = sum(value.size * value.memory_type.itemsize for value in chosen.memory) - output.nbytes
+        for view, spec in zip(chosen.views, chosen.problem.tensors, strict=False):
+            more -= 0 if view else spec.nbytes
+        nodes = (len(_cut(graph).rest.operations) - 1) * output.size / (SHARE * info.flops)
+        nodes += _before(chosen.engine, chosen.problem, handle)
         moved = max(more, 0) / (SHARE * info.bandwidth)
         return chosen.engine.seconds(chosen.problem, info) + moved + nodes + LAUNCH_SECONDS
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         running = _Running(graph, handle)
         names = (tuple(operation.name for operation in graph.operations),)
-        source = running.chosen.text.text
+        source = running.chosen.source
         return GraphPlan(self, graph, running.workspace_size, running.run, running.bind, {}, names, source)

@@ -1,0 +1,191 @@
+"""Text for what comes before a matrix product or a convolution: pointwise nodes, where its kernel reads an operand.
+
+The operand never reaches memory: the kernel hands the text a place in it as if it lay there without gaps (prologue.h),
+and gets the number at that place, or LANES neighbours from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from portadnn.graph.layout import order_of
+from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
+from portadnn.problem import strides_in
+
+from . import cpu
+from . import expressions as c
+from .body import INDENT
+from .expand import expand
+from .geometry import Place, Space, space_after
+from .gpu_apart import loaded
+from .launches import Stage
+from .product import Text
+from .writer import Writer, without_unused
+
+
+@dataclass(frozen=True)
+class Split:
+    """A graph with one product, cut at that.
+
+    Attributes
+    ----------
+    before : dict of str to OperationGraph
+        By the product's port, the nodes that compute an operand, which is their one output.
+    rest : OperationGraph
+        The product, and the nodes after it. Computed operands are tensors in memory, without gaps, in the order of the
+        axes of the largest tensor that they are computed from.
+    shared : TensorInfo or None
+        A tensor of the nodes before that is needed elsewhere as well.
+    """
+
+    before: dict[str, OperationGraph]
+    rest: OperationGraph
+    shared: TensorInfo | None
+
+    @property
+    def product(self) -> Operation:
+        """The product."""
+        return self.rest.operations[0]
+
+    @property
+    def nodes(self) -> tuple[Operation, ...]:
+        """All nodes but the product."""
+        return (*(node for graph in self.before.values() for node in graph.operations), *self.rest.operations[1:])
+
+
+def split(graph: OperationGraph, kinds: Sequence[str]) -> Split | None:
+    """Cut a graph at its product, which is of one of the kinds; None where there is not exactly one."""
+    products = [operation for operation in graph.operations if operation.kind in kinds]
+    if len(products) != 1:
+        return None
+    (product,) = products
+    before = {port: _ancestors(graph, uid) for port, uid in product.inputs}
+    early = {id(node) for nodes in before.values() for node in nodes}
+    after = [one for one in graph.operations if one is not product and id(one) not in early]
+    shared = _shared(graph, [one for one in graph.operations if id(one) in early], [product, *after], product)
+    operands = {uid: _laid(graph, graph.by_uid[uid], before[port]) for port, uid in product.inputs if before[port]}
+    rest = _part(graph, [product, *after], operands)
+    parts = {port: _part(graph, before[port], {uid: operands[uid]}) for port, uid in product.inputs if before[port]}
+    return Split(parts, rest, shared)
+
+
+def _ancestors(graph: OperationGraph, uid: int) -> list[Operation]:
+    """Return the nodes that a tensor is computed by, in order."""
+    wanted, found = {uid}, []
+    for operation in reversed(graph.operations):
+        if any(one in wanted for _, one in operation.outputs):
+            wanted |= {one for _, one in operation.inputs}
+            found.append(operation)
+    return found[::-1]
+
+
+def _shared(
+    graph: OperationGraph, early: Sequence[Operation], late: Sequence[Operation], product: Operation
+) -> TensorInfo | None:
+    made = {uid for node in early for _, uid in node.outputs}
+    used = {uid for node in late if node is not product for _, uid in node.inputs}
+    return next((graph.by_uid[uid] for uid in sorted(made) if uid in used or not graph.by_uid[uid].virtual), None)
+
+
+def _laid(graph: OperationGraph, operand: TensorInfo, nodes: Sequence[Operation]) -> TensorInfo:
+    """Return the operand as if it lay in memory."""
+    made = {uid for node in nodes for _, uid in node.outputs}
+    read = {uid: graph.by_uid[uid] for node in nodes for _, uid in node.inputs if uid not in made}
+    like = next((info for info in read.values() if info.dims == operand.dims), operand)
+    return replace(operand, strides=strides_in(operand.dims, order_of(like.dims, like.strides)), virtual=False)
+
+
+def _part(graph: OperationGraph, nodes: Sequence[Operation], changed: dict[int, TensorInfo]) -> OperationGraph:
+    used = {uid for node in nodes for uid in node.uids.values()}
+    tensors = tuple(changed.get(info.uid, info) for info in graph.tensors if info.uid in used)
+    return OperationGraph(graph.name, tuple(nodes), tensors)
+
+
+class _Writer(Writer):
+    """The function for an operand's number at a place, or a vector of neighbours."""
+
+    def __init__(self, stage: Stage, space: Space, vectors: bool) -> None:
+        super().__init__(stage, space, 1)
+        self.vectors = vectors
+        self.result = ""
+
+    def load(self, place: Place) -> str:
+        where = self.base[place.number]
+        if not self.vectors:
+            return loaded(place, where)
+        return cpu.loaded(place, where, self.space.kept[-1].strides[place.number], "count")
+
+    def store(self, place: Place, name: str) -> None:
+        self.text.add(f"return {c.rounded(name, place.value.register, place.value.kind)};")
+
+    def written(self, operand: str) -> str:
+        """Return the text for "image" or "filter"."""
+        self.base = self.offsets("b", self.space.kept, "item", {})
+        self.store_rows()
+        tensors, numbers = self.body.tensors(), self.body.scalars()
+        apart = self.vectors and len(self.space.kept) > 1
+        name = f"prologue_{operand}"
+        pointers = [f", GLOBAL {kind} *{one}" for kind, one in tensors]
+        taken = "".join([*pointers, *(f", {kind} {one}" for kind, one in numbers)])
+        parameters = f"(const idx_t item, const int count{taken})"
+        passed = "".join(f", {one}" for _, one in (*tensors, *numbers))
+        return "\n".join(
+            [
+                *(line for line in self.heading(name) if not line.startswith("//   writes")),
+                f"DEVICE F {name}{'_in_row' if apart else ''}{parameters} {{",
+                *without_unused([*self.text.lines, "}"]),
+                *(self._by_rows(name, parameters, passed) if apart else ()),
+                *_macros(operand, tensors, numbers),
+            ]
+        )
+
+    def _by_rows(self, name: str, parameters: str, passed: str) -> Sequence[str]:
+        """Return the function for vectors that may reach over the end of the innermost axis."""
+        size = self.space.kept[-1].size
+        return (
+            f"DEVICE F {name}{parameters} {{",
+            f"{INDENT}if (item % {size} + count <= {size}) return {name}_in_row(item, count{passed});",
+            f"{INDENT}F v = (F)(0.0f);",
+            f"{INDENT}for (int j = 0; j < count; ++j)",
+            f"{INDENT}{INDENT}if (item + j < {self.space.rows}) v[j] = {name}_in_row(item + j, 1{passed})[0];",
+            f"{INDENT}return v;",
+            "}",
+        )
+
+
+def _macros(operand: str, tensors: Sequence[tuple[str, str]], numbers: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the macros of prologue.h; a kernel's parameters have the operand's name before their own."""
+    word = operand.upper()
+    own = [(kind, f"{operand}_{name}") for kind, name in tensors]
+    values = [(kind, f"{operand}_{name}") for kind, name in numbers]
+    scalars = "".join(f", {kind} {name}" for kind, name in values)
+    yield f"#define {word}_TENSORS {''.join(f', TENSOR({kind}, {name})' for kind, name in own)}{scalars}"
+    yield f"#define {word}_BIND {' '.join(f'BIND({kind}, {name});' for kind, name in own)}"
+    yield f"#define {word}_PARAMS {''.join(f', GLOBAL {kind} *{name}' for kind, name in own)}{scalars}"
+    yield f"#define {word}_ARGS {''.join(f', {name}' for _, name in (*own, *values))}"
+
+
+def write(graph: OperationGraph, uid: int, operand: str, vectors: bool) -> Text:
+    """Return the text of what computes an operand.
+
+    Parameters
+    ----------
+    graph
+        Pointwise nodes; the operand lies in memory.
+    operand : {"image", "filter"}
+        What the product's kernel calls it.
+    vectors
+        Whether it is for vectors, else for one number at a time.
+    """
+    program = expand(graph)
+    value = next(one for one in program.values() if one.info is not None and one.info.uid == uid)
+    stage = Stage(value.dims, stores=[value])
+    stage.settle(set())
+    space = space_after(stage, value)
+    for place in space.places[len(stage.loads) :]:
+        place.memory = False
+    writer = _Writer(stage, space, vectors)
+    text = writer.written(operand)
+    memory = tuple(place.value for place in space.places if place.memory)
+    return Text(text, memory, tuple(writer.body.numbers), space.wide)

@@ -1,0 +1,43 @@
+// The beginning of a convolution: what an operand is where it lies in no memory. Include after types.h.
+//
+// With PROLOGUE_IMAGE or PROLOGUE_FILTER the operand is computed by text written for a graph (backends/fusion/before.py),
+// which is handed places in the operand as if it lay in memory, without gaps; the tensor in its place is not read.
+// Padding stays zero: kernels ask for places inside of the operand only.
+//
+//   IMAGE_TENSORS, IMAGE_BIND        a kernel's parameters for it, and their BIND
+//   IMAGE_PARAMS, IMAGE_ARGS         a helper's parameters, and what passes them on
+//   IMAGE_LOAD(p, i, j)              the operand at i + j; p[i + j] without text
+//   IMAGE_VLOAD(p, i, n)             VW neighbours in memory, of which n count (CPUs)
+//
+// and FILTER_... likewise.
+
+#if defined(PROLOGUE_IMAGE) || defined(PROLOGUE_FILTER)
+#include "written.h"
+#if LANES == 1
+#define PROLOGUE_FIRST(v) (v)
+#else
+#define PROLOGUE_FIRST(v) ((v)[0])
+#endif
+#endif
+
+#ifdef PROLOGUE_IMAGE
+#define IMAGE_LOAD(p, i, j) PROLOGUE_FIRST(prologue_image((idx_t)((i) + (j)), 1 IMAGE_ARGS))
+#define IMAGE_VLOAD(p, i, n) prologue_image((idx_t)(i), n IMAGE_ARGS)
+#else
+#define IMAGE_TENSORS
+#define IMAGE_BIND
+#define IMAGE_PARAMS
+#define IMAGE_ARGS
+#define IMAGE_LOAD(p, i, j) LOAD((p) + (i), j)
+#define IMAGE_VLOAD(p, i, n) VLOAD(p, i)
+#endif
+
+#ifdef PROLOGUE_FILTER
+#define FILTER_LOAD(p, i, j) PROLOGUE_FIRST(prologue_filter((idx_t)((i) + (j)), 1 FILTER_ARGS))
+#else
+#define FILTER_TENSORS
+#define FILTER_BIND
+#define FILTER_PARAMS
+#define FILTER_ARGS
+#define FILTER_LOAD(p, i, j) LOAD((p) + (i), j)
+#endif

@@ -1,0 +1,216 @@
+"""Pointwise nodes before products and convolutions, in their kernels' loads, on every kernel backend and schedule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import D, given, new, scalar
+from test_graph_fusion import on_all
+from test_graph_product import _space, check, evaluate
+from test_graph_regions import frozen
+from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
+
+from portadnn.graph.support.on_paper import PaperHandle
+from portadnn_backends import cuda
+from portadnn_backends.fusion.product_engine import ProductEngine
+
+
+def x(g, *dims, **kwargs):
+    return given(g, dims, **kwargs)
+
+
+def _image(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, after=True, **how):
+    """Return what builds a convolution of a scaled, shifted, clipped image, with its bias after it or alone."""
+
+    def build(g):
+        ones = [1] * len(window)
+        inputs = [x(g, *dims, nhwc=nhwc), x(g, filters, dims[1] // groups, *window, nhwc=nhwc)]
+        scale, shift = x(g, 1, dims[1], *ones), x(g, 1, dims[1], *ones)
+        more = [x(g, 1, filters, *ones)] if after else []
+        start = g.relu(g.add(g.mul(inputs[0], scale), shift))
+        y = g.conv_fprop(start, inputs[1], **how)
+        out = g.relu(g.add(y, *more)) if after else y
+        return [*inputs, scale, shift, *more], [out]
+
+    return build
+
+
+def _both(a, b, after=True):
+    """Return what builds a product of two matrices that are computed, of rows, columns, numbers and a gate."""
+
+    def build(g):
+        inputs = [x(g, *a), x(g, *b), x(g, *a[:-1], 1), x(g, *[1] * (len(b) - 1), b[-1]), x(g, *b)]
+        left = g.mul(g.add(inputs[0], inputs[2]), scalar(g, 0.75))
+        right = g.mul(g.sigmoid(g.sub(inputs[1], inputs[3])), inputs[4])
+        y = g.matmul(left, right)
+        return inputs, [g.gelu(y) if after else y]
+
+    return build
+
+
+def _gradient(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, **how):
+    """Return what builds a data gradient of a masked gradient, by a filter that is scaled for each of its channels."""
+
+    def build(g):
+        out = [dims[0], filters, *_space(dims, window, how)]
+        dy, saved = x(g, *out, nhwc=nhwc), x(g, *out, nhwc=nhwc)
+        w, scale = x(g, filters, dims[1] // groups, *window, nhwc=nhwc), x(g, filters, 1, *[1] * len(window))
+        dx = g.conv_dgrad(g.relu_backward(dy, saved), g.mul(w, scale), **how).set_dim(list(dims))
+        return [dy, saved, w, scale], [dx]
+
+    return build
+
+
+GRAPHS = {
+    "NCHW, padded": _image(2, 4, 7, 9, padding=[1, 1]),
+    "NHWC, padded": _image(2, 4, 7, 9, nhwc=True, padding=[1, 0], filters=20),
+    "NHWC, vectors of channels": _image(2, 24, 6, 7, nhwc=True, padding=[1, 1], filters=16),
+    "channels beside vectors": _image(2, 19, 6, 7, nhwc=True, padding=[2, 1], filters=5),
+    "stride 2": _image(2, 8, 19, 40, stride=[2, 2], padding=[1, 1]),
+    "stride 3, dilated": _image(2, 8, 19, 21, stride=[3, 2], padding=[2, 2], dilation=[2, 2], nhwc=True),
+    "groups": _image(2, 8, 7, 8, groups=2, padding=[1, 1]),
+    "pixels in one row": _image(2, 8, 6, 7, window=(1, 1), filters=16),
+    "pixels in one row, NHWC": _image(2, 16, 6, 7, window=(1, 1), nhwc=True, filters=19),
+    "nothing after": _image(2, 4, 8, 8, padding=[1, 1], after=False),
+    "one dim": _image(2, 4, 19, window=(3,), padding=[1]),
+    "three dims": _image(1, 2, 4, 5, 6, window=(2, 2, 2), padding=[1, 0, 1]),
+    "both operands": _both((7, 5), (5, 9)),
+    "both, larger than a tile": _both((70, 33), (33, 130)),
+    "both of each": _both((3, 7, 5), (3, 5, 8)),
+    "both, one matrix with several": _both((1, 7, 5), (3, 5, 8)),
+    "both, several with one matrix": _both((3, 7, 5), (1, 5, 8)),
+    "both, a long sum": _both((5, 3000), (3000, 12), after=False),
+    "a gradient": _gradient(2, 4, 9, 8, padding=[1, 1]),
+    "a gradient, NHWC, stride 2": _gradient(2, 16, 9, 8, nhwc=True, padding=[1, 0], stride=[2, 2], filters=24),
+    "a gradient, groups": _gradient(1, 4, 9, 10, groups=2, window=(1, 2), stride=[3, 2]),
+}
+
+
+@on_all(list(GRAPHS))
+def test_what_comes_before(handle, name):
+    """Against the definitions in float64; a shift shows padding that is not zero."""
+    check(handle, GRAPHS[name])
+
+
+@on_all([(D.HALF, D.HALF), (D.BFLOAT16, D.BFLOAT16)])
+def test_short_types(handle, name):
+    """Operands are rounded to their type, as all virtual tensors are."""
+    for build in (GRAPHS["NHWC, vectors of channels"], GRAPHS["both operands"]):
+        check(handle, build, *name, rtol=2e-2, atol=8e-2 if D.BFLOAT16 in name else 1e-2)
+
+
+@on_all([D.HALF, D.BFLOAT16])
+def test_operands_are_rounded(handle, name):
+    """Integers that the type does not hold, by a matrix of a single one in each column: each result is an operand."""
+    rng = np.random.default_rng(3)
+    a, b, one = rng.integers(-40, 41, (21, 37)), rng.integers(200, 300, (1, 37)), np.eye(37)
+
+    def build(g):
+        inputs = [x(g, 21, 37), x(g, 1, 37), x(g, 37, 37)]
+        left = g.mul(g.mul(inputs[0], inputs[1]).set_data_type(name), 3.0).set_data_type(name)
+        return inputs, [g.matmul(left, inputs[2])]
+
+    _, (got,) = evaluate(handle, build, name, D.FLOAT, feeds=[a, b, one])
+    want = name.rounded(name.rounded(name.rounded(a).astype(np.float64) * name.rounded(b)).astype(np.float64) * 3)
+    np.testing.assert_array_equal(got, want)
+    assert np.count_nonzero(want != 3 * a * b) > 20
+
+
+@on_all([D.INT8, D.FP8_E4M3, D.HALF])
+def test_dequantised(handle, name):
+    """Operands of other types, scaled for each row and each column, are exact in FLOAT."""
+    rng = np.random.default_rng(4)
+    feeds = [rng.integers(-8, 9, (9, 20)), rng.integers(-8, 9, (20, 33)), np.exp2(rng.integers(-2, 3, (9, 1))), [[0.5]]]
+
+    def build(g):
+        inputs = [x(g, 9, 20, data_type=name), x(g, 20, 33, data_type=name), x(g, 9, 1), x(g, 1, 1)]
+        return inputs, [g.matmul(g.mul(inputs[0], inputs[2]), g.mul(inputs[1], inputs[3]))]
+
+    _, (got,) = evaluate(handle, build, feeds=feeds)
+    np.testing.assert_array_equal(got, (feeds[0] * feeds[2]) @ (feeds[1] * 0.5))
+
+
+@on_all()
+def test_places_and_gaps(handle, name):
+    """Operands that the place itself makes, from tensors with gaps and in another order."""
+
+    def build(g):
+        inputs = [g.tensor(dim=[9, 12], stride=[1, 10]), g.tensor(dim=[12, 19], stride=[24, 1])]
+        left = g.mul(inputs[0], g.gen_index(inputs[0], axis=1))
+        return inputs, [g.neg(g.matmul(left, g.abs(inputs[1])))]
+
+    check(handle, build)
+
+
+@on_all()
+def test_source_is_shown(handle, name):
+    g, _ = evaluate(handle, GRAPHS["NCHW, padded"])
+    plan = g._plans_on(handle).plan(g._chosen)
+    assert "// prologue_image: 2 x 4 x 7 x 9 places" in plan.source
+    assert "// epilogue: 2 x 6 x 7 x 9 places" in plan.source
+    assert [len(part) for part in plan.parts] == [len(g._graph_frozen().operations)]
+
+
+def _read_after(g):
+    a, b = x(g, 6, 6), x(g, 6, 6)
+    left = g.relu(a)
+    return [g.add(g.matmul(left, b), left)]
+
+
+def _stored(g):
+    left = g.relu(x(g, 6, 5))
+    return [left, g.matmul(left, x(g, 5, 7))]
+
+
+def _mixed(g):
+    return [g.matmul(g.relu(x(g, 6, 5)).set_data_type(D.HALF), x(g, 5, 7))]
+
+
+REFUSED = {
+    "read after": (_read_after, "PG-PRODUCT-005"),
+    "stored": (_stored, "PG-PRODUCT-005"),
+    "operands of two types": (_mixed, "PG-PRODUCT-002"),
+    "a sum before": (lambda g: [g.matmul(g.softmax(x(g, 6, 5))[0], x(g, 5, 7))], "PG-PRODUCT-001"),
+    "integers": (
+        lambda g: [g.matmul(g.mul(g.abs(x(g, 6, 5)).set_data_type(D.INT64), 2.0), x(g, 5, 7))],
+        "PG-PRODUCT-002",
+    ),
+    "two products": (lambda g: [g.matmul(g.relu(g.matmul(x(g, 6, 5), x(g, 5, 7))), x(g, 7, 8))], "PG-PRODUCT-001"),
+}
+
+
+@on_all(list(REFUSED))
+def test_refusals(handle, name):
+    """Reasons tell what to do instead."""
+    build, id = REFUSED[name]
+    g = new(handle)
+    reasons = ProductEngine().why_not(frozen(g, build(g)), handle)
+    assert [reason.id for reason in reasons] == [id]
+    assert "regions" in reasons[0].fix
+
+
+LARGE = {
+    "NHWC": _image(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+    "both": _both((300, 33), (33, 130)),
+    "parts of sums": _both((64, 8000), (8000, 64)),
+    "a gradient": _gradient(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+}
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("name", LARGE)
+def test_nvrtc(name):
+    """The text for GPUs is CUDA C++ as well."""
+    missing = nvrtc_missing()
+    if missing is not None:
+        pytest.skip(f"NVRTC: {missing}")
+    handle = PaperHandle("cuda")
+    handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
+    g = new("reference")
+    part, engine = frozen(g, LARGE[name](g)[1]), ProductEngine()
+    assert not engine.why_not(part, handle)
+    plan = engine.prepare(part, handle)
+    for source in handle.device.sources:
+        assert cuda.compile_cubin(source, "sm_90")[:4] == b"\x7fELF"
+    assert any("prologue_image(const" in source for source in handle.device.sources)
+    assert plan.source in "".join(handle.device.sources)
