@@ -30,12 +30,12 @@ conv_mma_reduce(const float *__restrict__ parts, T *out, float alpha, float beta
 #endif
     at = (i64)row * PART_PITCH + tap * CPAD + col % CHANNELS;
     const Column column = column_of(col, &phase);
-    const i64 to = (i64)(z * ROWS + row) * OUT_M + column.offset;
+    const i64 channel = z * ROWS + row;
 #else
     const Column column = column_of(row, &phase);
     const i64 channel = z / PHASES * COLS + col;
-    const i64 to = channel * OUT_M + column.offset;
 #endif
+    const i64 to = channel * OUT_M + column.offset;
     float sum = 0;
     at += (i64)z * PART_SIZE;
     UNROLL for (int split = 0; split < SPLITS; ++split) sum += parts[at + (i64)split * (GROUPS * PHASES) * PART_SIZE];

@@ -11,6 +11,7 @@
 // Two small kernels: one starts the counter of tiles, one adds the shares in order and blends the sum into dw.
 
 #include "conv_cpu.h"
+#include "epilogue.h"
 
 #define TAPS (TAPS_D * TAPS_H * TAPS_W)
 
@@ -141,9 +142,11 @@ DEVICE vreal add_shares(const GLOBAL real *sums) {
 }
 
 // One work-group adds and stores the shares of one block of c with all taps and VW neighbours k
-KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw), const real alpha, const real beta) {
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw), const real alpha,
+                                            const real beta EPILOGUE_TENSORS) {
     BIND(real, partial);
     BIND(T, dw);
+    EPILOGUE_BIND
     const int k0 = GRP(0) * VW, cb = GRP(1), group = GRP(2);
     const GLOBAL real *sums = partial + (i64)((group * C_BLOCKS + cb) * K_BLOCKS + k0 / BLOCK_K) * TILE_SIZE + k0 % BLOCK_K;
     const int count = MIN(BLOCK_C, C - cb * BLOCK_C) * TAPS, channels = MIN(VW, K - k0);
@@ -155,7 +158,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
         transpose(block);
         const int place = (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m;
         UNROLL for (int j = 0; j < VW; ++j)
-            if (j < channels) VBLEND(dw, place + j * W_K, alpha, block[j], beta);
+            if (j < channels) VFINISH(dw, place + j * W_K, place + j * W_K, alpha, block[j], beta, 0);
     }
 #endif
     for (; m < count; ++m) {
@@ -165,6 +168,9 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
 #endif
         const int place = (cb * BLOCK_C + m / TAPS) * W_C + t * W_D + r * W_H + s * W_W;
         vreal sum = SPLITS ? add_shares(sums + m * BLOCK_K) : (vreal)((real)0);
-        for (int j = 0; j < channels; ++j) BLEND(dw, (group * K + k0 + j) * W_K + place, alpha, LANE(sum, j), beta);
+        for (int j = 0; j < channels; ++j) {
+            const int to = (group * K + k0 + j) * W_K + place;
+            FINISH(dw, to, to, 0, alpha, LANE(sum, j), beta);
+        }
     }
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from portadnn.ops.convolution import Convolution
+from portadnn.ops.convolution import Convolution, ConvolutionBackwardFilter
 from portadnn.problem import ALIGNMENT, TensorSpec
 
 from ..base import Launch, TensorArg
@@ -59,7 +59,7 @@ def by_images(problem: Convolution, each: int) -> Iterator[Part]:
             offsets[problem.index(name)] = offset
             alignment = min(spec.alignment, offset & -offset or ALIGNMENT)
             specs[name] = replace(spec, dims=(count, *spec.dims[1:]), alignment=alignment)
-        if isinstance(problem, Written):
+        if not isinstance(problem, ConvolutionBackwardFilter) and isinstance(problem, Written):
             specs["first"] = problem.first + first * problem.tensors[-1].strides[0]
         yield Part(replace(problem, **specs), offsets)
 

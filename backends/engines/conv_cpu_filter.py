@@ -25,6 +25,7 @@ from .conv_cpu_common import (
     round_up,
     split_evenly,
 )
+from .conv_epilogue import WrittenBackwardFilter, epilogue_args, epilogue_defines
 
 UNIT_PIXELS = 256  # products summed per visit of a register tile
 BLOCK_K = 128
@@ -99,6 +100,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         **g.result.defines("Y"),
         **per_axis("IMAGE", g.image.size),
         **per_axis("RESULT", g.result.size),
+        **epilogue_defines(problem),
     }
     sum_grid = (ceil_div(k, lanes), c_blocks, problem.groups)
     scratch_start = COUNTER_BYTES + partial
@@ -108,7 +110,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
 class ConvCpuFilter(ConvCpu):
     """Backward filter: one launch starts a counter, one sums over shares of the image, one adds the shares."""
 
-    problems = (ConvolutionBackwardFilter,)
+    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdFilterAlgo.ALGO_1
@@ -141,6 +143,6 @@ def sum_of_shares(engine: Engine, problem: Problem, device: Device, file: str, b
         args = (TensorArg(0), TensorArg(1), partial, WorkspaceArg(blocks.scratch_start, real), counter)
         launches.append(Launch(shares, (blocks.work_groups,), (1,), args))
     total = device.compile(file, f"{name}_sum", blocks.defines)
-    sum_args = (partial, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
+    sum_args = (partial, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *epilogue_args(problem))
     launches.append(Launch(total, blocks.sum_grid, (1, 1, 1), sum_args))
     return Plan(problem, engine, blocks.workspace, device.bind(launches), tuple(launches))

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from portadnn.enums import DataType, DnnEnum
-from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionForward
+from portadnn.ops.convolution import (
+    Convolution,
+    ConvolutionBackwardData,
+    ConvolutionBackwardFilter,
+    ConvolutionForward,
+)
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
@@ -52,6 +57,13 @@ class WrittenForward(Written, ConvolutionForward):
 @dataclass(frozen=True)
 class WrittenBackwardData(Written, ConvolutionBackwardData):
     """dx by text."""
+
+    op: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class WrittenBackwardFilter(Written, ConvolutionBackwardFilter):
+    """dw by text, which is called where all parts of a sum have been added up."""
 
     op: ClassVar[str] = ""
 

@@ -16,7 +16,7 @@ from portadnn.problem import Problem
 
 from ..base import Arg, CountersArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .conv_choice import ByChoice
-from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, output
+from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output
 from .conv_gemm_choice import Choice, choices, of_short_numbers
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
 from .conv_prologue import ComputedBackwardData, ComputedForward, prologue_args
@@ -128,7 +128,7 @@ class ConvGemmBackwardFilter(ConvGemm):
     """Filter gradient; the sum over pixels is split and added up in a fixed order."""
 
     name = "conv_gemm_backward_filter"
-    problems = (ConvolutionBackwardFilter,)
+    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter)
     _algos = (ConvolutionBwdFilterAlgo.ALGO_1, ConvolutionBwdFilterAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:

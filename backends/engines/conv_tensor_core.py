@@ -40,7 +40,7 @@ from ..base import (
     WorkspaceArg,
 )
 from .conv_by_images import TILE_SET, by_images, images_at_a_time
-from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, output
+from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output
 from .conv_geometry import axes
 from .conv_tensor_core_defines import (
     common,
@@ -227,7 +227,7 @@ class TensorCoreBackwardFilter(TensorCore):
     """Filter gradient; the sum over pixels is split and added up in a fixed order."""
 
     name = "tensor_core_backward_filter"
-    problems = (ConvolutionBackwardFilter,)
+    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter)
     _algo = ConvolutionBwdFilterAlgo.ALGO_1
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:

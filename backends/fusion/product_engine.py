@@ -20,12 +20,12 @@ from portadnn.graph.lowering import lower
 from portadnn.graph.lowering.steps import View
 from portadnn.graph.operation_graph import OperationGraph
 from portadnn.graph.pack import lies_as
-from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionForward
+from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 from portadnn.plan import make_problem, serves
 from portadnn.problem import ALIGNMENT, Problem
 
 from ..base import Engine, Plan
-from ..engines.conv_epilogue import WrittenBackwardData, WrittenForward
+from ..engines.conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward
 from ..engines.conv_prologue import (
     OPERANDS,
     PLACE,
@@ -47,10 +47,12 @@ from .values import Value
 if TYPE_CHECKING:
     from portadnn.handle import Handle
 
-PRODUCTS = ("conv_dgrad", "conv_fprop", "matmul")
-WRITTEN: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] = {
+PRODUCTS = ("conv_dgrad", "conv_fprop", "conv_wgrad", "matmul")
+WrittenProblem = WrittenForward | WrittenBackwardData | WrittenBackwardFilter
+WRITTEN: dict[type[Problem], type[WrittenProblem]] = {
     ConvolutionForward: WrittenForward,
     ConvolutionBackwardData: WrittenBackwardData,
+    ConvolutionBackwardFilter: WrittenBackwardFilter,
 }
 COMPUTED: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] = {
     ConvolutionForward: ComputedForward,
@@ -175,7 +177,7 @@ class _Chosen:
 
     texts: tuple[product.Text, ...]
     views: tuple[View | None, ...]
-    problem: WrittenForward | WrittenBackwardData
+    problem: WrittenProblem
     engine: Engine
 
     @property
@@ -227,11 +229,13 @@ def _choose(graph: OperationGraph, handle: Handle) -> _Chosen:
     vectors = handle.info.schedule == "cpu"
     after_text = product.write(after, first.label, vectors)
     made = {first.uids[port]: part for port, part in parts.before.items()}
+    if made and step.kind not in COMPUTED:
+        raise NotSupported(f"{first.label} reads its operands from memory")
     names = {operand_of(name): view for name, view in zip(plain.inputs, views, strict=False)}
     before = {
         operand: write(made[names[operand].memory], names[operand].memory, operand, vectors)
         for operand in OPERANDS
-        if names[operand].memory in made
+        if made and names[operand].memory in made
     }
     texts = (after_text, *before.values())
     if any(text.wide for text in texts):
@@ -260,7 +264,7 @@ def _storage(text: product.Text) -> tuple[DataType, ...]:
     return tuple(BY_SIZE[value.memory_type.itemsize] for value in text.memory)
 
 
-def _engine(problem: WrittenForward | WrittenBackwardData, handle: Handle) -> Engine:
+def _engine(problem: WrittenProblem, handle: Handle) -> Engine:
     """Return the fastest engine by its estimate."""
     engines = [engine for engine in handle.engines if type(problem) in engine.problems]
     reasons = {engine.name: engine.refusal(problem, handle.info) for engine in engines}

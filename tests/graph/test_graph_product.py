@@ -334,18 +334,14 @@ def test_parts_of_the_images_count_on():
     assert [part.problem.first for part in by_images(problem, 2)] == [7, 7 + 2 * 72, 7 + 4 * 72]
 
 
-@pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("name", TEXTS)
-def test_nvrtc(name):
-    """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
+def nvrtc_of(g, outs, wanted):
+    """Compile the kernels of a graph's plan with NVRTC, of which those that have its text are ELF."""
     missing = nvrtc_missing()
     if missing is not None:
         pytest.skip(f"NVRTC: {missing}")
-    graph, kind, wanted = TEXTS[name]
     handle = PaperHandle("cuda")
     handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
-    g = new("reference", kind, D.FLOAT)
-    part, engine = frozen(g, LARGE[graph](g)[1]), ProductEngine()
+    part, engine = frozen(g, outs), ProductEngine()
     assert not engine.why_not(part, handle)
     plan = engine.prepare(part, handle)
     compiled = {}
@@ -355,3 +351,12 @@ def test_nvrtc(name):
     assert wanted in compiled
     assert all(cubin[:4] == b"\x7fELF" for cubin in compiled.values())
     assert plan.source in "".join(handle.device.sources)
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("name", TEXTS)
+def test_nvrtc(name):
+    """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
+    graph, kind, wanted = TEXTS[name]
+    g = new("reference", kind, D.FLOAT)
+    nvrtc_of(g, LARGE[graph](g)[1], wanted)
