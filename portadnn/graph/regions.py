@@ -16,6 +16,7 @@ from .lowering.epilogue import Chain, chain_of, lowered
 from .lowering.steps import Lowering
 from .operation_graph import Operation, OperationGraph
 from .regions_after import after_product
+from .regions_before import before_product
 
 if TYPE_CHECKING:
     from ..handle import Handle
@@ -59,7 +60,7 @@ def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None
     Parameters
     ----------
     finish
-        Whether products compute what follows them where there is a step for it; None for where that is faster.
+        Whether products compute what is around them where there is a step for it; None for where that is faster.
     """
     offered = get_backend(handle.backend).graph_engines()
     engines = [engine for engine in offered if engine.joins]
@@ -79,6 +80,8 @@ def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None
     followers = [engine for engine in offered if engine.follows]
     for region in regions[:] if finish is not False else ():
         _join(graph, handle, region, regions, followers, finish is True)
+    for operation in graph.operations if finish is not False else ():
+        _lead(graph, handle, operation, regions, followers, finish is True)
     return [region for region in regions if region.operations or region.before]
 
 
@@ -178,12 +181,80 @@ def _gains(part: OperationGraph, region: Region, handle: Handle) -> bool:
 
 def _seconds_apart(graph: OperationGraph, product: Operation, handle: Handle) -> float:
     """Return the estimate for a product whose result is written, and read by one more launch; 0 if none takes it."""
-    single = alone(graph, product)
-    made = Cut(single)
-    add_node(made, product, handle, ())
-    result = single.at(product, product.outputs[0][0])
+    result = graph.at(product, product.outputs[0][0])
     moved = 2 * result.extent / handle.info.bandwidth
-    return sum(seconds_of(one, handle) for one in made.parts) + moved + LAUNCH_SECONDS if made.parts else 0.0
+    single = _single_seconds(graph, product, handle)
+    return 0.0 if single is None else single + moved + LAUNCH_SECONDS
+
+
+def _single_seconds(graph: OperationGraph, product: Operation, handle: Handle) -> float | None:
+    """Return the estimate for a node by itself; None where nothing computes it."""
+    made = Cut(alone(graph, product))
+    add_node(made, product, handle, ())
+    return sum(seconds_of(one, handle) for one in made.parts) if made.parts else None
+
+
+def _lead(
+    graph: OperationGraph,
+    handle: Handle,
+    product: Operation,
+    regions: list[Region],
+    followers: Sequence[GraphEngine],
+    always: bool,
+) -> None:
+    """Let a product compute what comes before it, where an engine takes that and it is faster."""
+    region = next((one for one in regions if product in _with_before(one)), None)
+    if product.kind == "pointwise" or region is None:
+        return
+    chain = next((pair for pair in region.before if pair[0].product is product), None)
+    if chain is None and region.engine not in (None, *followers):
+        return
+    own = [product, *chain[0].operations] if chain else region.operations
+    beside = {uid for other, _ in region.before if chain and other is not chain[0] for uid in _results(other)}
+    best, limit = None, float("inf") if always else 0.0
+    for nodes in before_product(graph, product):
+        homes = [one for one in regions if one.engine not in followers and set(nodes) & set(one.operations)]
+        if sum(node in one.operations for one in homes for node in nodes) < len(nodes):
+            continue  # a product computes some of them already
+        for engine in followers:
+            joint = Region(engine, [*nodes, *own])
+            part = subgraph(graph, joint)
+            if len(joint.operations) > MOST_NODES or joint.read & beside or engine.why_not(part, handle):
+                continue
+            apart = seconds_of(chain[1], handle) if chain else _seconds(graph, region, handle)
+            saved = sum(_seconds(graph, one, handle) - _seconds(graph, _without(one, nodes), handle) for one in homes)
+            cost = engine.seconds(part, handle) - apart - saved
+            if cost < limit:
+                best, limit = joint, cost
+    if best is None:
+        return
+    for one in regions:
+        one.operations = [node for node in one.operations if node in own or node not in best.operations]
+    if chain:
+        region.before.remove(chain)
+        regions.insert(regions.index(region), best)
+    else:
+        regions[regions.index(region)] = best
+
+
+def _with_before(region: Region) -> list[Operation]:
+    return [*region.operations, *(chain.product for chain, _ in region.before)]
+
+
+def _results(chain: Chain) -> set[int]:
+    return {uid for one in (chain.product, *chain.operations) for _, uid in one.outputs}
+
+
+def _without(region: Region, nodes: Sequence[Operation]) -> Region:
+    return Region(region.engine, [node for node in region.operations if node not in nodes])
+
+
+def _seconds(graph: OperationGraph, region: Region, handle: Handle) -> float:
+    """Return the estimate for a region, without what is before it; infinite for a product that nothing computes."""
+    if region.engine is not None:
+        return region.engine.seconds(subgraph(graph, region), handle) if region.operations else 0.0
+    single = _single_seconds(graph, region.operations[0], handle)
+    return float("inf") if single is None else single
 
 
 def _pays(chain: Chain, handle: Handle) -> bool:

@@ -78,8 +78,9 @@ def _names(regions: Sequence[Region]) -> Iterator[tuple[str, ...]]:
 class RegionsEngine(GraphEngine):
     """Regions of a graph by the backend's engine that joins nodes, products and whatever else it has by other kernels.
 
-    Products and convolutions compute the pointwise nodes after them where they store their sums, where that is faster;
-    the knob KERNEL_CFG decides it. Tensors between regions lie in the workspace; those within one do not.
+    Products and convolutions compute the pointwise nodes after them where they store their sums, and those before them
+    where they read operands, where that is faster; the knob KERNEL_CFG decides it. Tensors between regions lie in the
+    workspace; those within one do not.
     """
 
     name = "regions"
@@ -103,7 +104,7 @@ class RegionsEngine(GraphEngine):
         regions = _known(graph, handle, True).regions
         if not any(region.before or (region.engine and region.engine.follows) for region in regions):
             return ()
-        return (knob(knob_type.KERNEL_CFG, 1, says="0 products alone, 1 with what follows them"),)
+        return (knob(knob_type.KERNEL_CFG, 1, says="0 products alone, 1 with what is around them"),)
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         return self.tuned(graph, handle, {})

@@ -7,12 +7,16 @@ import pytest
 from graphs import D, given, new, scalar
 from test_graph_fusion import on_all
 from test_graph_product import _space, check, evaluate
+from test_graph_regions import _evaluate as regions
 from test_graph_regions import frozen
 from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
 
+import portadnn.graph as cudnn
 from portadnn.graph.support.on_paper import PaperHandle
 from portadnn_backends import cuda
 from portadnn_backends.fusion.product_engine import ProductEngine
+
+R = cudnn.reduction_mode
 
 
 def x(g, *dims, **kwargs):
@@ -214,3 +218,34 @@ def test_nvrtc(name):
         assert cuda.compile_cubin(source, "sm_90")[:4] == b"\x7fELF"
     assert any("prologue_image(const" in source for source in handle.device.sources)
     assert plan.source in "".join(handle.device.sources)
+
+
+def _two(g, nhwc=False):
+    """Two convolutions: what is between serves the second, unless the first computes it; a norm before the first."""
+    a, w, v = (x(g, *dims, nhwc=nhwc) for dims in ((2, 8, 9, 8), (8, 8, 3, 3), (6, 8, 1, 1)))
+    scale, shift, z = x(g, 1, 8, 1, 1), x(g, 1, 8, 1, 1), x(g, 2, 6, 9, 8)
+    mean = g.reduction(a, R.AVG, name="mean").set_dim([1, 8, 1, 1])
+    start = g.relu(g.mul(g.sub(a, mean, name="centre"), scale, name="scale"), name="start")
+    first = g.conv_fprop(start, w, padding=[1, 1], name="first")
+    middle = g.relu(g.add(first, shift, name="shift"), name="middle")
+    second = g.conv_fprop(g.mul(middle, scale, name="gate"), v, name="second")
+    return [a, w, v, scale, shift, z], [g.relu(g.add(second, z, name="sum"), name="end"), first]
+
+
+@on_all(["NCHW", "NHWC"])
+def test_in_larger_graphs(handle, name):
+    """Regions let products compute what is before them as well; sums stay where they are."""
+
+    def build(g):
+        return _two(g, name == "NHWC")
+
+    g, got = regions(handle, build, finish=1)
+    _, want = regions("reference", build)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+    plan = g._plans_on(handle).plan(g._chosen)
+    parts = [set(part) for part in plan.parts]
+    assert {"centre", "scale", "start", "first"} <= next(part for part in parts if "first" in part)
+    assert "gate" in next(part for part in parts if "first" in part or "second" in part)
+    assert {"second", "sum", "end"} <= next(part for part in parts if "second" in part)
+    assert "prologue_image" in plan.source

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...graph.enums import convolution_mode, norm_forward_phase, padding_mode, resample_mode
 from ...graph.layout import Dims
-from .graph_draw import NORMAL, Drawing
+from .graph_draw import NORMAL, Drawing, Value
 
 EPSILON = 0.125
 LARGE = 1e3  # about what gradients of normalisations and the like grow to
@@ -16,9 +16,9 @@ LARGE = 1e3  # about what gradients of normalisations and the like grow to
 class ProductNodes(Drawing):
     """Products and windows."""
 
-    def matmul(self) -> None:
+    def matmul(self, x: Value | None = None) -> None:
         """Multiply a tensor, as either matrix; batch dims are broadcast."""
-        x = self.any(self.draws.choice((2, 3, 3, 4)))
+        x = x or self.any(self.draws.choice((2, 3, 3, 4)))
         batch = tuple(1 if self.draws.one_in(3) else d for d in x.dims[:-2])
         other = self.draws.few(33)
         inner, right = (x.dims[-1], True) if self.draws.one_in(2) else (x.dims[-2], False)
@@ -26,12 +26,13 @@ class ProductNodes(Drawing):
         size = x.size * y.size * math.sqrt(inner)
         self.node("matmul", {"A": x, "B": y} if right else {"A": y, "B": x}, size=size)
 
-    def _geometry(self, spatial: tuple[int, ...]) -> tuple[tuple[int, ...], dict[str, Any]]:
-        """Return a filter's spatial dims that fit, and the attributes of a convolution."""
+    def _geometry(self, spatial: tuple[int, ...], even: bool) -> tuple[tuple[int, ...], dict[str, Any]]:
+        """Return a filter's spatial dims that fit, and the attributes; `even`: padded alike at both ends."""
         window: list[int] = []
         how: dict[str, list[int]] = {name: [] for name in ("pre_padding", "post_padding", "stride", "dilation")}
         for size in spatial:
-            pre, post = self.draws.integers(3), self.draws.integers(3)
+            pre = self.draws.integers(3)
+            post = pre if even else self.draws.integers(3)
             reach = min(self.draws.few(5), size + pre + post)
             dilation = 2 if self.draws.one_in(4) and 2 * (reach - 1) + 1 <= size + pre + post else 1
             window.append(reach)
@@ -40,19 +41,20 @@ class ProductNodes(Drawing):
         mode = convolution_mode.CONVOLUTION if self.draws.one_in(6) else convolution_mode.CROSS_CORRELATION
         return tuple(window), {**how, "convolution_mode": mode}
 
-    def _convolution(self, x: Dims) -> tuple[Dims, Dims, dict[str, Any]]:
+    def _convolution(self, x: Dims, even: bool = False) -> tuple[Dims, Dims, dict[str, Any]]:
         """Return the dims of a filter and of the result, and the attributes, of a convolution of an image."""
-        window, how = self._geometry(x[2:])
+        window, how = self._geometry(x[2:], even)
         groups = self.draws.choice([g for g in (1, 1, 2, 3, x[1]) if x[1] % g == 0])
         w = (groups * self.draws.few(max(2, 12 // groups)), x[1] // groups, *window)
         rows = zip(x[2:], window, how["pre_padding"], how["post_padding"], how["stride"], how["dilation"], strict=True)
         sizes = [1 + (d + a + b - e * (r - 1) - 1) // s for d, r, a, b, s, e in rows]
         return w, (x[0], w[0], *sizes), how
 
-    def conv(self) -> None:
-        """Add a convolution."""
-        x = self.any(self.draws.choice((3, 4, 4, 4, 5)))
-        dims, _, how = self._convolution(x.dims)
+    def conv(self, x: Value | None = None) -> None:
+        """Add a convolution of a tensor."""
+        even = x is not None and not self.draws.one_in(6)
+        x = x or self.any(self.draws.choice((3, 4, 4, 4, 5)))
+        dims, _, how = self._convolution(x.dims, even)
         w = self.fit(dims)
         self.node("conv_fprop", {"X": x, "W": w}, how, size=x.size * w.size * math.sqrt(math.prod(dims[1:])))
 

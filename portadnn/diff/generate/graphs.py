@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .graph_around import AroundNodes
 from .graph_attention import AttentionNodes
 from .graph_draw import Drawing
-from .graph_pointwise import PointwiseNodes
-from .graph_products import NormNodes, ProductNodes
+from .graph_products import NormNodes
 
 MOST_NODES = 12
 JOINED = (  # what kernels are written for together
@@ -21,6 +21,7 @@ ALONE = (
     "matmul",
     "conv",
     "conv_gradient",
+    "around",
     "pool",
     "pool_gradient",
     "interpolate",
@@ -31,7 +32,7 @@ ALONE = (
 KINDS = (*JOINED, *MOVING, *ALONE, "unary", "binary", "matmul", "conv", "reduce", "attention")
 
 
-class Draw(PointwiseNodes, ProductNodes, NormNodes, AttentionNodes):
+class Draw(AroundNodes, NormNodes, AttentionNodes):
     """One graph, node by node."""
 
     def draw(self, kinds: Sequence[str], most: int) -> None:
