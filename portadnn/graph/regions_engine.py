@@ -41,6 +41,8 @@ def _known(graph: OperationGraph, handle: Handle, finish: _Finish = None) -> _Kn
         if len(known) >= MOST_KNOWN:
             known.clear()
         known[key] = _cut(graph, handle, finish)
+        if finish is None and not known[key].regions:  # what is slower together may still be asked for, or timed
+            known[key] = _cut(graph, handle, True)
         whole = _whole(known[key])
         if finish is None and whole is not None and whole.engine.follows:  # the other way is this engine's
             known[key] = _cut(graph, handle, False)

@@ -264,6 +264,17 @@ def test_what_follows_a_product(handle, name):
         assert _joined(g, handle) == (0 if finish == 0 else nodes)
 
 
+@over(["relu alone"])
+def test_what_is_slower_together_may_be_asked_for(handle, name, monkeypatch):
+    """Where nothing is joined but on request, the engine takes the graph for the request's sake."""
+    monkeypatch.setattr("portadnn.graph.regions._seconds_apart", lambda graph, product, handle: 0.0)
+    build, nodes = FINISHED[name]
+    (want,) = _evaluate("reference", build)[1]
+    g, (got,) = _evaluate(handle, build, finish=1)
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+    assert _joined(g, handle) == nodes
+
+
 @over(["bias, relu", "bias, swish", "two activations", "product, bias, swish"])
 def test_without_the_knob(handle, name):
     """What follows a product is computed with it."""
