@@ -267,7 +267,8 @@ def test_what_follows_a_product(handle, name):
 @over(["relu alone"])
 def test_what_is_slower_together_may_be_asked_for(handle, name, monkeypatch):
     """Where nothing is joined but on request, the engine takes the graph for the request's sake."""
-    monkeypatch.setattr("portadnn.graph.regions._seconds_apart", lambda graph, product, handle: 0.0)
+    for decision in ("_pays", "_gains"):
+        monkeypatch.setattr(f"portadnn.graph.regions.{decision}", lambda *args: False)
     build, nodes = FINISHED[name]
     (want,) = _evaluate("reference", build)[1]
     g, (got,) = _evaluate(handle, build, finish=1)
