@@ -18,6 +18,8 @@
 //
 // FUSED_PACK: the work-groups pack the filter before they go on (pieces.h, conv_mma_pack_filter.h and its defines).
 //
+// PROLOGUE_IMAGE: chunks of A are computed into registers before the slice's products and stored after them, a slice ahead.
+//
 // Defines: those of conv_geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
 // GROUPS PHASES SPLITS CPAD FILTER_PITCH BM BN WM WN
 // SLICE STAGES RUN ROW_RUN, ROUND_IMAGE COPY_CACHED.
@@ -26,6 +28,9 @@
 #include "mma.h"
 #include "conv_geometry.h"
 #include "conv_column.h"
+#define PROLOGUE_RUN VE
+#include "prologue.h"
+#include "conv_mma_element.h"
 #include "epilogue.h"
 #ifdef FUSED_PACK
 #include "conv_mma_pack_filter.h"
@@ -101,9 +106,11 @@ conv_mma(const E *__restrict__ image,
 #else
          const E *__restrict__ filter,
 #endif
-         T *out, float *__restrict__ parts, float alpha, float beta EPILOGUE_TENSORS) {
+         T *out, float *__restrict__ parts, float alpha, float beta EPILOGUE_TENSORS IMAGE_TENSORS FILTER_TENSORS) {
     GRID_WAIT();
     EPILOGUE_BIND
+    IMAGE_BIND
+    FILTER_BIND
     extern __shared__ __align__(128) unsigned char tiles[];
     const u32 base = local_address(tiles);
     const int item = threadIdx.x, lane = item % 32;
@@ -136,6 +143,30 @@ conv_mma(const E *__restrict__ image,
     Place at = place_at(first * BK + chunk * VE, &phase);
     const E *filters = filter + ((i64)z * COLS + n0 + row0) * FILTER_PITCH;
 
+#ifdef PROLOGUE_IMAGE
+    Chunk made[A_PASSES];
+    auto make_slice = [&]() {
+        const bool in = at.k < all;
+        const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
+        const u32 hop = TAP_OFFSET(d, h, w) + (u32)(at.channel + z / PHASES * CPAD);
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            float values[VE];
+            UNROLL for (int e = 0; e < VE; ++e) values[e] = 0;
+            if (in && inside(&pixels[i], d, h, w)) IMAGE_FILL(values, (u32)(pixels[i].offset + hop))
+            UNROLL for (int e = 0; e < VE; ++e) made[i].v[e] = element_of(values[e]);
+        }
+    };
+    auto put_slice = [&](int stage) {
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            const int row = row0 + i * PASS;
+            if (BM % PASS != 0 && row >= BM) break;
+            *(Chunk *)(tiles + stage * STAGE_BYTES + PLACE(row, chunk, A_SPREAD(row))) = made[i];
+        }
+    };
+#else
+    auto make_slice = [&]() {};
+    auto put_slice = [&](int stage) {};
+#endif
     auto copy_slice = [&](int stage) {
         const u32 to = base + stage * STAGE_BYTES;
         const bool in = at.k < all;
@@ -147,7 +178,7 @@ conv_mma(const E *__restrict__ image,
                        reads ? images + (u32)(channel + k) * IN_C : image, reads);
         }
         channel += BK;
-#else
+#elif !defined(PROLOGUE_IMAGE)
         const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
         const u32 hop = TAP_OFFSET(d, h, w) + (u32)at.channel;
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
@@ -173,7 +204,7 @@ conv_mma(const E *__restrict__ image,
     if (piece != ALL_DONE) {
         while (piece < PACK_PIECES) {
             const int next = reserve_piece(counters, item);
-            pack_piece(weights, filter, (E *)tiles, piece, item, ITEMS);
+            pack_piece(weights, filter, (E *)tiles, piece, item, ITEMS FILTER_ARGS);
             piece = finish_piece(counters, slot, item, next);
         }
         wait_for_pieces(counters, item, PACK_PIECES);
@@ -187,7 +218,11 @@ conv_mma(const E *__restrict__ image,
         }
     }
     UNROLL for (int s = 0; s < STAGES - 1; ++s) {
-        if (s < count) copy_slice(s);
+        if (s < count) {
+            make_slice();
+            put_slice(s);
+            copy_slice(s);
+        }
         copies_issued();
     }
 
@@ -204,7 +239,11 @@ conv_mma(const E *__restrict__ image,
     for (int s = 0; s < count; ++s) {
         copies_wait<STAGES - 2>();
         __syncthreads();
-        if (s + STAGES - 1 < count) copy_slice((s + STAGES - 1) % STAGES);
+        const bool more = s + STAGES - 1 < count;
+        if (more) {
+            make_slice();
+            copy_slice((s + STAGES - 1) % STAGES);
+        }
         copies_issued();
         const u32 stage = base + s % STAGES * STAGE_BYTES;
         UNROLL for (int step = 0; step < CHUNKS / 2; ++step) {
@@ -234,6 +273,7 @@ conv_mma(const E *__restrict__ image,
                 UNROLL for (int j = 0; j < NT; ++j) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
             }
         }
+        if (more) put_slice((s + STAGES - 1) % STAGES);
     }
 
 #ifdef FUSED_PACK

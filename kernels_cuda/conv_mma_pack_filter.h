@@ -14,6 +14,11 @@
 #define PACK_PLACES (TILE_COL * TILE_TAP * (TILE_CH + 1))  // of a tile in local memory
 #define SPOT(col, tap, ch) (((col) * TILE_TAP + (tap)) * (TILE_CH + 1) + (ch))
 
+#ifdef PROLOGUE_FILTER
+#define FILTER_ELEMENT(at) element_of(FILTER_LOAD(filter, at, 0))
+#else
+#define FILTER_ELEMENT(at) CONVERT(filter[at])
+#endif
 #ifdef DTYPE_FLOAT
 #define CONVERT(v) __uint_as_float(tf32_bits(v))
 #else
@@ -25,7 +30,7 @@
 #define PHASE_OF(tap, X) ((((tap) * DILATION_##X - PADDING_##X) % PHASES_##X + PHASES_##X) % PHASES_##X)
 #endif
 
-DEVICE void pack_piece(const T *filter, E *packed, E *tile, u32 group, int item, int items) {
+DEVICE void pack_piece(const T *filter, E *packed, E *tile, u32 group, int item, int items FILTER_PARAMS) {
     const int ch0 = group % TILES_CH * TILE_CH;
     group /= TILES_CH;
     const int tap0 = group % TILES_TAP * TILE_TAP;
@@ -38,7 +43,7 @@ DEVICE void pack_piece(const T *filter, E *packed, E *tile, u32 group, int item,
         const i64 at = (i64)g * FILTER_G + (i64)(col0 + col) * FILTER_M + (i64)(ch0 + ch) * FILTER_C +
                        (i64)FILTER_INDEX(d, SIZE_D) * FILTER_D + (i64)FILTER_INDEX(h, SIZE_H) * FILTER_H +
                        (i64)FILTER_INDEX(w, SIZE_W) * FILTER_W;
-        tile[SPOT(col, tap, ch)] = in ? CONVERT(filter[at]) : (E)0;
+        tile[SPOT(col, tap, ch)] = in ? FILTER_ELEMENT(at) : (E)0;
     }
     __syncthreads();
     for (int e = item; e < TILE_COL * TILE_TAP * TILE_CH; e += items) {

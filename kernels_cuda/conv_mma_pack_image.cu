@@ -10,6 +10,9 @@
 
 #include "types.h"
 #include "mma.h"
+#define PROLOGUE_RUN 1
+#include "prologue.h"
+#include "conv_mma_element.h"
 
 #define PLANE (PLANE_D * PLANE_H * PLANE_W)
 #define WIDTH (GROUPS * CPAD)
@@ -35,8 +38,9 @@ struct alignas(VP * sizeof(T)) Pixels {
 // the source's channel, or -1 for padding
 DEVICE int channel_of(int to) { return to < WIDTH && to % CPAD < CHANNELS ? to / CPAD * CHANNELS + to % CPAD : -1; }
 
-KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__ to) {
+KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__ to IMAGE_TENSORS) {
     GRID_WAIT();
+    IMAGE_BIND
 #ifdef TILED
     LOCAL u32 tile[TC * 65];
     const int item = threadIdx.x;
@@ -51,6 +55,13 @@ KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__
         const int channel = channel_of(c0 + i * step + item / (64 / VP));
         const Pixels none = {};
         const bool in = channel >= 0 && p0 + x < PLANE;
+#ifdef PROLOGUE_IMAGE
+        values[i] = none;
+        UNROLL for (int e = 0; e < VP; ++e) {
+            if (in) STORE(values[i].v, e, IMAGE_LOAD(from, n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x), e));
+        }
+        continue;
+#endif
         values[i] = in ? *(const Pixels *)(from + n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x)) : none;
     }
     UNROLL for (int i = 0; i < TC / step; ++i) {
@@ -77,7 +88,11 @@ KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__
     Stored v;
     UNROLL for (int e = 0; e < VE; ++e) {
         const int channel = channel_of(c + e);
+#ifdef PROLOGUE_IMAGE
+        v.v[e] = channel >= 0 ? element_of(IMAGE_LOAD(0, (u32)(at - from), (u32)channel * FROM_C)) : (E)0;
+#else
         PUT(v, e, channel >= 0 ? CONVERT(at[(u32)channel * FROM_C]) : 0);
+#endif
     }
     *(Stored *)(to + (i64)pixel * WIDTH + c) = v;
 #endif

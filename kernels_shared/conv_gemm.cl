@@ -16,6 +16,7 @@
 #include "types.h"
 #include "gemm_tile.h"
 #include "conv_geometry.h"
+#define PROLOGUE_RUN 4
 #include "prologue.h"
 #ifdef FILTER_GRADIENT
 #include "conv_load_filter_gradient.h"

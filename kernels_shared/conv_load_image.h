@@ -166,7 +166,12 @@ DEVICE void load_image(Loader *l, const GLOBAL T *image, const LOCAL_ARG int4 *t
     UNROLL for (int c = 0; c < COLUMNS_EACH; ++c) {
         const int in = inside(&l->pixel[c], d, h, w);
         const u32 at = l->image_first + l->pixel[c].offset + TAP_OFFSET(d, h, w) + (u32)channel * IN_C;
-#if defined(LOAD_CHANNELS) && !defined(PROLOGUE_IMAGE)
+#if defined(LOAD_CHANNELS) && defined(PROLOGUE_IMAGE)
+        UNROLL for (int j = 0; j < KK_EACH; j += PROLOGUE_RUN) {
+            UNROLL for (int e = 0; e < PROLOGUE_RUN; ++e) b_next[c * KK_EACH + j + e] = 0;
+            if (in) IMAGE_FILL(b_next + c * KK_EACH + j, at + (u32)j)
+        }
+#elif defined(LOAD_CHANNELS)
         const GLOBAL T *from = image + at;
         UNROLL for (int j = 0; j < KK_EACH; j += 4) {
             vreal v = VSPLAT(0);

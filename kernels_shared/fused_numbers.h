@@ -227,6 +227,14 @@ FUSED_MEMORY(i64, long, L, raw, v)
     } X##_run;
 #endif
 
+// lots of PROLOGUE_RUN neighbours, which a kernel defines, and which begin at a multiple of their bytes or of 16
+#ifdef PROLOGUE_RUN
+#define FUSED_LOT(X, bytes)                                                                                \
+    typedef struct __attribute__((aligned(PROLOGUE_RUN * (bytes) < 16 ? PROLOGUE_RUN * (bytes) : 16))) {   \
+        X##_s e[PROLOGUE_RUN];                                                                             \
+    } X##_lot;
+#endif
+
 // pointwise modes of more than one operation, for R = F or D with the scalar type S
 #define FUSED_FUNCTIONS(R, S)                                                                              \
     DEVICE R max_##R(R a, R b) { return SELECT(a > b, a, SELECT(b >= a, b, a + b)); }                      \

@@ -8,6 +8,7 @@
 //   IMAGE_PARAMS, IMAGE_ARGS         a helper's parameters, and what passes them on
 //   IMAGE_LOAD(p, i, j)              the operand at i + j; p[i + j] without text
 //   IMAGE_VLOAD(p, i, n)             VW neighbours in memory, of which n count (CPUs)
+//   IMAGE_FILL(made, i)              made[0 .. PROLOGUE_RUN) = neighbours in memory, which a kernel defines (GPUs)
 //
 // and FILTER_... likewise.
 
@@ -23,6 +24,12 @@
 #ifdef PROLOGUE_IMAGE
 #define IMAGE_LOAD(p, i, j) PROLOGUE_FIRST(prologue_image((idx_t)((i) + (j)), 1 IMAGE_ARGS))
 #define IMAGE_VLOAD(p, i, n) prologue_image((idx_t)(i), n IMAGE_ARGS)
+#ifdef IMAGE_RUN
+#define IMAGE_FILL(made, i) IMAGE_RUN(made, (idx_t)(i));
+#else
+#define IMAGE_FILL(made, i)                                                                                \
+    { UNROLL for (int pd_e = 0; pd_e < PROLOGUE_RUN; ++pd_e) (made)[pd_e] = IMAGE_LOAD(0, i, pd_e); }
+#endif
 #else
 #define IMAGE_TENSORS
 #define IMAGE_BIND

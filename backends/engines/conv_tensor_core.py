@@ -42,6 +42,7 @@ from ..base import (
 from .conv_by_images import TILE_SET, by_images, images_at_a_time
 from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output
 from .conv_geometry import axes
+from .conv_prologue import ComputedBackwardData, ComputedForward, WithComputed, prologue_args
 from .conv_tensor_core_defines import (
     common,
     filter_tile,
@@ -81,6 +82,8 @@ class TensorCore(Engine):
             return "no tile fits the device's work-group size and local memory"
         if any(image.spec.size >= NARROW_SPAN for image in setups[0].images):
             return f"a packed image would have {NARROW_SPAN} elements or more"
+        if len(setups) > 1 and isinstance(problem, WithComputed):
+            return "the packed image would be made in parts"
         needed = max(setup.workspace for setup in setups)
         if needed > info.max_allocation:
             return f"needs {needed} bytes of workspace, the device allocates {info.max_allocation}"
@@ -105,6 +108,15 @@ class TensorCore(Engine):
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
         return sum(setup.seconds(info) for setup in self.setups(problem, info))
+
+    def computed_elements(self, problem: Problem, info: DeviceInfo) -> dict[str, float]:
+        """Return the image's, packed once or made for each tap and tile of columns, and the filter's, packed once."""
+        assert isinstance(problem, Convolution)
+        setup = self.setup(problem, info)
+        assert setup is not None
+        g, image = setup.geometry, setup.images[0]
+        loads = g.n * g.k * g.groups * g.phases * -(-g.m // setup.choice.tile.bn) if image.native else image.source.size
+        return {"image": float(loads), "filter": float(problem.filter.size)}
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
@@ -134,7 +146,7 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
         if not image.native:
             packed = WorkspaceArg(offset, problem.dtype)
             offset += image.nbytes
-            yield _pack_image(image, arg, packed, device)
+            yield _pack_image(image, arg, packed, setup.problem, device)
             arg = packed
         args.append(arg)
     inside, local_bytes = False, choice.local_bytes
@@ -162,7 +174,8 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
             return
     else:
         kernel = device.compile("cuda/conv_mma.cu", "conv_mma", product_defines(setup, inside))
-        yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend), local_bytes)
+        made = prologue_args(problem, *(["image"] if setup.images[0].native else []), "filter")
+        yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend, *made), local_bytes)
     if choice.has_parts:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
         kernel = device.compile("cuda/conv_mma_reduce.cu", "conv_mma_reduce", reduce_defines(setup))
@@ -185,12 +198,15 @@ def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Laun
         "FILTER_PITCH": setup.filter_pitch,
     }
     return Launch(
-        device.compile("cuda/conv_mma_pack_filter.cu", "pack_filter", defines), (tiles,), (256,), (source, packed)
+        device.compile("cuda/conv_mma_pack_filter.cu", "pack_filter", defines),
+        (tiles,),
+        (256,),
+        (source, packed, *prologue_args(setup.problem, "filter")),
     )
 
 
-def _pack_image(image: Image, source: Arg, packed: Arg, device: Device) -> Launch:
-    defines = image_defines(image)
+def _pack_image(image: Image, source: Arg, packed: Arg, problem: Convolution, device: Device) -> Launch:
+    defines = image_defines(image, problem)
     kernel = device.compile("cuda/conv_mma_pack_image.cu", "pack_image", defines)
     lanes, width = CHUNK // image.spec.dtype.itemsize, image.groups * image.padded
     plane = math.prod(image.spec.dims[2:])
@@ -198,14 +214,14 @@ def _pack_image(image: Image, source: Arg, packed: Arg, device: Device) -> Launc
         groups = image.spec.dims[0] * -(-plane // 64) * -(-width // (8 * lanes))
     else:
         groups = -(-image.spec.dims[0] * plane * (width // lanes) // 256)
-    return Launch(kernel, (groups,), (256,), (source, packed))
+    return Launch(kernel, (groups,), (256,), (source, packed, *prologue_args(problem, "image")))
 
 
 class TensorCoreForward(TensorCore):
     """Forward."""
 
     name = "tensor_core_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward, ComputedForward)
     _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
@@ -216,7 +232,7 @@ class TensorCoreBackwardData(TensorCore):
     """Data gradient, gathered phase by phase."""
 
     name = "tensor_core_backward_data"
-    problems = (ConvolutionBackwardData, WrittenBackwardData)
+    problems = (ConvolutionBackwardData, WrittenBackwardData, ComputedBackwardData)
     _algo = ConvolutionBwdDataAlgo.ALGO_1
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:

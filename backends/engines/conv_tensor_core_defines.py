@@ -6,10 +6,11 @@ import math
 
 from portadnn.enums import ConvolutionMode, DataType
 from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
-from portadnn.problem import TensorSpec
+from portadnn.problem import Problem, TensorSpec
 
 from .conv_epilogue import epilogue_defines
 from .conv_geometry import axes, checks, z_defines, z_like_y
+from .conv_prologue import computed, prologue_defines
 from .conv_tensor_core_setup import CHUNK, Image, Setup, pixel_lanes
 from .layouts import strides
 from .pieces import PIECE_COUNTERS
@@ -36,7 +37,7 @@ def common(setup: Setup) -> Defines:
     }
     if problem.mode is ConvolutionMode.CONVOLUTION:
         defines["FLIP"] = 1
-    defines |= epilogue_defines(problem)
+    defines |= epilogue_defines(problem) | prologue_defines(problem)
     if isinstance(problem, ConvolutionBiasActivationForward):
         defines |= z_defines(problem)
     return defines
@@ -98,6 +99,8 @@ def product_defines(setup: Setup, packs: bool) -> Defines:
         defines["PLANES"] = 1
     elif _rounds(image):
         defines["ROUND_IMAGE"] = 1
+    if not image.native:
+        defines.pop("PROLOGUE_IMAGE", None)  # packing has computed it
     if reuses(setup):
         defines["COPY_CACHED"] = 1
     return defines
@@ -144,7 +147,7 @@ def reduce_defines(setup: Setup) -> Defines:
     return defines
 
 
-def image_defines(image: Image) -> Defines:
+def image_defines(image: Image, problem: Problem) -> Defines:
     """Return the defines of pack_image."""
     spec = image.source
     sizes = (*(1,) * (5 - len(spec.dims)), *spec.dims[2:])
@@ -168,6 +171,8 @@ def image_defines(image: Image) -> Defines:
     if neighbours and run > 1 and image.groups * image.padded >= 16:
         defines["TILED"] = 1
         defines["VP"] = min(pixel_lanes(spec), 4)
+    if computed(problem, "image"):
+        defines |= epilogue_defines(problem) | prologue_defines(problem)
     return defines
 
 

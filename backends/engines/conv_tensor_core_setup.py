@@ -11,6 +11,7 @@ from portadnn.problem import TensorSpec
 
 from ..base import LAUNCH_SECONDS, DeviceInfo
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
+from .conv_prologue import computed
 from .conv_tensor_core_tiles import Choice, Product, choices
 from .layouts import strides
 
@@ -154,7 +155,7 @@ def _planes(problem: Convolution, name: str) -> Image | None:
 
 def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | None:
     """Set up a forward convolution or a data gradient, which gathers from the tensor `name`."""
-    image = _planes(problem, name) or make_image(problem, name)
+    image = (None if computed(problem, "image") else _planes(problem, name)) or make_image(problem, name)
     seen = replace(problem, **{name: image.spec})
     geometry = data_gradient(seen) if isinstance(problem, ConvolutionBackwardData) else forward(seen)
     pitch = geometry.k // max(image.channels, 1) * image.padded
@@ -170,6 +171,7 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | No
         and problem.dtype is not DataType.FLOAT  # which has to be rounded
         and problem.mode is ConvolutionMode.CROSS_CORRELATION
         and image.padded == image.channels
+        and not computed(problem, "filter")
         and w.alignment >= CHUNK
         and w.same_strides(TensorSpec.packed(w.dtype, w.dims, TensorFormat.NHWC))
     )

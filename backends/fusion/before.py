@@ -21,7 +21,11 @@ from .geometry import Place, Space, space_after
 from .gpu_apart import loaded
 from .launches import Stage
 from .product import Text
-from .writer import Writer, without_unused
+from .values import STORAGE
+from .words import BYTES, words_of
+from .writer import Writer, added, without_unused
+
+MOST_RUN = 8  # neighbours that a kernel asks for at once
 
 
 @dataclass(frozen=True)
@@ -125,11 +129,8 @@ class _Writer(Writer):
         self.store_rows()
         tensors, numbers = self.body.tensors(), self.body.scalars()
         apart = self.vectors and len(self.space.kept) > 1
-        name = f"prologue_{operand}"
-        pointers = [f", GLOBAL {kind} *{one}" for kind, one in tensors]
-        taken = "".join([*pointers, *(f", {kind} {one}" for kind, one in numbers)])
+        name, (taken, passed) = f"prologue_{operand}", self.parameters()
         parameters = f"(const idx_t item, const int count{taken})"
-        passed = "".join(f", {one}" for _, one in (*tensors, *numbers))
         return "\n".join(
             [
                 *(line for line in self.heading(name) if not line.startswith("//   writes")),
@@ -139,6 +140,13 @@ class _Writer(Writer):
                 *_macros(operand, tensors, numbers),
             ]
         )
+
+    def parameters(self) -> tuple[str, str]:
+        """Return a function's parameters for tensors and numbers, and what passes them on."""
+        tensors, numbers = self.body.tensors(), self.body.scalars()
+        pointers = [f", GLOBAL {kind} *{one}" for kind, one in tensors]
+        taken = "".join([*pointers, *(f", {kind} {one}" for kind, one in numbers)])
+        return taken, "".join(f", {one}" for _, one in (*tensors, *numbers))
 
     def _by_rows(self, name: str, parameters: str, passed: str) -> Sequence[str]:
         """Return the function for vectors that may reach over the end of the innermost axis."""
@@ -151,6 +159,54 @@ class _Writer(Writer):
             f"{INDENT}{INDENT}if (item + j < {self.space.rows}) v[j] = {name}_in_row(item + j, 1{passed})[0];",
             f"{INDENT}return v;",
             "}",
+        )
+
+
+class _RunWriter(_Writer):
+    """The function for PROLOGUE_RUN neighbours, whose memory GPUs read in whole words where it is aligned."""
+
+    def __init__(self, stage: Stage, space: Space) -> None:
+        super().__init__(stage, space, False)
+        self.words = words_of(space.places, space.kept[-1], space.kept[:-1], MOST_RUN, each=2)
+        self.loads = [place for place in space.places if place.memory and place.number in self.words.whole]
+
+    def load(self, place: Place) -> str:
+        where = added(self.base[place.number], self.words.step(place))
+        return loaded(place, where, f"x{place.number}.e[j]" if place in self.loads else None)
+
+    def store(self, place: Place, name: str) -> None:
+        self.text.add(f"made[j] = {c.rounded(name, place.value.register, place.value.kind)};")
+
+    def written(self, operand: str) -> str:
+        """Return the text; none where neighbours are no words."""
+        text, space = self.text, self.space
+        if self.words.count == 1 or not self.loads:
+            return ""
+        self.base = self.offsets("b", space.kept, "item", {})
+        for place in self.loads:
+            text.add(f"{STORAGE[place.value.memory_type]}_lot x{place.number};")
+        pointers = " | ".join(f"(u64)p{place.number}" for place in self.loads)
+        text.add(f"const bool wide = item % PROLOGUE_RUN == 0 && (({pointers}) & {BYTES - 1}) == 0;")
+        for place in self.loads:
+            kind, where = STORAGE[place.value.memory_type], added(f"p{place.number}", self.base[place.number])
+            text.add(f"if (wide) x{place.number} = *(const GLOBAL {kind}_lot *)({where});")
+            text.add("else")
+            each = f"x{place.number}.e[j] = ({where})[j];"
+            text.add(f"{INDENT}UNROLL for (int j = 0; j < PROLOGUE_RUN; ++j) {each}")
+        text.open("UNROLL for (int j = 0; j < PROLOGUE_RUN; ++j)")
+        self.store_rows()
+        text.close()
+        name, parameters = f"prologue_{operand}_run", self.parameters()[0]
+        kinds = {STORAGE[place.value.memory_type]: place.value.memory_type.itemsize for place in self.loads}
+        return "\n".join(
+            [
+                f"#if defined(PROLOGUE_RUN) && {self.words.count} % PROLOGUE_RUN == 0",
+                *(f"FUSED_LOT({kind}, {size})" for kind, size in kinds.items()),
+                f"DEVICE void {name}(F *made, const idx_t item{parameters}) {{",
+                *without_unused([*text.lines, "}"]),
+                f"#define {operand.upper()}_RUN(made, item) {name}(made, item {operand.upper()}_ARGS)",
+                "#endif",
+            ]
         )
 
 
@@ -187,5 +243,8 @@ def write(graph: OperationGraph, uid: int, operand: str, vectors: bool) -> Text:
         place.memory = False
     writer = _Writer(stage, space, vectors)
     text = writer.written(operand)
+    if operand == "image" and not vectors:
+        text = "\n".join(filter(None, [text, _RunWriter(stage, space).written(operand)]))
+    text = f"#ifdef PROLOGUE_{operand.upper()}\n{text}\n#endif"
     memory = tuple(place.value for place in space.places if place.memory)
     return Text(text, memory, tuple(writer.body.numbers), space.wide)

@@ -1,4 +1,4 @@
-"""The graph engine for a matrix product or a convolution with pointwise nodes after it, in one kernel's stores."""
+"""The graph engine for a matrix product or a convolution with pointwise nodes around it, in one kernel."""
 
 from __future__ import annotations
 
@@ -303,7 +303,8 @@ class _Running:
             problem, engine = self.chosen.problem, self.chosen.engine
             specs: dict[str, Any] = {
                 name: replace(spec, alignment=min(spec.alignment, alignment))
-                for name, spec in zip(problem.inputs, problem.tensors, strict=False)
+                for name, spec, view in zip(problem.inputs, problem.tensors, self.chosen.views, strict=False)
+                if view is not None
             }
             self.plans[alignment] = engine.prepare(replace(problem, **specs), self.device)
         return self.plans[alignment]
@@ -339,7 +340,7 @@ class ProductEngine(GraphEngine):
     """A matrix product or a convolution that hands its sums to generated text instead of storing them.
 
     The text computes the pointwise nodes after it and stores what is a result, in the kernels of the engines for
-    convolutions. Virtual tensors never reach memory.
+    convolutions. What computes an operand is text, too, where these read it. Virtual tensors never reach memory.
     """
 
     name = "product"

@@ -88,7 +88,7 @@ class GraphEngine(abc.ABC):
     joins : bool
         Whether it takes whatever nodes together that it takes one by one.
     follows : bool
-        Whether it takes a product, which other kernels compute as well, with the pointwise nodes after it.
+        Whether it takes a product, which other kernels compute as well, with the pointwise nodes around it.
     rules : tuple of SupportRule
         What it supports, for an engine that says so in rules; others have a ``why_not`` of their own.
     """

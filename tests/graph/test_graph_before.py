@@ -96,10 +96,20 @@ def test_what_comes_before(handle, name):
     check(handle, GRAPHS[name])
 
 
+SHORT = (
+    "NCHW, padded",
+    "NHWC, vectors of channels",
+    "pixels in one row, NHWC",
+    "both, larger than a tile",
+    "a gradient, NHWC, stride 2",
+)
+
+
 @on_all([(D.HALF, D.HALF), (D.BFLOAT16, D.BFLOAT16)])
 def test_short_types(handle, name):
     """Operands are rounded to their type, as all virtual tensors are."""
-    for build in (GRAPHS["NHWC, vectors of channels"], GRAPHS["both operands"]):
+    for graph in SHORT:
+        build = GRAPHS[graph]
         check(handle, build, *name, rtol=2e-2, atol=8e-2 if D.BFLOAT16 in name else 1e-2)
 
 
@@ -193,30 +203,48 @@ def test_refusals(handle, name):
     assert "regions" in reasons[0].fix
 
 
+def _tall(*dims, **how):
+    return _image(*dims, window=(1, 1), filters=64, **how)
+
+
 LARGE = {
     "NHWC": _image(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+    "NCHW": _tall(16, 64, 28, 28),
     "both": _both((300, 33), (33, 130)),
     "parts of sums": _both((64, 8000), (8000, 64)),
     "a gradient": _gradient(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
 }
 
 
+TEXTS = [  # of CUDA: graphs, types, and the files of kernels that compute the image
+    ("NHWC", D.FLOAT, "shared/conv_gemm.cl"),
+    ("both", D.FLOAT, "shared/conv_gemm.cl"),
+    ("parts of sums", D.FLOAT, "shared/conv_gemm.cl"),
+    ("a gradient", D.FLOAT, "shared/conv_gemm.cl"),
+    ("NHWC", D.HALF, "cuda/conv_mma.cu"),
+    ("NCHW", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
+    ("parts of sums", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
+    ("a gradient", D.HALF, "cuda/conv_mma.cu"),
+]
+
+
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("name", LARGE)
-def test_nvrtc(name):
-    """The text for GPUs is CUDA C++ as well."""
+@pytest.mark.parametrize(("name", "kind", "file"), TEXTS)
+def test_nvrtc(name, kind, file):
+    """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
     missing = nvrtc_missing()
     if missing is not None:
         pytest.skip(f"NVRTC: {missing}")
     handle = PaperHandle("cuda")
     handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
-    g = new("reference")
+    g = new("reference", kind, kind)
     part, engine = frozen(g, LARGE[name](g)[1]), ProductEngine()
     assert not engine.why_not(part, handle)
     plan = engine.prepare(part, handle)
     for source in handle.device.sources:
         assert cuda.compile_cubin(source, "sm_90")[:4] == b"\x7fELF"
-    assert any("prologue_image(const" in source for source in handle.device.sources)
+    read = [of[0] for source, of in handle.device.sources.items() if "#define PROLOGUE_IMAGE" in source]
+    assert file in read
     assert plan.source in "".join(handle.device.sources)
 
 
