@@ -202,6 +202,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_start(TENSOR(int, next_tile)) {
     *next_tile = 0;
 }
 
+#ifdef EPILOGUE_SUMS
+#include "conv_cpu_sums.h"
+#endif
+
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
                                       TENSOR(int, next_tile), const real alpha, const real beta EPILOGUE_TENSORS IMAGE_TENSORS) {
     BIND(T, src);
@@ -246,6 +250,11 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
                                       taps);
 #endif
         }
+#ifdef EPILOGUE_SUMS
+        const Block at = {row0, rows, q0, columns, group * M + m0, phase};
+        const int column_slice = (phase * ROW_BLOCKS + row0 / TILE_ROWS) * SEGMENTS + segment;
+        store_sums(sums_out, c, at, channels_m, group, m0 / TILE_M, column_slice EPILOGUE_PASS(0, 0));
+#else
         for (int i = 0; i < rows; ++i) {
             const row_t at = find_row(row0 + i);
             const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
@@ -261,5 +270,6 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             store_row(dst, first, c + i * TILE_COLS, PITCH, channels_m, valid, alpha,
                       beta EPILOGUE_PASS(z_first, channel * BIAS_C));
         }
+#endif
     }
 }

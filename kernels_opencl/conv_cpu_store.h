@@ -22,6 +22,7 @@ DEVICE vreal load_biases(const GLOBAL T *bias) {
 #define BIASES(m) load_biases(bias + (m) * BIAS_C)
 #endif
 
+#ifndef EPILOGUE_SUMS
 // Store `count` columns of `rows` channels of c, whose rows are `pitch` apart, into dst
 DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int pitch, int rows, int count, real alpha,
                       real beta EPILOGUE_PARAMS) {
@@ -62,3 +63,4 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int 
             FINISH(dst, row + q * DST_STEP_W, m * Z_C + q * Z_STEP_W, m * BIAS_C, alpha, c[m * pitch + q], beta);
     }
 }
+#endif

@@ -202,7 +202,7 @@ conv_gemm(
 #endif
 #if SPLITS == 1 || defined(FUSED_REDUCE)
     const i64 row = (i64)group * GEMM_M;
-    store_tile(out + row * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc EPILOGUE_PASS(row * Z_M, row * BIAS_C));
+    store_tile(out + row * OUT_M, m0, n0, &phase, tx, ty, alpha, beta, acc EPILOGUE_PASS(row * Z_M, row * BIAS_C) SUMS_PASS(b));
 #endif
 #if defined(FUSED_PACK) && !defined(FUSED_REDUCE)
     close_pieces(counters, place, NGRP(0));

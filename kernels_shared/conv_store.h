@@ -46,7 +46,9 @@ DEVICE void load_partials(const GLOBAL real *partial, u32 m0, u32 n0, int tx, in
 }
 #endif
 
-#if defined(STORE_COLUMNS)
+#ifdef EPILOGUE_SUMS
+#include "conv_sums.h"
+#elif defined(STORE_COLUMNS)
 DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,
                        real acc[TM][TN] EPILOGUE_PARAMS) {
     UNROLL for (int j = 0; j < TN; j += 4) {
@@ -93,4 +95,7 @@ DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx
         }
     }
 }
+#endif
+#ifndef EPILOGUE_SUMS
+#define SUMS_PASS(shared)
 #endif

@@ -27,8 +27,9 @@ from .conv_cpu_common import (
     split_evenly,
 )
 from .conv_cpu_filter import ConvCpuFilter
-from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output
+from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output, sums_of
 from .conv_prologue import ComputedBackwardData, ComputedForward, computed, prologue_args, prologue_defines
+from .conv_sums import Parts, after
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
 BLOCK_COLUMNS = 256
@@ -265,6 +266,17 @@ class ConvCpuGemm(ConvCpu):
             "filter": float(problem.filter.size),
         }
 
+    def parts(self, problem: Problem, info: DeviceInfo) -> Parts:
+        """Return where the sums that text takes are left: a part of each tile."""
+        assert isinstance(problem, Convolution)
+        sums = sums_of(problem)
+        assert sums is not None
+        blocks = blocks_of(problem, info)
+        numbers = blocks.defines
+        phases = math.prod(int(numbers[f"PHASES_{axis}"]) for axis in "DHW")
+        columns = phases * int(numbers["ROW_BLOCKS"]) * int(numbers["SEGMENTS"])
+        return Parts(sums.slices(problem.groups, int(numbers["M_BLOCKS"]), columns), after(blocks.workspace))
+
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
         return blocks_of(problem, info).workspace if problem.tensors[-1].size else 0
@@ -292,7 +304,7 @@ class ConvCpuGemm(ConvCpu):
             counter,
             ScalarArg(0, real),
             ScalarArg(1, real),
-            *epilogue_args(problem),
+            *epilogue_args(problem, blocks.workspace),
             *prologue_args(problem, "image"),
         )
         launches = (

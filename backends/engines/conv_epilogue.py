@@ -17,6 +17,7 @@ from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
 from ..base import LAUNCH_SECONDS, Arg, Device, DeviceInfo, Engine, Plan, Run, ScalarArg, TensorArg
+from .conv_sums import Sums, sums_args
 from .elementwise import ElementwiseEngine, activation_defines
 
 FUSED = ConvolutionBiasActivationForward
@@ -38,6 +39,8 @@ class Written:
         Its float32 numbers, which come after alpha (1) and beta (0).
     first : int
         Where in the output the text's first place is.
+    sums : Sums or None
+        What is taken together of the results as they are stored.
     """
 
     text: str = ""
@@ -45,6 +48,7 @@ class Written:
     storage: tuple[DataType, ...] = ()
     numbers: int = 0
     first: int = 0
+    sums: Sums | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
             "EPILOGUE_LANES": "VW" if problem.vectors else 1,
             "EPILOGUE_FIRST": problem.first,
             "GENERATED": problem.text,
+            **(problem.sums.defines if problem.sums else {}),
         }
     if not isinstance(problem, FUSED):
         return {}
@@ -86,12 +91,18 @@ def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
     }
 
 
-def epilogue_args(problem: Problem) -> tuple[Arg, ...]:
-    """Return the arguments of EPILOGUE_TENSORS."""
+def sums_of(problem: Problem) -> Sums | None:
+    """Return what is taken together of results as they are stored, which few engines do."""
+    return problem.sums if isinstance(problem, Written) else None
+
+
+def epilogue_args(problem: Problem, workspace: int = 0) -> tuple[Arg, ...]:
+    """Return the arguments of EPILOGUE_TENSORS; sums are left after so many bytes of `workspace`."""
     if isinstance(problem, Written):
         count = len(problem.names)
         tensors = (TensorArg(count + i, 0, kind) for i, kind in enumerate(problem.storage))
-        return (*tensors, *(ScalarArg(2 + i, DataType.FLOAT) for i in range(problem.numbers)))
+        numbers = (ScalarArg(2 + i, DataType.FLOAT) for i in range(problem.numbers))
+        return (*tensors, *numbers, *sums_args(problem.sums, workspace))
     if not isinstance(problem, FUSED):
         return ()
     names = problem.tensor_names()

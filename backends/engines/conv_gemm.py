@@ -16,10 +16,18 @@ from portadnn.problem import Problem
 
 from ..base import Arg, CountersArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .conv_choice import ByChoice
-from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output
+from .conv_epilogue import (
+    WrittenBackwardData,
+    WrittenBackwardFilter,
+    WrittenForward,
+    epilogue_args,
+    output,
+    sums_of,
+)
 from .conv_gemm_choice import Choice, choices, of_short_numbers
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
 from .conv_prologue import ComputedBackwardData, ComputedForward, prologue_args
+from .conv_sums import Parts, after
 
 FILE = "shared/conv_gemm.cl"
 
@@ -50,6 +58,8 @@ class ConvGemm(ByChoice[Choice]):
     def choose(self, problem: Convolution, info: DeviceInfo) -> Choice | None:
         """Return the tile with the least estimated time; None where none fits the device."""
         options = choices(problem, self.geometry(problem), info, self.plain)
+        if sums_of(problem) is not None:  # as a tile is stored: by the work-group that has all of its sums
+            options = (choice for choice in options if choice.splits == 1 or choice.fused)
         return min(options, key=lambda choice: choice.seconds(info), default=None)
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
@@ -66,6 +76,16 @@ class ConvGemm(ByChoice[Choice]):
         filters = problem.filter.size if choice.packs else each * g.m * choice.tiles_n
         return {"image": float(each * g.n * choice.tiles_m), "filter": float(filters)}
 
+    def parts(self, problem: Problem, info: DeviceInfo) -> Parts:
+        """Return where the sums that text takes are left: a part of each tile."""
+        assert isinstance(problem, Convolution)
+        sums = sums_of(problem)
+        assert sums is not None
+        choice = self.choose(problem, info)
+        assert choice is not None
+        g = choice.geometry
+        return Parts(sums.slices(g.groups, choice.tiles_m, choice.tiles_n * g.phases), after(choice.workspace))
+
     def declines(self, problem: Convolution, info: DeviceInfo) -> str | None:
         return None if info.schedule == "gpu" else "made for GPUs"
 
@@ -80,7 +100,12 @@ def _launches(problem: Convolution, choice: Choice, device: Device) -> Iterator[
     packed, parts = WorkspaceArg(0, real), WorkspaceArg(choice.packed_size, real)
     names = problem.tensor_names()
     image = TensorArg(names.index("dy" if isinstance(problem, ConvolutionBackwardData) else "x"))
-    last: tuple[Arg, ...] = (output(problem), ScalarArg(0, real), ScalarArg(1, real), *epilogue_args(problem))
+    last: tuple[Arg, ...] = (
+        output(problem),
+        ScalarArg(0, real),
+        ScalarArg(1, real),
+        *epilogue_args(problem, choice.workspace),
+    )
     filters = TensorArg(names.index("w" if geometry.packs else "dy"))
     rows = packed if choice.packs else filters
     if choice.packs and choice.max_k and not choice.packs_inside:

@@ -40,7 +40,7 @@ from ..base import (
     WorkspaceArg,
 )
 from .conv_by_images import TILE_SET, by_images, images_at_a_time
-from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output
+from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output, sums_of
 from .conv_geometry import axes
 from .conv_prologue import ComputedBackwardData, ComputedForward, WithComputed, prologue_args
 from .conv_tensor_core_defines import (
@@ -69,6 +69,8 @@ class TensorCore(Engine):
         assert isinstance(problem, Convolution)
         if "mma" not in info.features or info.schedule != "gpu":
             return "the device has no tensor cores that it can use"
+        if sums_of(problem) is not None:
+            return "it takes no sums of its results"
         if problem.math is MathType.FMA:
             return "the math type forbids tensor cores"
         if problem.dtype not in _TYPES:

@@ -11,7 +11,7 @@ from portadnn.problem import Problem
 
 from ..base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .conv_cpu_common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile, ceil_div, round_up, split_evenly
-from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output
+from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output, sums_of
 from .layouts import strides
 from .winograd_geometry import Direction, declined
 
@@ -202,6 +202,8 @@ class WinogradCpu(Engine):
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
+        if sums_of(problem) is not None:
+            return "it takes no sums of its results"
         return declined(problem, info, "cpu")
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:

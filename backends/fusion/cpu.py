@@ -279,7 +279,7 @@ class _Writer(Writer):
             self.text.add(f"store_part_{kind}({place}, 1, {self.count}, {total});")
 
 
-class _Join(Writer):
+class Join(Writer):
     """A work-group for each result, all lanes the same."""
 
     def load(self, place: Place) -> str:
@@ -311,7 +311,7 @@ def write(stage: Stage, space: Space, name: str, lanes: int, cores: int) -> list
     groups = writer.rows()
     kernels = [writer.kernel(name, (groups, slices, 1), 1)]
     if slices > 1:
-        last = _Join(stage, space, slices)
+        last = Join(stage, space, slices)
         last.join("GRP(0)")
         kernels.append(last.kernel(f"{name}_join", (space.rows, 1, 1), 1))
     return kernels

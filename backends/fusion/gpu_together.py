@@ -209,6 +209,7 @@ class Together(Apart):
         """Write the launch that joins slices: work-items share those of a result."""
         text, space = self.text, self.space
         together, results = self.joining
+        self.shared = True
         self._begin(results, together)
         self.alone([node for node in self.stage.reductions if node.samples])
         self.begin(self.stage.totals)

@@ -20,6 +20,7 @@ from .expand import expand
 from .geometry import Place, Space, space_after
 from .gpu_apart import element, loaded, stored
 from .launches import Stage
+from .product_sums import Adding, Totals, Within
 from .values import STORAGE, Value
 from .words import BYTES, words_of
 from .writer import Writer, added, without_unused
@@ -75,20 +76,24 @@ class Text:
         Its tensors and its numbers of the host's, in order.
     wide : bool
         Whether a tensor takes places of more than 32 bits.
+    totals : Totals or None
+        The sums that it takes.
     """
 
     text: str
     memory: tuple[Value, ...]
     numbers: tuple[Value, ...]
     wide: bool
+    totals: Totals | None = None
 
 
 class _Writer(Writer):
     """The function at one place of the product's result, a number or a vector of them."""
 
-    def __init__(self, stage: Stage, space: Space, product: Value, vectors: bool) -> None:
+    def __init__(self, stage: Stage, space: Space, product: Value, vectors: bool, totals: Totals | None) -> None:
         super().__init__(stage, space, 1)
-        self.product, self.vectors = product, vectors
+        self.product, self.vectors, self.totals = product, vectors, totals
+        self.adding = Adding(self, totals)
 
     def load(self, place: Place) -> str:
         if place.value is self.product:
@@ -111,6 +116,7 @@ class _Writer(Writer):
         """Return the text, with the function for runs of numbers."""
         self.base = self.offsets("b", self.space.kept, "item", {})
         self.store_rows()
+        self.adding.add("", self.vectors)
         listed, bound = self.body.parameters()
         tensors, numbers = self.body.tensors(), self.body.scalars()
         passed = "".join(f", {name}" for _, name in (*tensors, *numbers))
@@ -118,18 +124,21 @@ class _Writer(Writer):
         head = self.heading("epilogue")
         apart = self.vectors and len(self.space.kept) > 1
         name = "epilogue_in_row" if apart else "epilogue"
-        parameters = f"(const F sum, const idx_t item, const int count{taken})"
+        parameters = f"(const F sum, const idx_t item, const int count{taken}{self.adding.parameter})"
+        functions = self.totals.functions(self.vectors) if self.totals else ()
+        out = ("TENSOR(float, sums_out)", "BIND(float, sums_out);") if self.totals else ()
         lines = without_unused([*self.text.lines, "}"])
         return "\n".join(
             [
                 f"{head[0]}, after {label}",
                 *head[1:],
+                *functions,
                 f"DEVICE void {name}{parameters} {{",
                 *lines,
                 *(self._by_rows(parameters, passed) if apart else ()),
                 *run,
-                f"#define EPILOGUE_TENSORS {''.join(f', {word}' for word in listed)}",
-                f"#define EPILOGUE_BIND {' '.join(bound)} i64 epilogue_first = EPILOGUE_FIRST;",
+                f"#define EPILOGUE_TENSORS {''.join(f', {word}' for word in (*listed, *out[:1]))}",
+                f"#define EPILOGUE_BIND {' '.join((*bound, *out[1:]))} i64 epilogue_first = EPILOGUE_FIRST;",
                 f"#define EPILOGUE_PARAMS {taken}, const i64 epilogue_first",
                 f"#define EPILOGUE_ARGS {passed}",
             ]
@@ -138,11 +147,12 @@ class _Writer(Writer):
     def _by_rows(self, parameters: str, passed: str) -> Sequence[str]:
         """Return the function for vectors that may reach over the end of the innermost axis."""
         size = self.space.kept[-1].size
+        sums = ", sums" if self.totals else ""
         return (
             f"DEVICE void epilogue{parameters} {{",
-            f"{INDENT}if (item % {size} + count <= {size}) epilogue_in_row(sum, item, count{passed});",
+            f"{INDENT}if (item % {size} + count <= {size}) epilogue_in_row(sum, item, count{passed}{sums});",
             f"{INDENT}else",
-            f"{INDENT}{INDENT}for (int j = 0; j < count; ++j) epilogue_in_row((F)(sum[j]), item + j, 1{passed});",
+            *self.adding.by_lanes(f"epilogue_in_row((F)(sum[j]), item + j, 1{passed}"),
             "}",
         )
 
@@ -156,9 +166,10 @@ def _taken(tensors: Sequence[tuple[str, str]], numbers: Sequence[tuple[str, str]
 class _RunWriter(Writer):
     """The function at VW neighbours, whose memory GPUs read and write in whole words where it is aligned."""
 
-    def __init__(self, stage: Stage, space: Space, product: Value) -> None:
+    def __init__(self, stage: Stage, space: Space, product: Value, totals: Totals | None) -> None:
         super().__init__(stage, space, 1)
         self.product = product
+        self.adding = Adding(self, totals)
         self.words = words_of(space.places, space.kept[-1], space.kept[:-1], MOST_RUN, each=2)
         self.loads = self._whole(space.places[: len(stage.loads)])
         self.stores = self._whole(space.places[len(stage.loads) :])
@@ -193,18 +204,20 @@ class _RunWriter(Writer):
         self._move(self.loads, "x{n} = *(const GLOBAL {kind}_run *)({p});", "x{n}.e[j] = ({p})[j];")
         text.add("UNROLL")
         text.open("for (int j = 0; j < VW; ++j)")
-        text.add("const F sum = sums[j];")
+        text.add("const F sum = values[j];")
         self.store_rows()
+        self.adding.add("j * step + ", False)
         text.close()
         self._move(self.stores, "*(GLOBAL {kind}_run *)({p}) = y{n};", "({p})[j] = y{n}.e[j];")
         taken = _taken(self.body.tensors(), self.body.scalars())
         passed = "".join(f", {name}" for _, name in (*self.body.tensors(), *self.body.scalars()))
+        more, given = (", F *sums, const int step", ", sums, step") if self.adding.nodes else ("", "")
         return [
             f"#if VW > 1 && {words.count} % VW == 0",
             *(f"FUSED_RUN({kind}, {size})" for kind, size in kinds.items()),
-            f"DEVICE void epilogue_run(const F *sums, const idx_t item{taken}) {{",
+            f"DEVICE void epilogue_run(const F *values, const idx_t item{taken}{more}) {{",
             *without_unused([*text.lines, "}"]),
-            f"#define EPILOGUE_RUN(sums, item) epilogue_run(sums, item{passed})",
+            f"#define EPILOGUE_RUN(values, item{given}) epilogue_run(values, item{passed}{given})",
             "#endif",
         ]
 
@@ -238,6 +251,11 @@ def _product(after: After) -> Value:
     return found or Value(info.name or f"tensor {info.uid}", info.dims, info.data_type, info, info.strides)
 
 
+def totals_of(after: After) -> Totals | None:
+    """Return the sums over a product's results; None where there are none."""
+    return Totals.of(expand(after.graph), _product(after))
+
+
 def write(after: After, label: str, vectors: bool) -> Text:
     """Return the text of what follows a product.
 
@@ -249,11 +267,14 @@ def write(after: After, label: str, vectors: bool) -> Text:
         Whether it is for vectors, else for one number at a time.
     """
     product = _product(after)
-    outputs = expand(after.graph).outputs
-    stage = Stage(product.dims, stores=[*([product] if after.stored else []), *outputs])
+    program = expand(after.graph)
+    totals = totals_of(after)
+    outputs = [value for value in program.outputs if totals is None or value not in totals.outputs]
+    stage = Within(product.dims, (), list(totals.nodes) if totals else [])
+    stage.stores = [*([product] if after.stored else []), *outputs]
     stage.settle(set())
     space = space_after(stage, product)
-    writer = _Writer(stage, space, product, vectors)
-    text = writer.written(label, () if vectors else _RunWriter(stage, space, product).written())
+    writer = _Writer(stage, space, product, vectors, totals)
+    text = writer.written(label, () if vectors else _RunWriter(stage, space, product, totals).written())
     memory = tuple(place.value for place in space.places if place.memory)
-    return Text(text, memory, tuple(writer.body.numbers), space.wide)
+    return Text(text, memory, tuple(writer.body.numbers), space.wide, totals)

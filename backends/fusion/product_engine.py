@@ -20,11 +20,11 @@ from portadnn.graph.lowering import lower
 from portadnn.graph.lowering.steps import View
 from portadnn.graph.operation_graph import OperationGraph
 from portadnn.graph.pack import lies_as
-from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 from portadnn.plan import make_problem, serves
 from portadnn.problem import ALIGNMENT, Problem
 
-from ..base import Engine, Plan
+from ..base import DeviceInfo, Engine, Plan
 from ..engines.conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward
 from ..engines.conv_prologue import (
     OPERANDS,
@@ -37,11 +37,13 @@ from ..engines.conv_prologue import (
     computed,
     operand_of,
 )
+from ..engines.conv_sums import AddsUp, Parts, Sums, sums_over
 from ..graph_engines import bound_launches
 from . import product
 from .before import Split, split, write
 from .expand import expand
 from .prepare import BY_SIZE, uid_of
+from .product_sums import Totals, join_launch
 from .values import Value
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ COMPUTED: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] 
     ConvolutionForward: ComputedForward,
     ConvolutionBackwardData: ComputedBackwardData,
 }
+SUMS = ("genstats", "reduction")
+AFTER = ("pointwise", *SUMS)
 MOST_KNOWN = 64  # graphs of a handle
 KINDS = {data_type.FLOAT, data_type.HALF, data_type.BFLOAT16}
 _FIX = "leave the graph to the engine 'regions', which computes the nodes around the product apart"
@@ -65,22 +69,25 @@ _FIX = "leave the graph to the engine 'regions', which computes the nodes around
 
 @functools.lru_cache(maxsize=256)
 def _split(graph: OperationGraph) -> Split | None:
-    """Return the graph cut at its product; None where it has not just one, with pointwise nodes around it."""
+    """Return the graph cut at its product; None where it has not just one, pointwise nodes around and sums after it."""
     parts = split(graph, PRODUCTS)
-    if parts is None or not parts.nodes or any(node.kind != "pointwise" for node in parts.nodes):
+    if parts is None or not parts.nodes:
         return None
-    return parts
+    before = (node for one in parts.before.values() for node in one.operations)
+    fits = all(one.kind == "pointwise" for one in before)
+    return parts if fits and all(one.kind in AFTER for one in parts.rest.operations[1:]) else None
 
 
 def _nodes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
     if _split(graph) is None:
         products = [one for one in graph.operations if one.kind in PRODUCTS]
         wrong = [one for one in graph.operations if one.kind != "pointwise" and one not in products[:1]]
+        wrong.sort(key=lambda one: one.kind in AFTER)
         yield fail(
             "PG-PRODUCT-001",
             node=(wrong or graph.operations)[0].label,
             argument="operations",
-            expected=f"{' or '.join(PRODUCTS)}, and pointwise nodes",
+            expected=f"{' or '.join(PRODUCTS)}, pointwise nodes, and reduction or genstats after it",
             got=wrong[0].kind if wrong else "one node" if products else "no product",
             fix=_FIX,
         )
@@ -113,7 +120,8 @@ def _shapes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
     first = parts.product
     result = graph.by_uid[first.outputs[0][1]]
     gaps = not result.virtual and result.span != result.size
-    outputs = [graph.by_uid[uid] for operation in parts.rest.operations for _, uid in operation.outputs]
+    places = (one for one in parts.rest.operations if one.kind not in SUMS)
+    outputs = [graph.by_uid[uid] for operation in places for _, uid in operation.outputs]
     wrong = next((one for one in outputs if not one.virtual and one.dims != result.dims), result if gaps else None)
     ragged = next((one for one in graph.tensors if one.ragged_offset is not None or one.size == 0), None)
     wrong = wrong or ragged
@@ -141,8 +149,27 @@ def _shared(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
+def _sums(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+    parts = _split(graph)
+    if parts is None:
+        return
+    nodes = [one for one in parts.rest.operations if one.kind in SUMS]
+    made = {uid for one in nodes for _, uid in one.outputs}
+    late = next((one for one in parts.rest.operations if any(uid in made for _, uid in one.inputs)), None)
+    totals = product.totals_of(product.After.of(parts.rest)) if nodes and late is None else None
+    gradient = parts.product.kind == "conv_wgrad"
+    if late is not None or (totals is not None and (gradient or not totals.allowed())):
+        yield fail(
+            "PG-PRODUCT-006",
+            node=(late or nodes[0]).label,
+            expected="sums at the end, all over the same axes of the product's result, and not of a filter's gradient",
+            got="a node after a sum" if late else "a filter's gradient" if gradient else "sums of other dims or axes",
+            fix="leave the graph to the engine 'regions', which computes the sums apart",
+        )
+
+
 def _device(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if _split(graph) is None or any(True for rule in (_types, _shapes, _shared) for _ in rule(graph, handle)):
+    if _split(graph) is None or any(True for rule in (_types, _shapes, _shared, _sums) for _ in rule(graph, handle)):
         return
     try:
         _chosen(graph, handle)
@@ -181,9 +208,15 @@ class _Chosen:
     engine: Engine
 
     @property
+    def totals(self) -> Totals | None:
+        """The sums over the product's results."""
+        return self.texts[0].totals
+
+    @property
     def memory(self) -> list[Value]:
-        """The tensors of all texts."""
-        return [value for text in self.texts for value in text.memory]
+        """The tensors of all texts, and the results of sums."""
+        own = [value for text in self.texts for value in text.memory]
+        return [*own, *(self.totals.outputs if self.totals else ())]
 
     @property
     def numbers(self) -> list[Value]:
@@ -251,9 +284,21 @@ def _choose(graph: OperationGraph, handle: Handle) -> _Chosen:
         vectors=vectors,
         storage=_storage(after_text),
         numbers=len(after_text.numbers),
+        sums=_taken(after_text.totals, plain),
     )
     read = tuple(None if view.memory in made else view for view in views[:2])
     return _Chosen(texts, read, problem, _engine(problem, handle))
+
+
+def _taken(totals: Totals | None, problem: Problem) -> Sums | None:
+    """Return how the kernel takes sums."""
+    if totals is None:
+        return None
+    assert isinstance(problem, Convolution)
+    over = sums_over(problem, totals.walked)
+    if over is None:
+        raise NotSupported("sums are over neither all columns nor all rows of the product")
+    return Sums(len(totals.nodes), totals.results, *over)
 
 
 def _computed(text: product.Text, part: OperationGraph) -> Computed:
@@ -287,11 +332,22 @@ def _before(engine: Engine, problem: Problem, handle: Handle) -> float:
     return total / (SHARE * handle.info.flops)
 
 
+def _parts(engine: Engine, problem: WrittenProblem, info: DeviceInfo) -> Parts:
+    assert isinstance(engine, AddsUp)
+    return engine.parts(problem, info)
+
+
+def _bytes(problem: WrittenProblem, parts: Parts) -> int:
+    """Return the bytes of the parts of sums."""
+    return 4 * problem.sums.count * problem.sums.pitch(parts.slices) if problem.sums else 0
+
+
 class _Running:
     """A convolution with its text, ready to run."""
 
     def __init__(self, graph: OperationGraph, handle: Handle) -> None:
         self.chosen, self.device, self.label = _chosen(graph, handle), handle.device, _cut(graph).product.label
+        self.source = self.chosen.source
         self.plans: dict[int, Plan] = {}  # by the alignment of the operands
         self.workspace_size = max(self._plan(alignment).workspace_size for alignment in self._alignments())
 
@@ -306,13 +362,28 @@ class _Running:
                 for name, spec, view in zip(problem.inputs, problem.tensors, self.chosen.views, strict=False)
                 if view is not None
             }
-            self.plans[alignment] = engine.prepare(replace(problem, **specs), self.device)
+            problem = replace(problem, **specs)
+            self.plans[alignment] = self._joined(engine.prepare(problem, self.device), problem)
         return self.plans[alignment]
+
+    def _joined(self, plan: Plan, problem: WrittenProblem) -> Plan:
+        """Return the plan with the launch that joins the parts of sums."""
+        totals, engine = self.chosen.totals, plan.engine
+        if totals is None or problem.sums is None:
+            return plan
+        parts = _parts(engine, problem, self.device.info)
+        kernel, launch = join_launch(
+            totals, problem.sums, parts, len(problem.names) + len(self.chosen.memory), self.device
+        )
+        self.source = f"{self.chosen.source}\n\n{kernel.text}"
+        launches = (*plan.launches, launch)
+        size = parts.offset + _bytes(problem, parts)
+        return Plan(problem, engine, max(plan.workspace_size, size), self.device.bind(launches), launches)
 
     def used(self, arrays: Mapping[int, Any]) -> tuple[Plan, list[Any], list[float]]:
         """Return the plan for some memory, its tensors and its numbers."""
         others = [arrays[uid_of(value)] for value in self.chosen.memory]
-        unread = arrays[uid_of(self.chosen.texts[0].memory[-1])]  # stands for what the text reads and writes itself
+        unread = arrays[uid_of(self.chosen.memory[-1])]  # stands for what the text reads and writes itself
         operands = [None if view is None else self._operand(view, arrays[view.memory]) for view in self.chosen.views]
         aligned = all(one is None or self.device.address(one) % ALIGNMENT == 0 for one in operands)
         numbers = [float(arrays[uid_of(value)]) for value in self.chosen.numbers]
@@ -347,13 +418,18 @@ class ProductEngine(GraphEngine):
     follows = True
     behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
     rules = (
-        SupportRule("PG-PRODUCT-001", "one node is a matmul or a convolution, the others are pointwise", _nodes),
+        SupportRule(
+            "PG-PRODUCT-001",
+            "one node is a matmul or a convolution, the others are pointwise, or reduction and genstats",
+            _nodes,
+        ),
         SupportRule("PG-PRODUCT-002", "its operands have one type of at most 32 bits, and so have all numbers", _types),
         SupportRule("PG-PRODUCT-003", "outputs have the dims of the product's result, which has no gaps", _shapes),
         SupportRule("PG-PRODUCT-004", "the product is one convolution by an engine that takes text", _device),
         SupportRule(
             "PG-PRODUCT-005", "what comes before the product is virtual and needed by the product alone", _shared
         ),
+        SupportRule("PG-PRODUCT-006", "reduction and genstats come last, over the same axes of the result", _sums),
     )
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
@@ -364,11 +440,14 @@ class ProductEngine(GraphEngine):
             more -= 0 if view else spec.nbytes
         nodes = (len(_cut(graph).rest.operations) - 1) * output.size / (SHARE * info.flops)
         nodes += _before(chosen.engine, chosen.problem, handle)
+        launches = 1
+        if chosen.problem.sums is not None:
+            launches = 2
+            more = max(more, 0) + 2 * _bytes(chosen.problem, _parts(chosen.engine, chosen.problem, info))
         moved = max(more, 0) / (SHARE * info.bandwidth)
-        return chosen.engine.seconds(chosen.problem, info) + moved + nodes + LAUNCH_SECONDS
+        return chosen.engine.seconds(chosen.problem, info) + moved + nodes + launches * LAUNCH_SECONDS
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         running = _Running(graph, handle)
         names = (tuple(operation.name for operation in graph.operations),)
-        source = running.chosen.source
-        return GraphPlan(self, graph, running.workspace_size, running.run, running.bind, {}, names, source)
+        return GraphPlan(self, graph, running.workspace_size, running.run, running.bind, {}, names, running.source)

@@ -47,6 +47,7 @@ class Writer:
         self.text = Text()
         self.base: Offsets = {}
         self.near: Offsets = {}
+        self.shared = slices > 1  # whether sums of slices lie in the workspace
         self.sums = {node: f"a{i}" for i, node in enumerate(stage.reductions)}
 
     def load(self, place: Place) -> str:
@@ -113,6 +114,7 @@ class Writer:
 
     def join(self, item: str) -> None:
         """Write what adds up the slices' sums of result `item`, in order, and goes on with the result."""
+        self.shared = True
         self.text.add(f"const idx_t item = {item};")
         self.base = self.offsets("b", self.space.kept, "item", {})
         self.alone([node for node in self.stage.reductions if node.samples])
@@ -131,7 +133,7 @@ class Writer:
         """Return what has been written as a kernel of `size` work-items in a group; `local` declares local memory."""
         listed, bound = self.body.parameters()
         scratch: tuple[tuple[str, int], ...] = ()
-        if self.slices > 1:
+        if self.shared:
             scratch = tuple((node.arithmetic, self.slices * self.space.rows) for node in self.stage.totals)
         for i, (register, _) in enumerate(scratch):
             listed.append(f"TENSOR({c.SCALARS[register]}, w{i})")

@@ -17,6 +17,7 @@ from .lowering.steps import Lowering
 from .operation_graph import Operation, OperationGraph
 from .regions_after import after_product
 from .regions_before import before_product
+from .regions_closing import closing
 
 if TYPE_CHECKING:
     from ..handle import Handle
@@ -142,11 +143,15 @@ def _join(
         return
     late = {uid for one in regions[regions.index(reader) :] for uid in one.written}
     nodes = after_product(graph, region.operations[0], reader.operations, late)[: MOST_NODES - 1]
-    short = graph.by_uid[region.operations[0].inputs[0][1]].data_type.itemsize < 4
-    slow = short and handle.info.schedule == "cpu"  # steps convert number by number, text does so in vectors
-    if nodes and not slow and _finish(graph, handle, region, reader, always, len(nodes)):
-        return
-    joint = _follow(graph, handle, region, nodes, followers, always)
+    sums = closing(graph, region.operations[0], nodes, reader.operations)
+    every = [*nodes, *sums]
+    joint = _follow(graph, handle, region, every, followers, always, len(every)) if sums else None
+    if joint is None:
+        short = graph.by_uid[region.operations[0].inputs[0][1]].data_type.itemsize < 4
+        slow = short and handle.info.schedule == "cpu"  # steps convert number by number, text does so in vectors
+        if nodes and not slow and _finish(graph, handle, region, reader, always, len(nodes)):
+            return
+        joint = _follow(graph, handle, region, nodes, followers, always)
     if joint is None:
         _finish(graph, handle, region, reader, always, 1)
         return
@@ -162,10 +167,14 @@ def _follow(
     nodes: list[Operation],
     followers: Sequence[GraphEngine],
     always: bool,
+    least: int = 1,
 ) -> Region | None:
-    """Return a product with the first nodes after it, as many as an engine takes; None where that does not pay."""
+    """Return a product with the first nodes after it, as many as an engine takes; None where that does not pay.
+
+    No fewer than `least` are taken.
+    """
     for engine in followers:
-        for count in range(len(nodes), 0, -1):
+        for count in range(len(nodes), least - 1, -1):
             joint = Region(engine, [*region.operations, *nodes[:count]])
             part = subgraph(graph, joint)
             if not engine.why_not(part, handle):

@@ -184,6 +184,7 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-PRODUCT-003", e.cudnnGraphNotSupportedError, "an output does not lie as the product's result can"),
     ("PG-PRODUCT-004", e.cudnnGraphNotSupportedError, "no engine for the product takes text for what is around it"),
     ("PG-PRODUCT-005", e.cudnnGraphNotSupportedError, "a tensor before the product is needed elsewhere as well"),
+    ("PG-PRODUCT-006", e.cudnnGraphNotSupportedError, "sums after a product are not of its result alone, or not last"),
     ("PG-REGION-001", e.cudnnGraphNotSupportedError, "no two nodes of the graph can be computed together"),
     ("PG-ENGINE-006", e.cudnnGraphNotSupportedError, "a filter of the program excludes the engine"),
     ("PG-ENGINE-007", e.cudnnGraphNotSupportedError, "the engine is for graphs that another one does not take"),

@@ -115,11 +115,11 @@ def _evaluate(handle, build, *types, finish=None):
 PARTS = {
     ("a residual block", D.FLOAT): [
         ["scale", "start", "first", "shift", "middle"],
-        ["second", "beside", "shift2", "join", "end"],
+        ["second", "beside", "shift2", "join", "end", "stats"],
     ],
     ("a residual block", D.BFLOAT16): [part for part in GRAPHS["a residual block"][1] if len(part) > 1],
-    ("a product", D.FLOAT): [["product", "shift", "act"]],
-    ("a product", D.BFLOAT16): [["product", "shift", "act"]],
+    ("a product", D.FLOAT): [["product", "shift", "act", "most"]],
+    ("a product", D.BFLOAT16): [["product", "shift", "act", "most"]],
 }
 
 
