@@ -445,6 +445,8 @@ class ProductEngine(GraphEngine):
             launches = 2
             more = max(more, 0) + 2 * _bytes(chosen.problem, _parts(chosen.engine, chosen.problem, info))
         moved = max(more, 0) / (SHARE * info.bandwidth)
+        if info.schedule == "cpu" and isinstance(chosen.problem, ConvolutionBackwardFilter):
+            moved += 2 * output.nbytes / info.bandwidth  # no gain: a pass over so little finds it in the caches
         return chosen.engine.seconds(chosen.problem, info) + moved + nodes + launches * LAUNCH_SECONDS
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:

@@ -57,8 +57,8 @@ class Totals:
 
     @classmethod
     def of(cls, program: Program, product: Value) -> Totals | None:
-        """Return those of a program; None where it has none."""
-        nodes = tuple(node for node in program.nodes if node.reduces)
+        """Return those of a program that are its outputs; None where it has none."""
+        nodes = tuple(node for node in program.nodes if node.reduces and node.out in program.outputs)
         return cls(product, nodes) if nodes else None
 
     @property

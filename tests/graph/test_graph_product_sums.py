@@ -77,7 +77,14 @@ def _gradient(*dims, window=(3, 3), filters=6, nhwc=False, **how):
     return build
 
 
+def _one_statistic(g):
+    """Build a product of which one of two statistics is asked for."""
+    inputs = [x(g, 2, 3, 6, 5), x(g, 7, 3, 1, 1)]
+    return inputs, [g.genstats(g.conv_fprop(*inputs))[1]]
+
+
 GRAPHS = {
+    "one statistic": _one_statistic,
     "NCHW": _statistics(2, 4, 7, 9, padding=[1, 1]),
     "NCHW in words": _statistics(2, 4, 8, 8, padding=[1, 1], filters=8),
     "NHWC": _statistics(2, 4, 7, 9, nhwc=True, padding=[1, 0], filters=20),

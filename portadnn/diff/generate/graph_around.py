@@ -1,30 +1,39 @@
-"""Nodes of random graphs that belong together: a product with pointwise nodes before and after it."""
+"""Nodes of random graphs that belong together: a product, pointwise nodes around it, and sums of the result."""
 
 from __future__ import annotations
 
 from .graph_draw import TAME, Value
 from .graph_pointwise import BINARY, SMOOTH, PointwiseNodes
-from .graph_products import ProductNodes
+from .graph_products import NormNodes, ProductNodes
 
 
-class AroundNodes(PointwiseNodes, ProductNodes):
+class AroundNodes(PointwiseNodes, ProductNodes, NormNodes):
     """Products of what nothing else reads."""
 
     def around(self) -> None:
-        """Add a product of computed operands, with nodes after it; only the last result is for others."""
+        """Add a product of computed operands, or a gradient, with nodes after it; the last result is for others."""
         known = list(self.values)
         first = self.input(self.dims(self.draws.choice((2, 3, 4, 4, 4, 5)), 33))
         start = self._computed(first, 1 + self.draws.integers(3))
         self.values = []
-        if len(first.dims) > 3 and not self.draws.one_in(3):
+        if self.draws.one_in(4):
+            self.conv_gradient()
+        elif len(first.dims) > 3 and not self.draws.one_in(3):
             self.conv(start)
         else:
             self.matmul(start)
+        if not self.values:
+            self.values = [*known, start]
+            return
         result = self.values[-1]
         self._hide(result)
         if not self.draws.one_in(4):
             result = self._computed(result, 1 + self.draws.integers(2))
         self.values = [*known, result]
+        if self.draws.one_in(4):
+            self.statistics(result)
+        elif self.draws.one_in(2):
+            self.reduce(result)
 
     def _computed(self, x: Value, nodes: int) -> Value:
         """Return what some nodes make of a tensor, whose dims it keeps, with operands of their own."""

@@ -137,11 +137,16 @@ class PointwiseNodes(Drawing):
 
     # sums
 
-    def reduce(self) -> None:
-        """Reduce along some axes."""
+    def reduce(self, x: Value | None = None) -> None:
+        """Reduce along some axes; those of a given tensor are all but one, or one, more often than others."""
         how = self.pick(reduction_mode)
-        x = self.any(exact=how is reduction_mode.MUL_NO_ZEROS)
-        out = tuple(1 if self.draws.one_in(2) else d for d in x.dims)
+        if x is None:
+            x = self.any(exact=how is reduction_mode.MUL_NO_ZEROS)
+            out = tuple(1 if self.draws.one_in(2) else d for d in x.dims)
+        else:
+            how = how if x.exact or how is not reduction_mode.MUL_NO_ZEROS else reduction_mode.ADD
+            one, apart = self.draws.integers(1, len(x.dims)), self.draws.one_in(3)
+            out = tuple(1 if (axis == one) == apart else d for axis, d in enumerate(x.dims))
         count = math.prod(x.dims) // math.prod(out)
         if how in (reduction_mode.MUL, reduction_mode.MUL_NO_ZEROS) and count > 6:
             how = reduction_mode.ADD

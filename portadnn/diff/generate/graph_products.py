@@ -181,9 +181,9 @@ class NormNodes(Drawing):
         inputs = {"DY": self.fit(x.dims), "X": x, "SCALE": self.statistic(c)}
         self.node(kind, {**inputs, "MEAN": self.statistic(rows), "INV_VARIANCE": self.statistic(rows)}, size=LARGE)
 
-    def statistics(self) -> None:
+    def statistics(self, x: Value | None = None) -> None:
         """Sum each channel, and add what batch normalisation makes of the sums."""
-        x = self.any(self.draws.choice((2, 3, 4, 5)))
+        x = x or self.any(self.draws.choice((2, 3, 4, 5)))
         count = math.prod(x.dims) // x.dims[1]
         made = self.node("genstats", {"X": x}, size=x.size**2 * count)
         if not made or count < 2 or self.draws.one_in(2):

@@ -8,7 +8,6 @@ from typing import Any
 from .graph_around import AroundNodes
 from .graph_attention import AttentionNodes
 from .graph_draw import Drawing
-from .graph_products import NormNodes
 
 MOST_NODES = 12
 JOINED = (  # what kernels are written for together
@@ -32,7 +31,7 @@ ALONE = (
 KINDS = (*JOINED, *MOVING, *ALONE, "unary", "binary", "matmul", "conv", "reduce", "attention")
 
 
-class Draw(AroundNodes, NormNodes, AttentionNodes):
+class Draw(AroundNodes, AttentionNodes):
     """One graph, node by node."""
 
     def draw(self, kinds: Sequence[str], most: int) -> None:
