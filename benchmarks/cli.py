@@ -291,7 +291,8 @@ def _cells(row: graphs.GraphRow) -> list[str]:
         return f"{ratio:.2f}" if ratio else ""
 
     cells = [row.graph, row.plan, us(row.seconds), us(row.node_by_node), times(row.ratio), times(row.processor_ratio)]
-    return [*cells, us(row.host_seconds), us(row.peer_seconds), times(row.peer_ratio), us(row.peer_host_seconds)]
+    cells += [us(row.host_seconds), us(row.host_processor_seconds), us(row.peer_seconds)]
+    return [*cells, times(row.peer_ratio), us(row.peer_host_seconds)]
 
 
 def _frontend(handle: Handle, wanted: str) -> graphs.GraphPeer | None:
@@ -328,7 +329,7 @@ def fused_graphs(
         other = _frontend(handle, peer)
         table = Table(title=f"graphs of {count} images, {kind}, on {handle.info.name} ({handle.backend})")
         table.add_column("graph")
-        columns = ("plan", "us", "node by node, us", "times", "by processor time", "host us")
+        columns = ("plan", "us", "node by node, us", "times", "by processor time", "host us", "caller's processor us")
         for column in (*columns, "cuDNN us", "times cuDNN", "cuDNN host us"):
             table.add_column(column, justify="right")
         rows: list[graphs.GraphRow] = []

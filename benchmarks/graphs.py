@@ -55,6 +55,8 @@ class GraphPeer(Protocol):
 class GraphRow:
     """One graph: seconds of the device fused and node by node, how often as fast, and the host's for a call.
 
+    `host_seconds` is what a caller waits for a call that is only enqueued, `host_processor_seconds` the processor time
+    of the calling thread in it: on a CPU the kernels' threads may take the caller's core away.
     On CPUs that other processes share, the ratio of processor time tells more. What could not be measured is None, and
     `error` or `peer_note` says why.
     """
@@ -67,6 +69,7 @@ class GraphRow:
     ratio: float | None = None
     processor_ratio: float | None = None
     host_seconds: float | None = None
+    host_processor_seconds: float | None = None
     peer_seconds: float | None = None
     peer_ratio: float | None = None
     peer_host_seconds: float | None = None
@@ -102,17 +105,18 @@ def _call(g: Any, handle: Handle) -> Callable[[], None]:
     return lambda: g.execute(pack)
 
 
-def _host_seconds(call: Callable[[], None], synchronize: Callable[[], None]) -> float:
-    """Return the seconds of the host for a call that is only enqueued."""
-    rounds = []
+def _host_seconds(call: Callable[[], None], synchronize: Callable[[], None]) -> tuple[float, float]:
+    """Return the host's seconds for a call that is only enqueued: by the clock, and the calling thread's alone."""
+    clock, processor = [], []
     for _ in range(7):
         synchronize()
-        start = time.perf_counter()
+        start, own = time.perf_counter(), time.thread_time()
         for _ in range(BATCH):
             call()
-        rounds.append((time.perf_counter() - start) / BATCH)
+        processor.append((time.thread_time() - own) / BATCH)
+        clock.append((time.perf_counter() - start) / BATCH)
     synchronize()
-    return statistics.median(rounds)
+    return statistics.median(clock), statistics.median(processor)
 
 
 def _peer_call(peer: GraphPeer, name: str, size: int, dtype: data_type) -> tuple[Callable[[], None] | None, str]:
@@ -159,7 +163,7 @@ def measure(
         facts = {"peer_seconds": others[1].median, "peer_ratio": ratio(ours, others[1])}
         tiny, facts["peer_note"] = _peer_call(peer, name, 1, dtype)
         if tiny is not None:
-            facts["peer_host_seconds"] = _host_seconds(tiny, peer.synchronize)
+            facts["peer_host_seconds"], _ = _host_seconds(tiny, peer.synchronize)
     return GraphRow(
         name,
         any(operation.kind in PRODUCTS for operation in fused._graph_frozen().operations),
@@ -168,7 +172,7 @@ def measure(
         others[0].median,
         ratio(ours, others[0]),
         processor_ratio(ours, others[0]),
-        _host_seconds(small, handle.synchronize),
+        *_host_seconds(small, handle.synchronize),
         **facts,
     )
 
