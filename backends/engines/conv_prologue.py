@@ -18,6 +18,7 @@ PLACE = {  # what an element costs beside its nodes, in nodes (on CPUs as measur
     ("gpu", "image"): 8,
     ("gpu", "filter"): 8,
 }
+SHORT = {"cpu": 30, "gpu": 1}  # and for each tensor of numbers that have to be converted
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Computed:
     storage: tuple[DataType, ...]
     numbers: int
     nodes: int
+
+    def steps(self, schedule: str, operand: str) -> float:
+        """Return what an element costs, in pointwise nodes."""
+        short = sum(kind.itemsize < DataType.FLOAT.itemsize for kind in self.storage)
+        return self.nodes + PLACE[schedule, operand] + SHORT[schedule] * short
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,11 @@ and gets the number at that place, or LANES neighbours from there on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from portadnn.graph.data_types import data_type
+from portadnn.graph.enums import pointwise_mode
 from portadnn.graph.layout import order_of
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 from portadnn.problem import strides_in
@@ -21,11 +23,12 @@ from .geometry import Place, Space, space_after
 from .gpu_apart import loaded
 from .launches import Stage
 from .product import Text
-from .values import STORAGE
+from .values import STORAGE, Node, Value
 from .words import BYTES, words_of
 from .writer import Writer, added, without_unused
 
 MOST_RUN = 8  # neighbours that a kernel asks for at once
+PLAIN = (data_type.FLOAT, data_type.HALF, data_type.BFLOAT16)  # types that kernels multiply
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,12 @@ class Split:
     Attributes
     ----------
     before : dict of str to OperationGraph
-        By the product's port, the nodes that compute an operand, which is their one output.
+        By the product's port, the nodes that compute an operand, which is their one output; none where it is only
+        converted.
     rest : OperationGraph
-        The product, and the nodes after it. Computed operands are tensors in memory, without gaps, in the order of the
+        The product, and the nodes after it.
+    alone : OperationGraph
+        The product, its operands of one type. Computed ones are tensors in memory, without gaps, in the order of the
         axes of the largest tensor that they are computed from.
     shared : TensorInfo or None
         A tensor of the nodes before that is needed elsewhere as well.
@@ -45,6 +51,7 @@ class Split:
 
     before: dict[str, OperationGraph]
     rest: OperationGraph
+    alone: OperationGraph
     shared: TensorInfo | None
 
     @property
@@ -68,10 +75,20 @@ def split(graph: OperationGraph, kinds: Sequence[str]) -> Split | None:
     early = {id(node) for nodes in before.values() for node in nodes}
     after = [one for one in graph.operations if one is not product and id(one) not in early]
     shared = _shared(graph, [one for one in graph.operations if id(one) in early], [product, *after], product)
-    operands = {uid: _laid(graph, graph.by_uid[uid], before[port]) for port, uid in product.inputs if before[port]}
-    rest = _part(graph, [product, *after], operands)
-    parts = {port: _part(graph, before[port], {uid: operands[uid]}) for port, uid in product.inputs if before[port]}
-    return Split(parts, rest, shared)
+    kind = _common([graph.by_uid[uid].data_type for _, uid in product.inputs])
+    parts, operands = {}, {}
+    for port, uid in product.inputs:
+        info = graph.by_uid[uid]
+        if before[port] or (info.data_type is not kind and not info.by_value):
+            laid = _laid(graph, info, before[port])
+            parts[port] = _part(graph, before[port], {uid: laid} if before[port] else {}, {uid})
+            operands[uid] = replace(laid, data_type=kind)
+    return Split(parts, _part(graph, [product, *after], {}), _part(graph, [product], operands), shared)
+
+
+def _common(kinds: Sequence[data_type]) -> data_type:
+    """Return the type of operands that a kernel multiplies: their own, if it is one that kernels have, else FLOAT."""
+    return kinds[0] if len(set(kinds)) == 1 and kinds[0] in PLAIN else data_type.FLOAT
 
 
 def _ancestors(graph: OperationGraph, uid: int) -> list[Operation]:
@@ -100,46 +117,41 @@ def _laid(graph: OperationGraph, operand: TensorInfo, nodes: Sequence[Operation]
     return replace(operand, strides=strides_in(operand.dims, order_of(like.dims, like.strides)), virtual=False)
 
 
-def _part(graph: OperationGraph, nodes: Sequence[Operation], changed: dict[int, TensorInfo]) -> OperationGraph:
-    used = {uid for node in nodes for uid in node.uids.values()}
+def _part(
+    graph: OperationGraph, nodes: Sequence[Operation], changed: dict[int, TensorInfo], more: Collection[int] = ()
+) -> OperationGraph:
+    used = {*more, *(uid for node in nodes for uid in node.uids.values())}
     tensors = tuple(changed.get(info.uid, info) for info in graph.tensors if info.uid in used)
     return OperationGraph(graph.name, tuple(nodes), tensors)
 
 
 class _Writer(Writer):
-    """The function for an operand's number at a place, or a vector of neighbours."""
+    """The function for an operand's number at a place, or a vector of `count` neighbours, "" being for numbers."""
 
-    def __init__(self, stage: Stage, space: Space, vectors: bool) -> None:
+    def __init__(self, stage: Stage, space: Space, count: str) -> None:
         super().__init__(stage, space, 1)
-        self.vectors = vectors
-        self.result = ""
+        self.count = count
 
     def load(self, place: Place) -> str:
         where = self.base[place.number]
-        if not self.vectors:
+        if not self.count:
             return loaded(place, where)
-        return cpu.loaded(place, where, self.space.kept[-1].strides[place.number], "count")
+        return cpu.loaded(place, where, self.space.kept[-1].strides[place.number], self.count)
 
     def store(self, place: Place, name: str) -> None:
         self.text.add(f"return {c.rounded(name, place.value.register, place.value.kind)};")
 
-    def written(self, operand: str) -> str:
-        """Return the text for "image" or "filter"."""
+    def function(self, name: str) -> Sequence[str]:
+        """Return the text of the function."""
         self.base = self.offsets("b", self.space.kept, "item", {})
         self.store_rows()
-        tensors, numbers = self.body.tensors(), self.body.scalars()
-        apart = self.vectors and len(self.space.kept) > 1
-        name, (taken, passed) = f"prologue_{operand}", self.parameters()
-        parameters = f"(const idx_t item, const int count{taken})"
-        return "\n".join(
-            [
-                *(line for line in self.heading(name) if not line.startswith("//   writes")),
-                f"DEVICE F {name}{'_in_row' if apart else ''}{parameters} {{",
-                *without_unused([*self.text.lines, "}"]),
-                *(self._by_rows(name, parameters, passed) if apart else ()),
-                *_macros(operand, tensors, numbers),
-            ]
-        )
+        count = "" if self.count == "LANES" else ", const int count"
+        head = f"DEVICE F {name}(const idx_t item{count}{self.parameters()[0]}) {{"
+        return [head, *without_unused([*self.text.lines, "}"])]
+
+    def title(self, name: str) -> Sequence[str]:
+        """Return the comment above the text."""
+        return [line for line in self.heading(name) if not line.startswith("//   writes")]
 
     def parameters(self) -> tuple[str, str]:
         """Return a function's parameters for tensors and numbers, and what passes them on."""
@@ -148,12 +160,14 @@ class _Writer(Writer):
         taken = "".join([*pointers, *(f", {kind} {one}" for kind, one in numbers)])
         return taken, "".join(f", {one}" for _, one in (*tensors, *numbers))
 
-    def _by_rows(self, name: str, parameters: str, passed: str) -> Sequence[str]:
+    def by_rows(self, name: str) -> Sequence[str]:
         """Return the function for vectors that may reach over the end of the innermost axis."""
-        size = self.space.kept[-1].size
+        size, (taken, passed) = self.space.kept[-1].size, self.parameters()
         return (
-            f"DEVICE F {name}{parameters} {{",
-            f"{INDENT}if (item % {size} + count <= {size}) return {name}_in_row(item, count{passed});",
+            f"DEVICE F {name}(const idx_t item, const int count{taken}) {{",
+            f"{INDENT}const int left = {size} - (int)(item % {size});",
+            f"{INDENT}if (count == LANES && left >= LANES) return {name}_whole(item{passed});",
+            f"{INDENT}if (left >= count) return {name}_in_row(item, count{passed});",
             f"{INDENT}F v = (F)(0.0f);",
             f"{INDENT}for (int j = 0; j < count; ++j)",
             f"{INDENT}{INDENT}if (item + j < {self.space.rows}) v[j] = {name}_in_row(item + j, 1{passed})[0];",
@@ -162,11 +176,22 @@ class _Writer(Writer):
         )
 
 
+def _functions(stage: Stage, space: Space, operand: str, vectors: bool) -> tuple[_Writer, list[str]]:
+    """Return a function's writer and the text."""
+    name = f"prologue_{operand}"
+    first = _Writer(stage, space, "count" if vectors else "")
+    lines = [*first.function(f"{name}_in_row" if vectors else name)]
+    if vectors:
+        lines += [*_Writer(stage, space, "LANES").function(f"{name}_whole"), *first.by_rows(name)]
+    macros = _macros(operand, first.body.tensors(), first.body.scalars())
+    return first, [*first.title(name), *lines, *macros]
+
+
 class _RunWriter(_Writer):
     """The function for PROLOGUE_RUN neighbours, whose memory GPUs read in whole words where it is aligned."""
 
     def __init__(self, stage: Stage, space: Space) -> None:
-        super().__init__(stage, space, False)
+        super().__init__(stage, space, "")
         self.words = words_of(space.places, space.kept[-1], space.kept[:-1], MOST_RUN, each=2)
         self.loads = [place for place in space.places if place.memory and place.number in self.words.whole]
 
@@ -222,27 +247,38 @@ def _macros(operand: str, tensors: Sequence[tuple[str, str]], numbers: Sequence[
     yield f"#define {word}_ARGS {''.join(f', {name}' for _, name in (*own, *values))}"
 
 
+def _operand(graph: OperationGraph, uid: int) -> Value:
+    """Return the operand's value: a node's result, where it is only converted as well."""
+    if graph.operations:
+        return next(one for one in expand(graph).values() if one.info is not None and one.info.uid == uid)
+    info = graph.by_uid[uid]
+    source = Value(info.name or f"tensor {uid}", info.dims, info.data_type, info, info.strides)
+    strides = strides_in(info.dims, order_of(info.dims, info.strides))
+    made = Value(f"{source.name}, converted", info.dims, data_type.FLOAT, None, strides)
+    made.node = Node(pointwise_mode.IDENTITY, (source,), made, "F", label="the product")
+    return made
+
+
 def write(graph: OperationGraph, uid: int, operand: str, vectors: bool) -> Text:
     """Return the text of what computes an operand.
 
     Parameters
     ----------
     graph
-        Pointwise nodes; the operand lies in memory.
+        Pointwise nodes; the operand lies in memory. Without nodes it is that one tensor, to be converted.
     operand : {"image", "filter"}
         What the product's kernel calls it.
     vectors
         Whether it is for vectors, else for one number at a time.
     """
-    program = expand(graph)
-    value = next(one for one in program.values() if one.info is not None and one.info.uid == uid)
+    value = _operand(graph, uid)
     stage = Stage(value.dims, stores=[value])
     stage.settle(set())
     space = space_after(stage, value)
     for place in space.places[len(stage.loads) :]:
         place.memory = False
-    writer = _Writer(stage, space, vectors)
-    text = writer.written(operand)
+    writer, lines = _functions(stage, space, operand, vectors)
+    text = "\n".join(lines)
     if operand == "image" and not vectors:
         text = "\n".join(filter(None, [text, _RunWriter(stage, space).written(operand)]))
     text = f"#ifdef PROLOGUE_{operand.upper()}\n{text}\n#endif"

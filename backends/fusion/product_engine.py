@@ -28,7 +28,6 @@ from ..base import DeviceInfo, Engine, Plan
 from ..engines.conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward
 from ..engines.conv_prologue import (
     OPERANDS,
-    PLACE,
     Computed,
     ComputedBackwardData,
     ComputedForward,
@@ -44,7 +43,7 @@ from .before import Split, split, write
 from .expand import expand
 from .prepare import BY_SIZE, uid_of
 from .product_sums import Totals, join_launch
-from .values import Value
+from .values import STORAGE, Value, register_of
 
 if TYPE_CHECKING:
     from portadnn.handle import Handle
@@ -63,7 +62,6 @@ COMPUTED: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] 
 SUMS = ("genstats", "reduction")
 AFTER = ("pointwise", *SUMS)
 MOST_KNOWN = 64  # graphs of a handle
-KINDS = {data_type.FLOAT, data_type.HALF, data_type.BFLOAT16}
 _FIX = "leave the graph to the engine 'regions', which computes the nodes around the product apart"
 
 
@@ -99,15 +97,16 @@ def _types(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         return
     first = parts.product
     kinds = {graph.by_uid[uid].data_type for _, uid in first.inputs}
+    known = {kind for kind in STORAGE if register_of(kind) == "F" and kind is not data_type.BOOLEAN}
     texts = (product.After.of(parts.rest).graph, *parts.before.values())
     wide = any(expand(one).needs_doubles for one in texts)
-    if len(kinds) != 1 or not kinds <= KINDS or first.compute_type is data_type.DOUBLE or wide:
+    if not kinds <= known or first.compute_type is data_type.DOUBLE or wide:
         got = "numbers of 64 bits" if wide else ", ".join(sorted(map(str, kinds)))
         yield fail(
             "PG-PRODUCT-002",
             node=first.label,
             argument="types",
-            expected="operands of one of FLOAT, HALF, BFLOAT16, and no DOUBLE, INT32 or INT64 in between",
+            expected="numbers of at most 16 bits or FLOAT, and no DOUBLE, INT32 or INT64 in between",
             got=got,
             fix=_FIX,
         )
@@ -250,10 +249,10 @@ def _chosen(graph: OperationGraph, handle: Handle) -> _Chosen:
 
 def _choose(graph: OperationGraph, handle: Handle) -> _Chosen:
     parts = _cut(graph)
-    rest, first = parts.rest, parts.product
-    after = product.After.of(rest)
-    y = replace(after.result, data_type=graph.by_uid[first.inputs[0][1]].data_type)
-    low = lower(replace(rest, tensors=tuple(y if one.uid == y.uid else one for one in rest.tensors)), first)
+    single, first = parts.alone, parts.product
+    after = product.After.of(parts.rest)
+    y = replace(after.result, data_type=single.by_uid[first.inputs[0][1]].data_type)
+    low = lower(replace(single, tensors=tuple(y if one.uid == y.uid else one for one in single.tensors)), first)
     if len(low.steps) != 1 or low.temporaries or low.steps[0].kind not in WRITTEN:
         raise NotSupported(f"{first.label} takes {len(low.steps)} steps")
     (step,) = low.steps
@@ -328,7 +327,7 @@ def _before(engine: Engine, problem: Problem, handle: Handle) -> float:
     for name in OPERANDS:
         one = computed(problem, name)
         if one is not None:
-            total += (one.nodes + PLACE[handle.info.schedule, name]) * elements[name]
+            total += one.steps(handle.info.schedule, name) * elements[name]
     return total / (SHARE * handle.info.flops)
 
 
@@ -423,7 +422,7 @@ class ProductEngine(GraphEngine):
             "one node is a matmul or a convolution, the others are pointwise, or reduction and genstats",
             _nodes,
         ),
-        SupportRule("PG-PRODUCT-002", "its operands have one type of at most 32 bits, and so have all numbers", _types),
+        SupportRule("PG-PRODUCT-002", "its numbers are FLOAT or of at most 16 bits, and so are all others", _types),
         SupportRule("PG-PRODUCT-003", "outputs have the dims of the product's result, which has no gaps", _shapes),
         SupportRule("PG-PRODUCT-004", "the product is one convolution by an engine that takes text", _device),
         SupportRule(

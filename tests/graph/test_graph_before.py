@@ -144,6 +144,29 @@ def test_dequantised(handle, name):
     np.testing.assert_array_equal(got, (feeds[0] * feeds[2]) @ (feeds[1] * 0.5))
 
 
+@on_all([(D.HALF, D.FLOAT), (D.FLOAT, D.BFLOAT16), (D.HALF, D.BFLOAT16), (D.INT8, D.FLOAT), (D.FP8_E5M2, D.HALF)])
+def test_operands_of_two_types(handle, name):
+    """Products of several types are those of FLOAT numbers; a tensor that is read after as well keeps its own."""
+    rng = np.random.default_rng(8)
+    a, w, s = (rng.integers(-4, 5, dims) for dims in ((3, 8, 7, 6), (8, 8, 1, 1), (1, 8, 1, 1)))
+
+    def operands(g):
+        return [x(g, 3, 8, 7, 6, data_type=name[0]), x(g, 8, 8, 1, 1, nhwc=True, data_type=name[1])]
+
+    def scaled(g):
+        inputs = [*operands(g), x(g, 1, 8, 1, 1)]
+        return inputs, [g.conv_fprop(g.mul(inputs[0], inputs[2]), inputs[1])]
+
+    def beside(g):
+        inputs = operands(g)
+        return inputs, [g.add(g.conv_fprop(*inputs), inputs[0])]
+
+    _, (got,) = evaluate(handle, scaled, feeds=[a, w, s])
+    np.testing.assert_array_equal(got, np.einsum("nchw,kc->nkhw", a * s, w[:, :, 0, 0]))
+    _, (got,) = evaluate(handle, beside, feeds=[a, w])
+    np.testing.assert_array_equal(got, np.einsum("nchw,kc->nkhw", a, w[:, :, 0, 0]) + a)
+
+
 @on_all()
 def test_places_and_gaps(handle, name):
     """Operands that the place itself makes, from tensors with gaps and in another order."""
@@ -176,14 +199,14 @@ def _stored(g):
     return [left, g.matmul(left, x(g, 5, 7))]
 
 
-def _mixed(g):
-    return [g.matmul(g.relu(x(g, 6, 5)).set_data_type(D.HALF), x(g, 5, 7))]
+def _doubles(g):
+    return [g.matmul(g.relu(x(g, 6, 5)).set_data_type(D.DOUBLE), x(g, 5, 7))]
 
 
 REFUSED = {
     "read after": (_read_after, "PG-PRODUCT-005"),
     "stored": (_stored, "PG-PRODUCT-005"),
-    "operands of two types": (_mixed, "PG-PRODUCT-002"),
+    "operands of 64 bits": (_doubles, "PG-PRODUCT-002"),
     "a sum before": (lambda g: [g.matmul(g.softmax(x(g, 6, 5))[0], x(g, 5, 7))], "PG-PRODUCT-001"),
     "integers": (
         lambda g: [g.matmul(g.mul(g.abs(x(g, 6, 5)).set_data_type(D.INT64), 2.0), x(g, 5, 7))],
