@@ -112,8 +112,9 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
 #ifdef KEYS
             const unsigned char *statistics = tiles + ROW_BYTES + stage * STEP_BYTES + STATISTICS;
 #endif
-            // Not unrolled: registers hold one part's scores
-            NO_UNROLL for (int c = t; c < t + BC; c += AT_ONCE) {
+            // registers hold one part's scores
+#pragma unroll 1
+            for (int c = t; c < t + BC; c += AT_ONCE) {
                 if (!meets(seen, c, AT_ONCE)) continue;
                 const u32 step_1 = step + (c - t) * PITCH(D), step_2 = step + BC * PITCH(D) + (c - t) * PITCH(DV);
 #ifdef KEYS

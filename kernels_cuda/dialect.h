@@ -20,7 +20,6 @@ DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDi
 #define BARRIER() __syncthreads()
 #define GLOBAL_BARRIER() __syncthreads()
 #define UNROLL _Pragma("unroll")
-#define NO_UNROLL _Pragma("unroll 1")
 
 // The first statement of every kernel: launches on sm_90 and later begin while the one before them ends
 // (backends/cuda_launch.py), and wait here until what it wrote is there. They are not let in any earlier: work-groups that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,13 +41,17 @@ def _known(graph: OperationGraph, handle: Handle, finish: _Finish = None) -> _Kn
     if key not in known:
         if len(known) >= MOST_KNOWN:
             known.clear()
-        known[key] = _cut(graph, handle, finish)
-        if finish is None and not known[key].regions:  # what is slower together may still be asked for, or timed
-            known[key] = _cut(graph, handle, True)
-        whole = _whole(known[key])
-        if finish is None and whole is not None and whole.engine.follows:  # the other way is this engine's
-            known[key] = _cut(graph, handle, False)
+        # What is slower together may still be asked for, or timed; a way that is another engine's is no other for it
+        first = _cut(graph, handle, finish)
+        others = (_cut(graph, handle, way) for way in ((False, True) if finish is None else ()))
+        known[key] = next(filter(_is_joined, itertools.chain([first], others)), first)
     return known[key]
+
+
+def _is_joined(known: _Known) -> bool:
+    """Tell whether some nodes are computed together, and not all of them by an engine that has the graph itself."""
+    whole = _whole(known)
+    return bool(known.regions) and (whole is None or not whole.engine.follows)
 
 
 def _whole(known: _Known) -> Alone | None:

@@ -116,7 +116,6 @@ template <class... A> static void launch_kernel(void (*kernel)(A...), void **arg
 #define BARRIER() __syncthreads()
 #define GLOBAL_BARRIER() __syncthreads()
 #define UNROLL
-#define NO_UNROLL
 #define GRID_WAIT()
 #define TENSOR(type, name) type *name
 #define BIND(type, name)
