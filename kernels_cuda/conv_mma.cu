@@ -18,6 +18,8 @@
 //
 // FUSED_PACK: the work-groups pack the filter before they go on (pieces.h, conv_mma_pack_filter.h and its defines).
 //
+// With sums (conv_sums.h) work-items join theirs in the slices' local memory after the last slice.
+//
 // PROLOGUE_IMAGE: chunks of A are computed into registers before the slice's products and stored after them, a slice ahead.
 //
 // Defines: those of conv_geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
@@ -98,6 +100,33 @@ DEVICE void advance(Place *at, const Phase *phase) {
         ++at->d;
     }
 }
+
+#ifdef EPILOGUE_SUMS  // whose rows are the columns here
+#define SUMS_M ((u32)COLS)
+#define SUMS_BM BN
+#define SUMS_BN BM
+#define SUMS_TILES_M TILES_C
+#define SUMS_TILES_N TILES_R
+#define SUMS_ITEMS_M (BN / WN * 4)
+#define SUMS_ITEMS_N (BM / WM * 8)
+#define SUMS_TM (2 * NT)
+#define SUMS_TN (2 * MT)
+#define SUMS_ROW(ty, i) ((ty) / 4 * WN + (ty) % 4 * (2 * RUN) + (i) / 2 / RUN * (8 * RUN) + (i) / 2 % RUN * 2 + (i) % 2)
+#define SUMS_COLUMN(tx, j) ((tx) / 8 * WM + A_ROW((j) / 2, (tx) % 8 + 8 * ((j) % 2)))
+#define SUMS_ACC [MT][NT][4]
+#define SUMS_AT(acc, i, j) acc[(j) / 2][(i) / 2][(j) % 2 * 2 + (i) % 2]
+#ifdef STORE_COLUMNS
+#define SUMS_STEP_M VW
+#else
+#define SUMS_STEP_M 1
+#endif
+#ifdef STORE_ROWS
+#define SUMS_STEP_N VW
+#else
+#define SUMS_STEP_N 1
+#endif
+#include "conv_sums.h"
+#endif
 
 KERNEL __launch_bounds__(ITEMS)
 conv_mma(const E *__restrict__ image,
@@ -309,7 +338,12 @@ conv_mma(const E *__restrict__ image,
 #else
     T *to = out + (i64)(z / PHASES * COLS) * OUT_M;
     EPILOGUE_SHIFT((i64)(z / PHASES * COLS) * Z_M, (i64)(z / PHASES * COLS) * BIAS_C)
-#if defined(STORE_ROWS)
+#if defined(EPILOGUE_SUMS)
+    __syncthreads();
+    const int ty = wn / WN * 4 + lane % 4, tx = wm / WM * 8 + lane / 4;
+    store_tile(to, n0, m0, &phase, tx, ty, alpha, beta, acc EPILOGUE_PASS(0, 0), sums_out, (float *)tiles, z / PHASES,
+               z % PHASES, item);
+#elif defined(STORE_ROWS)
     UNROLL for (int i = 0; i < MT; i += VW / 2) {  // rows of VW / 2 tiles, both halves, are VW neighbours
         const Column pixel = column_of(ROW(i, 0), &phase);
         UNROLL for (int j = 0; j < NT; ++j) {

@@ -47,6 +47,29 @@ DEVICE void load_partials(const GLOBAL real *partial, u32 m0, u32 n0, int tx, in
 #endif
 
 #ifdef EPILOGUE_SUMS
+#define SUMS_M GEMM_M
+#define SUMS_BM BM
+#define SUMS_BN BN
+#define SUMS_TILES_M TILES_M
+#define SUMS_TILES_N TILES_N
+#define SUMS_ITEMS_M ITEMS_M
+#define SUMS_ITEMS_N ITEMS_N
+#define SUMS_TM TM
+#define SUMS_TN TN
+#define SUMS_ROW TILE_ROW
+#define SUMS_COLUMN TILE_COLUMN
+#define SUMS_ACC [TM][TN]
+#define SUMS_AT(acc, i, j) acc[i][j]
+#ifdef STORE_ROWS
+#define SUMS_STEP_M VW
+#else
+#define SUMS_STEP_M 1
+#endif
+#ifdef STORE_COLUMNS
+#define SUMS_STEP_N VW
+#else
+#define SUMS_STEP_N 1
+#endif
 #include "conv_sums.h"
 #elif defined(STORE_COLUMNS)
 DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int tx, int ty, real alpha, real beta,

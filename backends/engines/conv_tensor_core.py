@@ -43,6 +43,7 @@ from .conv_by_images import TILE_SET, by_images, images_at_a_time
 from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output, sums_of
 from .conv_geometry import axes
 from .conv_prologue import ComputedBackwardData, ComputedForward, WithComputed, prologue_args
+from .conv_sums import Parts, after
 from .conv_tensor_core_defines import (
     common,
     filter_tile,
@@ -69,8 +70,6 @@ class TensorCore(Engine):
         assert isinstance(problem, Convolution)
         if "mma" not in info.features or info.schedule != "gpu":
             return "the device has no tensor cores that it can use"
-        if sums_of(problem) is not None:
-            return "it takes no sums of its results"
         if problem.math is MathType.FMA:
             return "the math type forbids tensor cores"
         if problem.dtype not in _TYPES:
@@ -86,6 +85,8 @@ class TensorCore(Engine):
             return f"a packed image would have {NARROW_SPAN} elements or more"
         if len(setups) > 1 and isinstance(problem, WithComputed):
             return "the packed image would be made in parts"
+        if len(setups) > 1 and sums_of(problem) is not None:
+            return "the sums of its results would be made in parts"
         needed = max(setup.workspace for setup in setups)
         if needed > info.max_allocation:
             return f"needs {needed} bytes of workspace, the device allocates {info.max_allocation}"
@@ -123,6 +124,16 @@ class TensorCore(Engine):
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
         return max((setup.workspace for setup in self.setups(problem, info)), default=0)
+
+    def parts(self, problem: Problem, info: DeviceInfo) -> Parts:
+        """Return where the sums that text takes are left: a part of each tile."""
+        assert isinstance(problem, Convolution)
+        sums, setup = sums_of(problem), self.setup(problem, info)
+        assert sums is not None and setup is not None
+        pixels, channels = setup.choice.tiles
+        return Parts(
+            sums.slices(setup.geometry.groups, channels, pixels * setup.geometry.phases), after(setup.workspace)
+        )
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
@@ -166,7 +177,11 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
         args.append(arg)
         args += [CountersArg(PIECE_COUNTERS)] * inside
     parts: Arg = WorkspaceArg(sums) if choice.has_parts else ConstantArg(np.uint64(0))
-    blend: tuple[Arg, ...] = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT), *epilogue_args(problem))
+    blend: tuple[Arg, ...] = (
+        ScalarArg(0, DataType.FLOAT),
+        ScalarArg(1, DataType.FLOAT),
+        *epilogue_args(problem, setup.workspace),
+    )
     grid, block = (choice.work_groups,), (choice.tile.items,)
     if choice.product.across:
         defines = gradient_defines(setup) | ({"ADD_PARTS": 1} if number else {})

@@ -10,6 +10,7 @@ from portadnn.ops.convolution import Convolution, ConvolutionBackwardData
 from portadnn.problem import TensorSpec
 
 from ..base import LAUNCH_SECONDS, DeviceInfo
+from .conv_epilogue import sums_of
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
 from .conv_prologue import computed
 from .conv_tensor_core_tiles import Choice, Product, choices
@@ -137,9 +138,10 @@ class Setup:
         return self.choice.seconds(info) + moved / (_PACKING_RATE * info.bandwidth) + launches * LAUNCH_SECONDS
 
 
-def best_choice(product: Product, info: DeviceInfo) -> Choice | None:
-    """Return the tile and splits with the least estimated time; None where no tile fits."""
-    return min(choices(product, info), key=lambda choice: choice.seconds(info), default=None)
+def best_choice(product: Product, info: DeviceInfo, *, whole: bool = False) -> Choice | None:
+    """Return the tile and splits with the least estimated time, one split if `whole`; None where no tile fits."""
+    options = (choice for choice in choices(product, info) if choice.splits == 1 or not whole)
+    return min(options, key=lambda choice: choice.seconds(info), default=None)
 
 
 def _planes(problem: Convolution, name: str) -> Image | None:
@@ -162,7 +164,8 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | No
     size = problem.dtype.itemsize
     moved = image.spec.nbytes + problem.tensors[-1].nbytes
     batches = geometry.groups * geometry.phases
-    choice = best_choice(Product(geometry.n, geometry.m, pitch, batches, size, moved, 8 if image.planes else 0), info)
+    product = Product(geometry.n, geometry.m, pitch, batches, size, moved, 8 if image.planes else 0)
+    choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
     if choice is None:
         return None
     w = problem.filter

@@ -92,6 +92,7 @@ GRAPHS = {
     "groups, NHWC": _statistics(2, 6, 7, 8, groups=2, nhwc=True, filters=22),
     "several tiles": _statistics(3, 5, 24, 25, filters=70),
     "several tiles, NHWC": _statistics(3, 5, 24, 25, filters=70, nhwc=True),
+    "many pixels": _statistics(2, 16, 66, 65, window=(1, 1), filters=40),
     "three dims": _statistics(1, 2, 4, 5, 6, window=(2, 2, 2)),
     "with a beginning, NHWC": _statistics(2, 8, 7, 9, padding=[1, 1], before=True, nhwc=True, filters=16),
     "pixels of hidden results": _hidden(2, 4, 7, 9, axes=(1,), filters=70),
@@ -144,6 +145,36 @@ def test_sums_are_of_rounded_results(handle, name):
     np.testing.assert_array_equal(total, name.rounded(a @ b).astype(np.float64).sum(0, keepdims=True))
 
 
+SHORT = {  # whose results of small integers are exact
+    D.HALF: (
+        "NCHW",
+        "NHWC in words",
+        "groups, NHWC",
+        "several tiles",
+        "several tiles, NHWC",
+        "many pixels",
+        "with a beginning, NHWC",
+        "pixels of hidden results, NHWC",
+        "all of them",
+        "a data gradient in steps",
+    ),
+    D.BFLOAT16: ("NCHW in words", "pixels of hidden results", "all of them, NHWC, groups"),
+}
+
+
+@on_all(list(SHORT))
+def test_short_types(handle, name):
+    """Small integers, of which all sums are exact: tensor cores' too."""
+    rng = np.random.default_rng(9)
+    for graph in SHORT[name]:
+        inputs, _ = GRAPHS[graph](new("reference", name, name))
+        feeds = [rng.integers(-1, 2, one.get_dim()) for one in inputs]
+        _, got = evaluate(handle, GRAPHS[graph], name, name, feeds=feeds)
+        _, want = evaluate("reference", GRAPHS[graph], name, name, feeds=feeds)
+        for one, other in zip(got, want, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=graph)
+
+
 @on_all(["NHWC", "several tiles", "pixels of hidden results"])
 def test_two_runs_agree_in_every_bit(handle, name):
     first, second = (evaluate(handle, GRAPHS[name])[1] for _ in range(2))
@@ -185,18 +216,39 @@ def test_batches_alone_are_refused(handle, name):
 
 
 LARGE = {
-    "NHWC": (_statistics(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64), D.FLOAT),
-    "NCHW": (_statistics(16, 64, 28, 28, window=(1, 1), filters=128), D.FLOAT),
-    "with a beginning": (_statistics(16, 64, 28, 28, nhwc=True, before=True, filters=64), D.FLOAT),
-    "rows": (_matrix((300, 33), (33, 130), (300, 130), (0,)), D.FLOAT),
-    "all": (_matrix((300, 4000), (4000, 130), (300, 130), (0, 1)), D.FLOAT),
+    "NHWC": (_statistics(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64), D.FLOAT, "shared/conv_gemm.cl"),
+    "NCHW": (_statistics(16, 64, 28, 28, window=(1, 1), filters=128), D.FLOAT, "shared/conv_gemm.cl"),
+    "with a beginning": (
+        _statistics(16, 64, 28, 28, nhwc=True, before=True, filters=64),
+        D.FLOAT,
+        "shared/conv_gemm.cl",
+    ),
+    "rows": (_matrix((300, 33), (33, 130), (300, 130), (0,)), D.FLOAT, "shared/conv_gemm.cl"),
+    "all": (_matrix((300, 4000), (4000, 130), (300, 130), (0, 1)), D.FLOAT, "shared/conv_gemm.cl"),
+    "tensor cores, NHWC": (
+        _statistics(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+        D.HALF,
+        "cuda/conv_mma.cu",
+    ),
+    "tensor cores, NCHW": (_statistics(16, 64, 28, 28, window=(1, 1), filters=128), D.BFLOAT16, "cuda/conv_mma.cu"),
+    "tensor cores, with a beginning": (
+        _statistics(16, 64, 28, 28, nhwc=True, before=True, filters=64),
+        D.HALF,
+        "cuda/conv_mma.cu",
+    ),
+    "tensor cores, pixels": (
+        _hidden(16, 64, 28, 28, axes=(1,), nhwc=True, filters=64),
+        D.HALF,
+        "cuda/conv_mma.cu",
+    ),
+    "tensor cores, a long sum": (_matrix((300, 4000), (4000, 130), (300, 130), (0, 1)), D.HALF, "cuda/conv_mma.cu"),
 }
 
 
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("name", LARGE)
 def test_nvrtc(name):
-    """The text for GPUs is CUDA C++ as well."""
-    build, kind = LARGE[name]
-    g = new("reference", kind, D.FLOAT)
-    nvrtc_of(g, build(g)[1], "shared/conv_gemm.cl")
+    """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
+    build, kind, wanted = LARGE[name]
+    g = new("reference", kind, kind)
+    nvrtc_of(g, build(g)[1], wanted)
