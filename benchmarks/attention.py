@@ -47,6 +47,8 @@ ON_GPUS = (
     "4x32x8x4096x4096x128 causal",
     "16x16x16x512x512x64",
     "32x32x8x1x8192x128",
+    "1x32x8x1x32768x128",
+    "8x64x8x4x8192x64",
 )
 TYPES = ("FLOAT", "HALF", "BFLOAT16")
 TYPES_ON_GPUS = ("HALF", "BFLOAT16")  # what cuDNN takes

@@ -12,26 +12,13 @@
 
 #include "attention_mma.h"
 #include "attention_outputs.h"
+#include "attention_weights_mma.h"
 
 #define Q_BYTES (BR * PITCH(D))
 #define K_BYTES (BC * PITCH(D))
 #define STAGE_BYTES (K_BYTES + BC * PITCH(DV))
 #define OUT_TILES (WIDE(DV) / 8)
 #define HOLD (D <= 64)
-#define SMALLEST 1.17549435e-38f
-#if defined(BIAS_T) || defined(ALIBI)
-#define FLIP(a)
-#else
-#define FLIP(a)                                            \
-    UNROLL for (int m = 0; m < STEPS; ++m) {               \
-        UNROLL for (int i = 0; i < 4; ++i) a[m][i] ^= flips; \
-    }
-#endif
-#define LOAD_QUERIES(a, step)                              \
-    {                                                      \
-        load_left(a, left_at + (step) * 32, PITCH(D));     \
-        FLIP(a)                                            \
-    }
 
 KERNEL __launch_bounds__(ITEMS, BLOCKS)
 attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v), PLACED(ELEMENT(O_T), o) ROW_OUTPUTS,
@@ -49,13 +36,8 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
     const int begin = first_column(&at, &of, i0) / BC * BC, end = alive > 0 ? end_column(&at, &of, i0 + alive - 1) : 0;
     const T *of_q = OF(q, b, h), *of_k = OF(k, b, h / (heads / k_heads)), *of_v = OF(v, b, h / (heads / v_heads));
     const float scale = numbers[ATTN_SCALE] * LOG2E;
-#if defined(BIAS_T) || defined(ALIBI)
-    const float unit = 1;  // of scores when they are compared
-#else
-    // Comparing comes before scaling, which takes a positive factor; the sign is that of the queries
-    const float unit = fmaxf(fabsf(scale), SMALLEST);
-    const u32 flips = scale < 0 ? 0x80008000u : 0u;
-#endif
+    const float unit = unit_of(scale);  // of scores when they are compared
+    const u32 flips = flips_of(scale);
 
 #define COPY_STEP(j, to)                                                   \
     copy_rows<BC, D>(tiles, to, of_k, k_s, k_d, j, end - (j));             \
@@ -68,12 +50,7 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
 
     float out[STEPS][OUT_TILES][4], top[STEPS][2], sum[STEPS][2];
     set_zero<OUT_TILES>(out);
-    UNROLL for (int m = 0; m < STEPS; ++m) {
-        UNROLL for (int half = 0; half < 2; ++half) {
-            top[m][half] = -INFINITY_OF(float);
-            sum[m][half] = 0;
-        }
-    }
+    start_rows(top, sum);
     const int first = i0 + warp * WARP_ROWS, last = first + WARP_ROWS - 1, row0 = first + lane / 4;
     const u32 left_at = left_place(base + warp * WARP_ROWS * PITCH(D), lane, PITCH(D));
 #if HOLD
@@ -90,7 +67,9 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
         copies_issued();
 #if HOLD
         if (j0 == begin) {
-            UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) LOAD_QUERIES(held[step], step)
+            UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) {
+                load_queries(held[step], left_at + step * 32, PITCH(D), flips);
+            }
         }
         // Where rows are longer, the registers this takes cost more than it saves
         if (!meets(span_of_rows(&at, &of, first, last), j0, BC)) continue;
@@ -105,7 +84,7 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
 #else
         UNROLL for (int step = 0; step < WIDE(D) / 16; ++step) {
             u32 a[STEPS][4];
-            LOAD_QUERIES(a, step)
+            load_queries(a, left_at + step * 32, PITCH(D), flips);
             multiply_step<BC>(s, a, right_place(keys, lane, PITCH(D)) + step * 32, PITCH(D));
         }
 #endif
@@ -115,64 +94,14 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
         const bool all = last < of.rows && j0 >= first_column(&at, &of, last) && j0 + BC <= end_column(&at, &of, first);
 #endif
         if (!all) {
-            UNROLL for (int m = 0; m < STEPS; ++m) {
-                UNROLL for (int n = 0; n < BC / 8; ++n) {
-                    UNROLL for (int e = 0; e < 4; ++e) {
-                        const int row = row0 + m * 16 + e / 2 * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
-                        float x = -INFINITY_OF(float);
-#if defined(BIAS_T) || defined(ALIBI)
-                        if (counts(&at, &of, row, column)) x = s[m][n][e] * scale + added(&at, &of, row, column) * LOG2E;
-#else
-                        if (counts(&at, &of, row, column)) x = s[m][n][e];
-#endif
-                        s[m][n][e] = x;
-                    }
-                }
-            }
+            each_score<BC>(s, [&](int m, int n, int e, float score) {
+                const int row = row0 + m * 16 + e / 2 * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
+                return counted(&at, &of, row, column, score, scale);
+            });
         }
-        float factor[STEPS][2], most_of[STEPS][2];
-        bool changes = false;
-        UNROLL for (int m = 0; m < STEPS; ++m) {
-            UNROLL for (int half = 0; half < 2; ++half) {
-                float higher = top[m][half];
-                UNROLL for (int n = 0; n < BC / 8; ++n) {
-                    // NaN is passed over here, and meets the sum
-                    higher = fmaxf(higher, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
-                }
-                higher = across_four_most(higher);
-                const float from = higher == -INFINITY_OF(float) ? 0.0f : higher * unit;
-                factor[m][half] = power_of_two(top[m][half] * unit - from);
-                changes |= higher != top[m][half];
-                top[m][half] = higher;
-                most_of[m][half] = from;
-            }
-        }
-        if (any_lane(changes)) {
-            UNROLL for (int m = 0; m < STEPS; ++m) {
-                UNROLL for (int half = 0; half < 2; ++half) {
-                    sum[m][half] *= factor[m][half];
-                    UNROLL for (int n = 0; n < OUT_TILES; ++n) {
-                        out[m][n][2 * half] *= factor[m][half];
-                        out[m][n][2 * half + 1] *= factor[m][half];
-                    }
-                }
-            }
-        }
-        UNROLL for (int m = 0; m < STEPS; ++m) {
-            UNROLL for (int half = 0; half < 2; ++half) {
-                UNROLL for (int n = 0; n < BC / 8; ++n) {
-                    UNROLL for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                        float p = power_of_two(s[m][n][e] * unit - most_of[m][half]);
-                        sum[m][half] += p;
-#ifdef DROPS
-                        const int row = row0 + m * 16 + half * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
-                        if (p != 0) p *= drop_factor(&at, &of, row, column);
-#endif
-                        s[m][n][e] = p;
-                    }
-                }
-            }
-        }
+        take_weights<BC, OUT_TILES>(s, top, sum, out, unit, [&](int m, int half, int n, int e) {
+            return drop_factor(&at, &of, row0 + m * 16 + half * 8, j0 + n * 8 + lane % 4 * 2 + e % 2);
+        });
         add_product<BC, DV>(out, s, summed_place(keys + K_BYTES, lane, PITCH(DV)));
     }
     copies_wait<0>();
@@ -181,12 +110,7 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
             const int row = row0 + m * 16 + half * 8;
             float total = across_four_sum(sum[m][half]), factor = 1, most = top[m][half] * unit;
 #ifdef SINK_T
-            if (row < of.rows) {
-                const float token = GET(SINK_T, sink, h * sink_h) * LOG2E, higher = fmaxf(token, most);
-                factor = power_of_two(most - higher);
-                total = total * factor + power_of_two(token - higher);
-                most = higher;
-            }
+            if (row < of.rows) factor = join_sink(GET(SINK_T, sink, h * sink_h) * LOG2E, &most, &total);
 #endif
             factor = total == 0 ? 0.0f : factor / total;
             if (row < sq) {

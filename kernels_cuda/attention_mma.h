@@ -28,6 +28,20 @@
 // Whether rows can be copied in chunks of 16 bytes, as far as addresses go
 DEVICE bool in_chunks(const void *p, i64 step, i64 step_d) { return (u64)p % 16 == 0 && step % 8 == 0 && step_d == 1; }
 
+// Copy the first `count` of ROWS rows, which begin at row_at(row), to byte `to` of local memory, one number after the other
+template <int ROWS, int LENGTH, class RowAt>
+DEVICE void copy_elements(unsigned char *tiles, u32 to, int count, i64 step_d, RowAt row_at) {
+    const int per_row = WIDE(LENGTH) / 8;  // chunks
+    for (int place = threadIdx.x; place < ROWS * per_row; place += ITEMS) {
+        const int row = place / per_row, chunk = place % per_row;
+        const T *from = row < count ? row_at(row) : (const T *)0;
+        UNROLL for (int e = 0; e < 8; ++e) {
+            const int n = chunk * 8 + e;
+            *(T *)(tiles + to + row * PITCH(LENGTH) + 2 * n) = row < count && n < LENGTH ? from[n * step_d] : (T)0;
+        }
+    }
+}
+
 // Copy rows `first` .. `first` + ROWS - 1 of a tensor, of which `count` are there, to byte `to` of local memory
 template <int ROWS, int LENGTH>
 DEVICE void copy_rows(unsigned char *tiles, u32 to, const T *from, i64 step, i64 step_d, int first, int count) {
@@ -46,14 +60,7 @@ DEVICE void copy_rows(unsigned char *tiles, u32 to, const T *from, i64 step, i64
         }
         return;
     }
-    for (int place = threadIdx.x; place < ROWS * per_row; place += ITEMS) {
-        const int row = place / per_row, chunk = place % per_row;
-        const u32 at = to + row * PITCH(LENGTH) + chunk * 16;
-        UNROLL for (int e = 0; e < 8; ++e) {
-            const int n = chunk * 8 + e;
-            *(T *)(tiles + at + 2 * e) = row < count && n < LENGTH ? from[(first + row) * step + n * step_d] : (T)0;
-        }
-    }
+    copy_elements<ROWS, LENGTH>(tiles, to, count, step_d, [&](int row) { return from + (first + row) * step; });
 }
 
 // Copy numbers `first` .. `first` + BC - 1, of which those before `count` are there, to byte `to` of local memory; all multiples of 4

@@ -9,8 +9,9 @@ from portadnn.graph.knobs import Knobs, knob
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
 from ..engines.conv_cpu_common import ceil_div
-from . import gpu_mma
+from . import gpu_few, gpu_mma
 from .building import Building
+from .gpu_few import FewForward, FewTile
 from .gpu_mma import MmaBackward, MmaForward, MmaTile
 from .operands import Defines, Operands, int32
 
@@ -26,6 +27,7 @@ class Tile:
     ty: int
     rm: int
     cn: int
+    where = ""
 
     @property
     def rows(self) -> int:
@@ -64,8 +66,10 @@ TILES = (
     Tile(8, 8, 1, 1),
 )
 
+AnyTile = Tile | MmaTile | FewTile
 
-def tiles(operands: Operands, info: DeviceInfo) -> list[Tile | MmaTile]:
+
+def tiles(operands: Operands, info: DeviceInfo) -> list[AnyTile]:
     """Return the tiles that a device takes, the largest first: on tensor cores, then those that local memory holds."""
     size = operands.real.itemsize
     fitting = [
@@ -73,10 +77,10 @@ def tiles(operands: Operands, info: DeviceInfo) -> list[Tile | MmaTile]:
         for tile in TILES[1 if operands.backward else 0 :]  # two tiles of scores take as many registers as a larger one
         if tile.items <= info.max_work_group and tile.numbers(operands) * size <= info.local_memory
     ]
-    return [*gpu_mma.tiles(operands, info), *fitting]
+    return [*gpu_few.tiles(operands, info), *gpu_mma.tiles(operands, info), *fitting]
 
 
-def chosen(operands: Operands, info: DeviceInfo, knobs: Knobs) -> Tile | MmaTile:
+def chosen(operands: Operands, info: DeviceInfo, knobs: Knobs) -> AnyTile:
     """Return the tile that the knobs say, or the largest of the first kind that has not many rows too much."""
     found = tiles(operands, info)
     if knob_type.TILE_SIZE in knobs:
@@ -88,14 +92,15 @@ def chosen(operands: Operands, info: DeviceInfo, knobs: Knobs) -> Tile | MmaTile
 def knobs_of(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
     """Return what can be set."""
     found = tiles(operands, info)
-    kinds = (f"{i} {tile.rows} x {tile.columns}" for i, tile in enumerate(found))
-    says = ", ".join(text + " on tensor cores" * isinstance(found[i], MmaTile) for i, text in enumerate(kinds))
+    says = ", ".join(f"{i} {tile.rows} x {tile.columns}{tile.where}" for i, tile in enumerate(found))
     return (knob(knob_type.TILE_SIZE, len(found) - 1, says=says),) if len(found) > 1 else ()
 
 
 def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
     """Return the launches for a node."""
     tile = chosen(operands, device.info, knobs)
+    if isinstance(tile, FewTile):
+        return FewForward(operands, device, tile)
     if isinstance(tile, MmaTile):
         return (MmaBackward if operands.backward else MmaForward)(operands, device, tile)
     return (GpuBackward if operands.backward else GpuForward)(operands, device, tile)

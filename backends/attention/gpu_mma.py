@@ -56,6 +56,7 @@ class MmaTile:
 
     rows: int
     columns: int = 64
+    where = " on tensor cores"
 
     def forward(self, d: int, dv: int) -> Part:
         """Return how the forward kernel works on rows of so many numbers."""
@@ -90,30 +91,42 @@ def local_bytes(part: Part, operands: Operands) -> int:
     n = operands.sizes
     if operands.backward:
         return _backward_bytes(part, n.d, n.dv)
-    return part.rows * _pitch(n.d) + 2 * part.columns * (_pitch(n.d) + _pitch(n.dv))
+    return part.rows * pitch(n.d) + 2 * part.columns * (pitch(n.d) + pitch(n.dv))
 
 
 def _backward_bytes(part: Part, d: int, dv: int) -> int:
-    pair = _pitch(d) + _pitch(dv)
+    pair = pitch(d) + pitch(dv)
     return part.rows * pair + 2 * part.columns * (pair + 8)
 
 
-def _pitch(length: int) -> int:
+def pitch(length: int) -> int:
+    """Return the bytes from one row of so many numbers to the next in local memory (attention_mma.h)."""
     return 2 * round_up(length, 16) + 16
+
+
+def takes(operands: Operands, info: DeviceInfo) -> bool:
+    """Tell whether a device's tensor cores take a node, as far as types and lengths go."""
+    n, backward = operands.sizes, operands.backward
+    types = {operands.at(port).data_type for port in ("Q", "K", "V", *(["DO"] if backward else []))}
+    if "mma" not in info.features or len(types) > 1 or not types <= set(_TYPES) or operands.real.itemsize > 4:
+        return False
+    return max(n.d, n.dv) <= (_LONGEST_BACKWARD if backward else _LONGEST)
 
 
 def tiles(operands: Operands, info: DeviceInfo) -> list[MmaTile]:
     """Return the tiles that a device takes for a node, the one to prefer first."""
-    n, backward = operands.sizes, operands.backward
-    types = {operands.at(port).data_type for port in ("Q", "K", "V", *(["DO"] if backward else []))}
-    if "mma" not in info.features or len(types) > 1 or not types <= set(_TYPES) or operands.real.itemsize > 4:
-        return []
-    if max(n.d, n.dv) > (_LONGEST_BACKWARD if backward else _LONGEST):
-        return []
-    if backward and (n.hk != n.hv or operands.find("DBIAS")):
+    n = operands.sizes
+    if not takes(operands, info) or (operands.backward and (n.hk != n.hv or operands.find("DBIAS"))):
         return []
     most = dynamic_memory(info)
     return [tile for tile in TILES if _fits(tile, operands, most)]
+
+
+def element_defines(operands: Operands) -> Defines:
+    """Return the defines of kernels on tensor cores: of the node, the type that they multiply, and the lengths."""
+    found, n = operands.defines(), operands.sizes
+    del found[f"DTYPE_{operands.real.name}"]
+    return {**found, f"DTYPE_{operands.at('Q').data_type.name}": 1, "D": n.d, "DV": n.dv}
 
 
 def _fits(tile: MmaTile, operands: Operands, memory: int) -> bool:
@@ -132,10 +145,8 @@ class MmaBuilding(Building):
 
     def of_tiles(self, part: Part, name: str, more: Defines, tiles: int, args: tuple[Arg, ...]) -> None:
         """Append a launch with a work-group for each tile; `args` are those before ATTENTION."""
-        op, n = self.operands, self.operands.sizes
-        defines: Defines = {**op.defines(), **part.defines(), "D": n.d, "DV": n.dv, **more}
-        del defines[f"DTYPE_{self.real.name}"]
-        defines[f"DTYPE_{op.at('Q').data_type.name}"] = 1
+        op = self.operands
+        defines: Defines = {**element_defines(op), **part.defines(), **more}
         file = "cuda/attention_backward_mma.cu" if op.backward else "cuda/attention_mma.cu"
         self.launch(file, name, defines, tiles, (*args, *self.common), 32 * part.warps, local_bytes(part, op))
 

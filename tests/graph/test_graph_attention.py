@@ -82,35 +82,35 @@ def test_block_masks():
     close(Built(case).forward(values)["O"], oracle(case, values)["O"], 1e-9)
 
 
-def paged(g, case, values):
+def paged(g, case, values, pages=(2, 3)):
     """Return the output of attention whose keys and values lie in pages anywhere, and what it is fed."""
     tables, containers = {}, {}
     for seed, name in enumerate("kv"):
-        page, count = 2 + seed, -(-7 // (2 + seed))
-        order = np.random.default_rng(seed).permutation(2 * count + 1)[: 2 * count].reshape(2, count)
         b, h, s, d = values[name].shape
+        page, count = pages[seed], -(-s // pages[seed])
+        order = np.random.default_rng(seed).permutation(b * count + 1)[: b * count].reshape(b, count)
         padded = np.zeros((b, h, count * page, d))
         padded[:, :, :s] = values[name]
-        container = np.full((2 * count + 1, h, page, d), np.nan)
-        for n, i in np.ndindex(2, count):
+        container = np.full((b * count + 1, h, page, d), np.nan)
+        for n, i in np.ndindex(b, count):
             container[order[n, i]] = padded[n, :, i * page : (i + 1) * page]
-        tables[name], containers[name] = order.reshape(2, 1, count, 1), container
+        tables[name], containers[name] = order.reshape(b, 1, count, 1), container
     q = given(g, values["q"].shape)
     k, v = (given(g, containers[name].shape) for name in "kv")
     tk, tv = (given(g, tables[name].shape, D.INT32) for name in "kv")
-    lq, lk = (given(g, (2, 1, 1, 1), D.INT32) for _ in range(2))
+    lq, lk = (given(g, (b, 1, 1, 1), D.INT32) for _ in range(2))
     o, _ = g.scaled_dot_product_flash_attention(
         q,
         k,
         v,
-        attn_scale=0.375,
+        attn_scale=case.scale,
         use_padding_mask=True,
         seq_len_q=lq,
         seq_len_kv=lk,
         use_causal_mask_bottom_right=True,
         paged_attention_k_table=tk,
         paged_attention_v_table=tv,
-        paged_attention_max_seq_len_kv=7,
+        paged_attention_max_seq_len_kv=s,
     )
     feeds = {q: values["q"], k: containers["k"], v: containers["v"], tk: tables["k"], tv: tables["v"]}
     return o, {**feeds, lq: values["seq_len_q"], lk: values["seq_len_kv"]}

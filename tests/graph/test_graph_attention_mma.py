@@ -38,9 +38,9 @@ OF_TWO_STEPS = ("causal", "negative scale", "everything")
 class OnHost(Built):
     """Runs on the host's emulation of tensor cores."""
 
-    def __init__(self, case, kind, tile, folder):
+    def __init__(self, case, kind, tile, folder, of=MmaTile):
         super().__init__(case, io=kind, intermediate=D.FLOAT, compute=D.FLOAT)
-        self.device, self.tile = HostCuda(folder), tile
+        self.device, self.tile, self.of = HostCuda(folder), tile, of
 
     def run(self, g, feeds, outs):
         for one in outs.values():
@@ -56,7 +56,7 @@ class OnHost(Built):
             array = arrays[one.get_uid()]
             array[...] = one.get_data_type().stored(np.asarray(value).reshape(array.shape))
         operands = Operands(graph)
-        assert isinstance(gpu.tiles(operands, self.device.info)[self.tile], MmaTile)
+        assert isinstance(gpu.tiles(operands, self.device.info)[self.tile], self.of)
         building = gpu.built(operands, self.device, {knob_type.TILE_SIZE: self.tile})
         workspace = np.full(building.workspace.size, 0xA5, np.uint8)
         self.device.bind(building.launches)(operands.arrays(arrays), operands.scalars(arrays), workspace)

@@ -17,10 +17,12 @@ from portadnn_backends.attention.engine import built
 from portadnn_backends.attention.operands import Operands
 
 LONG = Case(sizes=(1, 2, 1, 1, 300, 300, 128, 128), options={"use_causal_mask": True})
+FEW = Case(sizes=(1, 8, 2, 2, 3, 9000, 128, 128), sink=True)  # in slices
 TABLE = (
     (D.FLOAT, CASES["everything"]),
     (D.HALF, CASES["dropout with a mask"]),
     (D.BFLOAT16, LONG),
+    (D.HALF, FEW),
 )
 
 
