@@ -263,10 +263,11 @@ def scaling_table(
         rows = scaling.measure(handle, [line for name in names for line in sets.SETS[name]], rounds)
         table = Table(title=f"us a call, and per byte relative to the largest, {handle.info.name} ({handle.backend})")
         table.add_column("problem", overflow="fold")
-        for way in scaling.WAYS:
+        ways = ("called", "queued", "graph", "in_turn")
+        for way in ways:
             table.add_column(way.replace("_", " "), justify="right")
         for row, ratios in zip(rows, scaling.relative(rows), strict=True):
-            cells = [f"{getattr(row, way) * 1e6:.2f} ({r:.2f})" if (r := ratios[way]) else "" for way in scaling.WAYS]
+            cells = [f"{getattr(row, way) * 1e6:.2f} ({r:.2f})" if (r := ratios[way]) else "" for way in ways]
             table.add_row(row.line, *cells)
         console.print(table)
         facts = {**record.environment(), "device": record.device(handle), "host": bare, **scaling.as_record(rows)}

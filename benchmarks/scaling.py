@@ -6,14 +6,11 @@ A launch costs the host some microseconds, in which a GPU reads some 20 MB; so e
 - queued: the same launches, enqueued while the device is busy with other work, so that it never waits for the host;
 - graph (CUDA): the same launches, replayed from a CUDA graph;
 - in turn: as graph (else as queued), but on several sets of arrays in turn that no cache holds together. The other ways
-  use one set, so that small tensors are read from the cache where the call before left them;
-- copied (CUDA): no call, but the driver's own copies of as many bytes, in turn as well: what the device makes of any
-  work of that size.
+  use one set, so that small tensors are read from the cache where the call before left them.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import statistics
 from collections.abc import Callable, Sequence
@@ -26,7 +23,6 @@ from portadnn.problem import Problem, parse_line
 from .call import portadnn_call
 from .timing import Side, alternate
 
-WAYS = ("called", "queued", "graph", "in_turn", "copied")
 WITHIN = 1.2  # times the time per element of the largest tensors
 _CACHED = 256 << 20  # bytes that no cache holds
 _MOST_QUEUED = 100  # launches, which every queue holds
@@ -47,7 +43,6 @@ class ScalingRow:
     graph: float | None
     in_turn: float
     sets: int
-    copied: float | None = None
 
     @property
     def op(self) -> str:
@@ -99,14 +94,6 @@ class _Meter:
         graph.launch(stream)
         return statistics.median(self.time(lambda: graph.launch(stream)) for _ in range(self.rounds)) / count
 
-    def copied(self, nbytes: int, sets: int, count: int) -> float:
-        """Return the seconds of a copy that reads and writes so many bytes, of a CUDA graph of so many."""
-        half = nbytes // 2
-        pairs = [(self.cupy.empty(half, "u1"), self.cupy.empty(half, "u1")) for _ in range(sets)]
-        stream = self.handle.get_stream()
-        copies = [functools.partial(to.data.copy_from_device_async, start.data, half, stream) for to, start in pairs]
-        return self.graph(copies, count)
-
 
 def _repeated(calls: Sequence[Call], count: int) -> Call:
     def run() -> None:
@@ -145,24 +132,20 @@ def measure(handle: Handle, lines: Sequence[str], rounds: int = 11, most: int = 
         graph = meter.graph(calls[:1], count) if meter.cupy else None
         whole = -(-count // len(calls)) * len(calls)
         in_turn = (meter.graph if meter.cupy else meter.queued)(calls, whole)
-        copied = meter.copied(problem.bytes(), len(calls), whole) if meter.cupy else None
-        rows.append(ScalingRow(line, problem.bytes(), called, queued, graph, in_turn, len(calls), copied))
+        rows.append(ScalingRow(line, problem.bytes(), called, queued, graph, in_turn, len(calls)))
     return rows
 
 
 def relative(rows: Sequence[ScalingRow]) -> list[dict[str, float | None]]:
-    """Return each row's times per byte, in every way, over that of the same operation's largest tensors as called.
-
-    Copies are related to the largest copy.
-    """
+    """Return each row's times per byte, in every way, over that of the same operation's largest tensors as called."""
     largest = {row.op: row for row in sorted(rows, key=lambda row: row.bytes)}
 
-    def of(row: ScalingRow, way: str) -> float | None:
-        seconds, base = getattr(row, way), largest[row.op]
-        most = base.copied if way == "copied" else base.called
-        return None if seconds is None or most is None else seconds / row.bytes / (most / base.bytes)
+    def of(row: ScalingRow, seconds: float | None) -> float | None:
+        base = largest[row.op]
+        return None if seconds is None else seconds / row.bytes / (base.called / base.bytes)
 
-    return [{way: of(row, way) for way in WAYS} for row in rows]
+    ways = ("called", "queued", "graph", "in_turn")
+    return [{way: of(row, getattr(row, way)) for way in ways} for row in rows]
 
 
 def slowest(rows: Sequence[ScalingRow]) -> dict[str, dict[str, float | None]]:
