@@ -122,15 +122,6 @@ FUSED_EACH_PAIR(pow_D, D, double, pow(x, y))
 #define sigmoid_F(v) (1.0f / (VEXP(-(v)) + 1.0f))
 #endif
 
-DEVICE F tanh_F(F x) {  // x + x^3 P(x^2), and 1 - 2 / (exp(2x) + 1) beyond
-    const F a = fabs(x), z = x * x;
-    F p = z * -0.0061131804f + 0.021010073f;
-    p = p * z - 0.053854067f;
-    p = p * z + 0.13332795f;
-    p = p * z - 0.33333328f;
-    const F far = 1.0f - 2.0f / (VEXP(a * 2.0f) + 1.0f);
-    return SELECT(a < 0.625f, x + x * z * p, SELECT(x < 0.0f, -far, far));
-}
 DEVICE F expm1_F(F x) {  // x + x^2 P(x)
     F p = x * 0.00019979481f + 0.0013982196f;
     p = p * x + 0.008333128f;
