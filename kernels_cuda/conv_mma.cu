@@ -11,8 +11,8 @@
 //   filter  [group][phase][column][FILTER_PITCH], K fastest
 //
 // A lane's columns are runs of 2 * RUN neighbours, and its rows of ROW_RUN (2: not), so that stores fill whole sectors.
-// PLANES: a 1 x 1 filter without stride or padding on a float image whose pixels are neighbours (NCHW): A's slices have rows
-// of BM + 8 pixels, one for each channel, as in conv_mma_filter.cu, and nothing is packed; ROW_RUN is 4.
+// PLANES: a 1 x 1 filter without stride or padding on an image whose pixels are neighbours (NCHW): A's slices have rows of
+// pixels, one for each channel, and nothing is packed (conv_mma_planes.h).
 // Results go to `out`, blended, in vectors of VW along columns (STORE_COLUMNS) or rows (STORE_ROWS), or one by one; or,
 // with SPLITS > 1, to parts[split][group][phase] of PADDED_ROWS x PADDED_COLS, columns fastest unless PARTS_BY_ROWS.
 //
@@ -47,12 +47,6 @@
 #define B_PASSES ((BN + PASS - 1) / PASS)
 #define MT (WM / 16)
 #define NT (WN / 8)
-#ifdef PLANES
-#define A_PITCH ((BM + 8) * 4)
-#define A_BYTES (BK * A_PITCH)
-#else
-#define A_BYTES (BM * SLICE)
-#endif
 #define STAGE_BYTES (A_BYTES + BN * SLICE)
 
 #define TILES_R (((u32)ROWS + BM - 1) / BM)
@@ -71,6 +65,13 @@
 #define B_ROW(j, c) ((j) / RUN * (8 * RUN) + (c) / 2 * (2 * RUN) + (j) % RUN * 2 + (c) % 2)
 #define B_SPREAD(row) (CHUNKS == 4 ? (row) / (2 * RUN) % 4 : (row) / (2 * RUN) % 4 * 2 + (row) % 2)
 #define PLACE(row, chunk, spread) (((((row) * CHUNKS) ^ (spread)) ^ (chunk)) * 16)
+
+#ifdef PLANES
+#include "conv_mma_planes.h"
+#else
+#define A_BYTES (BM * SLICE)
+#define TURN_ROWS(acc, tiles, item)
+#endif
 
 typedef struct {
     int channel, d, h, w, k;  // the tap and the channel of a chunk, and their place in K
@@ -157,9 +158,9 @@ conv_mma(const E *__restrict__ image,
     // what this work-item copies: chunk `chunk` of some rows of either tile
     const int chunk = item % CHUNKS, row0 = item / CHUNKS;
 #ifdef PLANES
-    const u32 m = m0 + item % (BM / 4) * 4;
+    const u32 m = m0 + item % A_WIDE * PLANE_RUN;
     const E *images = image + (u32)(z * CHANNELS) * IN_C + pixel_of(m, &phase).offset;
-    int channel = first * BK + item / (BM / 4);
+    int channel = first * BK + item / A_WIDE;
 #else
     const E *images = image + z / PHASES * CPAD;
     Pixel pixels[A_PASSES];
@@ -200,11 +201,12 @@ conv_mma(const E *__restrict__ image,
         const u32 to = base + stage * STAGE_BYTES;
         const bool in = at.k < all;
 #ifdef PLANES
-        UNROLL for (int k = 0; k < BK; k += ITEMS / (BM / 4)) {
-            if (BK % (ITEMS / (BM / 4)) != 0 && k + item / (BM / 4) >= BK) break;
+        UNROLL for (int k = 0; k < BK; k += A_PASS) {
+            const int row = k + item / A_WIDE;
+            if (BK % A_PASS != 0 && row >= BK) break;
             const bool reads = m < (u32)ROWS && channel + k < CHANNELS;
-            copy_chunk(to + (k + item / (BM / 4)) * A_PITCH + item % (BM / 4) * 16,
-                       reads ? images + (u32)(channel + k) * IN_C : image, reads);
+            copy_bytes<RUN_BYTES>(to + RUN_PLACE(row, item % A_WIDE),
+                                  reads ? images + (u32)(channel + k) * IN_C : image, reads);
         }
         channel += BK;
 #elif !defined(PROLOGUE_IMAGE)
@@ -257,7 +259,7 @@ conv_mma(const E *__restrict__ image,
 
     const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
 #ifdef PLANES
-    const u32 a_at = lane % 4 * A_PITCH + wm * 4 + lane / 4 * 16;
+    const u32 a_at = A_START(lane, wm);
 #else
     const int a_row = wm + A_ROW(0, lane % 16);
     const u32 a_at = PLACE(a_row, lane / 16, A_SPREAD(a_row));
@@ -278,13 +280,7 @@ conv_mma(const E *__restrict__ image,
         UNROLL for (int step = 0; step < CHUNKS / 2; ++step) {
             u32 a[MT][4], b[NT / 2][4];
 #ifdef PLANES
-            UNROLL for (int i = 0; i < MT; i += 2) {
-                UNROLL for (int x = 0; x < 2; ++x) {  // words t and t + 4 of K, rows of tiles i and i + 1
-                    u32 v[4];
-                    load_chunk(v, stage + a_at + (8 * step + 4 * x) * A_PITCH + i * 64);
-                    UNROLL for (int e = 0; e < 4; ++e) a[i + e / 2][2 * x + e % 2] = tf32_bits(__uint_as_float(v[e]));
-                }
-            }
+            load_planes(a, stage, a_at, step);
 #else
             UNROLL for (int i = 0; i < MT; ++i) {
                 const u32 down = (A_ROW(i, 0)) * SLICE;
@@ -308,6 +304,7 @@ conv_mma(const E *__restrict__ image,
 #ifdef FUSED_PACK
     const int left = leave_pieces(counters, item);
 #endif
+    TURN_ROWS(acc, tiles, item)
 #define ROW(i, half) (m0 + wm + A_ROW(i, lane / 4 + 8 * (half)))
 #define COLUMN(j) (n0 + wn + (j) / RUN * (8 * RUN) + lane % 4 * (2 * RUN) + (j) % RUN * 2)
 #if SPLITS > 1

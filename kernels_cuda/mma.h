@@ -33,6 +33,11 @@ DEVICE u32 local_address(const void *p) { return (u32)__cvta_generic_to_shared(p
 DEVICE void copy_chunk(u32 to, const E *from, bool in) {
     asm volatile(PD_COPY ".shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0));
 }
+// `bytes` of a chunk, 8 or 16; 8 always go by way of the first-level cache
+template <int BYTES> DEVICE void copy_bytes(u32 to, const E *from, bool in) {
+    if (BYTES == 16) copy_chunk(to, from, in);
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(in ? 8 : 0));
+}
 DEVICE void copies_issued() { asm volatile("cp.async.commit_group;"); }
 template <int PENDING> DEVICE void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING)); }
 

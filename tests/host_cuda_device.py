@@ -21,24 +21,32 @@ FOLDER = Path(__file__).parent / "host_cuda"
 COMPILER = shutil.which("g++")
 
 
-def text_of(file):
-    """Return a kernel file with its includes: those of the host first, then CUDA's and the shared ones."""
+def text_of(file, written=""):
+    """Return a kernel file with its includes: those of the host first, then CUDA's and the shared ones.
 
-    def include(match):
-        name = match[1]
+    `written` stands for what is written at run time.
+    """
+
+    def found(name):
         if (FOLDER / name).is_file():
-            return expand((FOLDER / name).read_text(encoding="utf-8"))
+            return (FOLDER / name).read_text(encoding="utf-8")
         for folder in ("cuda", "shared"):
             try:
-                return text_of(f"{folder}/{name}")
+                return sources.read(f"{folder}/{name}")
             except FileNotFoundError:
                 continue
         raise ValueError(name)
 
-    def expand(text):
+    def expand(text, within):
+        def include(match):
+            name = match[1]
+            if name == sources.GENERATED:
+                return written
+            return "" if name in within else expand(found(name), within | {name})
+
         return re.sub(r'^[ \t]*#include "([^"]+)"[ \t]*$', include, text, flags=re.MULTILINE)
 
-    return expand(sources.read(file))
+    return expand(sources.read(file), frozenset())
 
 
 class HostCuda(Device):
@@ -64,8 +72,10 @@ class HostCuda(Device):
         self.libraries = {}
 
     def compile(self, file, name, defines):
-        lines = [f"#define {key} {value}" for key, value in sorted(defines.items())]
-        text = "\n".join([*lines, (FOLDER / "dialect.h").read_text(encoding="utf-8"), text_of(file)])
+        given = dict(defines)
+        written = str(given.pop("GENERATED", ""))
+        lines = [f"#define {key} {value}" for key, value in sorted(given.items())]
+        text = "\n".join([*lines, (FOLDER / "dialect.h").read_text(encoding="utf-8"), text_of(file, written)])
         text = re.sub(r"extern\s+__shared__ __align__\(128\) unsigned char tiles\[\];", "", text)
         text += '\nextern "C" void launch(void **args, int groups, int items) { '
         text += f"launch_kernel({name}, args, groups, items); }}\n"

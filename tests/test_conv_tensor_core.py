@@ -29,6 +29,19 @@ SHAPES = (
     "{x}={t}:1x9x4x5x6{f} {w}={t}:5x9x2x3x3{f} {y}={t}:1x5x5x3x6{f} padding=1,1,1 stride=1,2,1",
     "{x}={t}:3x8x6x8{f} {w}={t}:16x8x1x1{f} {y}={t}:3x16x6x8{f} padding=0,0",
 )
+# 1 x 1 filters over planes of neighbouring pixels: channels that fill no chunk or no slice, runs of eight and of four,
+# few pixels, a sum that is split
+PLANES = (
+    "{x}={t}:2x37x4x12{a} {w}={t}:50x37x1x1 {y}={t}:2x50x4x12{b} padding=0,0",
+    "{x}={t}:3x44x7x4{a} {w}={t}:40x44x1x1 {y}={t}:3x40x7x4{b} padding=0,0",
+    "{x}={t}:2x30x14x14{a} {w}={t}:27x10x1x1 {y}={t}:2x27x14x14{b} padding=0,0 groups=3",
+    "{x}={t}:1x9x1x8{a} {w}={t}:5x9x1x1 {y}={t}:1x5x1x8{b} padding=0,0",
+    "{x}={t}:1x2100x1x40{a} {w}={t}:200x2100x1x1 {y}={t}:1x200x1x40{b} padding=0,0",
+    "{x}={t}:2x20x3x5x8{a} {w}={t}:72x20x1x1x1 {y}={t}:2x72x3x5x8{b} padding=0,0,0",
+)
+FUSED = (
+    "convolution_bias_activation_forward x={t}:2x37x{p} w={t}:50x37x1x1 z={t}:2x50x{p}{f} {rest} alpha1=0.5 alpha2=1"
+)
 OPS = {
     "forward": ("convolution_forward", ("x", "w", "y")),
     "data": ("convolution_backward_data", ("dx", "w", "dy")),
@@ -97,7 +110,9 @@ def test_every_tile(monkeypatch, target, direction, dtype, splits):
         pytest.skip("no tensor cores")
     for tile in tiles(direction):
         monkeypatch.setattr(
-            conv_tensor_core_setup, "best_choice", lambda product, info, tile=tile: Choice(product, tile, splits)
+            conv_tensor_core_setup,
+            "best_choice",
+            lambda product, info, whole=False, tile=tile: Choice(product, tile, splits),
         )
         for layout in ("", ":nhwc"):
             text = line(direction, SHAPES[1], dtype, layout, "alpha=2.0 beta=-0.5")
@@ -117,17 +132,72 @@ def test_channels_last_is_read_where_it_lies():
     for direction in OPS:
         setup = ENGINES[direction].setup(parse(line(direction, SHAPES[4], layout=":nhwc")), H200)
         assert all(image.native for image in setup.images)
-        packed = ENGINES[direction].setup(parse(line(direction, SHAPES[4])), H200)
+        packed = ENGINES[direction].setup(parse(line(direction, SHAPES[1])), H200)
         assert not any(image.native for image in packed.images)
     assert ENGINES["forward"].workspace(parse(line("forward", SHAPES[4], layout=":nhwc")), H200) == 0
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
 @pytest.mark.parametrize("direction", ["forward", "data"])
-def test_planes_of_a_1x1_filter_are_read_where_they_lie(direction):
-    (image,) = ENGINES[direction].setup(parse(line(direction, SHAPES[4], "f32")), H200).images
-    assert image.native and image.planes
-    odd = parse(line(direction, SHAPES[4].replace("x6x8", "x7x7"), "f32"))
+def test_planes_of_a_1x1_filter_are_read_where_they_lie(direction, dtype):
+    for space in ("x6x8", "x2x2", "x7x4"):
+        problem = parse(line(direction, SHAPES[4].replace("x6x8", space), dtype))
+        (image,) = ENGINES[direction].setup(problem, H200).images
+        assert image.native and image.planes
+    odd = parse(line(direction, SHAPES[4].replace("x6x8", "x7x7"), dtype))
     assert not ENGINES[direction].setup(odd, H200).images[0].native
+
+
+def _planes(direction, shape, dtype, result=""):
+    """Return a line whose image is NCHW, and whose result has the layout `result`."""
+    layouts = {"a": "", "b": result} if direction == "forward" else {"a": result, "b": ""}
+    op, (x, w, y) = OPS[direction]
+    math = " math=tf32" if dtype == "f32" else ""
+    return f"{op} {shape.format(x=x, w=w, y=y, t=dtype, **layouts)}{math}"
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+@pytest.mark.parametrize("shape", range(len(PLANES)))
+@pytest.mark.parametrize("direction", ["forward", "data"])
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_planes(target, direction, shape, dtype):
+    handle, engine = open_handle(target), ENGINES[direction]
+    if "mma" not in handle.info.features:
+        pytest.skip("no tensor cores")
+    for result in ("", ":nhwc"):
+        text = _planes(direction, PLANES[shape], dtype, result)
+        (image,) = engine.setup(parse(text), handle.info).images
+        assert image.planes
+        check(handle, text, engine=engine)
+        check(handle, Case(text + " alpha=2.0 beta=-1.0", "integer"), engine=engine)
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_every_tile_of_planes(monkeypatch, target, dtype, splits):
+    handle = open_handle(target)
+    if "mma" not in handle.info.features:
+        pytest.skip("no tensor cores")
+    for number, tile in enumerate(IMAGE_TILES):
+        choose = lambda product, info, whole=False, tile=tile: Choice(product, tile, splits)  # noqa: E731
+        monkeypatch.setattr(conv_tensor_core_setup, "best_choice", choose)
+        for result in ("", ":nhwc"):
+            text = _planes("forward", PLANES[number % 2].replace("37", "437"), dtype, result) + " alpha=2.0 beta=-0.5"
+            check(handle, text, engine=ENGINES["forward"])
+
+
+@pytest.mark.parametrize("rest", ["activation=relu", "activation=sigmoid", "activation=clipped_relu ceiling=0.75"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_planes_with_bias_and_activation(target, dtype, rest):
+    handle = open_handle(target)
+    if "mma" not in handle.info.features:
+        pytest.skip("no tensor cores")
+    for space, layout in (("8x6", ""), ("14x2", ""), ("8x6", ":nhwc")):
+        text = FUSED.format(t=dtype, p=space, f=layout, rest=rest) + (" math=tf32" if dtype == "f32" else "")
+        assert ENGINES["forward"].setup(parse(text), handle.info).images[0].planes
+        check(handle, text, engine=ENGINES["forward"])
 
 
 @pytest.mark.parametrize("direction", OPS)

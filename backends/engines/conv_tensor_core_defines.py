@@ -86,7 +86,7 @@ def product_defines(setup: Setup, packs: bool) -> Defines:
         **_tile_defines(setup),
         **(axes("CHECK", (1, 1, 1)) if strided else checks(setup.problem, tail)),
         "RUN": 2,
-        "ROW_RUN": 4 if setup.images[0].planes else 2,
+        "ROW_RUN": 4 if setup.images[0].planes and setup.problem.dtype is DataType.FLOAT else 2,
         **_store_defines(setup),
         "SLICE": tile.slice,
         "ROWS": f"{geometry.n}u",
@@ -97,6 +97,7 @@ def product_defines(setup: Setup, packs: bool) -> Defines:
     image = setup.images[0]
     if image.planes:
         defines["PLANES"] = 1
+        defines["PLANE_RUN"] = min(pixel_lanes(image.spec), CHUNK // image.spec.dtype.itemsize)
     elif _rounds(image):
         defines["ROUND_IMAGE"] = 1
     if not image.native:

@@ -145,14 +145,14 @@ def best_choice(product: Product, info: DeviceInfo, *, whole: bool = False) -> C
 
 
 def _planes(problem: Convolution, name: str) -> Image | None:
-    """Describe a float image in planes that a 1 x 1 filter can read as they are; None where it cannot."""
+    """Describe an image in planes that a 1 x 1 filter can read as they are; None where it cannot."""
     spec: TensorSpec = getattr(problem, name)
     plain = math.prod(problem.filter.dims[2:]) == 1 and not any(problem.padding) and set(problem.stride) == {1}
-    if not plain or spec.dtype is not DataType.FLOAT or pixel_lanes(spec) < 4:
+    if not plain or pixel_lanes(spec) < 4:
         return None
     channels = spec.dims[1] // problem.groups
     index = problem.tensor_names().index(name)
-    return Image(index, spec, spec, problem.groups, channels, up(channels, 4), planes=True)
+    return Image(index, spec, spec, problem.groups, channels, up(channels, CHUNK // spec.dtype.itemsize), planes=True)
 
 
 def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | None:

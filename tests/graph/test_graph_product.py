@@ -68,7 +68,7 @@ def _broadcast(a, b, out):
     return build
 
 
-def _image(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, like=None, **how):
+def _image(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, nhwc_result=None, **how):
     """Return what builds a convolution with operands for each channel, each pixel and each row after it."""
 
     def build(g):
@@ -81,7 +81,7 @@ def _image(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, like=None, **h
         row, full = x(g, 1, 1, *space[:-1], 1), x(g, dims[0], filters, *space, nhwc=not nhwc)
         t = g.tanh(g.add(g.mul(y, channel), pixel))
         out = g.add(g.mul(t, row), full)
-        if nhwc:
+        if nhwc if nhwc_result is None else nhwc_result:
             out.set_stride(list(channels_last([dims[0], filters, *space])))
         return [*inputs, channel, pixel, row, full], [out, t]
 
@@ -188,6 +188,35 @@ def test_short_types(handle, name):
     """Virtual tensors have their own type."""
     for build in (GRAPHS["runs along channels"], GRAPHS["runs along rows"]):
         check(handle, build, *name, rtol=2e-2, atol=8e-2 if D.BFLOAT16 in name else 1e-2)
+
+
+ROWS = {  # so large that tensor cores have them, which read rows and planes where they lie
+    "rows": _broadcast((150, 237), (237, 520), (150, 520)),
+    "rows of four": _broadcast((70, 600), (600, 268), (70, 268)),
+    "rows of several": _broadcast((1, 170, 240), (3, 240, 136), (3, 170, 136)),
+    "rows of each": _broadcast((3, 120, 212), (3, 212, 136), (3, 120, 136)),
+    "planes": _image(4, 124, 14, 14, window=(1, 1), filters=140),
+    "planes, NHWC result": _image(4, 96, 16, 15, window=(1, 1), filters=144, nhwc_result=True),
+    "planes, data gradient": _gradient(4, 120, 14, 16, window=(1, 1), filters=137),
+}
+
+
+@on_all([D.HALF, D.BFLOAT16])
+def test_rows_of_short_types(handle, name):
+    for build in ROWS.values():
+        check(handle, build, name, D.FLOAT, rtol=2e-2, atol=8e-2 if name is D.BFLOAT16 else 1e-2)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_not_packed(name):
+    """Tensor cores' kernel reads them, unless they are not aligned."""
+    handle = PaperHandle("cuda")
+    handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
+    g = new("reference", D.HALF, D.FLOAT)
+    ProductEngine().prepare(frozen(g, ROWS[name](g)[1]), handle)
+    files = [file for file, _, _ in handle.device.sources.values()]
+    assert "cuda/conv_mma_pack_image.cu" not in files[: files.index("cuda/conv_mma.cu")]
+    assert "#define PLANES 1" in next(s for s, of in handle.device.sources.items() if of[0] == "cuda/conv_mma.cu")
 
 
 @on_all([D.HALF, D.BFLOAT16])
@@ -310,6 +339,7 @@ LARGE = {
     "a long sum": _broadcast((64, 8000), (8000, 64), (64, 64)),
     "a data gradient": _gradient(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
     "larger than a tile": _broadcast((300, 33), (33, 130), (300, 130)),
+    "rows": _broadcast((300, 64), (64, 512), (300, 512)),
 }
 TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
     "plain tiles": ("larger than a tile", D.FLOAT, "shared/conv_gemm.cl"),
@@ -317,6 +347,7 @@ TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
     "images": ("NHWC", D.FLOAT, "shared/conv_gemm.cl"),
     "tensor cores": ("NHWC", D.HALF, "cuda/conv_mma.cu"),
     "tensor cores, NCHW": ("NCHW", D.BFLOAT16, "cuda/conv_mma.cu"),
+    "tensor cores, rows": ("rows", D.HALF, "cuda/conv_mma.cu"),
     "data gradient": ("a data gradient", D.FLOAT, "shared/conv_gemm.cl"),
     "tensor cores, data gradient": ("a data gradient", D.HALF, "cuda/conv_mma.cu"),
     "tensor cores, parts of sums": ("a long sum", D.HALF, "cuda/conv_mma_reduce.cu"),

@@ -93,6 +93,7 @@ GRAPHS = {
     "several tiles": _statistics(3, 5, 24, 25, filters=70),
     "several tiles, NHWC": _statistics(3, 5, 24, 25, filters=70, nhwc=True),
     "many pixels": _statistics(2, 16, 66, 65, window=(1, 1), filters=40),
+    "planes": _statistics(2, 96, 32, 34, window=(1, 1), filters=140),
     "three dims": _statistics(1, 2, 4, 5, 6, window=(2, 2, 2)),
     "with a beginning, NHWC": _statistics(2, 8, 7, 9, padding=[1, 1], before=True, nhwc=True, filters=16),
     "pixels of hidden results": _hidden(2, 4, 7, 9, axes=(1,), filters=70),
@@ -153,12 +154,13 @@ SHORT = {  # whose results of small integers are exact
         "several tiles",
         "several tiles, NHWC",
         "many pixels",
+        "planes",
         "with a beginning, NHWC",
         "pixels of hidden results, NHWC",
         "all of them",
         "a data gradient in steps",
     ),
-    D.BFLOAT16: ("NCHW in words", "pixels of hidden results", "all of them, NHWC, groups"),
+    D.BFLOAT16: ("NCHW in words", "planes", "pixels of hidden results", "all of them, NHWC, groups"),
 }
 
 

@@ -1,6 +1,7 @@
 // The dialect's header for CUDA (kernels_cuda/dialect.h) as C++ of the host: a work-group's work-items are fibers, which go on
 // in turn at barriers. For tests of kernels on machines without a GPU.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -50,6 +51,7 @@ struct Meeting {
 static Meeting of_group, of_sub_group[32];
 static void __syncthreads() { of_group.wait(blockDim.x); }
 static void sub_group_waits() { of_sub_group[threadIdx.x / 32].wait(32); }
+static void __syncwarp() { sub_group_waits(); }
 
 static void run_fiber() {
     body();
@@ -119,6 +121,8 @@ template <class... A> static void launch_kernel(void (*kernel)(A...), void **arg
 #define GRID_WAIT()
 #define TENSOR(type, name) type *name
 #define BIND(type, name)
+#define TENSOR_RESTRICT(type, name) type *name
+#define BIND_RESTRICT(type, name)
 
 typedef long long i64;
 typedef unsigned long long u64;
@@ -142,11 +146,12 @@ DEVICE u32 as_uint(float v) { return __float_as_uint(v); }
 #define INFINITY_OF(real) ((real)__builtin_inff())
 #define NAN_OF(real) ((real)__builtin_nanf(""))
 #define IS_NAN(v) ((v) != (v))
-#define PICK(mask, yes, no) ((mask) ? (yes) : (no))
+template <class A> static A PICK(bool mask, A yes, A no) { return mask ? yes : no; }
+static float rsqrt(float v) { return 1 / std::sqrt(v); }
 #define PD_CAT_(a, b) a##b
 #define PD_CAT(a, b) PD_CAT_(a, b)
 
-// 11 and 8 significant bits; the kernels under test round by stored.h
+// 11 significant bits; a product with a power of two is exact
 static float f16_to_float(unsigned short h) {
     const int exponent = h >> 10 & 31, fraction = h & 1023;
     const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
@@ -154,4 +159,11 @@ static float f16_to_float(unsigned short h) {
     return h & 0x8000 ? -size : size;
 }
 #define f16_load(p, i) f16_to_float((p)[i])
-#define f16_store(p, i, v) ((p)[i] = (unsigned short)half_bits(v))
+static unsigned short f16_from_float(float v) {
+    const int sign = std::signbit(v) ? 0x8000 : 0;
+    if (std::isnan(v)) return 0x7e00;
+    if (std::fabs(v) >= 65520) return sign | 0x7c00;
+    const int exponent = v == 0 ? -14 : std::max(std::ilogb(v), -14);
+    return sign | ((exponent + 14) << 10) + (int)std::nearbyint(std::ldexp(std::fabs(v), 10 - exponent));
+}
+#define f16_store(p, i, v) ((p)[i] = f16_from_float(v))

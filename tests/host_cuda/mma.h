@@ -4,16 +4,20 @@
 typedef unsigned short E;
 #define VE 8
 
+struct alignas(16) Four {
+    float v[4];
+};
 struct alignas(8) Two {
     float v[2];
 };
 
 DEVICE u32 local_address(const void *p) { return (u32)((const unsigned char *)p - tiles); }
 
-DEVICE void copy_chunk(u32 to, const E *from, bool in) {
-    if (in) memcpy(tiles + to, from, 16);
-    else memset(tiles + to, 0, 16);
+template <int BYTES> DEVICE void copy_bytes(u32 to, const E *from, bool in) {
+    if (in) memcpy(tiles + to, from, BYTES);
+    else memset(tiles + to, 0, BYTES);
 }
+DEVICE void copy_chunk(u32 to, const E *from, bool in) { copy_bytes<16>(to, from, in); }
 DEVICE void copies_issued() {}
 template <int PENDING> DEVICE void copies_wait() {}
 
