@@ -12,6 +12,7 @@
 #include "types.h"
 #include "gemm_tile.h"
 #include "winograd.h"
+#include "epilogue.h"
 
 #define FILTER_SLICE (PLANES * BK * BN)  // reals; [group][block of BN filters][slice of BK channels][plane][kk][BN]
 #define FILTER_EACH (FILTER_SLICE / 4 / GROUP)
@@ -35,6 +36,12 @@
 #else
 #define STORED_TILE(at) ((at) % BM)
 #define STORED_COLUMN(at) ((at) / BM)
+#endif
+
+#ifdef Z_STRIDES
+#define Z_PLACE ((i64)n * Z_0 + (i64)channel * Z_M + (i64)(p + e / 2) * Z_2 + (i64)(q + e % 2) * Z_3)
+#else
+#define Z_PLACE (place + step)
 #endif
 
 // strides of the filter and its first tap; signed, as taps may run backwards
@@ -98,7 +105,7 @@ winograd_convolve(
 #else
     TENSOR_RESTRICT(const real, filter),
 #endif
-    TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha, const real beta GEOMETRY) {
+    TENSOR_RESTRICT(const T, image), TENSOR(T, out), const real alpha, const real beta EPILOGUE_TENSORS GEOMETRY) {
     GRID_WAIT();
 #ifdef FUSED_PACK
     BIND_RESTRICT(const T, weights);
@@ -109,6 +116,7 @@ winograd_convolve(
 #endif
     BIND_RESTRICT(const T, image);
     BIND(T, out);
+    EPILOGUE_BIND
     LOCAL real4 pool[POOL_SIZE / 4];
     LOCAL_ARG real4 *a = pool;
     LOCAL_ARG real4 *b = pool + A_SIZE / 4;
@@ -223,11 +231,13 @@ winograd_convolve(
             transform_output(m, y);
             const int q = stored % TILES_W * 2;
             const int p = stored / TILES_W % TILES_H * 2;
-            GLOBAL T *to = out + (i64)(stored / TILES_W / TILES_H) * OUT_N + (i64)(group * FILTERS + k) * OUT_C +
-                           (i64)p * OUT_H + (i64)q * OUT_W;
+            const int n = stored / TILES_W / TILES_H, channel = group * FILTERS + k;
+            const i64 place = (i64)n * OUT_N + (i64)channel * OUT_C + (i64)p * OUT_H + (i64)q * OUT_W;
+            GLOBAL T *to = out + place;
             UNROLL for (int e = 0; e < 4; ++e) {
                 if (p + e / 2 < SIZE_H && q + e % 2 < SIZE_W) {
-                    BLEND(to, e / 2 * OUT_H + e % 2 * OUT_W, alpha, y[e], beta);
+                    const int step = e / 2 * OUT_H + e % 2 * OUT_W;
+                    FINISH(to, step, Z_PLACE, channel * BIAS_C, alpha, y[e], beta);
                 }
             }
         }

@@ -11,7 +11,7 @@ import portadnn as dnn
 from portadnn.plan import candidates
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_gemm, winograd, winograd_nonfused
+from portadnn_backends.engines import conv_gemm, winograd, winograd_gradient, winograd_nonfused
 
 # image, filter, the rest: pads from 0 to beyond the filter, groups, both modes, gaps, channels last, one pixel, nothing
 CASES = (
@@ -25,8 +25,8 @@ CASES = (
     ("f64:2x19x5x6", "f64:21x19x3x3", "padding=1,1 mode=convolution beta=2"),
     ("f64:1x18x4x5:nhwc", "f64:18x18x3x3", "padding=1,1"),
 )
-FORWARD, DATA, FILTER = winograd.ENGINES
-NONFUSED = dict(zip(winograd.ENGINES, winograd_nonfused.ENGINES, strict=True))
+ENGINES = FORWARD, DATA, FILTER = (*winograd.ENGINES, *winograd_gradient.ENGINES)
+NONFUSED = dict(zip(ENGINES, winograd_nonfused.ENGINES, strict=True))
 GPU_TARGETS = [t for t in targets() if t.schedule != "cpu"]
 H200 = DeviceInfo(
     "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
@@ -88,10 +88,10 @@ def test_integers_are_exact(monkeypatch, target, layout):
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @on_gpus
 def test_small_tile_and_split_sums(monkeypatch, target, dtype):
-    for name in ("TILES", "GRADIENT_TILES"):
-        tiles = {kind: tiles[-1:] for kind, tiles in getattr(winograd, name).items()}
-        monkeypatch.setattr(winograd, name, tiles)
-    monkeypatch.setattr(winograd.WinogradBackwardFilter, "splits", lambda *_: 3)
+    for module, name in ((winograd, "TILES"), (winograd_gradient, "GRADIENT_TILES")):
+        tiles = {kind: tiles[-1:] for kind, tiles in getattr(module, name).items()}
+        monkeypatch.setattr(module, name, tiles)
+    monkeypatch.setattr(winograd_gradient.WinogradBackwardFilter, "splits", lambda *_: 3)
     handle = open_on(target)
     for engine, line in lines(f"{dtype}:3x18x5x8", f"{dtype}:17x18x3x3", "padding=1,1 beta=1").items():
         check(handle, line, engine=engine)

@@ -25,6 +25,7 @@ _MODULES = (
     "conv_atomic",
     "conv_tensor_core",
     "winograd",
+    "winograd_gradient",
     "winograd_cpu",
     "winograd_filter_cpu",
     "winograd_nonfused",

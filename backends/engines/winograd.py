@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from portadnn.enums import (
     ConvolutionBwdDataAlgo,
-    ConvolutionBwdFilterAlgo,
     ConvolutionFwdAlgo,
     DataType,
     DnnEnum,
@@ -14,9 +13,9 @@ from portadnn.enums import (
 from portadnn.ops.convolution import (
     Convolution,
     ConvolutionBackwardData,
-    ConvolutionBackwardFilter,
     ConvolutionForward,
 )
+from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
 from ..base import (
@@ -34,14 +33,17 @@ from ..base import (
     WorkspaceArg,
     host_seconds,
 )
+from .conv_epilogue import WrittenBackwardData, WrittenForward, epilogue_args, epilogue_defines, output, sums_of
+from .conv_geometry import z_defines
 from .pieces import LAUNCH, LONG, PIECE_COUNTERS, price, shares_pieces
 from .winograd_geometry import Direction, declined, ints
+
+Defines = dict[str, int | float | str]
 
 PLANES = 16
 BAKED = 1 << 26  # operations from which a kernel of its own, with the geometry compiled in, is worth its compilation
 SUMMED = 32  # terms from which a sum of transformed data stays within the tolerance of a plain sum
 FEW_FACTOR = 2.0  # what fewer may exceed it by; measured, docs/kernels.md
-_MOST_SPLITS = 256
 _MOST_EACH = 8  # filters and channels that a work-item transforms where the product's work-groups do it
 _SHORT = 1.3  # time with numbers of two bytes, in that of float32: median of six on an H200 (OpenCL), 1.1 to 1.45
 _OVERHEAD = 2.0  # slices that starting and finishing a work-group takes as long as
@@ -89,8 +91,7 @@ class Tile:
         return max(PLANES * self.bk * (pitch_a + pitch_b), exchange)
 
 
-# Shares as measured on an H200. The filter gradient runs faster with two work-groups of 128 registers a work-item,
-# forward and data gradient with one: their prefetched filters would spill.
+# Shares as measured on an H200. With two work-groups of 128 registers a work-item prefetched filters would spill.
 TILES = {
     DataType.FLOAT: (
         Tile(32, 64, 8, 8, 8, columns=2, planes_each=2, share=0.5),
@@ -98,10 +99,6 @@ TILES = {
         Tile(16, 16, 8, 4, 4, columns=4, share=0.365, fits=2),
     ),
     DataType.DOUBLE: (Tile(16, 16, 8, 4, 4, columns=4, share=0.2),),
-}
-GRADIENT_TILES = {
-    DataType.FLOAT: (Tile(32, 32, 8, 8, 8, resident=2, share=0.45), Tile(16, 16, 8, 4, 4, share=0.25)),
-    DataType.DOUBLE: (Tile(16, 16, 8, 4, 4, share=0.2),),
 }
 
 
@@ -141,6 +138,8 @@ class Winograd(Engine):
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
         reason = declined(problem, info)
+        if reason is None and sums_of(problem) is not None:
+            reason = "it takes no sums of its results"
         if reason is None and self.tile(problem, info) is None:
             reason = "no tile fits the device's work-group size and local memory"
         if reason is None and self._workspace(problem, info) > info.max_allocation:
@@ -174,9 +173,9 @@ class Winograd(Engine):
         launches = self._launches(problem, device) if problem.tensors[-1].size else ()
         return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)
 
-    def _defines(self, problem: Convolution, tile: Tile) -> dict[str, int]:
+    def _defines(self, problem: Convolution, tile: Tile) -> Defines:
         pitch_a, pitch_b = self._pitches(problem, tile)
-        defines = {
+        defines: Defines = {
             f"DTYPE_{problem.dtype.name}": 1,
             "BM": tile.bm,
             "BN": tile.bn,
@@ -278,7 +277,9 @@ class WinogradConvolve(Winograd):
         elements = slices * blocks * tile.bk * tile.bn
         grid = (blocks * -(-direction.tiles(2)[0] // tile.bm),)
         launches = []
-        defines |= {**layout, **geometry}
+        defines |= {**layout, **geometry, **epilogue_defines(problem)}
+        if isinstance(problem, ConvolutionBiasActivationForward):
+            defines |= z_defines(problem)
         if slices and self._in_one_launch(problem, tile, device.info):
             each = _pack_each(-(-elements // tile.items), min(grid[0], device.info.compute_units))
             defines |= {"FUSED_PACK": 1, "PACK_EACH": each}
@@ -288,7 +289,8 @@ class WinogradConvolve(Winograd):
             kernel = device.compile(self.FILE, "winograd_filter", defines)
             launches.append(Launch(kernel, (-(-elements // 256),), (256,), (*filters, *sizes)))
         kernel = device.compile(self.FILE, "winograd_convolve", defines)
-        args = (*transformed, image, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *arguments)
+        scalars = (ScalarArg(0, real), ScalarArg(1, real))
+        args = (*transformed, image, output(problem), *scalars, *epilogue_args(problem), *arguments)
         launches.append(Launch(kernel, grid, (tile.items,), args))
         return tuple(launches)
 
@@ -297,7 +299,7 @@ class WinogradForward(WinogradConvolve):
     """Forward."""
 
     name = "winograd_forward"
-    problems = (ConvolutionForward,)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionFwdAlgo.WINOGRAD
@@ -307,107 +309,10 @@ class WinogradBackwardData(WinogradConvolve):
     """Data gradient: a convolution of dy with the flipped filter."""
 
     name = "winograd_backward_data"
-    problems = (ConvolutionBackwardData,)
+    problems = (ConvolutionBackwardData, WrittenBackwardData)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdDataAlgo.WINOGRAD
 
 
-class WinogradBackwardFilter(Winograd):
-    """Filter gradient; the sum over tiles is split and added up in a fixed order."""
-
-    name = "winograd_backward_filter"
-    problems = (ConvolutionBackwardFilter,)
-    FILE = "shared/winograd_gradient.cl"
-    _long = 30e-6  # where compilers cannot be told to save registers, the sum leaves room for one work-group, not two
-
-    def algo(self, problem: Problem) -> DnnEnum | None:
-        return ConvolutionBwdFilterAlgo.WINOGRAD
-
-    def _tiles(self) -> dict[DataType, tuple[Tile, ...]]:
-        return GRADIENT_TILES
-
-    def _summed(self, direction: Direction) -> int:
-        return direction.tiles(2)[0]
-
-    def _pitches(self, problem: Convolution, tile: Tile) -> tuple[int, int]:
-        gap = 0 if self._together(problem) else 4
-        return tile.bm + gap, tile.bn + gap
-
-    @staticmethod
-    def _together(problem: Convolution) -> bool:
-        direction = Direction.of(problem)
-        return direction.together(direction.wide)
-
-    def _blocks(self, direction: Direction, tile: Tile) -> tuple[int, int]:
-        """Return the work-groups of a split, and the reals of its part."""
-        blocks_c, blocks_k = -(-direction.channels // tile.bm), -(-direction.filters // tile.bn)
-        blocks = direction.groups * blocks_c * blocks_k
-        return blocks, blocks * PLANES * tile.bm * tile.bn
-
-    def splits(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> int:
-        """Return the number of parts with the least estimated time."""
-        return min(self._options(problem, tile, info))[1]
-
-    def _options(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> list[tuple[float, int]]:
-        direction = Direction.of(problem)
-        slices = max(-(-direction.tiles(2)[0] // tile.bk), 1)
-        blocks, reals = self._blocks(direction, tile)
-        bytes_per_clock = 16 * max(info.compute_units, 1)
-        options = []
-        for splits in range(1, min(_MOST_SPLITS, slices) + 1):
-            clocks = grid_clocks(blocks * splits, -(-slices // splits), tile, info)
-            parts = 2 * splits * reals * problem.dtype.accumulator.itemsize
-            options.append((clocks + parts / bytes_per_clock, splits))
-        return options
-
-    def _workspace(self, problem: Convolution, info: DeviceInfo) -> int:
-        tile = self.tile(problem, info)
-        assert tile is not None
-        _, reals = self._blocks(Direction.of(problem), tile)
-        return self.splits(problem, tile, info) * reals * problem.dtype.accumulator.itemsize
-
-    def _clocks(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> float:
-        return min(self._options(problem, tile, info))[0]
-
-    def _launches(self, problem: Convolution, device: Device) -> tuple[Launch, ...]:
-        tile, direction = self.tile(problem, device.info), Direction.of(problem)
-        assert tile is not None
-        splits = self.splits(problem, tile, device.info)
-        blocks, _ = self._blocks(direction, tile)
-        real = problem.dtype.accumulator
-        geometry, arguments = self._geometry(problem)
-        defines = {**self._defines(problem, tile), **geometry}
-        if self._together(problem):
-            defines["CHANNELS_TOGETHER"] = 1
-        parts, output = WorkspaceArg(0, real), (TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
-        inside = self._in_one_launch(problem, tile, device.info)
-        each = self._sum_each(direction, blocks * splits if inside else 0, device.info)
-        pieces = direction.groups * -(-direction.channels // each) * -(-direction.filters // 16)
-        counts, sizes = ints(direction.groups, splits), ints(direction.filters, direction.channels, *direction.taps)
-        end: tuple[Arg, ...] = ()
-        if inside:
-            defines["FUSED_SUM"] = 1
-            end = (CountersArg(PIECE_COUNTERS), *output, *ints(pieces), *sizes)
-        kernel = device.compile(self.FILE, "winograd_gradient", {**defines, "EACH": each if inside else 1})
-        args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), parts, *end, *counts, *arguments)
-        multiply = Launch(kernel, (blocks * splits,), (tile.items,), args)
-        if inside:
-            return (multiply,)
-        kernel = device.compile(self.FILE, "winograd_gradient_sum", {**defines, "EACH": each})
-        return multiply, Launch(kernel, (pieces,), (256,), (parts, *output, *counts, *sizes))
-
-    @staticmethod
-    def _sum_each(direction: Direction, work_groups: int, info: DeviceInfo) -> int:
-        """Return of how many channels a work-group adds the parts at a time: more while there are others enough.
-
-        `work_groups` do that beside the product; none: a launch of its own does.
-        """
-        if work_groups:
-            pieces = {each: -(-direction.channels // each) for each in (1, 4, 16)}
-            runs = direction.groups * -(-direction.filters // 16)
-            return next((each for each in pieces if pieces[each] * runs <= work_groups), 16)
-        return 4 if direction.groups * direction.channels * direction.filters >= 256 * info.compute_units else 1
-
-
-ENGINES = (WinogradForward(), WinogradBackwardData(), WinogradBackwardFilter())
+ENGINES = (WinogradForward(), WinogradBackwardData())

@@ -16,7 +16,11 @@ from portadnn.graph.support.on_paper import PaperHandle
 from portadnn.problem import TensorSpec
 from portadnn_backends import cuda
 from portadnn_backends.engines.conv_by_images import by_images
+from portadnn_backends.engines.conv_cpu_common import ConvCpu
 from portadnn_backends.engines.conv_epilogue import WrittenForward
+from portadnn_backends.engines.conv_gemm import ConvGemm
+from portadnn_backends.engines.conv_tensor_core import TensorCore
+from portadnn_backends.fusion.product_choice import chosen_for
 from portadnn_backends.fusion.product_engine import ProductEngine
 
 M = cudnn.pointwise_mode
@@ -181,6 +185,25 @@ GRAPHS = {
 def test_what_follows(handle, name):
     """Against the definitions in float64, for every kind of operand and several results."""
     check(handle, GRAPHS[name])
+
+
+WINOGRAD = {  # of so many channels that sums are as good as plain ones
+    "NCHW": _image(2, 35, 9, 8, padding=[1, 1], filters=7),
+    "NHWC, groups": _image(2, 66, 6, 7, nhwc=True, padding=[1, 0], filters=18, groups=2),
+    "a data gradient": _gradient(2, 6, 9, 8, padding=[1, 1], filters=34),
+    "a data gradient, NHWC": _gradient(1, 6, 7, 9, nhwc=True, padding=[0, 1], filters=33),
+}
+
+
+@on_all([(name, kind) for name in WINOGRAD for kind in (D.FLOAT, D.HALF)])
+def test_winograd(handle, name, monkeypatch):
+    """Transformed convolutions, though implicit products be faster."""
+    graph, kind = name
+    for others in (ConvGemm, ConvCpu, TensorCore):
+        monkeypatch.setattr(others, "why_not", lambda *_: "not here")
+    tolerance = {"rtol": 2e-2, "atol": 4e-2} if kind is D.HALF else {"rtol": 1e-4, "atol": 1e-4}
+    g = check(handle, WINOGRAD[graph], kind, D.FLOAT, **tolerance)
+    assert "winograd" in chosen_for(g._graph_frozen(), handle).engine.name
 
 
 @on_all([(D.HALF, D.FLOAT), (D.HALF, D.HALF), (D.BFLOAT16, D.FLOAT), (D.BFLOAT16, D.BFLOAT16)])
