@@ -361,17 +361,21 @@ LARGE = {
     "NCHW": _image(16, 64, 28, 28, window=(1, 1), filters=128),
     "a long sum": _broadcast((64, 8000), (8000, 64), (64, 64)),
     "a data gradient": _gradient(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+    "NHWC, in steps": _image(16, 64, 28, 28, nhwc=True, padding=[1, 1], stride=[2, 2], filters=64),
+    "a data gradient in steps": _gradient(16, 64, 28, 28, nhwc=True, padding=[1, 1], stride=[2, 2], filters=64),
     "larger than a tile": _broadcast((300, 33), (33, 130), (300, 130)),
     "rows": _broadcast((300, 64), (64, 512), (300, 512)),
 }
 TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
     "plain tiles": ("larger than a tile", D.FLOAT, "shared/conv_gemm.cl"),
     "parts of sums": ("a long sum", D.FLOAT, "shared/conv_gemm.cl"),
-    "images": ("NHWC", D.FLOAT, "shared/conv_gemm.cl"),
+    "images": ("NHWC, in steps", D.FLOAT, "shared/conv_gemm.cl"),
+    "images, Winograd": ("NHWC", D.FLOAT, "shared/winograd_convolve.cl"),
     "tensor cores": ("NHWC", D.HALF, "cuda/conv_mma.cu"),
     "tensor cores, NCHW": ("NCHW", D.BFLOAT16, "cuda/conv_mma.cu"),
     "tensor cores, rows": ("rows", D.HALF, "cuda/conv_mma.cu"),
-    "data gradient": ("a data gradient", D.FLOAT, "shared/conv_gemm.cl"),
+    "data gradient": ("a data gradient in steps", D.FLOAT, "shared/conv_gemm.cl"),
+    "data gradient, Winograd": ("a data gradient", D.FLOAT, "shared/winograd_convolve.cl"),
     "tensor cores, data gradient": ("a data gradient", D.HALF, "cuda/conv_mma.cu"),
     "tensor cores, parts of sums": ("a long sum", D.HALF, "cuda/conv_mma_reduce.cu"),
 }
