@@ -14,6 +14,20 @@
 #include "prologue.h"
 #include "conv_mma_element.h"
 
+// what is packed may be computed, as either operand of prologue.h
+#ifdef PROLOGUE_FILTER
+#define SOURCE_TENSORS FILTER_TENSORS
+#define SOURCE_BIND FILTER_BIND
+#define SOURCE_LOAD FILTER_LOAD
+#else
+#define SOURCE_TENSORS IMAGE_TENSORS
+#define SOURCE_BIND IMAGE_BIND
+#define SOURCE_LOAD IMAGE_LOAD
+#endif
+#if defined(PROLOGUE_IMAGE) || defined(PROLOGUE_FILTER)
+#define COMPUTED
+#endif
+
 #define PLANE (PLANE_D * PLANE_H * PLANE_W)
 #define WIDTH (GROUPS * CPAD)
 #define TC (8 * VE)
@@ -38,9 +52,9 @@ struct alignas(VP * sizeof(T)) Pixels {
 // the source's channel, or -1 for padding
 DEVICE int channel_of(int to) { return to < WIDTH && to % CPAD < CHANNELS ? to / CPAD * CHANNELS + to % CPAD : -1; }
 
-KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__ to IMAGE_TENSORS) {
+KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__ to SOURCE_TENSORS) {
     GRID_WAIT();
-    IMAGE_BIND
+    SOURCE_BIND
 #ifdef TILED
     LOCAL u32 tile[TC * 65];
     const int item = threadIdx.x;
@@ -55,10 +69,10 @@ KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__
         const int channel = channel_of(c0 + i * step + item / (64 / VP));
         const Pixels none = {};
         const bool in = channel >= 0 && p0 + x < PLANE;
-#ifdef PROLOGUE_IMAGE
+#ifdef COMPUTED
         values[i] = none;
         UNROLL for (int e = 0; e < VP; ++e) {
-            if (in) STORE(values[i].v, e, IMAGE_LOAD(from, n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x), e));
+            if (in) STORE(values[i].v, e, SOURCE_LOAD(from, n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x), e));
         }
         continue;
 #endif
@@ -88,8 +102,8 @@ KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__
     Stored v;
     UNROLL for (int e = 0; e < VE; ++e) {
         const int channel = channel_of(c + e);
-#ifdef PROLOGUE_IMAGE
-        v.v[e] = channel >= 0 ? element_of(IMAGE_LOAD(0, (u32)(at - from), (u32)channel * FROM_C)) : (E)0;
+#ifdef COMPUTED
+        v.v[e] = channel >= 0 ? element_of(SOURCE_LOAD(0, (u32)(at - from), (u32)channel * FROM_C)) : (E)0;
 #else
         PUT(v, e, channel >= 0 ? CONVERT(at[(u32)channel * FROM_C]) : 0);
 #endif

@@ -48,7 +48,7 @@ NOINLINE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL r
     ROWS(WRITE_ROW)
 }
 
-DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels) {
+DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels IMAGE_PARAMS) {
 #if X_C == 1 && X_W != 1
 #define CHANNELS_AT_ONCE 1
 #else
@@ -61,22 +61,23 @@ DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, in
                 const int row = inside ? image + d * X_D + h * X_H : 0;
 #ifdef CHANNELS_AT_ONCE
                 copy_channels(xs, TAPS_D * IN_ROWS * IN_COLS, x, row, w0, 1, IN_COLS - VW, inside ? IMAGE_W : 0, X_W,
-                              channels, X_SPAN);
+                              channels, X_SPAN IMAGE_ARGS);
 #else
-                copy_row(xs, x, row, w0, 1, IN_COLS, inside ? IMAGE_W : 0, X_W, X_SPAN);
+                copy_row(xs, x, row, w0, 1, IN_COLS, inside ? IMAGE_W : 0, X_W, X_SPAN IMAGE_ARGS);
 #endif
                 xs += IN_COLS;
             }
 }
 
 // Columns of e beyond `channels` get copies of the last one
-DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns, int channels) {
+DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns,
+                        int channels FILTER_PARAMS) {
     for (int p = 0; p < rows; ++p, e += UNIT_COLS * BLOCK_K, first += Y_H) {
 #if Y_C == 1
         for (int q = 0; q < columns; ++q) {
             int k = 0;
-            for (; k <= channels - VW; k += VW) RSTORE(VLOAD(dy, first + q * Y_W + k), e + q * BLOCK_K + k);
-            for (; k < channels; ++k) e[q * BLOCK_K + k] = LOAD(dy, first + q * Y_W + k);
+            for (; k <= channels - VW; k += VW) RSTORE(FILTER_VLOAD(dy, first + q * Y_W + k, VW), e + q * BLOCK_K + k);
+            for (; k < channels; ++k) e[q * BLOCK_K + k] = FILTER_LOAD(dy, first + q * Y_W, k);
         }
 #else
 #if Y_W == 1
@@ -86,7 +87,7 @@ DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows,
                     const int at = MIN(q, columns - VW);
                     vreal block[VW];
                     UNROLL for (int j = 0; j < VW; ++j)
-                        block[j] = VLOAD(dy, first + MIN(k + j, channels - 1) * Y_C + at);
+                        block[j] = FILTER_VLOAD(dy, first + MIN(k + j, channels - 1) * Y_C + at, VW);
                     transpose(block);
                     UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], e + (at + j) * BLOCK_K + k);
                 }
@@ -94,7 +95,7 @@ DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows,
         }
 #endif
         for (int k = 0; k < channels; ++k)
-            for (int q = 0; q < columns; ++q) e[q * BLOCK_K + k] = LOAD(dy, first + k * Y_C + q * Y_W);
+            for (int q = 0; q < columns; ++q) e[q * BLOCK_K + k] = FILTER_LOAD(dy, first, k * Y_C + q * Y_W);
 #endif
     }
 }
@@ -105,12 +106,14 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_start(TENSOR(int, next_tile)) {
 }
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real, partial), TENSOR(real, scratch),
-                                        TENSOR(int, next_tile)) {
+                                        TENSOR(int, next_tile) IMAGE_TENSORS FILTER_TENSORS) {
     BIND(T, x);
     BIND(T, dy);
     BIND(real, partial);
     BIND(real, scratch);
     BIND(int, next_tile);
+    IMAGE_BIND
+    FILTER_BIND
     GLOBAL real *xs = scratch + (i64)GRP(0) * SCRATCH;
     GLOBAL real *e = xs + SCRATCH_X;
     for (int tile = TAKE_TILE(next_tile); tile < TILES; tile = TAKE_TILE(next_tile)) {
@@ -124,8 +127,9 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real
             const int o = unit / (UNITS_W * UNITS_H) % RESULT_D, n = unit / (UNITS_W * UNITS_H * RESULT_D);
             const int columns = MIN(UNIT_COLS, RESULT_W - q0), rows = MIN(UNIT_ROWS, RESULT_H - p0);
             pack_image(xs, x, n * X_N + (group * C + c0) * X_C, o * STRIDE_D - PAD_D, p0 * STRIDE_H - PAD_H,
-                       q0 * STRIDE_W - PAD_W, channels_c);
-            pack_result(e, dy, n * Y_N + (group * K + k0) * Y_C + o * Y_D + p0 * Y_H + q0 * Y_W, rows, columns, channels_k);
+                       q0 * STRIDE_W - PAD_W, channels_c IMAGE_ARGS);
+            pack_result(e, dy, n * Y_N + (group * K + k0) * Y_C + o * Y_D + p0 * Y_H + q0 * Y_W, rows, columns,
+                        channels_k FILTER_ARGS);
             for (int m = 0; m < channels_c * TAPS; m += MR)
                 for (int j = 0; j < channels_k; j += NR)
                     multiply_unit(sums + m * BLOCK_K + j, xs, e + j, m, channels_c * TAPS, rows, columns, unit > begin);

@@ -67,7 +67,8 @@ DEVICE void start_loader(Loader *l, int item, int group, int phase, u32 m0, u32 
 DEVICE void fill_table(LOCAL_ARG int4 *table, const Loader *l, int item, int slice) {}
 
 DEVICE void load_slice(Loader *l, int item, const GLOBAL T *dy, const GLOBAL T *x,
-                       const LOCAL_ARG int4 *table, int slice, NextA a_next[A_EACH], real b_next[B_EACH]) {
+                       const LOCAL_ARG int4 *table, int slice, NextA a_next[A_EACH],
+                       real b_next[B_EACH] IMAGE_PARAMS FILTER_PARAMS) {
     UNROLL for (int e = 0; e < A_EACH; ++e) {
         const u32 kk = (u32)slice * BK + LOAD_KK(item, e, BM, A_EACH);
         const u32 m = l->m0 + LOAD_LINE(item, e, BM, A_EACH);
@@ -75,7 +76,7 @@ DEVICE void load_slice(Loader *l, int item, const GLOBAL T *dy, const GLOBAL T *
         const u32 plane = row / PIXELS_H;
         const u32 at = plane / PIXELS_D * DY_N + plane % PIXELS_D * DY_D + row % PIXELS_H * DY_H + kk % PIXELS_W * DY_W;
         real v = 0;
-        if (kk < (u32)GEMM_K && m < GEMM_M) v = LOAD(dy, l->dy_first + at + m * DY_K);
+        if (kk < (u32)GEMM_K && m < GEMM_M) v = FILTER_LOAD(dy, l->dy_first + at + m * DY_K, 0);
         a_next[e] = v;
     }
     UNROLL for (int e = 0; e < B_EACH; ++e) {
@@ -84,7 +85,7 @@ DEVICE void load_slice(Loader *l, int item, const GLOBAL T *dy, const GLOBAL T *
         const Pixel pixel = pixel_of(kk, &l->phase);
         real v = 0;
         if (kk < (u32)GEMM_K && inside(&pixel, l->d[own], l->h[own], l->w[own])) {
-            v = LOAD(x, pixel.offset + l->offset[own]);
+            v = IMAGE_LOAD(x, pixel.offset + l->offset[own], 0);
         }
         b_next[e] = v;
     }

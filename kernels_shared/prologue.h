@@ -2,6 +2,7 @@
 //
 // With PROLOGUE_IMAGE or PROLOGUE_FILTER the operand is computed by text written for a graph (backends/fusion/before.py),
 // which is handed places in the operand as if it lay in memory, without gaps; the tensor in its place is not read.
+// Of a filter's gradient the image is x, and what is called the filter is dy, the rows of its product.
 // Padding stays zero: kernels ask for places inside of the operand only.
 //
 //   IMAGE_TENSORS, IMAGE_BIND        a kernel's parameters for it, and their BIND
@@ -41,10 +42,12 @@
 
 #ifdef PROLOGUE_FILTER
 #define FILTER_LOAD(p, i, j) PROLOGUE_FIRST(prologue_filter((idx_t)((i) + (j)), 1 FILTER_ARGS))
+#define FILTER_VLOAD(p, i, n) prologue_filter((idx_t)(i), n FILTER_ARGS)
 #else
 #define FILTER_TENSORS
 #define FILTER_BIND
 #define FILTER_PARAMS
 #define FILTER_ARGS
 #define FILTER_LOAD(p, i, j) LOAD((p) + (i), j)
+#define FILTER_VLOAD(p, i, n) VLOAD(p, i)
 #endif

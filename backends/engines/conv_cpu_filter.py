@@ -26,6 +26,7 @@ from .conv_cpu_common import (
     split_evenly,
 )
 from .conv_epilogue import WrittenBackwardFilter, epilogue_args, epilogue_defines
+from .conv_prologue import ComputedBackwardFilter, prologue_args, prologue_defines
 
 UNIT_PIXELS = 256  # products summed per visit of a register tile
 BLOCK_K = 128
@@ -101,6 +102,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         **per_axis("IMAGE", g.image.size),
         **per_axis("RESULT", g.result.size),
         **epilogue_defines(problem),
+        **prologue_defines(problem),
     }
     sum_grid = (ceil_div(k, lanes), c_blocks, problem.groups)
     scratch_start = COUNTER_BYTES + partial
@@ -110,7 +112,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
 class ConvCpuFilter(ConvCpu):
     """Backward filter: one launch starts a counter, one sums over shares of the image, one adds the shares."""
 
-    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter)
+    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter, ComputedBackwardFilter)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdFilterAlgo.ALGO_1
@@ -118,6 +120,18 @@ class ConvCpuFilter(ConvCpu):
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
         return blocks_of(problem, info).workspace if problem.filter.size else 0
+
+    def computed_elements(self, problem: Problem, info: DeviceInfo) -> dict[str, float]:
+        """Return x's, packed with its rim for each unit of pixels and block of filters, and dy's, for each of x's."""
+        assert isinstance(problem, Convolution)
+        n = blocks_of(problem, info).defines
+        count = {name: int(n[name]) for name in ("UNITS", "C", "K", "C_BLOCKS", "K_BLOCKS", "TAPS_D")}
+        rows, pixels = int(n["IN_ROWS"]) * int(n["IN_COLS"]), int(n["UNIT_ROWS"]) * int(n["UNIT_COLS"])
+        each = count["UNITS"] * problem.groups
+        return {
+            "image": float(each * count["C"] * count["TAPS_D"] * rows * count["K_BLOCKS"]),
+            "filter": float(each * count["K"] * pixels * count["C_BLOCKS"]),
+        }
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
@@ -140,7 +154,8 @@ def sum_of_shares(engine: Engine, problem: Problem, device: Device, file: str, b
         start = device.compile(file, f"{name}_start", blocks.defines)
         launches.append(Launch(start, (1,), (1,), (counter,)))
         shares = device.compile(file, name, blocks.defines)
-        args = (TensorArg(0), TensorArg(1), partial, WorkspaceArg(blocks.scratch_start, real), counter)
+        scratch, operands = WorkspaceArg(blocks.scratch_start, real), prologue_args(problem, "image", "filter")
+        args = (TensorArg(0), TensorArg(1), partial, scratch, counter, *operands)
         launches.append(Launch(shares, (blocks.work_groups,), (1,), args))
     total = device.compile(file, f"{name}_sum", blocks.defines)
     sum_args = (partial, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *epilogue_args(problem))

@@ -26,7 +26,7 @@ from .conv_epilogue import (
 )
 from .conv_gemm_choice import Choice, choices, of_short_numbers
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
-from .conv_prologue import ComputedBackwardData, ComputedForward, prologue_args
+from .conv_prologue import ComputedBackwardData, ComputedBackwardFilter, ComputedForward, prologue_args
 from .conv_sums import Parts, after
 
 FILE = "shared/conv_gemm.cl"
@@ -153,7 +153,7 @@ class ConvGemmBackwardFilter(ConvGemm):
     """Filter gradient; the sum over pixels is split and added up in a fixed order."""
 
     name = "conv_gemm_backward_filter"
-    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter)
+    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter, ComputedBackwardFilter)
     _algos = (ConvolutionBwdFilterAlgo.ALGO_1, ConvolutionBwdFilterAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from portadnn.enums import DataType
+from portadnn.ops.convolution import ConvolutionBackwardFilter
 from portadnn.problem import Problem
 
 from ..base import Arg, DeviceInfo, ScalarArg, TensorArg
-from .conv_epilogue import Written, WrittenBackwardData, WrittenForward
+from .conv_epilogue import Written, WrittenBackwardData, WrittenBackwardFilter, WrittenForward
 
 OPERANDS = ("image", "filter")
 PLACE = {  # what an element costs beside its nodes, in nodes (on CPUs as measured on two AVX2 cores)
@@ -54,8 +55,8 @@ class WithComputed(Written):
     Attributes
     ----------
     before_image, before_filter : Computed or None
-        For the tensor that is read at the pixels, x or dy, and for the filter. Their tensors and numbers come after
-        those of what follows, in this order.
+        For what prologue.h calls the image and the filter; see `operand_of`. Their tensors and numbers come after those
+        of what follows, in this order.
     """
 
     before_image: Computed | None = None
@@ -76,6 +77,13 @@ class ComputedBackwardData(WithComputed, WrittenBackwardData):
     op: ClassVar[str] = ""
 
 
+@dataclass(frozen=True)
+class ComputedBackwardFilter(WithComputed, WrittenBackwardFilter):
+    """dw by text, of operands by text."""
+
+    op: ClassVar[str] = ""
+
+
 @runtime_checkable
 class ComputesOperands(Protocol):
     """An engine that takes Problems of these types."""
@@ -84,9 +92,10 @@ class ComputesOperands(Protocol):
         """Return how many elements of each of `OPERANDS` it computes, repetitions included, if all are by text."""
 
 
-def operand_of(name: str) -> str:
-    """Return what prologue.h calls the input `name` of a convolution."""
-    return "filter" if name == "w" else "image"
+def operand_of(problem: Problem, name: str) -> str:
+    """Return what prologue.h calls the input `name` of a convolution: "filter" for the rows of the product."""
+    rows = "dy" if isinstance(problem, ConvolutionBackwardFilter) else "w"
+    return "filter" if name == rows else "image"
 
 
 def computed(problem: Problem, operand: str) -> Computed | None:

@@ -42,7 +42,13 @@ from ..base import (
 from .conv_by_images import TILE_SET, by_images, images_at_a_time
 from .conv_epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward, epilogue_args, output, sums_of
 from .conv_geometry import axes
-from .conv_prologue import ComputedBackwardData, ComputedForward, WithComputed, prologue_args
+from .conv_prologue import (
+    ComputedBackwardData,
+    ComputedBackwardFilter,
+    ComputedForward,
+    WithComputed,
+    prologue_args,
+)
 from .conv_sums import Parts, after
 from .conv_tensor_core_defines import (
     common,
@@ -231,7 +237,7 @@ def _pack_image(image: Image, source: Arg, packed: Arg, problem: Convolution, de
         groups = image.spec.dims[0] * -(-plane // 64) * -(-width // (8 * lanes))
     else:
         groups = -(-image.spec.dims[0] * plane * (width // lanes) // 256)
-    return Launch(kernel, (groups,), (256,), (source, packed, *prologue_args(problem, "image")))
+    return Launch(kernel, (groups,), (256,), (source, packed, *prologue_args(problem, image.operand)))
 
 
 class TensorCoreForward(TensorCore):
@@ -260,11 +266,17 @@ class TensorCoreBackwardFilter(TensorCore):
     """Filter gradient; the sum over pixels is split and added up in a fixed order."""
 
     name = "tensor_core_backward_filter"
-    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter)
+    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter, ComputedBackwardFilter)
     _algo = ConvolutionBwdFilterAlgo.ALGO_1
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
         return filter_setup(problem, info)
+
+    def computed_elements(self, problem: Problem, info: DeviceInfo) -> dict[str, float]:
+        """Return those of either operand, which are packed once."""
+        assert isinstance(problem, Convolution)
+        x, dy = (tensor.size for tensor in problem.tensors[:2])
+        return {"image": float(x), "filter": float(dy)}
 
     def setups(self, problem: Convolution, info: DeviceInfo) -> list[Setup]:
         """Return parts with the first one's tile and splits: each adds to the same sums."""

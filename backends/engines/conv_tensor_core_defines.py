@@ -172,8 +172,8 @@ def image_defines(image: Image, problem: Problem) -> Defines:
     if neighbours and run > 1 and image.groups * image.padded >= 16:
         defines["TILED"] = 1
         defines["VP"] = min(pixel_lanes(spec), 4)
-    if computed(problem, "image"):
-        defines |= epilogue_defines(problem) | prologue_defines(problem)
+    if computed(problem, image.operand):
+        defines |= {**epilogue_defines(problem), f"PROLOGUE_{image.operand.upper()}": 1}
     return defines
 
 

@@ -12,7 +12,7 @@ from portadnn.problem import TensorSpec
 from ..base import LAUNCH_SECONDS, DeviceInfo
 from .conv_epilogue import sums_of
 from .conv_geometry import Geometry, data_gradient, filter_gradient, forward
-from .conv_prologue import computed
+from .conv_prologue import computed, operand_of
 from .conv_tensor_core_tiles import Choice, Product, choices
 from .layouts import strides
 
@@ -54,6 +54,8 @@ class Image:
         Groups, and channels of each.
     padded : int
         Channels of a group with their padding.
+    operand : str
+        What prologue.h calls it.
     planes : bool
         Whether the kernel reads it as planes of neighbouring pixels; else as NHWC.
     """
@@ -64,6 +66,7 @@ class Image:
     groups: int
     channels: int
     padded: int
+    operand: str = "image"
     planes: bool = False
 
     @property
@@ -77,8 +80,16 @@ class Image:
         return 0 if self.native else up(self.spec.size * self.spec.dtype.itemsize, _ALIGN)
 
 
-def make_image(problem: Convolution, name: str, *, gapless: bool = False) -> Image:
-    """Describe how the kernels read the tensor `name`; `gapless`: as one run of NHWC."""
+def make_image(problem: Convolution, name: str, *, gapless: bool = False, loads: bool = True) -> Image:
+    """Describe how the kernels read the tensor `name`.
+
+    Parameters
+    ----------
+    gapless
+        Whether they read it as one run of NHWC.
+    loads
+        Whether they can compute it as they load it; else packing does, if it is computed.
+    """
     spec: TensorSpec = getattr(problem, name)
     lanes = CHUNK // spec.dtype.itemsize
     channels = spec.dims[1] // problem.groups
@@ -90,8 +101,9 @@ def make_image(problem: Convolution, name: str, *, gapless: bool = False) -> Ima
     chunks = chunks and strides.count(1) == (spec.dims[1] > 1)
     if gapless:
         chunks = chunks and spec.same_strides(packed)
-    index = problem.tensor_names().index(name)
-    return Image(index, spec, spec if chunks else packed, problem.groups, channels, padded)
+    index, operand = problem.tensor_names().index(name), operand_of(problem, name)
+    native = chunks and (loads or computed(problem, operand) is None)
+    return Image(index, spec, spec if native else packed, problem.groups, channels, padded, operand)
 
 
 @dataclass(frozen=True)
@@ -183,7 +195,7 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | No
 
 def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
     """Set up a filter gradient."""
-    x, dy = make_image(problem, "x"), make_image(problem, "dy", gapless=True)
+    x, dy = make_image(problem, "x", loads=False), make_image(problem, "dy", gapless=True, loads=False)
     geometry = filter_gradient(replace(problem, x=x.spec))  # type: ignore[call-arg]
     columns = geometry.n // max(x.channels, 1) * x.padded
     moved = x.spec.nbytes + dy.spec.nbytes

@@ -23,6 +23,7 @@ from ..engines.conv_prologue import (
     OPERANDS,
     Computed,
     ComputedBackwardData,
+    ComputedBackwardFilter,
     ComputedForward,
     ComputesOperands,
     WithComputed,
@@ -46,9 +47,10 @@ WRITTEN: dict[type[Problem], type[WrittenProblem]] = {
     ConvolutionBackwardData: WrittenBackwardData,
     ConvolutionBackwardFilter: WrittenBackwardFilter,
 }
-COMPUTED: dict[type[Problem], type[WrittenForward] | type[WrittenBackwardData]] = {
+COMPUTED: dict[type[Problem], type[WrittenProblem]] = {
     ConvolutionForward: ComputedForward,
     ConvolutionBackwardData: ComputedBackwardData,
+    ConvolutionBackwardFilter: ComputedBackwardFilter,
 }
 SUMS = ("genstats", "reduction")
 AFTER = ("pointwise", *SUMS)
@@ -145,9 +147,7 @@ def _choose(graph: OperationGraph, handle: Handle) -> Chosen:
     vectors = handle.info.schedule == "cpu"
     after_text = product.write(after, first.label, vectors)
     made = {first.uids[port]: part for port, part in parts.before.items()}
-    if made and step.kind not in COMPUTED:
-        raise NotSupported(f"{first.label} reads its operands from memory")
-    names = {operand_of(name): view for name, view in zip(plain.inputs, views, strict=False)}
+    names = {operand_of(plain, name): view for name, view in zip(plain.inputs, views, strict=False)}
     before = {
         operand: write(made[names[operand].memory], names[operand].memory, operand, vectors)
         for operand in OPERANDS

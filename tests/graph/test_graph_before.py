@@ -65,6 +65,30 @@ def _gradient(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, **how):
     return build
 
 
+def _weights(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, of=("x", "dy"), after=False, **how):
+    """Return what builds a filter's gradient, of a normalised image, a masked gradient or both."""
+
+    def build(g):
+        ones = [1] * len(window)
+        reach = [1 + (r - 1) * d for r, d in zip(window, how.get("dilation", ones), strict=True)]
+        out = [dims[0], filters, *_space(dims, reach, how)]
+        image, dy = x(g, *dims, nhwc=nhwc), x(g, *out, nhwc=nhwc)
+        inputs, more = [image, dy], []
+        if "x" in of:
+            more += [x(g, 1, dims[1], *ones), x(g, 1, dims[1], *ones)]
+            image = g.relu(g.add(g.mul(image, more[0]), more[1]))
+        if "dy" in of:
+            more += [x(g, *out, nhwc=nhwc), x(g, 1, filters, *ones)]
+            dy = g.mul(g.relu_backward(dy, more[-2]), more[-1])
+        dw = g.conv_wgrad(image, dy, **how).set_dim([filters, dims[1] // groups, *window])
+        if after:
+            more.append(x(g, filters, 1, *ones))
+            dw = g.add(g.mul(dw, 0.5), more[-1])
+        return [*inputs, *more], [dw]
+
+    return build
+
+
 GRAPHS = {
     "NCHW, padded": _image(2, 4, 7, 9, padding=[1, 1]),
     "NHWC, padded": _image(2, 4, 7, 9, nhwc=True, padding=[1, 0], filters=20),
@@ -87,6 +111,14 @@ GRAPHS = {
     "a gradient": _gradient(2, 4, 9, 8, padding=[1, 1]),
     "a gradient, NHWC, stride 2": _gradient(2, 16, 9, 8, nhwc=True, padding=[1, 0], stride=[2, 2], filters=24),
     "a gradient, groups": _gradient(1, 4, 9, 10, groups=2, window=(1, 2), stride=[3, 2]),
+    "filters": _weights(2, 4, 9, 8, padding=[1, 1]),
+    "filters, of x, NHWC": _weights(2, 19, 7, 9, nhwc=True, padding=[1, 0], filters=21, of="x"),
+    "filters, of dy, stride 2": _weights(2, 8, 19, 21, stride=[2, 2], padding=[1, 1], of=("dy",), after=True),
+    "filters, groups, dilated": _weights(1, 8, 12, 9, groups=2, padding=[2, 2], dilation=[2, 2], nhwc=True, after=True),
+    "filters, 1 x 1": _weights(3, 16, 8, 16, window=(1, 1), filters=24),
+    "filters, 1 x 1, NHWC, stride 2": _weights(2, 24, 9, 8, window=(1, 1), filters=40, nhwc=True, stride=[2, 2]),
+    "filters, one dim": _weights(2, 4, 39, window=(3,), padding=[1]),
+    "filters, three dims": _weights(1, 2, 4, 5, 6, window=(2, 2, 2), padding=[1, 0, 1]),
 }
 
 
@@ -102,6 +134,8 @@ SHORT = (
     "pixels in one row, NHWC",
     "both, larger than a tile",
     "a gradient, NHWC, stride 2",
+    "filters, of x, NHWC",
+    "filters, 1 x 1",
 )
 
 
@@ -236,6 +270,8 @@ LARGE = {
     "both": _both((300, 33), (33, 130)),
     "parts of sums": _both((64, 8000), (8000, 64)),
     "a gradient": _gradient(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+    "filters": _weights(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
+    "filters, NCHW": _weights(16, 64, 28, 28, window=(1, 1), filters=128),
 }
 
 
@@ -248,6 +284,9 @@ TEXTS = [  # of CUDA: graphs, types, and the files of kernels that compute the i
     ("NCHW", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
     ("parts of sums", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
     ("a gradient", D.HALF, "cuda/conv_mma.cu"),
+    ("filters", D.FLOAT, "shared/conv_gemm.cl"),
+    ("filters", D.HALF, "cuda/conv_mma_pack_image.cu"),
+    ("filters, NCHW", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
 ]
 
 
