@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...graph.layout import Dims
 from .graph_draw import TAME, Value
 from .graph_pointwise import BINARY, SMOOTH, PointwiseNodes
 from .graph_products import NormNodes, ProductNodes
@@ -16,8 +17,9 @@ class AroundNodes(PointwiseNodes, ProductNodes, NormNodes):
         first = self.input(self.dims(self.draws.choice((2, 3, 4, 4, 4, 5)), 33))
         start = self._computed(first, 1 + self.draws.integers(3))
         self.values = []
-        if self.draws.one_in(4):
-            self.conv_gradient()
+        if self.draws.one_in(3):
+            image = start if len(first.dims) > 2 and self.draws.one_in(2) else None
+            self.conv_gradient(image, self._result_gradient)
         elif len(first.dims) > 3 and not self.draws.one_in(3):
             self.conv(start)
         else:
@@ -34,6 +36,9 @@ class AroundNodes(PointwiseNodes, ProductNodes, NormNodes):
             self.statistics(result)
         elif self.draws.one_in(2):
             self.reduce(result)
+
+    def _result_gradient(self, dims: Dims) -> Value:
+        return self._computed(self.input(dims), self.draws.integers(3))
 
     def _computed(self, x: Value, nodes: int) -> Value:
         """Return what some nodes make of a tensor, whose dims it keeps, with operands of their own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...graph.enums import convolution_mode, norm_forward_phase, padding_mode, resample_mode
@@ -58,15 +59,15 @@ class ProductNodes(Drawing):
         w = self.fit(dims)
         self.node("conv_fprop", {"X": x, "W": w}, how, size=x.size * w.size * math.sqrt(math.prod(dims[1:])))
 
-    def conv_gradient(self) -> None:
-        """Add a gradient of a convolution."""
-        x = self.dims(self.draws.choice((3, 4, 4, 5)), 17)
-        w, y, how = self._convolution(x)
-        dy, size = self.fit(y), 20 * math.sqrt(math.prod(w[1:]))
-        if self.draws.one_in(2):
-            self.node("conv_dgrad", {"DY": dy, "W": self.fit(w)}, how, dims={"DX": x}, size=size * dy.size)
+    def conv_gradient(self, x: Value | None = None, make: Callable[[Dims], Value] | None = None) -> None:
+        """Add a gradient of a convolution, or a filter's of an image `x`; `make` makes the result's gradient."""
+        image = x.dims if x else self.dims(self.draws.choice((3, 4, 4, 5)), 17)
+        w, y, how = self._convolution(image, x is not None and not self.draws.one_in(6))
+        dy, size = (make or self.fit)(y), 20 * math.sqrt(math.prod(w[1:]))
+        if x is None and self.draws.one_in(2):
+            self.node("conv_dgrad", {"DY": dy, "W": self.fit(w)}, how, dims={"DX": image}, size=size * dy.size)
         else:
-            self.node("conv_wgrad", {"X": self.fit(x), "DY": dy}, how, dims={"DW": w}, size=LARGE)
+            self.node("conv_wgrad", {"X": x or self.fit(image), "DY": dy}, how, dims={"DW": w}, size=LARGE)
 
     def pool(self) -> None:
         """Add a pooling, with the places of maxima now and then."""
