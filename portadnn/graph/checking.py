@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..descriptors import TensorView
 from ..tolerance import FEW, GROWTH
 from . import memory, ragged
+from .checking_finalize import finalized_sizes
 from .data_types import data_type
 from .engine import GraphEngine, GraphPlan
 from .errors import GraphError, fail
@@ -32,10 +33,8 @@ TOGETHER = 8.0  # times as much for results of a whole graph, whose errors trave
 _SUMS = ("matmul", "conv_fprop", "conv_dgrad", "conv_wgrad", "genstats")
 _SAVED = (*(f"{kind}norm_backward" for kind in ("batch", "instance", "layer", "adalayer", "rms")), "dbn_weight")
 _SUMMED = ("DSCALE", "DBIAS", "Dscale", "Dbias")  # of these, linear in what they add up
-_MEANS = {  # nodes with sums in which numbers may cancel, and the results that these are
-    **dict.fromkeys(("batchnorm", "instancenorm", "layernorm", "adalayernorm"), ("MEAN", "NEXT_RUNNING_MEAN")),
-    "bn_finalize": ("MEAN", "NEXT_RUNNING_MEAN", "EQ_BIAS"),
-}
+_WITH_MEANS = ("batchnorm", "instancenorm", "layernorm", "adalayernorm")
+_MEANS = ("MEAN", "NEXT_RUNNING_MEAN")  # of these, sums in which numbers may cancel
 _GRADIENTS = ("sdpa_backward", "sdpa_fp8_backward")
 _LINEAR = ("ADD", "SUB", "MUL", "ADD_SQUARE")
 _MOVING = ("slice", "transpose", "reshape", "concatenate")
@@ -171,15 +170,6 @@ def _unrounded(graph: OperationGraph, operation: Operation) -> OperationGraph:
         info = replace(info, ragged_offset=None)  # in all their dims, rows that there are not are 0
         found.append(replace(info, data_type=data_type.DOUBLE) if wide else info)
     return OperationGraph(operation.name, (operation,), tuple(found))
-
-
-def _without_signs(operation: Operation, known: Mapping[int, Numbers]) -> dict[int, Numbers]:
-    """Return the sizes of the inputs of a node of `_MEANS`; a mean is taken off where bn_finalize has a factor."""
-    sizes = {uid: np.abs(values) for uid, values in known.items()}
-    if operation.kind == "bn_finalize":
-        factor = operation.uids["SCALE"]
-        sizes[factor] = -sizes[factor]
-    return sizes
 
 
 class Check:
@@ -341,12 +331,14 @@ class Check:
             return want, {"OUT_0": known[operation.uids["IN_0"]]}
         if operation.kind in _GRADIENTS:
             return want, self._evaluated(alone, operation, self._uncancelled(operation, known))
-        if operation.kind in _MEANS:
-            found = self._evaluated(alone, operation, _without_signs(operation, known))
-            return want, {port: found[port] for port in _MEANS[operation.kind] if port in found}
+        if operation.kind == "bn_finalize":
+            return want, finalized_sizes(operation, known)
+        sizes = {uid: np.abs(values) for uid, values in known.items()}
+        if operation.kind in _WITH_MEANS:
+            found = self._evaluated(alone, operation, sizes)
+            return want, {port: found[port] for port in _MEANS if port in found}
         if not (linear or saved or (operation.kind == "reduction" and name in ("ADD", "AVG", "NORM1"))):
             return want, {}
-        sizes = {uid: np.abs(values) for uid, values in known.items()}
         less = operation.uids.get("IN_1" if name == "SUB" else "MEAN")
         if less is not None and (saved or name == "SUB"):
             sizes[less] = -sizes[less]

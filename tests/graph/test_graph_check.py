@@ -208,6 +208,44 @@ def test_means_are_held_against_the_size_of_what_they_are_of(factor, right, monk
             g.execute(pack, check="reference")
 
 
+@pytest.mark.parametrize(
+    ("mean", "name", "factor", "right"),
+    [
+        (0.5, "bias", 1e-7, True),
+        (0.5, "bias", 1e-4, False),
+        (300.0, "bias", 1e-3, True),
+        (300.0, "bias", 0.5, False),
+        (300.0, "scale", 1e-3, True),
+        (300.0, "variance", 1e-3, True),
+        (300.0, "variance", 5.0, False),
+        (0.5, "variance", 1e-4, False),
+        (300.0, "mean", 1e-5, False),
+    ],
+)
+def test_what_remains_of_a_variance_is_held_against_what_it_is_of(mean, name, factor, right, monkeypatch):
+    """Of squares near 90000 a variance of 1 is left, of which single precision knows three digits."""
+    off = wrong(name, lambda array: np.multiply(array, 1 + factor, out=array))
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: [Liar(off)])
+    g, ones = new(io=D.FLOAT), (1, 4, 1, 1)
+    total, squares, scale, bias, before, spread = (given(g, ones) for _ in range(6))
+    numbers_of = {"epsilon": 1e-5, "accum_count": 64.0, "momentum": 0.1}
+    by_value = {key: g.tensor_scalar(value) for key, value in numbers_of.items()}
+    results = g.bn_finalize(total, squares, scale, bias, in_running_mean=before, in_running_var=spread, **by_value)
+    for key, one in zip(("scale", "bias", "mean", "inverse", "running", "variance"), results, strict=True):
+        one.set_output(True).set_name(key)
+    g.build()
+    monkeypatch.setattr(type(get_backend("reference")), "graph_engines", lambda self: [DEFINITION])
+    values = (64 * mean, 64 * (mean**2 + 1), 1.0, 0.0, 0.0, 0.0)
+    fed = (total, squares, scale, bias, before, spread)
+    pack = {one: np.full(ones, value, np.float32) for one, value in zip(fed, values, strict=True)}
+    pack |= {one: np.empty(ones, np.float32) for one in results}
+    if right:
+        g.execute(pack, check="reference")
+    else:
+        with pytest.raises(cudnn.GraphCheckFailed, match=f"'{name}'"):
+            g.execute(pack, check="reference")
+
+
 @over(["bfloat16"])
 def test_gradients_to_scores_that_cancel(handle, name):
     """With one key for all columns queries have no gradient: what is left is rounding, on tensor cores of BFLOAT16."""
