@@ -99,6 +99,8 @@ def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Arra
             if uid not in known:
                 known[uid] = _loaded(graph.by_uid[uid], arrays)
             inputs[port] = known[uid]
+        shorter = ragged.lengths(graph, operation, known, lambda uid: arrays[uid])
+        inputs |= {port: shorter[uid] for port, uid in operation.inputs if uid in shorter}
         found = outcomes(graph, operation, inputs)
         known.update({uid: graph.by_uid[uid].data_type.rounded(found[port]) for port, uid in operation.outputs})
     for info in graph.tensors:

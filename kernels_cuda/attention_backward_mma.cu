@@ -186,17 +186,17 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
             if (row >= skv) continue;
             UNROLL for (int n = 0; n < WIDE(D) / 8; ++n) {
                 const int column = n * 8 + lane % 4 * 2 + e % 2;
-                if (column < D) PUT(DK_T, OF(dk, b, g), row * dk_s + column * dk_d, sum_1[m][n][e] * scale);
+                if (column < D && HAS_ROW(dk, b, row)) PUT(DK_T, OF(dk, b, g), row * dk_s + column * dk_d, sum_1[m][n][e] * scale);
             }
             UNROLL for (int n = 0; n < WIDE(DV) / 8; ++n) {
                 const int column = n * 8 + lane % 4 * 2 + e % 2;
-                if (column < DV) PUT(DV_T, OF(dv, b, g), row * dv_s + column * dv_d, sum_2[m][n][e]);
+                if (column < DV && HAS_ROW(dv, b, row)) PUT(DV_T, OF(dv, b, g), row * dv_s + column * dv_d, sum_2[m][n][e]);
             }
 #else
             if (row >= sq) continue;
             UNROLL for (int n = 0; n < WIDE(D) / 8; ++n) {
                 const int column = n * 8 + lane % 4 * 2 + e % 2;
-                if (column < D) PUT(DQ_T, OF(dq, b, h_first), row * dq_s + column * dq_d, sum_1[m][n][e] * scale);
+                if (column < D && HAS_ROW(dq, b, row)) PUT(DQ_T, OF(dq, b, h_first), row * dq_s + column * dq_d, sum_1[m][n][e] * scale);
             }
 #endif
         }

@@ -51,7 +51,7 @@ DEVICE float joined(const float *outs, i64 apart, const mark *marks, i64 marks_a
         float factor = 1;                                                               \
         WITH_SINK(i)                                                                    \
         factor = sum == 0 ? 0.0f : factor / sum;                                        \
-        PUT(O_T, OF(o, b, h), (i) * o_s + (n) * o_d, (value) * factor);                 \
+        if (HAS_ROW(o, b, i)) PUT(O_T, OF(o, b, h), (i) * o_s + (n) * o_d, (value) * factor); \
         if ((n) == 0) {                                                                 \
             PUT_ROW(i, top * LN2, sum)                                                  \
         }                                                                               \

@@ -117,7 +117,7 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
                 UNROLL for (int n = 0; n < OUT_TILES; ++n) {
                     UNROLL for (int e = 0; e < 2; ++e) {
                         const int column = n * 8 + lane % 4 * 2 + e;
-                        if (column < DV) PUT(O_T, OF(o, b, h), row * o_s + column * o_d, out[m][n][2 * half + e] * factor);
+                        if (column < DV && HAS_ROW(o, b, row)) PUT(O_T, OF(o, b, h), row * o_s + column * o_d, out[m][n][2 * half + e] * factor);
                     }
                 }
                 if (lane % 4 == 0) {

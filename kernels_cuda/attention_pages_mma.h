@@ -21,7 +21,7 @@ DEVICE void copy_paged(unsigned char *tiles, u32 to, int count, bool chunks, i64
     copy_elements<ROWS, LENGTH>(tiles, to, count, step_d, row_at);
 }
 
-#define PAGED_ROW(x, row) (OF(x, x##_pages[b * x##_pages_b + (row) / x##_page * x##_pages_s], hk) + (row) % x##_page * x##_s)
+#define PAGED_ROW(x, row) (OF(x, x##_pages[FIRST_OF(x##_pages, b) + (row) / x##_page * x##_pages_s], hk) + (row) % x##_page * x##_s)
 #define PAGED_CHUNKS(x) (in_chunks(x, x##_s, x##_d) && x##_b % 8 == 0 && x##_h % 8 == 0)
 #define COPY_PAGED(x, length, to, j, count) \
     copy_paged<BC, length>(tiles, to, count, PAGED_CHUNKS(x), x##_d, [&](int row) { return PAGED_ROW(x, (j) + row); })

@@ -37,12 +37,12 @@ DEVICE void differentiate(const attention *at, const sequence *of, GLOBAL real *
     }
 }
 
-// One row of a gradient, `count` numbers times `scale`; `top` becomes the largest of them without it
-#define PUT_GRADIENT(type, to, step, from, count, alive, scale, top)                                       \
+// One row of a gradient, `count` numbers times `scale`, if it is there; `top` becomes the largest of them without it
+#define PUT_GRADIENT(type, to, step, there, from, count, alive, scale, top)                           \
     for (int n = 0; n < (count); ++n) {                                                               \
         const real found = (alive) ? (from)[n] : (real)0;                                             \
         top = MAX(top, found < 0 ? -found : found);                                                   \
-        PUT(type, to, n * (step), found * (scale));                                                   \
+        if (there) PUT(type, to, n * (step), found * (scale));                                        \
     }
 
 #ifdef DQ_T
@@ -98,7 +98,7 @@ attention_dq(TENSOR(const real, q), TENSOR(const real, k_panels), TENSOR(const r
         }
         for (int i = 0; i < rows; ++i) {
             GLOBAL ELEMENT(DQ_T) *to = OF(dq, b, h) + (i0 + i) * dq_s;
-            PUT_GRADIENT(DQ_T, to, dq_d, sum + i * k_pitch, length, i < alive, numbers[SCALE_DQ], top_dq)
+            PUT_GRADIENT(DQ_T, to, dq_d, HAS_ROW(dq, b, i0 + i), sum + i * k_pitch, length, i < alive, numbers[SCALE_DQ], top_dq)
         }
         most_ds[tile] = top_ds;
         most_dq[tile] = top_dq;
@@ -173,11 +173,11 @@ attention_dkv(TENSOR(const real, k), TENSOR(const real, v), TENSOR(const real, q
         for (int j = 0; j < rows; ++j) {
 #ifdef DK_T
             GLOBAL ELEMENT(DK_T) *to_k = OF(dk, b, g) + (j0 + j) * dk_s;
-            PUT_GRADIENT(DK_T, to_k, dk_d, sum_k + j * q_pitch, length, j < alive, numbers[SCALE_DK], top_k)
+            PUT_GRADIENT(DK_T, to_k, dk_d, HAS_ROW(dk, b, j0 + j), sum_k + j * q_pitch, length, j < alive, numbers[SCALE_DK], top_k)
 #endif
 #ifdef DV_T
             GLOBAL ELEMENT(DV_T) *to_v = OF(dv, b, g) + (j0 + j) * dv_s;
-            PUT_GRADIENT(DV_T, to_v, dv_d, sum_v + j * grad_pitch, v_length, j < alive, numbers[SCALE_DV], top_v)
+            PUT_GRADIENT(DV_T, to_v, dv_d, HAS_ROW(dv, b, j0 + j), sum_v + j * grad_pitch, v_length, j < alive, numbers[SCALE_DV], top_v)
 #endif
         }
         most_dk[tile] = top_k;

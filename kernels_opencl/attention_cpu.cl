@@ -102,6 +102,7 @@ attention_forward(TENSOR(const real, q), TENSOR(const real, k), TENSOR(const rea
         for (int i = 0; i < rows; ++i) {
             const GLOBAL real *x = out + i * v_pitch;
             GLOBAL ELEMENT(O_T) *to = OF(o, b, h) + (i0 + i) * o_s;
+            const bool stored = HAS_ROW(o, b, i0 + i);
 #ifdef S_T
             const real share = 1;
 #else
@@ -112,7 +113,7 @@ attention_forward(TENSOR(const real, q), TENSOR(const real, k), TENSOR(const rea
 #ifdef S_T
                 tile_o = MAX(tile_o, found < 0 ? -found : found);
 #endif
-                PUT(O_T, to, n * o_d, found * numbers[SCALE_O]);
+                if (stored) PUT(O_T, to, n * o_d, found * numbers[SCALE_O]);
             }
             PUT_ROW(i0 + i, top[i], sum[i])
         }

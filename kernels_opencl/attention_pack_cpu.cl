@@ -1,19 +1,26 @@
 // Queries, keys, values and the output's gradient as attention's CPU kernels read them (attention_cpu.h): a work-group packs
 // PACK_ROWS rows of a head, or the NR rows of a panel. What lies beyond the sequences is not read, and zeros.
 //
-// Host defines: X_T; LENGTH_T with the lengths of sequences; FACTOR, the place of the number that makes true numbers of it.
+// Host defines: X_T; LENGTH_T with the lengths of sequences, or RAGGED with a table that has them (attention_placed.h), RAGGED_x
+// and SIDE, 0 for rows of queries and 1 for those of keys; FACTOR, the place of the number that makes true numbers of it.
 
 #include "conv_cpu.h"
 #include "stored.h"
+#include "attention_placed.h"
 
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 typedef vreal unaligned_private __attribute__((aligned(sizeof(real))));
-#define PLACED(type, x) TENSOR(type, x), const i64 x##_b, const i64 x##_h, const i64 x##_s, const i64 x##_d
-#ifdef LENGTH_T
+#if defined(RAGGED)
+#define PD_LENGTH PD_RAGGED
+#define BIND_LENGTH PD_BIND_RAGGED
+#define ROWS_OF(b) MIN(rows, (int)ragged[2 * (b) * RAGGED + SIDE])
+#elif defined(LENGTH_T)
 #define PD_LENGTH , TENSOR(const ELEMENT(LENGTH_T), lengths)
+#define BIND_LENGTH BIND(const ELEMENT(LENGTH_T), lengths);
 #define ROWS_OF(b) MIN(rows, (int)lengths[b])
 #else
 #define PD_LENGTH
+#define BIND_LENGTH
 #define ROWS_OF(b) rows
 #endif
 #define ARGUMENTS                                                                                                       \
@@ -25,15 +32,13 @@ KERNEL WG_SIZE(1, 1, 1) attention_pack_rows(ARGUMENTS) {
     BIND(const ELEMENT(X_T), x);
     BIND(real, packed);
     BIND(const real, numbers);
-#ifdef LENGTH_T
-    BIND(const ELEMENT(LENGTH_T), lengths);
-#endif
+    BIND_LENGTH
     const int blocks = (padded + PACK_ROWS - 1) / PACK_ROWS, z = GRP(0) / blocks, first = GRP(0) % blocks * PACK_ROWS;
     const int b = z / heads, h = z % heads, alive = ROWS_OF(b);
     const real factor = numbers[FACTOR];
     for (int i = first; i < MIN(first + PACK_ROWS, padded); ++i) {
         GLOBAL real *to = packed + ((i64)z * padded + i) * pitch;
-        const GLOBAL ELEMENT(X_T) *from = x + b * x_b + h * x_h + i * x_s;
+        const GLOBAL ELEMENT(X_T) *from = OF(x, b, h) + i * x_s;
         int k = 0;
         if (i < alive && x_d == 1)
             for (; k < length; ++k) to[k] = GET(X_T, from, k) * factor;
@@ -47,14 +52,12 @@ KERNEL WG_SIZE(1, 1, 1) attention_pack_panels(ARGUMENTS) {
     BIND(const ELEMENT(X_T), x);
     BIND(real, packed);
     BIND(const real, numbers);
-#ifdef LENGTH_T
-    BIND(const ELEMENT(LENGTH_T), lengths);
-#endif
+    BIND_LENGTH
     const int panels = padded / NR, z = GRP(0) / panels, first = GRP(0) % panels * NR;
     const int b = z / heads, h = z % heads, columns = MIN(MAX(ROWS_OF(b) - first, 0), NR);
     const real factor = numbers[FACTOR];
     GLOBAL real *to = packed + ((i64)z * padded + first) * length;
-    const GLOBAL ELEMENT(X_T) *from = x + b * x_b + h * x_h + first * x_s;
+    const GLOBAL ELEMENT(X_T) *from = OF(x, b, h) + first * x_s;
     int j = 0;
     if (x_d == 1) {
         for (; j + VW <= columns; j += VW) {

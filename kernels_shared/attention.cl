@@ -128,7 +128,7 @@ attention_forward(PLACED(const ELEMENT(Q_T), q), PLACED(const ELEMENT(K_T), k), 
             UNROLL for (int m = 0; m < OUT; ++m) {
                 const int n = x + TX * m;
                 const real found = out[i][m] * share;
-                if (n < DV) PUT(O_T, OF(o, b, h), row * o_s + n * o_d, found * numbers[SCALE_O]);
+                if (n < DV && HAS_ROW(o, b, row)) PUT(O_T, OF(o, b, h), row * o_s + n * o_d, found * numbers[SCALE_O]);
 #ifdef S_T
                 if (n < DV) tile_o = found > tile_o ? found : -found > tile_o ? -found : tile_o;
 #endif

@@ -3,7 +3,7 @@
 // Score (i, j) of a head: row i of queries, column j of keys. Bands and the lengths of sequences leave each row an interval
 // of columns, and each column an interval of rows; what else there is comes by defines of the host, types as in stored.h:
 //
-//   LENGTH_T       type of the lengths of sequences, (b) each
+//   LENGTH_T       type of the lengths of sequences, (b) each; with RAGGED the table has them
 //   BIAS_T         something is added
 //   ALIBI          slope(head) * (j - i) is added
 //   BLOCK_MASK     a bit for each block of 128 x 128 scores
@@ -12,15 +12,13 @@
 //   SINK_T         a score for each head that has no value
 //
 // ATTENTION declares these arguments, ATTENTION_BIND(at) fills a struct with them; the host states them in the same order
-// (backends/attention/arguments.py). PLACED is a tensor with its four strides, 0 along dims that are broadcast. `numbers` are
-// what attention_start.cl has left in memory: each at the place of its name (ATTN_SCALE ...), a define of the host, and 1 where
-// the program states none. `words` are the seed and the offset of random numbers.
+// (backends/attention/operands.py); tensors are as attention_placed.h says. `numbers` are what attention_start.cl has left in
+// memory: each at the place of its name (ATTN_SCALE ...), a define of the host, and 1 where the program states none. `words` are
+// the seed and the offset of random numbers.
 
 #include "stored.h"
 #include "philox.h"
-
-#define PLACED(type, x) TENSOR(type, x), const i64 x##_b, const i64 x##_h, const i64 x##_s, const i64 x##_d
-#define OF(x, b, h) (x + (b) * (i64)x##_b + (h) * (i64)x##_h)
+#include "attention_placed.h"
 
 #define PD_FIELDS(type, x) \
     GLOBAL type *x;        \
@@ -32,7 +30,12 @@
     at.x##_h = x##_h;        \
     at.x##_s = x##_s;        \
     at.x##_d = x##_d;
-#ifdef LENGTH_T
+#if defined(RAGGED)
+#define PD_LENGTHS PD_RAGGED
+#define PD_BIND_LENGTHS(at) \
+    PD_BIND_RAGGED          \
+    at.ragged = ragged;
+#elif defined(LENGTH_T)
 #define PD_LENGTHS , TENSOR(const ELEMENT(LENGTH_T), rows_of), TENSOR(const ELEMENT(LENGTH_T), columns_of)
 #define PD_BIND_LENGTHS(at)                    \
     BIND(const ELEMENT(LENGTH_T), rows_of);    \
@@ -101,7 +104,9 @@ typedef struct {
     int heads, sq, skv, left, right, bottom;
     const GLOBAL real *numbers;
     const GLOBAL u32 *words;
-#ifdef LENGTH_T
+#if defined(RAGGED)
+    const GLOBAL i64 *ragged;
+#elif defined(LENGTH_T)
     const GLOBAL ELEMENT(LENGTH_T) *rows_of, *columns_of;
 #endif
 #ifdef BIAS_T
@@ -134,7 +139,10 @@ DEVICE sequence the_sequence(const attention *at, int b, int h) {
     sequence one;
     one.b = b;
     one.h = h;
-#ifdef LENGTH_T
+#if defined(RAGGED)
+    const GLOBAL i64 *ragged = at->ragged;
+    const int rows = (int)RAGGED_BEGIN(b, 0), columns = (int)RAGGED_ROWS(b, 0);
+#elif defined(LENGTH_T)
     const int rows = (int)at->rows_of[b], columns = (int)at->columns_of[b];
 #else
     const int rows = at->sq, columns = at->skv;

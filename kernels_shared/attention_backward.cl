@@ -117,7 +117,7 @@ attention_dq(INPUTS, PLACED(ELEMENT(DQ_T), dq), TENSOR(real, most_ds), TENSOR(re
         const int row = i0 + ROW(i), n = x + TX * m;
         if (row < sq && n < D) {
             LARGER(top_dq, sum[i][m]);
-            PUT(DQ_T, OF(dq, b, h), row * dq_s + n * dq_d, sum[i][m] * numbers[SCALE_DQ]);
+            if (HAS_ROW(dq, b, row)) PUT(DQ_T, OF(dq, b, h), row * dq_s + n * dq_d, sum[i][m] * numbers[SCALE_DQ]);
         }
     }
     LEAVE_MOST(top_ds, most_ds)
@@ -192,14 +192,14 @@ attention_dkv(INPUTS DK_ARGUMENT DV_ARGUMENT, TENSOR(real, most_dk), TENSOR(real
             UNROLL for (int m = 0; m < OUT_D; ++m) {
                 const int n = x + TX * m;
                 if (n < D) LARGER(top_k, sum_k[j][m]);
-                if (n < D) PUT(DK_T, OF(dk, b, g), row * dk_s + n * dk_d, sum_k[j][m] * numbers[SCALE_DK]);
+                if (n < D && HAS_ROW(dk, b, row)) PUT(DK_T, OF(dk, b, g), row * dk_s + n * dk_d, sum_k[j][m] * numbers[SCALE_DK]);
             }
 #endif
 #ifdef DV_T
             UNROLL for (int m = 0; m < OUT_DV; ++m) {
                 const int n = x + TX * m;
                 if (n < DV) LARGER(top_v, sum_v[j][m]);
-                if (n < DV) PUT(DV_T, OF(dv, b, g), row * dv_s + n * dv_d, sum_v[j][m] * numbers[SCALE_DV]);
+                if (n < DV && HAS_ROW(dv, b, row)) PUT(DV_T, OF(dv, b, g), row * dv_s + n * dv_d, sum_v[j][m] * numbers[SCALE_DV]);
             }
 #endif
         }

@@ -10,7 +10,8 @@
 #ifdef STATS_T
 #define PD_STATS , PLACED(ELEMENT(STATS_T), stats)
 #define PD_BIND_STATS BIND(ELEMENT(STATS_T), stats);
-#define PD_PUT_STATS(i, v) PUT(STATS_T, OF(stats, b, h), (i) * stats_s, v);
+#define PD_PUT_STATS(i, v) \
+    if (HAS_ROW(stats, b, i)) PUT(STATS_T, OF(stats, b, h), (i) * stats_s, v);
 #else
 #define PD_STATS
 #define PD_BIND_STATS
@@ -19,7 +20,8 @@
 #ifdef MAX_T
 #define PD_MAX , PLACED(ELEMENT(MAX_T), tops)
 #define PD_BIND_MAX BIND(ELEMENT(MAX_T), tops);
-#define PD_PUT_MAX(i, v) PUT(MAX_T, OF(tops, b, h), (i) * tops_s, v);
+#define PD_PUT_MAX(i, v) \
+    if (HAS_ROW(tops, b, i)) PUT(MAX_T, OF(tops, b, h), (i) * tops_s, v);
 #else
 #define PD_MAX
 #define PD_BIND_MAX
@@ -28,7 +30,8 @@
 #ifdef SUM_T
 #define PD_SUM , PLACED(ELEMENT(SUM_T), sums)
 #define PD_BIND_SUM BIND(ELEMENT(SUM_T), sums);
-#define PD_PUT_SUM(i, v) PUT(SUM_T, OF(sums, b, h), (i) * sums_s, v);
+#define PD_PUT_SUM(i, v) \
+    if (HAS_ROW(sums, b, i)) PUT(SUM_T, OF(sums, b, h), (i) * sums_s, v);
 #else
 #define PD_SUM
 #define PD_BIND_SUM

@@ -3,6 +3,7 @@
 //   attention_dot     of each row [b][h][pitch]: dot, the products of output and its gradient, scaled as the mean of a row's
 //                     gradients is; logs, the statistics. 0 beyond the sequences. PER_ROW neighbouring work-items for each row
 //   attention_pages   keys or values in pages, copied together
+//   attention_ragged  the table of sequences without padding (attention_placed.h), a work-item for each sequence
 //   attention_drawn   the mask of dropout, 1 where a probability is kept
 //   attention_sink    the gradient to each head's sink
 //   attention_most    the largest of the numbers that tiles have left
@@ -59,9 +60,50 @@ attention_pages(PLACED(const ELEMENT(PAGED_T), paged), TENSOR(const ELEMENT(TABL
     const int j = (int)(place % skv), z = (int)(place / skv), b = z / of_heads, h = z % of_heads;
     const sequence of = the_sequence(&at, b, 0);
     if (j >= of.columns) return;  // the table need not say where these are
-    const i64 number = table[b * table_b + j / page * table_s];
+    const i64 number = table[FIRST_OF(table, b) + j / page * table_s];
     const GLOBAL ELEMENT(PAGED_T) *from = OF(paged, number, h) + j % page * paged_s;
     for (int k = 0; k < length; ++k) whole[place * length + k] = from[k * paged_d];
+}
+#endif
+
+#ifdef RAGGED_PAIRS
+// PAIR(place, of, least): tensor `place` has its offsets in `of`, each counting of_each elements, and of_row elements from row to
+// row, each of which reaches over of_reach; its sequences have `least` rows at most. What lies beyond its memory is not there.
+#define PAIR(place, of, least)                                                                     \
+    {                                                                                              \
+        const i64 begin = (i64)of[b * of##_step] * of##_each, end = (i64)of[(b + 1) * of##_step] * of##_each; \
+        const i64 room = ((i64)of##_high << 20 | (i64)of##_low) - begin - of##_reach;              \
+        const i64 wanted = (end - begin) / of##_row, held = room < 0 ? 0 : room / of##_row + 1;    \
+        const i64 there = begin < 0 || wanted < 0 ? 0 : wanted < held ? wanted : held;             \
+        table[2 * (b * RAGGED + place)] = begin;                                                   \
+        table[2 * (b * RAGGED + place) + 1] = there;                                               \
+        least = there < least ? there : least;                                                     \
+    }
+// The same of a table of pages, `page` rows each
+#define PAGES(place, of, page)                                           \
+    {                                                                    \
+        i64 pages = columns;                                             \
+        PAIR(place, of, pages)                                           \
+        columns = pages * (page) < columns ? pages * (page) : columns;   \
+    }
+#define OFFSETS(type, of)                                                                                      \
+    TENSOR(const ELEMENT(type), of), const i64 of##_step, const i64 of##_each, const i64 of##_row, const i64 of##_reach, \
+        const float of##_low, const float of##_high
+
+KERNEL WG_SIZE(ITEMS, 1, 1)
+attention_ragged(TENSOR(i64, table), TENSOR(const ELEMENT(LENGTH_T), rows_of), TENSOR(const ELEMENT(LENGTH_T), columns_of),
+                 const int batches RAGGED_ARGUMENTS) {
+    GRID_WAIT();
+    BIND(i64, table);
+    BIND(const ELEMENT(LENGTH_T), rows_of);
+    BIND(const ELEMENT(LENGTH_T), columns_of);
+    RAGGED_BIND
+    const i64 b = (i64)GRP(0) * ITEMS + LID(0);
+    if (b >= batches) return;
+    i64 rows = rows_of[b], columns = columns_of[b], unread = 0;
+    RAGGED_PAIRS
+    table[2 * b * RAGGED] = rows;
+    table[2 * b * RAGGED + 1] = columns;
 }
 #endif
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from portadnn.enums import DataType
+from portadnn.graph.operation_graph import TensorInfo
+from portadnn.graph.ragged import OF_QUERIES, reach
 
 from ..base import Arg, Device, Launch, WorkspaceArg
 from ..engines.conv_cpu_common import round_up
@@ -24,6 +27,8 @@ class Building:
         In order.
     numbers, words, counter : WorkspaceArg
         What ``attention_start.cl`` fills.
+    table : WorkspaceArg
+        Where sequences without padding begin, and how long they are (``attention_placed.h``).
     common : tuple of Arg
         The arguments that ``attention.h`` calls ATTENTION.
     """
@@ -38,17 +43,54 @@ class Building:
         self.numbers = self.workspace.take(len(NUMBERS), self.real)
         self.words = self.workspace.take(4, DataType.INT32)
         self.counter = self.workspace.take(1, DataType.INT32)
-        self.common = operands.common(self.numbers, self.words)
+        pairs = operands.sizes.b * (len(operands.ragged) + 1) if operands.ragged else 0
+        self.table = self.workspace.take(2 * pairs, DataType.DOUBLE)  # as long as the integers of 64 bits that it has
+        self.common = operands.common(self.numbers, self.words, self.table)
         defines, args = operands.start()
         defines[f"DTYPE_{self.real.name}"] = 1
         self.launch(
             "shared/attention_start.cl", "attention_start", defines, 1, (self.numbers, self.words, self.counter, *args)
         )
+        if operands.ragged:
+            self.find_sequences()
         self.gather()
         for port in RESULTS:
             info = operands.find(port)
             if info is not None and info.virtual:
                 operands.gathered[port] = self.piece(port)
+
+    def find_sequences(self) -> None:
+        """Append what fills the table of sequences without padding."""
+        op, b = self.operands, self.operands.sizes.b
+        parameters, binds, pairs = "", "", ""
+        args: list[Arg] = [self.table, op.tensor("SEQ_LEN_Q"), op.tensor("SEQ_LEN_KV"), int32(b)]
+        for port, place in op.ragged.items():
+            info, name = op.at(port), f"offsets{place}"
+            assert info.ragged_offset is not None
+            offsets = op.graph.by_uid[info.ragged_offset]
+            parameters += f", OFFSETS({offsets.data_type.name}, {name})"
+            binds += f"BIND(const ELEMENT({offsets.data_type.name}), {name});"
+            least = "unread" if info.uid in op.graph.written else "rows" if port in OF_QUERIES else "columns"
+            if port in PAGE_TABLES.values():
+                pairs += f"PAGES({place}, {name}, {op.at(port[-1]).dims[2]})"
+            else:
+                pairs += f"PAIR({place}, {name}, {least})"
+            counts = (offsets.strides[0], info.ragged_multiplier, max(info.strides[2], 1), reach(info))
+            args += [op.in_memory(offsets), *map(int64, counts), *self.room(info)]
+        defines: Defines = {"RAGGED_ARGUMENTS": parameters, "RAGGED_BIND": binds, "RAGGED_PAIRS": pairs}
+        defines |= {**op.defines(), **op.type_of("LENGTH_T", "SEQ_LEN_Q"), "ITEMS": self.items}
+        self.launch(_ROWS_FILE, "attention_ragged", defines, -(-b // self.items), args, self.items)
+
+    def room(self, info: TensorInfo) -> tuple[Arg, Arg]:
+        """Return the elements of a tensor's memory as two numbers that floats hold: the last 20 bits, the others."""
+
+        def elements(arrays: Mapping[int, Any]) -> int:
+            dims, steps, dtype, _ = self.device.signature(arrays[info.uid])
+            nbytes = dtype.itemsize + sum((d - 1) * s for d, s in zip(dims, steps, strict=True))
+            return int(nbytes) // info.data_type.itemsize
+
+        low = self.operands.scalar(lambda arrays: float(elements(arrays) & 0xFFFFF), DataType.FLOAT)
+        return low, self.operands.scalar(lambda arrays: float(elements(arrays) >> 20), DataType.FLOAT)
 
     def piece(self, port: str) -> WorkspaceArg:
         """Return memory for all of a tensor, packed row by row."""
@@ -66,6 +108,8 @@ class Building:
                 sizes = (int64(b * h * keys), int32(h), int32(d), int32(info.dims[2]))
                 tables = (op.tensor(table), int64(pages.strides[0]), int64(pages.strides[2]))
                 types = {**op.type_of("PAGED_T", port), **op.type_of("TABLE_T", table)}
+                if table in op.ragged:
+                    types["RAGGED_table"] = op.ragged[table]
                 args = (*op.as_given(port), *tables, place, *sizes, *self.common)
                 self.simple("attention_pages", types, b * h * keys, args)
                 op.gathered[port] = place

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from portadnn.graph.enums import knob_type
 from portadnn.graph.knobs import knob
+from portadnn.graph.ragged import OF_QUERIES
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
 from ..engines.conv_cpu_common import WORK_GROUPS_PER_CORE, ceil_div, round_up
@@ -103,10 +104,12 @@ class CpuBuilding(Building):
         b, h, s, length = op.dims(port)
         padded = round_up(s, multiple)
         packed = Packed(self.workspace.take(b * h * padded * pitch, real), h, length, padded, pitch)
-        lengths = "SEQ_LEN_KV" if port in "KV" else "SEQ_LEN_Q"
+        lengths = "SEQ_LEN_Q" if port in OF_QUERIES else "SEQ_LEN_KV"
         args: tuple[Arg, ...] = (*op.placed(port), packed.memory, self.numbers)
         args += tuple(int32(v) for v in (h, s, length, padded, pitch))
-        if op.find(lengths):
+        if op.ragged:
+            args += (self.table,)
+        elif op.find(lengths):
             args += (op.tensor(lengths),)
         defines: Defines = {
             f"DTYPE_{real.name}": 1,
@@ -114,7 +117,8 @@ class CpuBuilding(Building):
             "NV": self.tile.register.vectors,
             **form,
             **op.type_of("X_T", port),
-            **op.type_of("LENGTH_T", lengths),
+            **op.lengths({port: "x"}),
+            "SIDE": int(port not in OF_QUERIES),
             "FACTOR": NUMBERS.index(f"DESCALE_{port}"),
         }
         groups = b * h * ceil_div(padded, _PACK_ROWS if form else multiple)

@@ -30,6 +30,11 @@ NUMBERS = (
 WORDS = ("SEED", "OFFSET")
 PAGE_TABLES = {"K": "PAGE_TABLE_K", "V": "PAGE_TABLE_V"}
 SCALAR_PORTS = frozenset((*NUMBERS, *WORDS))
+# tensors that may lie without padding (attention_placed.h), by their names in kernels
+_ROWS = {"O": "o", "STATS": "stats", "MAX": "tops", "SUM_EXP": "sums"}
+_GRADIENTS = {"DO": "grad", "DQ": "dq", "DK": "dk", "DV": "dv"}
+_PAGES = {"PAGE_TABLE_K": "k_pages", "PAGE_TABLE_V": "v_pages"}
+RAGGED_PORTS = {"Q": "q", "K": "k", "V": "v", **_PAGES, **_ROWS, **_GRADIENTS}
 RESULTS = ("O", "DQ", "DK", "DV")  # that kernels always write; the others where the program has a tensor
 FAR = 2**30  # a bound that no column reaches
 _ALIGNMENT = 256
@@ -68,6 +73,8 @@ class Operands:
         Dims of what is multiplied.
     gathered : dict of str to WorkspaceArg
         Where keys and values lie in one piece that the program has in pages, and results that nobody reads.
+    ragged : dict of str to int
+        Ports of tensors without padding, with their places in the table of sequences, from 1 on.
     real : DataType
         What is computed in: DOUBLE where the graph says so or a tensor is, else FLOAT.
     backward, fp8 : bool
@@ -86,6 +93,8 @@ class Operands:
         infos = [info for info in graph.tensors if not info.by_value]
         double = self.op.compute_type is data_type.DOUBLE or any(i.data_type is data_type.DOUBLE for i in infos)
         self.real = DataType.DOUBLE if double else DataType.FLOAT
+        unpadded = (port for port in RAGGED_PORTS if self._unpadded(port))
+        self.ragged = {port: place for place, port in enumerate(unpadded, start=1)}
         self._memory = [info.uid for info in infos if not info.virtual]
         self._scalars: list[Callable[[Mapping[int, Any]], float]] = []
 
@@ -96,6 +105,10 @@ class Operands:
         uid = self.op.uids.get(port)
         info = None if uid is None else self.graph.by_uid[uid]
         return None if info is not None and info.virtual and port not in RESULTS else info
+
+    def _unpadded(self, port: str) -> bool:
+        info = self.find(port)
+        return info is not None and not info.virtual and info.ragged_offset is not None
 
     def at(self, port: str) -> TensorInfo:
         """Return the tensor at a port."""
@@ -115,7 +128,10 @@ class Operands:
 
     def tensor(self, port: str) -> TensorArg:
         """Return a tensor as an argument."""
-        info = self.at(port)
+        return self.in_memory(self.at(port))
+
+    def in_memory(self, info: TensorInfo) -> TensorArg:
+        """Return a tensor of the graph as an argument."""
         return TensorArg(self._memory.index(info.uid), dtype=_BYTES_OF_8.get(info.data_type))
 
     def placed(self, port: str) -> tuple[Arg, ...]:
@@ -130,15 +146,17 @@ class Operands:
         strides = (int64(s if d > 1 else 0) for d, s in zip(info.dims, info.strides, strict=True))
         return (self.tensor(port), *strides)
 
-    def common(self, numbers: WorkspaceArg, words: WorkspaceArg) -> tuple[Arg, ...]:
-        """Return what ATTENTION of ``attention.h`` declares."""
+    def common(self, numbers: WorkspaceArg, words: WorkspaceArg, table: WorkspaceArg) -> tuple[Arg, ...]:
+        """Return what ATTENTION of ``attention.h`` declares; `table` is that of sequences without padding."""
         n, op = self.sizes, self.op
         left = FAR if op["left_bound"] is None else op["left_bound"]
         right = FAR if op["right_bound"] is None else op["right_bound"]
         bottom = op["diagonal_alignment"] is diagonal_alignment.BOTTOM_RIGHT
         args: list[Arg] = [int32(v) for v in (n.hq, n.sq, n.skv, min(left, FAR), min(right, FAR), bottom)]
         args += [numbers, words]
-        if self.find("SEQ_LEN_Q"):
+        if self.ragged:
+            args.append(table)
+        elif self.find("SEQ_LEN_Q"):
             args += [self.tensor("SEQ_LEN_Q"), self.tensor("SEQ_LEN_KV")]
         for port in ("BIAS", "BLOCK_MASK"):
             if self.find(port):
@@ -154,8 +172,9 @@ class Operands:
     def defines(self) -> Defines:
         """Return what ``attention.h`` is told of the node, without the types of what is multiplied."""
         found: Defines = {f"DTYPE_{self.real.name}": 1, **{name: place for place, name in enumerate(NUMBERS)}}
-        for name, port in (("LENGTH_T", "SEQ_LEN_Q"), ("BIAS_T", "BIAS"), ("SINK_T", "SINK_TOKEN")):
+        for name, port in (("BIAS_T", "BIAS"), ("SINK_T", "SINK_TOKEN")):
             found.update(self.type_of(name, port))
+        found.update(self.lengths(RAGGED_PORTS))
         if self.find("BLOCK_MASK"):
             found["BLOCK_MASK"] = 1
         if self.op["use_alibi_mask"]:
@@ -163,6 +182,13 @@ class Operands:
         if self.draws:
             found["DRAWN"] = 1
         return {**found, **self.type_of("MASK_T", "DROPOUT_MASK")}
+
+    def lengths(self, names: Mapping[str, str]) -> Defines:
+        """Return how long sequences are and where they begin, of tensors by their names in a kernel."""
+        if not self.ragged:
+            return self.type_of("LENGTH_T", "SEQ_LEN_Q")
+        places = {f"RAGGED_{name}": self.ragged[port] for port, name in names.items() if port in self.ragged}
+        return {"RAGGED": len(self.ragged) + 1, **places}
 
     def type_of(self, name: str, port: str) -> Defines:
         """Return the type of a tensor as a define; none without that tensor."""
@@ -198,7 +224,7 @@ class Operands:
     def _number(self, name: str, info: TensorInfo | None) -> Arg:
         """Return a number of the program's, or what it is without one."""
         if info is not None and not info.constant:
-            return self._scalar(lambda arrays: float(arrays[info.uid]), self.real)
+            return self.scalar(lambda arrays: float(arrays[info.uid]), self.real)
         value: Any = 1.0
         if info is not None:
             value = info.data_type.rounded(np.float64(info.value or 0))
@@ -212,9 +238,10 @@ class Operands:
         if info.constant:
             whole = int(info.value or 0)
             return tuple(ConstantArg(np.float32(whole >> 16 * part & 0xFFFF)) for part in range(4))
-        return tuple(self._scalar(part_of(info, part), DataType.FLOAT) for part in range(4))
+        return tuple(self.scalar(part_of(info, part), DataType.FLOAT) for part in range(4))
 
-    def _scalar(self, value: Callable[[Mapping[int, Any]], float], dtype: DataType) -> ScalarArg:
+    def scalar(self, value: Callable[[Mapping[int, Any]], float], dtype: DataType) -> ScalarArg:
+        """Return a run-time number as an argument."""
         self._scalars.append(value)
         return ScalarArg(len(self._scalars) - 1, dtype)
 

@@ -11,7 +11,7 @@ from portadnn.graph.errors import GraphError, fail
 from portadnn.graph.operation_graph import Operation, OperationGraph
 
 from . import gpu
-from .operands import SCALAR_PORTS, Operands
+from .operands import RAGGED_PORTS, SCALAR_PORTS, Operands
 
 if TYPE_CHECKING:
     from portadnn.handle import Handle
@@ -49,8 +49,8 @@ def _rule(id: str, says: str, broken: Callable[[OperationGraph, Operation, Handl
 
 def _ragged(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
     for port, uid in (*op.inputs, *op.outputs):
-        if graph.by_uid[uid].ragged_offset is not None:
-            yield port, "sequences with padding between them", "ragged offsets", f"pad the sequences, or {REFERENCE}"
+        if graph.by_uid[uid].ragged_offset is not None and port not in RAGGED_PORTS:
+            yield port, "a tensor with padding", "ragged offsets", f"pad it, or {REFERENCE}"
 
 
 def _lengths(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
@@ -92,7 +92,7 @@ def _local_memory(graph: OperationGraph, op: Operation, handle: Handle) -> Place
 
 RULES = (
     SupportRule("PG-ENGINE-002", "the graph is one node of attention", _kinds),
-    _rule("PG-ENGINE-004", "sequences have padding between them", _ragged),
+    _rule("PG-ENGINE-004", "ragged offsets are of what is multiplied and of results by rows", _ragged),
     _rule("PG-ENGINE-004", "lengths of sequences lie behind each other", _lengths),
     _rule("PG-ENGINE-004", "everything but scalars lies in memory", _memory),
     _rule("PG-ENGINE-003", "floats of 16, 32 or 64 bits, and of 8 bits in the FP8 nodes", _types),

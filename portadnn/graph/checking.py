@@ -322,6 +322,7 @@ class Check:
     ) -> tuple[dict[str, Numbers], dict[str, Numbers]]:
         """Return a node's results by definition, of the device's inputs, and for sums their absolute terms."""
         alone = _unrounded(self.graph, operation)
+        known = {**known, **ragged.lengths(self.graph, operation, known, self._offsets)}
         want = self._evaluated(alone, operation, known)
         mode = operation.values.get("mode")
         name = getattr(mode, "name", "")

@@ -13,7 +13,7 @@ from ..descriptors import TensorView
 from ..enums import DataType
 from ..errors import BadParam
 from ..problem import TensorSpec
-from . import memory
+from . import memory, ragged
 from .errors import fail
 from .operation_graph import OperationGraph, TensorInfo
 from .tensor import tensor
@@ -122,7 +122,16 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
         else:
             bound.arrays[info.uid] = _native(device, value, info)
     _check_apart(graph, hosts)
+    _check_offsets(graph, {info.uid: host for info, host in hosts})
     return bound
+
+
+def _check_offsets(graph: OperationGraph, hosts: Mapping[int, npt.NDArray[Any]]) -> None:
+    """Refuse ragged offsets that lead out of a tensor's memory, where both are the host's."""
+    for info in graph.packed:
+        offsets = None if info.ragged_offset is None else hosts.get(info.ragged_offset)
+        if offsets is not None and info.uid in hosts:
+            ragged.sequences(info, offsets, hosts[info.uid].size)
 
 
 def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArray[Any]]]) -> None:

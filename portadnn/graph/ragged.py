@@ -2,11 +2,13 @@
 
 Sequence b of a tensor (b, h, s, d) begins at ``offsets[b] * multiplier`` elements, whatever the stride of its first
 dim, and has as many rows as lie before ``offsets[b + 1] * multiplier`` by the stride of s. Its memory is an array of
-one dim that need only reach to the last row.
+one dim that need only reach to the last row. Sequences are no longer than any tensor that is read has rows of them.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,10 @@ import numpy.typing as npt
 
 from .errors import fail
 from .memory import flat
-from .operation_graph import TensorInfo
+from .operation_graph import Operation, OperationGraph, TensorInfo
 
 Array = npt.NDArray[Any]
+OF_QUERIES = frozenset(("Q", "O", "DO", "DQ", "STATS", "MAX", "SUM_EXP"))  # ports with a row for each query
 
 
 def loaded(info: TensorInfo, array: Array, offsets: Array) -> Array:
@@ -34,8 +37,38 @@ def store(info: TensorInfo, array: Array, offsets: Array, numbers: Array) -> Non
     content[where[there]] = info.data_type.stored(numbers)[there]
 
 
-def places(info: TensorInfo, offsets: Array, room: int) -> tuple[Array, Array]:
-    """Return where each element lies, and whether its row is one of the sequence's.
+def lengths(
+    graph: OperationGraph, operation: Operation, known: Mapping[int, Array], offsets: Callable[[int], Array]
+) -> dict[int, Array]:
+    """Return the lengths of an attention's sequences that tensors without padding have rows for, by uid.
+
+    Parameters
+    ----------
+    known
+        Numbers by uid, among them those of lengths.
+    offsets
+        Returns the offsets that a uid stands for.
+    """
+    found: dict[int, Array] = {}
+    for port, uid in operation.inputs:
+        info = graph.by_uid[uid]
+        if info.ragged_offset is None:
+            continue
+        of = operation.uids["SEQ_LEN_Q" if port in OF_QUERIES else "SEQ_LEN_KV"]
+        _, rows = sequences(info, offsets(info.ragged_offset), sys.maxsize)
+        if port.startswith("PAGE_TABLE_"):
+            rows = rows * graph.at(operation, port[-1]).dims[2]
+        found[of] = np.minimum(found.get(of, known[of]), rows.reshape(-1, 1, 1, 1))
+    return found
+
+
+def reach(info: TensorInfo) -> int:
+    """Return the elements from the first of a row to its last, over all heads."""
+    return 1 + sum((info.dims[axis] - 1) * info.strides[axis] for axis in (1, 3))
+
+
+def sequences(info: TensorInfo, offsets: Array, room: int) -> tuple[Array, Array]:
+    """Return where each sequence begins, in elements, and how many rows it has.
 
     Parameters
     ----------
@@ -48,14 +81,21 @@ def places(info: TensorInfo, offsets: Array, room: int) -> tuple[Array, Array]:
         The offsets decrease, or lead out of the memory (PG-PACK-012).
     """
     begins = np.asarray(offsets, np.int64).reshape(-1) * info.ragged_multiplier
-    rows = np.diff(begins) // max(info.strides[2], 1)
-    index = np.ogrid[tuple(slice(size) for size in info.dims)]
-    found = begins[:-1].reshape(-1, 1, 1, 1)
-    for one, step in zip(index[1:], info.strides[1:], strict=True):
-        found = found + one * step
-    there = np.broadcast_to(index[2] < rows.reshape(-1, 1, 1, 1), info.dims)
-    used = found[there]
-    if (rows < 0).any() or begins[0] < 0 or (used.size and used.max() >= room):
+    step = max(info.strides[2], 1)
+    rows = np.diff(begins) // step
+    used = np.minimum(rows, info.dims[2])
+    ends = np.where(used > 0, begins[:-1] + (used - 1) * step + reach(info), 0)
+    if (rows < 0).any() or begins[0] < 0 or ends.max(initial=0) > room:
         expected = f"offsets that rise from 0 and end within the buffer's {room} elements"
         raise fail("PG-PACK-012", tensor=info.describe(), expected=expected, got=begins.tolist())
-    return found, there
+    return begins[:-1], rows
+
+
+def places(info: TensorInfo, offsets: Array, room: int) -> tuple[Array, Array]:
+    """Return where each element lies, and whether its row is one of the sequence's; `room` as in :func:`sequences`."""
+    begins, rows = sequences(info, offsets, room)
+    index = np.ogrid[tuple(slice(size) for size in info.dims)]
+    found = begins.reshape(-1, 1, 1, 1)
+    for one, step in zip(index[1:], info.strides[1:], strict=True):
+        found = found + one * step
+    return found, np.broadcast_to(index[2] < rows.reshape(-1, 1, 1, 1), info.dims)

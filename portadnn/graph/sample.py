@@ -14,7 +14,6 @@ from .ops.attention import keys_of
 
 Numbers = npt.NDArray[Any]
 POISON = 0xA5
-_OF_QUERIES = ("Q", "O", "DO", "DQ", "STATS", "MAX", "SUM_EXP")  # the others have the keys' lengths
 _FACTORS = ("SCALE_", "DESCALE_")
 
 
@@ -46,7 +45,7 @@ def special(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
         for port, uid in (*operation.inputs, *operation.outputs):
             info = graph.by_uid[uid]
             if info.ragged_offset is not None:
-                lengths = found[operation.uids["SEQ_LEN_Q" if port in _OF_QUERIES else "SEQ_LEN_KV"]]
+                lengths = found[operation.uids["SEQ_LEN_Q" if port in ragged.OF_QUERIES else "SEQ_LEN_KV"]]
                 if port.startswith("PAGE_TABLE_"):
                     lengths = -(-lengths // graph.at(operation, port[-1]).dims[2])
                 steps = np.cumsum([0, *lengths.ravel()]) * info.strides[2]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from graphs import D, buffer, given, new, numbers
+from unpadded import Unpadded
 
 SIZES = (2, 4, 2, 2, 5, 7, 8, 6)  # batch, heads of q, k and v, rows, columns, length of q and k, length of v
 
@@ -18,7 +19,8 @@ SIZES = (2, 4, 2, 2, 5, 7, 8, 6)  # batch, heads of q, k and v, rows, columns, l
 class Case:
     """An attention; what is not said is left out.
 
-    `lengths` are those of queries and keys, `bias` has the bias's dims, `dropout` is a probability or "mask".
+    `lengths` are those of queries and keys, `bias` has the bias's dims, `dropout` is a probability or "mask", `ragged`
+    names what lies without padding (and a row more than its sequences have).
     """
 
     sizes: tuple = SIZES
@@ -30,6 +32,7 @@ class Case:
     sink: bool = False
     blocks: bool = False
     bshd: bool = False
+    ragged: tuple = ()
     kind: D = D.DOUBLE
     seed: int = 0
 
@@ -127,6 +130,9 @@ def oracle(case, values, kept=None):
 
 
 SEED, OFFSET = 2**33 + 5, 7
+ROWS_OF_KEYS = {"k", "v", "dk", "dv"}
+RAGGED = ("q", "O", "dO", "STATS", "MAX", "dq", *sorted(ROWS_OF_KEYS))
+WITHOUT_COLUMNS = {"STATS": -np.inf, "MAX": -np.inf}  # what a row has that is beyond its sequence, if not 0
 
 
 class Built:
@@ -152,6 +158,14 @@ class Built:
                 _, h, s, d = dims
                 made[name].set_stride([s * h * d, d, h * d, 1])
         return made
+
+    def unpad(self, g, made):
+        """Take the padding out of those tensors that the case says, by name; returns what has none, by tensor."""
+        found = {}
+        for place, name in enumerate(name for name in self.case.ragged if name in made):
+            lengths = self.case.lengths[name in ROWS_OF_KEYS]
+            found[made[name]] = Unpadded(g, made[name], [length + 1 for length in lengths], place % 2 == 0)
+        return found
 
     def _options(self, g, made, backward):
         case = self.case
@@ -188,7 +202,7 @@ class Built:
         outs = {"O": o, "STATS": stats, **outs}
         if "rng_dump" in options:
             outs["kept"] = options["rng_dump"]
-        return self.run(g, {made[name]: values[name] for name in made}, outs)
+        return self.run(g, made, values, outs)
 
     def backward(self, values):
         g = self._graph()
@@ -205,15 +219,36 @@ class Built:
         outs.update(dict(zip(("dq", "dk", "dv"), grads, strict=True)))
         if "rng_dump" in options:
             outs["kept"] = options["rng_dump"]
-        return self.run(g, {made[name]: values[name] for name in made}, outs)
+        return self.run(g, made, values, outs)
 
-    def run(self, g, feeds, outs):
+    def run(self, g, made, values, outs):
+        """Run a graph with inputs `made` and results `outs`, both by name; returns these."""
         for one in outs.values():
             one.set_output(True)
+        g.validate()
+        unpadded = self.unpad(g, {**made, **outs})
+        self.build(g)
+        pack = {
+            whole.offsets: np.asarray(whole.given, whole.offsets.get_data_type().storage) for whole in unpadded.values()
+        }
+        for name, one in made.items():
+            pack[one] = unpadded[one].memory(values[name]) if one in unpadded else buffer(one, values[name])[0]
+        views = {}
+        for name, one in outs.items():
+            pack[one], views[name] = (unpadded[one].memory(), None) if one in unpadded else buffer(one)
+        self.execute(g, pack)
+        return {
+            name: one.get_data_type().loaded(views[name])
+            if one not in unpadded
+            else unpadded[one].loaded(pack[one], WITHOUT_COLUMNS.get(name, 0.0))
+            for name, one in outs.items()
+        }
+
+    def build(self, g):
+        """Build the graph."""
         g.build()
         self.plan = g.get_plan_name_at_index(0)
-        pack = {one: buffer(one, value)[0] for one, value in feeds.items()}
-        views = {name: buffer(one) for name, one in outs.items()}
-        pack.update({one: views[name][0] for name, one in outs.items()})
+
+    def execute(self, g, pack):
+        """Run the graph on flat host arrays by tensor."""
         g.execute(pack)
-        return {name: one.get_data_type().loaded(views[name][1]) for name, one in outs.items()}

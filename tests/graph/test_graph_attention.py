@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from attention_cases import SIZES, Built, Case, counts, oracle
+from attention_cases import RAGGED, SIZES, Built, Case, counts, oracle
 from graphs import D, close, double, given, new, numbers, run
 
 import portadnn.graph as cudnn
@@ -32,6 +32,11 @@ CASES = {
     "padding": Case(lengths=LENGTHS),
     "an empty sequence": Case(lengths=([0, 5], [3, 0])),
     "padding, from the bottom": Case(lengths=LENGTHS, options={"use_causal_mask_bottom_right": True}),
+    "without padding": Case(lengths=LENGTHS, ragged=RAGGED),
+    "without padding, an empty sequence": Case(lengths=([0, 5], [3, 0]), ragged=RAGGED),
+    "keys without padding": Case(
+        lengths=LENGTHS, ragged=("k", "v", "dk"), options={"use_causal_mask_bottom_right": True}
+    ),
     "alibi": Case(options={"use_alibi_mask": True, "use_causal_mask": True}),
     "alibi of six heads": Case(sizes=(1, 6, 3, 2, 4, 4, 4, 4), options={"use_alibi_mask": True}),
     "bias": Case(bias=(2, 4, 5, 7)),
@@ -47,6 +52,7 @@ CASES = {
         bias=(1, 4, 5, 7),
         dropout=0.25,
         bshd=True,
+        ragged=("q", "O", "dO", "dq", "dv", "MAX"),
         options={"use_alibi_mask": True, "diagonal_alignment": "BOTTOM_RIGHT", "left_bound": 4, "right_bound": 1},
     ),
 }

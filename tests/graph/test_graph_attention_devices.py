@@ -5,7 +5,7 @@ from __future__ import annotations
 import helper
 import numpy as np
 import pytest
-from attention_cases import SEED, Built, Case, oracle
+from attention_cases import RAGGED, SEED, Built, Case, oracle
 from graphs import D, given, new, numbers, run
 from test_graph_attention import CASES, IN_PAGES, paged
 
@@ -26,13 +26,27 @@ LARGE = {
         lengths=([102, 37], [290, 141]),
         options={"diagonal_alignment": "BOTTOM_RIGHT", "right_bound": 0},
     ),
+    "large, without padding": Case(
+        sizes=(3, 4, 2, 2, 102, 290, 24, 40),
+        lengths=([102, 37, 0], [290, 141, 20]),
+        ragged=RAGGED,
+        options={"diagonal_alignment": "BOTTOM_RIGHT", "right_bound": 0},
+    ),
     "large, blocks": Case(sizes=(1, 2, 1, 1, 130, 1030, 4, 4), blocks=True, seed=3),
     "large, dropout": Case(sizes=(1, 2, 1, 1, 66, 83, 24, 40), dropout=0.4, bshd=True),
     "long rows": Case(sizes=(1, 1, 1, 1, 20, 18, 256, 200)),
     "one query": Case(sizes=(3, 4, 2, 2, 1, 300, 64, 64)),
 }
 EVERY = {**CASES, **LARGE}
-ON_SLOW = {"everything", "large", "large, causal", "large, sequences", "large, blocks", "long rows"}
+ON_SLOW = {
+    "everything",
+    "large",
+    "large, causal",
+    "large, sequences",
+    "large, blocks",
+    "large, without padding",
+    "long rows",
+}
 
 
 def pairs(names=EVERY):

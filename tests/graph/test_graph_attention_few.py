@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import helper
 import pytest
-from attention_cases import Built, Case, oracle
+from attention_cases import RAGGED, Built, Case, oracle
 from graphs import D, new, run
 from host_cuda_device import COMPILER
 from test_graph_attention import paged
@@ -35,6 +37,7 @@ CASES = {
         ),
     ),
 }
+CASES["without padding"] = (D.HALF, replace(CASES["everything"][1], ragged=RAGGED))
 LONG = {"a long cache": (D.HALF, Case(sizes=(1, 8, 2, 2, 1, 9000, 128, 128)))}  # in slices on GPUs
 IN_SLICES = ("one query", "causal", "everything")
 PAGES = {
@@ -71,7 +74,7 @@ def test_text_of_pages(name, tmp_path):
     host = OnHost(case, D.HALF, 0, tmp_path, FewTile)
     g = new("reference", D.HALF, D.FLOAT)
     o, feeds = paged(g, case, values, (16, 12))
-    got = host.run(g, feeds, {"O": o})["O"]
+    got = host.run(g, {one: one for one in feeds}, feeds, {"O": o})["O"]
     near(got, oracle(case, values)["O"], D.HALF, 4)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from attention_cases import Built, Case, oracle
+from attention_cases import RAGGED, Built, Case, oracle
 from graphs import D
 from host_cuda_device import COMPILER, HostCuda
 from test_graph_attention_devices import near
@@ -32,7 +34,8 @@ CASES = {
         ),
     ),
 }
-OF_TWO_STEPS = ("causal", "negative scale", "everything")
+CASES["without padding"] = (D.HALF, replace(CASES["everything"][1], ragged=RAGGED))
+OF_TWO_STEPS = ("causal", "negative scale", "everything", "without padding")
 
 
 class OnHost(Built):
@@ -42,25 +45,16 @@ class OnHost(Built):
         super().__init__(case, io=kind, intermediate=D.FLOAT, compute=D.FLOAT)
         self.device, self.tile, self.of = HostCuda(folder), tile, of
 
-    def run(self, g, feeds, outs):
-        for one in outs.values():
-            one.set_output(True)
-        g.validate()
+    def build(self, g):
         g.build_operation_graph()
-        graph, arrays = g._graph_frozen(), {}
-        for info in graph.packed:
-            flat = np.full(info.extent, 0xA5, np.uint8).view(info.data_type.storage)
-            strides = [s * flat.itemsize for s in info.strides]
-            arrays[info.uid] = np.ndarray(info.dims, flat.dtype, flat, strides=strides)
-        for one, value in feeds.items():
-            array = arrays[one.get_uid()]
-            array[...] = one.get_data_type().stored(np.asarray(value).reshape(array.shape))
-        operands = Operands(graph)
+
+    def execute(self, g, pack):
+        arrays = {one.get_uid(): flat for one, flat in pack.items()}
+        operands = Operands(g._graph_frozen())
         assert isinstance(gpu.tiles(operands, self.device.info)[self.tile], self.of)
         building = gpu.built(operands, self.device, {knob_type.TILE_SIZE: self.tile})
         workspace = np.full(building.workspace.size, 0xA5, np.uint8)
         self.device.bind(building.launches)(operands.arrays(arrays), operands.scalars(arrays), workspace)
-        return {key: one.get_data_type().loaded(arrays[one.get_uid()]) for key, one in outs.items()}
 
 
 ROUNDED = ("q", "k", "v", "dO", "bias")

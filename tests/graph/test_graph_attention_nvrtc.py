@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from attention_cases import Built, Case
+from attention_cases import RAGGED, Built, Case
 from graphs import D, new
 from test_graph_attention import CASES, IN_PAGES, paged
 from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
@@ -18,18 +18,28 @@ from portadnn_backends.attention.operands import Operands
 
 LONG = Case(sizes=(1, 2, 1, 1, 300, 300, 128, 128), options={"use_causal_mask": True})
 FEW = Case(sizes=(1, 8, 2, 2, 3, 9000, 128, 128), sink=True)  # in slices
+UNPADDED = Case(sizes=(2, 2, 2, 2, 100, 90, 64, 64), lengths=([100, 3], [90, 40]), ragged=RAGGED)
 TABLE = (
     (D.FLOAT, CASES["everything"]),
     (D.HALF, CASES["dropout with a mask"]),
     (D.BFLOAT16, LONG),
     (D.HALF, FEW),
+    (D.HALF, UNPADDED),
 )
 
 
 def graphs(monkeypatch):
     """Yield frozen graphs of attention."""
     made = []
-    monkeypatch.setattr(Built, "run", lambda self, g, feeds, outs: made.append((g, outs)))
+
+    def run(self, g, inputs, values, outs):
+        for one in outs.values():
+            one.set_output(True)
+        g.validate()
+        self.unpad(g, {**inputs, **outs})
+        made.append((g, outs))
+
+    monkeypatch.setattr(Built, "run", run)
     for kind, case in TABLE:
         one, values = Built(case, io=kind, intermediate=D.FLOAT, compute=D.FLOAT), case.values()
         one.forward(values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import helper
 import numpy as np
 import pytest
 from graphs import D, new
@@ -11,7 +12,6 @@ from graphs import D, new
 import portadnn.graph as cudnn
 from portadnn.graph import ragged
 from portadnn.graph.errors import GraphCheckFailed
-from portadnn.registry import get_backend
 
 H, DIM = 2, 4
 LENGTHS_Q, LENGTHS_KV = [3, 1, 5], [4, 6, 2]
@@ -34,14 +34,9 @@ def probabilities(q, k):
     return scores / scores.sum(-1, keepdims=True)
 
 
-@pytest.fixture(params=["reference", "opencl"])
+@pytest.fixture(params=[None, *helper.targets()], ids=lambda target: target.name if target else "definition")
 def handle(request):
-    reason = get_backend(request.param).why_unavailable()
-    if reason is not None:
-        pytest.skip(f"backend {request.param}: {reason}")
-    made = cudnn.create_handle(request.param)
-    yield made
-    cudnn.destroy_handle(made)
+    return "reference" if request.param is None else helper.open_handle(request.param)
 
 
 class Ragged:
@@ -71,7 +66,13 @@ class Ragged:
 
     def run(self):
         self.graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
-        self.graph.execute(self.pack, handle=self.handle)
+        wanted = "eng_definition" if self.handle == "reference" else "eng_flash_attention"
+        assert self.graph.get_plan_name_at_index(0) == wanted
+        self.execute()
+
+    def execute(self, pack=None, **options):
+        handle = None if self.handle == "reference" else self.handle
+        self.graph.execute(pack or self.pack, handle=handle, **options)
 
 
 def padded(made):
@@ -92,6 +93,8 @@ def test_forward(handle, multiplier):
     want = np.concatenate([(probabilities(a, b) @ c).transpose(1, 0, 2) for a, b, c in parts])
     np.testing.assert_allclose(result[:-1], want, rtol=1e-5, atol=1e-6)
     assert (result[-1] == 7).all()
+    if handle == "reference":
+        return
     again = cudnn.pygraph(handle=handle)
     again.deserialize(made.graph.serialize())
     result[:] = 0
@@ -125,11 +128,12 @@ def test_backward(handle):
         np.testing.assert_allclose(result, np.concatenate(want), rtol=1e-4, atol=1e-5)
 
 
-def test_tables_of_pages_one_behind_the_other(handle):
-    q, k, v = tokens([1] * 3), tokens(LENGTHS_KV), tokens(LENGTHS_KV)
+@pytest.mark.parametrize("kind", [D.FLOAT, D.HALF], ids=lambda kind: kind.name)
+def test_tables_of_pages_one_behind_the_other(handle, kind):
+    q, k, v = (kind.rounded(tokens(lengths)) for lengths in ([1] * 3, LENGTHS_KV, LENGTHS_KV))
     page, pages = 2, [2, 3, 1]
     order = rng.permutation(sum(pages))
-    containers = [np.zeros((sum(pages), H, page, DIM), np.float32) for _ in "kv"]
+    containers = [np.zeros((sum(pages), H, page, DIM), kind.storage) for _ in "kv"]
     place = 0
     for i, count in enumerate(pages):
         for container, packed in zip(containers, (k, v), strict=True):
@@ -141,8 +145,8 @@ def test_tables_of_pages_one_behind_the_other(handle):
     table = made.graph.tensor(dim=[3, 1, 3, 1], stride=[3, 3, 1, 1], data_type=D.INT32)
     table.set_ragged_offset(made.integers(np.cumsum([0, *pages])))
     made.pack[table] = np.int32(order)
-    tensors = [made.graph.tensor(dim=[3, H, 1, DIM], stride=[H * DIM, DIM, H * DIM, 1], data_type=D.FLOAT)]
-    made.pack[tensors[0]] = q
+    tensors = [made.graph.tensor(dim=[3, H, 1, DIM], stride=[H * DIM, DIM, H * DIM, 1], data_type=kind)]
+    made.pack[tensors[0]] = q.astype(kind.storage)
     for container in containers:
         tensors.append(made.graph.tensor_like(container))
         made.pack[tensors[-1]] = container
@@ -161,7 +165,7 @@ def test_tables_of_pages_one_behind_the_other(handle):
     made.run()
     parts = zip(q, sequences(k, "kv"), sequences(v, "kv"), strict=True)
     want = np.stack([probabilities(a[:, None].astype(float), b) @ c for a, b, c in parts])
-    np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-3 if kind is D.HALF else 1e-6)  # as probabilities are
 
 
 @pytest.mark.parametrize("offsets", [[0, 3, 2, 9], [0, 3, 5, 10], [-1, 3, 4, 9]], ids=str)
@@ -178,13 +182,78 @@ def test_offsets_that_lead_nowhere(handle, offsets):
     assert (result == 0).all()
 
 
-def test_a_check_by_nodes(handle, monkeypatch):
+def attention(handle, rows_of=LENGTHS_Q, columns_of=LENGTHS_KV):
+    """Return a graph of attention whose sequences are said to be of these lengths, its inputs and its result."""
+    q, k, v = tokens(LENGTHS_Q), tokens(LENGTHS_KV), tokens(LENGTHS_KV)
+    made = Ragged(handle, 1)
+    inputs = made.given("q", q), made.given("kv", k), made.given("kv", v)
+    lengths = {"seq_len_q": made.integers(rows_of), "seq_len_kv": made.integers(columns_of)}
+    options = {"attn_scale": 0.5, "use_padding_mask": True, "diagonal_alignment": "BOTTOM_RIGHT", **lengths}
+    o, _ = made.graph.sdpa(*inputs, generate_stats=False, diagonal_band_right_bound=9, **options, name="packed")
+    result = np.full_like(q, 7)
+    made.shaped(o.set_output(True), "q", result)
+    return made, (q, k, v), result
+
+
+def test_lengths_beyond_the_rows(handle):
+    """Sequences are as long as what there is of them."""
+    made, (q, k, v), result = attention(handle, [5] * 3, [6] * 3)
+    made.run()
+    parts = zip(sequences(q, "q"), sequences(k, "kv"), sequences(v, "kv"), strict=True)
+    want = np.concatenate([(probabilities(a, b) @ c).transpose(1, 0, 2) for a, b, c in parts])
+    np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-6)
+    if handle != "reference":
+        made.execute(check="reference")
+
+
+def test_sequences_shorter_than_their_rows(handle):
+    """What is left of the rows becomes 0."""
+    made, (q, k, v), result = attention(handle, [2, 0, 5], [1, 6, 2])
+    made.run()
+    parts = zip(sequences(q, "q"), sequences(k, "kv"), sequences(v, "kv"), [2, 0, 5], [1, 6, 2], strict=True)
+    wants = []
+    for a, b, c, rows, columns in parts:
+        p = probabilities(a[:, :rows], b[:, :columns])
+        wants.append(np.concatenate([p @ c[:, :columns], 0 * a[:, rows:]], 1).transpose(1, 0, 2))
+    np.testing.assert_allclose(result, np.concatenate(wants), rtol=1e-5, atol=1e-6)
+
+
+WILD = [[0, 3, 2, 9], [0, 3, 5, 10**6], [-(2**30), 3, 4, 9], [2**30, 2**30, 2**30, 2**30]]
+
+
+@pytest.mark.parametrize("offsets", WILD, ids=str)
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+def test_offsets_in_a_devices_memory_that_lead_nowhere(target, offsets):
+    """Nobody looks at them beforehand; what they lead to outside the memory is neither read nor written."""
+    handle = helper.open_handle(target)
+    made, _, result = attention(handle)
+    made.graph.build([cudnn.heur_mode.A])
+    device = handle.device
+    room = np.full(4096 + result.size + 4096, 7, np.float32)
+    pack = {one: device.asarray(np.ascontiguousarray(value).ravel()) for one, value in made.pack.items()}
+    pack[made.offsets["q"]] = device.asarray(np.minimum(np.int64(offsets) * H * DIM, 2**31 - 1).astype(np.int32))
+    whole = device.asarray(room)
+    (o,) = (one for one, value in made.pack.items() if value is result)
+    pack[o] = whole[4096 : 4096 + result.size]
+    made.execute(pack)
+    got = device.to_numpy(whole)
+    assert (got[:4096] == 7).all() and (got[-4096:] == 7).all()
+
+
+def test_a_check_by_nodes_that_passes(handle):
+    made, _, _ = attention(handle)
+    made.run()
+    made.execute(check="reference")
+
+
+def test_a_check_by_nodes(monkeypatch):
+    handle = "reference"
     made = Ragged(handle, 1)
     inputs = made.given("q", tokens(LENGTHS_Q)), *(made.given("kv", tokens(LENGTHS_KV)) for _ in "kv")
     o, _ = made.graph.sdpa(*inputs, generate_stats=False, **padded(made), name="packed")
     made.shaped(o.set_output(True), "q", tokens(LENGTHS_Q))
     made.run()
-    made.graph.execute(made.pack, handle=made.handle, check="reference")
+    made.execute(check="reference")
 
     def wrong(info, array, offsets, numbers, right=ragged.store):
         numbers = numbers.copy()
@@ -193,4 +262,4 @@ def test_a_check_by_nodes(handle, monkeypatch):
 
     monkeypatch.setattr(ragged, "store", wrong)
     with pytest.raises(GraphCheckFailed, match=r"PG-CHECK-001.*sdpa 'packed'.*at \[1, 0, 0, 0\]"):
-        made.graph.execute(made.pack, handle=made.handle, check="reference")
+        made.execute(check="reference")
