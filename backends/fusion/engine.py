@@ -11,13 +11,18 @@ from portadnn.graph.enums import behavior_note, knob_type
 from portadnn.graph.errors import GraphError, fail
 from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
+from portadnn.graph.regions_moving import turns
 
 from .expand import RULES as KINDS
 from .expand import expand
+from .expand_moving import NotInMemory
 from .prepare import Prepared, launches_of, widths
 
 if TYPE_CHECKING:
     from portadnn.handle import Handle
+
+
+_TURNED = 8  # times of reading a large tensor at full speed that neighbours which are apart cost
 
 
 def _operations(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
@@ -33,8 +38,24 @@ def _operations(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
             )
 
 
+def _places(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+    if any(_operations(graph, handle)):
+        return
+    try:
+        expand(graph)
+    except NotInMemory as error:
+        yield fail(
+            "PG-FUSION-003",
+            node=error.label,
+            argument="operation",
+            expected="a view of a tensor in memory, or a result in memory that nothing here reads",
+            got="numbers that are computed beside it, or no view",
+            fix="leave the graph to the engine 'regions', which computes the node by itself",
+        )
+
+
 def _doubles(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if handle.info.fp64 or next(_operations(graph, handle), None) is not None:
+    if handle.info.fp64 or any(_operations(graph, handle)) or any(_places(graph, handle)):
         return
     if expand(graph).needs_doubles:
         yield fail(
@@ -51,7 +72,7 @@ def _names(graph: OperationGraph) -> tuple[tuple[str, ...], ...]:
 
 
 class FusionEngine(GraphEngine):
-    """Pointwise nodes, reductions, normalisations and softmax in as few generated kernels as their sums allow.
+    """Pointwise nodes, reductions, normalisations, softmax and moves in as few generated kernels as their sums allow.
 
     Virtual tensors never reach memory; results of sums do that kernels after them need. The knob TILE_SIZE sets how
     many numbers an expression of a CPU's kernel stands for, or how many a GPU's work-item computes.
@@ -62,14 +83,19 @@ class FusionEngine(GraphEngine):
     behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
     rules = (
         SupportRule(
-            "PG-FUSION-001", "all nodes are pointwise, reductions, normalisations, genstats or softmax", _operations
+            "PG-FUSION-001",
+            "all nodes are pointwise, reductions, normalisations, genstats or softmax, or move elements",
+            _operations,
         ),
+        SupportRule("PG-FUSION-003", "what is only moved lies in memory, or goes there", _places),
         SupportRule("PG-FUSION-002", "a device without float64 is not asked for it", _doubles),
     )
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         count = len(launches_of(graph, handle.info))
-        return estimate(graph, handle.info, count)
+        turned = (graph.at(operation, "X") for operation in graph.operations if turns(graph, operation))
+        apart = sum(info.size * info.data_type.itemsize for info in turned)
+        return estimate(graph, handle.info, count) + _TURNED * apart / handle.info.bandwidth
 
     def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
         return (

@@ -9,6 +9,7 @@ from portadnn.graph.enums import pointwise_mode as mode
 from portadnn.graph.enums import reduction_mode
 from portadnn.graph.operation_graph import OperationGraph
 
+from .expand_moving import RULES as MOVING
 from .expand_norm import RULES as NORMS
 from .expander import Expander
 from .values import Program, Value
@@ -54,12 +55,19 @@ RULES: dict[str, Callable[[Expander], None]] = {
     "genstats": _genstats,
     "softmax": _softmax,
     **NORMS,
+    **MOVING,
 }
 
 
 @functools.lru_cache(maxsize=256)
 def expand(graph: OperationGraph) -> Program:
-    """Return a graph of operations of `RULES`, on tensors of types in ``values.STORAGE``, as primitive nodes."""
+    """Return a graph of operations of `RULES`, on tensors of types in ``values.STORAGE``, as primitive nodes.
+
+    Raises
+    ------
+    NotInMemory
+        What an operation moves is computed here, and where it goes is read here.
+    """
     program = Program(max((len(info.dims) for info in graph.tensors), default=1))
     known: dict[int, Value] = {}
     for operation in graph.operations:

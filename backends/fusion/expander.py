@@ -19,6 +19,7 @@ _WHOLE_MODES = {  # what 64-bit integers compute exactly
     *(mode.CMP_EQ, mode.CMP_NEQ, mode.CMP_GT, mode.CMP_GE, mode.CMP_LT, mode.CMP_LE),
     *(mode.LOGICAL_AND, mode.LOGICAL_OR, mode.LOGICAL_NOT),
 }
+_EXACTLY = {"I": "D"}  # registers that arithmetic lacks, by those that hold the same numbers
 _EXACT = {mode.BINARY_SELECT, mode.CMP_EQ, mode.CMP_NEQ, mode.CMP_GT, mode.CMP_GE, mode.CMP_LT, mode.CMP_LE}
 
 
@@ -63,6 +64,18 @@ class Expander:
         size = max(info.span, 1)
         strides = (*(size,) * (self.program.rank - len(info.dims)), *info.strides)
         return Value(info.name or f"tensor {info.uid}", self._padded(info.dims), info.data_type, info, strides)
+
+    def stands(self, port: str, value: Value) -> None:
+        """Let a value stand for what is written at a port, and be stored there where others want it."""
+        info = self.info(port)
+        if info.virtual:
+            self.known[info.uid] = value
+        else:
+            self.copy(value, self.output(port))
+
+    def copy(self, x: Value, out: Value) -> None:
+        """Add a node that brings numbers elsewhere as they are."""
+        self._add(Node(mode.IDENTITY, (x,), out, _EXACTLY.get(x.register, x.register)))
 
     def _padded(self, dims: Sequence[int]) -> layout.Dims:
         return (*(1,) * (self.program.rank - len(dims)), *dims)

@@ -113,7 +113,7 @@ class Prepared:
             kind = BY_SIZE[value.memory_type.itemsize]
             if _in_pack(value):
                 assert value.info is not None
-                args.append(TensorArg(self.arrays.index(value.info.uid), 0, kind))
+                args.append(TensorArg(self.arrays.index(value.info.uid), value.offset * kind.itemsize, kind))
             else:
                 args.append(TensorArg(len(self.arrays), self.offsets[id(value)], kind))
         place = self.scratch

@@ -58,6 +58,8 @@ class Value:
         The tensor of the graph that they are; None for what is within an operation.
     strides : tuple of int
         Of the tensor's memory, or of the workspace's.
+    offset : int
+        Elements of the tensor's memory before the first of these.
     node : Node or None
         What computes them; None for inputs.
     """
@@ -68,6 +70,7 @@ class Value:
     info: TensorInfo | None = None
     strides: Dims = ()
     node: Node | None = None
+    offset: int = 0
 
     @property
     def register(self) -> str:

@@ -44,6 +44,37 @@ def span(dims: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((d - 1) * s for d, s in zip(dims, strides, strict=True))
 
 
+def viewed(dims: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> Dims | None:
+    """Return the strides with which elements in row-major order have other dims; None where no strides do that.
+
+    >>> viewed((4, 6), (12, 2), (2, 2, 3, 2))
+    (24, 12, 4, 2)
+    """
+    if 0 in wanted:
+        return row_major(wanted)
+    left = [(size, step) for size, step in zip(dims, strides, strict=True) if size != 1]
+    axes = [axis for axis, size in enumerate(wanted) if size != 1]
+    found = [1] * len(wanted)
+    while left:
+        taken, count = [axes.pop(0)], 1
+        size, product = left[0][0], wanted[taken[0]]
+        while size != product:
+            if size < product:
+                size *= left[count][0]
+                count += 1
+            else:
+                taken.append(axes.pop(0))
+                product *= wanted[taken[-1]]
+        if any(outer != inner * below for (_, outer), (below, inner) in itertools.pairwise(left[:count])):
+            return None
+        step = left[count - 1][1]
+        for axis in reversed(taken):
+            found[axis] = step
+            step *= wanted[axis]
+        del left[:count]
+    return tuple(found)
+
+
 def broadcast(shapes: Sequence[Dims]) -> Dims | None:
     """Return the common dims of several, aligned at the last axis as NumPy does; None where there are none."""
     result = []

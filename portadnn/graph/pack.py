@@ -143,7 +143,7 @@ def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArra
             if other.uid == info.uid or not np.may_share_memory(array, memory_of_other):
                 continue
             same_place = array.ctypes.data == memory_of_other.ctypes.data and info.steps == other.steps
-            alone = len(graph.operations) == 1 or _runs_on(graph, other.uid, info.uid)
+            alone = _in_place(graph) or _runs_on(graph, other.uid, info.uid)
             if alone and same_place and other.uid not in graph.written:
                 continue
             try:
@@ -158,6 +158,11 @@ def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArra
                     got="shared memory",
                     fix="pass another buffer",
                 )
+
+
+def _in_place(graph: OperationGraph) -> bool:
+    """Tell whether a graph may work in place: one node that reads each element where it writes it."""
+    return len(graph.operations) == 1 and graph.operations[0].kind != "transpose"
 
 
 def _runs_on(graph: OperationGraph, old: int, new: int) -> bool:

@@ -18,6 +18,7 @@ from .operation_graph import Operation, OperationGraph
 from .regions_after import after_product
 from .regions_before import before_product
 from .regions_closing import closing
+from .regions_moving import moves, turns
 
 if TYPE_CHECKING:
     from ..handle import Handle
@@ -71,13 +72,13 @@ def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None
         single = alone(graph, operation)
         engine = next((one for one in engines if not one.why_not(single, handle)), None)
         first = max((home[uid] for _, uid in operation.inputs if uid in home), default=0)
-        place = _fitting(graph, regions, first, operation, engine)
+        place = _fitting(graph, handle, regions, first, operation, engine)
         if place is None:
             place = len(regions)
             regions.append(Region(engine))
         regions[place].operations.append(operation)
         home.update({uid: place for _, uid in operation.outputs})
-    _sink(graph, regions)
+    _sink(graph, handle, regions)
     followers = [engine for engine in offered if engine.follows]
     for region in regions[:] if finish is not False else ():
         _join(graph, handle, region, regions, followers, finish is True)
@@ -87,7 +88,12 @@ def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None
 
 
 def _fitting(
-    graph: OperationGraph, regions: Sequence[Region], first: int, operation: Operation, engine: GraphEngine | None
+    graph: OperationGraph,
+    handle: Handle,
+    regions: Sequence[Region],
+    first: int,
+    operation: Operation,
+    engine: GraphEngine | None,
 ) -> int | None:
     """Return the first region, from `first` on, that shares a tensor with an operation, if one may take it."""
     uids = {uid for _, uid in operation.inputs if not graph.by_uid[uid].by_value}
@@ -95,19 +101,29 @@ def _fitting(
         region = regions[place]
         if engine is None or region.engine is not engine or len(region.operations) >= MOST_NODES:
             continue
-        if uids & (region.read | region.written):
+        if uids & (region.read | region.written) and _together(graph, handle, region, [*region.operations, operation]):
             return place
     return None
 
 
-def _sink(graph: OperationGraph, regions: Sequence[Region]) -> None:
+def _together(graph: OperationGraph, handle: Handle, region: Region, operations: list[Operation]) -> bool:
+    """Tell whether a region's engine takes operations that it takes one by one, and whether they go well together."""
+    if not moves(operations):
+        return True
+    assert region.engine is not None
+    if any(turns(graph, operation) for operation in operations):
+        return False
+    return not region.engine.why_not(subgraph(graph, Region(region.engine, operations)), handle)
+
+
+def _sink(graph: OperationGraph, handle: Handle, regions: Sequence[Region]) -> None:
     """Move operations to the later region that alone reads their results, where what they read is in memory anyway."""
     for place, region in enumerate(regions):
         if region.engine is None:
             continue
         for operation in reversed(region.operations[:]):
             target = _reader(graph, regions, place, operation)
-            if target is not None:
+            if target is not None and _together(graph, handle, target, [operation, *target.operations]):
                 region.operations.remove(operation)
                 target.operations.insert(0, operation)
 
@@ -118,6 +134,7 @@ def _reader(graph: OperationGraph, regions: Sequence[Region], place: int, operat
     inputs = [graph.by_uid[uid] for _, uid in operation.inputs]
     apart = all(not info.virtual or info.uid not in regions[place].written for info in inputs)
     smaller = sum(info.extent for info in inputs) <= 2 * sum(graph.by_uid[uid].extent for uid in outputs)
+    smaller = smaller or moves([operation])
     hidden = all(graph.by_uid[uid].virtual for uid in outputs)
     if len(readers) == 1 and apart and smaller and hidden:
         (reader,) = readers

@@ -179,6 +179,7 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-ENGINE-005", e.cudnnGraphNotSupportedError, "the device's kernels do not take a step of the operation"),
     ("PG-FUSION-001", e.cudnnGraphNotSupportedError, "kernels are not written for the operation"),
     ("PG-FUSION-002", e.cudnnGraphNotSupportedError, "the device has no numbers of 64 bits"),
+    ("PG-FUSION-003", e.cudnnGraphNotSupportedError, "what is moved does not lie in memory"),
     ("PG-PRODUCT-001", e.cudnnGraphNotSupportedError, "the graph is not one product with pointwise nodes around it"),
     ("PG-PRODUCT-002", e.cudnnGraphNotSupportedError, "text around products is for numbers of at most 32 bits"),
     ("PG-PRODUCT-003", e.cudnnGraphNotSupportedError, "an output does not lie as the product's result can"),

@@ -166,13 +166,13 @@ def test_a_workspace_that_is_needed_is_demanded():
 
 
 def test_a_graph_that_no_engine_takes():
-    """Kernels do not move integers of 64 bits; only FALLBACK does, on the host."""
+    """Kernels do not multiply integers of 64 bits; only FALLBACK does, on the host."""
     if "opencl" not in CHOSEN or get_backend("opencl").why_unavailable():
         pytest.skip("OpenCL is not available, whose engines refuse some graphs")
     with cudnn.cudnnCreate(backend="opencl") as opened:
-        x, y = T((2, 3), kind="INT64"), T((3, 2), kind="INT64")
-        turned = make("OPERATION_RESHAPE", XDESC=x, YDESC=y, RESHAPE_MODE=cudnn.CUDNN_RESHAPE_LOGICAL)
-        graph = graph_of(opened, turned)
+        a, b, c = (T((1, *dims), kind="INT64") for dims in ((2, 3), (3, 4), (2, 4)))
+        how = make("MATMUL", COMP_TYPE=data("INT64"))
+        graph = graph_of(opened, make("OPERATION_MATMUL", DESC=how, ADESC=a, BDESC=b, CDESC=c))
         with pytest.raises(NotSupported, match=r"cudnnBackendFinalize: \[PG-ENGINE-001\]"):
             make("ENGINEHEUR", OPERATION_GRAPH=graph, MODE=cudnn.CUDNN_HEUR_MODE_A)
         with pytest.raises(NotSupported, match=r"\[PG-ENGINE-001\] engine 0"):

@@ -205,7 +205,7 @@ def test_the_table_of_rules():
         "PG-SHAPE-007",
         "PG-FILE-001",
         "PG-FILE-002",
-        *(f"PG-FUSION-00{i}" for i in range(1, 3)),
+        *(f"PG-FUSION-00{i}" for i in range(1, 4)),
         *(f"PG-PRODUCT-00{i}" for i in range(1, 7)),
         "PG-REGION-001",
         *(f"PG-WRAP-00{i}" for i in range(1, 6)),

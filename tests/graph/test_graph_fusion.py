@@ -390,6 +390,7 @@ def test_bound_and_repeated(handle, name):
 REFUSED = {
     "PG-FUSION-001": (lambda g: g.relu(g.matmul(x(g, 3, 4), x(g, 4, 5))), "matmul"),
     "PG-FUSION-002": (lambda g: g.relu(x(g, 4, data_type=D.DOUBLE)), "64 bits"),
+    "PG-FUSION-003": (lambda g: g.slice(g.relu(x(g, 4, 4)), [slice(1, 3)]), "in memory"),
 }
 
 

@@ -213,6 +213,18 @@ def test_running_statistics_are_kept_in_place():
     np.testing.assert_allclose([old, spread], want, rtol=1e-6)
 
 
+def test_a_matrix_is_not_turned_in_place():
+    g = new()
+    x = given(g, (3, 3))
+    y = g.transpose(x, [1, 0]).set_output(True)
+    y.set_stride([3, 1])
+    g.build()
+    values = np.arange(9, dtype=np.float32)
+    with pytest.raises(ValueError, match="PG-PACK-010"):
+        g.execute({x: values, y: values})
+    assert (values == np.arange(9)).all()
+
+
 def test_buffers_of_all_origins():
     torch = pytest.importorskip("torch")
     g = new()
