@@ -16,8 +16,9 @@ def kernel_graph_engines() -> Sequence[GraphEngine]:
     from .fusion.engine import FusionEngine
     from .fusion.product_engine import ProductEngine
     from .graph_random import RandomEngine
+    from .graph_resample import ResampleEngine
 
-    return (ENGINE, FusionEngine(), ProductEngine(), RandomEngine())
+    return (ENGINE, FusionEngine(), ProductEngine(), RandomEngine(), ResampleEngine())
 
 
 def bound_launches(

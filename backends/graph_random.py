@@ -1,4 +1,4 @@
-"""The graph engine of random numbers: one node ``rng``, uniform or Bernoulli, the same numbers on every device."""
+"""The graph engine of random numbers: one node ``rng``, the same numbers on every device."""
 
 from __future__ import annotations
 
@@ -33,12 +33,6 @@ def _one_node(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
             yield fail("PG-ENGINE-002", node=operation.label, argument="random", expected="one node, rng")
 
 
-def _law(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if next(_one_node(graph, handle), None) is None and graph.operations[0]["distribution"] is rng_distribution.NORMAL:
-        label = graph.operations[0].label
-        yield fail("PG-ENGINE-004", node=label, argument="distribution", expected="UNIFORM or BERNOULLI", got="NORMAL")
-
-
 def _output(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
     if next(_one_node(graph, handle), None) is not None:
         return
@@ -53,12 +47,11 @@ def _output(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
 
 
 class RandomEngine(GraphEngine):
-    """Philox words, four a work-item."""
+    """Philox words, four a work-item: each a number, or two of them for a normal one."""
 
     name = "random"
     rules = (
         SupportRule("PG-ENGINE-002", "the graph is one node, rng", _one_node),
-        SupportRule("PG-ENGINE-004", "the numbers are uniform, or 0 and 1", _law),
         SupportRule("PG-ENGINE-003", "the output is of a floating-point type, packed row by row", _output),
     )
 
@@ -94,11 +87,15 @@ def described(graph: OperationGraph, device: Device) -> tuple[list[int], Scalars
     if operation["distribution"] is rng_distribution.BERNOULLI:
         kept = keep_words(operation["bernoulli_probability"])
         defines["BELOW"] = f"{kept - 1}u" if kept else "0u && false"
+    elif operation["distribution"] is rng_distribution.NORMAL:
+        defines["MEAN"] = repr(float(operation["mean"]))
+        defines["DEVIATION"] = repr(float(operation["standard_deviation"]))
     else:
         defines["MINIMUM"] = repr(float(operation["minimum"]))
         defines["SPAN"] = repr(float(operation["maximum"]) - float(operation["minimum"]))
     kernel = device.compile("shared/random_numbers.cl", "random_numbers", defines)
-    groups = max(-(-y.size // (4 * _ITEMS)), 1)
+    each = 2 if "DEVIATION" in defines else 4
+    groups = max(-(-y.size // (each * _ITEMS)), 1)
     args = (TensorArg(memory.index(y.uid)), ConstantArg(np.int64(y.size)), *words)
     return memory, scalars, Launch(kernel, (groups,), (_ITEMS,), args)
 

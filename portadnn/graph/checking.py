@@ -17,6 +17,7 @@ from . import memory, ragged
 from .checking_finalize import finalized_sizes
 from .data_types import data_type
 from .engine import GraphEngine, GraphPlan
+from .enums import rng_distribution
 from .errors import GraphError, fail
 from .fallback_host import by_definition
 from .fp8 import E4M3, E5M2
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Numbers = npt.NDArray[Any]
 SLACK = 4.0  # times portadnn.tolerance's bound: several sums and functions make up a node
+FUNCTIONS = 16.0  # roundings of some functions one after the other
 TOGETHER = 8.0  # times as much for results of a whole graph, whose errors travel from node to node
 _SUMS = ("matmul", "conv_fprop", "conv_dgrad", "conv_wgrad", "genstats")
 _SAVED = (*(f"{kind}norm_backward" for kind in ("batch", "instance", "layer", "adalayer", "rms")), "dbn_weight")
@@ -100,9 +102,8 @@ def bound(
     if not kind.is_float:
         return np.ones(want.shape)
     if operation.kind == "rng":
-        ends = max(abs(operation["minimum"]), abs(operation["maximum"]))  # whose difference is added to one of them
-        cancelled = np.finfo("f8" if kind is data_type.DOUBLE else "f4").eps * ends * (operation["minimum"] != 0)
-        near: Numbers = step(kind) * np.abs(want) + cancelled + _smallest(kind)
+        near: Numbers = step(kind) * np.abs(want) + _smallest(kind)
+        near += np.finfo("f8" if kind is data_type.DOUBLE else "f4").eps * _added(operation, want)
         return near
     double = operation.compute_type is data_type.DOUBLE
     unit = SLACK * (FEW + GROWTH * math.sqrt(_length(graph, operation))) * np.finfo("f8" if double else "f4").eps
@@ -121,6 +122,17 @@ def bound(
         if attention:
             found = found + inner * size
     return found
+
+
+def _added(operation: Operation, want: Numbers) -> Numbers:
+    """Return what random numbers are sums of, with the roundings of that."""
+    if operation["distribution"] is rng_distribution.NORMAL:  # products of a logarithm's root and a sine
+        mean, spread = abs(operation["mean"]), abs(operation["standard_deviation"])
+        sizes: Numbers = np.abs(want - operation["mean"]) + spread  # angles are rounded even where sines are small
+        sizes = FUNCTIONS * sizes + mean
+        return sizes
+    ends = max(abs(operation["minimum"]), abs(operation["maximum"]))  # whose difference is added to one of them
+    return np.full(want.shape, ends * (operation["minimum"] != 0))
 
 
 def _is_gradient(operation: Operation) -> bool:

@@ -13,6 +13,7 @@ from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
 import portadnn.graph as cudnn
 from portadnn_backends import cuda
 from portadnn_backends.graph_random import RandomEngine, described
+from portadnn_backends.philox import random_words
 
 LAW = cudnn.rng_distribution
 BIG = 0x1234_5678_9ABC_DEF
@@ -20,6 +21,9 @@ CASES = {
     "uniform": ((3, 7, 5), {"distribution": LAW.UNIFORM, "minimum": -2.0, "maximum": 3.5}, D.FLOAT),
     "uniform, double": ((2, 33), {"distribution": LAW.UNIFORM}, D.DOUBLE),
     "uniform, half": ((1, 9, 64), {"distribution": LAW.UNIFORM}, D.HALF),
+    "normal": ((4, 2500), {"distribution": LAW.NORMAL, "mean": -2.0, "standard_deviation": 3.0}, D.FLOAT),
+    "normal, double": ((1001,), {"distribution": LAW.NORMAL, "standard_deviation": 0.5}, D.DOUBLE),
+    "normal, half": ((3, 5), {"distribution": LAW.NORMAL}, D.HALF),
     "bernoulli": ((5, 100), {"distribution": LAW.BERNOULLI, "bernoulli_probability": 0.3}, D.FLOAT),
     "bernoulli, bfloat16": ((1001,), {"distribution": LAW.BERNOULLI, "bernoulli_probability": 0.75}, D.BFLOAT16),
     "always": ((50,), {"distribution": LAW.BERNOULLI, "bernoulli_probability": 1.0}, D.FLOAT),
@@ -85,11 +89,22 @@ def test_an_offset_of_more_than_32_bits_on_devices(handle, name):
     np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
 
 
-@over(["normal", "gaps", "integers"])
+@over(["normal", "normal, double"])
+def test_normal_numbers(handle, name):
+    """Of words that are drawn here: Box and Muller, in float64."""
+    dims, options, kind = CASES[name]
+    words = random_words(2 * int(np.prod(dims)), BIG, 3).astype(np.float64) / 2**32
+    sizes = np.sqrt(-2 * np.log1p(-words[0::2])) * options["standard_deviation"]
+    want = (options.get("mean", 0.0) + sizes * np.cos(2 * np.pi * words[1::2])).reshape(dims)
+    got = drawn(handle, name, offset=3)[1]
+    eps = 2.0**-23 if kind is D.FLOAT else 2.0**-46
+    np.testing.assert_allclose(got, want, rtol=0, atol=12 * eps * options["standard_deviation"])
+
+
+@over(["gaps", "integers"])
 def test_what_it_does_not_draw(handle, name):
     g = new(handle)
-    law = LAW.NORMAL if name == "normal" else LAW.UNIFORM
-    y = g.rng([4, 4], law, seed=1).set_output(True)
+    y = g.rng([4, 4], LAW.UNIFORM, seed=1).set_output(True)
     if name == "gaps":
         y.set_stride([9, 2])
     if name == "integers":

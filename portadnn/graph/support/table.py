@@ -19,6 +19,7 @@ TYPES = tuple(kind.name for kind in data_type if kind.is_stored)
 LAYOUTS = ("rows", "NHWC", "gaps")
 _VARIED = ("FLOAT", "HALF", "INT8")  # types that are asked for in all layouts and compute types
 _LETTERS = {"fallback": "k", "fallback_host": "h"}
+_RATHER = {"resample": "S"}
 _HEAD = """# What runs where
 
 Every operation and named pattern of the [Graph API](graph.md), asked of the engines of every backend with small
@@ -40,11 +41,12 @@ def _handle(device: str) -> PaperHandle:
 
 
 def _letter(engine: GraphEngine, used: dict[str, str]) -> str:
-    """Return an engine's letter: the first of its name that is free."""
+    """Return an engine's letter: the first of its name that is free, or one that says more."""
     if engine.name in _LETTERS:
         return _LETTERS[engine.name]
     taken = {*used.values(), *_LETTERS.values()}
-    return used.setdefault(engine.name, next(c for c in engine.name.upper() if c not in taken))
+    wanted = _RATHER.get(engine.name, "") + engine.name.upper()
+    return used.setdefault(engine.name, next(c for c in wanted if c not in taken))
 
 
 def answer(graph: OperationGraph, device: str, used: dict[str, str]) -> str:

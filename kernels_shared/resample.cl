@@ -1,0 +1,176 @@
+// Resampling in graphs, and its gradient, for every type, layout, padding and mode; tensors are (n, c, 3 spatial axes).
+//
+//   resample            of each element of y: the largest or the mean of a window, and the place of the largest in it; or the
+//                       cell that the window's centre lies in, or what is between the cells around it
+//   resample_backward   of each element of dx: what the windows that hold it give it, of which MAX knows its cell by index
+//
+// A window of output o begins at cell o * STEP - PAD; cells are counted row by row, and the first of equal maxima is taken, NaN
+// before all. Elements of y (dx) are met as they lie in memory: ROWS times INNER, whose axis is INNER_AXIS; UNRAVEL(row) declares
+// the other indices n, c, i0, i1, i2. GPUs: a work-item each; CPUs (ROWS_EACH): a work-group for several rows.
+//
+// Host defines, besides fused.h's: A, the register of sums, and A_S, its scalar; MODE_MAX, MODE_MEAN, MODE_NEAREST or MODE_BILINEAR;
+// WINDOW, STEP and PAD of axes 0 to 2; X_n X_c X_0 X_1 X_2 and the same of Y and INDEX, strides; SIZE of x along 0 to 2, OUT of y;
+// X_S Y_S INDEX_S, elements, READ_X(e) READ_Y(e) READ_INDEX(e), A or int of an element, AS_X(v) AS_Y(v) AS_INDEX(v), an element of
+// those; EXCLUDE, to count only cells that are there; interpolations: output o reads at (o * NUM + START) / DEN, of type POSITION,
+// between ENDS cells (1 along an axis that the tensor does not have).
+
+#include "fused.h"
+
+#ifdef ROWS_EACH
+#define EACH_ELEMENT                                                  \
+    for (idx_t row = GRP(0); row < (idx_t)ROWS; row += NGRP(0)) {    \
+        UNRAVEL(row)                                                  \
+        for (int INNER_AXIS = 0; INNER_AXIS < INNER; ++INNER_AXIS)
+#define END_EACH }
+#else
+#define EACH_ELEMENT                                                        \
+    const idx_t place = (idx_t)GRP(0) * ITEMS + LID(0), row = place / INNER; \
+    const int INNER_AXIS = (int)(place % INNER);                            \
+    UNRAVEL(row)                                                            \
+    if (row < (idx_t)ROWS)
+#define END_EACH
+#endif
+#define AT(T, n, c, a, b, d) ((idx_t)(n) * T##_n + (idx_t)(c) * T##_c + (idx_t)(a) * T##_0 + (idx_t)(b) * T##_1 + (idx_t)(d) * T##_2)
+#define WITHIN(i, size) ((i) >= 0 && (i) < (size))
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+#define NUMBER_OF(a, b, d) (((a) * WINDOW_1 + (b)) * WINDOW_2 + (d))
+
+// Cells of output o's window along an axis that are there, and of the whole window
+#define THERE(o, axis) (LEAST((o) * STEP_##axis - PAD_##axis + WINDOW_##axis, SIZE_##axis) - MOST((o) * STEP_##axis - PAD_##axis, 0))
+#ifdef EXCLUDE
+#define COUNT(a, b, d) ((A)(MOST(THERE(a, 0) * THERE(b, 1) * THERE(d, 2), 1)))
+#else
+#define COUNT(a, b, d) ((A)(WINDOW_0 * WINDOW_1 * WINDOW_2))
+#endif
+
+#ifdef DEN_0
+DEVICE int floor_of(POSITION a, POSITION b) {
+    const POSITION whole = a / b;
+    return (int)(a % b < 0 ? whole - 1 : whole);
+}
+#define CELL(i, axis) ((i) < 0 ? 0 : (i) < SIZE_##axis ? (i) : SIZE_##axis - 1)
+#define CENTRE(o, axis) ((POSITION)(o) * NUM_##axis + START_##axis)
+#define BETWEEN(o, axis)                                                               \
+    const POSITION at_##axis = CENTRE(o, axis) - DEN_##axis / 2;                       \
+    const int low_##axis = floor_of(at_##axis, DEN_##axis);                            \
+    const A share_##axis = (A)(at_##axis - (POSITION)low_##axis * DEN_##axis) / (A)(DEN_##axis);
+#define WEIGHT(k, axis) (ENDS_##axis == 1 ? (A)1 : (k) ? share_##axis : (A)1 - share_##axis)
+#endif
+
+#ifdef FORWARD
+KERNEL WG_SIZE(ITEMS, 1, 1)
+resample(TENSOR(const X_S, x)
+#ifdef Y_S
+         , TENSOR(Y_S, y)
+#endif
+#ifdef INDEX_S
+         , TENSOR(INDEX_S, index)
+#endif
+) {
+    GRID_WAIT();
+    BIND(const X_S, x);
+#ifdef Y_S
+    BIND(Y_S, y);
+#endif
+#ifdef INDEX_S
+    BIND(INDEX_S, index);
+#endif
+    EACH_ELEMENT {
+        const GLOBAL X_S *from = x + AT(X, n, c, 0, 0, 0);
+#if defined(MODE_NEAREST)
+        const int a = floor_of(CENTRE(i0, 0), DEN_0), b = floor_of(CENTRE(i1, 1), DEN_1), d = floor_of(CENTRE(i2, 2), DEN_2);
+        const A value = READ_X(from[AT(X, 0, 0, CELL(a, 0), CELL(b, 1), CELL(d, 2))]);
+#elif defined(MODE_BILINEAR)
+        BETWEEN(i0, 0)
+        BETWEEN(i1, 1)
+        BETWEEN(i2, 2)
+        A value = 0;
+        UNROLL for (int a = 0; a < ENDS_0; ++a) {
+            UNROLL for (int b = 0; b < ENDS_1; ++b) {
+                UNROLL for (int d = 0; d < ENDS_2; ++d) {
+                    const idx_t cell = AT(X, 0, 0, CELL(low_0 + a, 0), CELL(low_1 + b, 1), CELL(low_2 + d, 2));
+                    value += READ_X(from[cell]) * (WEIGHT(a, 0) * WEIGHT(b, 1) * WEIGHT(d, 2));
+                }
+            }
+        }
+#else
+        int which = 0;
+#ifdef MODE_MAX
+        A value = -INFINITY_OF(A_S);
+#else
+        A value = 0;
+#endif
+        for (int a = 0; a < WINDOW_0; ++a) {
+            const int x0 = i0 * STEP_0 - PAD_0 + a;
+            if (!WITHIN(x0, SIZE_0)) continue;
+            for (int b = 0; b < WINDOW_1; ++b) {
+                const int x1 = i1 * STEP_1 - PAD_1 + b;
+                if (!WITHIN(x1, SIZE_1)) continue;
+                for (int d = 0; d < WINDOW_2; ++d) {
+                    const int x2 = i2 * STEP_2 - PAD_2 + d;
+                    if (!WITHIN(x2, SIZE_2)) continue;
+                    const A here = READ_X(from[AT(X, 0, 0, x0, x1, x2)]);
+#ifdef MODE_MAX
+                    if (here > value || (IS_NAN(here) && !IS_NAN(value))) {
+                        value = here;
+                        which = NUMBER_OF(a, b, d);
+                    }
+#else
+                    value += here;
+#endif
+                }
+            }
+        }
+#ifdef MODE_MEAN
+        value /= COUNT(i0, i1, i2);
+#endif
+#endif
+#ifdef Y_S
+        y[AT(Y, n, c, i0, i1, i2)] = AS_Y(value);
+#endif
+#ifdef INDEX_S
+        index[AT(INDEX, n, c, i0, i1, i2)] = AS_INDEX(which);
+#endif
+    }
+    END_EACH
+}
+#else
+// x is dx here, y is dy
+KERNEL WG_SIZE(ITEMS, 1, 1)
+resample_backward(TENSOR(const Y_S, y), TENSOR(X_S, x)
+#ifdef INDEX_S
+                  , TENSOR(const INDEX_S, index)
+#endif
+) {
+    GRID_WAIT();
+    BIND(const Y_S, y);
+    BIND(X_S, x);
+#ifdef INDEX_S
+    BIND(const INDEX_S, index);
+#endif
+    EACH_ELEMENT {
+        A sum = 0;
+        for (int a = 0; a < WINDOW_0; ++a) {
+            const int at_0 = i0 + PAD_0 - a, o0 = at_0 / STEP_0;
+            if (at_0 < 0 || at_0 % STEP_0 || o0 >= OUT_0) continue;
+            for (int b = 0; b < WINDOW_1; ++b) {
+                const int at_1 = i1 + PAD_1 - b, o1 = at_1 / STEP_1;
+                if (at_1 < 0 || at_1 % STEP_1 || o1 >= OUT_1) continue;
+                for (int d = 0; d < WINDOW_2; ++d) {
+                    const int at_2 = i2 + PAD_2 - d, o2 = at_2 / STEP_2;
+                    if (at_2 < 0 || at_2 % STEP_2 || o2 >= OUT_2) continue;
+#ifdef MODE_MAX
+                    if (READ_INDEX(index[AT(INDEX, n, c, o0, o1, o2)]) != NUMBER_OF(a, b, d)) continue;
+                    sum += READ_Y(y[AT(Y, n, c, o0, o1, o2)]);
+#else
+                    sum += READ_Y(y[AT(Y, n, c, o0, o1, o2)]) / COUNT(o0, o1, o2);
+#endif
+                }
+            }
+        }
+        x[AT(X, n, c, i0, i1, i2)] = AS_X(sum);
+    }
+    END_EACH
+}
+#endif
