@@ -13,7 +13,7 @@ from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import rng_distribution
 from portadnn.graph.errors import GraphError, fail
 from portadnn.graph.layout import row_major
-from portadnn.graph.operation_graph import OperationGraph
+from portadnn.graph.operation_graph import OperationGraph, TensorInfo
 
 from .attention.operands import part_of
 from .base import Arg, ConstantArg, Device, Launch, ScalarArg, TensorArg
@@ -42,8 +42,6 @@ def _output(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
     if info.data_type not in _TYPES or (info.data_type is data_type.DOUBLE and not handle.info.fp64):
         names = ", ".join(kind.name for kind in _TYPES)
         yield fail("PG-ENGINE-003", node=operation.label, tensor=place, expected=names, got=info.data_type)
-    if any(d > 1 and s != r for d, s, r in zip(info.dims, info.strides, row_major(info.dims), strict=True)):
-        yield fail("PG-ENGINE-004", node=operation.label, tensor=place, expected="packed rows", got=list(info.strides))
 
 
 class RandomEngine(GraphEngine):
@@ -52,7 +50,7 @@ class RandomEngine(GraphEngine):
     name = "random"
     rules = (
         SupportRule("PG-ENGINE-002", "the graph is one node, rng", _one_node),
-        SupportRule("PG-ENGINE-003", "the output is of a floating-point type, packed row by row", _output),
+        SupportRule("PG-ENGINE-003", "the output is of a floating-point type", _output),
     )
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
@@ -80,6 +78,7 @@ def described(graph: OperationGraph, device: Device) -> tuple[list[int], Scalars
         "DTYPE_DOUBLE" if wide else "DTYPE_FLOAT": 1,
         "OUT_T": y.data_type.name,
         "ITEMS": _ITEMS,
+        "PLACE(i)": _place(y),
         "START_ARGUMENTS": parameters,
         "START_BIND": binds,
         "START_NUMBERS": body,
@@ -98,6 +97,15 @@ def described(graph: OperationGraph, device: Device) -> tuple[list[int], Scalars
     groups = max(-(-y.size // (each * _ITEMS)), 1)
     args = (TensorArg(memory.index(y.uid)), ConstantArg(np.int64(y.size)), *words)
     return memory, scalars, Launch(kernel, (groups,), (_ITEMS,), args)
+
+
+def _place(y: TensorInfo) -> str:
+    """Return C text of where element i of a tensor lies, counted in row-major order."""
+    packed = zip(y.dims, y.strides, row_major(y.dims), strict=True)
+    if all(size == 1 or step == below for size, step, below in packed):
+        return "(i)"
+    lies = zip(y.dims, y.strides, row_major(y.dims), strict=True)
+    return " + ".join(f"((i) / {below} % {size} * {step})" for size, step, below in lies if size > 1)
 
 
 def _words(graph: OperationGraph, memory: list[int], scalars: Scalars) -> tuple[str, str, str, list[Arg]]:

@@ -1,6 +1,6 @@
 // Random numbers of a graph: work-item i draws the four words of Philox block i, of which elements have one or two each (philox.h).
 //
-// The output is one run of elements in logical order.
+// Elements are counted in logical order, element i lies at PLACE(i).
 //
 // Host defines
 //   OUT_T           the output's type by name (stored.h)
@@ -9,6 +9,7 @@
 //                   Muller); element i has words 2i and 2i + 1
 //   MINIMUM, SPAN   UNIFORM: numbers are MINIMUM + SPAN * word / 2^32
 //   START_ARGUMENTS, START_BIND, START_NUMBERS   seed and offset, as in attention_start.cl
+//   PLACE(i)        where element i lies
 //   ITEMS           work-items of a group
 #include "types.h"
 #include "stored.h"
@@ -60,7 +61,7 @@ random_numbers(TENSOR(ELEMENT(OUT_T), y), const i64 size START_ARGUMENTS) {
         drawn[3] = words[3];
         philox4x32(drawn, words[0], words[1]);
         UNROLL for (int j = 0; j < EACH; ++j) {
-            if (first + j < size) PUT(OUT_T, y, first + j, NUMBER_OF(drawn, j));
+            if (first + j < size) PUT(OUT_T, y, PLACE(first + j), NUMBER_OF(drawn, j));
         }
     }
 }
