@@ -70,14 +70,18 @@ class ProductNodes(Drawing):
             self.node("conv_wgrad", {"X": x or self.fit(image), "DY": dy}, how, dims={"DW": w}, size=LARGE)
 
     def pool(self) -> None:
-        """Add a pooling, with the places of maxima now and then."""
+        """Add a pooling, with the places of maxima now and then, and a gradient by these."""
         mode = self.draws.choice(
             (resample_mode.MAXPOOL, resample_mode.AVGPOOL_INCLUDE_PADDING, resample_mode.AVGPOOL_EXCLUDE_PADDING)
         )
         indexed = mode is resample_mode.MAXPOOL and self.draws.one_in(3)
         x = self.any(self.draws.choice((4, 4, 5)), exact=indexed)
-        how = {"mode": mode, "generate_index": indexed, **self._windows(x.dims[2:])}
-        self.node("resample", {"X": x}, how, types={"INDEX": "INT32"}, size=x.size, hidden=("INDEX",))
+        how = {"mode": mode, **self._windows(x.dims[2:])}
+        options: dict[str, Any] = {"types": {"INDEX": self.draws.choice(("INT32", "INT8"))}, "hidden": ("INDEX",)}
+        made = self.node("resample", {"X": x}, {**how, "generate_index": indexed}, size=x.size, **options)
+        if "INDEX" in made and self.draws.one_in(2):
+            inputs = {"DY": self.fit(made["Y"].dims), "INDEX": made["INDEX"]}
+            self.node("resample_backward", inputs, how, dims={"DX": x.dims}, size=4 * NORMAL)
 
     def _windows(self, spatial: tuple[int, ...]) -> dict[str, Any]:
         window = [min(self.draws.few(4), size) for size in spatial]
@@ -97,13 +101,15 @@ class ProductNodes(Drawing):
         self.node("resample_backward", {"DY": self.fit(y), "X": x}, {"mode": mode, **how}, size=4 * NORMAL)
 
     def interpolate(self) -> None:
-        """Make twice as many pixels, or half as many."""
-        x = self.any(4)
+        """Make more pixels, or fewer."""
+        x = self.any(self.draws.choice((4, 4, 5)))
+        axes = len(x.dims) - 2
         if self.draws.one_in(2):
-            how = {"window": [2, 2], "stride": [0.5, 0.5], "pre_padding": [0.5, 0.5], "post_padding": [1, 1]}
+            steps = [self.draws.choice((0.5, 0.5, 0.75, 1.5, "1/3")) for _ in range(axes)]
+            how = {"window": [2] * axes, "stride": steps, "pre_padding": [0.5] * axes, "post_padding": [1] * axes}
             mode = {"mode": resample_mode.BILINEAR, "padding_mode": padding_mode.EDGE_VAL_PAD}
         else:
-            how = {"window": [1, 1], "stride": [self.draws.choice((0.5, 2))] * 2}
+            how = {"window": [1] * axes, "stride": [self.draws.choice((0.5, 2, "2/3")) for _ in range(axes)]}
             mode = {"mode": resample_mode.NEAREST}
         self.node("resample", {"X": x}, {**mode, **how}, size=x.size)
 
