@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16, finfo
-from test_nvrtc import nvrtc_missing
+from test_nvrtc import require_nvrtc
 from where import open_handle
 
 from portadnn_backends import cuda, sources
@@ -165,11 +164,7 @@ def _expected(name, numpy, x, y, s, real, width, store):
 @pytest.mark.parametrize("dtype", TYPES)
 def test_nvrtc(dtype, monkeypatch):
     """CUDA has the same operations under the same names."""
-    missing = nvrtc_missing()
-    if missing is not None:
-        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
-            pytest.fail(f"NVRTC is required: {missing}")
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     for width in WIDTHS:
         for aligned in (False, True):
             cuda.compile_cubin(all_probes("cuda", dtype, width, aligned, monkeypatch), "sm_80")

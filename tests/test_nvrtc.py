@@ -35,6 +35,15 @@ def nvrtc_missing():
     return None
 
 
+def require_nvrtc():
+    """Skip the test without NVRTC, or fail where the environment demands it."""
+    missing = nvrtc_missing()
+    if missing is not None:
+        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
+            pytest.fail(f"NVRTC is required: {missing}")
+        pytest.skip(f"NVRTC: {missing}")
+
+
 class Recorder(Device):
     """Stands for a GPU: keeps the sources that engines ask it to compile. It has no memory and runs nothing."""
 
@@ -115,11 +124,7 @@ def differing(recorder, seen):
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles(arch):
-    missing = nvrtc_missing()
-    if missing is not None:
-        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
-            pytest.fail(f"NVRTC is required: {missing}")
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     recorder, seen = record(arch), set()
     if arch != min(ARCHITECTURES):
         for source, (file, _, _) in record(min(ARCHITECTURES)).sources.items():
@@ -151,9 +156,7 @@ def compile_all(line):
 @pytest.mark.xdist_group("nvrtc")
 def test_a_shape_on_which_the_compiler_crashed():
     """NVRTC 13.0 to 13.5 ended the process on loops that have one turn at most."""
-    missing = nvrtc_missing()
-    if missing is not None:
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     filters, images = "w=f16:7x2x1x3x1", "dy=f16:17x7x4x2x14:nhwc dx=f16:17x2x7x4x14"
     line = f"convolution_backward_data {filters} {images} padding=0,0,0 stride=2,1,1"
     code = f"import test_nvrtc; test_nvrtc.compile_all({line!r})"
@@ -161,9 +164,7 @@ def test_a_shape_on_which_the_compiler_crashed():
 
 
 def test_refusal_shows_the_log():
-    missing = nvrtc_missing()
-    if missing is not None:
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     with pytest.raises(dnn.CompileError, match="sm_90") as caught:
         cuda.compile_cubin('#line 7 "kernel.cl"\nnonsense', "sm_90")
     assert "kernel.cl(7)" in caught.value.log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_nvrtc import nvrtc_missing
+from test_nvrtc import require_nvrtc
 from where import open_handle
 
 from portadnn_backends import cuda, philox, sources
@@ -145,6 +145,5 @@ def test_opencl(monkeypatch):
 @pytest.mark.xdist_group("nvrtc")
 def test_nvrtc(monkeypatch):
     """CUDA compiles the header."""
-    if nvrtc_missing() is not None:
-        pytest.skip(f"NVRTC: {nvrtc_missing()}")
+    require_nvrtc()
     cuda.compile_cubin(assemble("cuda", monkeypatch, {}), "sm_90")

@@ -10,7 +10,7 @@ import pytest
 from attention_cases import RAGGED, Built, Case
 from graphs import D, new
 from test_graph_attention import CASES, IN_PAGES, paged
-from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
+from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
 
 from portadnn_backends import cuda
 from portadnn_backends.attention.engine import built
@@ -58,11 +58,7 @@ def graphs(monkeypatch):
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles(arch, monkeypatch):
-    missing = nvrtc_missing()
-    if missing is not None:
-        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
-            pytest.fail(f"NVRTC is required: {missing}")
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     recorder = Recorder(arch, ARCHITECTURES[arch])
     recorder.line = ""
     for graph in graphs(monkeypatch):

@@ -9,7 +9,7 @@ from test_graph_fusion import on_all
 from test_graph_product import _space, check, evaluate
 from test_graph_regions import _evaluate as regions
 from test_graph_regions import frozen
-from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
+from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
 
 import portadnn.graph as cudnn
 from portadnn.graph.support.on_paper import PaperHandle
@@ -294,9 +294,7 @@ TEXTS = [  # of CUDA: graphs, types, and the files of kernels that compute the i
 @pytest.mark.parametrize(("name", "kind", "file"), TEXTS)
 def test_nvrtc(name, kind, file):
     """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
-    missing = nvrtc_missing()
-    if missing is not None:
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     handle = PaperHandle("cuda")
     handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
     g = new("reference", kind, kind)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from graphs import D, demand_right, given, new, numbers, run
 from test_graph_fallback import CASES as NODES
-from test_nvrtc import Recorder, nvrtc_missing
+from test_nvrtc import Recorder, require_nvrtc
 
 import portadnn.graph as cudnn
 from portadnn.diff.generate.graphs import JOINED
@@ -415,9 +415,7 @@ def test_refusals(id):
 @pytest.mark.xdist_group("nvrtc")
 def test_nvrtc():
     """The text for GPUs is CUDA C++ as well."""
-    missing = nvrtc_missing()
-    if missing is not None:
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     device = Recorder("sm_90", 132)
     builds = [(_all_of(kind, (3, 21)), ()) for kind in KINDS]
     builds += [(_mixed, ()), (_integers(D.INT64), (D.INT64,) * 3), (SUMS["one result, then another"][0], ())]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from graphs import D, buffer, given, new, scalar
 from test_graph_fallback import over
-from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
+from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
 
 import portadnn.graph as cudnn
 from portadnn_backends import cuda
@@ -133,11 +131,7 @@ def test_what_it_does_not_draw(handle, name):
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles_for_cuda(arch):
-    missing = nvrtc_missing()
-    if missing is not None:
-        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
-            pytest.fail(f"NVRTC is required: {missing}")
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     recorder = Recorder(arch, ARCHITECTURES[arch])
     recorder.line = ""
     for dims, options, kind in CASES.values():

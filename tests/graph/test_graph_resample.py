@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from graphs import D, buffer, given, new, numbers
 from scipy import ndimage
-from test_nvrtc import ARCHITECTURES, Recorder, nvrtc_missing
+from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
 
 import portadnn.graph as cudnn
 from portadnn_backends import cuda
@@ -201,11 +201,7 @@ def test_interpolations(target, name, mode, nhwc):
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles_for_cuda(arch):
-    missing = nvrtc_missing()
-    if missing is not None:
-        if os.environ.get("PORTADNN_REQUIRE_NVRTC") == "1":
-            pytest.fail(f"NVRTC is required: {missing}")
-        pytest.skip(f"NVRTC: {missing}")
+    require_nvrtc()
     recorder = Recorder(arch, ARCHITECTURES[arch])
     recorder.line = ""
 
