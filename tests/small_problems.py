@@ -25,6 +25,7 @@ NO_PROBLEMS = (
     "shared/fma_chain.cl",  # run by benchmarks, not by engines; tests/test_roofline.py has it
     *(f"{folder}/attention" for folder in sources.FOLDERS),  # tests/graph/test_graph_attention_nvrtc.py has it
     "shared/random_numbers.cl",  # of graphs, too: tests/graph/test_graph_random.py has it
+    "shared/resample.cl",  # tests/graph/test_graph_resample.py has it
 )
 _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals
 # Kernels of kernels_shared/ for CPUs, kernels for devices with a feature, and kernels that devices with one need for

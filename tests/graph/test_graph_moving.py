@@ -174,7 +174,7 @@ def test_with_other_nodes(target, name):
 @over
 def test_a_large_matrix_is_turned_by_its_own_kernel(target):
     """Neighbours would come apart in a written kernel."""
-    x = numbers((1024, 768), 1)
+    x = numbers((2048, 3072), 1)
     g, (got,) = execute(target, lambda g, x: [g.neg(g.transpose(x, [1, 0]))], [x])
     np.testing.assert_array_equal(got, -x.T)
     assert g.get_plan_name_at_index(0) == "eng_fallback"
@@ -194,10 +194,8 @@ def test_views_in_other_dims():
             continue
         wanted.insert(rng.integers(len(wanted) + 1), rest)
         got = viewed(array.shape, [step // array.itemsize for step in array.strides], wanted)
-        try:
-            other = array.view()
-            other.shape = tuple(wanted)
-        except AttributeError:
+        other = array.reshape(wanted)
+        if not np.shares_memory(other, array):
             assert got is None
             continue
         found += 1
