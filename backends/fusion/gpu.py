@@ -2,7 +2,8 @@
 
 Along memory, T = 1 to 256 neighbours share the places of one result: r = lid / T, t = lid % T. What they read of a
 result that is not too long stays in registers from one pass to the next. Across memory, R = 32 neighbours (256 where
-results are many) have a result each, which T = 1 to 8 work-items share: r = lid % R, t = lid / R.
+results are many, down to 8 where they are few) have a result each, which T = 1 to 32 work-items share: r = lid % R,
+t = lid / R.
 
 Neighbours are read and written in words of up to 16 bytes (.words), where arrays are aligned to them.
 """

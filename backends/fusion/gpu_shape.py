@@ -13,6 +13,7 @@ from .words import Words, words_of
 WORK_GROUP = 256
 ITEMS = (8, 1, 2, 4)  # neighbours of a work-item
 NEIGHBOURS = 32  # work-items side by side whose accesses are one
+FEWEST = 8  # of these, where there are too few for every multiprocessor
 LONG = 8192  # places of a result that several work-groups share where results are few
 SLICE = 1024  # places that are worth a work-group
 WAVES = 4  # work-groups for each multiprocessor that keep it busy
@@ -65,8 +66,10 @@ def shape_of(stage: Stage, space: Space, units: int, items: int) -> Shape:
     elif rows >= units * 4 * WORK_GROUP:
         together, results = 1, WORK_GROUP
     else:
-        together = power(length, WORK_GROUP // NEIGHBOURS)
         results = NEIGHBOURS
+        while results > FEWEST and rows < results * units:
+            results //= 2
+        together = power(length, WORK_GROUP // results)
     groups = -(-rows // results)
     if not stage.divisible or length < LONG or groups >= units * WAVES:
         return Shape(results, together, words)
