@@ -119,16 +119,16 @@ class _Building:
         (self.operation,) = graph.operations
         self.graph, self.device = graph, device
         self.register = _register(graph)
-        self.memory = [info.uid for info in graph.tensors]
+        self.memory = [info.uid for info in graph.packed]
         self.launches: list[Launch] = []
         self.workspace_size = 0
         op = self.operation
         forward = op.kind == "resample"
-        self.image, self.out = (self._at(*ports) for ports in (("X", "DX"), ("Y", "DY")))
-        if forward:
-            self._forward(True, self._find("INDEX"))
-            return
+        self.out = self._at("Y", "DY")
         index = self._find("INDEX")
+        if forward:
+            self._forward(not self.out.virtual, None if index is None or index.virtual else index)
+            return
         if op["mode"] is resample_mode.MAXPOOL and index is None:
             self.workspace_size = 4 * self.out.size
             self._forward(False, None)
@@ -139,11 +139,10 @@ class _Building:
         return None if uid is None else self.graph.by_uid[uid]
 
     def _at(self, *ports: str) -> TensorInfo:
-        found = next(info for port in ports if (info := self._find(port)) is not None)
-        return found
+        return next(info for port in ports if (info := self._find(port)) is not None)
 
     def _forward(self, stores: bool, index: TensorInfo | None) -> None:
-        """Append the launch of the forward direction; without an output the indices go to the workspace."""
+        """Append the launch of the forward direction; with neither output nor index these go to the workspace."""
         image = self._at("X")
         dims = self.out.dims
         defines = {**self._window(image), **self._type("X", image), "FORWARD": 1}

@@ -3,7 +3,7 @@
 // Score (i, j) of a head: row i of queries, column j of keys. Bands and the lengths of sequences leave each row an interval
 // of columns, and each column an interval of rows; what else there is comes by defines of the host, types as in stored.h:
 //
-//   LENGTH_T       type of the lengths of sequences, (b) each; with RAGGED the table has them
+//   ROWS_T COLUMNS_T   types of the lengths of sequences, (b) each, ROWS_STEP and COLUMNS_STEP apart; with RAGGED the table has them
 //   BIAS_T         something is added
 //   ALIBI          slope(head) * (j - i) is added
 //   BLOCK_MASK     a bit for each block of 128 x 128 scores
@@ -35,11 +35,11 @@
 #define PD_BIND_LENGTHS(at) \
     PD_BIND_RAGGED          \
     at.ragged = ragged;
-#elif defined(LENGTH_T)
-#define PD_LENGTHS , TENSOR(const ELEMENT(LENGTH_T), rows_of), TENSOR(const ELEMENT(LENGTH_T), columns_of)
+#elif defined(ROWS_T)
+#define PD_LENGTHS , TENSOR(const ELEMENT(ROWS_T), rows_of), TENSOR(const ELEMENT(COLUMNS_T), columns_of)
 #define PD_BIND_LENGTHS(at)                    \
-    BIND(const ELEMENT(LENGTH_T), rows_of);    \
-    BIND(const ELEMENT(LENGTH_T), columns_of); \
+    BIND(const ELEMENT(ROWS_T), rows_of);    \
+    BIND(const ELEMENT(COLUMNS_T), columns_of); \
     at.rows_of = rows_of;                      \
     at.columns_of = columns_of;
 #else
@@ -106,8 +106,9 @@ typedef struct {
     const GLOBAL u32 *words;
 #if defined(RAGGED)
     const GLOBAL i64 *ragged;
-#elif defined(LENGTH_T)
-    const GLOBAL ELEMENT(LENGTH_T) *rows_of, *columns_of;
+#elif defined(ROWS_T)
+    const GLOBAL ELEMENT(ROWS_T) *rows_of;
+    const GLOBAL ELEMENT(COLUMNS_T) *columns_of;
 #endif
 #ifdef BIAS_T
     PD_FIELDS(const ELEMENT(BIAS_T), bias)
@@ -142,8 +143,8 @@ DEVICE sequence the_sequence(const attention *at, int b, int h) {
 #if defined(RAGGED)
     const GLOBAL i64 *ragged = at->ragged;
     const int rows = (int)RAGGED_BEGIN(b, 0), columns = (int)RAGGED_ROWS(b, 0);
-#elif defined(LENGTH_T)
-    const int rows = (int)at->rows_of[b], columns = (int)at->columns_of[b];
+#elif defined(ROWS_T)
+    const int rows = (int)at->rows_of[b * ROWS_STEP], columns = (int)at->columns_of[b * COLUMNS_STEP];
 #else
     const int rows = at->sq, columns = at->skv;
 #endif

@@ -91,16 +91,16 @@ attention_pages(PLACED(const ELEMENT(PAGED_T), paged), TENSOR(const ELEMENT(TABL
         const float of##_low, const float of##_high
 
 KERNEL WG_SIZE(ITEMS, 1, 1)
-attention_ragged(TENSOR(i64, table), TENSOR(const ELEMENT(LENGTH_T), rows_of), TENSOR(const ELEMENT(LENGTH_T), columns_of),
+attention_ragged(TENSOR(i64, table), TENSOR(const ELEMENT(ROWS_T), rows_of), TENSOR(const ELEMENT(COLUMNS_T), columns_of),
                  const int batches RAGGED_ARGUMENTS) {
     GRID_WAIT();
     BIND(i64, table);
-    BIND(const ELEMENT(LENGTH_T), rows_of);
-    BIND(const ELEMENT(LENGTH_T), columns_of);
+    BIND(const ELEMENT(ROWS_T), rows_of);
+    BIND(const ELEMENT(COLUMNS_T), columns_of);
     RAGGED_BIND
     const i64 b = (i64)GRP(0) * ITEMS + LID(0);
     if (b >= batches) return;
-    i64 rows = rows_of[b], columns = columns_of[b], unread = 0;
+    i64 rows = rows_of[b * ROWS_STEP], columns = columns_of[b * COLUMNS_STEP], unread = 0;
     RAGGED_PAIRS
     table[2 * b * RAGGED] = rows;
     table[2 * b * RAGGED + 1] = columns;

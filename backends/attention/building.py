@@ -78,7 +78,7 @@ class Building:
             counts = (offsets.strides[0], info.ragged_multiplier, max(info.strides[2], 1), reach(info))
             args += [op.in_memory(offsets), *map(int64, counts), *self.room(info)]
         defines: Defines = {"RAGGED_ARGUMENTS": parameters, "RAGGED_BIND": binds, "RAGGED_PAIRS": pairs}
-        defines |= {**op.defines(), **op.type_of("LENGTH_T", "SEQ_LEN_Q"), "ITEMS": self.items}
+        defines |= {**op.defines(), **op.given_lengths(), "ITEMS": self.items}
         self.launch(_ROWS_FILE, "attention_ragged", defines, -(-b // self.items), args, self.items)
 
     def room(self, info: TensorInfo) -> tuple[Arg, Arg]:

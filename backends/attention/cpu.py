@@ -117,7 +117,8 @@ class CpuBuilding(Building):
             "NV": self.tile.register.vectors,
             **form,
             **op.type_of("X_T", port),
-            **op.lengths({port: "x"}),
+            **(op.lengths({port: "x"}) if op.ragged else op.type_of("LENGTH_T", lengths)),
+            "LENGTH_STEP": op.at(lengths).strides[0] if op.find(lengths) else 0,
             "SIDE": int(port not in OF_QUERIES),
             "FACTOR": NUMBERS.index(f"DESCALE_{port}"),
         }

@@ -186,9 +186,18 @@ class Operands:
     def lengths(self, names: Mapping[str, str]) -> Defines:
         """Return how long sequences are and where they begin, of tensors by their names in a kernel."""
         if not self.ragged:
-            return self.type_of("LENGTH_T", "SEQ_LEN_Q")
+            return self.given_lengths()
         places = {f"RAGGED_{name}": self.ragged[port] for port, name in names.items() if port in self.ragged}
         return {"RAGGED": len(self.ragged) + 1, **places}
+
+    def given_lengths(self) -> Defines:
+        """Return how the program's lengths of sequences lie."""
+        if not self.find("SEQ_LEN_Q"):
+            return {}
+        found: Defines = {}
+        for name, port in (("ROWS", "SEQ_LEN_Q"), ("COLUMNS", "SEQ_LEN_KV")):
+            found |= {**self.type_of(f"{name}_T", port), f"{name}_STEP": self.at(port).strides[0]}
+        return found
 
     def type_of(self, name: str, port: str) -> Defines:
         """Return the type of a tensor as a define; none without that tensor."""

@@ -53,13 +53,6 @@ def _ragged(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
             yield port, "a tensor with padding", "ragged offsets", f"pad it, or {REFERENCE}"
 
 
-def _lengths(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
-    for port in ("SEQ_LEN_Q", "SEQ_LEN_KV"):
-        info = graph.at(op, port) if port in op.uids else None
-        if info is not None and info.dims[0] > 1 and info.strides[0] != 1:
-            yield port, "lengths behind each other", f"strides {list(info.strides)}", "set_stride([1, 1, 1, 1])"
-
-
 def _memory(graph: OperationGraph, op: Operation, handle: Handle) -> Places:
     for port, uid in op.inputs:
         if graph.by_uid[uid].by_value and port not in SCALAR_PORTS:
@@ -93,7 +86,6 @@ def _local_memory(graph: OperationGraph, op: Operation, handle: Handle) -> Place
 RULES = (
     SupportRule("PG-ENGINE-002", "the graph is one node of attention", _kinds),
     _rule("PG-ENGINE-004", "ragged offsets are of what is multiplied and of results by rows", _ragged),
-    _rule("PG-ENGINE-004", "lengths of sequences lie behind each other", _lengths),
     _rule("PG-ENGINE-004", "everything but scalars lies in memory", _memory),
     _rule("PG-ENGINE-003", "floats of 16, 32 or 64 bits, and of 8 bits in the FP8 nodes", _types),
     _rule("PG-ENGINE-003", "DOUBLE where the device has it", _doubles),

@@ -50,8 +50,8 @@ def widened(graph: OperationGraph, operation: Operation, first_uid: int) -> Wide
     wide = wide_type(graph, operation)
     uids = iter(range(first_uid, first_uid + len(operation.uids)))
     made = Widened()
-    if wide is None:
-        return None
+    if wide is None or any(graph.by_uid[uid].ragged_offset is not None for uid in operation.uids.values()):
+        return None  # conversions know of no sequences without padding
     places = {uid: _wide_place(graph.by_uid[uid], wide, uids, made) for _, uid in operation.inputs + operation.outputs}
     if not made.tensors:
         return None

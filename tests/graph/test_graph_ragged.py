@@ -7,11 +7,12 @@ from itertools import pairwise
 import helper
 import numpy as np
 import pytest
-from graphs import D, new
+from graphs import D, given, new
 
 import portadnn.graph as cudnn
 from portadnn.graph import ragged
 from portadnn.graph.errors import GraphCheckFailed
+from portadnn.graph.fallback_widen import widened
 
 H, DIM = 2, 4
 LENGTHS_Q, LENGTHS_KV = [3, 1, 5], [4, 6, 2]
@@ -263,3 +264,21 @@ def test_a_check_by_nodes(monkeypatch):
     monkeypatch.setattr(ragged, "store", wrong)
     with pytest.raises(GraphCheckFailed, match=r"PG-CHECK-001.*sdpa 'packed'.*at \[1, 0, 0, 0\]"):
         made.execute(check="reference")
+
+
+def test_no_conversions_of_what_has_no_padding():
+    """They would read and write it as if it had some. Lengths of INT32 are of another type than the rest."""
+    found = []
+    for unpadded in (True, False):
+        made = Ragged("reference", 1)
+        if unpadded:
+            inputs = made.given("q", tokens(LENGTHS_Q)), *(made.given("kv", tokens(LENGTHS_KV)) for _ in "kv")
+        else:
+            inputs = [given(made.graph, (3, H, 6, DIM)) for _ in "qkv"]
+        o, _ = made.graph.sdpa(*inputs, generate_stats=False, **padded(made))
+        o.set_output(True)
+        made.graph.validate()
+        made.graph.build_operation_graph()
+        frozen = made.graph._graph_frozen()
+        found.append(widened(frozen, frozen.operations[0], 1000))
+    assert found[0] is None and found[1] is not None

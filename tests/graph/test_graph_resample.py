@@ -112,6 +112,15 @@ def test_nan_is_the_largest(target):
     np.testing.assert_array_equal(index[~np.isneginf(want)], places[~np.isneginf(want)])
 
 
+@pytest.mark.parametrize("wanted", [0, 1], ids=["maxima", "indices"])
+@over
+def test_results_that_nobody_reads(target, wanted):
+    how, x = WINDOWS["uneven"], np.random.default_rng(9).permutation(2 * 3 * 7 * 9).reshape(DIMS[2]).astype(float)
+    build = with_index(how)
+    _, (got,) = executed(target, D.FLOAT, lambda g, x: [build(g, x)[wanted]], [x])
+    np.testing.assert_array_equal(got, pooled(P.MAXPOOL, x, how)[wanted])
+
+
 AVERAGES = (P.AVGPOOL_EXCLUDE_PADDING, P.AVGPOOL_INCLUDE_PADDING)
 
 
