@@ -294,6 +294,16 @@ class Device(abc.ABC):
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         """Copy a native array of any layout to the host, waiting for the stream."""
 
+    def as_bytes(self, array: Any) -> Any:
+        """Return the memory of a native array of any elements, from the first to the last, as native bytes.
+
+        Raises
+        ------
+        NotSupported
+            The backend does not define it.
+        """
+        raise NotSupported(f"{self.info.backend} does not hand out bytes")
+
     def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Copy a native array from its first element to its last, gaps included, waiting for the stream.
 

@@ -231,6 +231,11 @@ class CudaDevice(Device):
             got=type_name(value),
         )
 
+    def as_bytes(self, array: Any) -> Any:
+        cupy = _cupy()
+        count = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+        return cupy.ndarray((count,), cupy.uint8, array.data)
+
     def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
         index = self._index
         signatures: list[Any] = []

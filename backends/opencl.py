@@ -135,6 +135,10 @@ class OpenCLDevice(Device):
         offset, strides = check_view(value, argument, available)
         return self._make(value.spec.dims, value.spec.dtype.storage, strides, buffer, start + offset)
 
+    def as_bytes(self, array: Any) -> Any:
+        count = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+        return self._make((count,), np.uint8, (1,), array.base_data, int(array.offset))
+
     def _make(self, shape: Any, dtype: Any, strides: Any, buffer: Any, offset: int) -> Any:
         return self._array(self._queue, shape, dtype, data=buffer, offset=offset, strides=strides)
 

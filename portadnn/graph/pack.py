@@ -224,6 +224,8 @@ def _native(device: Device, value: Any, info: TensorInfo) -> Any:
         if info.ragged_offset is not None:
             return base
         memory.check_room(info, dtype.itemsize + sum((d - 1) * s for d, s in zip(dims, steps, strict=True)))
+        if info.data_type.problem_type is None and dtype.name != "uint8":
+            base = device.as_bytes(base)
     try:
         return device.wrap(TensorView(spec, base), info.name)
     except BadParam as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import helper
 import ml_dtypes
 import numpy as np
 import pytest
@@ -238,7 +240,7 @@ def test_buffers_of_all_origins():
     np.testing.assert_array_equal(out[2:8].numpy().reshape(3, 2).T, values + 1)
 
 
-@pytest.mark.parametrize(
+OF_TYPES = pytest.mark.parametrize(
     ("kind", "dtype"),
     [
         (D.FP8_E4M3, ml_dtypes.float8_e4m3fn),
@@ -249,6 +251,33 @@ def test_buffers_of_all_origins():
         (D.BOOLEAN, np.bool_),
     ],
 )
+
+
+def own_array(handle, host):
+    """Return an array of the library that the handle's device goes by."""
+    if handle.backend == "opencl":
+        return importlib.import_module("pyopencl.array").to_device(handle.get_stream(), host)
+    return importlib.import_module("cupy").asarray(host)
+
+
+@OF_TYPES
+@pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)
+def test_arrays_of_the_devices_library(target, kind, dtype):
+    """Of their own types, where that library has them; its bytes stand for any."""
+    handle = helper.open_handle(target)
+    for kept in {np.dtype(dtype) if dtype in (np.int8, np.int64, np.bool_) else np.dtype(np.uint8), np.dtype(np.uint8)}:
+        g = new(handle, kind, D.FLOAT)
+        x = given(g, (2, 3))
+        y = g.transpose(x, [1, 0]).set_output(True)
+        y.set_stride([2, 1])
+        g.build()
+        host = np.array([[0, 1, 1], [1, 0, 1]], dtype)
+        result = own_array(handle, np.zeros((3, 2), dtype).view(kept))
+        g.execute({x: own_array(handle, host.view(kept)), y: result})
+        np.testing.assert_array_equal(result.get().view(dtype).astype(float), host.T.astype(float))
+
+
+@OF_TYPES
 def test_buffers_of_all_types(kind, dtype):
     g = new(io=kind)
     x = given(g, (3,))
