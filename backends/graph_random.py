@@ -17,6 +17,7 @@ from portadnn.graph.operation_graph import OperationGraph, TensorInfo
 
 from .attention.operands import part_of
 from .base import Arg, ConstantArg, Device, Launch, ScalarArg, TensorArg
+from .graph_launches import Running
 from .philox import keep_words
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ class RandomEngine(GraphEngine):
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         memory, scalars, launch = described(graph, handle.device)
-        call = handle.device.bind([launch])
 
-        def run(arrays: Mapping[int, Any], workspace: Any) -> None:
-            call([arrays[uid] for uid in memory], [value(arrays) for value in scalars], workspace)
+        def used(arrays: Mapping[int, Any]) -> tuple[list[Any], list[float]]:
+            return [arrays[uid] for uid in memory], [value(arrays) for value in scalars]
 
-        return GraphPlan(self, graph, 0, run)
+        running = Running(handle.device, [launch], used)
+        return GraphPlan(self, graph, 0, running.run, running.bind)
 
 
 Scalars = list[Callable[[Mapping[int, Any]], float]]

@@ -7,7 +7,7 @@ differs at both ends, and numbers that pooling does not know.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from .base import Arg, Device, Launch, TensorArg, WorkspaceArg
 from .fusion.expressions import converted, rounded
 from .fusion.prepare import BY_SIZE
 from .fusion.values import STORAGE, register_of
-from .graph_engines import bound_launches
+from .graph_launches import Running
 
 if TYPE_CHECKING:
     from portadnn.handle import Handle
@@ -92,18 +92,12 @@ class ResampleEngine(GraphEngine):
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         made = _Building(graph, handle.device)
-        call = handle.device.bind(made.launches)
 
-        def used(arrays: Mapping[int, Any], workspace: Any) -> tuple[list[Any], list[float], Any]:
-            return [arrays[uid] for uid in made.memory], [], workspace
+        def used(arrays: Mapping[int, Any]) -> tuple[list[Any], list[float]]:
+            return [arrays[uid] for uid in made.memory], []
 
-        def run(arrays: Mapping[int, Any], workspace: Any) -> None:
-            call(*used(arrays, workspace))
-
-        def bind(arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool] | None:
-            return bound_launches(handle.device, made.launches, used(arrays, workspace))
-
-        return GraphPlan(self, graph, made.workspace_size, run, bind)
+        running = Running(handle.device, made.launches, used)
+        return GraphPlan(self, graph, made.workspace_size, running.run, running.bind)
 
 
 class _Building:

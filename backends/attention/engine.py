@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
@@ -10,7 +10,7 @@ from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
 
 from ..base import Device
-from ..graph_engines import bound_launches
+from ..graph_launches import Running
 from . import cpu, cpu_backward, gpu
 from .building import Building
 from .operands import Operands
@@ -36,7 +36,11 @@ class FlashAttention(GraphEngine):
     def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
         operands = Operands(graph)
         building = built(operands, handle.device, knobs)
-        running = _Running(operands, handle.device, building)
+
+        def used(arrays: Mapping[int, Any]) -> tuple[list[Any], list[float]]:
+            return operands.arrays(arrays), operands.scalars(arrays)
+
+        running = Running(handle.device, building.launches, used)
         parts = tuple((operation.name,) for operation in graph.operations)
         return GraphPlan(self, graph, building.workspace.size, running.run, running.bind, knobs, parts)
 
@@ -46,22 +50,6 @@ def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
     if device.info.schedule == "cpu":
         return (cpu_backward.CpuBackward if operands.backward else cpu.CpuForward)(operands, device, knobs)
     return gpu.built(operands, device, knobs)
-
-
-class _Running:
-    """The launches of a plan, bound to the device."""
-
-    def __init__(self, operands: Operands, device: Device, building: Building) -> None:
-        self.operands, self.device, self.launches = operands, device, building.launches
-        self.call = device.bind(self.launches)
-
-    def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
-        self.call(self.operands.arrays(arrays), self.operands.scalars(arrays), workspace)
-
-    def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool] | None:
-        """Return what launches again with these arguments."""
-        arguments = self.operands.arrays(arrays), self.operands.scalars(arrays), workspace
-        return bound_launches(self.device, self.launches, arguments)
 
 
 ENGINE = FlashAttention()

@@ -12,7 +12,7 @@ from portadnn.graph.operation_graph import OperationGraph
 from portadnn.problem import TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Launch, ScalarArg, TensorArg
-from ..graph_engines import bound_launches
+from ..graph_launches import bound_launches
 from . import cpu, gpu
 from .body import Written
 from .expand import expand

@@ -17,7 +17,7 @@ from portadnn.ops.convolution import ConvolutionBackwardFilter
 from portadnn.problem import ALIGNMENT
 
 from ..base import Plan
-from ..graph_engines import bound_launches
+from ..graph_launches import bound_launches
 from .prepare import uid_of
 from .product_choice import WrittenProblem, bytes_of, chosen_for, computing_seconds, must_split, parts_of
 from .product_rules import RULES
