@@ -36,6 +36,7 @@ _AXES = ("n", "c", "0", "1", "2")
 _INDICES = ("n", "c", "i0", "i1", "i2")
 _ITEMS = 256  # of a GPU's work-group
 _GROUPS = 8  # for each of a CPU's cores
+_CHUNK = 16  # channels that a CPU takes together
 _SLOWER = 2.0  # than kernels that have a mode alone
 _INTERPOLATIONS = {resample_mode.NEAREST: "MODE_NEAREST", resample_mode.BILINEAR: "MODE_BILINEAR"}
 _MODES = {**_INTERPOLATIONS, resample_mode.MAXPOOL: "MODE_MAX"}
@@ -240,6 +241,8 @@ class _Building:
             common["WIDE_PLACES"] = 1
         if cpu:
             common["ROWS_EACH"] = 1
+            if names[inner] == "c" and self.operation["mode"] not in _INTERPOLATIONS:
+                common["CHUNK"] = _CHUNK
         groups = min(info.compute_units * _GROUPS, rows) if cpu else -(-rows * dims[inner] // _ITEMS)
         kernel = self.device.compile("shared/resample.cl", name, {**common, **defines})
         self.launches.append(Launch(kernel, (max(groups, 1),), (int(common["ITEMS"]),), tuple(args)))

@@ -6,7 +6,8 @@
 //
 // A window of output o begins at cell o * STEP - PAD; cells are counted row by row, and the first of equal maxima is taken, NaN
 // before all. Elements of y (dx) are met as they lie in memory: ROWS times INNER, whose axis is INNER_AXIS; UNRAVEL(row) declares
-// the other indices n, c, i0, i1, i2. GPUs: a work-item each; CPUs (ROWS_EACH): a work-group for several rows.
+// the other indices n, c, i0, i1, i2. GPUs: a work-item each; CPUs (ROWS_EACH): a work-group for several rows, pooling CHUNK
+// channels of a place at a time where these are innermost.
 //
 // Host defines, besides fused.h's: A, the register of sums, and A_S, its scalar; MODE_MAX, MODE_MEAN, MODE_NEAREST or MODE_BILINEAR;
 // WINDOW, STEP and PAD of axes 0 to 2; X_n X_c X_0 X_1 X_2 and the same of Y and INDEX, strides; SIZE of x along 0 to 2, OUT of y;
@@ -58,6 +59,36 @@ DEVICE int floor_of(POSITION a, POSITION b) {
 #define WEIGHT(k, axis) (ENDS_##axis == 1 ? (A)1 : (k) ? share_##axis : (A)1 - share_##axis)
 #endif
 
+// Whether a number is larger than the largest one before, or the first NaN
+#define BETTER(here, largest) (!((here) <= (largest)) & ((largest) == (largest)))
+
+#ifdef CHUNK
+// Does something to channels j of a chunk, which ends where the channels do
+#define EACH_CHANNEL(statement)                                        \
+    if (INNER - c >= CHUNK) {                                          \
+        UNROLL for (int j = 0; j < CHUNK; ++j) { statement; }          \
+    } else {                                                           \
+        for (int j = 0; j < INNER - c; ++j) { statement; }             \
+    }
+#define EACH_CHUNK                                                     \
+    for (idx_t row = GRP(0); row < (idx_t)ROWS; row += NGRP(0)) {     \
+        UNRAVEL(row)                                                   \
+        for (int c = 0; c < INNER; c += CHUNK)
+
+// One more cell of channel j's window
+#ifdef MODE_MAX
+#define TAKE_CELL                                                                       \
+    {                                                                                   \
+        const A here = READ_X(cell[j * X_c]);                                           \
+        const bool better = BETTER(here, value[j]);                                     \
+        value[j] = better ? here : value[j];                                            \
+        which[j] = better ? number : which[j];                                          \
+    }
+#else
+#define TAKE_CELL value[j] += READ_X(cell[j * X_c])
+#endif
+#endif
+
 #ifdef FORWARD
 KERNEL WG_SIZE(ITEMS, 1, 1)
 resample(TENSOR(const X_S, x)
@@ -76,6 +107,46 @@ resample(TENSOR(const X_S, x)
 #ifdef INDEX_S
     BIND(INDEX_S, index);
 #endif
+#ifdef CHUNK
+    EACH_CHUNK {
+        A value[CHUNK];
+        int which[CHUNK];
+        for (int j = 0; j < CHUNK; ++j) {
+#ifdef MODE_MAX
+            value[j] = -INFINITY_OF(A_S);
+#else
+            value[j] = 0;
+#endif
+            which[j] = 0;
+        }
+        for (int a = 0; a < WINDOW_0; ++a) {
+            const int x0 = i0 * STEP_0 - PAD_0 + a;
+            if (!WITHIN(x0, SIZE_0)) continue;
+            for (int b = 0; b < WINDOW_1; ++b) {
+                const int x1 = i1 * STEP_1 - PAD_1 + b;
+                if (!WITHIN(x1, SIZE_1)) continue;
+                for (int d = 0; d < WINDOW_2; ++d) {
+                    const int x2 = i2 * STEP_2 - PAD_2 + d, number = NUMBER_OF(a, b, d);
+                    if (!WITHIN(x2, SIZE_2)) continue;
+                    const GLOBAL X_S *cell = x + AT(X, n, c, x0, x1, x2);
+                    EACH_CHANNEL(TAKE_CELL)
+                }
+            }
+        }
+#ifdef MODE_MEAN
+        for (int j = 0; j < CHUNK; ++j) value[j] /= COUNT(i0, i1, i2);
+#endif
+#ifdef Y_S
+        GLOBAL Y_S *to = y + AT(Y, n, c, i0, i1, i2);
+        EACH_CHANNEL(to[j * Y_c] = AS_Y(value[j]))
+#endif
+#ifdef INDEX_S
+        GLOBAL INDEX_S *at = index + AT(INDEX, n, c, i0, i1, i2);
+        EACH_CHANNEL(at[j * INDEX_c] = AS_INDEX(which[j]))
+#endif
+    }
+    END_EACH
+#else
     EACH_ELEMENT {
         const GLOBAL X_S *from = x + AT(X, n, c, 0, 0, 0);
 #if defined(MODE_NEAREST)
@@ -112,7 +183,7 @@ resample(TENSOR(const X_S, x)
                     if (!WITHIN(x2, SIZE_2)) continue;
                     const A here = READ_X(from[AT(X, 0, 0, x0, x1, x2)]);
 #ifdef MODE_MAX
-                    if (here > value || (IS_NAN(here) && !IS_NAN(value))) {
+                    if (BETTER(here, value)) {
                         value = here;
                         which = NUMBER_OF(a, b, d);
                     }
@@ -134,6 +205,7 @@ resample(TENSOR(const X_S, x)
 #endif
     }
     END_EACH
+#endif
 }
 #else
 // x is dx here, y is dy
@@ -149,6 +221,36 @@ resample_backward(TENSOR(const Y_S, y), TENSOR(X_S, x)
 #ifdef INDEX_S
     BIND(const INDEX_S, index);
 #endif
+#ifdef CHUNK
+    EACH_CHUNK {
+        A sum[CHUNK];
+        for (int j = 0; j < CHUNK; ++j) sum[j] = 0;
+        for (int a = 0; a < WINDOW_0; ++a) {
+            const int at_0 = i0 + PAD_0 - a, o0 = at_0 / STEP_0;
+            if (at_0 < 0 || at_0 % STEP_0 || o0 >= OUT_0) continue;
+            for (int b = 0; b < WINDOW_1; ++b) {
+                const int at_1 = i1 + PAD_1 - b, o1 = at_1 / STEP_1;
+                if (at_1 < 0 || at_1 % STEP_1 || o1 >= OUT_1) continue;
+                for (int d = 0; d < WINDOW_2; ++d) {
+                    const int at_2 = i2 + PAD_2 - d, o2 = at_2 / STEP_2;
+                    if (at_2 < 0 || at_2 % STEP_2 || o2 >= OUT_2) continue;
+                    const GLOBAL Y_S *from = y + AT(Y, n, c, o0, o1, o2);
+#ifdef MODE_MAX
+                    const GLOBAL INDEX_S *where = index + AT(INDEX, n, c, o0, o1, o2);
+                    const int number = NUMBER_OF(a, b, d);
+                    EACH_CHANNEL(sum[j] += READ_INDEX(where[j * INDEX_c]) == number ? READ_Y(from[j * Y_c]) : (A)0)
+#else
+                    const A share = (A)1 / COUNT(o0, o1, o2);
+                    EACH_CHANNEL(sum[j] += READ_Y(from[j * Y_c]) * share)
+#endif
+                }
+            }
+        }
+        GLOBAL X_S *to = x + AT(X, n, c, i0, i1, i2);
+        EACH_CHANNEL(to[j * X_c] = AS_X(sum[j]))
+    }
+    END_EACH
+#else
     EACH_ELEMENT {
         A sum = 0;
         for (int a = 0; a < WINDOW_0; ++a) {
@@ -172,5 +274,6 @@ resample_backward(TENSOR(const Y_S, y), TENSOR(X_S, x)
         x[AT(X, n, c, i0, i1, i2)] = AS_X(sum);
     }
     END_EACH
+#endif
 }
 #endif
