@@ -233,6 +233,7 @@ class _Building:
             "INNER": dims[inner],
             "ROWS": f"{rows}u" if not wide else f"(u64){rows}",
             "ITEMS": 1 if cpu else _ITEMS,
+            "CHUNK": _CHUNK if cpu and names[inner] == "c" else 1,
         }
         kinds = {register_of(one.data_type) for one in self.graph.tensors}
         if self.register == "D" or kinds & {"D", "L"}:
@@ -241,8 +242,6 @@ class _Building:
             common["WIDE_PLACES"] = 1
         if cpu:
             common["ROWS_EACH"] = 1
-            if names[inner] == "c" and self.operation["mode"] not in _INTERPOLATIONS:
-                common["CHUNK"] = _CHUNK
         groups = min(info.compute_units * _GROUPS, rows) if cpu else -(-rows * dims[inner] // _ITEMS)
         kernel = self.device.compile("shared/resample.cl", name, {**common, **defines})
         self.launches.append(Launch(kernel, (max(groups, 1),), (int(common["ITEMS"]),), tuple(args)))

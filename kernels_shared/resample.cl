@@ -6,8 +6,8 @@
 //
 // A window of output o begins at cell o * STEP - PAD; cells are counted row by row, and the first of equal maxima is taken, NaN
 // before all. Elements of y (dx) are met as they lie in memory: ROWS times INNER, whose axis is INNER_AXIS; UNRAVEL(row) declares
-// the other indices n, c, i0, i1, i2. GPUs: a work-item each; CPUs (ROWS_EACH): a work-group for several rows, pooling CHUNK
-// channels of a place at a time where these are innermost.
+// the other indices n, c, i0, i1, i2. GPUs: a work-item each; CPUs (ROWS_EACH): a work-group for several rows, CHUNK channels of a
+// place at a time where these are innermost. What is done to channel j of a chunk stands in EACH_CHANNEL.
 //
 // Host defines, besides fused.h's: A, the register of sums, and A_S, its scalar; MODE_MAX, MODE_MEAN, MODE_NEAREST or MODE_BILINEAR;
 // WINDOW, STEP and PAD of axes 0 to 2; X_n X_c X_0 X_1 X_2 and the same of Y and INDEX, strides; SIZE of x along 0 to 2, OUT of y;
@@ -18,18 +18,33 @@
 #include "fused.h"
 
 #ifdef ROWS_EACH
-#define EACH_ELEMENT                                                  \
-    for (idx_t row = GRP(0); row < (idx_t)ROWS; row += NGRP(0)) {    \
-        UNRAVEL(row)                                                  \
-        for (int INNER_AXIS = 0; INNER_AXIS < INNER; ++INNER_AXIS)
+#define EACH_PLACE                                                           \
+    for (idx_t row = GRP(0); row < (idx_t)ROWS; row += NGRP(0)) {            \
+        UNRAVEL(row)                                                         \
+        for (int INNER_AXIS = 0; INNER_AXIS < INNER; INNER_AXIS += CHUNK)
 #define END_EACH }
 #else
-#define EACH_ELEMENT                                                        \
+#define EACH_PLACE                                                           \
     const idx_t place = (idx_t)GRP(0) * ITEMS + LID(0), row = place / INNER; \
-    const int INNER_AXIS = (int)(place % INNER);                            \
-    UNRAVEL(row)                                                            \
+    const int INNER_AXIS = (int)(place % INNER);                             \
+    UNRAVEL(row)                                                             \
     if (row < (idx_t)ROWS)
 #define END_EACH
+#endif
+// A whole chunk has a loop of its own, which becomes vectors
+#if CHUNK > 1
+#define EACH_CHANNEL(statement)                                              \
+    if (INNER - c >= CHUNK) {                                                \
+        UNROLL for (int j = 0; j < CHUNK; ++j) { statement; }                \
+    } else {                                                                 \
+        for (int j = 0; j < INNER - c; ++j) { statement; }                   \
+    }
+#else
+#define EACH_CHANNEL(statement) \
+    {                           \
+        const int j = 0;        \
+        statement;              \
+    }
 #endif
 #define AT(T, n, c, a, b, d) ((idx_t)(n) * T##_n + (idx_t)(c) * T##_c + (idx_t)(a) * T##_0 + (idx_t)(b) * T##_1 + (idx_t)(d) * T##_2)
 #define WITHIN(i, size) ((i) >= 0 && (i) < (size))
@@ -62,32 +77,34 @@ DEVICE int floor_of(POSITION a, POSITION b) {
 // Whether a number is larger than the largest one before, or the first NaN
 #define BETTER(here, largest) (!((here) <= (largest)) & ((largest) == (largest)))
 
-#ifdef CHUNK
-// Does something to channels j of a chunk, which ends where the channels do
-#define EACH_CHANNEL(statement)                                        \
-    if (INNER - c >= CHUNK) {                                          \
-        UNROLL for (int j = 0; j < CHUNK; ++j) { statement; }          \
-    } else {                                                           \
-        for (int j = 0; j < INNER - c; ++j) { statement; }             \
-    }
-#define EACH_CHUNK                                                     \
-    for (idx_t row = GRP(0); row < (idx_t)ROWS; row += NGRP(0)) {     \
-        UNRAVEL(row)                                                   \
-        for (int c = 0; c < INNER; c += CHUNK)
-
 // One more cell of channel j's window
 #ifdef MODE_MAX
-#define TAKE_CELL                                                                       \
-    {                                                                                   \
-        const A here = READ_X(cell[j * X_c]);                                           \
-        const bool better = BETTER(here, value[j]);                                     \
-        value[j] = better ? here : value[j];                                            \
-        which[j] = better ? number : which[j];                                          \
+#define NOTHING -INFINITY_OF(A_S)
+#define TAKE_CELL                                                                \
+    {                                                                            \
+        const A here = READ_X(cell[j * X_c]);                                    \
+        const bool better = BETTER(here, value[j]);                              \
+        value[j] = better ? here : value[j];                                     \
+        which[j] = better ? NUMBER_OF(a, b, d) : which[j];                       \
     }
 #else
+#define NOTHING 0
 #define TAKE_CELL value[j] += READ_X(cell[j * X_c])
 #endif
+// What one window more gives channel j
+#ifdef MODE_MAX
+#define TAKE_WINDOW value[j] += READ_INDEX(where[j * INDEX_c]) == NUMBER_OF(a, b, d) ? READ_Y(from[j * Y_c]) : (A)0
+#else
+#define TAKE_WINDOW value[j] += READ_Y(from[j * Y_c]) / count
 #endif
+// Output o along an axis whose window has cell i as its cell k; goes on with the next k where there is none
+#define OUTPUT_OF(o, i, k, axis)                                                 \
+    const int reach_##axis = (i) + PAD_##axis - (k), o = reach_##axis / STEP_##axis; \
+    if (reach_##axis < 0 || reach_##axis % STEP_##axis || o >= OUT_##axis) continue;
+// Cell x along an axis that is cell k of output o's window; goes on with the next k where that is padding
+#define CELL_OF(x, o, k, axis)                                                   \
+    const int x = (o) * STEP_##axis - PAD_##axis + (k);                          \
+    if (!WITHIN(x, SIZE_##axis)) continue;
 
 #ifdef FORWARD
 KERNEL WG_SIZE(ITEMS, 1, 1)
@@ -107,27 +124,38 @@ resample(TENSOR(const X_S, x)
 #ifdef INDEX_S
     BIND(INDEX_S, index);
 #endif
-#ifdef CHUNK
-    EACH_CHUNK {
+    EACH_PLACE {
         A value[CHUNK];
+#if defined(MODE_NEAREST)
+        const int a = floor_of(CENTRE(i0, 0), DEN_0), b = floor_of(CENTRE(i1, 1), DEN_1), d = floor_of(CENTRE(i2, 2), DEN_2);
+        const GLOBAL X_S *cell = x + AT(X, n, c, CELL(a, 0), CELL(b, 1), CELL(d, 2));
+        EACH_CHANNEL(value[j] = READ_X(cell[j * X_c]))
+#elif defined(MODE_BILINEAR)
+        BETWEEN(i0, 0)
+        BETWEEN(i1, 1)
+        BETWEEN(i2, 2)
+        for (int j = 0; j < CHUNK; ++j) value[j] = 0;
+        UNROLL for (int a = 0; a < ENDS_0; ++a) {
+            UNROLL for (int b = 0; b < ENDS_1; ++b) {
+                UNROLL for (int d = 0; d < ENDS_2; ++d) {
+                    const GLOBAL X_S *cell = x + AT(X, n, c, CELL(low_0 + a, 0), CELL(low_1 + b, 1), CELL(low_2 + d, 2));
+                    const A weight = WEIGHT(a, 0) * WEIGHT(b, 1) * WEIGHT(d, 2);
+                    EACH_CHANNEL(value[j] += READ_X(cell[j * X_c]) * weight)
+                }
+            }
+        }
+#else
         int which[CHUNK];
         for (int j = 0; j < CHUNK; ++j) {
-#ifdef MODE_MAX
-            value[j] = -INFINITY_OF(A_S);
-#else
-            value[j] = 0;
-#endif
+            value[j] = NOTHING;
             which[j] = 0;
         }
         for (int a = 0; a < WINDOW_0; ++a) {
-            const int x0 = i0 * STEP_0 - PAD_0 + a;
-            if (!WITHIN(x0, SIZE_0)) continue;
+            CELL_OF(x0, i0, a, 0)
             for (int b = 0; b < WINDOW_1; ++b) {
-                const int x1 = i1 * STEP_1 - PAD_1 + b;
-                if (!WITHIN(x1, SIZE_1)) continue;
+                CELL_OF(x1, i1, b, 1)
                 for (int d = 0; d < WINDOW_2; ++d) {
-                    const int x2 = i2 * STEP_2 - PAD_2 + d, number = NUMBER_OF(a, b, d);
-                    if (!WITHIN(x2, SIZE_2)) continue;
+                    CELL_OF(x2, i2, d, 2)
                     const GLOBAL X_S *cell = x + AT(X, n, c, x0, x1, x2);
                     EACH_CHANNEL(TAKE_CELL)
                 }
@@ -135,6 +163,7 @@ resample(TENSOR(const X_S, x)
         }
 #ifdef MODE_MEAN
         for (int j = 0; j < CHUNK; ++j) value[j] /= COUNT(i0, i1, i2);
+#endif
 #endif
 #ifdef Y_S
         GLOBAL Y_S *to = y + AT(Y, n, c, i0, i1, i2);
@@ -146,66 +175,6 @@ resample(TENSOR(const X_S, x)
 #endif
     }
     END_EACH
-#else
-    EACH_ELEMENT {
-        const GLOBAL X_S *from = x + AT(X, n, c, 0, 0, 0);
-#if defined(MODE_NEAREST)
-        const int a = floor_of(CENTRE(i0, 0), DEN_0), b = floor_of(CENTRE(i1, 1), DEN_1), d = floor_of(CENTRE(i2, 2), DEN_2);
-        const A value = READ_X(from[AT(X, 0, 0, CELL(a, 0), CELL(b, 1), CELL(d, 2))]);
-#elif defined(MODE_BILINEAR)
-        BETWEEN(i0, 0)
-        BETWEEN(i1, 1)
-        BETWEEN(i2, 2)
-        A value = 0;
-        UNROLL for (int a = 0; a < ENDS_0; ++a) {
-            UNROLL for (int b = 0; b < ENDS_1; ++b) {
-                UNROLL for (int d = 0; d < ENDS_2; ++d) {
-                    const idx_t cell = AT(X, 0, 0, CELL(low_0 + a, 0), CELL(low_1 + b, 1), CELL(low_2 + d, 2));
-                    value += READ_X(from[cell]) * (WEIGHT(a, 0) * WEIGHT(b, 1) * WEIGHT(d, 2));
-                }
-            }
-        }
-#else
-        int which = 0;
-#ifdef MODE_MAX
-        A value = -INFINITY_OF(A_S);
-#else
-        A value = 0;
-#endif
-        for (int a = 0; a < WINDOW_0; ++a) {
-            const int x0 = i0 * STEP_0 - PAD_0 + a;
-            if (!WITHIN(x0, SIZE_0)) continue;
-            for (int b = 0; b < WINDOW_1; ++b) {
-                const int x1 = i1 * STEP_1 - PAD_1 + b;
-                if (!WITHIN(x1, SIZE_1)) continue;
-                for (int d = 0; d < WINDOW_2; ++d) {
-                    const int x2 = i2 * STEP_2 - PAD_2 + d;
-                    if (!WITHIN(x2, SIZE_2)) continue;
-                    const A here = READ_X(from[AT(X, 0, 0, x0, x1, x2)]);
-#ifdef MODE_MAX
-                    if (BETTER(here, value)) {
-                        value = here;
-                        which = NUMBER_OF(a, b, d);
-                    }
-#else
-                    value += here;
-#endif
-                }
-            }
-        }
-#ifdef MODE_MEAN
-        value /= COUNT(i0, i1, i2);
-#endif
-#endif
-#ifdef Y_S
-        y[AT(Y, n, c, i0, i1, i2)] = AS_Y(value);
-#endif
-#ifdef INDEX_S
-        index[AT(INDEX, n, c, i0, i1, i2)] = AS_INDEX(which);
-#endif
-    }
-    END_EACH
-#endif
 }
 #else
 // x is dx here, y is dy
@@ -221,59 +190,28 @@ resample_backward(TENSOR(const Y_S, y), TENSOR(X_S, x)
 #ifdef INDEX_S
     BIND(const INDEX_S, index);
 #endif
-#ifdef CHUNK
-    EACH_CHUNK {
-        A sum[CHUNK];
-        for (int j = 0; j < CHUNK; ++j) sum[j] = 0;
+    EACH_PLACE {
+        A value[CHUNK];
+        for (int j = 0; j < CHUNK; ++j) value[j] = 0;
         for (int a = 0; a < WINDOW_0; ++a) {
-            const int at_0 = i0 + PAD_0 - a, o0 = at_0 / STEP_0;
-            if (at_0 < 0 || at_0 % STEP_0 || o0 >= OUT_0) continue;
+            OUTPUT_OF(o0, i0, a, 0)
             for (int b = 0; b < WINDOW_1; ++b) {
-                const int at_1 = i1 + PAD_1 - b, o1 = at_1 / STEP_1;
-                if (at_1 < 0 || at_1 % STEP_1 || o1 >= OUT_1) continue;
+                OUTPUT_OF(o1, i1, b, 1)
                 for (int d = 0; d < WINDOW_2; ++d) {
-                    const int at_2 = i2 + PAD_2 - d, o2 = at_2 / STEP_2;
-                    if (at_2 < 0 || at_2 % STEP_2 || o2 >= OUT_2) continue;
+                    OUTPUT_OF(o2, i2, d, 2)
                     const GLOBAL Y_S *from = y + AT(Y, n, c, o0, o1, o2);
 #ifdef MODE_MAX
                     const GLOBAL INDEX_S *where = index + AT(INDEX, n, c, o0, o1, o2);
-                    const int number = NUMBER_OF(a, b, d);
-                    EACH_CHANNEL(sum[j] += READ_INDEX(where[j * INDEX_c]) == number ? READ_Y(from[j * Y_c]) : (A)0)
 #else
-                    const A share = (A)1 / COUNT(o0, o1, o2);
-                    EACH_CHANNEL(sum[j] += READ_Y(from[j * Y_c]) * share)
+                    const A count = COUNT(o0, o1, o2);
 #endif
+                    EACH_CHANNEL(TAKE_WINDOW)
                 }
             }
         }
         GLOBAL X_S *to = x + AT(X, n, c, i0, i1, i2);
-        EACH_CHANNEL(to[j * X_c] = AS_X(sum[j]))
+        EACH_CHANNEL(to[j * X_c] = AS_X(value[j]))
     }
     END_EACH
-#else
-    EACH_ELEMENT {
-        A sum = 0;
-        for (int a = 0; a < WINDOW_0; ++a) {
-            const int at_0 = i0 + PAD_0 - a, o0 = at_0 / STEP_0;
-            if (at_0 < 0 || at_0 % STEP_0 || o0 >= OUT_0) continue;
-            for (int b = 0; b < WINDOW_1; ++b) {
-                const int at_1 = i1 + PAD_1 - b, o1 = at_1 / STEP_1;
-                if (at_1 < 0 || at_1 % STEP_1 || o1 >= OUT_1) continue;
-                for (int d = 0; d < WINDOW_2; ++d) {
-                    const int at_2 = i2 + PAD_2 - d, o2 = at_2 / STEP_2;
-                    if (at_2 < 0 || at_2 % STEP_2 || o2 >= OUT_2) continue;
-#ifdef MODE_MAX
-                    if (READ_INDEX(index[AT(INDEX, n, c, o0, o1, o2)]) != NUMBER_OF(a, b, d)) continue;
-                    sum += READ_Y(y[AT(Y, n, c, o0, o1, o2)]);
-#else
-                    sum += READ_Y(y[AT(Y, n, c, o0, o1, o2)]) / COUNT(o0, o1, o2);
-#endif
-                }
-            }
-        }
-        x[AT(X, n, c, i0, i1, i2)] = AS_X(sum);
-    }
-    END_EACH
-#endif
 }
 #endif

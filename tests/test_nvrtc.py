@@ -90,6 +90,32 @@ class Recorder(Device):
     synchronize = time = stream = set_stream = close = None
 
 
+def recorder_of(arch):
+    """Return what records the sources for an architecture; skips or fails without NVRTC as :func:`require_nvrtc`."""
+    require_nvrtc()
+    return Recorder(arch, ARCHITECTURES[arch])
+
+
+def compile_sources(found, arch):
+    """Compile sources, each of which has a kernel of a name; `found` has both, and where they are from."""
+
+    def compiles(one):
+        source, name, origin = one
+        cubin = cuda.compile_cubin(source, arch)
+        assert cubin[:4] == b"\x7fELF", origin
+        assert name.encode() in cubin, f"{origin}: no kernel {name}"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compiles, found))
+
+
+def compile_recorded(recorder, most=None):
+    """Compile the first `most` sources that were recorded, or all."""
+    found = [(source, name, file) for source, (file, name, _) in recorder.sources.items()][:most]
+    assert found
+    compile_sources(found, recorder.info.arch)
+
+
 @functools.cache
 def record(arch):
     """Return a recorder that every engine was asked to prepare every small problem on."""
@@ -130,15 +156,7 @@ def test_compiles(arch):
         for source, (file, _, _) in record(min(ARCHITECTURES)).sources.items():
             if file.startswith("shared/"):
                 seen |= traits(source, file)
-
-    def compiles(item):
-        source, name, line = item
-        cubin = cuda.compile_cubin(source, arch)
-        assert cubin[:4] == b"\x7fELF", line
-        assert name.encode() in cubin, f"{line}: no kernel {name}"
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compiles, differing(recorder, seen)))
+    compile_sources(differing(recorder, seen), arch)
     assert not recorder.refused, "no engine takes these"
     assert not uncovered(recorder.kernels, recorder.info), "add a line to small_problems"
 
@@ -149,8 +167,7 @@ def compile_all(line):
     for engine in kernel_engines():
         if isinstance(problem, engine.problems) and engine.why_not(problem, recorder.info) is None:
             engine.prepare(problem, recorder)
-    for source in recorder.sources:
-        cuda.compile_cubin(source, "sm_90")
+    compile_recorded(recorder)
 
 
 @pytest.mark.xdist_group("nvrtc")

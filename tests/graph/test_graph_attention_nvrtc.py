@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from attention_cases import RAGGED, Built, Case
 from graphs import D, new
 from test_graph_attention import CASES, IN_PAGES, paged
-from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
+from test_nvrtc import ARCHITECTURES, compile_recorded, recorder_of
 
-from portadnn_backends import cuda
 from portadnn_backends.attention.engine import built
 from portadnn_backends.attention.operands import Operands
 
@@ -58,21 +54,8 @@ def graphs(monkeypatch):
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles(arch, monkeypatch):
-    require_nvrtc()
-    recorder = Recorder(arch, ARCHITECTURES[arch])
-    recorder.line = ""
+    recorder = recorder_of(arch)
     for graph in graphs(monkeypatch):
         building = built(Operands(graph), recorder, {})
         recorder.bind(building.launches)
-    sources = list(recorder.sources.items())
-    if arch != min(ARCHITECTURES):  # the text hardly depends on it
-        sources = sources[:6]
-
-    def compiles(item):
-        source, (file, name, _) = item
-        cubin = cuda.compile_cubin(source, arch)
-        assert cubin[:4] == b"\x7fELF", file
-        assert name.encode() in cubin, f"{file}: no kernel {name}"
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compiles, sources))
+    compile_recorded(recorder, None if arch == min(ARCHITECTURES) else 6)  # the text hardly depends on it

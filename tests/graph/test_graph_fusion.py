@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from graphs import D, demand_right, given, new, numbers, run
 from test_graph_fallback import CASES as NODES
-from test_nvrtc import Recorder, require_nvrtc
+from test_nvrtc import compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
 from portadnn.diff.generate.graphs import JOINED
 from portadnn.graph.pointwise_modes import MODES
-from portadnn_backends import cuda
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.fusion.engine import FusionEngine
 from portadnn_backends.fusion.prepare import Prepared
@@ -415,8 +414,7 @@ def test_refusals(id):
 @pytest.mark.xdist_group("nvrtc")
 def test_nvrtc():
     """The text for GPUs is CUDA C++ as well."""
-    require_nvrtc()
-    device = Recorder("sm_90", 132)
+    device = recorder_of("sm_90")
     builds = [(_all_of(kind, (3, 21)), ()) for kind in KINDS]
     builds += [(_mixed, ()), (_integers(D.INT64), (D.INT64,) * 3), (SUMS["one result, then another"][0], ())]
     builds += [(BLOCKS[block], ()) for block in ("scale, mask, softmax", "residual, layer norm")]
@@ -428,5 +426,4 @@ def test_nvrtc():
         g.build_operation_graph()
         Prepared(g._graph_frozen(), device)
     assert len(device.sources) == len(builds)
-    for source in device.sources:
-        assert cuda.compile_cubin(source, "sm_90")[:4] == b"\x7fELF"
+    compile_recorded(device)

@@ -7,7 +7,7 @@ import pytest
 from graphs import D, buffer, given, new, numbers, run, scalar
 from test_graph_fusion import on_all
 from test_graph_regions import frozen
-from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
+from test_nvrtc import ARCHITECTURES, Recorder, recorder_of
 
 import portadnn.graph as cudnn
 from portadnn.enums import DataType
@@ -390,9 +390,8 @@ def test_parts_of_the_images_count_on():
 
 def nvrtc_of(g, outs, wanted):
     """Compile the kernels of a graph's plan with NVRTC, of which those that have its text are ELF."""
-    require_nvrtc()
     handle = PaperHandle("cuda")
-    handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
+    handle._device = recorder_of("sm_90")
     part, engine = frozen(g, outs), ProductEngine()
     assert not engine.why_not(part, handle)
     plan = engine.prepare(part, handle)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from graphs import D, buffer, given, new, scalar
 from test_graph_fallback import over
-from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
+from test_nvrtc import ARCHITECTURES, compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
-from portadnn_backends import cuda
 from portadnn_backends.graph_random import RandomEngine, described
 from portadnn_backends.philox import random_words
 
@@ -131,13 +130,10 @@ def test_what_it_does_not_draw(handle, name):
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles_for_cuda(arch):
-    require_nvrtc()
-    recorder = Recorder(arch, ARCHITECTURES[arch])
-    recorder.line = ""
+    recorder = recorder_of(arch)
     for dims, options, kind in CASES.values():
         g = new(io=kind)
         g.rng(list(dims), seed=BIG, offset=given(g, (1,), D.INT64), **options).set_output(True)
         g.validate()
         described(g._graph.freeze(), recorder)
-    for source in recorder.sources:
-        assert cuda.compile_cubin(source, arch)
+    compile_recorded(recorder)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import helper
@@ -12,10 +10,9 @@ import numpy as np
 import pytest
 from graphs import D, buffer, given, new, numbers
 from scipy import ndimage
-from test_nvrtc import ARCHITECTURES, Recorder, require_nvrtc
+from test_nvrtc import ARCHITECTURES, compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
-from portadnn_backends import cuda
 from portadnn_backends.graph_resample import ResampleEngine
 
 P = cudnn.resample_mode
@@ -210,9 +207,7 @@ def test_interpolations(target, name, mode, nhwc):
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles_for_cuda(arch):
-    require_nvrtc()
-    recorder = Recorder(arch, ARCHITECTURES[arch])
-    recorder.line = ""
+    recorder = recorder_of(arch)
 
     class Handle:
         device, info = recorder, recorder.info
@@ -232,6 +227,4 @@ def test_compiles_for_cuda(arch):
         g.validate()
         g.build_operation_graph()
         ResampleEngine().prepare(g._graph_frozen(), Handle())
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for cubin in pool.map(lambda source: cuda.compile_cubin(source, arch), recorder.sources):
-            assert cubin[:4] == b"\x7fELF"
+    compile_recorded(recorder)
