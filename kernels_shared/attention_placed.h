@@ -1,11 +1,12 @@
 // Tensors (b, h, s, d) of attention as arguments, and where their sequences lie.
 //
 // PLACED is a tensor with its four strides, 0 along dims that are broadcast; sequence b begins FIRST_OF(x, b) elements from the
-// start, and OF(x, b, h) is its head h. Tensors without padding, tables of pages among them, have, instead of a stride along b, a pair in the table `ragged`, which attention_ragged fills (attention_rows.cl):
+// start, and OF(x, b, h) is its head h. Tensors without padding, tables of pages among them, have a pair in the table `ragged` in
+// place of a stride along b; attention_ragged fills it (attention_rows.cl). The host defines:
 //
-//   RAGGED         pairs of a sequence: its rows and columns that count, then where it begins in each such tensor, and how many
-//                  rows it has there
-//   RAGGED_x       the place of x's pair, 0 for a tensor with padding
+//   RAGGED         where there is such a tensor, the pairs of a sequence: its rows and columns that count, then where it begins
+//                  in each such tensor, and how many rows it has there
+//   RAGGED_x       of each tensor the place of its pair, 0 for one with padding
 //
 // HAS_ROW(x, b, i) tells whether tensor x has row i of sequence b, of those that its dims have.
 
@@ -24,51 +25,6 @@
 #define PD_BIND_RAGGED
 #define RAGGED_BEGIN(b, place) 0
 #define RAGGED_ROWS(b, place) 0
-#endif
-#ifndef RAGGED_q
-#define RAGGED_q 0
-#endif
-#ifndef RAGGED_k
-#define RAGGED_k 0
-#endif
-#ifndef RAGGED_v
-#define RAGGED_v 0
-#endif
-#ifndef RAGGED_o
-#define RAGGED_o 0
-#endif
-#ifndef RAGGED_stats
-#define RAGGED_stats 0
-#endif
-#ifndef RAGGED_tops
-#define RAGGED_tops 0
-#endif
-#ifndef RAGGED_sums
-#define RAGGED_sums 0
-#endif
-#ifndef RAGGED_grad
-#define RAGGED_grad 0
-#endif
-#ifndef RAGGED_dq
-#define RAGGED_dq 0
-#endif
-#ifndef RAGGED_dk
-#define RAGGED_dk 0
-#endif
-#ifndef RAGGED_table
-#define RAGGED_table 0
-#endif
-#ifndef RAGGED_k_pages
-#define RAGGED_k_pages 0
-#endif
-#ifndef RAGGED_v_pages
-#define RAGGED_v_pages 0
-#endif
-#ifndef RAGGED_x
-#define RAGGED_x 0
-#endif
-#ifndef RAGGED_dv
-#define RAGGED_dv 0
 #endif
 // What always has padding
 #define RAGGED_paged 0

@@ -78,7 +78,7 @@ class Building:
             counts = (offsets.strides[0], info.ragged_multiplier, max(info.strides[2], 1), reach(info))
             args += [op.in_memory(offsets), *map(int64, counts), *self.room(info)]
         defines: Defines = {"RAGGED_ARGUMENTS": parameters, "RAGGED_BIND": binds, "RAGGED_PAIRS": pairs}
-        defines |= {**op.defines(), **op.given_lengths(), "ITEMS": self.items}
+        defines |= {**op.defines(), "ITEMS": self.items}
         self.launch(_ROWS_FILE, "attention_ragged", defines, -(-b // self.items), args, self.items)
 
     def room(self, info: TensorInfo) -> tuple[Arg, Arg]:
@@ -108,8 +108,7 @@ class Building:
                 sizes = (int64(b * h * keys), int32(h), int32(d), int32(info.dims[2]))
                 tables = (op.tensor(table), int64(pages.strides[0]), int64(pages.strides[2]))
                 types = {**op.type_of("PAGED_T", port), **op.type_of("TABLE_T", table)}
-                if table in op.ragged:
-                    types["RAGGED_table"] = op.ragged[table]
+                types |= op.places({table: "table"})
                 args = (*op.as_given(port), *tables, place, *sizes, *self.common)
                 self.simple("attention_pages", types, b * h * keys, args)
                 op.gathered[port] = place

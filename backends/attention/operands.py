@@ -174,7 +174,7 @@ class Operands:
         found: Defines = {f"DTYPE_{self.real.name}": 1, **{name: place for place, name in enumerate(NUMBERS)}}
         for name, port in (("BIAS_T", "BIAS"), ("SINK_T", "SINK_TOKEN")):
             found.update(self.type_of(name, port))
-        found.update(self.lengths(RAGGED_PORTS))
+        found |= {**self.lengths(), **self.places(RAGGED_PORTS)}
         if self.find("BLOCK_MASK"):
             found["BLOCK_MASK"] = 1
         if self.op["use_alibi_mask"]:
@@ -183,14 +183,12 @@ class Operands:
             found["DRAWN"] = 1
         return {**found, **self.type_of("MASK_T", "DROPOUT_MASK")}
 
-    def lengths(self, names: Mapping[str, str]) -> Defines:
-        """Return how long sequences are and where they begin, of tensors by their names in a kernel."""
-        if not self.ragged:
-            return self.given_lengths()
-        places = {f"RAGGED_{name}": self.ragged[port] for port, name in names.items() if port in self.ragged}
-        return {"RAGGED": len(self.ragged) + 1, **places}
+    def places(self, names: Mapping[str, str]) -> Defines:
+        """Return where tensors, by their names in a kernel, are in the table of those without padding; 0 elsewhere."""
+        found: Defines = {f"RAGGED_{name}": self.ragged.get(port, 0) for port, name in names.items()}
+        return {**found, "RAGGED": len(self.ragged) + 1} if self.ragged else found
 
-    def given_lengths(self) -> Defines:
+    def lengths(self) -> Defines:
         """Return how the program's lengths of sequences lie."""
         if not self.find("SEQ_LEN_Q"):
             return {}

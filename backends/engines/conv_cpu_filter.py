@@ -45,6 +45,18 @@ class Blocks:
     workspace: int
 
 
+def _unit(g: Geometry, lanes: int) -> tuple[int, int, int, int]:
+    """Return rows and columns of the pixels that are summed at once, and of the image that these read."""
+    height, width = g.result.size[1:]
+    cols = split_evenly(width, UNIT_PIXELS)
+    rows = split_evenly(height, UNIT_PIXELS // cols)
+    in_rows = (rows - 1) * g.stride[1] + (g.taps[1] - 1) * g.dilation[1] + 1
+    in_cols = (cols - 1) * g.stride[2] + (g.taps[2] - 1) * g.dilation[2] + 1
+    if g.image.channel_stride == 1:  # rows are not written in order: keep what is written beyond one out of the next
+        in_cols = round_up(in_cols, lanes) + lanes
+    return rows, cols, in_rows, in_cols
+
+
 def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     """Cut a backward-filter convolution into blocks."""
     g, w = Geometry.of(problem).subsampled(), problem.filter
@@ -52,12 +64,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     lanes, wide = (t := Tile.of(problem.dtype, info, 1, k)).lanes, t.columns
     block_k = min(round_up(k, wide), max(1, BLOCK_K // wide) * wide)
     height, width = g.result.size[1:]
-    unit_cols = split_evenly(width, UNIT_PIXELS)
-    unit_rows = split_evenly(height, UNIT_PIXELS // unit_cols)
-    in_rows = (unit_rows - 1) * g.stride[1] + (g.taps[1] - 1) * g.dilation[1] + 1
-    in_cols = (unit_cols - 1) * g.stride[2] + (g.taps[2] - 1) * g.dilation[2] + 1
-    if g.image.channel_stride == 1:  # rows are not written in order: keep what is written beyond one out of the next
-        in_cols = round_up(in_cols, lanes) + lanes
+    unit_rows, unit_cols, in_rows, in_cols = _unit(g, lanes)
     plane = g.taps[0] * in_rows * in_cols
     block_c = split_evenly(c, BLOCK_ELEMENTS // max(plane, taps * block_k))
     tile = Tile.of(problem.dtype, info, block_c * taps, k)
