@@ -30,6 +30,10 @@ DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDi
 #define GRID_WAIT()
 #endif
 
+#define WARP 32
+DEVICE float exchange(float v, int step) { return __shfl_xor_sync(0xffffffffu, v, step); }
+DEVICE double exchange(double v, int step) { return __shfl_xor_sync(0xffffffffu, v, step); }
+
 #define ATOMIC_INC(p) atomicAdd(p, 1)
 #define ATOMIC_TAKE(p, count) atomicAdd(p, count)
 

@@ -32,6 +32,23 @@
 
 #define GRID_WAIT()  // the first statement of every kernel; a launch begins when the one before it has ended
 
+#ifdef __NV_CL_C_VERSION  // OpenCL 1.2 has no such function, but NVIDIA's compiler takes the instruction
+#define WARP 32
+DEVICE __attribute__((overloadable)) float exchange(float v, int step) {
+    float other;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(other) : "f"(v), "r"(step));
+    return other;
+}
+DEVICE __attribute__((overloadable)) double exchange(double v, int step) {
+    double other;
+    asm volatile("{ .reg .b32 lo, hi; mov.b64 {lo, hi}, %1; shfl.sync.bfly.b32 lo, lo, %2, 0x1f, 0xffffffff; "
+                 "shfl.sync.bfly.b32 hi, hi, %2, 0x1f, 0xffffffff; mov.b64 %0, {lo, hi}; }"
+                 : "=d"(other)
+                 : "d"(v), "r"(step));
+    return other;
+}
+#endif
+
 #define ATOMIC_INC(p) atomic_inc(p)
 #define ATOMIC_TAKE(p, count) atomic_add(p, count)
 

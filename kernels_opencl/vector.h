@@ -14,21 +14,27 @@ typedef PD_CAT(PD_REAL, VW) vreal;
 #define PD_ALIGNED
 #endif
 #ifdef DTYPE_HALF
+#if defined(PD_ALIGNED) || defined(__x86_64__)
+// NVIDIA's vloada_half and vstorea_half go half by half, and PoCL 5 takes the pointers of vload_half and vstore_half for
+// aligned ones and crashes where they are not
 #ifdef PD_ALIGNED
-#define VLOAD(p, i) PD_CAT(vloada_half, VW)(0, (p) + (i))
-#define VSTORE(p, i, v) PD_CAT(PD_CAT(vstorea_half, VW), _rte)(v, 0, (p) + (i))
-#elif defined(__x86_64__)
-// PoCL 5 takes the pointers of vload_half and vstore_half for aligned ones and crashes where they are not
+#define PD_HALVES_2 uint
+#define PD_HALVES_4 uint2
+#define PD_HALVES_8 uint4
+typedef PD_CAT(PD_HALVES_, VW) pd_halves;
+typedef pd_halves pd_halves_at;
+#else
 typedef PD_CAT(ushort, VW) pd_halves;
-typedef pd_halves pd_unaligned_halves __attribute__((aligned(2)));
+typedef pd_halves pd_halves_at __attribute__((aligned(2)));
+#endif
 DEVICE vreal pd_vload_half(const GLOBAL half *p) {
-    pd_halves bits = *(const GLOBAL pd_unaligned_halves *)p;
+    pd_halves bits = *(const GLOBAL pd_halves_at *)p;
     return PD_CAT(vloada_half, VW)(0, (const half *)&bits);
 }
 DEVICE void pd_vstore_half(GLOBAL half *p, vreal v) {
     pd_halves bits;
     PD_CAT(PD_CAT(vstorea_half, VW), _rte)(v, 0, (half *)&bits);
-    *(GLOBAL pd_unaligned_halves *)p = bits;
+    *(GLOBAL pd_halves_at *)p = bits;
 }
 #define VLOAD(p, i) pd_vload_half((p) + (i))
 #define VSTORE(p, i, v) pd_vstore_half((p) + (i), v)

@@ -23,7 +23,12 @@ DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
 #else
 #define pd_exp(v) VEXP(v)
 #define pd_expm1(v) expm1(v)
+#if defined(__NV_CL_C_VERSION) && !defined(DTYPE_DOUBLE)
+#include "tanh.h"
+TANH(pd_tanh, vreal, fabs, VEXP, native_recip, PICK)  // NVIDIA's own takes nearly twice CUDA's time
+#else
 #define pd_tanh(v) tanh(v)
+#endif
 #endif
 #ifndef VSIGMOID
 #define VSIGMOID(v) (VSPLAT(1) / (pd_exp(-(v)) + (real)1))

@@ -231,27 +231,22 @@ FUSED_MEMORY(i64, long, L, raw, v)
     } X##_lot;
 #endif
 
-// 1 / v, as far as it is a normal number: within one unit in the last place on CUDA, rounded elsewhere
+// 1 / v, as far as it is a normal number: within one unit in the last place on NVIDIA's, rounded elsewhere
 #ifdef PD_CUDA
 DEVICE F RECIPROCAL_F(F v) {
     F r;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
     return r;
 }
+#elif defined(__NV_CL_C_VERSION)
+#define RECIPROCAL_F(v) native_recip(v)
 #else
 #define RECIPROCAL_F(v) (1.0f / (v))
 #endif
 #define RECIPROCAL_D(v) (1.0 / (v))
 
-DEVICE F tanh_F(F x) {  // x + x^3 P(x^2), and 1 - 2 / (exp(2x) + 1) beyond
-    const F a = fabs(x), z = x * x;
-    F p = z * -0.0061131804f + 0.021010073f;
-    p = p * z - 0.053854067f;
-    p = p * z + 0.13332795f;
-    p = p * z - 0.33333328f;
-    const F far = 1.0f - 2.0f * RECIPROCAL_F(exp_F(a * 2.0f) + 1.0f);
-    return SELECT(a < 0.625f, x + x * z * p, SELECT(x < 0.0f, -far, far));
-}
+#include "tanh.h"
+TANH(tanh_F, F, fabs, exp_F, RECIPROCAL_F, SELECT)
 
 // pointwise modes of more than one operation, for R = F or D with the scalar type S
 #define FUSED_FUNCTIONS(R, S)                                                                              \

@@ -75,19 +75,19 @@ PD_FOLD(fold_max, fmax)
         }                                                                                                  \
         return v;                                                                                          \
     }
-#elif defined(PD_CUDA)
-// A butterfly of shuffles in each warp, then every work-item folds its row's warps.
-#define PD_STEPS (TR < 32 ? TR : 32)
+#elif defined(WARP)
+// A butterfly of exchanges in each warp, then every work-item folds its row's warps.
+#define PD_STEPS (TR < WARP ? TR : WARP)
 #define PD_TILE(name, OP)                                                                                  \
     DEVICE part name(part v, LOCAL_ARG real *scratch, int lid) {                                           \
         UNROLL for (int step = PD_STEPS / 2; step > 0; step /= 2)                                          \
-            v = OP(v, __shfl_xor_sync(0xffffffffu, v, step));                                              \
-        if (TR > 32) {                                                                                     \
-            const int first = lid / TR * (TR / 32);                                                        \
-            if (lid % 32 == 0) scratch[lid / 32] = v;                                                      \
+            v = OP(v, exchange(v, step));                                                                  \
+        if (TR > WARP) {                                                                                   \
+            const int first = lid / TR * (TR / WARP);                                                      \
+            if (lid % WARP == 0) scratch[lid / WARP] = v;                                                  \
             BARRIER();                                                                                     \
             v = scratch[first];                                                                            \
-            UNROLL for (int k = 1; k < TR / 32; ++k) v = OP(v, scratch[first + k]);                        \
+            UNROLL for (int k = 1; k < TR / WARP; ++k) v = OP(v, scratch[first + k]);                      \
         }                                                                                                  \
         return v;                                                                                          \
     }
