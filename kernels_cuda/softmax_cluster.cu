@@ -2,7 +2,7 @@
 // the registers and the local memory of CLUSTER groups, which exchange one maximum and one sum, so memory is read once and
 // written once.
 //
-// Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements), CLUSTER, WG, PARKED and
+// Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements, aligned where VW > 1), CLUSTER, WG, PARKED and
 // KEPT (vectors that a work-item has in local memory and in registers), RESIDENT (groups on a multiprocessor: while some
 // wait for their loads, others compute and store), ALGO_FAST or ALGO_LOG.
 //
@@ -37,21 +37,28 @@ DEVICE real of_peer(const real *mine, u32 rank) {
     return v;
 }
 
+#if VW == 1
+typedef T pd_words;
+#endif
 DEVICE void copy_async(pd_words *to, const T *from) {
+#if VW == 1 && (defined(DTYPE_HALF) || defined(DTYPE_BFLOAT16))
+    *to = *from;  // there are copies of 4 bytes and more
+#else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from),
                  "n"((int)sizeof(pd_words))
                  : "memory");
+#endif
 }
 
 #define ADD(a, b) ((a) + (b))
 // every work-item gets the fold of all work-items' values, in the same order
 #define GROUP_FOLD(name, OP)                                                                               \
     DEVICE real name(real v, real *scratch) {                                                              \
-        UNROLL for (int step = 16; step > 0; step /= 2) v = OP(v, __shfl_xor_sync(0xffffffffu, v, step));  \
-        if (LID(0) % 32 == 0) scratch[LID(0) / 32] = v;                                                    \
+        UNROLL for (int step = WARP / 2; step > 0; step /= 2) v = OP(v, exchange(v, step));                \
+        if (LID(0) % WARP == 0) scratch[LID(0) / WARP] = v;                                                \
         BARRIER();                                                                                         \
         v = scratch[0];                                                                                    \
-        UNROLL for (int k = 1; k < WG / 32; ++k) v = OP(v, scratch[k]);                                    \
+        UNROLL for (int k = 1; k < WG / WARP; ++k) v = OP(v, scratch[k]);                                  \
         return v;                                                                                          \
     }
 GROUP_FOLD(group_sum, ADD)
@@ -76,8 +83,8 @@ GROUP_FOLD(group_max, fmax)
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG, RESIDENT)
     softmax_cluster(TENSOR(const T, x), TENSOR(T, y), const real alpha, const real beta) {
     GRID_WAIT();
-    LOCAL pd_words parked[PARKED * WG];  // each work-item reads only what it put there
-    LOCAL real scratch[2 * WG / 32];
+    LOCAL pd_words parked[(PARKED ? PARKED : 1) * WG];  // each work-item reads only what it put there
+    LOCAL real scratch[2 * WG / WARP];
     LOCAL real shared[2];  // this group's maximum and sum, for its peers
     const idx_t row = (idx_t)GRP(0) / CLUSTER;
     const u32 first = cluster_rank() * WG + LID(0);
@@ -109,7 +116,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
     }
     real sum = 0;
     UNROLL for (int j = 0; j < VW; ++j) sum = sum + LANE(sums, j);
-    sum = group_sum(sum, scratch + WG / 32);
+    sum = group_sum(sum, scratch + WG / WARP);
     if (LID(0) == 0) {
         shared[0] = top;
         shared[1] = sum;

@@ -132,7 +132,7 @@ def _long_softmaxes():
     """Rows that no single work-group keeps."""
     for number, (dtype, algorithm) in enumerate(zip(("f32", "f16", "f64"), ("accurate", "log", "fast"), strict=True)):
         beta = " alpha=2 beta=0.5" if number == 1 else ""
-        for dims in ("2x3x110x128", "1x2x181x92/40000,20000,96,1", "2x33000x1x1", "1x1x1x262145"):
+        for dims in ("2x3x110x128", "1x2x181x92/40000,20000,96,1", "2x33000x1x1", "1x1x1x262145", "3x1x183x185"):
             yield Case(f"softmax_forward x={dtype}:{dims} mode=instance algorithm={algorithm}{beta}", everywhere=False)
     kinds = itertools.cycle((*SOFTMAX_KINDS, SOFTMAX_KINDS[2]))
     for dims, (dtype, layout), direction in itertools.product(

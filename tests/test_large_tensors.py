@@ -19,6 +19,7 @@ WIDE = [
     Case("softmax_forward x=f32:2x5x3x8"),
     Case("softmax_backward y=f32:2x10x5x6:nhwc mode=instance"),
     Case("softmax_forward x=f16:1x1x181x184 mode=instance"),  # two launches, or a cluster
+    Case("softmax_forward x=f32:3x1x183x185 mode=instance"),
     Case("softmax_backward y=f32:1x1x181x184 mode=instance"),
     Case("pooling_forward x=f32:2x3x9x8 mode=max window=3,3 padding=1,1 stride=2,2"),
     Case("pooling_backward x=f32:2x3x9x8 mode=max window=3,3 padding=1,1 stride=2,2 beta=1"),

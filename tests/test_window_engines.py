@@ -36,6 +36,11 @@ LONG_ROWS = [
     Case("softmax_forward x=f32:2x4x100x104 mode=instance"),
     Case("softmax_forward x=f16:1x1x181x184 mode=instance algorithm=log beta=1"),
     Case("softmax_forward x=f64:2x33000x1x1 algorithm=fast"),
+    Case("softmax_forward x=f32:5x1x183x185 mode=instance beta=1"),  # rows that begin anywhere
+    Case("softmax_forward x=f16:9x33001x1x1 algorithm=log"),
+    Case("softmax_forward x=bf16:3x1x1x40003 mode=instance"),
+    Case("softmax_forward x=f64:3x33001x1x1 algorithm=fast beta=1"),
+    Case("softmax_forward x=f32:3x34000x1x1/34001,1,1,1 y=f32:3x34000x1x1/34005,1,1,1"),
 ]
 SOFTMAX = [
     Case(f"softmax_forward x={x} mode={mode} algorithm={algorithm}{blend}", everywhere=False)

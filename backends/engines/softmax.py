@@ -34,6 +34,8 @@ _CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time,
 _CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
 _ROUNDS = 4  # as in softmax.cl
+_NUMBERS = 16  # that a work-item keeps at least, where rows have them
+_LINE = 32  # work-items whose narrow loads are one run of memory
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def _layout(problem: SoftmaxForward | SoftmaxBackward, info: DeviceInfo) -> _Lay
     if 0 in (tile.outer_units, tile.reduce_units):
         return _Layout(tile, 1)
     rounds = _ROUNDS if tile.along_reduce else 2 * _ROUNDS
+    if tile.along_reduce and not cpu:  # as many numbers where vectors are narrow, but neighbours read a line of memory
+        rounds = max(rounds, min(_NUMBERS // tile.width, tile.reduce_units // _LINE))
     shared = tile.shared(min(rounds, max(budget, 1)), info, 1024)
     kept = -(-tile.reduce_units // shared.sharing)
     if kept <= budget:

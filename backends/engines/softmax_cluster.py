@@ -10,11 +10,11 @@ from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorAr
 from .layouts import offset_expression, place_defines
 from .tiles import Tile, make_tile, storage_defines
 
-CLUSTER = 8  # the most groups that every device with clusters grants
+CLUSTERS = (2, 4, 8)  # groups; 8 are the most that every device with clusters grants
 GROUP = 256
 RESIDENT = 3  # groups on a multiprocessor, which leave a work-item 80 registers
 REGISTERS = 56  # of these for the row
-PARKED = 11  # vectors of a work-item in local memory: 44 KB a group
+PARKED = 176  # bytes of a work-item in local memory: 44 KB a group
 SHORTEST = 32 * 1024  # shorter rows fit one work-group
 
 
@@ -22,6 +22,24 @@ def _tile(problem: SoftmaxForward, info: DeviceInfo) -> Tile:
     spatial = range(2, len(problem.x.dims))
     kept_axes = (0,) if problem.mode is SoftmaxMode.INSTANCE else (0, *spatial)
     return make_tile((problem.x, problem.y), kept_axes, info)
+
+
+def _most(problem: SoftmaxForward, tile: Tile) -> tuple[int, int]:
+    """Return the most vectors that a work-item keeps in local memory, and in registers."""
+    dtype = problem.dtype
+    return PARKED // (tile.width * dtype.itemsize), REGISTERS * 4 // (tile.width * dtype.accumulator.itemsize)
+
+
+def _cluster(problem: SoftmaxForward, tile: Tile, info: DeviceInfo) -> int:
+    """Return the cluster with which the busiest multiprocessor has the least to do; among equals the smallest."""
+
+    def share(cluster: int) -> float:
+        groups = tile.outer_units * cluster
+        at_once = info.compute_units * (RESIDENT if groups > info.compute_units * RESIDENT else 1)
+        return -(-groups // at_once) * (at_once // info.compute_units) / cluster
+
+    fitting = [c for c in CLUSTERS if tile.reduce_units <= c * GROUP * sum(_most(problem, tile))]
+    return min(fitting, key=share)
 
 
 class ClusterSoftmax(Engine):
@@ -32,50 +50,47 @@ class ClusterSoftmax(Engine):
     problems = (SoftmaxForward,)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        """Take long contiguous rows in whole, aligned vectors."""
+        """Take long contiguous rows."""
         assert isinstance(problem, SoftmaxForward)
         if "clusters" not in info.features or info.schedule != "gpu":
             return "the device has no clusters of work-groups"
         tile = _tile(problem, info)
-        if (
-            not tile.along_reduce
-            or not tile.aligned
-            or len(tile.reduce) != 1
-            or tile.reduce[0].strides != (tile.width,) * 2
-        ):
-            return "its rows are not contiguous and aligned"
+        if not tile.along_reduce or len(tile.reduce) != 1 or tile.reduce[0].strides != (tile.width,) * 2:
+            return "its rows are not contiguous"
         row = tile.reduce_units * tile.width
         if row <= SHORTEST:
             return f"rows of {row} fit one work-group"
-        longest = CLUSTER * GROUP * (PARKED * tile.width + REGISTERS * 4 // problem.dtype.accumulator.itemsize)
+        longest = CLUSTERS[-1] * GROUP * sum(_most(problem, tile)) * tile.width
         return f"rows of {row} exceed the {longest} that a cluster keeps" if row > longest else None
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         """Bake in the row and how much of it a work-item keeps."""
         assert isinstance(problem, SoftmaxForward)
         tile = _tile(problem, device.info)
-        rounds = -(-tile.reduce_units // (CLUSTER * GROUP))
-        parked = min(PARKED, rounds - 1)
+        cluster = _cluster(problem, tile, device.info)
+        rounds = -(-tile.reduce_units // (cluster * GROUP))
+        kept = min(_most(problem, tile)[1], rounds)  # what is parked costs its exponentials twice
         defines: dict[str, int | float | str] = {
             **storage_defines(problem.x),
             **place_defines(problem),
             "VW": tile.width,
-            "VECTOR_ALIGNED": 1,
             "VECTORS": f"{tile.reduce_units}u",
             "ROWS_X(i)": offset_expression(tile.outer, 0, "i"),
             "ROWS_Y(i)": offset_expression(tile.outer, 1, "i"),
-            "CLUSTER": CLUSTER,
+            "CLUSTER": cluster,
             "WG": GROUP,
             "RESIDENT": RESIDENT,
-            "PARKED": parked,
-            "KEPT": rounds - parked,
+            "PARKED": rounds - kept,
+            "KEPT": kept,
         }
+        if tile.aligned:
+            defines["VECTOR_ALIGNED"] = 1
         if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
             defines[f"ALGO_{problem.algorithm.name}"] = 1
         kernel = device.compile("cuda/softmax_cluster.cu", "softmax_cluster", defines)
         real = problem.dtype.accumulator
         args = (TensorArg(0), TensorArg(1), ScalarArg(0, real), ScalarArg(1, real))
-        launch = Launch(kernel, (tile.outer_units * CLUSTER,), (GROUP,), args)
+        launch = Launch(kernel, (tile.outer_units * cluster,), (GROUP,), args)
         return Plan(problem, self, 0, device.bind([launch]), (launch,))
 
 
