@@ -3,7 +3,8 @@
 // Host defines
 //   OP_*                 which f (below)             N_INPUTS (0..2), N_SCALARS (1..3), BETA (s1, s2 or absent)
 //   DTYPE_*, VW          see types.h                 ITEMS   vectors per work-item, GPU schedule
-//   LAYOUT_FLAT          all tensors are one run of n elements
+//   LAYOUT_FLAT          all tensors are one run of n elements; with RUN (GPU) some inputs have one value for each RUN of them
+//                        instead: STEP_IN0 or STEP_IN1 is 0, and ROW_IN0(r) or ROW_IN1(r) the place of that of run r
 //   otherwise            rows of INNER elements: ROW_OUT(r), ROW_IN0(r), ROW_IN1(r) give a row's first element, and
 //                        STEP_OUT, STEP_IN0, STEP_IN1 the distance between neighbours in it (0 repeats one value).
 //                        With VW > 1 a step is 1 or 0.
@@ -106,13 +107,24 @@ DEVICE vreal swish_backward(vreal dy, vreal x) {
 #define IN1(i) LOAD(in1, i)
 #endif
 
+#ifdef RUN
+#include "runs.h"
+#define RUN_VALUES(p, ROW, i) run_values(LOAD(p, ROW(RUN_OF(i))), LOAD(p, ROW(RUN_OF((i) + VW - 1))), i)
+#define FLAT_STEP(step) step
+#define FLAT_IN(IN, ROW, step, i) ((step) ? IN(i) : IN(ROW(RUN_OF(i))))
+#else
+#define RUN_VALUES(p, ROW, i) VSPLAT(LOAD(p, i))
+#define FLAT_STEP(step) 1
+#define FLAT_IN(IN, ROW, step, i) IN(i)
+#endif
+
 #if N_INPUTS > 0
-#define VIN0(i, step) (!READS_IN0 ? VSPLAT(0) : (step) ? VLOAD(in0, i) : VSPLAT(LOAD(in0, i)))
+#define VIN0(i, step) (!READS_IN0 ? VSPLAT(0) : (step) ? VLOAD(in0, i) : RUN_VALUES(in0, ROW_IN0, i))
 #else
 #define VIN0(i, step) VSPLAT(0)
 #endif
 #if N_INPUTS > 1
-#define VIN1(i, step) ((step) ? VLOAD(in1, i) : VSPLAT(LOAD(in1, i)))
+#define VIN1(i, step) ((step) ? VLOAD(in1, i) : RUN_VALUES(in1, ROW_IN1, i))
 #else
 #define VIN1(i, step) VSPLAT(0)
 #endif
@@ -140,8 +152,8 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t
         const idx_t i = first + j * (WG * VW);
         a[j] = b[j] = prior[j] = VSPLAT(0);
         if (i + VW <= n) {
-            a[j] = VIN0(i, 1);
-            b[j] = VIN1(i, 1);
+            a[j] = VIN0(i, FLAT_STEP(STEP_IN0));
+            b[j] = VIN1(i, FLAT_STEP(STEP_IN1));
             if (READS_PRIOR) prior[j] = VLOAD(out, i);
         }
     }
@@ -153,8 +165,8 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t
             vreal va = VSPLAT(0), vb = VSPLAT(0), vp = VSPLAT(0);
             UNROLL for (int l = 0; l < VW; ++l) {
                 if (i + l < n) {
-                    LANE(va, l) = IN0(i + l);
-                    LANE(vb, l) = IN1(i + l);
+                    LANE(va, l) = FLAT_IN(IN0, ROW_IN0, STEP_IN0, i + l);
+                    LANE(vb, l) = FLAT_IN(IN1, ROW_IN1, STEP_IN1, i + l);
                     if (READS_PRIOR) LANE(vp, l) = LOAD(out, i + l);
                 }
             }

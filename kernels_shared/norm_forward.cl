@@ -5,6 +5,7 @@
 //   norm_apply       merges them all, in the same order everywhere, before it treats its slice; x is read once more
 //   norm_joint       both in one launch, for tensors so small that a launch counts: work-groups wait for each other (pieces.h)
 //   norm_inference   statistics are given: only the slices are needed
+//                    (norm_runs.cl has that of planes which are no multiple of a vector)
 //
 // norm.h and reduce.h draw the tiles and list the defines. Running and saved statistics are written by the work-group of a
 // row's first slice. Pointers are not restrict, because y may be x.

@@ -15,7 +15,7 @@ from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, Tra
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
-from .layouts import Axis, coalesce, offset_expression, place_arg, place_defines, stream_defines
+from .layouts import Axis, coalesce, in_runs, offset_expression, place_arg, place_defines, stream_defines
 
 WORK_GROUP = 256
 VECTORS_IN_FLIGHT = 4  # per work-item and input, GPU schedule
@@ -92,6 +92,13 @@ def _vector_width(axes: list[Axis], specs: list[TensorSpec], info: DeviceInfo) -
     return width if axes[-1].size % width == 0 and (fits or repeats) else 1
 
 
+def _in_runs(axes: list[Axis], specs: list[TensorSpec]) -> bool:
+    """Tell whether vectors of the whole output meet at most two values of each repeated input (runs.h)."""
+    flat = [i for i, stride in enumerate(axes[-1].strides) if stride or i == len(specs) - 1]
+    aligned = all(specs[i].alignment >= ALIGNMENT for i in flat)
+    return aligned and in_runs(axes, flat, ALIGNMENT // specs[-1].dtype.itemsize)
+
+
 class ElementwiseEngine(Engine):
     """All elementwise problems, with any strides and broadcasting."""
 
@@ -123,6 +130,9 @@ class ElementwiseEngine(Engine):
         flat = len(axes) == 1 and all(stride == 1 for stride in axes[0].strides)
         width = _vector_width(axes, specs, device.info)
         gpu = device.info.schedule == "gpu"
+        runs = gpu and not flat and width == 1 and _in_runs(axes, specs)
+        if runs:
+            width = ALIGNMENT // specs[-1].dtype.itemsize
         dtype = specs[-1].dtype
         scalars = list(problem.scalars)
         defines: dict[str, int | float | str] = {
@@ -143,10 +153,10 @@ class ElementwiseEngine(Engine):
                 defines["VECTOR_ALIGNED"] = 1
         else:
             defines.update(stream_defines(specs))
-        if flat:
+        if flat or runs:
             defines["LAYOUT_FLAT"] = 1
-        else:
-            defines["INNER"] = f"{axes[-1].size}u"
+        if not flat:
+            defines["RUN" if runs else "INNER"] = f"{axes[-1].size}u"
             for i, name in enumerate([*(f"IN{j}" for j in range(len(todo.inputs))), "OUT"]):
                 defines[f"ROW_{name}(r)"] = offset_expression(axes[:-1], i)
                 defines[f"STEP_{name}"] = axes[-1].strides[i]

@@ -75,6 +75,20 @@ def coalesce(dims: tuple[int, ...], specs: Sequence[Laid]) -> list[Axis]:
     return merged or [Axis(1, (1,) * len(specs))]
 
 
+def in_runs(axes: Sequence[Axis], flat: Sequence[int], width: int) -> bool:
+    """Tell whether some tensors are one run of memory, and the others have one value along the innermost axis.
+
+    Vectors of `width` elements of the flat tensors then meet two values of the others at most.
+    """
+    below = 1
+    for axis in reversed(axes):
+        if any(axis.strides[i] != below for i in flat):
+            return False
+        below *= axis.size
+    others = (s for i, s in enumerate(axes[-1].strides) if i not in flat)
+    return axes[-1].size >= width and not any(others)
+
+
 def offset_expression(axes: Sequence[Axis], tensor: int, index: str = "r") -> str:
     """Return C code for a tensor's element offset at linear position `index` over `axes`.
 

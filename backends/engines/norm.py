@@ -12,14 +12,15 @@ from portadnn.ops.batch_norm import (
     BatchNormalizationForwardTraining,
 )
 from portadnn.ops.normalization import NormalizationBackward, NormalizationForward
-from portadnn.problem import Problem
+from portadnn.problem import ALIGNMENT, Problem
 
 from ..base import Arg, ConstantArg, CountersArg, Device, DeviceInfo, Engine, Launch, Plan
 from . import norm_parameters
+from .layouts import coalesce, in_runs, offset_expression
 from .norm_layout import Defines, Layout, make_layout, shape_of
 from .norm_parameters import ROUNDS, ParameterSums, Workspace, arguments, by_image, by_kernel, numbers, sliced
 from .pieces import PIECE_COUNTERS, shares_pieces
-from .tiles import Tile, storage_defines
+from .tiles import GROUP, Tile, storage_defines, vector_lanes
 
 PROBLEMS = (
     BatchNormalizationForwardTraining,
@@ -34,7 +35,7 @@ _FORWARD, _BACKWARD = "shared/norm_forward.cl", "shared/norm_backward.cl"
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
 _JOINT = 48 << 20  # bytes of tensors that one launch goes through twice, because another one would cost more
-_JOINT_GROUPS = 2  # its work-groups for each multiprocessor; every one adds up all slices of its row
+_JOINT_GROUPS = 4  # its work-groups for each multiprocessor; every one adds up all slices of its row
 _CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
 _CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
@@ -180,10 +181,31 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
 
 
 def _inference(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    kernel = device.compile(_FORWARD, "norm_inference", {**defines, "INFERENCE": 1})
     args = [*arguments(problem, *problem.names), *numbers(problem, "alpha", "beta", "epsilon")]
+    runs = inference_runs(way.layout, device.info)
+    if runs is not None:
+        kernel = device.compile("shared/norm_runs.cl", "norm_runs", {**runs, **storage_defines(problem.tensors[0])})
+        size = problem.tensors[0].size
+        groups = -(-size // (GROUP * ROUNDS * int(runs["VW"])))
+        return (Launch(kernel, (groups,), (GROUP,), (*args, ConstantArg(np.uint32(size)))),)
+    kernel = device.compile(_FORWARD, "norm_inference", {**defines, "INFERENCE": 1})
     tile = way.tile
     return (Launch(kernel, (tile.groups * tile.slices,), (tile.block,), tuple(args)),)
+
+
+def inference_runs(layout: Layout, info: DeviceInfo) -> Defines | None:
+    """Return the defines of flat tensors whose channels' planes are no multiple of a vector; None of other layouts."""
+    data, others = layout.shape.data, layout.shape.others
+    if not layout.narrow or any(spec.alignment < ALIGNMENT for spec in data.values()):
+        return None
+    width = vector_lanes(data["X"].dtype, info)
+    axes = coalesce(layout.shape.dims, [*others.values(), *data.values()])
+    if not in_runs(axes, range(len(others), len(others) + len(data)), width):
+        return None
+    defines: Defines = {"ROUNDS": ROUNDS, "VW": width, "VECTOR_ALIGNED": 1, "WG": GROUP, "RUN": f"{axes[-1].size}u"}
+    for i, name in enumerate(others):
+        defines[f"{name}_RUN(r)"] = offset_expression(axes[:-1], i)
+    return defines
 
 
 def forward_arguments(problem: Problem) -> tuple[list[Arg], Defines, list[Arg]]:

@@ -14,7 +14,7 @@ from .layouts import Axis, coalesce, offset_expression
 
 _GPU_VECTOR = 16  # bytes
 _CPU_VECTOR = 32  # bytes, in registers: PoCL 3.0 crashes on exp of 16 floats
-_GROUP = 256  # work-items of a GPU work-group, unless a row needs more
+GROUP = 256  # work-items of a GPU work-group, unless a row needs more
 _ACROSS = 32  # neighbouring columns of a work-group: their loads are one run of memory
 
 
@@ -93,12 +93,12 @@ class Tile:
             macros[f"{name}_REDUCE(r)"] = offset_expression(self.reduce, i, "r")
         return macros
 
-    def shared(self, rounds: int, info: DeviceInfo, most: int = _GROUP) -> Tile:
+    def shared(self, rounds: int, info: DeviceInfo, most: int = GROUP) -> Tile:
         """Return the tile with work-items laid out so that each has about `rounds` vectors of a row or column."""
         if info.schedule == "cpu":
             return replace(self, across=1, sharing=1)
         most = min(most, info.max_work_group)
-        group = min(_GROUP, most)
+        group = min(GROUP, most)
         sharing = min(_power(_up(self.reduce_units, rounds)), most)
         if self.along_reduce:
             across = max(1, group // sharing)
