@@ -97,7 +97,7 @@ def _measure(
 ) -> None:
     """Time groups of lines, print their tables as they are done, and write the record so far after each."""
     other = _peer(handle, peer)
-    copy = runner.copy_rate(handle, other, 256 if handle.info.kind == "gpu" else 32)
+    copy = runner.copy_rate(handle, other, ceilings.COPY_MEGABYTES[handle.info.kind])
     result: dict[str, Any] = {
         **record.environment(),
         "device": record.device(handle),
@@ -253,25 +253,32 @@ def scaling_table(
     rounds: Rounds = 11,
     names: Annotated[list[str] | None, typer.Option("--set", help="Sets of sizes. [default: growing-*]")] = None,
 ) -> None:
-    """Time calls on tensors of 16 MB to 4 GB, with the launches' cost and without, into scaling-BACKEND-DEVICE.json."""
+    """Time calls on tensors of 16 MB to 4 GB, with the launches' cost and without, into scaling-BACKEND-DEVICE.json.
+
+    The names of other sets are added to the file's.
+    """
+    suffix = "".join(f"-{name}" for name in names or ())
     names = names or [name for name in sets.SETS if name.startswith("growing-")]
     _demand(names, sets.SETS, "--set")
     with _opened(backend, device) as handle:
         if handle.info.kind != "gpu":
             raise NotSupported(argument="device", expected="a GPU, whose queue waits for it", got=handle.info.name)
         bare = host_time.as_dicts(host_time.measure(handle, ()))
+        copy = runner.copy_rate(handle, None, ceilings.COPY_MEGABYTES["gpu"])
         rows = scaling.measure(handle, [line for name in names for line in sets.SETS[name]], rounds)
         table = Table(title=f"us a call, and per byte relative to the largest, {handle.info.name} ({handle.backend})")
         table.add_column("problem", overflow="fold")
         ways = ("called", "queued", "graph", "in_turn")
         for way in ways:
             table.add_column(way.replace("_", " "), justify="right")
+        table.add_column("queued / copy", justify="right")
         for row, ratios in zip(rows, scaling.relative(rows), strict=True):
             cells = [f"{getattr(row, way) * 1e6:.2f} ({r:.2f})" if (r := ratios[way]) else "" for way in ways]
-            table.add_row(row.line, *cells)
+            table.add_row(row.line, *cells, f"{row.bytes / row.queued / copy:.2f}")
         console.print(table)
-        facts = {**record.environment(), "device": record.device(handle), "host": bare, **scaling.as_record(rows)}
-        path = folder / f"scaling-{_slug(handle)}.json"
+        facts = {**record.environment(), "device": record.device(handle), "copy_bytes_per_second": copy, "host": bare}
+        facts.update(scaling.as_record(rows, copy))
+        path = folder / f"scaling-{_slug(handle)}{suffix}.json"
         record.write(path, facts)
         console.print(f"wrote {path}")
 

@@ -159,7 +159,10 @@ def slowest(rows: Sequence[ScalingRow]) -> dict[str, dict[str, float | None]]:
     return found
 
 
-def as_record(rows: Sequence[ScalingRow]) -> dict[str, Any]:
-    """Return what a record holds of the rows."""
-    both = [{**asdict(row), "relative": ratios} for row, ratios in zip(rows, relative(rows), strict=True)]
+def as_record(rows: Sequence[ScalingRow], copy: float) -> dict[str, Any]:
+    """Return what a record holds of the rows; `copy` is the bytes per second of a large copy."""
+    both = [
+        {**asdict(row), "copy_fraction_queued": row.bytes / row.queued / copy, "relative": ratios}
+        for row, ratios in zip(rows, relative(rows), strict=True)
+    ]
     return {"within": WITHIN, "slowest": slowest(rows), "rows": both}

@@ -135,6 +135,8 @@ def test_growth_is_relative_to_the_largest_tensors():
     found = scaling.slowest(rows)
     assert found["a"] == pytest.approx({"called": 2.0, "queued": 1.1, "graph": None, "in_turn": 1.5})
     assert found["b"] == pytest.approx({"called": 1.0, "queued": 1.0, "graph": 0.8, "in_turn": 1.0})
+    fractions = [row["copy_fraction_queued"] for row in scaling.as_record(rows, copy=10.0)["rows"]]
+    assert fractions == pytest.approx([0.5, 100 / 220, 1.0])
 
 
 def test_growth_is_measured_on_as_many_arrays_as_no_cache_holds(monkeypatch):
