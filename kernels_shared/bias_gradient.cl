@@ -10,6 +10,8 @@
 #include "last_group.h"
 #endif
 
+#define FEW_SLICES 16  // which one work-item adds up sooner than all of them could
+
 // Host define beside reduce.h's: ROUNDS, loads in flight; all that a work-item has where LENGTH is so short.
 
 DEVICE void store_channels(GLOBAL T *db, idx_t o, part sum, real alpha, real beta) {
@@ -98,9 +100,14 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
 #endif
     }
 #if SLICES > 1 && defined(GRID_FENCED)
-    if (!last_group(arrived + (idx_t)GRP(0) / SLICES, &last_one, lid, SLICES)) return;
+    GLOBAL int *const here = arrived + (idx_t)GRP(0) / SLICES;
+#if TO == 1 && SLICES <= FEW_SLICES
+    if (lid > 0 || !last_item(here, SLICES)) return;  // the one that wrote the part
+#else
+    if (!last_group(here, &last_one, lid, SLICES)) return;
+#endif
     part all = PART_SPLAT(0);
-#if SLICES <= 16  // one work-item adds them up sooner than all of them could
+#if SLICES <= FEW_SLICES
     if (TILE_REDUCE(lid) == 0 && inside)
         UNROLL for (int k = 0; k < SLICES; ++k) all = all + part_load(sums, k, o);
 #else
