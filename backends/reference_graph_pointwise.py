@@ -68,6 +68,12 @@ def _divide(op: Operation, x: Array, y: Array) -> Array:
     return np.trunc(quotient) if whole else quotient
 
 
+def _remainder(x: Array, y: Array) -> Array:
+    """Return what is left of a division; of one by zero nothing, also where NumPy has whole numbers and gives 0."""
+    left = np.fmod(x, y)
+    return np.where(y == 0, np.nan, left) if np.any(y == 0) else left
+
+
 FUNCTIONS: dict[mode, Callable[..., Any]] = {
     mode.ADD: lambda op, x, y: x + y,
     mode.SUB: lambda op, x, y: x - y,
@@ -76,7 +82,7 @@ FUNCTIONS: dict[mode, Callable[..., Any]] = {
     mode.ADD_SQUARE: lambda op, x, y: x + y * y,
     mode.MAX: lambda op, x, y: np.maximum(x, y),
     mode.MIN: lambda op, x, y: np.minimum(x, y),
-    mode.MOD: lambda op, x, y: np.fmod(x, y),
+    mode.MOD: lambda op, x, y: _remainder(x, y),
     mode.POW: lambda op, x, y: np.power(x.astype(np.float64), y),
     mode.SQRT: lambda op, x: np.sqrt(x),
     mode.RSQRT: lambda op, x: 1 / np.sqrt(x),

@@ -179,6 +179,22 @@ def test_integers(handle, name):
     check(handle, _integers(name), name, name, name, feeds=feeds, rtol=0, atol=0)
 
 
+@on_all([D.INT32, D.INT64])
+def test_remainders_by_zero(handle, name):
+    """Arithmetic is that of the compute type: in floats, nothing is left of a division by zero, whatever is divided."""
+    values = [[7, -7, 0, 5], [3, 0, 0, -3]]
+
+    def build(g):
+        a, b = (x(g, 4, data_type=name) for _ in range(2))
+        return [a, b], [g.mod(a, b).set_data_type(D.FLOAT)]
+
+    check(handle, build, feeds=values, rtol=0, atol=0)
+    g = new("reference")
+    inputs, outs = build(g)
+    (got,) = run(g, dict(zip(inputs, values, strict=True)), outs)
+    np.testing.assert_array_equal(got, [1, np.nan, np.nan, 2])
+
+
 def _mixed(g):
     a, b = x(g, 3, 40, data_type=D.HALF), x(g, 1, 40, data_type=D.BFLOAT16)
     y = g.relu(g.add(g.mul(a, 0.75).set_data_type(D.HALF), b).set_data_type(D.BFLOAT16))
