@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from . import kernel_cache, pocl_cpu, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
 from .opencl_devices import build_options, found_devices, lacks_linker, opencl
-from .opencl_launch import Calls, Step, direct_enqueue, enqueue
+from .opencl_launch import Calls, Seen, Step, direct_enqueue, enqueue
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
@@ -37,24 +37,6 @@ class _Signature(tuple[Any, ...]):
 
 
 _SERIAL = itertools.count(1)
-
-
-class Seen(NamedTuple):
-    """What an array looked like at its last call; `offset` counts bytes.
-
-    `serial` is never used twice, and the array keeps the buffer alive: a kernel whose argument was set from the same
-    serial still holds it.
-    """
-
-    serial: int
-    signature: tuple[Any, ...]
-    buffer: Any
-    offset: int
-    shape: Any
-    strides: Any
-    context: Any
-    address: int
-    item_size: int
 
 
 @functools.cache

@@ -6,15 +6,30 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from portadnn.enums import DataType
 
 from .base import ConstantArg, CountersArg, Launch, ScalarArg, TensorArg, WorkspaceArg
 from .opencl_devices import opencl
 
-if TYPE_CHECKING:
-    from .opencl import Seen
+
+class Seen(NamedTuple):
+    """What an array looked like at its last call; `offset` counts bytes.
+
+    `serial` is never used twice, and the array keeps the buffer alive: a kernel whose argument was set from the same
+    serial still holds it.
+    """
+
+    serial: int
+    signature: tuple[Any, ...]
+    buffer: Any
+    offset: int
+    shape: Any
+    strides: Any
+    context: Any
+    address: int
+    item_size: int
 
 
 class Step:

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import cli_diff_golden, cli_diff_graphs, cli_diff_script, cli_diff_shrink
+from .cli_diff_time import seconds_of
 
 SCRIPT = "script"  # the sub-command that `portadnn diff -- python train.py` stands for
 
@@ -35,20 +36,6 @@ app = typer.Typer(
 
 def _words(values: list[str] | None) -> tuple[str, ...]:
     return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())
-
-
-def seconds_of(text: str | None) -> float | None:
-    """Return the seconds of "90", "90s", "5m" or "2h"."""
-    if text is None:
-        return None
-    number, unit = (text[:-1], text[-1]) if text[-1:] in ("s", "m", "h") else (text, "s")
-    try:
-        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise typer.BadParameter(f"a time such as 90s, 5m or 2h is expected, not {text}", param_hint="--time")
-    return seconds
 
 
 @app.command()

@@ -13,6 +13,7 @@ import typer
 
 from ._files import write_whole
 from .cli_diff_shrink import told, words_of
+from .cli_diff_time import seconds_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +51,6 @@ def graphs(
     """
     from rich.console import Console
 
-    from .cli_diff import seconds_of
     from .cli_diff_run import INTERRUPTED, default_jobs, working_targets
     from .diff.campaign import Setup, quiet_environment
     from .diff.graph_campaign import graph_runner, run_graphs, shrink_failures

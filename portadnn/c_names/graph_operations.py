@@ -1,11 +1,11 @@
 """Operations of cuDNN's backend API as data: which kind of node each stands for, and at which ports its tensors are.
 
-As in :mod:`portadnn.c_names.graph_descriptors`, which explains the fields.
+As in :mod:`portadnn.c_names.graph_attributes`, which explains the fields.
 """
 
 from __future__ import annotations
 
-from .graph_descriptors import DIMS, MANY, NUMBER, Attribute, DescriptorKind, kind, may, need
+from .graph_attributes import DIMS, MANY, NUMBER, Attribute, DescriptorKind, kind, may, need
 
 _TENSOR = ("BACKEND_DESCRIPTOR",)
 

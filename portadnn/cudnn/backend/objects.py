@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...c_names.graph_descriptors import Attribute, DescriptorKind, kinds
+from ...c_names.graph_attributes import Attribute, DescriptorKind
+from ...c_names.graph_descriptors import kinds
 from ...errors import BadParam, NotInitialized, NotSupported
 from ..calls import c_value
 from ..descriptors import Descriptor, made

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...c_names.graph_descriptors import DescriptorKind
+from ...c_names.graph_attributes import DescriptorKind
 from ...errors import BadParam
 from ...graph.core import Graph
 from ...graph.data_types import data_type

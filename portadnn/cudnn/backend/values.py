@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...c_names.graph_descriptors import Attribute
+from ...c_names.graph_attributes import Attribute
 from ...errors import BadParam, NotSupported
 from ...graph import enums
 from ...graph.data_types import data_type

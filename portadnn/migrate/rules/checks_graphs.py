@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...c_names.graph_descriptors import Attribute, DescriptorKind, kinds
+from ...c_names.graph_attributes import Attribute, DescriptorKind
+from ...c_names.graph_descriptors import kinds
 from ..model.effects import parts
 from ..model.state import Deed, Thing
 from ..values import Value
