@@ -10,13 +10,13 @@ DEVICE u32 pack_two(float low, float high) {
 // The largest and the sum of the four lanes that share a row
 DEVICE float across_four_most(float v) {
     UNROLL for (int far = 1; far < 4; far *= 2) {
-        const float other = __shfl_xor_sync(0xffffffffu, v, far);
+        const float other = exchange(v, far);
         v = other > v ? other : v;
     }
     return v;
 }
 DEVICE float across_four_sum(float v) {
-    UNROLL for (int far = 1; far < 4; far *= 2) v += __shfl_xor_sync(0xffffffffu, v, far);
+    UNROLL for (int far = 1; far < 4; far *= 2) v += exchange(v, far);
     return v;
 }
 

@@ -152,14 +152,9 @@ norm_columns_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS S
 
 #ifdef INFERENCE
 KERNEL WG_SIZE(1, 1, 1)
-norm_columns_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean),
-                       TENSOR(real, estimated_variance), TENSOR(T, y), const real alpha, const real beta,
-                       const real epsilon) {
+norm_columns_inference(TENSOR(T, x), GIVEN_ARGS TENSOR(T, y), const real alpha, const real beta, const real epsilon) {
     BIND(T, x);
-    BIND(real, scale);
-    BIND(real, bias);
-    BIND(real, estimated_mean);
-    BIND(real, estimated_variance);
+    BIND_GIVEN;
     BIND(T, y);
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);

@@ -149,14 +149,9 @@ norm_rows_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVE
 #ifdef INFERENCE
 // Rows are lines here, in the order in which they lie in memory: SHARE of them to a work-group.
 KERNEL WG_SIZE(1, 1, 1)
-norm_rows_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean),
-                    TENSOR(real, estimated_variance), TENSOR(T, y), const real alpha, const real beta,
-                    const real epsilon) {
+norm_rows_inference(TENSOR(T, x), GIVEN_ARGS TENSOR(T, y), const real alpha, const real beta, const real epsilon) {
     BIND(T, x);
-    BIND(real, scale);
-    BIND(real, bias);
-    BIND(real, estimated_mean);
-    BIND(real, estimated_variance);
+    BIND_GIVEN;
     BIND(T, y);
     const u32 first = (u32)GRP(0) / SLICES * SHARE, last = OUTER - first < SHARE ? OUTER : first + SHARE;
     const u32 begin = (u32)GRP(0) % SLICES * LENGTH;

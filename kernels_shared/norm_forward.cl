@@ -228,15 +228,10 @@ norm_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARG
 
 #ifdef INFERENCE
 KERNEL WG_SIZE(GROUP, 1, 1)
-norm_inference(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean),
-               TENSOR(real, estimated_variance), TENSOR(T, y), const real alpha, const real beta,
-               const real epsilon) {
+norm_inference(TENSOR(T, x), GIVEN_ARGS TENSOR(T, y), const real alpha, const real beta, const real epsilon) {
     GRID_WAIT();
     BIND(T, x);
-    BIND(real, scale);
-    BIND(real, bias);
-    BIND(real, estimated_mean);
-    BIND(real, estimated_variance);
+    BIND_GIVEN;
     BIND(T, y);
     const int first = 0;
     const int lid = LID(0);

@@ -71,3 +71,12 @@
 #define AFFINE(v, r) ((v) * gain)
 #endif
 #endif
+
+// parameters and statistics of inference, which are all there
+#define GIVEN_ARGS                                                                                         \
+    TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean), TENSOR(real, estimated_variance),
+#define BIND_GIVEN                                                                                         \
+    BIND(real, scale);                                                                                     \
+    BIND(real, bias);                                                                                      \
+    BIND(real, estimated_mean);                                                                            \
+    BIND(real, estimated_variance)

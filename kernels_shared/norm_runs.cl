@@ -7,6 +7,7 @@
 // Pointers are not restrict, because y may be x.
 
 #include "types.h"
+#include "norm_forward.h"
 #include "runs.h"
 
 // what becomes of the numbers of one run
@@ -19,15 +20,10 @@ typedef struct {
     terms.shift = bias[BIAS_RUN(run)];
 
 KERNEL WG_SIZE(WG, 1, 1)
-norm_runs(TENSOR(T, x), TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean),
-          TENSOR(real, estimated_variance), TENSOR(T, y), const real alpha, const real beta,
-          const real epsilon, const u32 n) {
+norm_runs(TENSOR(T, x), GIVEN_ARGS TENSOR(T, y), const real alpha, const real beta, const real epsilon, const u32 n) {
     GRID_WAIT();
     BIND(T, x);
-    BIND(real, scale);
-    BIND(real, bias);
-    BIND(real, estimated_mean);
-    BIND(real, estimated_variance);
+    BIND_GIVEN;
     BIND(T, y);
     const u32 first = ((u32)GRP(0) * (ROUNDS * WG) + (u32)LID(0)) * VW;
     vreal v[ROUNDS];

@@ -107,17 +107,18 @@ softmax_forward(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
 #define ROW_LOAD(r) odd_load(x + from, shift, r)
 #define ROW_BLEND(r, value) odd_blend(y + to, shift, r, alpha, value, beta)
 #define IN_ROW(at) ((at) >= shift && (at) < shift + ODD_ROW)
+#define ALL_IN_ROW(at) ((at) >= shift && (at) + VW <= shift + ODD_ROW)
 
 DEVICE vreal odd_load(const GLOBAL T *p, u32 shift, idx_t r) {
     const idx_t at = r * VW;
     vreal v;
-    if (at >= shift && at + VW <= shift + ODD_ROW) return VLOAD(p, at);
+    if (ALL_IN_ROW(at)) return VLOAD(p, at);
     UNROLL for (int j = 0; j < VW; ++j) LANE(v, j) = IN_ROW(at + j) ? LOAD(p, at + j) : -INFINITY_OF(real);
     return v;
 }
 DEVICE void odd_blend(GLOBAL T *p, u32 shift, idx_t r, real alpha, vreal v, real beta) {
     const idx_t at = r * VW;
-    if (at >= shift && at + VW <= shift + ODD_ROW) {
+    if (ALL_IN_ROW(at)) {
         VBLEND(p, at, alpha, v, beta);
     } else {
         UNROLL for (int j = 0; j < VW; ++j)
