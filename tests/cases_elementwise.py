@@ -99,6 +99,20 @@ def _tensors():
         yield Case(f"add_tensor a={tensor(dtype, (1, 3, 1, 1))} c={tensor(dtype, (0, 3, 2, 3))}", everywhere=False)
 
 
+def _on_odd_planes():
+    """A value for each channel, or image, whose elements are no multiple of a vector."""
+    dims, large = (3, 7, 5, 9), (2, 3, 61, 53)
+    for number, dtype in enumerate(TYPES):
+        for c, a in ((dims, (1, 7, 1, 1)), (dims, (3, 1, 1, 1)), (large, (1, 3, 1, 1))):
+            yield Case(
+                f"add_tensor a={tensor(dtype, a)} c={tensor(dtype, c)} alpha=2 beta={number % 2}", everywhere=c == dims
+            )
+        x, b = tensor(dtype, dims), tensor(dtype, (1, 7, 1, 1))
+        operation = OPERATIONS[number]
+        yield Case(f"op_tensor a={x} b={b} c={x} operation={operation} alpha1=0.5 alpha2=-2 beta=1", everywhere=False)
+        yield Case(f"op_tensor a={x} b={b} c={x} operation={operation} alpha1=3", alias=("c", "a"), everywhere=False)
+
+
 def _ops():
     turn = Turns()
     for number, (operation, dims) in enumerate(itertools.product(OPERATIONS, BROADCASTS)):
@@ -123,4 +137,4 @@ def _set_and_scale():
         yield Case(f"scale_tensor y={y} alpha=0.3", everywhere=dtype is FLOAT)
 
 
-TENSOR_CASES = (*_tensors(), *_ops(), *_set_and_scale())
+TENSOR_CASES = (*_tensors(), *_on_odd_planes(), *_ops(), *_set_and_scale())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cases import FLOAT, INPUT_ONLY, LAYOUTS, Turns, blend, tensor
+from cases import FLOAT, INPUT_ONLY, LAYOUTS, TYPES, Turns, blend, tensor
 from helper import Case
 
 BATCH = (
@@ -88,6 +88,14 @@ def _batch_cases():
     yield Case(f"{BATCH[0]} x=f32:1x2x182x184 {blend(2, 0.5)}", alias=("y", "x"))
     yield Case(f"{BATCH[0]} x=f32:3x5x90x91:nhwc {blend(2, 0.5)}", alias=("y", "x"), everywhere=False)
     yield Case(f"{BATCH[1]} x=f32:2x3x5x8", alias=("y", "x"))
+    for i, dtype in enumerate(
+        TYPES
+    ):  # planes that are no multiple of a vector, a last vector in part, several work-groups
+        for dims in ((3, 5, 3, 7), (2, 3, 3, 3, 5), (2, 7, 61, 53)):
+            p = tensor(dtype.accumulator, (1, dims[1], *(1,) * (len(dims) - 2)), ("nchw", "spread")[i % 2])
+            x, numbers = tensor(dtype, dims), blend(2, i % 2)
+            yield Case(f"{BATCH[1]} x={x} scale={p} bias={p} {numbers}", everywhere=dims == (3, 5, 3, 7))
+    yield Case(f"{BATCH[1]} x=f32:3x5x3x7 {blend(2, 0.5)}", alias=("y", "x"))
     yield Case(f"{BATCH[2]} x=f32:2x3x5x8 beta_data_diff=1", alias=("dx", "dy"))
     yield Case(f"{BATCH[2]} x=f32:3x8x10x11:nhwc", alias=("dx", "dy"))
     for empty in ("0x3x4x5", "2x0x4x5", "2x3x0x5"):
