@@ -18,6 +18,7 @@ import numpy as np
 from portadnn.enums import DataType, DnnEnum
 from portadnn.errors import BadParam, NotSupported
 from portadnn.problem import Problem, TensorSpec
+from portadnn.recent import Same
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
@@ -243,10 +244,10 @@ class Device(abc.ABC):
             One is no native array.
         """
 
-    def mark(self, arrays: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
-        """Return what tells, as fast as possible, whether it is given these arrays, as they lie now.
+    def same(self, arrays: Sequence[Any], given: str) -> Same:
+        """Return what tells, as fast as possible, whether the sequence `given` holds these arrays, as they lie now.
 
-        It takes anything, and keeps no memory alive.
+        It keeps no memory alive.
         """
         known = self.look(arrays)
 
@@ -256,7 +257,7 @@ class Device(abc.ABC):
             except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
                 return False
 
-        return same
+        return Same(f"same_look({given})", {"same_look": same})
 
     def signature(self, array: Any) -> tuple[Any, ...]:
         """Return one array's signature; see :meth:`look`."""

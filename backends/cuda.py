@@ -17,6 +17,7 @@ from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.problem import TensorSpec
+from portadnn.recent import Same
 
 from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, torch_bits, type_name
@@ -145,22 +146,6 @@ def _retyped(array: Any, dtype: np.dtype[Any]) -> Any:
     return _cupy().ndarray(array.shape, dtype, array.data, strides=array.strides)
 
 
-@functools.cache
-def _same_arrays(present: tuple[bool, ...]) -> Callable[..., Callable[[Sequence[Any]], bool]]:
-    """Return what makes of weak references and shapes a test for their arrays; generated, because every call asks.
-
-    Of a CuPy array only the shape can be set, which moves no element.
-    """
-    names, tests = [], []
-    for i, there in enumerate(present):
-        if there:
-            names += [f"array_{i}", f"shape_{i}"]
-            tests.append(f"given[{i}] is array_{i}() and given[{i}].shape == shape_{i}")
-        else:
-            tests.append(f"given[{i}] is None")
-    return eval(f"lambda {', '.join(names)}: lambda given: {' and '.join(tests)}")  # type: ignore[no-any-return]
-
-
 class CudaDevice(Device):
     """One NVIDIA GPU; enqueues on a given stream, or on CuPy's current one."""
 
@@ -253,9 +238,15 @@ class CudaDevice(Device):
             addresses.append(address)
         return signatures, addresses
 
-    def mark(self, arrays: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
-        known = [word for array in arrays if array is not None for word in (weakref.ref(array), array.shape)]
-        return _same_arrays(tuple(array is not None for array in arrays))(*known)
+    def same(self, arrays: Sequence[Any], given: str) -> Same:
+        tests, known = [], {}
+        for i, array in enumerate(arrays):
+            if array is None:
+                tests.append(f"{given}[{i}] is None")
+            else:  # of a CuPy array only the shape can be set, which moves no element
+                known.update({f"array_{i}": weakref.ref(array), f"shape_{i}": array.shape})
+                tests.append(f"(a := {given}[{i}]) is array_{i}() and a.shape == shape_{i}")
+        return Same(" and ".join(tests), known)
 
     def address(self, memory: Any) -> int:
         return getattr(memory, "data", memory).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer

@@ -6,7 +6,6 @@ import functools
 import itertools
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.plan import bytes_of
 from portadnn.problem import TensorSpec
+from portadnn.recent import Same
 
 from . import kernel_cache, pocl_cpu, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
@@ -37,25 +37,6 @@ class _Signature(tuple[Any, ...]):
 
 
 _SERIAL = itertools.count(1)
-
-
-@functools.cache
-def _same_arrays(present: tuple[bool, ...]) -> Callable[..., Callable[[Sequence[Any]], bool]]:
-    """Return what makes of weak references, serials, offsets, shapes and strides a test for their arrays.
-
-    Generated, because every call asks. What keeps no memory alive is bound: faster than a look into `Seen`.
-    """
-    names, tests = [], []
-    for i, there in enumerate(present):
-        if there:
-            names += [f"{word}_{i}" for word in ("array", "serial", "offset", "shape", "strides")]
-            tests.append(
-                f"(a := given[{i}]) is array_{i}() and (seen := a._portadnn_seen)[0] == serial_{i} and a.base_data is "
-                f"seen[2] and a.offset == offset_{i} and a.shape is shape_{i} and a.strides is strides_{i}"
-            )
-        else:
-            tests.append(f"given[{i}] is None")
-    return eval(f"lambda {', '.join(names)}: lambda given: {' and '.join(tests)}")  # type: ignore[no-any-return]
 
 
 class OpenCLDevice(Device):
@@ -152,14 +133,22 @@ class OpenCLDevice(Device):
             places.append(seen.serial)
         return signatures, places
 
-    def mark(self, arrays: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
+    def same(self, arrays: Sequence[Any], given: str) -> Same:
         self.look(arrays)
-        known: list[Any] = []
-        for array in arrays:
-            if array is not None:
+        tests: list[str] = []
+        known: dict[str, Any] = {}
+        for i, array in enumerate(arrays):
+            if array is None:
+                tests.append(f"{given}[{i}] is None")
+            else:  # what keeps no memory alive is bound: faster than a look into `Seen`
                 seen = array._portadnn_seen
-                known += (weakref.ref(array), seen.serial, seen.offset, seen.shape, seen.strides)
-        return _same_arrays(tuple(array is not None for array in arrays))(*known)
+                words = ("serial", "offset", "shape", "strides")
+                known.update({f"{word}_{i}": getattr(seen, word) for word in words})
+                tests.append(
+                    f"(seen := (a := {given}[{i}])._portadnn_seen)[0] == serial_{i} and a.base_data is seen[2] and "
+                    f"a.offset == offset_{i} and a.shape is shape_{i} and a.strides is strides_{i}"
+                )
+        return Same(" and ".join(tests), known)
 
     def address(self, memory: Any) -> int:
         try:

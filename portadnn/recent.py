@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .watching import WATCHERS
 
@@ -18,12 +18,56 @@ MOST_RECENT = 1024  # calls that a handle remembers
 Again = Callable[["Handle", tuple[Any, ...], Any, Any, tuple[Any, ...], Any], Any]
 
 
+class Same(NamedTuple):
+    """What tells whether a sequence holds what it held before: an expression, because every call asks.
+
+    Attributes
+    ----------
+    test : str
+        The expression; it takes anything, and may raise AttributeError for what is no such sequence.
+    known : dict of str to object
+        The names in it, beside the sequence's, and what they stand for.
+    """
+
+    test: str
+    known: dict[str, Any]
+
+    def function(self, given: str) -> Callable[[Sequence[Any]], bool]:
+        """Return the function of the sequence of that name."""
+        return _compiled(f"same = lambda {given}: {self.test}", "same", tuple(self.known))(*self.known.values())  # type: ignore[no-any-return]
+
+
+def identical(values: Sequence[Any], given: str) -> Same:
+    """Return the test for these very objects; no test of others is to have the same name for its sequence."""
+    known = {f"{given}_{i}": value for i, value in enumerate(values)}
+    return Same(" and ".join(f"{given}[{i}] is {name}" for i, name in enumerate(known)) or "True", known)
+
+
 @functools.cache
-def identical(count: int) -> Callable[..., Callable[[tuple[Any, ...]], bool]]:
-    """Return what makes of so many objects a test for a tuple of just these; generated, because every call asks."""
-    names = [f"known_{i}" for i in range(count)]
-    test = " and ".join(f"given[{i}] is {name}" for i, name in enumerate(names))
-    return eval(f"lambda {', '.join(names)}: lambda given: {test or True}")  # type: ignore[no-any-return]
+def _compiled(text: str, name: str, known: tuple[str, ...]) -> Callable[..., Any]:
+    """Return what makes, of the values of `known`, what `text` calls `name`."""
+    lines = "\n    ".join(text.splitlines())
+    scope: dict[str, Any] = {"WATCHERS": WATCHERS}
+    exec(f"def make({', '.join(known)}):\n    {lines}\n    return {name}", scope)
+    return scope["make"]  # type: ignore[no-any-return]
+
+
+_AGAIN = """\
+def again(handle, tensors, params, algo, numbers, workspace):
+    try:
+        if not (
+            algo is known_algo
+            and not WATCHERS
+            and (handle.scratches if workspace is None else place(workspace)) == scratch
+            and (params is known_params or params == known_params)
+            and {numbers}
+            and {tensors}
+        ):
+            return None
+    except AttributeError:
+        return None
+    with lock:
+        return {result} if run.stamp is stamp and repeat() else None"""
 
 
 def remember(
@@ -41,26 +85,20 @@ def remember(
     again by the device, everything else by identity (equal numbers may differ: 0.0 and -0.0, 1.0 and True), and no
     memory is kept alive. The run's stamp, (places, numbers, scratch), stands for its bound arguments.
     """
-    stamp, lock, place = run.stamp, handle.lock, handle.device.workspace_place
-    scratch = stamp[2]
-    same_tensors, same_numbers, repeat = handle.device.mark(tensors), identical(len(scalars))(*scalars), run.repeat
-    known_params, known_algo, single = params, algo, len(tensors) == inputs + 1
-
-    def again(
-        handle: Handle, tensors: tuple[Any, ...], params: Any, algo: Any, scalars: tuple[Any, ...], workspace: Any
-    ) -> Any:
-        if (
-            run.stamp is stamp
-            and not WATCHERS
-            and algo is known_algo
-            and (handle.scratches if workspace is None else place(workspace)) == scratch
-            and (params is known_params or params == known_params)
-            and same_numbers(scalars)
-            and same_tensors(tensors)
-        ):
-            with lock:
-                if run.stamp is stamp and repeat():  # type: ignore[misc]
-                    return tensors[-1] if single else tensors[inputs:]
-        return None
-
-    return again
+    device, stamp = handle.device, run.stamp
+    same_tensors, same_numbers = device.same(tensors, "tensors"), identical(scalars, "numbers")
+    result = "tensors[-1]" if len(tensors) == inputs + 1 else f"tensors[{inputs}:]"
+    known = {
+        **same_tensors.known,
+        **same_numbers.known,
+        "run": run,
+        "repeat": run.repeat,
+        "stamp": stamp,
+        "scratch": stamp[2],
+        "place": device.workspace_place,
+        "lock": handle.lock,
+        "known_params": params,
+        "known_algo": algo,
+    }
+    text = _AGAIN.format(numbers=same_numbers.test, tensors=same_tensors.test, result=result)
+    return _compiled(text, "again", tuple(known))(*known.values())  # type: ignore[no-any-return]

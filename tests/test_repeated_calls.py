@@ -229,6 +229,19 @@ def test_arrays_are_not_kept_alive(handle: Any) -> None:
     assert [ref() for ref in known] == [None, None]
 
 
+def test_an_input_that_is_gone_and_left_out(handle: Any) -> None:
+    x, y, scale = handle.asarray(_host(0)), handle.zeros(SHAPE), handle.asarray(np.ones((1, *SHAPE[1:]), np.float32))
+    bias = handle.asarray(np.full((1, *SHAPE[1:]), 3, np.float32))
+    for _ in range(4):
+        dnn.normalization_forward(handle, x, scale, bias, y, mode="layer_norm")
+    np.testing.assert_allclose(handle.to_numpy(y).mean((1, 2, 3)), 3, atol=1e-5)
+    del bias
+    gc.collect()
+    for _ in range(4):
+        dnn.normalization_forward(handle, x, scale, None, y, mode="layer_norm")
+        np.testing.assert_allclose(handle.to_numpy(y).mean((1, 2, 3)), 0, atol=1e-5)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_handles_do_not_refer_to_themselves(backend: str) -> None:
     handle = open_handle(backend)

@@ -38,8 +38,8 @@ class Recent:
         self.known = all(type(value) in (int, float) for value in numbers)
         self.known &= workspace is None or device.owns(workspace)
         if self.known:
-            self.same_arrays = device.mark([*arrays, workspace])
-            self.same_numbers = identical(len(numbers))(*numbers)
+            self.same_arrays = device.same([*arrays, workspace], "arrays").function("arrays")
+            self.same_numbers = identical(numbers, "numbers").function("numbers")
         self.again: Callable[[], bool] | None = None
 
     def same(self, pack: Mapping[Any, Any], workspace: Any) -> bool:
@@ -53,7 +53,7 @@ class Recent:
             return False
         arrays.append(workspace)
         try:
-            return self.same_arrays(arrays) and self.same_numbers(numbers)  # type: ignore[arg-type]
+            return self.same_arrays(arrays) and self.same_numbers(numbers)
         except (AttributeError, TypeError):  # not all are arrays of the device
             return False
 
