@@ -12,6 +12,7 @@
 #define CONSTANT static __device__ const
 #define RESTRICT __restrict__
 #define WG_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+#define WG_RESIDENT(size, groups) __launch_bounds__(size, groups)
 
 DEVICE int LID(int d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : threadIdx.z; }
 DEVICE int GRP(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : blockIdx.z; }

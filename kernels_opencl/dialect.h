@@ -21,6 +21,7 @@
 #define CONSTANT __constant
 #define RESTRICT restrict
 #define WG_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
+#define WG_RESIDENT(size, groups) WG_SIZE(size, 1, 1)
 
 #define LID(d) ((int)get_local_id(d))
 #define GRP(d) ((int)get_group_id(d))

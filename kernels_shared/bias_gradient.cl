@@ -1,18 +1,21 @@
 // db[c] = alpha * (sum of dy over everything but c) + beta * db[c]; reduce.h draws the tiles.
 //
-// Each work-group folds one slice of TO channel units. With one slice it writes db, else its part goes to the
-// workspace; the last of the slices' work-groups (GRID_FENCED), or else bias_finish, adds them in order: the result does not
-// depend on who comes first.
+// Each work-group folds one slice of TO channel units. With one slice it writes db, else its part goes to the work-group
+// that began last of the channel's (POSTED), or to the workspace, where the last of the slices' work-groups (GRID_FENCED), or
+// else bias_finish, reads them. All add them in order: the result does not depend on who comes first.
 
 #include "types.h"
 #include "reduce.h"
-#ifdef GRID_FENCED
+#ifdef POSTED
+#define POSTS SLICES
+#include "posted.h"
+#elif defined(GRID_FENCED)
 #include "last_group.h"
 #endif
 
-#define FEW_SLICES 16  // which one work-item adds up sooner than all of them could
-
-// Host define beside reduce.h's: ROUNDS, loads in flight; all that a work-item has where LENGTH is so short.
+// Host defines beside reduce.h's: ROUNDS, loads in flight; all that a work-item has where LENGTH is so short. RESIDENT,
+// work-groups for which a multiprocessor is to have registers. POSTED, where the words for parts begin among the counters,
+// behind one for each channel that counts the work-groups that began.
 
 DEVICE void store_channels(GLOBAL T *db, idx_t o, part sum, real alpha, real beta) {
     UNROLL for (int j = 0; j < PART_LANES; ++j) {
@@ -46,11 +49,18 @@ bias_panel(TENSOR(T, dy), TENSOR(real, sums)) {
     for (int o = 0; o < OUTER; ++o) part_store(sums, slice, o, totals[o]);
 }
 #else
-KERNEL WG_SIZE(GROUP, 1, 1)
+KERNEL WG_RESIDENT(GROUP, RESIDENT)
 #if SLICES == 1
 bias_partial(TENSOR(T, dy), TENSOR(T, db), const real alpha, const real beta) {
     GRID_WAIT();
     BIND(T, db);
+#elif defined(POSTED)
+bias_partial(TENSOR(T, dy), TENSOR(T, db), TENSOR(int, began), const real alpha, const real beta) {
+    GRID_WAIT();
+    BIND(T, db);
+    BIND(int, began);
+    GLOBAL u64 *const posts = (GLOBAL u64 *)(began + POSTED) + GRP(0) / SLICES * (SLICES * POST_WORDS);
+    const int earlier = LID(0) == 0 ? ATOMIC_INC(began + GRP(0) / SLICES) : 0;
 #elif defined(GRID_FENCED)
 bias_partial(TENSOR(T, dy), TENSOR(T, db), TENSOR(real, sums), TENSOR(int, arrived), const real alpha,
              const real beta) {
@@ -84,14 +94,27 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
         for (; k < RUN; ++k) total[0] = total[0] + VLOAD(run, k * VW);
     }
 #else
-    for (idx_t r = slice * LENGTH + TILE_REDUCE(lid); r < end && inside; r += ROUNDS * TR) {
-        UNROLL for (int i = 0; i < ROUNDS; ++i)
-            if (r + i * TR < end) total[i] = total[i] + VLOAD(dy, from + DY_REDUCE(r + i * TR));
-        if (LENGTH <= ROUNDS * TR) break;  // known when the kernel is compiled: no loop
-    }
+    idx_t r = slice * LENGTH + TILE_REDUCE(lid);
+    if (LENGTH > ROUNDS * TR && inside)  // known when the kernel is compiled
+        _Pragma("unroll 1") for (; r + (ROUNDS - 1) * TR < end; r += ROUNDS * TR) {
+            vreal v[ROUNDS];
+            UNROLL for (int i = 0; i < ROUNDS; ++i) v[i] = VLOAD(dy, from + DY_REDUCE(r + i * TR));
+            UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = total[i] + v[i];
+        }
+    UNROLL for (int i = 0; i < ROUNDS; ++i)
+        if (r + i * TR < end && inside) total[i] = total[i] + VLOAD(dy, from + DY_REDUCE(r + i * TR));
 #endif
     UNROLL for (int i = 1; i < ROUNDS; ++i) total[0] = total[0] + total[i];
     const part sum = tile_sum(fold_sum(total[0]), scratch, lid);
+#ifdef POSTED
+    if (lid > 0) return;
+    if (earlier < SLICES - 1) {
+        post(posts, (int)slice, sum);
+        return;
+    }
+    began[GRP(0) / SLICES] = 0;
+    store_channels(db, o, sum_of_posts(posts, (int)slice, sum), alpha, beta);
+#else
     if (inside && TILE_REDUCE(lid) == 0) {
 #if SLICES == 1
         store_channels(db, o, sum, alpha, beta);
@@ -99,23 +122,14 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
         part_store(sums, slice, o, sum);
 #endif
     }
-#if SLICES > 1 && defined(GRID_FENCED)
-    GLOBAL int *const here = arrived + (idx_t)GRP(0) / SLICES;
-#if TO == 1 && SLICES <= FEW_SLICES
-    if (lid > 0 || !last_item(here, SLICES)) return;  // the one that wrote the part
-#else
-    if (!last_group(here, &last_one, lid, SLICES)) return;
 #endif
+#ifdef GRID_FENCED
+    if (!last_group(arrived + (idx_t)GRP(0) / SLICES, &last_one, lid, SLICES)) return;
     part all = PART_SPLAT(0);
-#if SLICES <= FEW_SLICES
-    if (TILE_REDUCE(lid) == 0 && inside)
-        UNROLL for (int k = 0; k < SLICES; ++k) all = all + part_load(sums, k, o);
-#else
     for (idx_t k = TILE_REDUCE(lid); k < SLICES && inside; k += 4 * TR)
         UNROLL for (int i = 0; i < 4; ++i)
             if (k + i * TR < SLICES) all = all + part_load(sums, k + i * TR, o);
     all = tile_sum(all, scratch, lid);
-#endif
     if (inside && TILE_REDUCE(lid) == 0) store_channels(db, o, all, alpha, beta);
 #endif
 }

@@ -21,8 +21,8 @@
 #define ITEMS (ITEMS_M * ITEMS_N)
 
 // RESIDENT, where given, is how many work-items shall share the registers of a multiprocessor.
-#if defined(PD_CUDA) && defined(RESIDENT)
-#define TILE_WG_SIZE __launch_bounds__(ITEMS, RESIDENT / ITEMS)
+#ifdef RESIDENT
+#define TILE_WG_SIZE WG_RESIDENT(ITEMS, RESIDENT / ITEMS)
 #else
 #define TILE_WG_SIZE WG_SIZE(ITEMS, 1, 1)
 #endif

@@ -30,8 +30,8 @@
 #define GROUP (PLANES / PLANES_EACH * ITEMS)
 #define NOWHERE (-(1 << 30))  // a coordinate that is outside of every image
 
-#if defined(PD_CUDA) && defined(RESIDENT)
-#define PLANES_WG_SIZE __launch_bounds__(GROUP, RESIDENT)
+#ifdef RESIDENT
+#define PLANES_WG_SIZE WG_RESIDENT(GROUP, RESIDENT)
 #else
 #define PLANES_WG_SIZE WG_SIZE(GROUP, 1, 1)
 #endif
@@ -140,7 +140,7 @@ DEVICE void transform_output(const real *m, real *y) {
 }
 
 // Registers are short where two work-groups share a multiprocessor: then no more than one kk is unrolled at a time.
-#if defined(PD_CUDA) && defined(RESIDENT)
+#ifdef RESIDENT
 #define PASS 1
 #else
 #define PASS BK

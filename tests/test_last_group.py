@@ -16,10 +16,11 @@ SAVED = "saved_mean=f32:700x1x1 saved_inv_variance=f32:700x1x1"
 LINES = {  # every one has several slices on a GPU
     "affine": (AFFINE, "spatial_tf_grid_generator_backward dgrid=f32:2x65x66x2"),
     "affine_f64": (AFFINE, "spatial_tf_grid_generator_backward dgrid=f64:1x4x1100x2"),
-    "bias": (BIAS, "convolution_backward_bias dy=f32:2x3x91x93 alpha=2.0 beta=-0.5"),
+    "bias": (BIAS, "convolution_backward_bias dy=f32:4x3x191x193 alpha=2.0 beta=-0.5"),
     "bias_nhwc": (BIAS, "convolution_backward_bias dy=f16:3x40x31x33:nhwc alpha=2.0 beta=0.5"),
     "bias_f64": (BIAS, "convolution_backward_bias dy=f64:2000x30x1x1"),
     "bias_long": (BIAS, "convolution_backward_bias dy=f16:7x2x123x129 alpha=2.0 beta=0.5"),  # more than 16 slices
+    "bias_posts": (BIAS, "convolution_backward_bias dy=f32:2x40x181x183 alpha=2.0 beta=0.5"),
     "bias_loop": (BIAS, "convolution_backward_bias dy=f64:2x40x181x183"),  # more vectors than registers hold
     "reduce": (REDUCE, "reduce_tensor a=f32:3x2x91x93 c=f32:1x2x1x1 operation=avg alpha=2.0 beta=0.5"),
     "reduce_norm": (REDUCE, "reduce_tensor a=f16:400x6x31x1 c=f16:1x6x31x1 operation=norm2 alpha=2.0"),

@@ -9,6 +9,7 @@ from portadnn.problem import Problem
 
 from ..base import (
     MOST_COUNTERS,
+    Arg,
     CountersArg,
     Device,
     DeviceInfo,
@@ -27,10 +28,12 @@ _ROUNDS = 4  # loads in flight of a work-item that has many
 _AT_ONCE = 40  # registers for those of one that has few
 _PANEL = 4096  # channels
 _GROUPS = 5  # work-groups for each multiprocessor, which runs all of them at a time (measured on an H200)
-_BLOCKS = (512, 256)  # work-items of a group for long rows
+_BLOCKS = (512, 256, 1024)  # work-items of a group for long rows
 _FEW = 16  # registers for loads with which a multiprocessor has room for, and needs, _LIGHT work-items; else _HEAVY
 _LIGHT, _HEAVY = 1536, 1024
 _COST = 0.125  # of a work-item beside its vectors, in vectors
+_JOIN = 3000  # of joining slices, in vectors of a multiprocessor: about 0.5 us on an H200
+_POSTS = 16  # slices that a channel's last work-group takes from the others; more go by the workspace
 _FINISH = {"gpu": (8, 32), "cpu": (1, 1)}  # channels of a work-group of the second stage, and work-items of each
 
 
@@ -46,7 +49,9 @@ class BiasGradient(Engine):
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         tile = _tile(problem, info)
-        if 0 in (tile.outer_units, tile.reduce_units) or (tile.slices == 1 and not _panel(tile, info)):
+        if 0 in (tile.outer_units, tile.reduce_units) or _posted(tile, problem, info):
+            return 0
+        if tile.slices == 1 and not _panel(tile, info):
             return 0
         return tile.parts * problem.dtype.accumulator.itemsize
 
@@ -66,6 +71,15 @@ def _panel(tile: Tile, info: DeviceInfo) -> bool:
     lanes = tile.outer_units * tile.width
     together = not tile.along_reduce and len(tile.outer) == 1 and tile.outer[0].strides == (tile.width,)
     return together and tile.width > 1 and lanes <= _PANEL and info.schedule == "cpu"
+
+
+def _posted(tile: Tile, problem: Problem, info: DeviceInfo) -> int:
+    """Return where the parts begin that work-groups of a channel send each other, in counters; 0 where they do not."""
+    if "grid_fence" not in info.features or tile.across > 1 or not 1 < tile.slices <= _POSTS:
+        return 0
+    begin = -(-tile.groups // 2) * 2  # parts are words of 64 bits
+    words = tile.groups * tile.slices * problem.dtype.accumulator.itemsize // 4
+    return begin if tile.along_reduce and begin + 2 * words <= MOST_COUNTERS else 0
 
 
 def _in_slices(tile: Tile, slices: int) -> Tile:
@@ -88,6 +102,11 @@ def _loads(tile: Tile, problem: Problem, info: DeviceInfo) -> int:
     return 2 * _ROUNDS if words == 1 else _ROUNDS
 
 
+def _room(tile: Tile, problem: Problem, info: DeviceInfo) -> int:
+    """Return the work-items for which a multiprocessor is to have registers."""
+    return _HEAVY if _loads(tile, problem, info) * _words(tile, problem) > _FEW else _LIGHT
+
+
 def _long_rows(whole: Tile, problem: Problem, info: DeviceInfo) -> Tile | None:
     """Return the tile of a GPU for rows longer than a work-group reads at once; None where rows are shorter.
 
@@ -103,9 +122,8 @@ def _long_rows(whole: Tile, problem: Problem, info: DeviceInfo) -> Tile | None:
         for slices in range(1, max(most, 1) + 1):
             option = _in_slices(tile, slices)
             items = -(-tile.groups * option.slices // info.compute_units) * block
-            heavy = _loads(option, problem, info) * _words(option, problem) > _FEW
-            room = _HEAVY if heavy else _LIGHT
-            cost = (option.length / block + _COST) * max(items, room)
+            room = _room(option, problem, info)
+            cost = (option.length / block + _COST) * max(items, room) + (_JOIN if slices > 1 else 0)
             if best is None or (cost < lowest and items <= room):
                 best, lowest = option, cost
     return best
@@ -138,6 +156,7 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     channels, sharing = _FINISH[device.info.schedule]
     defines: dict[str, int | float | str] = {"DB_STRIDE": f"{db.strides[1]}u"}
     defines.update(FINISH_CHANNELS=channels, FINISH_SHARING=sharing, ROUNDS=_loads(tile, problem, device.info))
+    defines["RESIDENT"] = max(1, _room(tile, problem, device.info) // tile.block) if tile.across == 1 else 1
     run = _run(make_tile((dy,), (1,), device.info), device.info)
     if run >= _ROUNDS:
         defines["RUN"] = run
@@ -150,11 +169,17 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
             Launch(panel, (tile.slices,), (1,), (TensorArg(0), sums)),
             Launch(finish, (-(-db.size // channels),), (channels * sharing,), (sums, TensorArg(1), *scalars)),
         )
+    posted = _posted(tile, problem, device.info)
     fenced = "grid_fence" in device.info.features and tile.slices > 1 and tile.groups <= MOST_COUNTERS
-    partial = device.compile(_FILE, "bias_partial", {**defines, **({"GRID_FENCED": 1} if fenced else {})})
+    if posted or fenced:
+        defines.update({"POSTED": posted} if posted else {"GRID_FENCED": 1})
+    partial = device.compile(_FILE, "bias_partial", defines)
     grid, block = (tile.groups * tile.slices,), (tile.block,)
     if tile.slices == 1:
         return (Launch(partial, grid, block, (TensorArg(0), TensorArg(1), *scalars)),)
+    if posted:
+        args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), CountersArg(MOST_COUNTERS), *scalars)
+        return (Launch(partial, grid, block, args),)
     sums = WorkspaceArg(0, real)
     if fenced:
         args = (TensorArg(0), TensorArg(1), sums, CountersArg(tile.groups), *scalars)
