@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn.handle import Handle
-from portadnn.problem import Problem, TensorSpec
+from portadnn.problem import Problem, TensorSpec, parse_line
+
+from .timing import busy
 
 DEFAULTS = {
     "set_tensor": {"value": 0.5},
@@ -80,7 +83,7 @@ def device_values(handle: Handle, spec: TensorSpec, seed: int) -> Any:
     return flat
 
 
-def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> Callable[[], None]:
+def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> Callable[[], Any]:
     """Return a function that makes the public call of `problem` on arrays that already lie on the device."""
     arrays = {}
     for name, spec in zip(problem.names, problem.tensors, strict=True):
@@ -91,8 +94,10 @@ def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> 
     function = getattr(dnn, problem.op)
     positional, keywords = problem.call_arguments(arrays)
     keywords = {**DEFAULTS.get(problem.op, {}), **keywords, **options}
+    return functools.partial(function, handle, *positional, **keywords)
 
-    def call() -> None:
-        function(handle, *positional, **keywords)
 
-    return call
+def device_busy(handle: Handle) -> Callable[[], None]:
+    """Return what enqueues some milliseconds of work on a device."""
+    problem, _ = parse_line(f"scale_tensor y=f32:{1 << (26 if handle.info.kind == 'gpu' else 12)}x1x1x1")
+    return busy(portadnn_call(handle, problem, {"alpha": 1.0}), handle.device.time)

@@ -64,20 +64,36 @@ def _cudnn() -> CudnnPeer | None:
 def _table(rows: list[runner.Row], title: str) -> Table:
     table = Table(title=title)
     table.add_column("problem", overflow="fold")
-    for name in ("engine", "us", "TFLOP/s", "GB/s", "of copy", "peer us", "times peer"):
+    columns = ["engine", "us", "TFLOP/s", "GB/s", "of copy", "peer us", "times peer"]
+    alone = any(row.queued for row in rows)  # what the device takes, where the host's part counts
+    if alone:
+        columns += ["of same copy", "device us", "of copy", "peer us", "times peer"]
+    for name in columns:
         table.add_column(name, justify="right")
     for row in rows:
-        table.add_row(
+        cells = [
             row.line,
             row.engine,
-            f"{row.seconds * 1e6:.1f}",
+            _us(row.seconds),
             f"{row.flops / row.seconds / 1e12:.2f}",
             f"{row.bytes / row.seconds / 1e9:.0f}",
-            f"{row.copy_fraction:.0%}" if row.copy_fraction else "",
-            f"{row.peer_seconds * 1e6:.1f}" if row.peer_seconds else "",
+            _share(row.copy_fraction),
+            _us(row.peer_seconds),
             f"{row.ratio:.2f}" if row.ratio else row.peer_call,
-        )
+        ]
+        if row.queued:
+            cells += [_share(row.same_size_copy_fraction), _us(row.queued), _share(row.device_copy_fraction)]
+            cells += [_us(row.peer_queued), f"{row.device_ratio:.2f}" if row.device_ratio else ""]
+        table.add_row(*cells)
     return table
+
+
+def _us(seconds: float | None) -> str:
+    return f"{seconds * 1e6:.1f}" if seconds else ""
+
+
+def _share(fraction: float | None) -> str:
+    return f"{fraction:.0%}" if fraction else ""
 
 
 Backends = Annotated[str, typer.Option("--backend", help="Backend to time.")]
@@ -107,8 +123,9 @@ def _measure(
         "groups": {},
     }
     console.print(f"{handle.info.name} ({handle.backend}): copy {copy / 1e9:.0f} GB/s")
+    bench = runner.Bench(handle, other, copy, rounds)
     for name, lines in groups.items():
-        rows = [row for line in lines for row in runner.measure(handle, line, other, copy, rounds)]
+        rows = [row for line in lines for row in bench.measure(line)]
         summary: dict[str, Any] = {"rows": [runner.as_dict(row) for row in rows]}
         console.print(_table(rows, f"{name} on {handle.info.name} ({handle.backend})"))
         ratios = [row.ratio for row in rows if row.ratio]
@@ -124,12 +141,13 @@ def _measure(
             record.write(path, result)
     found = [row for group in result["groups"].values() for row in group["rows"] if row["ratio"]]
     if len(groups) > 1 and found:
-        ratios = [row["ratio"] for row in found]
-        result["all"] = {"geometric_mean_ratio": runner.geometric_mean(ratios), "lowest_ratio": min(ratios)}
-        result["operations"] = runner.by_operation(found)
-        for op, summary in result["operations"].items():
-            console.print(f"{op}: {summary['geometric_mean_ratio']:.2f}, lowest {summary['lowest_ratio']:.2f}")
-        console.print(f"all: {result['all']['geometric_mean_ratio']:.2f} times the peer, lowest {min(ratios):.2f}")
+        result["all"], result["operations"] = runner.means(found), runner.by_operation(found)
+        for op, summary in {**result["operations"], "all": result["all"]}.items():
+            called, alone = (
+                f"{summary[f'geometric_mean_{word}']:.2f} times the peer, lowest {summary[f'lowest_{word}']:.2f}"
+                for word in ("ratio", "device_ratio")
+            )
+            console.print(f"{op}: {called}" + (f"; on the device {alone}" if alone != called else ""))
         if path:
             record.write(path, result)
 
@@ -291,15 +309,12 @@ def _slug(handle: Handle) -> str:
 def _cells(row: graphs.GraphRow) -> list[str]:
     """Return a row of the table of graphs."""
 
-    def us(seconds: float | None) -> str:
-        return f"{seconds * 1e6:.1f}" if seconds else ""
-
     def times(ratio: float | None) -> str:
         return f"{ratio:.2f}" if ratio else ""
 
-    cells = [row.graph, row.plan, us(row.seconds), us(row.node_by_node), times(row.ratio), times(row.processor_ratio)]
-    cells += [us(row.host_seconds), us(row.host_processor_seconds), us(row.peer_seconds)]
-    return [*cells, times(row.peer_ratio), us(row.peer_host_seconds)]
+    cells = [row.graph, row.plan, _us(row.seconds), _us(row.node_by_node), times(row.ratio), times(row.processor_ratio)]
+    cells += [_us(row.host_seconds), _us(row.host_processor_seconds), _us(row.peer_seconds)]
+    return [*cells, times(row.peer_ratio), _us(row.peer_host_seconds)]
 
 
 def _frontend(handle: Handle, wanted: str) -> graphs.GraphPeer | None:

@@ -7,6 +7,7 @@ side of its own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from portadnn_backends.vendor_cudnn.setting import Calls, Setting
 from .call import DEFAULTS
 from .cudnn_inputs import BEFORE, Inputs
 from .peer import NoEquivalent
-from .timing import Side
+from .timing import Side, busy
 
 CALLS = tuple(op for op in MAKERS if op != "set_dropout_descriptor")  # which no call of the library's is
 
@@ -67,6 +68,12 @@ class CudnnPeer:
         end.synchronize()
         return float(self.cupy.cuda.get_elapsed_time(start, end)) / 1e3
 
+    @functools.cached_property
+    def busy(self) -> Callable[[], None]:
+        """What enqueues some milliseconds of work on the stream of the calls."""
+        memory = self.cupy.empty(1 << 26, "float32")
+        return busy(lambda: memory.fill(0), self.timer)
+
     def product(self, spec: TensorSpec, tf32: bool) -> Side | None:
         """Return None: cuDNN has no matrix product."""
         return None
@@ -82,7 +89,7 @@ class CudnnPeer:
             calls = self._calls(problem, {**DEFAULTS.get(problem.op, {}), **numbers}, inputs, {})
         except DnnError as error:
             raise NoEquivalent(str(error)) from None
-        return [Side(name, call, self.timer) for name, call in calls.items()]
+        return [Side(name, call, self.timer, self.busy) for name, call in calls.items()]
 
     def _calls(self, problem: Problem, numbers: Mapping[str, float], inputs: Inputs, names: Mapping[str, str]) -> Calls:
         """Return a problem's calls on the memory of tensors that may have other names there, each made once."""

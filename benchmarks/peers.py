@@ -5,6 +5,7 @@ TF32 is allowed where a problem permits it.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -18,7 +19,7 @@ from portadnn.handle import Handle
 from portadnn.problem import Problem, TensorSpec
 from portadnn.registry import get_backend
 
-from .call import portadnn_call, random_values, tensor_values
+from .call import device_busy, portadnn_call, random_values, tensor_values
 from .peer import NoEquivalent
 from .peers_rnn import rnn
 from .timing import Side, wall
@@ -138,9 +139,15 @@ class BackendPeer:
         """Return what a record has to say of the peer."""
         return {"name": self.title, "device": self.handle.info.name, "driver": self.handle.info.driver}
 
+    @functools.cached_property
+    def busy(self) -> Callable[[], None]:
+        """What enqueues some milliseconds of work on the other backend's device."""
+        return device_busy(self.handle)
+
     def sides(self, problem: Problem, numbers: Mapping[str, float]) -> Sequence[Side]:
         """Return the same call on the other backend."""
-        return [Side(self.title, portadnn_call(self.handle, problem, dict(numbers)), self.handle.device.time)]
+        call = portadnn_call(self.handle, problem, dict(numbers))
+        return [Side(self.title, call, self.handle.device.time, self.busy)]
 
     def product(self, spec: TensorSpec, tf32: bool) -> Side | None:
         """Return None: its own convolutions are no ceiling."""

@@ -27,7 +27,7 @@ from portadnn.problem import parse
 from .ceilings import Ceilings
 from .layers import NETWORKS, problem_line
 from .peer import Peer
-from .runner import Row, as_dict, geometric_mean, measure
+from .runner import BESIDE_COPIES, Bench, Row, as_dict, geometric_mean
 
 DIRECTIONS = {"forward": "forward", "data": "backward_data", "filter": "backward_filter"}
 TITLES = {"forward": "forward", "data": "backward data", "filter": "backward filter"}
@@ -114,13 +114,13 @@ def run(handle: Handle, todo: Sequence[Measured], peer: Peer | None, wanted: str
 
 def _measure(handle: Handle, line: str, peer: Peer | None, rounds: int, algo: DnnEnum | None) -> tuple[Row, str]:
     try:
-        return measure(handle, line, peer, None, rounds, algo)[0], ""
+        return Bench(handle, peer, None, rounds).measure(line, algo)[0], ""
     except DnnError:
         raise
     except RuntimeError as error:  # torch has no such convolution, or no memory for it
         if peer is None:
             raise
-        return measure(handle, line, None, None, rounds, algo)[0], f"torch: {error}".splitlines()[0]
+        return Bench(handle, None, None, rounds).measure(line, algo)[0], f"torch: {error}".splitlines()[0]
 
 
 def summary(done: Sequence[Measured], ceilings: Ceilings) -> dict[str, dict[str, float]]:
@@ -146,12 +146,11 @@ def as_record(done: Sequence[Measured], ceilings: Ceilings) -> dict[str, Any]:
         entry: dict[str, Any] = {"network": layer.network, "layer": layer.layer, "direction": layer.direction}
         plot = layer.plot(ceilings)
         if layer.row and plot:
-            entry |= as_dict(layer.row) | {
+            entry |= {name: value for name, value in as_dict(layer.row).items() if name not in BESIDE_COPIES} | {
                 "algo": layer.algo,
                 "flops_per_byte": plot.intensity,
                 "share_of_attainable": plot.rate / plot.attainable,
             }
-            del entry["copy_fraction"]
         entry |= {"line": layer.line, **({"note": layer.note} if layer.note else {})}
         rows.append(entry)
     return {

@@ -12,11 +12,13 @@ from portadnn.handle import Handle
 from portadnn.plan import choose
 from portadnn.problem import parse_line
 
-from .call import portadnn_call
+from .call import device_busy, portadnn_call
 from .peer import NoEquivalent, Peer
-from .timing import Side, alternate, processor_ratio, ratio
+from .timing import MOST_QUEUED, Side, Timing, alternate, processor_ratio, queued, ratio
 
 CPU_ROUND, GPU_ROUND = 0.02, 0.01  # seconds of a side's share; other processes do not disturb a GPU's clock
+SHORT = 5e-5  # seconds of a call in which the host's enqueueing counts
+_QUEUED = 2e-3  # seconds of such calls that are enqueued at a time
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,12 @@ class Row:
         What the definition needs.
     copy_fraction
         Bytes per second over those of a large device copy measured in the same run.
+    same_size_copy_fraction
+        Of a short call on a GPU: the seconds of a copy of as many bytes, called likewise in the same run, over its own.
+    queued, peer_queued
+        Of a short call on a GPU: medians of what the device takes, with calls enqueued while it is busy.
+    device_ratio, device_copy_fraction
+        `ratio` and `copy_fraction`, of the queued seconds where there are any.
     processor_ratio
         On CPUs, the ratio of the processor time of all threads: what a shared machine leaves of the comparison.
     peer_call
@@ -48,55 +56,115 @@ class Row:
     rounds: int
     processor_ratio: float | None = None
     peer_call: str = ""
+    same_size_copy_fraction: float | None = None
+    queued: float | None = None
+    peer_queued: float | None = None
+    device_ratio: float | None = None
+    device_copy_fraction: float | None = None
+
+
+BESIDE_COPIES = (  # what a row has where copies are measured
+    "copy_fraction",
+    "same_size_copy_fraction",
+    "queued",
+    "peer_queued",
+    "device_ratio",
+    "device_copy_fraction",
+)
+
+
+def _copies(handle: Handle, peer: Peer | None, elements: int) -> list[Side]:
+    """Return every side's plain copy of so many floats."""
+    problem, scalars = parse_line(f"transform_tensor x=f32:1x1x1x{elements} y=f32:1x1x1x{elements}")
+    ours = Side("portadnn", portadnn_call(handle, problem, scalars), handle.device.time)
+    return [ours, *(peer.sides(problem, scalars) if peer else ())]
 
 
 def copy_rate(handle: Handle, peer: Peer | None, megabytes: int) -> float:
     """Return the bytes per second, read and written, of a plain copy of that size: the best of all sides' best."""
-    line = f"transform_tensor x=f32:{megabytes}x256x32x32 y=f32:{megabytes}x256x32x32"
-    problem, scalars = parse_line(line)
-    sides = [Side("portadnn", portadnn_call(handle, problem, scalars), handle.device.time)]
-    if peer:
-        sides.extend(peer.sides(problem, scalars))
+    elements = megabytes << 18
+    sides = _copies(handle, peer, elements)
     for side in sides:
         side.call()
-    return problem.bytes() / min(side.timer(side.call) for side in sides for _ in range(20))
+    return 8 * elements / min(side.timer(side.call) for side in sides for _ in range(20))
 
 
-def measure(
-    handle: Handle, line: str, peer: Peer | None, copy: float | None, rounds: int, algo: DnnEnum | None = None
-) -> list[Row]:
-    """Time one problem line, alternating with each of the peer's ways, which get a row each; at least one row.
+class Bench:
+    """Times lines on one device against a peer.
 
-    `algo` is for convolutions.
+    Parameters
+    ----------
+    handle, peer
+        The device, and what it is held against.
+    copy
+        Bytes per second of a large copy; None where only the calls are asked for.
+    rounds
+        Rounds of which the median counts.
     """
-    problem, scalars = parse_line(line)
-    engine = choose(handle, problem, algo)
-    call = portadnn_call(handle, problem, scalars if algo is None else {**scalars, "algo": algo})
-    sides, reason = [Side("portadnn", call, handle.device.time)], ""
-    try:
-        sides.extend(peer.sides(problem, scalars) if peer else ())
-    except NoEquivalent as error:
-        reason = str(error)
-    cpu = handle.info.kind == "cpu"
-    ours, *others = alternate(sides, rounds, CPU_ROUND if cpu else GPU_ROUND)
 
-    def row(index: int | None) -> Row:
-        other = None if index is None else others[index]
-        return Row(
-            line=line,
-            engine=engine.name,
-            seconds=ours.median,
-            peer_seconds=other.median if other else None,
-            ratio=ratio(ours, other) if other else None,
-            flops=problem.flops(),
-            bytes=problem.bytes(),
-            copy_fraction=problem.bytes() / ours.median / copy if copy else None,
-            rounds=rounds,
-            processor_ratio=processor_ratio(ours, other) if other and cpu else None,
-            peer_call=other.name if other else reason,
-        )
+    def __init__(self, handle: Handle, peer: Peer | None, copy: float | None, rounds: int) -> None:
+        self.handle, self.peer, self.copy, self.rounds = handle, peer, copy, rounds
+        self._alone = copy is not None and handle.info.kind == "gpu"
+        self._busy = device_busy(handle) if self._alone else None
+        self._copies: dict[int, float] = {}
 
-    return [row(index) for index in range(len(others))] or [row(None)]
+    def _copy_seconds(self, nbytes: int) -> float:
+        """Return the seconds of the fastest side's copy that reads and writes so many bytes together."""
+        elements = max(1, nbytes // 8)
+        if elements not in self._copies:
+            timings = alternate(_copies(self.handle, self.peer, elements), self.rounds, GPU_ROUND)
+            self._copies[elements] = min(timing.median for timing in timings)
+        return self._copies[elements]
+
+    def _queued(self, side: Side, timing: Timing) -> float | None:
+        """Return what a short call takes the device alone; None for others, and where that cannot be told."""
+        if side.busy is None or not self._alone or timing.median > SHORT:
+            return None
+        return queued(side, max(1, min(MOST_QUEUED, round(_QUEUED / timing.median))), self.rounds)
+
+    def measure(self, line: str, algo: DnnEnum | None = None) -> list[Row]:
+        """Time one problem line, alternating with each of the peer's ways, which get a row each; at least one row.
+
+        `algo` is for convolutions.
+        """
+        handle, rounds, copy = self.handle, self.rounds, self.copy
+        problem, scalars = parse_line(line)
+        engine = choose(handle, problem, algo)
+        call = portadnn_call(handle, problem, scalars if algo is None else {**scalars, "algo": algo})
+        sides, reason = [Side("portadnn", call, handle.device.time, self._busy)], ""
+        try:
+            sides.extend(self.peer.sides(problem, scalars) if self.peer else ())
+        except NoEquivalent as error:
+            reason = str(error)
+        cpu = handle.info.kind == "cpu"
+        timings = alternate(sides, rounds, CPU_ROUND if cpu else GPU_ROUND)
+        ours, alone = timings[0], [self._queued(*both) for both in zip(sides, timings, strict=True)]
+        short = self._alone and ours.median <= SHORT
+
+        def row(index: int | None) -> Row:
+            other = None if index is None else timings[index]
+            peer_alone = None if index is None else alone[index]
+            both = (alone[0] or ours.median, peer_alone or other.median) if other else None
+            return Row(
+                line=line,
+                engine=engine.name,
+                seconds=ours.median,
+                peer_seconds=other.median if other else None,
+                ratio=ratio(ours, other) if other else None,
+                flops=problem.flops(),
+                bytes=problem.bytes(),
+                copy_fraction=problem.bytes() / ours.median / copy if copy else None,
+                rounds=rounds,
+                processor_ratio=processor_ratio(ours, other) if other and cpu else None,
+                peer_call=other.name if other else reason,
+                same_size_copy_fraction=self._copy_seconds(problem.bytes()) / ours.median if short else None,
+                queued=alone[0],
+                peer_queued=peer_alone,
+                device_ratio=both[1] / both[0] if both else None,
+                device_copy_fraction=problem.bytes() / (alone[0] or ours.median) / copy if copy else None,
+            )
+
+        return [row(index) for index in range(1, len(sides))] or [row(None)]
 
 
 def brief(error: Exception) -> str:
@@ -111,14 +179,20 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def by_operation(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return each operation's geometric mean and lowest ratio over its rows of a record."""
-    ratios: dict[str, list[float]] = {}
+    """Return each operation's geometric mean and lowest ratio over its rows of a record, and those on the device."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        ratios.setdefault(row["line"].split()[0], []).append(row["ratio"])
-    return {
-        op: {"calls": len(found), "geometric_mean_ratio": geometric_mean(found), "lowest_ratio": min(found)}
-        for op, found in sorted(ratios.items())
-    }
+        found.setdefault(row["line"].split()[0], []).append(row)
+    return {op: {"calls": len(some), **means(some)} for op, some in sorted(found.items())}
+
+
+def means(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the geometric mean and the lowest of the rows' ratios, and of those on the device."""
+    found = {}
+    for word in ("ratio", "device_ratio"):
+        ratios = [row[word] for row in rows]
+        found.update({f"geometric_mean_{word}": geometric_mean(ratios), f"lowest_{word}": min(ratios)})
+    return found
 
 
 def as_dict(row: Row) -> dict[str, Any]:

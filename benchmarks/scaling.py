@@ -11,7 +11,6 @@ A launch costs the host some microseconds, in which a GPU reads some 20 MB; so e
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -20,13 +19,11 @@ from typing import Any
 from portadnn.handle import Handle
 from portadnn.problem import Problem, parse_line
 
-from .call import portadnn_call
-from .timing import Side, alternate
+from .call import device_busy, portadnn_call
+from .timing import MOST_QUEUED, Side, alternate, queued, repeated
 
 WITHIN = 1.2  # times the time per element of the largest tensors
 _CACHED = 256 << 20  # bytes that no cache holds
-_MOST_QUEUED = 100  # launches, which every queue holds
-_BLOCK = 4e-3  # seconds of other work, in which a host enqueues as many
 _ROUND = 2e-3  # seconds of calls to be timed
 
 Call = Callable[[], Any]
@@ -62,11 +59,7 @@ class _Meter:
 
             self.cupy = cupy
             handle.set_stream(cupy.cuda.Stream(non_blocking=True))
-        problem, _ = parse_line(f"scale_tensor y=f32:{1 << (26 if handle.info.kind == 'gpu' else 12)}x1x1x1")
-        once = portadnn_call(handle, problem, {"alpha": 1.0})
-        once()
-        count = max(1, round(_BLOCK / min(self.time(once) for _ in range(3))))
-        self._block = _repeated([once], count)
+        self.busy = device_busy(handle)
 
     def called(self, call: Call) -> float:
         """Return the seconds of a call among others."""
@@ -74,13 +67,7 @@ class _Meter:
 
     def queued(self, calls: Sequence[Call], count: int) -> float:
         """Return the seconds that the device takes for a call when all of them are already enqueued."""
-        work = _repeated(calls, count)
-
-        def both() -> None:
-            self._block()
-            work()
-
-        return statistics.median(self.time(both) - self.time(self._block) for _ in range(self.rounds)) / count
+        return queued(Side("", calls[0], self.time, self.busy), count, self.rounds, calls)
 
     def graph(self, calls: Sequence[Call], count: int) -> float:
         """Return the seconds of a call of a CUDA graph of so many."""
@@ -88,19 +75,11 @@ class _Meter:
         self.handle.synchronize()
         stream.begin_capture()
         try:
-            _repeated(calls, count)()
+            repeated(calls, count)()
         finally:
             graph = stream.end_capture()
         graph.launch(stream)
         return statistics.median(self.time(lambda: graph.launch(stream)) for _ in range(self.rounds)) / count
-
-
-def _repeated(calls: Sequence[Call], count: int) -> Call:
-    def run() -> None:
-        for call in itertools.islice(itertools.cycle(calls), count):
-            call()
-
-    return run
 
 
 def _sets(handle: Handle, problem: Problem, scalars: dict[str, Any]) -> list[Call]:
@@ -112,7 +91,7 @@ def _sets(handle: Handle, problem: Problem, scalars: dict[str, Any]) -> list[Cal
     return calls
 
 
-def measure(handle: Handle, lines: Sequence[str], rounds: int = 11, most: int = _MOST_QUEUED) -> list[ScalingRow]:
+def measure(handle: Handle, lines: Sequence[str], rounds: int = 11, most: int = MOST_QUEUED) -> list[ScalingRow]:
     """Time problem lines in every way.
 
     Parameters

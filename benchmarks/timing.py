@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Timer = Callable[[Callable[[], None]], float]  # returns the seconds of what the function enqueues
 
 
 @dataclass(frozen=True)
 class Side:
-    """One contender: a call to repeat, and the timer of its device."""
+    """One contender: a call to repeat, and the timer of its device.
+
+    `busy` enqueues some milliseconds of other work where the call's goes; None where that cannot be.
+    """
 
     name: str
-    call: Callable[[], None]
+    call: Callable[[], Any]
     timer: Timer
+    busy: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,44 @@ def keep_pages() -> None:
         return  # another C library: nothing to set
 
 
-def _repeated(call: Callable[[], None], count: int) -> Callable[[], None]:
+def repeated(calls: Sequence[Callable[[], Any]], count: int) -> Callable[[], None]:
+    """Return a function that makes so many calls, in turn."""
+
     def run() -> None:
-        for _ in range(count):
+        for call in itertools.islice(itertools.cycle(calls), count):
             call()
 
     return run
+
+
+MOST_QUEUED = 100  # launches, which every queue holds
+_BUSY = 4e-3  # seconds of other work, in which a host enqueues as many
+
+
+def busy(call: Callable[[], Any], timer: Timer) -> Callable[[], None]:
+    """Return what makes a device busy with calls of `call`, for as long as a host takes to enqueue others."""
+    call()
+    return repeated([call], max(1, round(_BUSY / min(timer(call) for _ in range(3)))))
+
+
+def queued(side: Side, count: int, rounds: int, calls: Sequence[Callable[[], Any]] = ()) -> float:
+    """Return the seconds that a device takes for a call when all of them are already enqueued; the median of rounds.
+
+    Parameters
+    ----------
+    side
+        It can make its device busy.
+    calls
+        Several in turn instead of the side's one.
+    """
+    work, other = repeated(calls or [side.call], count), side.busy
+    assert other is not None
+
+    def both() -> None:
+        other()
+        work()
+
+    return statistics.median(side.timer(both) - side.timer(other) for _ in range(rounds)) / count
 
 
 def alternate(sides: list[Side], rounds: int = 11, target: float = 0.02) -> list[Timing]:
@@ -82,7 +120,7 @@ def alternate(sides: list[Side], rounds: int = 11, target: float = 0.02) -> list
     for number in range(rounds + 2):
         for side, count, record, busy in zip(sides, counts, seconds, processor, strict=True):
             start = time.process_time()
-            spent = side.timer(_repeated(side.call, count)) / count
+            spent = side.timer(repeated([side.call], count)) / count
             if number >= 2:
                 record.append(spent)
                 busy.append((time.process_time() - start) / count)

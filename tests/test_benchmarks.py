@@ -119,10 +119,37 @@ def test_ratio_is_the_median_of_the_rounds():
 
 
 def test_ratios_are_summed_up_by_operation():
-    rows = [{"line": f"{op} x=1", "ratio": ratio} for op, ratio in (("b", 1.0), ("a", 3.0), ("b", 4.0))]
+    given = (("b", 1.0, 1.0), ("a", 3.0, 3.0), ("b", 4.0, 9.0))
+    rows = [{"line": f"{op} x=1", "ratio": ratio, "device_ratio": alone} for op, ratio, alone in given]
     found = runner.by_operation(rows)
     assert list(found) == ["a", "b"]
-    assert found["b"] == {"calls": 2, "geometric_mean_ratio": pytest.approx(2.0), "lowest_ratio": 1.0}
+    ratios = {"geometric_mean_ratio": pytest.approx(2.0), "lowest_ratio": 1.0}
+    alone = {"geometric_mean_device_ratio": pytest.approx(3.0), "lowest_device_ratio": 1.0}
+    assert found["b"] == {"calls": 2, **ratios, **alone}
+
+
+class Queue:
+    """A device as GPUs are: a call takes the host 5 s and the device 2, other work takes it 100."""
+
+    def __init__(self):
+        self.host = self.device = 0.0
+
+    def enqueue(self, seconds):
+        self.host += 5.0
+        self.device = max(self.device, self.host) + seconds
+
+    def time(self, function):
+        self.host = self.device = 0.0
+        function()
+        return self.device
+
+
+def test_queued_calls_do_not_wait_for_the_host():
+    queue = Queue()
+    side = timing.Side("", lambda: queue.enqueue(2.0), queue.time, lambda: queue.enqueue(100.0))
+    assert queue.time(timing.repeated([side.call], 10)) == 52.0
+    assert timing.queued(side, 10, rounds=3) == 2.0
+    assert timing.queued(side, 4, 3, calls=[lambda: queue.enqueue(1.0), lambda: queue.enqueue(3.0)]) == 2.0
 
 
 def test_growth_is_relative_to_the_largest_tensors():
