@@ -40,10 +40,10 @@ def fits(*operations: str) -> Callable[[Fit], Fit]:
     return register
 
 
-def make_buffers(case: Case) -> Buffers:
-    """Return a filled buffer for every tensor of a case; those that are not read hold NaN, or bytes of 0xA5."""
-    problem, numbers = case.problem, case.numbers
-    unread = problem.unread(numbers)
+def drawn_buffers(case: Case) -> Buffers:
+    """Return a buffer for every tensor of a case, filled by formula: the same bytes on every machine."""
+    problem = case.problem
+    unread = problem.unread(case.numbers)
     alias = case.alias or ()
     buffers: Buffers = {}
     for name, spec in zip(problem.names, problem.tensors, strict=True):
@@ -54,6 +54,15 @@ def make_buffers(case: Case) -> Buffers:
             buffers[name] = Buffer.filled(spec, case.fills[name].array(spec))
         else:
             buffers[name] = Buffer.filled(spec, values(spec, kind_of(problem.op, name, case.data), case.seed, name))
+    return buffers
+
+
+def make_buffers(case: Case) -> Buffers:
+    """Return a filled buffer for every tensor of a case; those that are not read hold NaN, or bytes of 0xA5.
+
+    The last bits of what had to be computed may differ between processors.
+    """
+    problem, numbers, buffers = case.problem, case.numbers, drawn_buffers(case)
 
     def draw(spec: TensorSpec, name: str) -> Any:
         if name in case.fills:

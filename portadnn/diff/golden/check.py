@@ -50,10 +50,10 @@ def check(golden: Golden, handles: Mapping[str, Handle], advance: Callable[[], N
 
 def _examine(entry: Entry, handles: Mapping[str, Handle], recorded: str) -> CaseResult:
     case = Case.parse(entry.case)
-    buffers = make_buffers(case)
-    if inputs_digest(buffers) != entry.inputs:
+    if inputs_digest(case) != entry.inputs:
         why = "its inputs are not those that were recorded: the formula has changed"
         return CaseResult(entry.case, Verdict.ERROR, (), why)
+    buffers = make_buffers(case)
     if entry.status != case.expect:
         kind = Verdict.UNSUPPORTED if entry.status in REFUSALS else Verdict.SKIPPED
         return CaseResult(entry.case, kind, (), f"recorded as {entry.status}: {entry.message}")

@@ -29,7 +29,7 @@ from ...enums import DataType
 from ...errors import BadParam
 from ..data import FORMULA, places
 
-FORMAT = 1
+FORMAT = 2
 KEPT = 1024  # elements of an output that are kept; of a larger one a sample of so many
 _HEADER, _CASES, _OUTPUTS = "header.json", "cases.jsonl", "outputs.bin"
 _MAGIC = "portadnn golden file"

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 
 from ...handle import Handle
 from ..cases import Case
-from ..inputs import Buffers, make_buffers
+from ..inputs import drawn_buffers, make_buffers
 from ..results import environment, facts_of, now
 from ..running import run
 from .file import Entry, Golden, Output
 
 
-def inputs_digest(buffers: Buffers) -> str:
-    """Return the SHA-256 of all tensors of a case before the call."""
+def inputs_digest(case: Case) -> str:
+    """Return the SHA-256 of all tensors of a case as they are drawn, before anything is computed from them."""
     hashed = hashlib.sha256()
-    for name, buffer in buffers.items():
+    for name, buffer in drawn_buffers(case).items():
         hashed.update(name.encode())
         hashed.update(buffer.memory.tobytes())
     return hashed.hexdigest()
@@ -34,6 +34,6 @@ def record(handle: Handle, cases: Iterable[Case], advance: Callable[[], None] = 
         problem = case.problem
         names = [name for name in ran.outputs if name not in problem.raw] if ran.status == "SUCCESS" else []
         outputs = {name: Output.of(ran.outputs[name], buffers[name].spec.dtype, name) for name in names}
-        entries.append(Entry(str(case), ran.status, inputs_digest(buffers), ran.message[:300], ran.engine, outputs))
+        entries.append(Entry(str(case), ran.status, inputs_digest(case), ran.message[:300], ran.engine, outputs))
         advance()
     return Golden(facts_of(handle), environment(), now(), tuple(entries))
