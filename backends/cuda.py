@@ -345,6 +345,7 @@ class CudaDevice(Device):
         current_stream, driver_error = cupy.cuda.get_current_stream, cupy.cuda.driver.CUDADriverError
         errors = (driver_error, self._runtime.CUDARuntimeError)
         get_device, index, address = self._runtime.getDevice, self._index, self.address
+        several = len(_devices()) > 1
         counts = any(isinstance(arg, CountersArg) for launch in launches for arg in launch.args)
         early = "early_launches" in self.info.features
         last_stream = -1
@@ -352,7 +353,7 @@ class CudaDevice(Device):
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             nonlocal bound, last_stream
-            if get_device() != index:
+            if several and get_device() != index:
                 with self.current():
                     return run(arrays, scalars, workspace)
             workspace = 0 if workspace is None else address(workspace)
@@ -369,7 +370,7 @@ class CudaDevice(Device):
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
         def repeat() -> bool:
-            if get_device() != index:
+            if several and get_device() != index:
                 with self.current():
                     return repeat()
             if (self._stream or current_stream(index)).ptr != last_stream:

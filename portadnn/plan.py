@@ -107,12 +107,12 @@ def execute(
     workspace
         Scratch memory; None lets the handle provide it.
     """
-    device = (handle._device if type(handle) is Handle else None) or check_handle(handle).device
-    recent = handle.recent.get((kind, id(tensors[-1])))
-    if recent is not None:
+    recent = handle.recent.get((kind, id(tensors[-1]))) if type(handle) is Handle else None
+    if recent is not None:  # a closed handle has none
         result = recent[0](handle, tensors, params, algo, scalars, workspace)
         if result is not None:
             return result
+    device = check_handle(handle).device
     numbers: Sequence[float] = scalars
     for number in scalars:
         if type(number) is not float:

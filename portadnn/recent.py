@@ -66,8 +66,11 @@ def again(handle, tensors, params, algo, numbers, workspace):
             return None
     except AttributeError:
         return None
-    with lock:
-        return {result} if run.stamp is stamp and repeat() else None"""
+    acquire()
+    try:
+        return {result} if run.stamp is stamp and repeat() else None
+    finally:
+        release()"""
 
 
 def remember(
@@ -96,7 +99,8 @@ def remember(
         "stamp": stamp,
         "scratch": stamp[2],
         "place": device.workspace_place,
-        "lock": handle.lock,
+        "acquire": handle.lock.acquire,  # half the time of a with statement
+        "release": handle.lock.release,
         "known_params": params,
         "known_algo": algo,
     }

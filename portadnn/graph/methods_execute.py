@@ -270,11 +270,14 @@ class ExecuteMethods(FileMethods):
 
 def _locked(handle: Handle, call: Callable[[], bool]) -> Callable[[], bool]:
     """Return a call that is made under the handle's lock, and not once the handle is closed."""
-    lock = handle.lock
+    acquire, release = handle.lock.acquire, handle.lock.release  # half the time of a with statement
 
     def locked() -> bool:
-        with lock:
+        acquire()
+        try:
             return handle._device is not None and call()
+        finally:
+            release()
 
     return locked
 
