@@ -7,7 +7,6 @@ side of its own.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,6 +48,7 @@ class CudnnPeer:
         self.library = library or load()
         self.connection = CupyConnection(self.library, cupy)
         self.connection.use(cupy.cuda.get_current_stream().ptr)
+        self._other: Callable[[], None] | None = None
 
     @property
     def title(self) -> str:
@@ -68,11 +68,12 @@ class CudnnPeer:
         end.synchronize()
         return float(self.cupy.cuda.get_elapsed_time(start, end)) / 1e3
 
-    @functools.cached_property
-    def busy(self) -> Callable[[], None]:
-        """What enqueues some milliseconds of work on the stream of the calls."""
-        memory = self.cupy.empty(1 << 26, "float32")
-        return busy(lambda: memory.fill(0), self.timer)
+    def busy(self) -> None:
+        """Enqueue some milliseconds of work on the stream of the calls."""
+        if self._other is None:
+            memory = self.cupy.empty(1 << 26, "float32")
+            self._other = busy(lambda: memory.fill(0), self.timer)
+        self._other()
 
     def product(self, spec: TensorSpec, tf32: bool) -> Side | None:
         """Return None: cuDNN has no matrix product."""

@@ -165,8 +165,10 @@ def _torch(handle):
     return torch, "cuda" if handle.backend == "cuda" else "cpu"
 
 
-@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "opencl"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_torch_tensors_are_not_copied(backend):
+    if backend == "opencl":
+        pytest.skip("torch has no memory of OpenCL's")
     with open_handle(backend) as handle:
         torch, device = _torch(handle)
         x = torch.randn(2, 3, 4, 5, device=device).to(torch.bfloat16).transpose(1, 3)
