@@ -17,7 +17,7 @@ from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.problem import TensorSpec
-from portadnn.recent import Same
+from portadnn.recent import Same, each
 
 from . import kernel_cache, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, torch_bits, type_name
@@ -146,6 +146,11 @@ def _retyped(array: Any, dtype: np.dtype[Any]) -> Any:
     return _cupy().ndarray(array.shape, dtype, array.data, strides=array.strides)
 
 
+def _same_array(array: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return what tells an array again: of CuPy's only the shape can be set, which moves no element."""
+    return "{a} is {0}() and a.shape == {1}", (weakref.ref(array), array.shape)
+
+
 class CudaDevice(Device):
     """One NVIDIA GPU; enqueues on a given stream, or on CuPy's current one."""
 
@@ -239,14 +244,7 @@ class CudaDevice(Device):
         return signatures, addresses
 
     def same(self, arrays: Sequence[Any], given: str) -> Same:
-        tests, known = [], {}
-        for i, array in enumerate(arrays):
-            if array is None:
-                tests.append(f"{given}[{i}] is None")
-            else:  # of a CuPy array only the shape can be set, which moves no element
-                known.update({f"array_{i}": weakref.ref(array), f"shape_{i}": array.shape})
-                tests.append(f"(a := {given}[{i}]) is array_{i}() and a.shape == shape_{i}")
-        return Same(" and ".join(tests), known)
+        return each(arrays, given, _same_array)
 
     def address(self, memory: Any) -> int:
         return getattr(memory, "data", memory).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer

@@ -15,7 +15,7 @@ from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.plan import bytes_of
 from portadnn.problem import TensorSpec
-from portadnn.recent import Same
+from portadnn.recent import Same, each
 
 from . import kernel_cache, pocl_cpu, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
@@ -37,6 +37,19 @@ class _Signature(tuple[Any, ...]):
 
 
 _SERIAL = itertools.count(1)
+
+
+def _same_array(array: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return what tells an array again that was looked at.
+
+    What keeps no memory alive is known: that takes less time than a look into `Seen`.
+    """
+    test = (
+        "(seen := {a}._portadnn_seen)[0] == {0} and a.base_data is seen[2] and a.offset == {1} and a.shape is {2} and "
+        "a.strides is {3}"
+    )
+    seen = array._portadnn_seen
+    return test, (seen.serial, seen.offset, seen.shape, seen.strides)
 
 
 class OpenCLDevice(Device):
@@ -135,20 +148,7 @@ class OpenCLDevice(Device):
 
     def same(self, arrays: Sequence[Any], given: str) -> Same:
         self.look(arrays)
-        tests: list[str] = []
-        known: dict[str, Any] = {}
-        for i, array in enumerate(arrays):
-            if array is None:
-                tests.append(f"{given}[{i}] is None")
-            else:  # what keeps no memory alive is bound: faster than a look into `Seen`
-                seen = array._portadnn_seen
-                words = ("serial", "offset", "shape", "strides")
-                known.update({f"{word}_{i}": getattr(seen, word) for word in words})
-                tests.append(
-                    f"(seen := (a := {given}[{i}])._portadnn_seen)[0] == serial_{i} and a.base_data is seen[2] and "
-                    f"a.offset == offset_{i} and a.shape is shape_{i} and a.strides is strides_{i}"
-                )
-        return Same(" and ".join(tests), known)
+        return each(arrays, given, _same_array)
 
     def address(self, memory: Any) -> int:
         try:

@@ -12,7 +12,7 @@ import portadnn as dnn
 from portadnn.handle import Handle
 from portadnn.problem import Problem, TensorSpec, parse_line
 
-from .timing import busy
+from .timing import OtherWork
 
 DEFAULTS = {
     "set_tensor": {"value": 0.5},
@@ -97,7 +97,8 @@ def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> 
     return functools.partial(function, handle, *positional, **keywords)
 
 
-def device_busy(handle: Handle) -> Callable[[], None]:
-    """Return what enqueues some milliseconds of work on a device."""
-    problem, _ = parse_line(f"scale_tensor y=f32:{1 << (26 if handle.info.kind == 'gpu' else 12)}x1x1x1")
-    return busy(portadnn_call(handle, problem, {"alpha": 1.0}), handle.device.time)
+def other_work(handle: Handle) -> OtherWork:
+    """Return what keeps a handle's device busy."""
+    size = 1 << (26 if handle.info.kind == "gpu" else 12)
+    problem, _ = parse_line(f"scale_tensor y=f32:{size}x1x1x1")
+    return OtherWork(lambda: portadnn_call(handle, problem, {"alpha": 1.0}), handle.device.time)

@@ -65,8 +65,7 @@ def _table(rows: list[runner.Row], title: str) -> Table:
     table = Table(title=title)
     table.add_column("problem", overflow="fold")
     columns = ["engine", "us", "TFLOP/s", "GB/s", "of copy", "peer us", "times peer"]
-    alone = any(row.queued for row in rows)  # what the device takes, where the host's part counts
-    if alone:
+    if any(row.alone for row in rows):
         columns += ["of same copy", "device us", "of copy", "peer us", "times peer"]
     for name in columns:
         table.add_column(name, justify="right")
@@ -81,9 +80,9 @@ def _table(rows: list[runner.Row], title: str) -> Table:
             _us(row.peer_seconds),
             f"{row.ratio:.2f}" if row.ratio else row.peer_call,
         ]
-        if row.queued:
-            cells += [_share(row.same_size_copy_fraction), _us(row.queued), _share(row.device_copy_fraction)]
-            cells += [_us(row.peer_queued), f"{row.device_ratio:.2f}" if row.device_ratio else ""]
+        if alone := row.alone:
+            cells += [_share(alone.same_size_copy_fraction), _us(alone.queued), _share(alone.device_copy_fraction)]
+            cells += [_us(alone.peer_queued), f"{alone.device_ratio:.2f}" if alone.device_ratio else ""]
         table.add_row(*cells)
     return table
 

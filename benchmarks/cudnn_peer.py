@@ -20,7 +20,7 @@ from portadnn_backends.vendor_cudnn.setting import Calls, Setting
 from .call import DEFAULTS
 from .cudnn_inputs import BEFORE, Inputs
 from .peer import NoEquivalent
-from .timing import Side, busy
+from .timing import OtherWork, Side
 
 CALLS = tuple(op for op in MAKERS if op != "set_dropout_descriptor")  # which no call of the library's is
 
@@ -48,7 +48,7 @@ class CudnnPeer:
         self.library = library or load()
         self.connection = CupyConnection(self.library, cupy)
         self.connection.use(cupy.cuda.get_current_stream().ptr)
-        self._other: Callable[[], None] | None = None
+        self.busy = OtherWork(self._fill, self.timer)
 
     @property
     def title(self) -> str:
@@ -68,12 +68,9 @@ class CudnnPeer:
         end.synchronize()
         return float(self.cupy.cuda.get_elapsed_time(start, end)) / 1e3
 
-    def busy(self) -> None:
-        """Enqueue some milliseconds of work on the stream of the calls."""
-        if self._other is None:
-            memory = self.cupy.empty(1 << 26, "float32")
-            self._other = busy(lambda: memory.fill(0), self.timer)
-        self._other()
+    def _fill(self) -> Callable[[], None]:
+        memory = self.cupy.empty(1 << 26, "float32")
+        return lambda: memory.fill(0)
 
     def product(self, spec: TensorSpec, tf32: bool) -> Side | None:
         """Return None: cuDNN has no matrix product."""

@@ -5,7 +5,6 @@ TF32 is allowed where a problem permits it.
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -19,7 +18,7 @@ from portadnn.handle import Handle
 from portadnn.problem import Problem, TensorSpec
 from portadnn.registry import get_backend
 
-from .call import device_busy, portadnn_call, random_values, tensor_values
+from .call import other_work, portadnn_call, random_values, tensor_values
 from .peer import NoEquivalent
 from .peers_rnn import rnn
 from .timing import Side, wall
@@ -129,6 +128,7 @@ class BackendPeer:
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
+        self.busy = other_work(handle)
 
     @property
     def title(self) -> str:
@@ -138,11 +138,6 @@ class BackendPeer:
     def describe(self) -> dict[str, Any]:
         """Return what a record has to say of the peer."""
         return {"name": self.title, "device": self.handle.info.name, "driver": self.handle.info.driver}
-
-    @functools.cached_property
-    def busy(self) -> Callable[[], None]:
-        """What enqueues some milliseconds of work on the other backend's device."""
-        return device_busy(self.handle)
 
     def sides(self, problem: Problem, numbers: Mapping[str, float]) -> Sequence[Side]:
         """Return the same call on the other backend."""

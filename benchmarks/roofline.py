@@ -27,7 +27,7 @@ from portadnn.problem import parse
 from .ceilings import Ceilings
 from .layers import NETWORKS, problem_line
 from .peer import Peer
-from .runner import BESIDE_COPIES, Bench, Row, as_dict, geometric_mean
+from .runner import Bench, Row, as_dict, geometric_mean
 
 DIRECTIONS = {"forward": "forward", "data": "backward_data", "filter": "backward_filter"}
 TITLES = {"forward": "forward", "data": "backward data", "filter": "backward filter"}
@@ -146,11 +146,12 @@ def as_record(done: Sequence[Measured], ceilings: Ceilings) -> dict[str, Any]:
         entry: dict[str, Any] = {"network": layer.network, "layer": layer.layer, "direction": layer.direction}
         plot = layer.plot(ceilings)
         if layer.row and plot:
-            entry |= {name: value for name, value in as_dict(layer.row).items() if name not in BESIDE_COPIES} | {
+            entry |= as_dict(layer.row) | {
                 "algo": layer.algo,
                 "flops_per_byte": plot.intensity,
                 "share_of_attainable": plot.rate / plot.attainable,
             }
+            del entry["copy_fraction"]
         entry |= {"line": layer.line, **({"note": layer.note} if layer.note else {})}
         rows.append(entry)
     return {

@@ -12,13 +12,34 @@ from portadnn.handle import Handle
 from portadnn.plan import choose
 from portadnn.problem import parse_line
 
-from .call import device_busy, portadnn_call
+from .call import other_work, portadnn_call
 from .peer import NoEquivalent, Peer
 from .timing import MOST_QUEUED, Side, Timing, alternate, processor_ratio, queued, ratio
 
 CPU_ROUND, GPU_ROUND = 0.02, 0.01  # seconds of a side's share; other processes do not disturb a GPU's clock
 SHORT = 5e-5  # seconds of a call in which the host's enqueueing counts
 _QUEUED = 2e-3  # seconds of such calls that are enqueued at a time
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What a short call takes the device, where the host's part of it counts.
+
+    Attributes
+    ----------
+    queued, peer_queued
+        Medians of seconds, with calls enqueued while the device is busy; None for a peer's call that is not short.
+    device_ratio, device_copy_fraction
+        A row's `ratio` and `copy_fraction`, of these seconds.
+    same_size_copy_fraction
+        The seconds of a copy of as many bytes, called likewise in the same run, over the call's own.
+    """
+
+    queued: float
+    peer_queued: float | None
+    device_ratio: float | None
+    device_copy_fraction: float
+    same_size_copy_fraction: float
 
 
 @dataclass(frozen=True)
@@ -33,16 +54,12 @@ class Row:
         What the definition needs.
     copy_fraction
         Bytes per second over those of a large device copy measured in the same run.
-    same_size_copy_fraction
-        Of a short call on a GPU: the seconds of a copy of as many bytes, called likewise in the same run, over its own.
-    queued, peer_queued
-        Of a short call on a GPU: medians of what the device takes, with calls enqueued while it is busy.
-    device_ratio, device_copy_fraction
-        `ratio` and `copy_fraction`, of the queued seconds where there are any.
     processor_ratio
         On CPUs, the ratio of the processor time of all threads: what a shared machine leaves of the comparison.
     peer_call
         Which way of the peer's, or why it has none.
+    alone
+        What a short call on a GPU takes it, where the run measures copies.
     """
 
     line: str
@@ -56,21 +73,7 @@ class Row:
     rounds: int
     processor_ratio: float | None = None
     peer_call: str = ""
-    same_size_copy_fraction: float | None = None
-    queued: float | None = None
-    peer_queued: float | None = None
-    device_ratio: float | None = None
-    device_copy_fraction: float | None = None
-
-
-BESIDE_COPIES = (  # what a row has where copies are measured
-    "copy_fraction",
-    "same_size_copy_fraction",
-    "queued",
-    "peer_queued",
-    "device_ratio",
-    "device_copy_fraction",
-)
+    alone: Alone | None = None
 
 
 def _copies(handle: Handle, peer: Peer | None, elements: int) -> list[Side]:
@@ -104,8 +107,7 @@ class Bench:
 
     def __init__(self, handle: Handle, peer: Peer | None, copy: float | None, rounds: int) -> None:
         self.handle, self.peer, self.copy, self.rounds = handle, peer, copy, rounds
-        self._alone = copy is not None and handle.info.kind == "gpu"
-        self._busy = device_busy(handle) if self._alone else None
+        self._busy = other_work(handle)
         self._copies: dict[int, float] = {}
 
     def _copy_seconds(self, nbytes: int) -> float:
@@ -118,9 +120,24 @@ class Bench:
 
     def _queued(self, side: Side, timing: Timing) -> float | None:
         """Return what a short call takes the device alone; None for others, and where that cannot be told."""
-        if side.busy is None or not self._alone or timing.median > SHORT:
+        if side.busy is None or timing.median > SHORT:
             return None
         return queued(side, max(1, min(MOST_QUEUED, round(_QUEUED / timing.median))), self.rounds)
+
+    def _alone(self, sides: list[Side], timings: list[Timing], nbytes: int) -> list[Alone | None]:
+        """Return what our short call, the first side's, takes the device, beside each other side; at least one."""
+        ours = timings[0]
+        others: list[tuple[Side, Timing] | None] = [*zip(sides[1:], timings[1:], strict=True)] or [None]
+        seconds = self._queued(sides[0], ours) if self.copy and self.handle.info.kind == "gpu" else None
+        if self.copy is None or seconds is None:
+            return [None for _ in others]
+        found: list[Alone | None] = []
+        for other in others:
+            peer = None if other is None else self._queued(*other)
+            ratio = None if other is None else (peer or other[1].median) / seconds
+            copies = nbytes / seconds / self.copy, self._copy_seconds(nbytes) / ours.median
+            found.append(Alone(seconds, peer, ratio, *copies))
+        return found
 
     def measure(self, line: str, algo: DnnEnum | None = None) -> list[Row]:
         """Time one problem line, alternating with each of the peer's ways, which get a row each; at least one row.
@@ -137,14 +154,9 @@ class Bench:
         except NoEquivalent as error:
             reason = str(error)
         cpu = handle.info.kind == "cpu"
-        timings = alternate(sides, rounds, CPU_ROUND if cpu else GPU_ROUND)
-        ours, alone = timings[0], [self._queued(*both) for both in zip(sides, timings, strict=True)]
-        short = self._alone and ours.median <= SHORT
+        ours, *others = timings = alternate(sides, rounds, CPU_ROUND if cpu else GPU_ROUND)
 
-        def row(index: int | None) -> Row:
-            other = None if index is None else timings[index]
-            peer_alone = None if index is None else alone[index]
-            both = (alone[0] or ours.median, peer_alone or other.median) if other else None
+        def row(other: Timing | None, alone: Alone | None) -> Row:
             return Row(
                 line=line,
                 engine=engine.name,
@@ -157,14 +169,10 @@ class Bench:
                 rounds=rounds,
                 processor_ratio=processor_ratio(ours, other) if other and cpu else None,
                 peer_call=other.name if other else reason,
-                same_size_copy_fraction=self._copy_seconds(problem.bytes()) / ours.median if short else None,
-                queued=alone[0],
-                peer_queued=peer_alone,
-                device_ratio=both[1] / both[0] if both else None,
-                device_copy_fraction=problem.bytes() / (alone[0] or ours.median) / copy if copy else None,
+                alone=alone,
             )
 
-        return [row(index) for index in range(1, len(sides))] or [row(None)]
+        return list(map(row, others or [None], self._alone(sides, timings, problem.bytes())))
 
 
 def brief(error: Exception) -> str:
@@ -190,15 +198,18 @@ def means(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Return the geometric mean and the lowest of the rows' ratios, and of those on the device."""
     found = {}
     for word in ("ratio", "device_ratio"):
-        ratios = [row[word] for row in rows]
+        ratios = [row.get(word, row["ratio"]) for row in rows]  # a long call's is the device's
         found.update({f"geometric_mean_{word}": geometric_mean(ratios), f"lowest_{word}": min(ratios)})
     return found
 
 
 def as_dict(row: Row) -> dict[str, Any]:
     """Return a row for the record, with the derived rates that people look for."""
+    facts = dict(row.__dict__)
+    alone = facts.pop("alone")
     return {
-        **row.__dict__,
+        **facts,
+        **(alone.__dict__ if alone else {}),
         "gflops_per_second": row.flops / row.seconds / 1e9,
         "gigabytes_per_second": row.bytes / row.seconds / 1e9,
     }

@@ -19,7 +19,7 @@ from typing import Any
 from portadnn.handle import Handle
 from portadnn.problem import Problem, parse_line
 
-from .call import device_busy, portadnn_call
+from .call import other_work, portadnn_call
 from .timing import MOST_QUEUED, Side, alternate, queued, repeated
 
 WITHIN = 1.2  # times the time per element of the largest tensors
@@ -59,7 +59,7 @@ class _Meter:
 
             self.cupy = cupy
             handle.set_stream(cupy.cuda.Stream(non_blocking=True))
-        self.busy = device_busy(handle)
+        self.busy = other_work(handle)
 
     def called(self, call: Call) -> float:
         """Return the seconds of a call among others."""

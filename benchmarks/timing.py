@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import statistics
 import time
@@ -72,10 +73,29 @@ MOST_QUEUED = 100  # launches, which every queue holds
 _BUSY = 4e-3  # seconds of other work, in which a host enqueues as many
 
 
-def busy(call: Callable[[], Any], timer: Timer) -> Callable[[], None]:
-    """Return what makes a device busy with calls of `call`, for as long as a host takes to enqueue others."""
-    call()
-    return repeated([call], max(1, round(_BUSY / min(timer(call) for _ in range(3)))))
+class OtherWork:
+    """What keeps a device busy, for as long as a host takes to enqueue calls; made when it is first asked for.
+
+    Parameters
+    ----------
+    make
+        Returns a call that takes the device some tens of microseconds or more.
+    timer
+        The device's.
+    """
+
+    def __init__(self, make: Callable[[], Callable[[], Any]], timer: Timer) -> None:
+        self._make, self._timer = make, timer
+
+    @functools.cached_property
+    def _work(self) -> Callable[[], None]:
+        call = self._make()
+        call()
+        return repeated([call], max(1, round(_BUSY / min(self._timer(call) for _ in range(3)))))
+
+    def __call__(self) -> None:
+        """Enqueue it."""
+        self._work()
 
 
 def queued(side: Side, count: int, rounds: int, calls: Sequence[Callable[[], Any]] = ()) -> float:

@@ -140,7 +140,7 @@ DEVICE void transform_output(const real *m, real *y) {
 }
 
 // Registers are short where two work-groups share a multiprocessor: then no more than one kk is unrolled at a time.
-#ifdef RESIDENT
+#if defined(PD_CUDA) && defined(RESIDENT)
 #define PASS 1
 #else
 #define PASS BK

@@ -43,6 +43,22 @@ def identical(values: Sequence[Any], given: str) -> Same:
     return Same(" and ".join(f"{given}[{i}] is {name}" for i, name in enumerate(known)) or "True", known)
 
 
+def each(arrays: Sequence[Any], given: str, of: Callable[[Any], tuple[str, Sequence[Any]]]) -> Same:
+    """Return the test for these arrays, each by its own; None for None.
+
+    ``of(array)`` returns an expression, in which the array is ``{a}`` where it is first named and ``a`` from then on,
+    and what its ``{0}``, ``{1}`` and so on stand for.
+    """
+    tests: list[str] = []
+    known: dict[str, Any] = {}
+    for i, array in enumerate(arrays):
+        test, values = ("{a} is None", ()) if array is None else of(array)
+        names = [f"{given}_{i}_{k}" for k in range(len(values))]
+        tests.append(test.format(*names, a=f"(a := {given}[{i}])"))
+        known.update(zip(names, values, strict=True))
+    return Same(" and ".join(tests), known)
+
+
 @functools.cache
 def _compiled(text: str, name: str, known: tuple[str, ...]) -> Callable[..., Any]:
     """Return what makes, of the values of `known`, what `text` calls `name`."""

@@ -16,6 +16,7 @@ from portadnn.benchmarks import attention, call, cli, graphs, layers, runner, sc
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.benchmarks.graph_peer import FrontendPeer
 from portadnn.benchmarks.peer import NoEquivalent
+from portadnn.benchmarks.peers import BackendPeer
 from portadnn.graph.data_types import data_type
 from portadnn.problem import parse_line
 from portadnn.registry import get_backend
@@ -150,6 +151,23 @@ def test_queued_calls_do_not_wait_for_the_host():
     assert queue.time(timing.repeated([side.call], 10)) == 52.0
     assert timing.queued(side, 10, rounds=3) == 2.0
     assert timing.queued(side, 4, 3, calls=[lambda: queue.enqueue(1.0), lambda: queue.enqueue(3.0)]) == 2.0
+
+
+@pytest.mark.parametrize(("shortest", "alone"), [(10.0, True), (0.0, False)])
+def test_short_calls_on_gpus_are_told_alone_and_beside_copies(monkeypatch, shortest, alone):
+    monkeypatch.setattr(runner, "SHORT", shortest)
+    with dnn.Handle("reference") as handle, dnn.Handle("reference") as other:
+        monkeypatch.setattr(handle.device, "info", replace(handle.info, kind="gpu"))
+        peer = BackendPeer(other)
+        bench = runner.Bench(handle, peer, copy=1e9, rounds=3)
+        bench._busy = peer.busy = timing.OtherWork(lambda: int, timing.wall)  # a GPU's is too much for NumPy
+        (row,) = bench.measure("scale_tensor y=f32:2x3x4x5")  # reads and writes 960 bytes
+    entry = runner.as_dict(row)
+    assert (row.alone is not None) == ("queued" in entry) == ("device_ratio" in entry) == alone
+    if alone:
+        assert entry["device_ratio"] == entry["peer_queued"] / entry["queued"]
+        assert entry["device_copy_fraction"] == pytest.approx(960 / entry["queued"] / 1e9)
+        assert entry["same_size_copy_fraction"] > 0
 
 
 def test_growth_is_relative_to_the_largest_tensors():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from portadnn.ops.convolution import ConvolutionBackwardBias
 from portadnn.problem import Problem
@@ -33,7 +34,7 @@ _FEW = 16  # registers for loads with which a multiprocessor has room for, and n
 _LIGHT, _HEAVY = 1536, 1024
 _COST = 0.125  # of a work-item beside its vectors, in vectors
 _JOIN = 3000  # of joining slices, in vectors of a multiprocessor: about 0.5 us on an H200
-_POSTS = 16  # slices that a channel's last work-group takes from the others; more go by the workspace
+_MOST_POSTS = 16  # slices that a channel's last work-group takes from the others; more go by the workspace
 _FINISH = {"gpu": (8, 32), "cpu": (1, 1)}  # channels of a work-group of the second stage, and work-items of each
 
 
@@ -49,7 +50,7 @@ class BiasGradient(Engine):
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         tile = _tile(problem, info)
-        if 0 in (tile.outer_units, tile.reduce_units) or _posted(tile, problem, info):
+        if 0 in (tile.outer_units, tile.reduce_units) or _posts(tile, problem, info):
             return 0
         if tile.slices == 1 and not _panel(tile, info):
             return 0
@@ -73,13 +74,20 @@ def _panel(tile: Tile, info: DeviceInfo) -> bool:
     return together and tile.width > 1 and lanes <= _PANEL and info.schedule == "cpu"
 
 
-def _posted(tile: Tile, problem: Problem, info: DeviceInfo) -> int:
-    """Return where the parts begin that work-groups of a channel send each other, in counters; 0 where they do not."""
-    if "grid_fence" not in info.features or tile.across > 1 or not 1 < tile.slices <= _POSTS:
-        return 0
+class Posts(NamedTuple):
+    """The counters of a launch whose work-groups send each other their parts: how many, and where the parts begin."""
+
+    counters: int
+    begin: int
+
+
+def _posts(tile: Tile, problem: Problem, info: DeviceInfo) -> Posts | None:
+    """Return the counters by which slices of a row are joined; None where they go by the workspace, or are none."""
+    if "grid_fence" not in info.features or not tile.along_reduce or tile.across > 1:
+        return None
     begin = -(-tile.groups // 2) * 2  # parts are words of 64 bits
-    words = tile.groups * tile.slices * problem.dtype.accumulator.itemsize // 4
-    return begin if tile.along_reduce and begin + 2 * words <= MOST_COUNTERS else 0
+    counters = begin + 2 * tile.groups * tile.slices * problem.dtype.accumulator.itemsize // 4
+    return Posts(counters, begin) if 1 < tile.slices <= _MOST_POSTS and counters <= MOST_COUNTERS else None
 
 
 def _in_slices(tile: Tile, slices: int) -> Tile:
@@ -156,7 +164,8 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     channels, sharing = _FINISH[device.info.schedule]
     defines: dict[str, int | float | str] = {"DB_STRIDE": f"{db.strides[1]}u"}
     defines.update(FINISH_CHANNELS=channels, FINISH_SHARING=sharing, ROUNDS=_loads(tile, problem, device.info))
-    defines["RESIDENT"] = max(1, _room(tile, problem, device.info) // tile.block) if tile.across == 1 else 1
+    long_rows = tile.along_reduce and tile.across == 1
+    defines["RESIDENT"] = max(1, _room(tile, problem, device.info) // tile.block) if long_rows else 1
     run = _run(make_tile((dy,), (1,), device.info), device.info)
     if run >= _ROUNDS:
         defines["RUN"] = run
@@ -169,16 +178,18 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
             Launch(panel, (tile.slices,), (1,), (TensorArg(0), sums)),
             Launch(finish, (-(-db.size // channels),), (channels * sharing,), (sums, TensorArg(1), *scalars)),
         )
-    posted = _posted(tile, problem, device.info)
+    posts = _posts(tile, problem, device.info)
     fenced = "grid_fence" in device.info.features and tile.slices > 1 and tile.groups <= MOST_COUNTERS
-    if posted or fenced:
-        defines.update({"POSTED": posted} if posted else {"GRID_FENCED": 1})
+    if posts:
+        defines["POSTED"] = posts.begin
+    elif fenced:
+        defines["GRID_FENCED"] = 1
     partial = device.compile(_FILE, "bias_partial", defines)
     grid, block = (tile.groups * tile.slices,), (tile.block,)
     if tile.slices == 1:
         return (Launch(partial, grid, block, (TensorArg(0), TensorArg(1), *scalars)),)
-    if posted:
-        args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), CountersArg(MOST_COUNTERS), *scalars)
+    if posts:
+        args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), CountersArg(posts.counters), *scalars)
         return (Launch(partial, grid, block, args),)
     sums = WorkspaceArg(0, real)
     if fenced:
