@@ -12,6 +12,8 @@ import pytest
 from where import BACKENDS, open_handle, scratch
 
 import portadnn as dnn
+from portadnn.recent import each
+from portadnn_backends import cuda
 
 RELU = dnn.ActivationDescriptor("relu")
 SHAPE = (2, 3, 5, 7)
@@ -240,6 +242,26 @@ def test_an_input_that_is_gone_and_left_out(handle: Any) -> None:
     for _ in range(4):
         dnn.normalization_forward(handle, x, scale, None, y, mode="layer_norm")
         np.testing.assert_allclose(handle.to_numpy(y).mean((1, 2, 3)), 0, atol=1e-5)
+
+
+class Stand:
+    """As much of a CuPy array as its test looks at."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+
+def test_what_tells_cupys_arrays_again() -> None:
+    x, y = Stand((2, 3)), Stand((2, 3))
+    same = each((x, None, y), "arrays", cuda._same_array).function("arrays")
+    assert same((x, None, y)) and same([x, None, y])
+    assert not any(map(same, [(y, None, x), (x, y, y), (Stand((2, 3)), None, y)]))
+    y.shape = (3, 2)
+    assert not same((x, None, y))
+    y.shape = (2, 3)
+    del x
+    with pytest.raises(AttributeError):  # which whoever asks takes for no
+        same((None, None, y))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
