@@ -51,7 +51,6 @@ typedef unsigned int uint;
 DEVICE float pd_bits(unsigned int u) { return __uint_as_float(u); }
 #define INFINITY_OF(real) ((real)__uint_as_float(0x7f800000u))
 #define NAN_OF(real) ((real)__uint_as_float(0x7fc00000u))
-#define IS_NAN(v) ((v) != (v))
 DEVICE float PICK(bool mask, float yes, float no) { return mask ? yes : no; }
 DEVICE double PICK(bool mask, double yes, double no) { return mask ? yes : no; }
 DEVICE int PICK(bool mask, int yes, int no) { return mask ? yes : no; }

@@ -67,21 +67,21 @@ PD_CONST size_t get_global_size(uint);
 PD_OVERLOADED __attribute__((convergent)) void barrier(uint);
 PD_OVERLOADED void mem_fence(uint);
 
-// for every type and size of vector: EACH(type of the arguments, integers as wide)
+// for every type and size of vector
 #define PD_EACH_REAL(EACH) \
-    EACH(float, int)       \
-    EACH(float2, int2)     \
-    EACH(float3, int3)     \
-    EACH(float4, int4)     \
-    EACH(float8, int8)     \
-    EACH(float16, int16)   \
-    EACH(double, int)      \
-    EACH(double2, long2)   \
-    EACH(double3, long3)   \
-    EACH(double4, long4)   \
-    EACH(double8, long8)   \
-    EACH(double16, long16)
-#define PD_OF_REALS(real, whole)            \
+    EACH(float)            \
+    EACH(float2)           \
+    EACH(float3)           \
+    EACH(float4)           \
+    EACH(float8)           \
+    EACH(float16)          \
+    EACH(double)           \
+    EACH(double2)          \
+    EACH(double3)          \
+    EACH(double4)          \
+    EACH(double8)          \
+    EACH(double16)
+#define PD_OF_REALS(real)                   \
     PD_CONST real exp(real);                \
     PD_CONST real expm1(real);              \
     PD_CONST real log(real);                \
@@ -103,8 +103,7 @@ PD_OVERLOADED void mem_fence(uint);
     PD_CONST real fabs(real);               \
     PD_CONST real fma(real, real, real);    \
     PD_CONST real fmax(real, real);         \
-    PD_CONST real fmin(real, real);         \
-    PD_CONST whole isnan(real);
+    PD_CONST real fmin(real, real);
 PD_EACH_REAL(PD_OF_REALS)
 
 // of vectors: whether the sign of any number, or of all, is set

@@ -66,7 +66,15 @@ typedef uint u32;
 #define INFINITY_OF(real) ((real)INFINITY)
 #define NAN_OF(real) ((real)NAN)
 #define PICK(mask, yes, no) ((mask) ? (yes) : (no))
-#define IS_NAN(v) isnan(v)
+
+// PoCL does not inline its functions on processors that its built-in library was not compiled for
+#if defined(__x86_64__) && defined(__has_builtin)
+#if __has_builtin(__builtin_elementwise_abs)
+#define fabs(v) __builtin_elementwise_abs(v)
+#define fmax(v, w) __builtin_elementwise_max(v, w)
+#define fmin(v, w) __builtin_elementwise_min(v, w)
+#endif
+#endif
 
 typedef half f16_t;
 DEVICE float f16_load(const GLOBAL half *p, i64 i) { return vload_half(i, p); }

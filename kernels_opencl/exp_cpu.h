@@ -27,6 +27,8 @@ DEVICE vreal VEXP(vreal x) {
     return p * PD_POWER_OF_2(first) * PD_POWER_OF_2(bits - first);
 }
 
+#define PD_EXP_IN_LANES
+
 // exp(-x) = 2^n * 2^r with n = round(-x / ln 2), |r| <= 1/2 and a polynomial for 2^r, fitted to the least largest relative
 // error (2e-9). It lies in [0.7, 1.42], so that n can be added to its exponent: two steps where VEXP takes nine. That cannot
 // give infinity: below -88 the result is 0, which is right to 6e-39.

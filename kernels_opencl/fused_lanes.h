@@ -122,14 +122,8 @@ FUSED_EACH_PAIR(pow_D, D, double, pow(x, y))
 #define sigmoid_F(v) (1.0f / (VEXP(-(v)) + 1.0f))
 #endif
 
-DEVICE F expm1_F(F x) {  // x + x^2 P(x)
-    F p = x * 0.00019979481f + 0.0013982196f;
-    p = p * x + 0.008333128f;
-    p = p * x + 0.041665792f;
-    p = p * x + 0.16666667f;
-    p = p * x + 0.5f;
-    return SELECT(fabs(x) < 0.5f, x + x * x * p, VEXP(x) - 1.0f);
-}
+#include "expm1.h"
+EXPM1(expm1_F, F, fabs, exp_F, SELECT)
 DEVICE F log_F(F x) {  // of the significand in [sqrt(1/2), sqrt(2)): f - f^2/2 + f^3 P(f), f one less; n of its exponent
     const F big = SELECT(x < 1.1754944e-38f, x * 8388608.0f, x);
     const U bits = AS_U(big) - 0x3f3504f3u;

@@ -9,13 +9,17 @@
 // goes along, so x is read once and nothing is noted; then each tap adds dy to dx where it won.
 //
 // Host defines: those of pooling.h; RING (rows), LENGTH (numbers of a part, whole vectors), PARTS = STRIDE_W, VW >= 4, HALF_VW = VW / 2,
-// VECTORS_Q (vectors of a row of windows), CONTIGUOUS_Y (rows of dy are read in vectors).
+// VECTORS_Q (vectors of a row of windows), CONTIGUOUS_Y (rows of dy are read in vectors), STREAMED (dx is larger than caches, so
+// it goes past them).
 
 #include "pooling.h"
+#include "prefetch.h"
 
 #define REACH ((WINDOW_W - 1) / STRIDE_W)
 #define TOP_ROW(p) ((p)*STRIDE_H - PAD_H)
 #define SLOT(h) (((h) + RING * 64) % RING)  // for rows above the image as well
+#define GAPS (STRIDE_H > WINDOW_H)  // rows that no window covers
+#define FIRST_HERE(r) (!GAPS && (r) >= WINDOW_H - STRIDE_H)  // no window above has its row
 #if WINDOW_H * WINDOW_W <= 64
 #define UNROLL_ROWS UNROLL
 #else
@@ -56,7 +60,9 @@ DEVICE vreal put_vector(const real *row, int w) {
 }
 #endif
 
+#define AHEAD (2048 / (W * (int)sizeof(T)) + 1)  // rows, some two kilobytes
 DEVICE void take_apart(const GLOBAL T *from, real *row) {
+    for (int w = 0; w < W; w += 64 / (int)sizeof(T)) PREFETCH(from + AHEAD * X_H + w);
     int w = 0;
 #if PARTS <= 2
     for (; w + VW <= W; w += VW) take_vector(from, row, w);
@@ -68,8 +74,35 @@ DEVICE void take_apart(const GLOBAL T *from, real *row) {
     for (; w < W; ++w) *PART(row, w + PAD_W) = LOAD(from, w);
 }
 
+#if defined(STREAMED) && defined(PD_VECTORS_STREAM) && PARTS <= 2
+#define HALF_STREAM(p, v) __builtin_nontemporal_store(v, (GLOBAL half_vreal *)(p))
+DEVICE void stream_together(const real *row, GLOBAL T *to, real alpha) {
+    int w = 0;
+    for (; w + VW <= W; w += VW) {
+        const vreal v = put_vector(row, w) * alpha;
+        HALF_STREAM(to + w, v.lo);
+        HALF_STREAM(to + w + HALF_VW, v.hi);
+    }
+    if (OVERLAP) {
+        const vreal v = put_vector(row, W - VW) * alpha;
+        if (W % VW == HALF_VW) HALF_STREAM(to + W - HALF_VW, v.hi);
+        else VSTORE(to, W - VW, v);
+        w = W;
+    }
+    for (; w < W; ++w) STORE(to, w, *PART(row, w + PAD_W) * alpha);
+}
+#define STREAM_TAKES(p) ((u64)(p) % sizeof(half_vreal) == 0)
+#else
+#define STREAM_TAKES(p) 0
+#define stream_together(row, to, alpha)
+#endif
+
 DEVICE void put_together(const real *row, GLOBAL T *to, real alpha, real beta) {
     int w = 0;
+    if (beta == (real)0 && STREAM_TAKES(to)) {
+        stream_together(row, to, alpha);
+        return;
+    }
 #if PARTS <= 2
     for (; w + VW <= W; w += VW) VBLEND(to, w, alpha, put_vector(row, w), beta);
     if (OVERLAP && beta == (real)0) {
@@ -78,6 +111,10 @@ DEVICE void put_together(const real *row, GLOBAL T *to, real alpha, real beta) {
     }
 #endif
     for (; w < W; ++w) BLEND(to, w, alpha, *PART(row, w + PAD_W), beta);
+}
+
+DEVICE void clear(real *row) {
+    for (int i = 0; i < PARTS * LENGTH; i += VW) LANES(row + i) = VSPLAT(0);
 }
 
 KERNEL WG_SIZE(1, 1, 1)
@@ -97,15 +134,15 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
     // dy and the winners of a row of windows, REACH of none before the first and enough behind the last
     real sums[(RING + 1) * PARTS * LENGTH], around[REACH + LENGTH];
     real *const g = around + REACH;
-    for (int i = 0; i < (RING + 1) * PARTS * LENGTH; ++i) sums[i] = 0;
+    for (int i = 0; i < (RING + 1) * PARTS * LENGTH; i += VW) LANES(sums + i) = VSPLAT(0);
     for (int i = 0; i < REACH + LENGTH; ++i) around[i] = 0;
 #ifdef MODE_MAX
     real winners[REACH + LENGTH];
     real *const won = winners + REACH;
     for (int i = 0; i < REACH + LENGTH; ++i) winners[i] = NONE;
     const GLOBAL T *from = x + (n * X_N + c * X_C);
-    real lines[(RING + 1) * PARTS * LENGTH];
-    for (int i = 0; i < (RING + 1) * PARTS * LENGTH; ++i) lines[i] = -INFINITY_OF(real);
+    real lines[(RING + 1) * PARTS * LENGTH + VW];  // windows past the last may reach into the next part
+    for (int i = 0; i < (RING + 1) * PARTS * LENGTH + VW; i += VW) LANES(lines + i) = VSPLAT(-INFINITY_OF(real));
     int taken = 0;
 #endif
     int done = 0;
@@ -149,7 +186,7 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
             UNROLL_ROWS for (int r = 0; r < WINDOW_H; ++r) {
                 real *sum = into[r];
                 UNROLL for (int k = 0; k < PARTS; ++k) {
-                    vreal total = LANES(sum + k * LENGTH + b);
+                    vreal total = FIRST_HERE(r) ? VSPLAT(0) : LANES(sum + k * LENGTH + b);
                     UNROLL for (int s = k; s < WINDOW_W; s += PARTS) {
                         const int i = b - s / PARTS;
 #ifdef MODE_MAX
@@ -165,12 +202,12 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
         for (; done < TOP_ROW(p + 1) && done < H; ++done) {
             real *sum = sums + SLOT(done) * (PARTS * LENGTH);
             put_together(sum, to + done * X_H, alpha, beta);
-            for (int i = 0; i < PARTS * LENGTH; ++i) sum[i] = 0;
+            if (GAPS) clear(sum);
         }
     }
     for (; done < H; ++done) {
         real *sum = sums + SLOT(done) * (PARTS * LENGTH);
+        if (done >= TOP_ROW(P - 1) + WINDOW_H) clear(sum);
         put_together(sum, to + done * X_H, alpha, beta);
-        for (int i = 0; i < PARTS * LENGTH; ++i) sum[i] = 0;
     }
 }

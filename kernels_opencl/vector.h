@@ -85,6 +85,7 @@ typedef vreal pd_unaligned __attribute__((aligned(sizeof(real))));
 #endif
 
 #if defined(__x86_64__) && defined(__clang__) && !defined(DTYPE_HALF) && !defined(DTYPE_BFLOAT16)
+#define PD_VECTORS_STREAM
 #define VSTREAM_TAKES(p) ((u64)(p) % sizeof(vreal) == 0)
 #define VSTREAM(p, i, v) __builtin_nontemporal_store(v, (GLOBAL vreal *)((p) + (i)))
 #else

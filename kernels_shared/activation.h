@@ -11,13 +11,16 @@
 
 #define PD_SCALAR(s) ((real)(s))
 
-#if defined(PD_OPENCL) && (VW == 16 || (VW == 8 && defined(DTYPE_DOUBLE)))
-// PoCL 3.0 crashes on exp and tanh of vectors of 64 bytes
-#ifdef DTYPE_DOUBLE
-DEVICE vreal pd_exp(vreal v) { return (vreal)(exp(v.lo), exp(v.hi)); }
-#else
+#ifdef PD_EXP_IN_LANES
+#include "expm1.h"
+#include "tanh.h"
+#define PD_RECIPROCAL(v) (1.0f / (v))
 #define pd_exp(v) VEXP(v)
-#endif
+EXPM1(pd_expm1, vreal, fabs, VEXP, PICK)
+TANH(pd_tanh, vreal, fabs, VEXP, PD_RECIPROCAL, PICK)
+#elif defined(PD_OPENCL) && VW == 8 && defined(DTYPE_DOUBLE)
+// PoCL 3.0 crashes on exp and tanh of vectors of 64 bytes
+DEVICE vreal pd_exp(vreal v) { return (vreal)(exp(v.lo), exp(v.hi)); }
 DEVICE vreal pd_expm1(vreal v) { return (vreal)(expm1(v.lo), expm1(v.hi)); }
 DEVICE vreal pd_tanh(vreal v) { return (vreal)(tanh(v.lo), tanh(v.hi)); }
 #else

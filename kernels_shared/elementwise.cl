@@ -2,7 +2,7 @@
 //
 // Host defines
 //   OP_*                 which f (below)             N_INPUTS (0..2), N_SCALARS (1..3), BETA (s1, s2 or absent)
-//   DTYPE_*, VW          see types.h                 ITEMS   vectors per work-item, GPU schedule
+//   DTYPE_*, VW          see types.h                 ITEMS   vectors that a work-item has in flight
 //   LAYOUT_FLAT          all tensors are one run of n elements; with RUN (GPU) some inputs have one value for each RUN of them
 //                        instead: STEP_IN0 or STEP_IN1 is 0, and ROW_IN0(r) or ROW_IN1(r) the place of that of run r
 //   otherwise            rows of INNER elements: ROW_OUT(r), ROW_IN0(r), ROW_IN1(r) give a row's first element, and
@@ -197,19 +197,32 @@ KERNEL WG_SIZE(WG, 1, 1) elementwise(INPUTS TENSOR(T, out), SCALARS, const idx_t
 #endif
 #else  // CPU
 
+// `many` vectors from element k of a run on, all loads first.
+#define VECTORS(o, i0, step0, i1, step1, many)                                                             \
+    {                                                                                                      \
+        vreal a[many], b[many], prior[many];                                                               \
+        UNROLL for (int j = 0; j < many; ++j) {                                                            \
+            a[j] = VIN0((i0) + (k + j * VW) * (step0), step0);                                             \
+            b[j] = VIN1((i1) + (k + j * VW) * (step1), step1);                                             \
+            if (READS_PRIOR) prior[j] = VLOAD(out, (o) + k + j * VW);                                      \
+        }                                                                                                  \
+        UNROLL for (int j = 0; j < many; ++j) {                                                            \
+            vreal result = RESULT(a[j], b[j]);                                                             \
+            if (READS_PRIOR) result = ADD_PRIOR(result, prior[j]);                                         \
+            if (streams) VSTREAM(out, (o) + k + j * VW, result);                                           \
+            else VSTORE(out, (o) + k + j * VW, result);                                                    \
+        }                                                                                                  \
+    }
+
 // One run of `count` elements from the given places; VECTOR_* say which steps are 1 or 0.
 #define RUN(o, step_o, i0, step0, i1, step1, count)                                                        \
     {                                                                                                      \
         size_t k = 0;                                                                                      \
         if (VW > 1) {                                                                                      \
             const bool streams = STREAMS(out + (o));                                                       \
-            for (; k + VW <= (count); k += VW) {                                                           \
-                const vreal a = VIN0((i0) + k * (step0), step0), b = VIN1((i1) + k * (step1), step1);      \
-                vreal result = RESULT(a, b);                                                               \
-                if (READS_PRIOR) result = ADD_PRIOR(result, VLOAD(out, (o) + k));                          \
-                if (streams) VSTREAM(out, (o) + k, result);                                                \
-                else VSTORE(out, (o) + k, result);                                                         \
-            }                                                                                              \
+            if (ITEMS > 1)                                                                                 \
+                for (; k + ITEMS * VW <= (count); k += ITEMS * VW) VECTORS(o, i0, step0, i1, step1, ITEMS) \
+            for (; k + VW <= (count); k += VW) VECTORS(o, i0, step0, i1, step1, 1)                         \
         }                                                                                                  \
         for (; k < (count); ++k) {                                                                         \
             const vreal a = VSPLAT(IN0((i0) + k * (step0))), b = VSPLAT(IN1((i1) + k * (step1)));          \

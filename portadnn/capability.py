@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ._toml import tomllib
 from .capability_rules import Condition, Query, all_hold, fits
 from .enums import DnnEnum
-from .errors import BadParam, NotSupported
+from .errors import BadParam, NotSupported, shown
 from .problem import Problem
 from .registry import backend_names, backend_packages, package_folder
 
@@ -303,7 +303,7 @@ def table(name: str) -> Table:
     """
     path = files().get(name)
     if path is None:
-        raise BadParam(argument="table", expected=f"one of {', '.join(table_names())}", got=repr(name))
+        raise BadParam(argument="table", expected=f"one of {', '.join(table_names())}", got=shown(name))
     return read(path.read_text("utf-8"), name, path.parent)
 
 

@@ -18,7 +18,7 @@ from .enums import (
     DnnEnum,
     TensorFormat,
 )
-from .errors import BadParam, NotSupported
+from .errors import BadParam, NotSupported, shown
 from .problem import _DTYPE_CODES, FLOAT_TYPES, Problem, _parse_line, every_problem, packed_strides
 
 DTYPES = tuple(_DTYPE_CODES[dtype] for dtype in FLOAT_TYPES)
@@ -444,7 +444,7 @@ def axes(op: str) -> dict[str, tuple[Any, ...]]:
         There is no such operation.
     """
     if op not in OPERATIONS:
-        raise BadParam(argument="op", expected=f"one of {', '.join(OPERATIONS)}", got=repr(op))
+        raise BadParam(argument="op", expected=f"one of {', '.join(OPERATIONS)}", got=shown(op))
     made = OPERATIONS[op]
     found: dict[str, tuple[Any, ...]] = {}
     if every_problem()[op].tensor_names() != ("states",):

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from .capability import Table, Verdict, decide, table, table_names
 from .capability_features import OPERATIONS, Feature, features
-from .errors import BadParam
+from .errors import BadParam, shown
 from .mapping_text import STYLE
 
 
@@ -69,7 +69,7 @@ def operations(patterns: Sequence[str] = ()) -> tuple[str, ...]:
     """
     for pattern in patterns:
         if not any(fnmatchcase(op, pattern) for op in OPERATIONS):
-            raise BadParam(argument="op", expected=f"one of {', '.join(OPERATIONS)}", got=repr(pattern))
+            raise BadParam(argument="op", expected=f"one of {', '.join(OPERATIONS)}", got=shown(pattern))
     return tuple(op for op in OPERATIONS if not patterns or any(fnmatchcase(op, pattern) for pattern in patterns))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .errors import BadParam
+from .errors import BadParam, shown
 from .migrate import baseline as baselines
 from .migrate import checker, reports
 from .migrate import config as configs
@@ -71,7 +71,7 @@ def outputs(given: Sequence[str], format: str | None) -> list[Output]:
         guessed = format or reports.SUFFIXES.get(Path(text).suffix.lower())
         if guessed is None:
             formats = ", ".join(reports.FORMATS)
-            raise BadParam(argument="--output", expected=f"format:path with one of {formats}", got=repr(text))
+            raise BadParam(argument="--output", expected=f"format:path with one of {formats}", got=shown(text))
         plain = plain or format is not None
         found.append(Output(guessed, text))
     if not any(output.path == "-" for output in found):
@@ -82,7 +82,7 @@ def outputs(given: Sequence[str], format: str | None) -> list[Output]:
     for output in found:
         folder = Path(output.path).parent
         if output.path != "-" and not folder.is_dir():
-            raise BadParam(argument="--output", expected="a path in a folder that is there", got=repr(output.path))
+            raise BadParam(argument="--output", expected="a path in a folder that is there", got=shown(output.path))
     return found
 
 

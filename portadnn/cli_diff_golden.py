@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .cli_diff_shrink import told
-from .errors import BadParam
+from .errors import BadParam, shown
 
 if TYPE_CHECKING:
     from .diff.golden import Entry, Golden
@@ -43,7 +43,7 @@ def _operations(patterns: Sequence[str]) -> list[str]:
     known = sorted(every_problem())
     for pattern in patterns:
         if not any(fnmatch(op, pattern) for op in known):
-            raise BadParam(argument="op", expected=f"one of {', '.join(known)}, or a pattern", got=repr(pattern))
+            raise BadParam(argument="op", expected=f"one of {', '.join(known)}, or a pattern", got=shown(pattern))
     return [op for op in known if not patterns or any(fnmatch(op, pattern) for pattern in patterns)]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .errors import BadParam
+from .errors import BadParam, shown
 from .migrate import discover
 from .migrate.port import files
 from .migrate.port.following import of_files
@@ -32,9 +32,9 @@ def port(
         Something that was asked for cannot be.
     """
     if target not in TARGETS:
-        raise BadParam(argument="--target", expected=" or ".join(TARGETS), got=repr(target))
+        raise BadParam(argument="--target", expected=" or ".join(TARGETS), got=shown(target))
     if output is not None and not output.parent.is_dir():
-        raise BadParam(argument="--output", expected="a path in a folder that is there", got=repr(str(output)))
+        raise BadParam(argument="--output", expected="a path in a folder that is there", got=shown(str(output)))
     found = discover.sources([str(path) for path in paths], exclude=exclude)
     sources = [one for one in found.found if one.kind == "c++" and one.path is not None]
     ported = files.port({one.shown: one.read() for one in sources}, target, of_files(sources))

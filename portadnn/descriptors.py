@@ -12,13 +12,13 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy.typing as npt
 
 from .enums import DataType, TensorFormat
-from .errors import BadParam, DnnError, NotSupported, public
+from .errors import BadParam, DnnError, NotSupported, public, shown
 from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
 
 def _integer(value: Any, argument: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise BadParam(argument=argument, expected="an integer", got=repr(value))
+        raise BadParam(argument=argument, expected="an integer", got=shown(value))
     number = int(value)
     if number < least:
         raise BadParam(argument=argument, expected=f"an integer >= {least}", got=number)
@@ -31,7 +31,7 @@ def _integers(values: Any, argument: str, least: int, count: int | None = None) 
             raise TypeError
         values = tuple(values)
     except TypeError:
-        raise BadParam(argument=argument, expected="a sequence of integers", got=repr(values)) from None
+        raise BadParam(argument=argument, expected="a sequence of integers", got=shown(values)) from None
     if count is not None and len(values) != count:
         raise BadParam(argument=argument, expected=f"{count} integers", got=tuple(values))
     return tuple(_integer(v, f"{argument}[{i}]", least) for i, v in enumerate(values))
@@ -279,7 +279,7 @@ def check_descriptor(value: Any, kind: type[D], argument: str) -> D:
     """Demand a descriptor of that kind."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AO" else "a"
-        raise BadParam(argument=argument, expected=f"{article} {kind.__name__}", got=repr(value))
+        raise BadParam(argument=argument, expected=f"{article} {kind.__name__}", got=shown(value))
     return value
 
 
@@ -288,7 +288,7 @@ def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[
     if isinstance(value, kind):
         return value.dims
     if isinstance(value, _Viewable):
-        raise BadParam(argument=argument, expected=f"a {kind.__name__} or dims", got=repr(value))
+        raise BadParam(argument=argument, expected=f"a {kind.__name__} or dims", got=shown(value))
     try:
         return make_spec(value, DataType.FLOAT).dims
     except DnnError as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from . import bfloat16
-from .errors import BadParam
+from .errors import BadParam, shown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,7 +48,7 @@ class DnnEnum(IntEnum):
             except (TypeError, ValueError):
                 pass
         names = ", ".join(member.name for member in cls)
-        raise BadParam(argument=argument, expected=f"a {cls.__name__} ({names})", got=repr(value))
+        raise BadParam(argument=argument, expected=f"a {cls.__name__} ({names})", got=shown(value))
 
     @classmethod
     def _named(cls: type[E], text: str) -> E | None:
@@ -201,7 +201,7 @@ class DataType(DnnEnum):
         else:
             found = cls._stored_as(dtype)
         if found is None or not found.is_float:
-            raise BadParam(argument=argument, expected=FLOATS, got=repr(dtype))
+            raise BadParam(argument=argument, expected=FLOATS, got=shown(dtype))
         return found
 
     @classmethod
@@ -215,7 +215,7 @@ class DataType(DnnEnum):
         """
         found = cls._stored_as(dtype)
         if found is None:
-            raise BadParam(argument=argument, expected=FLOATS, got=repr(dtype))
+            raise BadParam(argument=argument, expected=FLOATS, got=shown(dtype))
         return found
 
     @classmethod

@@ -12,6 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from .watching import WATCHERS, watched
 
+_MOST_SHOWN = 200  # characters
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -63,6 +65,15 @@ class DnnError(Exception):
         if self.call is not None:
             text = f"{self.call}: {text}"
         return text
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it: on one line, not too long; an array by its type, dtype and shape."""
+    shape = getattr(value, "shape", ())
+    if shape and isinstance(shape, tuple):
+        return f"a {type(value).__module__}.{type(value).__name__} of shape {tuple(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 4]} ..."
 
 
 class NotInitialized(DnnError):

@@ -20,7 +20,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from .errors import BadParam
+from .errors import BadParam, shown
 
 try:
     import fcntl
@@ -81,7 +81,7 @@ class FindDatabase:
         try:
             self.path = Path(path).absolute()
         except TypeError:
-            raise BadParam(argument="find_db", expected="a path", got=repr(path)) from None
+            raise BadParam(argument="find_db", expected="a path", got=shown(path)) from None
         self._checked = False
         self._off = False
         self._read_only = False

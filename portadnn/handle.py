@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .bfloat16 import BITS, is_bfloat16, widened
 from .descriptors import make_spec
 from .enums import DataType, TensorFormat
-from .errors import BadParam, NotInitialized, NotSupported, public
+from .errors import BadParam, NotInitialized, NotSupported, public, shown
 from .found import Found
 from .problem import TensorSpec
 from .registry import backend_names, get_backend
@@ -197,7 +197,7 @@ class Handle:
             No memory.
         """
         if isinstance(nbytes, bool) or not isinstance(nbytes, (int, np.integer)) or nbytes < 0:
-            raise BadParam(argument="nbytes", expected="a number of bytes", got=repr(nbytes))
+            raise BadParam(argument="nbytes", expected="a number of bytes", got=shown(nbytes))
         return self.device.empty(TensorSpec(DataType.UINT8, (int(nbytes),), (1,)))
 
     @public
@@ -318,16 +318,16 @@ def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarra
 
 def _select(backend: str, device: int | None) -> tuple[str, int]:
     if not isinstance(backend, str):
-        raise BadParam(argument="backend", expected="a backend's name", got=repr(backend))
+        raise BadParam(argument="backend", expected="a backend's name", got=shown(backend))
     if backend == "auto":
         backend = os.environ.get("PORTADNN_BACKEND") or "auto"
     if device is None:
         text = os.environ.get("PORTADNN_DEVICE") or "0"
         if not text.isdecimal():
-            raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=repr(text))
+            raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=shown(text))
         device = int(text)
     elif isinstance(device, bool) or not isinstance(device, (int, np.integer)):
-        raise BadParam(argument="device", expected="a device number", got=repr(device))
+        raise BadParam(argument="device", expected="a device number", got=shown(device))
     if backend != "auto":
         return backend, int(device)
     for name in ("cuda", "opencl", "reference"):  # opencl lists its GPUs first
@@ -354,4 +354,4 @@ def _schedule_override() -> Literal["gpu", "cpu"] | None:
         return "cpu"
     if text is None:
         return None
-    raise BadParam(argument="PORTADNN_SCHEDULE", expected="gpu or cpu", got=repr(text))
+    raise BadParam(argument="PORTADNN_SCHEDULE", expected="gpu or cpu", got=shown(text))

@@ -20,7 +20,7 @@ from .enums import (
     OpTensorOp,
     PoolingMode,
 )
-from .errors import BadParam, NotSupported, public
+from .errors import BadParam, NotSupported, public, shown
 from .problem import MAX_DIMS
 
 
@@ -320,7 +320,7 @@ class ActivationDescriptor(Parameters):
         for name in ("ceiling", "coef"):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-                raise BadParam(argument=name, expected="a number", got=repr(number))
+                raise BadParam(argument=name, expected="a number", got=shown(number))
         ceiling, coef = float(self.ceiling), float(self.coef)
         check_activation(mode, ceiling, coef)
         self._set(

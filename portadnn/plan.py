@@ -15,7 +15,7 @@ import numpy as np
 
 from .descriptors import TensorView
 from .enums import DataType, DnnEnum
-from .errors import ArchMismatch, BadParam, NotSupported
+from .errors import ArchMismatch, BadParam, NotSupported, shown
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
 from .recent import MOST_RECENT, remember
@@ -269,7 +269,7 @@ def _given(tensor: Any, array: Any) -> Any:
 def check_handle(handle: Any) -> Handle:
     """Demand a handle; a closed one raises when its device is asked for."""
     if not isinstance(handle, Handle):
-        raise BadParam(argument="handle", expected="a portadnn.Handle", got=repr(handle))
+        raise BadParam(argument="handle", expected="a portadnn.Handle", got=shown(handle))
     return handle
 
 
@@ -279,7 +279,7 @@ def _number(value: Any, name: str) -> float:
             return float(value)
         except OverflowError:
             raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
-    raise BadParam(argument=name, expected="a number", got=repr(value))
+    raise BadParam(argument=name, expected="a number", got=shown(value))
 
 
 def _check_skipped(kind: type[Problem], entry: Entry, numbers: Sequence[float]) -> None:
@@ -360,7 +360,7 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
             values[name] = spec_of(device.signature(array), name)
     words = _words(params if isinstance(params, tuple) else (params,))
     if len(words) != len(_parameter_names(kind)):
-        raise BadParam(argument="descriptor", expected=f"the descriptor of {kind.op}", got=repr(params))
+        raise BadParam(argument="descriptor", expected=f"the descriptor of {kind.op}", got=shown(params))
     values.update(zip(_parameter_names(kind), words, strict=True))
     kind.complete(values)
     missing = [name for name in names if name not in values and name not in kind.absent]

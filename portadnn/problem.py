@@ -23,7 +23,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
 from .enums import FLOATS, DataType, DnnEnum, TensorFormat
-from .errors import BadParam, NotSupported, public
+from .errors import BadParam, NotSupported, public, shown
 
 ALIGNMENT = 16  # bytes: what vector loads need
 MAX_DIMS = 8  # CUDNN_DIM_MAX
@@ -153,16 +153,16 @@ class TensorSpec:
         match = _TENSOR.fullmatch(text) if len(text) < MAX_WORD else None
         dtype = _DTYPE_OF_CODE.get(match["dtype"]) if match else None
         if match is None or dtype is None:
-            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=repr(text[:60]))
+            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=shown(text[:60]))
         dims = tuple(map(int, match["dims"].split("x")))
         alignment = int(match["alignment"] or ALIGNMENT)
         if alignment not in (1, 2, 4, 8, 16) or alignment < dtype.itemsize:
-            raise BadParam(argument=argument, expected="an alignment of the element's bytes up to 16", got=repr(text))
+            raise BadParam(argument=argument, expected="an alignment of the element's bytes up to 16", got=shown(text))
         strides = packed_strides(dims, TensorFormat.NHWC if match["format"] else TensorFormat.NCHW)
         if match["strides"]:
             strides = tuple(map(int, match["strides"].split(",")))
             if len(strides) != len(dims):
-                raise BadParam(argument=argument, expected=f"{len(dims)} strides", got=repr(text))
+                raise BadParam(argument=argument, expected=f"{len(dims)} strides", got=shown(text))
         return cls(dtype, dims, strides, alignment)
 
 
@@ -379,7 +379,7 @@ def _parse_value(kind: Any, text: str, name: str) -> Any:
         return TensorSpec.parse(text, name)
     if kind is DataType:
         if text not in _DTYPE_OF_CODE:
-            raise BadParam(argument=name, expected=f"one of {', '.join(_DTYPE_OF_CODE)}", got=repr(text))
+            raise BadParam(argument=name, expected=f"one of {', '.join(_DTYPE_OF_CODE)}", got=shown(text))
         return _DTYPE_OF_CODE[text]
     if isinstance(kind, type) and issubclass(kind, DnnEnum):
         return kind.parse(text, name)
@@ -392,7 +392,7 @@ def _parse_value(kind: Any, text: str, name: str) -> Any:
             return float(text)
         return tuple(int(word) for word in text.split(",")) if text else ()
     except ValueError:
-        raise BadParam(argument=name, expected="numbers", got=repr(text[:60])) from None
+        raise BadParam(argument=name, expected="numbers", got=shown(text[:60])) from None
 
 
 @functools.cache
@@ -425,7 +425,7 @@ def _parse_line(line: str, *, valid: bool = True) -> tuple[Problem, dict[str, fl
     kind = (PROBLEMS.get(words[0]) or every_problem().get(words[0])) if words else None
     if kind is None:
         raise BadParam(
-            argument="line", expected=f"an operation ({', '.join(sorted(every_problem()))})", got=repr(line)[:60]
+            argument="line", expected=f"an operation ({', '.join(sorted(every_problem()))})", got=shown(line)
         )
     kinds = _field_types(kind)  # type: ignore[arg-type]  # a class is hashable
     values: dict[str, Any] = {}
@@ -434,7 +434,7 @@ def _parse_line(line: str, *, valid: bool = True) -> tuple[Problem, dict[str, fl
         name, equals, text = word.partition("=")
         if not equals or name not in kinds.keys() | kind.scalars.keys():
             known = ", ".join([*kinds, *kind.scalars])
-            raise BadParam(argument=kind.op, expected=f"name=value with a name of {known}", got=repr(word[:60]))
+            raise BadParam(argument=kind.op, expected=f"name=value with a name of {known}", got=shown(word[:60]))
         if name in values or name in scalars:
             raise BadParam(argument=kind.op, expected=f"{name} once", got="it twice")
         if name in kinds:
@@ -444,7 +444,7 @@ def _parse_line(line: str, *, valid: bool = True) -> tuple[Problem, dict[str, fl
     kind.complete(values)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in values]
     if missing:
-        raise BadParam(argument=kind.op, expected=f"{', '.join(missing)} in the line", got=repr(line)[:200])
+        raise BadParam(argument=kind.op, expected=f"{', '.join(missing)} in the line", got=shown(line))
     problem = kind(**values)
     if valid:
         problem.validate()

@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from .errors import BadParam
+from .errors import BadParam, shown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -61,4 +61,4 @@ def get_backend(name: str) -> Backend:
     for point in _entry_points():
         if point.name == name:
             return cast("Backend", point.load())
-    raise BadParam(argument="backend", expected=f"auto or one of {', '.join(backend_names())}", got=repr(name))
+    raise BadParam(argument="backend", expected=f"auto or one of {', '.join(backend_names())}", got=shown(name))

@@ -126,3 +126,14 @@ def test_workspace(backend, handles):
     for array, before in env.made:
         assert np.array_equal(env.h.to_numpy(array), before)
     function(env.h, *args, workspace=scratch(env.h, needed))
+
+
+def test_arrays_are_not_written_out():
+    with open_handle("reference") as handle:
+        x = np.zeros((2, 3, 40, 50), np.float32)
+        with pytest.raises(dnn.BadParam) as caught:
+            dnn.pooling_forward(handle, dnn.PoolingDescriptor("max", (2, 2)), x)
+        assert str(caught.value).endswith("got a numpy.ndarray of shape (2, 3, 40, 50)")
+        with pytest.raises(dnn.BadParam) as caught:
+            dnn.ActivationDescriptor([list(range(10_000))])
+        assert len(str(caught.value)) < 500

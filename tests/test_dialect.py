@@ -67,7 +67,6 @@ VECTORS = {
 }
 STATEMENTS = {
     "lane": (lanes("p - q"), lambda x, y, s: x - y),
-    "is nan": (lanes("IS_NAN(q > (real)0 ? NAN_OF(real) : q) ? p : q"), lambda x, y, s: np.where(y > 0, x, y)),
     "pick": (lanes("PICK(p > q, p, q)"), lambda x, y, s: np.maximum(x, y)),
     "lowest": (lanes("LOWEST_STORED"), lambda x, y, s: np.full_like(x, finfo(x.dtype).min)),
     "local memory": (

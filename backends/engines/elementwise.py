@@ -18,7 +18,7 @@ from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, Ten
 from .layouts import Axis, coalesce, in_runs, offset_expression, place_arg, place_defines, stream_defines
 
 WORK_GROUP = 256
-VECTORS_IN_FLIGHT = 4  # per work-item and input, GPU schedule
+VECTORS_IN_FLIGHT = 4  # per work-item and input
 CPU_VECTOR = 32  # bytes: PoCL 3.0 crashes on exp of 16 floats, and wider vectors move no more memory
 CPU_CHUNK = 1 << 14  # elements of a CPU work-group: 64 KB of float32, enough to hide the launch
 
@@ -35,6 +35,7 @@ class Recipe:
     constants: tuple[tuple[str, int | float], ...] = ()
 
 
+_FEW_REGISTERS = ("SET", "COPY", "ADD", "MUL")  # on a CPU, several vectors of other functions do not fit
 _BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, ActivationMode.SWISH)
 
 
@@ -147,8 +148,9 @@ class ElementwiseEngine(Engine):
         }
         if "beta" in scalars:
             defines["BETA"] = f"s{scalars.index('beta')}"
+        defines["ITEMS"] = VECTORS_IN_FLIGHT if gpu or todo.op in _FEW_REGISTERS else 1
         if gpu:
-            defines.update(WG=WORK_GROUP, ITEMS=VECTORS_IN_FLIGHT)
+            defines["WG"] = WORK_GROUP
             if width > 1:
                 defines["VECTOR_ALIGNED"] = 1
         else:

@@ -9,6 +9,7 @@ from portadnn.ops.pooling import PoolingBackward
 from portadnn.problem import Problem
 
 from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from .layouts import stream_defines
 from .pooling import Defines, geometry
 
 _FILE = "opencl/pooling_planes_cpu.cl"
@@ -48,6 +49,7 @@ class PoolingPlanes(Engine):
         ring, parts, length = _ring(problem)
         defines: Defines = {**geometry(problem, device.info), "VW": lanes, "HALF_VW": lanes // 2}
         defines.update(RING=ring, PARTS=parts, LENGTH=length, VECTORS_Q=-(-problem.y.dims[-1] // lanes))
+        defines.update(stream_defines(problem.tensors))
         if problem.dy.strides[-1] == 1:
             defines["CONTIGUOUS_Y"] = 1
         kernel = device.compile(_FILE, "pooling_planes", defines)
@@ -66,9 +68,9 @@ def _ring(problem: PoolingBackward) -> tuple[int, int, int]:
     """Return rows, parts of a row, and numbers of a part, whole vectors of windows and the image included."""
     (window_h, window_w), (stride_h, stride_w) = problem.window[-2:], problem.stride[-2:]
     lanes = _lanes(problem)
-    windows = -(-problem.y.dims[-1] // lanes) * lanes
+    windows = problem.y.dims[-1] + (window_w - 1) // stride_w
     image = (problem.x.dims[-1] - 1 + problem.padding[-1]) // stride_w + 1
-    length = max(windows + (window_w - 1) // stride_w, image)
+    length = max(windows, image)
     return max(window_h, stride_h), stride_w, -(-length // lanes) * lanes
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..descriptors import TensorView
 from ..enums import DataType
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from ..handle import Handle
 from ..plan import check_handle
 from ..problem import TensorSpec
@@ -117,7 +117,7 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
         No memory, less memory than `size`, or no number of bytes.
     """
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-        raise BadParam(argument=size_name or f"{name}SizeInBytes", expected="a number of bytes", got=repr(size))
+        raise BadParam(argument=size_name or f"{name}SizeInBytes", expected="a number of bytes", got=shown(size))
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {size} bytes", got="NULL")
     try:

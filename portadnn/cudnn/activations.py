@@ -9,7 +9,7 @@ import numpy as np
 import portadnn as dnn
 
 from ..enums import ActivationMode
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from ..handle import Handle
 from .calls import Choice, c_function
 from .descriptors import ActivationDescriptor, TensorDescriptor, creator, destroy, made, value_of
@@ -23,7 +23,7 @@ cudnnCreateActivationDescriptor = creator("cudnnCreateActivationDescriptor", Act
 
 def _number(value: Any, argument: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise BadParam(argument=argument, expected="a number", got=repr(value))
+        raise BadParam(argument=argument, expected="a number", got=shown(value))
     return float(value)
 
 

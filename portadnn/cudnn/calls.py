@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from ..enums import DnnEnum
-from ..errors import BadParam, NotSupported, foreign
+from ..errors import BadParam, NotSupported, foreign, shown
 from .declarations import CEnum, declarations, docstring, enumeration
 
 P = ParamSpec("P")
@@ -74,7 +74,7 @@ class Choice(Generic[E]):
             return self._members[number]
         name = next((name for name, known in values.items() if known == number), None)
         if name is None:
-            raise BadParam(argument=argument, expected=f"a {self.c_name} ({', '.join(values)})", got=repr(value))
+            raise BadParam(argument=argument, expected=f"a {self.c_name} ({', '.join(values)})", got=shown(value))
         offered = ", ".join(name for name, known in values.items() if known in self._members)
         raise NotSupported(
             argument=argument, expected=f"one of {offered}{f'; {self._nearest}' if self._nearest else ''}", got=name
@@ -102,4 +102,4 @@ def c_value(c_name: str, value: Any, argument: str) -> CEnum:
         except (TypeError, ValueError):
             pass
     names = ", ".join(declarations()["enumerations"][c_name])
-    raise BadParam(argument=argument, expected=f"a {c_name} ({names})", got=repr(value))
+    raise BadParam(argument=argument, expected=f"a {c_name} ({names})", got=shown(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import BadParam, NotInitialized, NotSupported
+from ..errors import BadParam, NotInitialized, NotSupported, shown
 from ..handle import Handle
 from ..plan import check_handle
 from .calls import c_function
@@ -70,7 +70,7 @@ def cudnnGetProperty(type: int) -> int:
     parts = (VERSION // 1000, VERSION // 100 % 10, VERSION % 100)
     if isinstance(type, bool) or type not in range(3):
         raise BadParam(
-            argument="type", expected="0, 1 or 2 (MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL)", got=repr(type)
+            argument="type", expected="0, 1 or 2 (MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL)", got=shown(type)
         )
     return parts[type]
 

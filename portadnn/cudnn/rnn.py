@@ -9,7 +9,7 @@ import portadnn as dnn
 
 from ..c_names.objects import Layout
 from ..descriptors import _integer
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from ..handle import Handle
 from ..ops.rnn import checked_batches
 from ..problem import TensorSpec
@@ -79,7 +79,7 @@ def _examine(descriptors: Any, length: Any, name: str) -> _Steps:
     else:
         batches = checked_batches(values)
     if len(first.dims) != 3 or first.dims[2] != 1 or not first.spec.is_packed():
-        raise BadParam(argument=f"{name}Desc[0]", expected="packed steps of dims (n, features, 1)", got=repr(first))
+        raise BadParam(argument=f"{name}Desc[0]", expected="packed steps of dims (n, features, 1)", got=shown(first))
     uneven = any(n != batches[0] for n in batches)
     dims = (sum(batches), first.dims[1], 1) if uneven else (len(values), first.dims[0], first.dims[1])
     spec = TensorSpec.packed(first.dtype, dims)
@@ -113,7 +113,7 @@ def cudnnGetRNNTrainingReserveSize(handle: Handle, rnnDesc: RNNDescriptor, seqLe
 def _step(descriptor: Any) -> dnn.TensorDescriptor:
     value: dnn.TensorDescriptor = value_of(descriptor, TensorDescriptor, "xDesc")
     if not value.spec.is_packed():
-        raise BadParam(argument="xDesc", expected="a packed step", got=repr(value))
+        raise BadParam(argument="xDesc", expected="a packed step", got=shown(value))
     return value
 
 

@@ -10,7 +10,7 @@ import portadnn as dnn
 
 from ..descriptors import TensorView, _integer, _integers
 from ..enums import DataType
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotSupported, shown
 from ..handle import Handle
 from ..plan import check_handle
 from ..problem import TensorSpec
@@ -106,7 +106,7 @@ def cudnnSetRNNDataDescriptor(
         raise BadParam(argument="seqLengthArray", expected=f"{batch} lengths of at most {steps}", got=lengths)
     dtype, features = data_type(dataType, "dataType"), _integer(vectorSize, "vectorSize", 1)
     if paddingFill is not None and (isinstance(paddingFill, bool) or not isinstance(paddingFill, (int, float))):
-        raise BadParam(argument="paddingFill", expected="a number or NULL", got=repr(paddingFill))
+        raise BadParam(argument="paddingFill", expected="a number or NULL", got=shown(paddingFill))
     if list(lengths) != sorted(lengths, reverse=True):
         error = BadParam if how == SEQ_MAJOR_PACKED else NotSupported
         raise error(argument="seqLengthArray", expected="lengths that never increase", got=lengths)

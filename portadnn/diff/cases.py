@@ -12,7 +12,7 @@ import itertools
 from dataclasses import dataclass, fields, replace
 
 from ..enums import Status
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from ..problem import Problem, _parse_line
 from .data import DATA_MODES, Fill
 
@@ -56,11 +56,13 @@ class Case:
 
     def __post_init__(self) -> None:
         if self.data not in DATA_MODES:
-            raise BadParam(argument="data", expected=f"one of {', '.join(DATA_MODES)}", got=repr(self.data))
+            raise BadParam(argument="data", expected=f"one of {', '.join(DATA_MODES)}", got=shown(self.data))
         if self.expect not in Status.__members__:
-            raise BadParam(argument="expect", expected=f"one of {', '.join(Status.__members__)}", got=repr(self.expect))
+            raise BadParam(
+                argument="expect", expected=f"one of {', '.join(Status.__members__)}", got=shown(self.expect)
+            )
         if self.in_place and len(self.in_place.split(":")) != 2:
-            raise BadParam(argument="in_place", expected="output:input", got=repr(self.in_place))
+            raise BadParam(argument="in_place", expected="output:input", got=shown(self.in_place))
         _ = self.fills
 
     @functools.cached_property
@@ -116,10 +118,10 @@ class Case:
             name, equals, value = word.partition("=")
             if not equals or name not in known or name in values:
                 raise BadParam(
-                    argument="case", expected=f"each of {', '.join(known)} once at most", got=repr(word[:60])
+                    argument="case", expected=f"each of {', '.join(known)} once at most", got=shown(word[:60])
                 )
             if name == "seed" and not value.isdecimal():
-                raise BadParam(argument="seed", expected="a number from 0 on", got=repr(value[:60]))
+                raise BadParam(argument="seed", expected="a number from 0 on", got=shown(value[:60]))
             values[name] = int(value) if name == "seed" else value
         case = cls(" ".join(line.split()), **values)  # type: ignore[arg-type]  # by name
         problem = case.problem
@@ -134,7 +136,7 @@ class Case:
                 raise BadParam(argument="in_place", expected="two tensors of one type and layout", got=got)
         for name, fill in case.fills.items():
             if name not in problem.names:
-                raise BadParam(argument="fill", expected=f"tensors of {', '.join(problem.names)}", got=repr(name))
+                raise BadParam(argument="fill", expected=f"tensors of {', '.join(problem.names)}", got=shown(name))
             size = problem.tensors[problem.index(name)].size
             if fill.place is not None and fill.place >= size:
                 raise BadParam(argument="fill", expected=f"a place below {size} in {name}", got=fill.place)

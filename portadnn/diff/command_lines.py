@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotSupported, shown
 from ..problem import _DTYPE_CODES, Problem, parse
 from ..recording.driver_lines import driver_line
 from ..shapes import window_output
@@ -59,7 +59,7 @@ def from_driver_line(line: str) -> list[str]:
     words = shlex.split(line, comments=True)
     start = next((i for i, word in enumerate(words) if word.endswith("MIOpenDriver")), -1)
     if start < 0 or start + 1 >= len(words):
-        raise BadParam(argument="line", expected="a call of MIOpenDriver", got=repr(line[:80]))
+        raise BadParam(argument="line", expected="a call of MIOpenDriver", got=shown(line[:80]))
     match = re.fullmatch(r"([a-z]+?)((?:b?fp\d+)*)", words[start + 1])
     reader = _READERS.get(match[1]) if match else None
     if match is None or reader is None or match[2] not in _DRIVER_TYPES:
@@ -231,7 +231,7 @@ def from_benchdnn_line(line: str) -> str:
     words = line.split()
     keys = _descriptor(words[-1]) if words else None
     if keys is None or not {"ic", "oc"} <= keys.keys():
-        raise BadParam(argument="line", expected="a descriptor such as mb1ic64ih56oc64kh3ph1", got=repr(line[:80]))
+        raise BadParam(argument="line", expected="a descriptor such as mb1ic64ih56oc64kh3ph1", got=shown(line[:80]))
     given = dict(word.lstrip("-").partition("=")[::2] for word in words[:-1])
     dtype = given.get("dt", "f32").split(":")[0]
     direction = _BENCHDNN_OPS.get(given.get("dir", "FWD_D"))

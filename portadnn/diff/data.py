@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..enums import ActivationMode, DataType, MathType, OpTensorOp, PoolingMode, ReduceTensorOp
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from ..problem import TensorSpec
 
 Words = npt.NDArray[np.uint64]
@@ -258,7 +258,7 @@ class Fill:
                 raise ValueError
             return cls(float(value), int(place) if at else None)
         except ValueError:
-            raise BadParam(argument="fill", expected="tensor:number or tensor:number@place", got=repr(text)) from None
+            raise BadParam(argument="fill", expected="tensor:number or tensor:number@place", got=shown(text)) from None
 
     def array(self, spec: TensorSpec) -> Any:
         """Return the tensor's numbers, as stored."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..capability_features import ALGORITHMS
 from ..descriptors import TensorView
 from ..enums import DnnEnum, Status
-from ..errors import BadParam, DnnError, NotSupported
+from ..errors import BadParam, DnnError, NotSupported, shown
 from ..find import median_time
 from ..handle import Handle
 from ..plan import choose, execute
@@ -100,7 +100,7 @@ def algorithm(problem: Problem, name: str) -> DnnEnum | None:
     if not name:
         return None
     if problem.op not in ALGORITHMS:
-        raise BadParam(argument="algo", expected=f"none: {problem.op} has no algorithms", got=repr(name))
+        raise BadParam(argument="algo", expected=f"none: {problem.op} has no algorithms", got=shown(name))
     return ALGORITHMS[problem.op].parse(name, "algo")
 
 

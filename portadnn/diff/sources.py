@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import mapping
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotSupported, shown
 from ..migrate.events import Event
 from ..migrate.logs import follow
 from ..migrate.model.state import Deed, State
@@ -180,7 +180,7 @@ def from_set(
     elif name in sets:
         lines = list(sets[name])
     else:
-        raise BadParam(argument="set", expected=f"one of {', '.join(set_names())}", got=repr(name))
+        raise BadParam(argument="set", expected=f"one of {', '.join(set_names())}", got=shown(name))
     found = Imported()
     for line in lines:
         case = Case.parse(line)

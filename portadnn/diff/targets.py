@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotSupported, shown
 from ..handle import Handle
 from ..registry import backend_names, get_backend
 
@@ -58,7 +58,7 @@ class Target:
         if match is None or match["backend"] not in backend_names():
             known = ", ".join(backend_names())
             raise BadParam(
-                argument="target", expected=f"{known}; with :1 (device), -cpu, -gpu or /cpu behind it", got=repr(word)
+                argument="target", expected=f"{known}; with :1 (device), -cpu, -gpu or /cpu behind it", got=shown(word)
             )
         name = match["backend"]
         backend = get_backend(name)
@@ -70,7 +70,7 @@ class Target:
         if match["kind"]:
             kinds = [info.kind for info in backend.devices()]
             if match["kind"] not in kinds:
-                raise BadParam(argument="target", expected=f"a backend with a {match['kind']} device", got=repr(word))
+                raise BadParam(argument="target", expected=f"a backend with a {match['kind']} device", got=shown(word))
             index = kinds.index(match["kind"])
         return cls(name, index, match["schedule"] or "", word)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..errors import shown
 from .data_types import data_type
 from .enums import diagonal_alignment, scalar_type
 from .errors import fail
@@ -109,7 +110,7 @@ def dropout_ports(dropout: Any, *, backward: bool) -> tuple[dict[str, Any], floa
         "PG-SDPA-007",
         argument="dropout",
         expected=f"(probability, seed, offset) or {masked}",
-        got=repr(dropout)[:80],
+        got=shown(dropout),
         fix="pass dropout=(0.1, seed, offset)",
     )
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..errors import shown
 from . import ops
 from .data_types import data_type
 from .enums import scalar_type
@@ -89,7 +90,7 @@ class Graph:
             Unknown kinds, ports or attributes, what is missing, or an output that has a producer already.
         """
         if kind not in KINDS:
-            raise fail("PG-NODE-001", argument="kind", expected=", ".join(sorted(KINDS)), got=repr(kind))
+            raise fail("PG-NODE-001", argument="kind", expected=", ".join(sorted(KINDS)), got=shown(kind))
         what = KINDS[kind]
         name = name or str(len(self.nodes))
         given = {port: _as_tensor(what, name, port, value) for port, value in inputs.items() if value is not None}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, TypeVar
 
+from ..errors import shown
 from .errors import fail
 
 E = TypeVar("E", bound="GraphEnum")
@@ -36,7 +37,7 @@ class GraphEnum(IntEnum):
             "PG-NODE-004",
             argument=argument,
             expected=f"a {cls.__name__} ({', '.join(cls.__members__)})",
-            got=repr(value),
+            got=shown(value),
             fix=f"pass {cls.__name__}.{next(m.name for m in cls if m.name != 'NOT_SET')} or another member",
         )
 

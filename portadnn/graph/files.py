@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from .._version import __version__
+from ..errors import shown
 from .core import Graph
 from .data_types import data_type
 from .engine import Config, GraphPlan
@@ -50,7 +51,7 @@ def plan_of(data: Mapping[str, Any]) -> tuple[str, dict[knob_type, int]]:
     try:
         return str(data["engine"]), {knob_type[name]: int(value) for name, value in data["knobs"].items()}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise fail("PG-FILE-001", argument="plan", expected="engine and knobs", got=repr(error)) from None
+        raise fail("PG-FILE-001", argument="plan", expected="engine and knobs", got=shown(error)) from None
 
 
 def _tensor(info: TensorInfo) -> dict[str, Any]:
@@ -127,7 +128,7 @@ def graph_of(data: Mapping[str, Any]) -> Graph:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise fail(
-            "PG-FILE-001", argument="graph", expected="a graph's tensors and operations", got=repr(error)
+            "PG-FILE-001", argument="graph", expected="a graph's tensors and operations", got=shown(error)
         ) from None
 
 

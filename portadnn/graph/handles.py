@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from ..errors import shown
 from ..handle import Handle
 from .errors import fail
 
@@ -53,7 +54,7 @@ def handle_of(handle: Any) -> Handle:
         return _DEFAULT[0]
     found = _HANDLES.get(handle) if isinstance(handle, int) else None
     if found is None:
-        raise fail("PG-PLAN-003", argument="handle", expected="what create_handle() returned", got=repr(handle))
+        raise fail("PG-PLAN-003", argument="handle", expected="what create_handle() returned", got=shown(handle))
     return found
 
 

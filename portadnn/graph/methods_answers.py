@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._version import __version__
-from ..errors import public
+from ..errors import public, shown
 from . import pictures
 from .engine import Config
 from .errors import fail
@@ -127,5 +127,5 @@ def _capability(cc: Any) -> tuple[int, int] | None:
     try:
         major, minor = (operator.index(part) for part in cc)
     except (TypeError, ValueError):
-        raise fail("PG-SURFACE-002", argument="cc", expected="two numbers, such as (8, 0)", got=repr(cc)) from None
+        raise fail("PG-SURFACE-002", argument="cc", expected="two numbers, such as (8, 0)", got=shown(cc)) from None
     return major, minor

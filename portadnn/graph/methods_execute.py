@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import public
+from ..errors import public, shown
 from ..find import sample
 from ..handle import Handle
 from ..recent import identical
@@ -212,7 +212,7 @@ class ExecuteMethods(FileMethods):
 
     def _checked(self, pack: Mapping[Any, Any], workspace: Any, handle: Any, overrides: Any, check: str) -> None:
         if check != "reference":
-            raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=repr(check))
+            raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=shown(check))
         plans, plan, arrays, scratch, bound = self._bound(pack, workspace, None, handle, overrides)
         with plans.handle.lock:
             checked = Check(plan, plans.handle, engines_of(plans.handle), arrays)

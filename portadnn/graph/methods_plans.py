@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..errors import public
+from ..errors import public, shown
 from .builder import Builder
 from .core import Graph
 from .engine import Config, GraphEngine, checked
@@ -83,7 +83,7 @@ class PlanMethods(Builder):
                 "PG-PLAN-004",
                 argument="modes",
                 expected="a list",
-                got=repr(modes),
+                got=shown(modes),
                 fix="[heur_mode.A, heur_mode.FALLBACK]",
             )
         self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in modes], None

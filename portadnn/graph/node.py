@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ..errors import shown
 from . import layout
 from .data_types import data_type
 from .enums import GraphEnum
@@ -226,14 +227,14 @@ class Node:
 def flag(value: Any, name: str) -> bool:
     """Return a bool."""
     if not isinstance(value, bool):
-        raise fail("PG-NODE-004", argument=name, expected="True or False", got=repr(value))
+        raise fail("PG-NODE-004", argument=name, expected="True or False", got=shown(value))
     return value
 
 
 def number(value: Any, name: str) -> float:
     """Return a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise fail("PG-NODE-004", argument=name, expected="a number", got=repr(value))
+        raise fail("PG-NODE-004", argument=name, expected="a number", got=shown(value))
     return value
 
 
@@ -247,7 +248,7 @@ def whole(value: Any, name: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise fail("PG-NODE-004", argument=name, expected="an integer", got=repr(value)) from None
+        raise fail("PG-NODE-004", argument=name, expected="an integer", got=shown(value)) from None
 
 
 def maybe_whole(value: Any, name: str) -> int | None:
@@ -260,7 +261,7 @@ def integers(value: Any, name: str) -> tuple[int, ...]:
     try:
         return tuple(operator.index(v) for v in value)
     except TypeError:
-        raise fail("PG-NODE-004", argument=name, expected="a list of integers", got=repr(value)) from None
+        raise fail("PG-NODE-004", argument=name, expected="a list of integers", got=shown(value)) from None
 
 
 def member_of(kind: type[GraphEnum]) -> Callable[[Any, str], Any]:

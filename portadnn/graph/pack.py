@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..descriptors import TensorView
 from ..enums import DataType
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from ..problem import TensorSpec
 from . import memory, ragged
 from .errors import fail
@@ -47,7 +47,7 @@ def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, t
             if isinstance(uid, int) and uid in known:
                 continue
             names = ", ".join(f"{i.uid} ('{i.name}')" for i in graph.packed)
-            raise fail("PG-PACK-002", expected=f"a tensor or a uid of {names}", got=repr(key)[:80])
+            raise fail("PG-PACK-002", expected=f"a tensor or a uid of {names}", got=shown(key))
         if info.virtual:
             raise fail("PG-PACK-003", tensor=info.describe(), fix="set_output(True) before build, or leave it out")
         if info.constant:

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import shown
 from . import layout
 from .data_types import data_type
 from .enums import scalar_type, tensor_reordering
@@ -27,7 +28,7 @@ def _whole(values: Any, argument: str) -> list[int]:
             "PG-TENSOR-002",
             argument=argument,
             expected="a list of integers",
-            got=repr(values),
+            got=shown(values),
             fix="pass [8, 64, 56, 56]",
         ) from None
 
@@ -211,7 +212,7 @@ class tensor:
     def set_value(self, value: float | int, kind: scalar_type) -> tensor:
         """Make it a scalar of that value."""
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise fail("PG-TENSOR-014", argument="value", expected="a finite int or float", got=repr(value))
+            raise fail("PG-TENSOR-014", argument="value", expected="a finite int or float", got=shown(value))
         self._value, self._scalar_type, self._is_pass_by_value = value, kind, True
         return self
 

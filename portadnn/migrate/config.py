@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._toml import tomllib
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from .rules.targets import TARGETS
 from .selection import check_severity, one_of
 
@@ -55,7 +55,7 @@ class Config:
         one_of(self.target, TARGETS, "target")
         object.__setattr__(self, "fail_on", check_severity(self.fail_on, "fail-on"))
         if self.cudnn_version is not None and not re.fullmatch(r"\d{1,2}(\.\d{1,3}){0,3}", self.cudnn_version):
-            raise BadParam(argument="cudnn-version", expected="a version such as 8.9", got=repr(self.cudnn_version))
+            raise BadParam(argument="cudnn-version", expected="a version such as 8.9", got=shown(self.cudnn_version))
 
     def with_options(self, **given: Any) -> Config:
         """Return the settings with those of a command line, which win; None leaves what is there."""
@@ -106,7 +106,7 @@ def from_table(section: Mapping[str, Any], path: Path) -> Config:
         if key not in KEYS:
             near = difflib.get_close_matches(key.replace("_", "-"), KEYS, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise BadParam(f"{path}: unknown key{hint}", expected=f"one of {', '.join(KEYS)}", got=repr(key))
+            raise BadParam(f"{path}: unknown key{hint}", expected=f"one of {', '.join(KEYS)}", got=shown(key))
         values[KEYS[key]] = _value(key, value, path)
     if "baseline" in values:
         values["baseline"] = root / values["baseline"]
@@ -119,11 +119,11 @@ def from_table(section: Mapping[str, Any], path: Path) -> Config:
 def _value(key: str, value: Any, path: Path) -> Any:
     if key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise BadParam(f"{path}: {key}", expected="a list of strings", got=repr(value))
+            raise BadParam(f"{path}: {key}", expected="a list of strings", got=shown(value))
         return tuple(value)
     if not isinstance(value, str):
         quoted = f' (did you mean {key} = "{value}"?)' if key == "cudnn-version" else ""
-        raise BadParam(f"{path}: {key}", expected=f"a string{quoted}", got=repr(value))
+        raise BadParam(f"{path}: {key}", expected=f"a string{quoted}", got=shown(value))
     return value
 
 
@@ -155,5 +155,5 @@ def _section(path: Path, data: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if found is None:
             return {} if path.name == FILE else None
     if not isinstance(found, Mapping):
-        raise BadParam(f"{path}: {'.'.join(names)}", expected="a table", got=repr(found))
+        raise BadParam(f"{path}: {'.'.join(names)}", expected="a table", got=shown(found))
     return found

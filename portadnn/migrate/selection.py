@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from .findings import SEVERITIES, Finding
 
 
@@ -99,7 +99,7 @@ def check_severity(value: str, argument: str) -> str:
     name = value.strip()
     name = "never" if name.lower() == "never" else name.upper()
     if name not in (*SEVERITIES, "never"):
-        raise BadParam(argument=argument, expected=f"{', '.join(SEVERITIES)} or never", got=repr(value))
+        raise BadParam(argument=argument, expected=f"{', '.join(SEVERITIES)} or never", got=shown(value))
     return name
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..errors import BadParam, NotInitialized, NotSupported
+from ..errors import BadParam, NotInitialized, NotSupported, shown
 from ..handle import Handle
 from ..plan import check_handle
 from ..watching import WATCHERS, Call
@@ -118,7 +118,7 @@ def miopenSetAllocator(handle: Handle, allocator: Any, deallocator: Any, allocat
             "memory comes from the backend (CuPy's pools and allocators can be set there)",
             argument="allocator" if allocator is not None else "deallocator",
             expected="None",
-            got=repr(allocator if allocator is not None else deallocator),
+            got=shown(allocator if allocator is not None else deallocator),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 from ..c_names.objects import integers as c_integers
 from ..descriptors import _integer, _integers
 from ..enums import DnnEnum
-from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign
+from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign, shown
 from .declarations import DECLARATIONS
 from .enums import MIOpenEnum, miopenStatus_t
 
@@ -69,7 +69,7 @@ def one_and_zero(alpha: Any, beta: Any, **status: miopenStatus_t) -> None:
     for argument, value, wanted in (("alpha", alpha, 1), ("beta", beta, 0)):
         if value != wanted:
             message = "MIOpen supports alpha=1 and beta=0 only"
-            refuse(message, argument=argument, expected=str(wanted), got=repr(value), **status)
+            refuse(message, argument=argument, expected=str(wanted), got=shown(value), **status)
 
 
 def parse(kind: type[E], value: Any, argument: str) -> E:
@@ -107,7 +107,7 @@ def boolean(value: Any, argument: str) -> bool:
     """Demand C's bool: True, False, 0 or 1."""
     if isinstance(value, (bool, int)) and value in (0, 1):
         return bool(value)
-    raise BadParam(argument=argument, expected="True or False", got=repr(value))
+    raise BadParam(argument=argument, expected="True or False", got=shown(value))
 
 
 def integer(value: Any, argument: str, least: int = 0) -> int:
@@ -129,7 +129,7 @@ def number(value: Any, argument: str) -> float:
             raise TypeError
         found = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise BadParam(argument=argument, expected="a number", got=repr(value)) from None
+        raise BadParam(argument=argument, expected="a number", got=shown(value)) from None
     if found - found != 0:
         raise BadParam(argument=argument, expected="a finite number", got=found)
     return found

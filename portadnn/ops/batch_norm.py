@@ -12,7 +12,7 @@ import numpy as np
 
 from ..descriptors import TensorDescriptor, check_descriptor
 from ..enums import BatchNormMode
-from ..errors import BadParam, NotSupported, public
+from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
@@ -30,7 +30,7 @@ def check_epsilon(epsilon: Any, least: float) -> None:
     if type(epsilon) is float and least <= epsilon < math.inf:
         return  # as every call but a wrong one has it
     if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.integer, np.floating)):
-        raise BadParam(argument="epsilon", expected="a number", got=repr(epsilon))
+        raise BadParam(argument="epsilon", expected="a number", got=shown(epsilon))
     if not np.float32(least) <= epsilon < math.inf and not least <= epsilon < math.inf:
         raise BadParam(argument="epsilon", expected=f"a finite number >= {least}", got=epsilon)
 

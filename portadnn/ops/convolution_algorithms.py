@@ -18,7 +18,7 @@ from ..enums import (
     MathType,
     Status,
 )
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotSupported, shown
 from ..find import Trial, plain_search, search_with
 from ..handle import Handle
 from ..plan import check_handle, choose
@@ -117,7 +117,7 @@ def _integer(value: Any, argument: str, least: int) -> int:
     except TypeError:
         number = None
     if number is None or number < least:
-        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=repr(value))
+        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=shown(value))
     return number
 
 

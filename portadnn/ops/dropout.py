@@ -11,7 +11,7 @@ import numpy as np
 
 from ..descriptors import Parameters, TensorDescriptor, check_descriptor, logical_dims
 from ..enums import DataType
-from ..errors import BadParam, public
+from ..errors import BadParam, public, shown
 from ..handle import Handle
 from ..plan import check_handle, execute
 from ..problem import Problem, TensorSpec, check_raw, check_same
@@ -173,10 +173,10 @@ class DropoutDescriptor(Parameters):
     def __post_init__(self) -> None:
         number = self.dropout
         if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-            raise BadParam(argument="dropout", expected="a probability, 0 to 1", got=repr(number))
+            raise BadParam(argument="dropout", expected="a probability, 0 to 1", got=shown(number))
         _check_dropout(number)
         if isinstance(self.seed, bool) or not isinstance(self.seed, SupportsIndex):
-            raise BadParam(argument="seed", expected="an integer of 64 bits, >= 0", got=repr(self.seed))
+            raise BadParam(argument="seed", expected="an integer of 64 bits, >= 0", got=shown(self.seed))
         _check_seed(int(self.seed))
         self._set(dropout=float(number), states=self.states, seed=int(self.seed))
 

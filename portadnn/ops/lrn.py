@@ -11,7 +11,7 @@ import numpy as np
 
 from ..descriptors import Parameters, check_descriptor
 from ..enums import DataType, LRNMode
-from ..errors import BadParam, NotSupported, public
+from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
@@ -61,11 +61,11 @@ class LRNDescriptor(Parameters):
     @public
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, (int, np.integer)):
-            raise BadParam(argument="n", expected="an integer", got=repr(self.n))
+            raise BadParam(argument="n", expected="an integer", got=shown(self.n))
         for name in ("alpha", "beta", "k"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-                raise BadParam(argument=name, expected="a number", got=repr(value))
+                raise BadParam(argument=name, expected="a number", got=shown(value))
         check_lrn(self.n, self.alpha, self.beta, self.k)
         self._set(n=int(self.n), alpha=float(self.alpha), beta=float(self.beta), k=float(self.k))
 

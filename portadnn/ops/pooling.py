@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..descriptors import TensorDescriptor, logical_dims
 from ..enums import NanPropagation, PoolingMode
-from ..errors import BadParam, NotSupported, public
+from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..layer_descriptors import PoolingDescriptor
 from ..plan import execute
@@ -124,7 +124,7 @@ class PoolingBackward(Pooling):
 
 def _checked(pooling: Any) -> PoolingDescriptor:
     if not isinstance(pooling, PoolingDescriptor):
-        raise BadParam(argument="pooling", expected="a PoolingDescriptor", got=repr(pooling))
+        raise BadParam(argument="pooling", expected="a PoolingDescriptor", got=shown(pooling))
     return pooling
 
 

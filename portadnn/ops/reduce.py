@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..descriptors import Parameters, TensorDescriptor, TensorView, check_descriptor
 from ..enums import DataType, NanPropagation, ReduceTensorIndices, ReduceTensorIndicesType, ReduceTensorOp
-from ..errors import BadParam, NotSupported, public
+from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..plan import check_handle, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
@@ -239,7 +239,7 @@ def reduce_tensor(
     if descriptor.gives_indices:
         indices = _indices(handle, c, indices)
     elif indices is not None:
-        raise BadParam(argument="indices", expected="None: the descriptor asks for none", got=repr(type(indices)))
+        raise BadParam(argument="indices", expected="None: the descriptor asks for none", got=shown(type(indices)))
     tensors = (a, c, indices)
     c, indices = execute(handle, ReduceTensor, tensors, descriptor, (alpha, beta), workspace=workspace)
     return (c, indices) if descriptor.gives_indices else c

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..descriptors import TensorDescriptor, _integers, check_descriptor
-from ..errors import BadParam, public
+from ..errors import BadParam, public, shown
 from ..handle import Handle
 from ..plan import execute
 from .rnn_descriptor import RNNDescriptor
@@ -38,7 +38,7 @@ def checked_batches(batch_sizes: BatchSizes) -> tuple[int, ...]:
         for t, step in enumerate(steps):
             if step.dims[1:] != steps[0].dims[1:] or not step.spec.is_packed():
                 expected = f"a packed step of dims (n, {', '.join(map(str, steps[0].dims[1:]))})"
-                raise BadParam(argument=f"batch_sizes[{t}]", expected=expected, got=repr(step))
+                raise BadParam(argument=f"batch_sizes[{t}]", expected=expected, got=shown(step))
         sizes = tuple(step.dims[0] for step in steps)
     else:
         sizes = _integers(batch_sizes, "batch_sizes", 1)

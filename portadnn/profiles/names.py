@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from ..errors import BadParam
+from ..errors import BadParam, shown
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def chosen_profile(profile: object) -> Profile | None:
             return None
         if profile in PROFILES:
             return PROFILES[profile]
-    raise BadParam(argument=argument, expected=f"one of {', '.join(PROFILES)}", got=repr(profile))
+    raise BadParam(argument=argument, expected=f"one of {', '.join(PROFILES)}", got=shown(profile))
 
 
 def chosen_mode(mode: object) -> str:
@@ -84,4 +84,4 @@ def chosen_mode(mode: object) -> str:
         argument = "PORTADNN_PROFILE_MODE"
     if isinstance(mode, str) and mode in MODES:
         return mode
-    raise BadParam(argument=argument, expected=f"one of {', '.join(MODES)}", got=repr(mode))
+    raise BadParam(argument=argument, expected=f"one of {', '.join(MODES)}", got=shown(mode))

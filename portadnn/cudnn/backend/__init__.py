@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...c_names.graph_descriptors import DESCRIBING, kinds
-from ...errors import BadParam, NotInitialized, NotSupported
+from ...errors import BadParam, NotInitialized, NotSupported, shown
 from ...graph.handles import handle_of
 from ...handle import Handle
 from ..calls import c_function, c_value
@@ -71,7 +71,7 @@ def cudnnBackendFinalize(descriptor: BackendDescriptor) -> None:
     """Checks everything that was set: missing attributes and values that do not fit are CUDNN_STATUS_BAD_PARAM."""
     made(descriptor, BackendDescriptor, "descriptor")
     if descriptor.value is not None:
-        raise BadParam(argument="descriptor", expected="one that is not finalized", got=repr(descriptor))
+        raise BadParam(argument="descriptor", expected="one that is not finalized", got=shown(descriptor))
     if descriptor.kind.name in DESCRIBING:
         raise BadParam(
             argument="descriptor", expected="one that a program sets", got=f"{descriptor.kind.c_name}, read only"
@@ -98,7 +98,7 @@ def cudnnBackendGetAttribute(
     made(descriptor, BackendDescriptor, "descriptor")
     if descriptor.value is None:
         raise NotInitialized(
-            argument="descriptor", expected="a finalized descriptor (cudnnBackendFinalize)", got=repr(descriptor)
+            argument="descriptor", expected="a finalized descriptor (cudnnBackendFinalize)", got=shown(descriptor)
         )
     attribute = attribute_of(descriptor, attributeName)
     values.check_type(attribute, attributeType)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import BadParam
+from ...errors import BadParam, shown
 from ...handle import Handle
 from ..descriptors import made
 from .objects import BackendDescriptor
@@ -45,7 +45,9 @@ def finalize_pack(descriptor: BackendDescriptor) -> Pack:
 def _finalized(descriptor: Any, name: str, argument: str) -> Any:
     made(descriptor, BackendDescriptor, argument)
     if descriptor.kind.name != name or descriptor.value is None:
-        raise BadParam(argument=argument, expected=f"a finalized CUDNN_BACKEND_{name}_DESCRIPTOR", got=repr(descriptor))
+        raise BadParam(
+            argument=argument, expected=f"a finalized CUDNN_BACKEND_{name}_DESCRIPTOR", got=shown(descriptor)
+        )
     return descriptor.value
 
 

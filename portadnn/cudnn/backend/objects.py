@@ -8,7 +8,7 @@ from typing import Any
 
 from ...c_names.graph_attributes import Attribute, DescriptorKind
 from ...c_names.graph_descriptors import kinds
-from ...errors import BadParam, NotInitialized, NotSupported
+from ...errors import BadParam, NotInitialized, NotSupported, shown
 from ..calls import c_value
 from ..descriptors import Descriptor, made
 from . import values
@@ -97,7 +97,7 @@ def _described(attribute: Attribute, value: Any, argument: str) -> Any:
     kind: DescriptorKind = value.kind
     if attribute.of != kind.name and not (attribute.of == "OPERATION" and kind.is_operation):
         wanted = "a descriptor of an operation" if attribute.of == "OPERATION" else kinds()[attribute.of].c_name
-        raise BadParam(argument=argument, expected=f"{wanted} for {attribute.c_name}", got=repr(value))
+        raise BadParam(argument=argument, expected=f"{wanted} for {attribute.c_name}", got=shown(value))
     if value.value is None:
         raise BadParam(
             argument=argument, expected="a finalized descriptor (cudnnBackendFinalize)", got=f"{kind.c_name}, not yet"
@@ -131,7 +131,7 @@ def assign(descriptor: BackendDescriptor, name: Any, type: Any, count: Any, give
     least = 0 if attribute.most > 1 and not attribute.required else 1
     if not values.type_is_int(count) or not least <= count <= attribute.most:
         most = f"{least} to {attribute.most}" if attribute.most > 1 else "1"
-        raise BadParam(argument="elementCount", expected=f"{most} for {attribute.c_name}", got=repr(count))
+        raise BadParam(argument="elementCount", expected=f"{most} for {attribute.c_name}", got=shown(count))
     pairs = []
     for i, value in enumerate(values.sequence(kept_type, count, given) if count else ()):
         argument = f"arrayOfElements[{i}]"
@@ -173,20 +173,20 @@ def hand_over(elements: Sequence[Any], requested: Any, places: Any) -> tuple[int
         The number requested is none, or there are fewer places; places for descriptors that are none.
     """
     if not values.type_is_int(requested) or requested < 0:
-        raise BadParam(argument="requestedElementCount", expected="a number of at least 0", got=repr(requested))
+        raise BadParam(argument="requestedElementCount", expected="a number of at least 0", got=shown(requested))
     if elements and isinstance(elements[0], str):  # of text each character is an element
         return len(elements[0]), [elements[0][:requested]] if requested else []
     told = list(elements[:requested])
     if places is None or not told:
         return len(elements), told
     if not isinstance(places, list) or len(places) < len(told):
-        raise BadParam(argument="arrayOfElements", expected=f"a list of {len(told)} or more", got=repr(places)[:80])
+        raise BadParam(argument="arrayOfElements", expected=f"a list of {len(told)} or more", got=shown(places))
     for i, found in enumerate(told):
         if isinstance(found, BackendDescriptor):
             made(places[i], BackendDescriptor, f"arrayOfElements[{i}]")
             if places[i].kind is not found.kind or places[i].value is not None:
                 wanted = f"a {found.kind.c_name} that is not finalized"
-                raise BadParam(argument=f"arrayOfElements[{i}]", expected=wanted, got=repr(places[i]))
+                raise BadParam(argument=f"arrayOfElements[{i}]", expected=wanted, got=shown(places[i]))
             places[i].given, places[i].value = found.given, found.value
         else:
             places[i] = found

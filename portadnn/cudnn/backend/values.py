@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...c_names.graph_attributes import Attribute
-from ...errors import BadParam, NotSupported
+from ...errors import BadParam, NotSupported, shown
 from ...graph import enums
 from ...graph.data_types import data_type
 from ...graph.handles import handle_of
@@ -83,19 +83,19 @@ def _integer(type: str, value: Any, argument: str) -> tuple[Any, Any]:
             return number, number
     except TypeError:
         pass
-    raise BadParam(argument=argument, expected=f"an integer (CUDNN_TYPE_{type})", got=repr(value))
+    raise BadParam(argument=argument, expected=f"an integer (CUDNN_TYPE_{type})", got=shown(value))
 
 
 def _number(type: str, value: Any, argument: str) -> tuple[Any, Any]:
     if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool):
         return float(value), float(value)
-    raise BadParam(argument=argument, expected=f"a number (CUDNN_TYPE_{type})", got=repr(value))
+    raise BadParam(argument=argument, expected=f"a number (CUDNN_TYPE_{type})", got=shown(value))
 
 
 def _boolean(type: str, value: Any, argument: str) -> tuple[Any, Any]:
     if isinstance(value, (bool, np.bool_)) or (type_is_int(value) and value in (0, 1)):
         return bool(value), bool(value)
-    raise BadParam(argument=argument, expected="True or False", got=repr(value))
+    raise BadParam(argument=argument, expected="True or False", got=shown(value))
 
 
 def type_is_int(value: Any) -> bool:
@@ -107,7 +107,9 @@ def _fraction(type: str, value: Any, argument: str) -> tuple[Any, Any]:
     try:
         found = Fraction(*value) if isinstance(value, tuple) else Fraction(value)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise BadParam(argument=argument, expected="a Fraction, or (numerator, denominator)", got=repr(value)) from None
+        raise BadParam(
+            argument=argument, expected="a Fraction, or (numerator, denominator)", got=shown(value)
+        ) from None
     return found, found
 
 
@@ -155,7 +157,7 @@ def sequence(type: str, count: int, given: Any) -> Sequence[Any]:
     """
     if type == "CHAR":
         if not isinstance(given, (str, bytes)):
-            raise BadParam(argument="arrayOfElements", expected="text", got=repr(given)[:80])
+            raise BadParam(argument="arrayOfElements", expected="text", got=shown(given))
         text = given if isinstance(given, str) else given.decode()
         return [text[:count]]
     if isinstance(given, np.ndarray) and type != "VOID_PTR":  # an array behind a pointer is one element

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 
 from ...capability_features import ALGORITHMS
 from ...enums import DnnEnum
-from ...errors import BadParam
+from ...errors import BadParam, shown
 from ...handle import Handle
 from ...problem import Problem, every_problem, parse
 from ..cases import Case, problem_line
@@ -114,7 +114,7 @@ def campaign(size: str | int = "default", seed: int = 0, *, handles: Iterable[Ha
         No such size.
     """
     if isinstance(size, str) and size not in SIZES:
-        raise BadParam(argument="campaign", expected=f"{', '.join(SIZES)}, or a number", got=repr(size))
+        raise BadParam(argument="campaign", expected=f"{', '.join(SIZES)}, or a number", got=shown(size))
     count = SIZES[size] if isinstance(size, str) else size
     return cases(seed=seed, count=count, handles=handles)
 
@@ -127,7 +127,7 @@ def _operations(ops: Iterable[str]) -> tuple[str, ...]:
     wanted = [ops] if isinstance(ops, str) else list(ops)
     for word in wanted:
         if not any(fnmatch(op, word) for op in known):
-            raise BadParam(argument="ops", expected=f"some of {', '.join(known)}", got=repr(word))
+            raise BadParam(argument="ops", expected=f"some of {', '.join(known)}", got=shown(word))
     return tuple(op for op in known if not wanted or any(fnmatch(op, word) for word in wanted))
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ..._files import write_whole
-from ...errors import BadParam
+from ...errors import BadParam, shown
 from ..results import RunReport
 
 FORMATS = {
@@ -28,7 +28,7 @@ def write(report: RunReport, format: str) -> str:
         There is no such format.
     """
     if format not in FORMATS:
-        raise BadParam(argument="format", expected=f"one of {', '.join(FORMATS)}", got=repr(format))
+        raise BadParam(argument="format", expected=f"one of {', '.join(FORMATS)}", got=shown(format))
     if format == "terminal":
         return _plain(report)
     module = f"as_{format}"
@@ -53,7 +53,7 @@ def save(report: RunReport, path: Path, format: str = "") -> None:
     """
     chosen = format or SUFFIXES.get(path.suffix.lower(), "")
     if not chosen:
-        raise BadParam(argument="output", expected=f"a name that ends in {', '.join(SUFFIXES)}", got=repr(path.name))
+        raise BadParam(argument="output", expected=f"a name that ends in {', '.join(SUFFIXES)}", got=shown(path.name))
     write_whole(path, write(report, chosen).encode())
 
 

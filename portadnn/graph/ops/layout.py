@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...errors import shown
 from ..enums import reshape_mode
 from ..errors import fail
 from ..layout import like, row_major
@@ -14,7 +15,7 @@ from ..node import Attribute, Kind, Node, Port, integers, maybe_whole, member_of
 def slices(value: Any, name: str) -> tuple[tuple[int | None, int | None, int | None], ...]:
     """Return (start, stop, step) of Python slices, hashable."""
     if isinstance(value, slice) or not all(isinstance(part, (slice, tuple)) for part in value):
-        raise fail("PG-NODE-004", argument=name, expected="a list of Python slices", got=repr(value))
+        raise fail("PG-NODE-004", argument=name, expected="a list of Python slices", got=shown(value))
     return tuple((s.start, s.stop, s.step) if isinstance(s, slice) else s for s in value)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from ...errors import shown
 from ..data_types import data_type
 from ..enums import padding_mode, resample_mode
 from ..errors import fail
@@ -27,7 +28,7 @@ def fractions(values: Any, name: str) -> tuple[Fraction, ...]:
     try:
         return tuple(Fraction(value).limit_denominator(1 << 20) for value in values)
     except (TypeError, ValueError):
-        raise fail("PG-NODE-004", argument=name, expected="a list of numbers or fractions", got=repr(values)) from None
+        raise fail("PG-NODE-004", argument=name, expected="a list of numbers or fractions", got=shown(values)) from None
 
 
 def _windows(node: Node) -> None:

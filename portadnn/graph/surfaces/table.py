@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..._toml import tomllib
+from ...errors import shown
 from ..errors import fail
 
 Capability: TypeAlias = tuple[int, int]
@@ -133,7 +134,7 @@ def library(name: str) -> Library:
     if known is None and f"{name}-" in "".join(f"{stem}-" for stem in libraries()):
         known = next(stem for stem in libraries() if stem.rpartition("-")[0] == name)
     if known is None:
-        raise fail("PG-SURFACE-001", argument="library", expected=", ".join(libraries()), got=repr(name))
+        raise fail("PG-SURFACE-001", argument="library", expected=", ".join(libraries()), got=shown(name))
     read = tomllib.loads((_FOLDER / f"{known}.toml").read_text(encoding="utf-8"))
     common = read.get("common", {})
     surfaces = tuple(_surface(one, common) for one in read["surface"])
