@@ -45,11 +45,17 @@ def _same_array(array: Any) -> tuple[str, tuple[Any, ...]]:
     What keeps no memory alive is known: that takes less time than a look into `Seen`.
     """
     test = (
-        "(seen := {a}._portadnn_seen)[0] == {0} and a.base_data is seen[2] and a.offset == {1} and a.shape is {2} and "
+        "{a}._portadnn_serial is {0} and a.base_data is a._portadnn_buffer and a.offset == {1} and a.shape is {2} and "
         "a.strides is {3}"
     )
     seen = array._portadnn_seen
     return test, (seen.serial, seen.offset, seen.shape, seen.strides)
+
+
+def _left(array: Any, seen: Seen) -> Seen:
+    """Leave with an array what was seen of it, and apart what every call looks at."""
+    array._portadnn_seen, array._portadnn_serial, array._portadnn_buffer = seen, seen.serial, seen.buffer
+    return seen
 
 
 class OpenCLDevice(Device):
@@ -170,7 +176,7 @@ class OpenCLDevice(Device):
             raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
         buffer, offset = array.base_data, int(array.offset)
         signature = (array.shape, array.strides, array.dtype, offset & 15)
-        array._portadnn_seen = seen = Seen(
+        seen = Seen(
             serial=next(_SERIAL),
             buffer=buffer,
             item_size=array.dtype.itemsize,
@@ -181,7 +187,7 @@ class OpenCLDevice(Device):
             context=self._context,
             signature=self._signatures.setdefault(signature, _Signature(signature)),
         )
-        return seen
+        return _left(array, seen)
 
     def _address(self, buffer: Any, offset: int) -> int:
         cl = self._cl
@@ -211,7 +217,7 @@ class OpenCLDevice(Device):
         made.base_data = buffer = self._allocate(self._cl.Buffer, spec.span * size) if spec.span else None
         address = 0 if buffer is None else buffer.int_ptr << 40
         _, signature, _, offset, shape, strides, context, _, _ = model._portadnn_seen
-        made._portadnn_seen = Seen(next(_SERIAL), signature, buffer, offset, shape, strides, context, address, size)
+        _left(made, Seen(next(_SERIAL), signature, buffer, offset, shape, strides, context, address, size))
         return made
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
