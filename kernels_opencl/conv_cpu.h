@@ -15,7 +15,6 @@
 
 #include "types.h"
 #include "lanes.h"
-#include "prefetch.h"
 #include "prologue.h"
 
 #define NR (NV * VW)
@@ -28,6 +27,12 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define RLOAD(p) (*(const SCRATCH_SPACE unaligned_t *)(p))
 #define RSTORE(v, p) (*(SCRATCH_SPACE unaligned_t *)(p) = (v))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+// Asks for the line at p, which may lie outside of its buffer; OpenCL's own prefetch does nothing on PoCL
+#ifdef __x86_64__
+#define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 3)
+#else
+#define PREFETCH(p)
+#endif
 // Work-groups take tiles from a counter, because PoCL deals out half of all work-groups at once: a core that is slow would
 // keep its half. Which work-group computes a tile makes no difference to the result.
 #define TAKE_TILE(counter) atomic_inc(counter)

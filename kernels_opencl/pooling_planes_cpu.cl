@@ -13,7 +13,6 @@
 // it goes past them).
 
 #include "pooling.h"
-#include "prefetch.h"
 
 #define REACH ((WINDOW_W - 1) / STRIDE_W)
 #define TOP_ROW(p) ((p)*STRIDE_H - PAD_H)
@@ -24,6 +23,11 @@
 #define UNROLL_ROWS UNROLL
 #else
 #define UNROLL_ROWS  // more would take seconds to compile
+#endif
+#if W <= 16 * VW
+#define UNROLL_WIDTH UNROLL
+#else
+#define UNROLL_WIDTH
 #endif
 typedef PD_CAT(PD_REAL, HALF_VW) half_vreal;
 typedef half_vreal half_at __attribute__((aligned(sizeof(real))));
@@ -60,12 +64,10 @@ DEVICE vreal put_vector(const real *row, int w) {
 }
 #endif
 
-#define AHEAD (2048 / (W * (int)sizeof(T)) + 1)  // rows, some two kilobytes
 DEVICE void take_apart(const GLOBAL T *from, real *row) {
-    for (int w = 0; w < W; w += 64 / (int)sizeof(T)) PREFETCH(from + AHEAD * X_H + w);
     int w = 0;
 #if PARTS <= 2
-    for (; w + VW <= W; w += VW) take_vector(from, row, w);
+    UNROLL_WIDTH for (; w + VW <= W; w += VW) take_vector(from, row, w);
     if (OVERLAP) {
         take_vector(from, row, W - VW);
         w = W;
@@ -78,7 +80,7 @@ DEVICE void take_apart(const GLOBAL T *from, real *row) {
 #define HALF_STREAM(p, v) __builtin_nontemporal_store(v, (GLOBAL half_vreal *)(p))
 DEVICE void stream_together(const real *row, GLOBAL T *to, real alpha) {
     int w = 0;
-    for (; w + VW <= W; w += VW) {
+    UNROLL_WIDTH for (; w + VW <= W; w += VW) {
         const vreal v = put_vector(row, w) * alpha;
         HALF_STREAM(to + w, v.lo);
         HALF_STREAM(to + w + HALF_VW, v.hi);
@@ -104,7 +106,7 @@ DEVICE void put_together(const real *row, GLOBAL T *to, real alpha, real beta) {
         return;
     }
 #if PARTS <= 2
-    for (; w + VW <= W; w += VW) VBLEND(to, w, alpha, put_vector(row, w), beta);
+    UNROLL_WIDTH for (; w + VW <= W; w += VW) VBLEND(to, w, alpha, put_vector(row, w), beta);
     if (OVERLAP && beta == (real)0) {
         VSTORE(to, W - VW, put_vector(row, W - VW) * alpha);
         w = W;
