@@ -111,6 +111,20 @@ def test_rounds_alternate_and_medians_are_per_call():
     assert calls[warm_up : warm_up + 6] == ["a"] * 3 + ["b"] * 3
 
 
+def test_rounds_are_as_long_as_asked_for_whatever_a_single_call_takes():
+    made = []
+
+    def timer(function):
+        before = len(made)
+        function()
+        return 30.0 + len(made) - before  # thirty seconds until the end is noticed
+
+    timing.alternate([timing.Side("", lambda: made.append(1), timer)], rounds=1, target=1000.0)
+    first = len(made)
+    timing.alternate([timing.Side("", lambda: made.append(1), timer)], rounds=2, target=1000.0)
+    assert 400 < len(made) - 2 * first <= 1000
+
+
 def test_ratio_is_the_median_of_the_rounds():
     ours, peer = timing.Timing("a", (1.0, 2.0, 4.0)), timing.Timing("b", (2.0, 2.0, 2.0))
     assert timing.ratio(ours, peer) == 1.0
