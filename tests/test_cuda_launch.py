@@ -20,7 +20,7 @@ def step(**more):
 
 @pytest.fixture
 def driver(monkeypatch):
-    """Return the calls that the driver got: what it finds behind the pointers."""
+    """Yield the calls that the driver got: what it finds behind the pointers."""
     pytest.importorskip("cupy")
     got = []
 
@@ -37,7 +37,7 @@ def driver(monkeypatch):
     stub = kind(launch)
     free = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.cast(stub, ctypes.c_void_p).value)
     monkeypatch.setattr(cuda_launch, "_launch_early", lambda: free)
-    return got
+    yield got  # and not return: `free` does not keep the stub alive
 
 
 def test_an_early_launch_is_told_everything(driver):
