@@ -244,8 +244,8 @@ class Device(abc.ABC):
             One is no native array.
         """
 
-    def same(self, arrays: Sequence[Any], given: str) -> Same:
-        """Return what tells, as fast as possible, whether the sequence `given` holds these arrays, as they lie now.
+    def same(self, arrays: Sequence[Any], places: Sequence[str]) -> Same:
+        """Return what tells, as fast as possible, whether expressions give these arrays, as they lie now.
 
         It keeps no memory alive.
         """
@@ -257,7 +257,7 @@ class Device(abc.ABC):
             except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
                 return False
 
-        return Same(f"same_look({given})", {"same_look": same})
+        return Same(f"same_look(({''.join(f'{place}, ' for place in places)}))", {"same_look": same})
 
     def signature(self, array: Any) -> tuple[Any, ...]:
         """Return one array's signature; see :meth:`look`."""

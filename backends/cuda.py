@@ -243,8 +243,8 @@ class CudaDevice(Device):
             addresses.append(address)
         return signatures, addresses
 
-    def same(self, arrays: Sequence[Any], given: str) -> Same:
-        return each(arrays, given, _same_array)
+    def same(self, arrays: Sequence[Any], places: Sequence[str]) -> Same:
+        return each(arrays, places, _same_array)
 
     def address(self, memory: Any) -> int:
         return getattr(memory, "data", memory).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer

@@ -152,9 +152,9 @@ class OpenCLDevice(Device):
             places.append(seen.serial)
         return signatures, places
 
-    def same(self, arrays: Sequence[Any], given: str) -> Same:
+    def same(self, arrays: Sequence[Any], places: Sequence[str]) -> Same:
         self.look(arrays)
-        return each(arrays, given, _same_array)
+        return each(arrays, places, _same_array)
 
     def address(self, memory: Any) -> int:
         try:

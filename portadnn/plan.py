@@ -5,20 +5,22 @@ A call made before with arrays of the same shapes is a dictionary lookup, an ove
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from .descriptors import TensorView
 from .enums import DataType, DnnEnum
-from .errors import ArchMismatch, BadParam, NotSupported, shown
+from .errors import ArchMismatch, BadParam, DnnError, NotSupported, public, shown
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
-from .recent import MOST_RECENT, remember
+from .recent import MOST_RECENT, Made, remember, remember_as_given
 from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo, Engine, Plan, Run
 
     Look = Callable[[Handle, Plan], Plan]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LOOKING: list[Look] = []  # functions that see every plan that calls make, and may return another one in its place
 
@@ -76,6 +81,63 @@ class Entry:
 def _parameter_names(kind: Any) -> tuple[str, ...]:
     tensors = set(kind.tensor_names())
     return tuple(field.name for field in fields(kind) if field.name not in tensors)
+
+
+class _Notes(threading.local):
+    """The runs of the function under way, marked by :func:`computes`, that can be repeated from now on."""
+
+    made: list[Made] | None = None
+
+
+_NOTES = _Notes()
+
+
+def _keep(handle: Handle, key: tuple[Any, int], again: tuple[Any, Any]) -> None:
+    """Let a handle remember a call, by what is computed and the last output's id."""
+    if len(handle.recent) >= MOST_RECENT:
+        handle.recent.clear()
+    handle.recent[key] = again
+
+
+def computes(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a public function as :func:`~portadnn.errors.public` does, one that only hands its arguments to `execute`.
+
+    What it is given twice in succession, for tensors that end with its last positional argument, is not looked at
+    again: the run that it led to is repeated.
+    """
+    call = function.__name__
+
+    @functools.wraps(function)
+    def noting(*args: P.args, **kwargs: P.kwargs) -> R:
+        made = _NOTES.made = []
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            _NOTES.made = None
+        if len(made) == 1 and args and type(handle := args[0]) is Handle:
+            again = remember_as_given(made[0], args, kwargs, result)
+            with handle.lock:
+                if again is not None and made[0].key in handle.recent:  # neither closed nor told of a faster engine
+                    _keep(handle, (call, id(args[-1])), (again, None))
+        return result
+
+    named = public(noting)
+
+    @functools.wraps(function)
+    def known(*args: P.args, **kwargs: P.kwargs) -> R:
+        if args and type(args[0]) is Handle:
+            recent = args[0].recent.get((call, id(args[-1])))
+            if recent is not None:
+                try:
+                    result = recent[0](args, kwargs)
+                except DnnError as error:
+                    error.call = call
+                    raise
+                if result is not None:
+                    return result  # type: ignore[no-any-return]
+        return named(*args, **kwargs)
+
+    return known
 
 
 def execute(
@@ -146,10 +208,11 @@ def execute(
             arrays = _run_anew(handle, entry, run, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
         elif arrays is tensors and (recent is None or recent[1] is not run.stamp):
-            if len(handle.recent) >= MOST_RECENT:
-                handle.recent.clear()
             again = remember(handle, run, tensors, params, algo, scalars, len(kind.inputs))
-            handle.recent[kind, id(tensors[-1])] = again, run.stamp
+            recent_key = kind, id(tensors[-1])
+            _keep(handle, recent_key, (again, run.stamp))
+            if recent is None and _NOTES.made is not None:  # others that take turns would write one anew each time
+                _NOTES.made.append(Made(run, run.stamp, tensors, recent_key))
     if len(kind.outputs) == 1:
         return _given(tensors[-1], arrays[-1])
     first = len(kind.inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .watching import WATCHERS
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 MOST_RECENT = 1024  # calls that a handle remembers
 
 Again = Callable[["Handle", tuple[Any, ...], Any, Any, tuple[Any, ...], Any], Any]
+AgainAsGiven = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+class Made(NamedTuple):
+    """A run that may be repeated, what it was bound to, the problem's tensors as given, and the handle's key for it."""
+
+    run: Run
+    stamp: Any
+    tensors: tuple[Any, ...]
+    key: tuple[Any, int]
 
 
 class Same(NamedTuple):
@@ -37,13 +48,19 @@ class Same(NamedTuple):
         return _compiled(f"same = lambda {given}: {self.test}", "same", tuple(self.known))(*self.known.values())  # type: ignore[no-any-return]
 
 
-def identical(values: Sequence[Any], given: str) -> Same:
-    """Return the test for these very objects; no test of others is to have the same name for its sequence."""
-    known = {f"{given}_{i}": value for i, value in enumerate(values)}
-    return Same(" and ".join(f"{given}[{i}] is {name}" for i, name in enumerate(known)) or "True", known)
+def items(sequence: str, count: int) -> list[str]:
+    """Return the expressions of a sequence's items."""
+    return [f"{sequence}[{i}]" for i in range(count)]
 
 
-def each(arrays: Sequence[Any], given: str, of: Callable[[Any], tuple[str, Sequence[Any]]]) -> Same:
+def identical(values: Sequence[Any], places: Sequence[str], name: str) -> Same:
+    """Return the test whether these very objects are in these places; no test beside it has such a name."""
+    known = {f"{name}_{i}": value for i, value in enumerate(values)}
+    tests = (f"{place} is {word}" for place, word in zip(places, known, strict=True))
+    return Same(" and ".join(tests) or "True", known)
+
+
+def each(arrays: Sequence[Any], places: Sequence[str], of: Callable[[Any], tuple[str, Sequence[Any]]]) -> Same:
     """Return the test for these arrays, each by its own; None for None.
 
     ``of(array)`` returns an expression, in which the array is ``{a}`` where it is first named and ``a`` from then on,
@@ -51,12 +68,12 @@ def each(arrays: Sequence[Any], given: str, of: Callable[[Any], tuple[str, Seque
     """
     tests: list[str] = []
     known: dict[str, Any] = {}
-    for i, array in enumerate(arrays):
+    for i, (array, place) in enumerate(zip(arrays, places, strict=True)):
         test, values = ("{a} is None", ()) if array is None else of(array)
-        names = [f"{given}_{i}_{k}" for k in range(len(values))]
-        tests.append(test.format(*names, a=f"(a := {given}[{i}])"))
+        names = [f"array_{i}_{k}" for k in range(len(values))]
+        tests.append(test.format(*names, a=f"(a := {place})"))
         known.update(zip(names, values, strict=True))
-    return Same(" and ".join(tests), known)
+    return Same(" and ".join(tests) or "True", known)
 
 
 @functools.cache
@@ -105,7 +122,8 @@ def remember(
     memory is kept alive. The run's stamp, (places, numbers, scratch), stands for its bound arguments.
     """
     device, stamp = handle.device, run.stamp
-    same_tensors, same_numbers = device.same(tensors, "tensors"), identical(scalars, "numbers")
+    same_tensors = device.same(tensors, items("tensors", len(tensors)))
+    same_numbers = identical(scalars, items("numbers", len(scalars)), "number")
     result = "tensors[-1]" if len(tensors) == inputs + 1 else f"tensors[{inputs}:]"
     known = {
         **same_tensors.known,
@@ -122,3 +140,82 @@ def remember(
     }
     text = _AGAIN.format(numbers=same_numbers.test, tensors=same_tensors.test, result=result)
     return _compiled(text, "again", tuple(known))(*known.values())  # type: ignore[no-any-return]
+
+
+_AGAIN_AS_GIVEN = """\
+def again(args, kwargs):
+    try:
+        if not (
+            len(args) == count
+            and {keywords}
+            and not WATCHERS
+            and args[0].scratches == scratch
+            and {values}
+            and {tensors}
+        ):
+            return None
+    except (AttributeError, KeyError):
+        return None
+    acquire()
+    try:
+        return {result} if run.stamp is stamp and repeat() else None
+    finally:
+        release()"""
+
+
+def remember_as_given(made: Made, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> AgainAsGiven | None:
+    """Return ``again(args, kwargs)``, which repeats a run if a public function gets what it got in its last call.
+
+    What else the function does must depend on nothing but its arguments. None where not all tensors, and all of its
+    result, were given, the last argument without a name is no tensor, or others may change.
+
+    Parameters
+    ----------
+    made
+        The only run that the function made.
+    args, kwargs, result
+        The function's; the first is the handle.
+    """
+    handle: Handle = args[0]
+    run, stamp, tensors, _ = made
+    places = {f"args[{i}]": value for i, value in enumerate(args) if i} | {
+        f"kwargs[{name!r}]": value for name, value in kwargs.items()
+    }
+    of_run = {id(one) for one in tensors if one is not None}
+    arrays = {place: value for place, value in places.items() if id(value) in of_run}
+    values = {place: value for place, value in places.items() if place not in arrays}
+    given = {id(value): place for place, value in arrays.items()}
+    results = result if type(result) is tuple else (result,)
+    if id(args[-1]) not in given or not all(one is None or id(one) in given for one in (*tensors, *results)):
+        return None
+    if result is None or not all(map(_stays, values.values())):
+        return None
+    text = "".join(f"{'None' if one is None else given[id(one)]}, " for one in results)
+    same_tensors = handle.device.same(list(arrays.values()), list(arrays))
+    same_values = identical(list(values.values()), list(values), "value")
+    known = {
+        **same_tensors.known,
+        **same_values.known,
+        "count": len(args),
+        "run": run,
+        "repeat": run.repeat,
+        "stamp": stamp,
+        "scratch": stamp[2],
+        "acquire": handle.lock.acquire,
+        "release": handle.lock.release,
+    }
+    text = _AGAIN_AS_GIVEN.format(
+        keywords=f"len(kwargs) == {len(kwargs)}" if kwargs else "not kwargs",
+        values=same_values.test,
+        tensors=same_tensors.test,
+        result=f"({text})" if type(result) is tuple else text.removesuffix(", "),
+    )
+    return _compiled(text, "again", tuple(known))(*known.values())  # type: ignore[no-any-return]
+
+
+def _stays(value: Any) -> bool:
+    """Tell whether a value that is not a tensor is the same for as long as it is the same object."""
+    if value is None or isinstance(value, (bool, int, float, str, Enum)):
+        return True
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen

@@ -12,7 +12,8 @@ import pytest
 from where import BACKENDS, open_handle, scratch
 
 import portadnn as dnn
-from portadnn.recent import each
+from portadnn.ops import activation
+from portadnn.recent import each, items
 from portadnn_backends import cuda
 
 RELU = dnn.ActivationDescriptor("relu")
@@ -221,6 +222,43 @@ def test_several_outputs_each_time(handle: Any) -> None:
         assert dnn.batch_normalization_forward_inference(handle, x, scale, bias, mean, variance, y) is y
 
 
+def test_what_is_given_again_is_not_looked_at(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    for _ in range(3):
+        dnn.activation_forward(handle, x, RELU, y, beta=0.0)
+    _fill(handle, x, _host(1))
+    if handle.backend in ("cuda", "opencl"):
+        monkeypatch.setattr(activation, "execute", None)
+    assert dnn.activation_forward(handle, x, RELU, y, beta=0.0) is y
+    np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(1), 0))
+
+
+def test_the_same_tensors_given_otherwise(handle: Any) -> None:
+    """By position and by name, with other modes and numbers, more arguments and fewer."""
+    special = pytest.importorskip("scipy.special", reason="scipy is not installed")
+    x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
+    axes = {"instance": (1, 2, 3), "channel": (1,)}
+    calls = [
+        (
+            {"mode": mode, "algorithm": algorithm, **numbers},
+            special.log_softmax if algorithm == "log" else special.softmax,
+        )
+        for mode in axes
+        for algorithm in ("log", "accurate")
+        for numbers in ({}, {"alpha": 2.0}, {"alpha": -1.0})
+    ]
+    for count in (1, 3):
+        for words, function in calls:
+            want = words.get("alpha", 1.0) * function(_host(0), axes[words["mode"]])
+            for _ in range(count):
+                _fill(handle, y, np.zeros(SHAPE, np.float32))
+                assert dnn.softmax_forward(handle, x, y, **words) is y
+                np.testing.assert_allclose(handle.to_numpy(y), want, rtol=1e-5, atol=1e-6)
+            assert dnn.softmax_forward(handle, x=x, y=y, **words) is y
+            assert dnn.softmax_forward(handle=handle, x=x, y=y, **words) is y
+            np.testing.assert_allclose(handle.to_numpy(y), want, rtol=1e-5, atol=1e-6)
+
+
 def test_arrays_are_not_kept_alive(handle: Any) -> None:
     x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
     for _ in range(4):
@@ -253,7 +291,7 @@ class Stand:
 
 def test_what_tells_cupys_arrays_again() -> None:
     x, y = Stand((2, 3)), Stand((2, 3))
-    same = each((x, None, y), "arrays", cuda._same_array).function("arrays")
+    same = each((x, None, y), items("arrays", 3), cuda._same_array).function("arrays")
     assert same((x, None, y)) and same([x, None, y])
     assert not any(map(same, [(y, None, x), (x, y, y), (Stand((2, 3)), None, y)]))
     y.shape = (3, 2)

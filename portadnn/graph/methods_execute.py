@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import public, shown
 from ..find import sample
 from ..handle import Handle
-from ..recent import identical
+from ..recent import identical, items
 from ..watching import WATCHERS
 from . import memory
 from .checking import Check
@@ -38,8 +38,9 @@ class Recent:
         self.known = all(type(value) in (int, float) for value in numbers)
         self.known &= workspace is None or device.owns(workspace)
         if self.known:
-            self.same_arrays = device.same([*arrays, workspace], "arrays").function("arrays")
-            self.same_numbers = identical(numbers, "numbers").function("numbers")
+            arrays.append(workspace)
+            self.same_arrays = device.same(arrays, items("arrays", len(arrays))).function("arrays")
+            self.same_numbers = identical(numbers, items("numbers", len(numbers)), "number").function("numbers")
         self.again: Callable[[], bool] | None = None
 
     def same(self, pack: Mapping[Any, Any], workspace: Any) -> bool:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from ..descriptors import check_descriptor
 from ..enums import ActivationMode, NanPropagation
-from ..errors import NotSupported, public
+from ..errors import NotSupported
 from ..handle import Handle
 from ..layer_descriptors import ActivationDescriptor, check_activation
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 
@@ -95,7 +95,7 @@ class ActivationBackward(Activation):
         return (2 if self.mode is ActivationMode.IDENTITY else 3) * self.dx.nbytes  # dy, dx and one of x and y
 
 
-@public
+@computes
 def activation_forward(
     handle: Handle,
     x: Any,
@@ -138,7 +138,7 @@ def activation_forward(
     )
 
 
-@public
+@computes
 def activation_backward(
     handle: Handle,
     y: Any,

@@ -14,7 +14,7 @@ from ..descriptors import TensorDescriptor, check_descriptor
 from ..enums import BatchNormMode
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 BN_MIN_EPSILON = 1e-5  # CUDNN_BN_MIN_EPSILON
@@ -259,7 +259,7 @@ def derive_bn_tensor_descriptor(
     return TensorDescriptor(parameter_dims(spec.dims, how), spec.dtype.accumulator)
 
 
-@public
+@computes
 def batch_normalization_forward_training(
     handle: Handle,
     x: Any,
@@ -322,7 +322,7 @@ def batch_normalization_forward_training(
     return execute(handle, BatchNormalizationForwardTraining, tensors, params, numbers)[0]
 
 
-@public
+@computes
 def batch_normalization_forward_inference(
     handle: Handle,
     x: Any,
@@ -364,7 +364,7 @@ def batch_normalization_forward_inference(
     return execute(handle, BatchNormalizationForwardInference, tensors, params, (alpha, beta, epsilon))
 
 
-@public
+@computes
 def batch_normalization_backward(
     handle: Handle,
     x: Any,

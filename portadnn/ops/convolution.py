@@ -21,7 +21,7 @@ from ..enums import (
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..layer_descriptors import ConvolutionDescriptor
-from ..plan import check_handle, execute, make_problem, workspace_size
+from ..plan import check_handle, computes, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
 from ..shapes import convolution_output_dims
 from ..watching import WATCHERS, computing
@@ -395,7 +395,7 @@ def convolution_backward_filter(
     )
 
 
-@public
+@computes
 def convolution_backward_bias(handle: Handle, dy: Any, db: Any = None, *, alpha: float = 1.0, beta: float = 0.0) -> Any:
     """Return the gradient with respect to the bias, blended into db (guide section 4.46).
 

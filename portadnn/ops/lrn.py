@@ -13,7 +13,7 @@ from ..descriptors import Parameters, check_descriptor
 from ..enums import DataType, LRNMode
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 MIN_N, MAX_N, MIN_K, MIN_BETA = 1, 16, 1e-5, 0.01  # CUDNN_LRN_*
@@ -211,7 +211,7 @@ def _params(lrn: Any, mode: LRNMode | str) -> tuple[Any, ...]:
     return (LRNMode.parse(mode, "mode"), check_descriptor(lrn, LRNDescriptor, "lrn"))
 
 
-@public
+@computes
 def lrn_cross_channel_forward(
     handle: Handle,
     x: Any,
@@ -256,7 +256,7 @@ def lrn_cross_channel_forward(
     return execute(handle, LRNCrossChannelForward, (x, y), _params(lrn, mode), (alpha, beta))
 
 
-@public
+@computes
 def lrn_cross_channel_backward(
     handle: Handle,
     y: Any,

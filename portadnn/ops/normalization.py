@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from ..descriptors import _integer as integer
 from ..enums import NormMode
-from ..errors import BadParam, public
+from ..errors import BadParam
 from ..handle import Handle
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 from .batch_norm import check_epsilon, check_pair, check_parameter
 
@@ -195,7 +195,7 @@ def _parameters(mode: Any, axis: Any, groups: Any) -> tuple[NormMode, int, int]:
     return NormMode.parse(mode, "mode"), integer(axis, "axis", -8), integer(groups, "groups", 1)
 
 
-@public
+@computes
 def normalization_forward(
     handle: Handle,
     x: Any,
@@ -259,7 +259,7 @@ def normalization_forward(
     return execute(handle, NormalizationForward, tensors, params, (alpha, beta, epsilon))[0]
 
 
-@public
+@computes
 def normalization_backward(
     handle: Handle,
     x: Any,

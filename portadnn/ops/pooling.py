@@ -12,7 +12,7 @@ from ..enums import NanPropagation, PoolingMode
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..layer_descriptors import PoolingDescriptor
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 from ..shapes import pooling_output_dims
 
@@ -128,7 +128,7 @@ def _checked(pooling: Any) -> PoolingDescriptor:
     return pooling
 
 
-@public
+@computes
 def pooling_forward(
     handle: Handle,
     x: Any,
@@ -168,7 +168,7 @@ def pooling_forward(
     return execute(handle, PoolingForward, (x, y), _checked(pooling), (alpha, beta))
 
 
-@public
+@computes
 def pooling_backward(
     handle: Handle,
     y: Any,

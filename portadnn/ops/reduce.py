@@ -11,7 +11,7 @@ from ..descriptors import Parameters, TensorDescriptor, TensorView, check_descri
 from ..enums import DataType, NanPropagation, ReduceTensorIndices, ReduceTensorIndicesType, ReduceTensorOp
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
-from ..plan import check_handle, execute, make_problem, workspace_size
+from ..plan import check_handle, computes, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
 
 EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
@@ -185,7 +185,7 @@ def get_reduction_workspace_size(handle: Handle, reduce: ReduceTensorDescriptor,
     return workspace_size(handle, _problem(handle, reduce, a, c))
 
 
-@public
+@computes
 def reduce_tensor(
     handle: Handle,
     reduce: ReduceTensorDescriptor,

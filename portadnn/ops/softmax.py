@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..enums import SoftmaxAlgorithm, SoftmaxMode
-from ..errors import public
 from ..handle import Handle
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 
@@ -88,7 +87,7 @@ def _summed(spec: TensorSpec, mode: SoftmaxMode) -> int:
     return spec.dims[1] if mode is SoftmaxMode.CHANNEL else math.prod(spec.dims[1:])
 
 
-@public
+@computes
 def softmax_forward(
     handle: Handle,
     x: Any,
@@ -129,7 +128,7 @@ def softmax_forward(
     return execute(handle, SoftmaxForward, (x, y), params, (alpha, beta))
 
 
-@public
+@computes
 def softmax_backward(
     handle: Handle,
     y: Any,

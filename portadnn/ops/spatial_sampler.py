@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..enums import DataType, SamplerType
-from ..errors import BadParam, NotSupported, public
+from ..errors import BadParam, NotSupported
 from ..handle import Handle
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import TensorSpec, check_same
 from .spatial_transformer import SpatialTransformer, SpatialTransformerDescriptor, checked
 
@@ -126,7 +126,7 @@ class SpatialTfSamplerBackward(SpatialTransformer):
         return self.x.dims[1] if output == "dgrid" else self.dy.dims[2] * self.dy.dims[3]
 
 
-@public
+@computes
 def spatial_tf_sampler_forward(
     handle: Handle,
     x: Any,
@@ -172,7 +172,7 @@ def spatial_tf_sampler_forward(
     return execute(handle, SpatialTfSamplerForward, (x, grid, y), checked(transformer), (alpha, beta))
 
 
-@public
+@computes
 def spatial_tf_sampler_backward(
     handle: Handle,
     x: Any,

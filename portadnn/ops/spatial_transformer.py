@@ -12,7 +12,7 @@ from ..descriptors import Parameters, check_descriptor, make_spec
 from ..enums import DataType, SamplerType
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec
 
 
@@ -215,7 +215,7 @@ def checked(transformer: Any) -> SpatialTransformerDescriptor:
     return check_descriptor(transformer, SpatialTransformerDescriptor, "transformer")
 
 
-@public
+@computes
 def spatial_tf_grid_generator_forward(
     handle: Handle, theta: Any, transformer: SpatialTransformerDescriptor, grid: Any = None
 ) -> Any:
@@ -249,7 +249,7 @@ def spatial_tf_grid_generator_forward(
     return execute(handle, SpatialTfGridGeneratorForward, (theta, grid), checked(transformer), ())
 
 
-@public
+@computes
 def spatial_tf_grid_generator_backward(
     handle: Handle, dgrid: Any, transformer: SpatialTransformerDescriptor, dtheta: Any = None
 ) -> Any:

@@ -10,7 +10,7 @@ from ..enums import DataType, NanPropagation, OpTensorOp
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..layer_descriptors import OpTensorDescriptor
-from ..plan import execute
+from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 MAX_BROADCAST_DIMS = 5
@@ -150,7 +150,7 @@ _DESCRIPTORS = {op: OpTensorDescriptor(op) for op in OpTensorOp}
 _BY_NAME = {op.name.lower(): _DESCRIPTORS[op] for op in OpTensorOp}  # the common spelling, without a search
 
 
-@public
+@computes
 def transform_tensor(handle: Handle, x: Any, y: Any = None, *, alpha: float = 1.0, beta: float = 0.0) -> Any:
     """Copy a tensor into another layout: ``y = alpha * x + beta * y`` (guide section 4.14).
 
@@ -179,7 +179,7 @@ def transform_tensor(handle: Handle, x: Any, y: Any = None, *, alpha: float = 1.
     return execute(handle, TransformTensor, (x, y), (), (alpha, beta))
 
 
-@public
+@computes
 def add_tensor(handle: Handle, a: Any, c: Any, *, alpha: float = 1.0, beta: float = 1.0) -> Any:
     """Add a bias: ``c = alpha * a + beta * c`` (guide section 4.15).
 
@@ -209,7 +209,7 @@ def add_tensor(handle: Handle, a: Any, c: Any, *, alpha: float = 1.0, beta: floa
     return execute(handle, AddTensor, (a, c), (), (alpha, beta))
 
 
-@public
+@computes
 def op_tensor(
     handle: Handle,
     op: OpTensorDescriptor | OpTensorOp | str,
