@@ -86,24 +86,35 @@ def _compiled(text: str, name: str, known: tuple[str, ...]) -> Callable[..., Any
 
 
 _AGAIN = """\
-def again(handle, tensors, params, algo, numbers, workspace):
+def again({arguments}):
     try:
-        if not (
-            algo is known_algo
-            and not WATCHERS
-            and (handle.scratches if workspace is None else place(workspace)) == scratch
-            and (params is known_params or params == known_params)
-            and {numbers}
-            and {tensors}
-        ):
+        if not ({test}):
             return None
-    except AttributeError:
+    except (AttributeError, KeyError):
         return None
     acquire()
     try:
         return {result} if run.stamp is stamp and repeat() else None
     finally:
         release()"""
+
+
+def _again(handle: Handle, run: Run, stamp: Any, arguments: str, tests: Sequence[Same], result: str) -> Any:
+    """Return the function that repeats a run whose stamp is still this one where every test holds, or returns None.
+
+    The stamp, (places, numbers, scratch), stands for the run's bound arguments. No memory is kept alive.
+    """
+    known = {name: value for test in tests for name, value in test.known.items()} | {
+        "run": run,
+        "repeat": run.repeat,
+        "stamp": stamp,
+        "scratch": stamp[2],
+        "acquire": handle.lock.acquire,  # half the time of a with statement
+        "release": handle.lock.release,
+    }
+    test = " and ".join(test.test for test in tests)
+    text = _AGAIN.format(arguments=arguments, test=test, result=result)
+    return _compiled(text, "again", tuple(known))(*known.values())
 
 
 def remember(
@@ -118,49 +129,21 @@ def remember(
     """Return ``again(handle, tensors, params, algo, scalars, workspace)``, which repeats a run if it is its last call.
 
     Its result is the call's, or None if it is another one. The first `inputs` tensors are no outputs. Tensors are known
-    again by the device, everything else by identity (equal numbers may differ: 0.0 and -0.0, 1.0 and True), and no
-    memory is kept alive. The run's stamp, (places, numbers, scratch), stands for its bound arguments.
+    again by the device, everything else by identity (equal numbers may differ: 0.0 and -0.0, 1.0 and True).
     """
-    device, stamp = handle.device, run.stamp
-    same_tensors = device.same(tensors, items("tensors", len(tensors)))
-    same_numbers = identical(scalars, items("numbers", len(scalars)), "number")
+    tests = (
+        Same("algo is known_algo and not WATCHERS", {"known_algo": algo}),
+        Same(
+            "(handle.scratches if workspace is None else place(workspace)) == scratch",
+            {"place": handle.device.workspace_place},
+        ),
+        Same("(params is known_params or params == known_params)", {"known_params": params}),
+        identical(scalars, items("numbers", len(scalars)), "number"),
+        handle.device.same(tensors, items("tensors", len(tensors))),
+    )
     result = "tensors[-1]" if len(tensors) == inputs + 1 else f"tensors[{inputs}:]"
-    known = {
-        **same_tensors.known,
-        **same_numbers.known,
-        "run": run,
-        "repeat": run.repeat,
-        "stamp": stamp,
-        "scratch": stamp[2],
-        "place": device.workspace_place,
-        "acquire": handle.lock.acquire,  # half the time of a with statement
-        "release": handle.lock.release,
-        "known_params": params,
-        "known_algo": algo,
-    }
-    text = _AGAIN.format(numbers=same_numbers.test, tensors=same_tensors.test, result=result)
-    return _compiled(text, "again", tuple(known))(*known.values())  # type: ignore[no-any-return]
-
-
-_AGAIN_AS_GIVEN = """\
-def again(args, kwargs):
-    try:
-        if not (
-            len(args) == count
-            and {keywords}
-            and not WATCHERS
-            and args[0].scratches == scratch
-            and {values}
-            and {tensors}
-        ):
-            return None
-    except (AttributeError, KeyError):
-        return None
-    acquire()
-    try:
-        return {result} if run.stamp is stamp and repeat() else None
-    finally:
-        release()"""
+    arguments = "handle, tensors, params, algo, numbers, workspace"
+    return _again(handle, run, run.stamp, arguments, tests, result)  # type: ignore[no-any-return]
 
 
 def remember_as_given(made: Made, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> AgainAsGiven | None:
@@ -177,40 +160,27 @@ def remember_as_given(made: Made, args: tuple[Any, ...], kwargs: dict[str, Any],
         The function's; the first is the handle.
     """
     handle: Handle = args[0]
-    run, stamp, tensors, _ = made
     places = {f"args[{i}]": value for i, value in enumerate(args) if i} | {
         f"kwargs[{name!r}]": value for name, value in kwargs.items()
     }
-    of_run = {id(one) for one in tensors if one is not None}
+    of_run = {id(one) for one in made.tensors if one is not None}
     arrays = {place: value for place, value in places.items() if id(value) in of_run}
     values = {place: value for place, value in places.items() if place not in arrays}
     given = {id(value): place for place, value in arrays.items()}
     results = result if type(result) is tuple else (result,)
-    if id(args[-1]) not in given or not all(one is None or id(one) in given for one in (*tensors, *results)):
+    if id(args[-1]) not in given or not all(one is None or id(one) in given for one in (*made.tensors, *results)):
         return None
     if result is None or not all(map(_stays, values.values())):
         return None
-    text = "".join(f"{'None' if one is None else given[id(one)]}, " for one in results)
-    same_tensors = handle.device.same(list(arrays.values()), list(arrays))
-    same_values = identical(list(values.values()), list(values), "value")
-    known = {
-        **same_tensors.known,
-        **same_values.known,
-        "count": len(args),
-        "run": run,
-        "repeat": run.repeat,
-        "stamp": stamp,
-        "scratch": stamp[2],
-        "acquire": handle.lock.acquire,
-        "release": handle.lock.release,
-    }
-    text = _AGAIN_AS_GIVEN.format(
-        keywords=f"len(kwargs) == {len(kwargs)}" if kwargs else "not kwargs",
-        values=same_values.test,
-        tensors=same_tensors.test,
-        result=f"({text})" if type(result) is tuple else text.removesuffix(", "),
+    tests = (
+        Same(f"len(args) == {len(args)} and " + (f"len(kwargs) == {len(kwargs)}" if kwargs else "not kwargs"), {}),
+        Same("not WATCHERS and args[0].scratches == scratch", {}),
+        identical(list(values.values()), list(values), "value"),
+        handle.device.same(list(arrays.values()), list(arrays)),
     )
-    return _compiled(text, "again", tuple(known))(*known.values())  # type: ignore[no-any-return]
+    words = ["None" if one is None else given[id(one)] for one in results]
+    text = f"({', '.join(words)},)" if type(result) is tuple else words[0]
+    return _again(handle, made.run, made.stamp, "args, kwargs", tests, text)  # type: ignore[no-any-return]
 
 
 def _stays(value: Any) -> bool:
