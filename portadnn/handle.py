@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .profiles.names import Profile
     from .profiles.violations import Violation
     from .profiles.watch import ProfileWatch
+    from .recent import Recent
 
 log = logging.getLogger("portadnn")
 _SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
@@ -102,9 +103,8 @@ class Handle:
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
         self.entries: dict[Any, Entry] = {}
-        # calls that were made twice: Again by what is computed and the last output's id, with their runs' stamps, and
-        # AgainAsGiven by the public function's name
-        self.recent: dict[tuple[type[Problem] | str, int], tuple[Any, Any]] = {}
+        # calls that were made twice, by what is computed or the public function's name, and the ids of tensors
+        self.recent: dict[tuple[type[Problem] | str, int, int], Recent] = {}
         self.scratches = 0  # how often there was to be another
         self._scratch: Any = None
         self._scratch_size = 0

@@ -20,7 +20,7 @@ from .enums import DataType, DnnEnum
 from .errors import ArchMismatch, BadParam, DnnError, NotSupported, public, shown
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
-from .recent import MOST_RECENT, Made, remember, remember_as_given
+from .recent import MOST_RECENT, Made, Recent, remember, remember_as_given
 from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -92,11 +92,11 @@ class _Notes(threading.local):
 _NOTES = _Notes()
 
 
-def _keep(handle: Handle, key: tuple[Any, int], again: tuple[Any, Any]) -> None:
-    """Let a handle remember a call, by what is computed and the last output's id."""
+def _keep(handle: Handle, key: tuple[Any, int, int], recent: Recent) -> None:
+    """Let a handle remember a call, by what is computed and the ids of its first and last tensors."""
     if len(handle.recent) >= MOST_RECENT:
         handle.recent.clear()
-    handle.recent[key] = again
+    handle.recent[key] = recent
 
 
 def computes(function: Callable[P, R]) -> Callable[P, R]:
@@ -114,22 +114,22 @@ def computes(function: Callable[P, R]) -> Callable[P, R]:
             result = function(*args, **kwargs)
         finally:
             _NOTES.made = None
-        if len(made) == 1 and args and type(handle := args[0]) is Handle:
+        if len(made) == 1 and len(args) > 1 and type(handle := args[0]) is Handle:
             again = remember_as_given(made[0], args, kwargs, result)
             with handle.lock:
                 if again is not None and made[0].key in handle.recent:  # neither closed nor told of a faster engine
-                    _keep(handle, (call, id(args[-1])), (again, None))
+                    _keep(handle, (call, id(args[1]), id(args[-1])), Recent(again, made[0].stamp))
         return result
 
     named = public(noting)
 
     @functools.wraps(function)
     def known(*args: P.args, **kwargs: P.kwargs) -> R:
-        if args and type(args[0]) is Handle:
-            recent = args[0].recent.get((call, id(args[-1])))
+        if len(args) > 1 and type(args[0]) is Handle:
+            recent = args[0].recent.get((call, id(args[1]), id(args[-1])))
             if recent is not None:
                 try:
-                    result = recent[0](args, kwargs)
+                    result = recent.again(args, kwargs)
                 except DnnError as error:
                     error.call = call
                     raise
@@ -169,9 +169,10 @@ def execute(
     workspace
         Scratch memory; None lets the handle provide it.
     """
-    recent = handle.recent.get((kind, id(tensors[-1]))) if type(handle) is Handle else None
+    recent_key = kind, id(tensors[0]), id(tensors[-1])
+    recent = handle.recent.get(recent_key) if type(handle) is Handle else None
     if recent is not None:  # a closed handle has none
-        result = recent[0](handle, tensors, params, algo, scalars, workspace)
+        result = recent.again(handle, tensors, params, algo, scalars, workspace)
         if result is not None:
             return result
     device = check_handle(handle).device
@@ -207,11 +208,10 @@ def execute(
             stays = stamp is not None and run.stamp is not None and stamp[0] == run.stamp[0]
             arrays = _run_anew(handle, entry, run, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
-        elif arrays is tensors and (recent is None or recent[1] is not run.stamp):
+        elif arrays is tensors and (recent is None or recent.gives_way(run.stamp)):
             again = remember(handle, run, tensors, params, algo, scalars, len(kind.inputs))
-            recent_key = kind, id(tensors[-1])
-            _keep(handle, recent_key, (again, run.stamp))
-            if recent is None and _NOTES.made is not None:  # others that take turns would write one anew each time
+            _keep(handle, recent_key, Recent(again, run.stamp))
+            if _NOTES.made is not None:
                 _NOTES.made.append(Made(run, run.stamp, tensors, recent_key))
     if len(kind.outputs) == 1:
         return _given(tensors[-1], arrays[-1])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .handle import Handle
 
 MOST_RECENT = 1024  # calls that a handle remembers
+MOST_MISSES = 16  # in succession, of another call
 
 Again = Callable[["Handle", tuple[Any, ...], Any, Any, tuple[Any, ...], Any], Any]
 AgainAsGiven = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -26,7 +27,37 @@ class Made(NamedTuple):
     run: Run
     stamp: Any
     tensors: tuple[Any, ...]
-    key: tuple[Any, int]
+    key: tuple[Any, int, int]
+
+
+class Recent:
+    """A call that a handle remembers.
+
+    Others of the same first and last tensors may take turns with it. Writing what tells a call takes ten times as long
+    as finding its plan, so one of them takes its place only when nothing else has come for a while.
+
+    Attributes
+    ----------
+    again
+        `Again`, or `AgainAsGiven`.
+    stamp
+        Its run's.
+    """
+
+    __slots__ = ("_misses", "_other", "again", "stamp")
+
+    def __init__(self, again: Callable[..., Any], stamp: Any) -> None:
+        self.again, self.stamp = again, stamp
+        self._other: Any = None
+        self._misses = 0
+
+    def gives_way(self, stamp: Any) -> bool:
+        """Tell whether it is time to remember the call that came instead, whose run has that stamp."""
+        if stamp is self.stamp:
+            return False
+        self._misses = self._misses + 1 if stamp is self._other else 1
+        self._other = stamp
+        return self._misses >= MOST_MISSES
 
 
 class Same(NamedTuple):

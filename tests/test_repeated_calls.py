@@ -12,6 +12,7 @@ import pytest
 from where import BACKENDS, open_handle, scratch
 
 import portadnn as dnn
+from portadnn import plan, recent
 from portadnn.ops import activation
 from portadnn.recent import each, items
 from portadnn_backends import cuda
@@ -82,6 +83,21 @@ def test_memory_that_takes_turns(handle: Any, turns: int) -> None:
     for i, (x, y) in enumerate(pairs):
         assert dnn.activation_forward(handle, x, RELU, y) is y
         np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
+
+
+def test_inputs_that_take_turns(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same first tensor and output: what tells a call takes too long to be written anew for each."""
+    written = []
+    monkeypatch.setattr(plan, "remember", lambda *words: written.append(1) or recent.remember(*words))
+    a, *b = (handle.asarray(_host(seed)) for seed in range(4))
+    c, add = handle.zeros(SHAPE), dnn.OpTensorDescriptor("add")
+    for turn in range(60):
+        dnn.op_tensor(handle, add, a, b[turn % 3], c)
+        np.testing.assert_allclose(handle.to_numpy(c), _host(0) + _host(1 + turn % 3), rtol=1e-6, atol=1e-6)
+    for _ in range(2 * recent.MOST_MISSES):
+        dnn.op_tensor(handle, add, a, b[2], c)
+    np.testing.assert_allclose(handle.to_numpy(c), _host(0) + _host(3), rtol=1e-6, atol=1e-6)
+    assert len(written) == (2 if handle.backend in ("cuda", "opencl") else 0)
 
 
 def test_equal_layers_of_several_launches_take_turns(handle: Any) -> None:
