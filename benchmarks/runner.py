@@ -114,7 +114,7 @@ class Bench:
         """Return the seconds of the fastest side's copy that reads and writes so many bytes together."""
         elements = max(1, nbytes // 8)
         if elements not in self._copies:
-            timings = alternate(_copies(self.handle, self.peer, elements), self.rounds, GPU_ROUND)
+            timings = alternate(_copies(self.handle, self.peer, elements), self.rounds, GPU_ROUND, gpu=True)
             self._copies[elements] = min(timing.median for timing in timings)
         return self._copies[elements]
 
@@ -154,7 +154,7 @@ class Bench:
         except NoEquivalent as error:
             reason = str(error)
         cpu = handle.info.kind == "cpu"
-        ours, *others = timings = alternate(sides, rounds, CPU_ROUND if cpu else GPU_ROUND)
+        ours, *others = timings = alternate(sides, rounds, CPU_ROUND if cpu else GPU_ROUND, gpu=not cpu)
 
         def row(other: Timing | None, alone: Alone | None) -> Row:
             return Row(

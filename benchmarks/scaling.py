@@ -63,7 +63,7 @@ class _Meter:
 
     def called(self, call: Call) -> float:
         """Return the seconds of a call among others."""
-        return alternate([Side("", call, self.time)], self.rounds, 5 * _ROUND)[0].median
+        return alternate([Side("", call, self.time)], self.rounds, 5 * _ROUND, gpu=True)[0].median
 
     def queued(self, calls: Sequence[Call], count: int) -> float:
         """Return the seconds that the device takes for a call when all of them are already enqueued."""

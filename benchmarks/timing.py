@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from . import processors
+
 Timer = Callable[[Callable[[], None]], float]  # returns the seconds of what the function enqueues
 
 
@@ -133,7 +135,7 @@ def _count(side: Side, target: float) -> int:
     return count
 
 
-def alternate(sides: list[Side], rounds: int = 11, target: float = 0.02) -> list[Timing]:
+def alternate(sides: list[Side], rounds: int = 11, target: float = 0.02, *, gpu: bool = False) -> list[Timing]:
     """Time all sides in turn, round by round.
 
     Parameters
@@ -144,17 +146,21 @@ def alternate(sides: list[Side], rounds: int = 11, target: float = 0.02) -> list
         Rounds that count, after two that do not.
     target
         Seconds that one side's share of a round should take; it repeats its call accordingly.
+    gpu
+        Whether all computing is a GPU's. Each round is then called from the fastest processor.
     """
     counts = [_count(side, target) for side in sides]
     seconds: list[list[float]] = [[] for _ in sides]
     processor: list[list[float]] = [[] for _ in sides]
-    for number in range(rounds + 2):
-        for side, count, record, busy in zip(sides, counts, seconds, processor, strict=True):
-            start = time.process_time()
-            spent = side.timer(repeated([side.call], count)) / count
-            if number >= 2:
-                record.append(spent)
-                busy.append((time.process_time() - start) / count)
+    with processors.fastest(gpu) as move:
+        for number in range(rounds + 2):
+            move()
+            for side, count, record, busy in zip(sides, counts, seconds, processor, strict=True):
+                start = time.process_time()
+                spent = side.timer(repeated([side.call], count)) / count
+                if number >= 2:
+                    record.append(spent)
+                    busy.append((time.process_time() - start) / count)
     return [Timing(side.name, tuple(s), tuple(p)) for side, s, p in zip(sides, seconds, processor, strict=True)]
 
 

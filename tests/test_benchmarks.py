@@ -1,6 +1,7 @@
 """The benchmark runner: what it measures is right, its records are whole."""
 
 import json
+import os
 import re
 import time
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 import portadnn.graph as pg
-from portadnn.benchmarks import attention, call, cli, graphs, layers, runner, scaling, sets, timing
+from portadnn.benchmarks import attention, call, cli, graphs, layers, processors, runner, scaling, sets, timing
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.benchmarks.graph_peer import FrontendPeer
 from portadnn.benchmarks.peer import NoEquivalent
@@ -444,3 +445,37 @@ def test_attention_goes_on_after_failures(tmp_path, monkeypatch):
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
     assert [sorted(row["failed"]) for row in rows] == [["portadnn"]] * 2 + [["torch"]] * 2
     assert rows[2]["failed"]["torch"] == "RuntimeError: out of: luck" and list(rows[2]["seconds"]) == ["portadnn"]
+
+
+needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot choose processors")
+
+
+@needs_affinity
+def test_gpu_calls_come_from_the_fastest_processor(monkeypatch):
+    speeds = {3: 2.0, 5: 1.0, 9: 3.0}
+    affinity = [set(speeds)]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: affinity[-1])
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, processors: affinity.append(set(processors)))
+    with processors.fastest(seconds=lambda: speeds[min(affinity[-1])]) as move:
+        move()
+        assert affinity[-1] == {5}
+        speeds[3] = 0.5  # it is chosen anew
+        move()
+        assert affinity[-1] == {3}
+    assert affinity[-1] == set(speeds)
+
+
+@needs_affinity
+@pytest.mark.parametrize("gpu", [True, False])
+def test_rounds_move_only_beside_a_gpu(gpu):
+    allowed, seen = os.sched_getaffinity(0), []
+    side = timing.Side("", lambda: seen.append(os.sched_getaffinity(0)), timing.wall)
+    timing.alternate([side], rounds=3, target=0.0, gpu=gpu)
+    assert len(seen[-1]) == (1 if gpu else len(allowed))
+    assert os.sched_getaffinity(0) == allowed
+
+
+def test_processors_are_left_alone_where_threads_cannot_choose(monkeypatch):
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    with processors.fastest() as move:
+        move()
