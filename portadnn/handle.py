@@ -18,6 +18,7 @@ from .enums import DataType, TensorFormat
 from .errors import BadParam, NotInitialized, NotSupported, public, shown
 from .found import Found
 from .problem import TensorSpec
+from .recent import RecentCalls
 from .registry import backend_names, get_backend
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from .profiles.names import Profile
     from .profiles.violations import Violation
     from .profiles.watch import ProfileWatch
-    from .recent import Recent
 
 log = logging.getLogger("portadnn")
 _SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
@@ -103,8 +103,7 @@ class Handle:
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
         self.entries: dict[Any, Entry] = {}
-        # calls that were made twice, by what is computed or the public function's name, and the ids of tensors
-        self.recent: dict[tuple[type[Problem] | str, int, int], Recent] = {}
+        self.recent = RecentCalls()
         self.scratches = 0  # how often there was to be another
         self._scratch: Any = None
         self._scratch_size = 0

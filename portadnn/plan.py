@@ -20,12 +20,12 @@ from .enums import DataType, DnnEnum
 from .errors import ArchMismatch, BadParam, DnnError, NotSupported, public, shown
 from .handle import Handle, log
 from .problem import ALIGNMENT, Problem, TensorSpec
-from .recent import MOST_RECENT, Made, Recent, remember, remember_as_given
+from .recent import Made, Recent, remember, remember_as_given
+from .runs import Runs
 from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 _PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(33)]
-MOST_RUNS = 4  # of a plan
 SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
 
 if TYPE_CHECKING:
@@ -51,27 +51,8 @@ class Entry:
     present: tuple[int, ...] | None  # the tensors that the problem has, None for all
     extents: tuple[int, ...]  # bytes from the first to the last element of each tensor
     single: bool  # whether the run-time numbers are stored as float32 (guide section 2.6)
-    runs: list[Run]  # the one used last first; entries of one plan share them
+    runs: Runs  # entries of one plan share them
     checked: Sequence[int] = ()  # the addresses of the last call whose memory was found apart
-
-    def run_at(self, device: Device, places: Any) -> Run:
-        """Return the run whose last call was at these places, or else the one to make there, and put it first.
-
-        Memory that takes turns, such as that of a network's equal layers, finds its arguments bound: until there are
-        enough runs, each new place gets another one.
-        """
-        runs = self.runs
-        for run in runs:
-            if run.stamp is not None and run.stamp[0] == places:
-                break
-        else:
-            run = runs[-1]
-            if run.stamp is not None and len(runs) < MOST_RUNS and self.plan.launches:
-                run = device.bind(self.plan.launches)
-                runs.append(run)
-        runs.remove(run)
-        runs.insert(0, run)
-        return run
 
     def used(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the arrays of the tensors that the problem has."""
@@ -92,18 +73,11 @@ class _Notes(threading.local):
 _NOTES = _Notes()
 
 
-def _keep(handle: Handle, key: tuple[Any, int, int], recent: Recent) -> None:
-    """Let a handle remember a call, by what is computed and the ids of its first and last tensors."""
-    if len(handle.recent) >= MOST_RECENT:
-        handle.recent.clear()
-    handle.recent[key] = recent
-
-
 def computes(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a public function as :func:`~portadnn.errors.public` does, one that only hands its arguments to `execute`.
 
-    What it is given twice in succession, for tensors that end with its last positional argument, is not looked at
-    again: the run that it led to is repeated.
+    What it is given again and again, for tensors that end with its last positional argument, is not looked at any
+    more: the run that it led to is repeated.
     """
     call = function.__name__
 
@@ -118,7 +92,7 @@ def computes(function: Callable[P, R]) -> Callable[P, R]:
             again = remember_as_given(made[0], args, kwargs, result)
             with handle.lock:
                 if again is not None and made[0].key in handle.recent:  # neither closed nor told of a faster engine
-                    _keep(handle, (call, id(args[1]), id(args[-1])), Recent(again, made[0].stamp))
+                    handle.recent.keep((call, id(args[1]), id(args[-1])), Recent(again, made[0].stamp))
         return result
 
     named = public(noting)
@@ -192,14 +166,14 @@ def execute(
     with handle.lock:
         if entry is None:
             entry = handle.entries[key] = _make_entry(handle, kind, arrays, params, algo)
-        run = entry.runs[0]
+        run = entry.runs.last
         stamp = None
         if run.repeat is not None:
             scratch = handle.scratches if workspace is None else device.workspace_place(workspace)
             if scratch is not None:
                 stamp = (places, _PACK_DOUBLES[len(numbers)](*numbers), scratch)  # as bytes_of
                 if not entry.allocate and (run.stamp is None or run.stamp[0] != places):
-                    run = entry.run_at(device, places)
+                    run = entry.runs.at(device, places)
         anew = stamp is None or stamp != run.stamp  # what the last call was made with needs no second look
         if WATCHERS and not anew:
             computing(entry.plan.problem, numbers, run.addresses)
@@ -208,9 +182,10 @@ def execute(
             stays = stamp is not None and run.stamp is not None and stamp[0] == run.stamp[0]
             arrays = _run_anew(handle, entry, run, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
-        elif arrays is tensors and (recent is None or recent.gives_way(run.stamp)):
+        elif arrays is tensors and (handle.recent.due(recent_key) if recent is None else recent.gives_way(run.stamp)):
             again = remember(handle, run, tensors, params, algo, scalars, len(kind.inputs))
-            _keep(handle, recent_key, Recent(again, run.stamp))
+            handle.recent.keep(recent_key, Recent(again, run.stamp))
+            entry.runs.keep(places)
             if _NOTES.made is not None:
                 _NOTES.made.append(Made(run, run.stamp, tensors, recent_key))
     if len(kind.outputs) == 1:
@@ -549,7 +524,7 @@ def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], para
         present if len(present) < len(names) else None,
         extents_of(problem),
         problem.dtype.accumulator is DataType.FLOAT,
-        [plan.run] if found is None else found.runs,
+        Runs(plan.run, plan.launches) if found is None else found.runs,
     )
     handle.entries.setdefault(plan_key, entry)
     return entry

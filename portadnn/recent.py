@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .handle import Handle
 
-MOST_RECENT = 1024  # calls that a handle remembers
+MOST_RECENT = 8192  # calls that a handle remembers
 MOST_MISSES = 16  # in succession, of another call
 
 Again = Callable[["Handle", tuple[Any, ...], Any, Any, tuple[Any, ...], Any], Any]
@@ -27,7 +27,7 @@ class Made(NamedTuple):
     run: Run
     stamp: Any
     tensors: tuple[Any, ...]
-    key: tuple[Any, int, int]
+    key: Key
 
 
 class Recent:
@@ -58,6 +58,39 @@ class Recent:
         self._misses = self._misses + 1 if stamp is self._other else 1
         self._other = stamp
         return self._misses >= MOST_MISSES
+
+
+Key = tuple[Any, int, int]  # what is computed, or the public function's name, and the ids of two tensors
+
+
+class RecentCalls(dict[Key, Recent]):
+    """The calls that a handle remembers: those made again and again, for writing what tells one takes many calls' time.
+
+    Programs that make new arrays all the time, or more calls in turn than there is room for, write hardly any.
+    """
+
+    def __init__(self) -> None:
+        self._once: set[Key] = set()
+        self._waiting = 0  # how many came when there was no room
+
+    def due(self, key: Key) -> bool:
+        """Tell whether to remember a call that can be repeated: it came before, and there is room or its turn."""
+        if key in self._once:
+            self._once.discard(key)
+            if len(self) < MOST_RECENT:
+                return True
+            self._waiting += 1
+            return self._waiting % MOST_MISSES == 0
+        if len(self._once) >= 4 * MOST_RECENT:
+            self._once.clear()
+        self._once.add(key)
+        return False
+
+    def keep(self, key: Key, recent: Recent) -> None:
+        """Remember a call, instead of the oldest where there is no more room."""
+        if len(self) >= MOST_RECENT and key not in self:
+            del self[next(iter(self))]
+        self[key] = recent
 
 
 class Same(NamedTuple):

@@ -12,7 +12,7 @@ import pytest
 from where import BACKENDS, open_handle, scratch
 
 import portadnn as dnn
-from portadnn import plan, recent
+from portadnn import plan, recent, runs
 from portadnn.ops import activation
 from portadnn.recent import each, items
 from portadnn_backends import cuda
@@ -98,6 +98,68 @@ def test_inputs_that_take_turns(handle: Any, monkeypatch: pytest.MonkeyPatch) ->
         dnn.op_tensor(handle, add, a, b[2], c)
     np.testing.assert_allclose(handle.to_numpy(c), _host(0) + _host(3), rtol=1e-6, atol=1e-6)
     assert len(written) == (2 if handle.backend in ("cuda", "opencl") else 0)
+
+
+def _bound(handle: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return what grows by one whenever launches are bound anew."""
+    bound: list[int] = []
+    bind = handle.device.bind
+    monkeypatch.setattr(handle.device, "bind", lambda launches: bound.append(1) or bind(launches))
+    return bound
+
+
+def test_many_equal_layers_find_their_arguments_bound(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than there is room for, in the end; what is bound stays right with other calls between."""
+    if handle.backend not in ("cuda", "opencl"):
+        pytest.skip("nothing is bound")
+    bound = _bound(handle, monkeypatch)
+    pairs = [(handle.asarray(_host(i)), handle.zeros(SHAPE)) for i in range(12)]
+
+    def all_layers() -> None:
+        for i, (x, y) in enumerate(pairs):
+            _fill(handle, y, np.zeros(SHAPE, np.float32))
+            dnn.activation_forward(handle, x, RELU, y)
+            np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
+
+    for _ in range(6):
+        all_layers()
+    anew, run_anew = [], plan._run_anew
+    monkeypatch.setattr(plan, "_run_anew", lambda *words: anew.append(words[3]) or run_anew(*words))
+    all_layers()
+    assert activation.ActivationForward not in anew
+    del bound[:]
+    monkeypatch.setattr(runs, "MOST_RUNS", 5)
+    pairs += [(handle.asarray(_host(12 + i)), handle.zeros(SHAPE)) for i in range(3)]
+    for _ in range(3):
+        all_layers()
+    assert len(bound) < 100
+
+
+def test_memory_that_never_comes_again_is_bound_once(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = handle.asarray(_host(0))
+    kept = [dnn.activation_forward(handle, x, RELU, handle.zeros(SHAPE))]
+    bound = _bound(handle, monkeypatch)
+    kept += [dnn.activation_forward(handle, x, RELU, handle.zeros(SHAPE)) for _ in range(20)]
+    for y in kept:
+        np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(0), 0))
+    assert not bound
+
+
+def test_more_calls_than_are_remembered(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hardly any is written again, for none would be there when its turn comes."""
+    monkeypatch.setattr(recent, "MOST_RECENT", 16)
+    written = []
+    monkeypatch.setattr(plan, "remember", lambda *words: written.append(1) or recent.remember(*words))
+    pairs = [(handle.asarray(_host(i)), handle.zeros(SHAPE)) for i in range(40)]
+    for turn in range(20):
+        for i, (x, y) in enumerate(pairs):
+            dnn.activation_forward(handle, x, RELU, y)
+            if turn in (0, 5, 19):
+                np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
+        assert len(handle.recent) <= 16
+    assert len(written) < 80  # of 800 calls
+    if handle.backend in ("cuda", "opencl"):
+        assert written
 
 
 def test_equal_layers_of_several_launches_take_turns(handle: Any) -> None:
@@ -240,7 +302,7 @@ def test_several_outputs_each_time(handle: Any) -> None:
 
 def test_what_is_given_again_is_not_looked_at(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
-    for _ in range(3):
+    for _ in range(4):
         dnn.activation_forward(handle, x, RELU, y, beta=0.0)
     _fill(handle, x, _host(1))
     if handle.backend in ("cuda", "opencl"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...found import Found
 from ...handle import Handle
+from ...recent import RecentCalls
 from ...registry import get_backend
 
 if TYPE_CHECKING:
@@ -66,4 +67,4 @@ class PaperHandle(Handle):
         self.found = Found(None, lambda: "")
         self.lock = threading.RLock()
         self.entries = {}
-        self.recent = {}
+        self.recent = RecentCalls()
