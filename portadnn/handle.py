@@ -18,7 +18,7 @@ from .enums import DataType, TensorFormat
 from .errors import BadParam, NotInitialized, NotSupported, public, shown
 from .found import Found
 from .problem import TensorSpec
-from .recent import RecentCalls
+from .recent import Key, Recent, Remembered
 from .registry import backend_names, get_backend
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .profiles.watch import ProfileWatch
 
 log = logging.getLogger("portadnn")
+MOST_RECENT = 8192  # calls that a handle remembers
 _SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
 
 
@@ -103,7 +104,7 @@ class Handle:
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
         self.entries: dict[Any, Entry] = {}
-        self.recent = RecentCalls()
+        self.recent: Remembered[Key, Recent] = Remembered(MOST_RECENT)
         self.scratches = 0  # how often there was to be another
         self._scratch: Any = None
         self._scratch_size = 0

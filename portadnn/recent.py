@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .watching import WATCHERS
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from .handle import Handle
 
-MOST_RECENT = 8192  # calls that a handle remembers
 MOST_MISSES = 16  # in succession, of another call
 
+K = TypeVar("K")
+V = TypeVar("V")
+Key = tuple[Any, int, int]  # what is computed, or the public function's name, and the ids of two tensors
 Again = Callable[["Handle", tuple[Any, ...], Any, Any, tuple[Any, ...], Any], Any]
 AgainAsGiven = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -60,37 +62,40 @@ class Recent:
         return self._misses >= MOST_MISSES
 
 
-Key = tuple[Any, int, int]  # what is computed, or the public function's name, and the ids of two tensors
-
-
-class RecentCalls(dict[Key, Recent]):
-    """The calls that a handle remembers: those made again and again, for writing what tells one takes many calls' time.
+class Remembered(dict[K, V]):
+    """Calls that were made again and again: writing what tells one takes as long as many calls.
 
     Programs that make new arrays all the time, or more calls in turn than there is room for, write hardly any.
+
+    Attributes
+    ----------
+    most : int
+        How many there is room for.
     """
 
-    def __init__(self) -> None:
-        self._once: set[Key] = set()
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._once: set[K] = set()
         self._waiting = 0  # how many came when there was no room
 
-    def due(self, key: Key) -> bool:
+    def due(self, key: K) -> bool:
         """Tell whether to remember a call that can be repeated: it came before, and there is room or its turn."""
         if key in self._once:
             self._once.discard(key)
-            if len(self) < MOST_RECENT:
+            if len(self) < self.most:
                 return True
             self._waiting += 1
             return self._waiting % MOST_MISSES == 0
-        if len(self._once) >= 4 * MOST_RECENT:
+        if len(self._once) >= 4 * self.most:
             self._once.clear()
         self._once.add(key)
         return False
 
-    def keep(self, key: Key, recent: Recent) -> None:
+    def keep(self, key: K, value: V) -> None:
         """Remember a call, instead of the oldest where there is no more room."""
-        if len(self) >= MOST_RECENT and key not in self:
+        if len(self) >= self.most and key not in self:
             del self[next(iter(self))]
-        self[key] = recent
+        self[key] = value
 
 
 class Same(NamedTuple):

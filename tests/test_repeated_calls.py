@@ -147,7 +147,7 @@ def test_memory_that_never_comes_again_is_bound_once(handle: Any, monkeypatch: p
 
 def test_more_calls_than_are_remembered(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardly any is written again, for none would be there when its turn comes."""
-    monkeypatch.setattr(recent, "MOST_RECENT", 16)
+    handle.recent.most = 16
     written = []
     monkeypatch.setattr(plan, "remember", lambda *words: written.append(1) or recent.remember(*words))
     pairs = [(handle.asarray(_host(i)), handle.zeros(SHAPE)) for i in range(40)]

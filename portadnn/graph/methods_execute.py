@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import public, shown
 from ..find import sample
 from ..handle import Handle
-from ..recent import identical, items
+from ..recent import MOST_MISSES, Remembered, identical, items
 from ..watching import WATCHERS
 from . import memory
 from .checking import Check
@@ -22,7 +22,7 @@ from .operation_graph import TensorInfo
 from .pack import bind, by_uid, spec_of
 from .plans import Plans, Timing, engines_of
 
-MOST_RECENT = 4  # packs of a graph that are known again
+MOST_PACKS = 256  # of a graph that are known again, for each plan
 
 
 class Recent:
@@ -42,6 +42,7 @@ class Recent:
             self.same_arrays = device.same(arrays, items("arrays", len(arrays))).function("arrays")
             self.same_numbers = identical(numbers, items("numbers", len(numbers)), "number").function("numbers")
         self.again: Callable[[], bool] | None = None
+        self._misses = 0
 
     def same(self, pack: Mapping[Any, Any], workspace: Any) -> bool:
         """Tell whether a pack has the same arrays, as they were, and the same numbers."""
@@ -58,6 +59,11 @@ class Recent:
         except (AttributeError, TypeError):  # not all are arrays of the device
             return False
 
+    def gives_way(self, pack: Mapping[Any, Any], workspace: Any) -> bool:
+        """Tell whether to remember a pack with the same ids instead: this one's arrays are gone, it seems."""
+        self._misses = 0 if self.same(pack, workspace) else self._misses + 1
+        return self._misses >= MOST_MISSES
+
 
 class ExecuteMethods(FileMethods):
     """A graph that runs."""
@@ -65,7 +71,7 @@ class ExecuteMethods(FileMethods):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._scratch: dict[int, Any] = {}  # by the handle's serial
-        self._recent: dict[Any, list[Recent]] = {}  # by handle and number of the plan
+        self._recent: dict[Any, Remembered[Any, Recent]] = {}  # by handle and number of the plan
 
     def _drop_plans(self) -> None:
         super()._drop_plans()
@@ -172,10 +178,11 @@ class ExecuteMethods(FileMethods):
         """Run a pack that is known, if it is one."""
         if WATCHERS or not (handle is None or type(handle) is int):
             return False
-        for one in self._recent.get((handle, index), ()):
-            if one.again is not None and one.same(pack, workspace):
-                return one.again()
-        return False
+        recent = self._recent.get((handle, index))
+        if not recent or not isinstance(pack, Mapping):
+            return False
+        one = recent.get(_ids(pack, workspace))
+        return one is not None and one.again is not None and one.same(pack, workspace) and one.again()
 
     def _bound(
         self, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
@@ -227,19 +234,20 @@ class ExecuteMethods(FileMethods):
         """Run a pack that came before with arguments that stay bound; take note of another."""
         if plan.bind is None or WATCHERS or not isinstance(key[0], (int, type(None))):
             return False
-        recent = self._recent.setdefault(key, [])
-        for one in recent:
-            if one.same(pack, workspace):
-                call = plan.bind(arrays, scratch)
-                if call is None or not call():
-                    return False
-                one.again = _locked(plans.handle, call)
-                return True
-        made = Recent(pack, workspace, plans)
-        if made.known:
-            recent.insert(0, made)
-            del recent[MOST_RECENT:]
-        return False
+        recent = self._recent.setdefault(key, Remembered(MOST_PACKS))
+        ids = _ids(pack, workspace)
+        one = recent.get(ids)
+        if recent.due(ids) if one is None else one.gives_way(pack, workspace):
+            one = Recent(pack, workspace, plans)
+            if one.known:
+                recent.keep(ids, one)
+        if one is None or not (one.known and one.same(pack, workspace)):
+            return False
+        call = plan.bind(arrays, scratch)
+        if call is None or not call():
+            return False
+        one.again = _locked(plans.handle, call)
+        return True
 
     def _index(self, plans: Plans) -> int:
         """Return the chosen plan's number; on another handle than the graph's that of its own first choice."""
@@ -267,6 +275,11 @@ class ExecuteMethods(FileMethods):
             self._scratch[serial] = device.workspace(needed)
             self._recent = {}
         return self._scratch[serial]
+
+
+def _ids(pack: Mapping[Any, Any], workspace: Any) -> tuple[Any, ...]:
+    """Return what a pack is looked up by; other arrays may have the same once these are gone."""
+    return (*pack, *map(id, pack.values()), id(workspace))
 
 
 def _locked(handle: Handle, call: Callable[[], bool]) -> Callable[[], bool]:

@@ -12,6 +12,7 @@ from test_graph_fallback import CASES, over
 
 import portadnn as dnn
 import portadnn.graph as cudnn
+from portadnn.graph import methods_execute
 from portadnn.graph.core import Graph
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.errors import fail
@@ -327,6 +328,69 @@ def test_packs_that_come_again(handle, name):
         out.fill(0)
         again()
         np.testing.assert_array_equal(handle.to_numpy(out), np.maximum(-3 * values, 0))
+
+
+@over(["again"])
+def test_many_packs_take_turns(handle, name, monkeypatch):
+    """As those of a network's equal layers; the same arrays under other keys, and more than there is room for."""
+    g = new(handle)
+    a, b = given(g, (1, 4, 5)), given(g, (1, 4, 5))
+    y = g.sub(a, b).set_output(True)
+    g.build()
+    values = [numbers((1, 4, 5), seed).astype(np.float32) for seed in range(9)]
+    arrays = list(map(handle.asarray, values))
+    out = handle.empty((1, 4, 5))
+    layers = [
+        (pack, values[i] - values[j])
+        for i, j in zip(range(8), range(1, 9), strict=True)
+        for pack, i, j in (
+            ({a: arrays[i], b: arrays[j], y: out}, i, j),
+            ({b: arrays[i], a: arrays[j], y: out}, j, i),  # the same ids in the same order
+        )
+    ]
+
+    def all_layers():
+        for pack, want in layers:
+            out.fill(0)
+            g.execute(pack)
+            np.testing.assert_array_equal(handle.to_numpy(out), want)
+
+    for _ in range(4):
+        all_layers()
+    whole, g._run = g._run, None if handle.backend != "reference" else g._run
+    for pack, want in layers:
+        g.execute(pack)
+        np.testing.assert_array_equal(handle.to_numpy(out), want)
+    g._run = whole
+    for recent in g._recent.values():
+        recent.most = 3
+    made = []
+    kind = methods_execute.Recent
+    monkeypatch.setattr(methods_execute, "Recent", lambda *words: made.append(1) or kind(*words))
+    for pack, _ in layers:
+        pack[y] = handle.empty((1, 4, 5))
+    layers = [(pack | {y: out}, want) for pack, want in layers]
+    for _ in range(6):
+        all_layers()
+    assert len(made) <= 12  # of 96
+
+
+@over(["again"])
+def test_packs_that_never_come_again(handle, name, monkeypatch):
+    g = new(handle)
+    x = given(g, (1, 4, 5))
+    y = g.neg(x).set_output(True)
+    g.build()
+    made = []
+    kind = methods_execute.Recent
+    monkeypatch.setattr(methods_execute, "Recent", lambda *words: made.append(1) or kind(*words))
+    kept = []
+    for seed in range(20):
+        values = numbers((1, 4, 5), seed).astype(np.float32)
+        kept.append((handle.asarray(values), handle.empty((1, 4, 5))))
+        g.execute(dict(zip((x, y), kept[-1], strict=True)))
+        np.testing.assert_array_equal(handle.to_numpy(kept[-1][1]), -values)
+    assert not made
 
 
 def test_a_pack_of_the_hosts_is_bound():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...found import Found
 from ...handle import Handle
-from ...recent import RecentCalls
+from ...recent import Remembered
 from ...registry import get_backend
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ class PaperHandle(Handle):
         self.found = Found(None, lambda: "")
         self.lock = threading.RLock()
         self.entries = {}
-        self.recent = RecentCalls()
+        self.recent = Remembered(0)
