@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, Launch, Run
 
-MOST_RUNS = 256  # of a plan
+MOST_RUNS = 1024  # of a plan
 MOST_PLACES = 4096  # that are known to have come once
 
 

@@ -22,7 +22,7 @@ from .operation_graph import TensorInfo
 from .pack import bind, by_uid, spec_of
 from .plans import Plans, Timing, engines_of
 
-MOST_PACKS = 256  # of a graph that are known again, for each plan
+MOST_PACKS = 1024  # of a graph that are known again, for each plan
 
 
 class Recent:
