@@ -63,9 +63,9 @@ class Recent:
 
 
 class Remembered(dict[K, V]):
-    """Calls that were made again and again: writing what tells one takes as long as many calls.
+    """What is kept of calls that are made again and again, for it takes as long to make as many calls.
 
-    Programs that make new arrays all the time, or more calls in turn than there is room for, write hardly any.
+    Programs with new arrays all the time, or with more calls in turn than there is room for, make hardly any.
 
     Attributes
     ----------
