@@ -12,7 +12,8 @@ from .descriptors import TensorView
 from .enums import Status
 from .errors import DnnError
 from .handle import Handle, log
-from .plan import check_apart, check_handle, check_memory, check_type, extents_of, make_problem, wrapped
+from .overlap import check_apart, check_memory, extents_of
+from .plan import check_handle, check_type, make_problem, wrapped
 from .problem import ALIGNMENT, Problem, TensorSpec
 from .watching import WATCHERS, computing
 

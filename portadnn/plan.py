@@ -19,6 +19,7 @@ from .descriptors import TensorView
 from .enums import DataType, DnnEnum
 from .errors import ArchMismatch, BadParam, DnnError, NotSupported, public, shown
 from .handle import Handle, log
+from .overlap import check_apart, check_memory, extents_of
 from .problem import ALIGNMENT, Problem, TensorSpec
 from .recent import Made, Recent, remember, remember_as_given
 from .runs import Runs
@@ -26,7 +27,6 @@ from .watching import WATCHERS, computed, computing
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 _PACK_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(33)]
-SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -530,88 +530,9 @@ def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], para
     return entry
 
 
-def extents_of(problem: Problem) -> tuple[int, ...]:
-    """Return the bytes from the first to the last element of each tensor."""
-    return tuple(spec.span * spec.dtype.itemsize for spec in problem.tensors)
-
-
-def check_memory(problem: Problem, extents: Sequence[int], addresses: Sequence[int]) -> None:
-    """Refuse outputs that share memory with an input, except in place where the operation allows it."""
-    for out in range(len(addresses) - len(problem.written), len(addresses)):
-        start = addresses[out]
-        end = start + extents[out]
-        for other in range(out):
-            place = addresses[other]
-            if place < end and start < place + extents[other]:
-                _check_shared(problem, out, other, addresses)
-
-
-def _check_shared(problem: Problem, out: int, other: int, addresses: Sequence[int]) -> None:
-    specs = problem.tensors
-    names = problem.names
-    pair = (names[out], names[other])
-    if pair in problem.in_place and addresses[out] == addresses[other]:
-        needed = problem.together.get(pair)
-        if needed is not None and addresses[names.index(needed)] != addresses[out]:
-            raise BadParam(
-                argument=needed,
-                expected=f"{names[out]} as well, because {names[other]} is",
-                got="another tensor",
-            )
-        if specs[out].dtype is specs[other].dtype and specs[out].same_strides(specs[other]):
-            return
-        raise BadParam(
-            f"in place needs the layout of {names[other]}",
-            argument=f"{names[out]}.strides",
-            expected=str(specs[other]),
-            got=str(specs[out]),
-        )
-    base = min(addresses[out], addresses[other]) - ALIGNMENT  # device addresses need not fit the host's
-    try:
-        shared = np.shares_memory(
-            _phantom(specs[out], addresses[out] - base),
-            _phantom(specs[other], addresses[other] - base),
-            max_work=SEARCH_LIMIT,  # type: ignore[arg-type]  # NumPy's stub lists two of the values
-        )
-    except np.exceptions.TooHardError:
-        shared = True  # the memory interleaves in a way nobody means
-    if shared:
-        raise BadParam(
-            argument=names[out], expected=f"memory of its own, apart from {names[other]}", got="shared memory"
-        )
-
-
 def _check_workspace(device: Device, entry: Entry, arrays: Sequence[Any], workspace: Any) -> None:
     """Demand a workspace of the caller's that is large enough and lies apart from the tensors."""
     needed, size = entry.plan.workspace_size, device.workspace_size(workspace)
     if size < needed:
         raise BadParam(argument="workspace", expected=f"at least {needed} bytes", got=f"{size} bytes")
     check_apart(device, entry.plan.problem, entry.extents, arrays, workspace, needed)
-
-
-def check_apart(
-    device: Device, problem: Problem, extents: Sequence[int], arrays: Sequence[Any], workspace: Any, size: int
-) -> None:
-    """Demand that the first `size` bytes of a workspace belong to no tensor."""
-    start = device.address(workspace)
-    for name, array, extent in zip(problem.names, arrays, extents, strict=True):
-        if extent and device.address(array) < start + size and start < device.address(array) + extent:
-            raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
-
-
-class _Phantom:
-    """Stands for memory that NumPy must not touch: only its addresses are compared."""
-
-    def __init__(self, spec: TensorSpec, address: int) -> None:
-        size = spec.dtype.itemsize
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": spec.dims,
-            "strides": tuple(s * size for s in spec.strides),
-            "typestr": f"|V{size}",
-            "data": (address, True),
-        }
-
-
-def _phantom(spec: TensorSpec, address: int) -> np.ndarray[Any, Any]:
-    return np.asarray(_Phantom(spec, address))

@@ -91,10 +91,14 @@ class Remembered(dict[K, V]):
         self._once.add(key)
         return False
 
+    def make_room(self) -> V | None:
+        """Forget the oldest where there is no more room, and return it."""
+        return self.pop(next(iter(self))) if len(self) >= self.most else None
+
     def keep(self, key: K, value: V) -> None:
         """Remember a call, instead of the oldest where there is no more room."""
-        if len(self) >= self.most and key not in self:
-            del self[next(iter(self))]
+        if key not in self:
+            self.make_room()
         self[key] = value
 
 

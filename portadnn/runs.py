@@ -38,8 +38,7 @@ class Runs:
         run = known.get(key)
         if run is None:
             if self._launches and known.due(key):
-                run = device.bind(self._launches) if len(known) < known.most else known.pop(next(iter(known)))
-                known.keep(key, run)
+                run = known[key] = known.make_room() or device.bind(self._launches)
             else:
                 run = self._shared = self._shared or device.bind(self._launches)
         self.last = run

@@ -25,7 +25,7 @@ from .plans import Plans, Timing, engines_of
 MOST_PACKS = 1024  # of a graph that are known again, for each plan
 
 
-class Recent:
+class KnownPack:
     """A variant pack of arrays of the device, known again by identity; it keeps no memory alive."""
 
     def __init__(self, pack: Mapping[Any, Any], workspace: Any, plans: Plans) -> None:
@@ -71,7 +71,7 @@ class ExecuteMethods(FileMethods):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._scratch: dict[int, Any] = {}  # by the handle's serial
-        self._recent: dict[Any, Remembered[Any, Recent]] = {}  # by handle and number of the plan
+        self._recent: dict[Any, Remembered[Any, KnownPack]] = {}  # by handle and number of the plan
 
     def _drop_plans(self) -> None:
         super()._drop_plans()
@@ -238,7 +238,7 @@ class ExecuteMethods(FileMethods):
         ids = _ids(pack, workspace)
         one = recent.get(ids)
         if recent.due(ids) if one is None else one.gives_way(pack, workspace):
-            one = Recent(pack, workspace, plans)
+            one = KnownPack(pack, workspace, plans)
             if one.known:
                 recent.keep(ids, one)
         if one is None or not (one.known and one.same(pack, workspace)):

@@ -349,48 +349,39 @@ def test_many_packs_take_turns(handle, name, monkeypatch):
         )
     ]
 
-    def all_layers():
+    for turn in range(5):
+        if turn == 4:  # by now all of them are known
+            monkeypatch.setattr(g, "_run", None)
         for pack, want in layers:
             out.fill(0)
             g.execute(pack)
             np.testing.assert_array_equal(handle.to_numpy(out), want)
 
-    for _ in range(4):
-        all_layers()
-    whole, g._run = g._run, None if handle.backend != "reference" else g._run
-    for pack, want in layers:
-        g.execute(pack)
-        np.testing.assert_array_equal(handle.to_numpy(out), want)
-    g._run = whole
-    for recent in g._recent.values():
-        recent.most = 3
-    made = []
-    kind = methods_execute.Recent
-    monkeypatch.setattr(methods_execute, "Recent", lambda *words: made.append(1) or kind(*words))
-    for pack, _ in layers:
-        pack[y] = handle.empty((1, 4, 5))
-    layers = [(pack | {y: out}, want) for pack, want in layers]
-    for _ in range(6):
-        all_layers()
-    assert len(made) <= 12  # of 96
+
+def noted(monkeypatch):
+    """Return what grows by one whenever a graph takes note of a pack."""
+    made, kind = [], methods_execute.KnownPack
+    monkeypatch.setattr(methods_execute, "KnownPack", lambda *words: made.append(1) or kind(*words))
+    return made
 
 
 @over(["again"])
-def test_packs_that_never_come_again(handle, name, monkeypatch):
-    g = new(handle)
+@pytest.mark.parametrize(("packs", "turns", "least", "most"), [(9, 12, 3, 12), (20, 1, 0, 0)])
+def test_few_packs_are_taken_note_of(handle, name, packs, turns, least, most, monkeypatch):
+    """Of more in turn than there is room for, and of those that never come again."""
+    monkeypatch.setattr(methods_execute, "MOST_PACKS", 3)
+    g, made = new(handle), noted(monkeypatch)
     x = given(g, (1, 4, 5))
     y = g.neg(x).set_output(True)
     g.build()
-    made = []
-    kind = methods_execute.Recent
-    monkeypatch.setattr(methods_execute, "Recent", lambda *words: made.append(1) or kind(*words))
-    kept = []
-    for seed in range(20):
-        values = numbers((1, 4, 5), seed).astype(np.float32)
-        kept.append((handle.asarray(values), handle.empty((1, 4, 5))))
-        g.execute(dict(zip((x, y), kept[-1], strict=True)))
-        np.testing.assert_array_equal(handle.to_numpy(kept[-1][1]), -values)
-    assert not made
+    values = [numbers((1, 4, 5), seed).astype(np.float32) for seed in range(packs)]
+    buffers = [{x: handle.asarray(each), y: handle.empty((1, 4, 5))} for each in values]
+    for _ in range(turns):
+        for pack, each in zip(buffers, values, strict=True):
+            pack[y].fill(0)
+            g.execute(pack)
+            np.testing.assert_array_equal(handle.to_numpy(pack[y]), -each)
+    assert least <= len(made) <= most
 
 
 def test_a_pack_of_the_hosts_is_bound():

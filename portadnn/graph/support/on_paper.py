@@ -67,4 +67,4 @@ class PaperHandle(Handle):
         self.found = Found(None, lambda: "")
         self.lock = threading.RLock()
         self.entries = {}
-        self.recent = Remembered(0)
+        self.recent = Remembered(1)
