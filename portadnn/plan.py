@@ -182,7 +182,11 @@ def execute(
             stays = stamp is not None and run.stamp is not None and stamp[0] == run.stamp[0]
             arrays = _run_anew(handle, entry, run, kind, arrays, numbers, workspace, stays)
             run.stamp = None if entry.allocate else stamp
-        elif arrays is tensors and (handle.recent.due(recent_key) if recent is None else recent.gives_way(run.stamp)):
+        elif (
+            arrays is tensors
+            and (recent is None or recent.stamp is not run.stamp)
+            and handle.recent.due(recent_key, run.stamp)
+        ):
             again = remember(handle, run, tensors, params, algo, scalars, len(kind.inputs))
             handle.recent.keep(recent_key, Recent(again, run.stamp))
             entry.runs.keep(places)

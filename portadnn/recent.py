@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from .handle import Handle
 
-MOST_MISSES = 16  # in succession, of another call
+MOST_MISSES = 16  # of what is kept, until something else takes its place
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -32,11 +33,9 @@ class Made(NamedTuple):
     key: Key
 
 
+@dataclass(slots=True)
 class Recent:
     """A call that a handle remembers.
-
-    Others of the same first and last tensors may take turns with it. Writing what tells a call takes ten times as long
-    as finding its plan, so one of them takes its place only when nothing else has come for a while.
 
     Attributes
     ----------
@@ -46,26 +45,15 @@ class Recent:
         Its run's.
     """
 
-    __slots__ = ("_misses", "_other", "again", "stamp")
-
-    def __init__(self, again: Callable[..., Any], stamp: Any) -> None:
-        self.again, self.stamp = again, stamp
-        self._other: Any = None
-        self._misses = 0
-
-    def gives_way(self, stamp: Any) -> bool:
-        """Tell whether it is time to remember the call that came instead, whose run has that stamp."""
-        if stamp is self.stamp:
-            return False
-        self._misses = self._misses + 1 if stamp is self._other else 1
-        self._other = stamp
-        return self._misses >= MOST_MISSES
+    again: Callable[..., Any]
+    stamp: Any
 
 
 class Remembered(dict[K, V]):
     """What is kept of calls that are made again and again, for it takes as long to make as many calls.
 
-    Programs with new arrays all the time, or with more calls in turn than there is room for, make hardly any.
+    Programs with new arrays all the time, with more calls in turn than there is room for, or with some that take turns
+    under one key make hardly any.
 
     Attributes
     ----------
@@ -77,9 +65,18 @@ class Remembered(dict[K, V]):
         self.most = most
         self._once: set[K] = set()
         self._waiting = 0  # how many came when there was no room
+        self._missed: dict[K, tuple[Any, int]] = {}  # by key, which other call came, and how often in succession
 
-    def due(self, key: K) -> bool:
-        """Tell whether to remember a call that can be repeated: it came before, and there is room or its turn."""
+    def due(self, key: K, stamp: Any = None) -> bool:
+        """Tell whether to remember a call that can be repeated, which its stamp tells from others of the same key.
+
+        It came before, and there is room or its turn; if another is kept under the key, only it has come for a while.
+        """
+        if key in self:
+            other, count = self._missed.get(key, (stamp, 0))
+            count = count + 1 if other is stamp else 1
+            self._missed[key] = stamp, count
+            return count >= MOST_MISSES
         if key in self._once:
             self._once.discard(key)
             if len(self) < self.most:
@@ -93,12 +90,17 @@ class Remembered(dict[K, V]):
 
     def make_room(self) -> V | None:
         """Forget the oldest where there is no more room, and return it."""
-        return self.pop(next(iter(self))) if len(self) >= self.most else None
+        if len(self) < self.most:
+            return None
+        oldest = next(iter(self))
+        self._missed.pop(oldest, None)
+        return self.pop(oldest)
 
     def keep(self, key: K, value: V) -> None:
         """Remember a call, instead of the oldest where there is no more room."""
         if key not in self:
             self.make_room()
+        self._missed.pop(key, None)
         self[key] = value
 
 

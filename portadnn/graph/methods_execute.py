@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import public, shown
 from ..find import sample
 from ..handle import Handle
-from ..recent import MOST_MISSES, Remembered, identical, items
+from ..recent import Remembered, identical, items
 from ..watching import WATCHERS
 from . import memory
 from .checking import Check
@@ -42,7 +42,6 @@ class KnownPack:
             self.same_arrays = device.same(arrays, items("arrays", len(arrays))).function("arrays")
             self.same_numbers = identical(numbers, items("numbers", len(numbers)), "number").function("numbers")
         self.again: Callable[[], bool] | None = None
-        self._misses = 0
 
     def same(self, pack: Mapping[Any, Any], workspace: Any) -> bool:
         """Tell whether a pack has the same arrays, as they were, and the same numbers."""
@@ -58,11 +57,6 @@ class KnownPack:
             return self.same_arrays(arrays) and self.same_numbers(numbers)
         except (AttributeError, TypeError):  # not all are arrays of the device
             return False
-
-    def gives_way(self, pack: Mapping[Any, Any], workspace: Any) -> bool:
-        """Tell whether to remember a pack with the same ids instead: this one's arrays are gone, it seems."""
-        self._misses = 0 if self.same(pack, workspace) else self._misses + 1
-        return self._misses >= MOST_MISSES
 
 
 class ExecuteMethods(FileMethods):
@@ -237,7 +231,7 @@ class ExecuteMethods(FileMethods):
         recent = self._recent.setdefault(key, Remembered(MOST_PACKS))
         ids = _ids(pack, workspace)
         one = recent.get(ids)
-        if recent.due(ids) if one is None else one.gives_way(pack, workspace):
+        if (one is None or not one.same(pack, workspace)) and recent.due(ids):
             one = KnownPack(pack, workspace, plans)
             if one.known:
                 recent.keep(ids, one)
