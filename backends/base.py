@@ -9,6 +9,7 @@ launches as data (:class:`Launch`), which a device binds into a fast callable.
 from __future__ import annotations
 
 import abc
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from portadnn.enums import DataType, DnnEnum
-from portadnn.errors import BadParam, NotSupported
+from portadnn.errors import NotSupported
 from portadnn.problem import Problem, TensorSpec
-from portadnn.recent import Same
+
+from .programs import Program
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
@@ -133,11 +135,20 @@ Arg = TensorArg | ScalarArg | WorkspaceArg | CountersArg | ConstantArg
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compiled kernel function. `native` belongs to the device."""
+    """A function of a compiled program."""
 
     name: str
-    native: Any
-    source: str
+    program: Program
+
+    @property
+    def native(self) -> Any:
+        """The device's own program."""
+        return self.program.native
+
+    @property
+    def source(self) -> str:
+        """The source text, with everything that it includes."""
+        return self.program.text()
 
 
 @dataclass(frozen=True)
@@ -155,35 +166,68 @@ class Launch:
 
 
 class Run:
-    """What runs a plan's launches: ``run(arrays, scalars, workspace)``, arrays and scalars in the problem's order.
+    """What runs a plan: ``run(arrays, scalars, workspace)``, arrays and scalars in the problem's order.
+
+    Parameters
+    ----------
+    call
+        Does it.
+    composite
+        Whether `call` does nothing but run other Runs, so that recording their launches records it.
 
     Attributes
     ----------
-    call : callable
-        Sets the arguments and enqueues.
-    repeat : callable or None
-        Enqueues with the arguments of the last call, or returns False where these do not hold any longer.
-    stamp : object
-        What the last call's arguments were, if whoever made the call has said so.
-    addresses : sequence of int
-        Where its arrays began, if whoever made the call has said so; for those who watch.
+    recordable : bool
+        Whether a recorder of the device sees all that a call does.
     """
 
-    __slots__ = ("addresses", "call", "repeat", "stamp")
+    __slots__ = ("call", "recordable")
 
-    def __init__(
-        self,
-        call: Callable[[Sequence[Any], Sequence[float], Any], None],
-        repeat: Callable[[], bool] | None = None,
-    ) -> None:
+    def __init__(self, call: Callable[[Sequence[Any], Sequence[float], Any], None], composite: bool = False) -> None:
         self.call = call
-        self.repeat = repeat
-        self.stamp: Any = None
-        self.addresses: Sequence[int] = ()
+        self.recordable = composite
 
     def __call__(self, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-        self.stamp = None
         self.call(arrays, scalars, workspace)
+
+
+class LaunchRun(Run):
+    """Kernel launches with memory for their arguments; made by :meth:`Device.bind`.
+
+    Attributes
+    ----------
+    relaunch : callable
+        Enqueues with the arguments of the last call. Returns False, and enqueues nothing, where these do not hold any
+        longer: on another stream, say.
+    """
+
+    __slots__ = ("device", "launches", "relaunch")
+
+    def __init__(self, device: Device, launches: Sequence[Launch]) -> None:
+        call, self.relaunch = device.binding(launches)
+        super().__init__(call, composite=True)
+        self.device = device
+        self.launches = launches
+
+    def __call__(self, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+        recorder = self.device.recorder
+        if recorder is None:
+            self.call(arrays, scalars, workspace)
+        else:
+            recorder.launch(self, arrays, scalars, workspace)
+
+
+class Recorder(Protocol):
+    """Sees what a device does for a call, so that it can be done again (:attr:`Device.recorder`)."""
+
+    def launch(self, run: LaunchRun, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+        """Launch, and note how."""
+
+    def allocated(self, memory: Any) -> None:
+        """Note memory that the device handed out."""
+
+    def host_access(self, what: str) -> None:
+        """Note that the host read or wrote the device's memory."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +253,8 @@ class Device(abc.ABC):
     """An opened device with its stream or queue. Not shared between handles."""
 
     info: DeviceInfo
+    binds: bool = False  # whether launches can be bound to arguments and made again
+    recorder: Recorder | None = None  # set and read under the lock of the device's handle
 
     # arrays
 
@@ -230,38 +276,44 @@ class Device(abc.ABC):
         """
 
     @abc.abstractmethod
-    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-        """Return each array's signature and its place, as fast as possible; None and 0 for None.
+    def look(self, arrays: Iterable[Any]) -> list[Any]:
+        """Return each array's signature, as fast as possible; None for None.
 
-        A signature is what plans depend on: (shape, byte strides, dtype, address mod 16). Equal places are the same
-        memory in the same arrangement, whenever they were looked up.
+        A signature is what plans depend on: (shape, byte strides, dtype, address mod 16).
 
         Raises
         ------
         BadParam
-            An array lives on another device.
+            An array lives on another device, or leaves its memory.
         AttributeError, TypeError
             One is no native array.
         """
 
-    def same(self, arrays: Sequence[Any], places: Sequence[str]) -> Same:
-        """Return what tells, as fast as possible, whether expressions give these arrays, as they lie now.
+    def guard(self, arrays: Sequence[weakref.ref[Any]]) -> Callable[[], bool] | None:
+        """Return a function that tells whether these arrays, all alive, still have the memory and layout of now.
 
-        It keeps no memory alive.
+        None where the device cannot tell that of one of them. Arrays may be of any library that :meth:`wrap` takes.
         """
-        known = self.look(arrays)
+        return None
 
-        def same(arrays: Sequence[Any]) -> bool:
-            try:
-                return self.look(arrays) == known
-            except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
-                return False
+    def allocated(self, memory: Any) -> Any:
+        """Return new memory, which a recorder is told of; a device passes on what it allocates."""
+        if self.recorder is not None:
+            self.recorder.allocated(memory)
+        return memory
 
-        return Same(f"same_look(({''.join(f'{place}, ' for place in places)}))", {"same_look": same})
+    def host_access(self, what: str) -> None:
+        """Tell a recorder that the host reads or writes memory; a device says so of everything that does."""
+        if self.recorder is not None:
+            self.recorder.host_access(what)
+
+    def stream_key(self) -> int:
+        """Return a number that is the same for work in one order: the stream's."""
+        return 0
 
     def signature(self, array: Any) -> tuple[Any, ...]:
         """Return one array's signature; see :meth:`look`."""
-        return self.look((array,))[0][0]  # type: ignore[no-any-return]
+        return self.look((array,))[0]  # type: ignore[no-any-return]
 
     @abc.abstractmethod
     def address(self, memory: Any) -> int:
@@ -273,9 +325,17 @@ class Device(abc.ABC):
             A native array, or a raw buffer such as a workspace.
         """
 
-    def workspace_place(self, workspace: Any) -> tuple[Any, ...] | None:
-        """Return what tells a caller's workspace from any other, as fast as possible; None where nothing does."""
-        return None
+    @abc.abstractmethod
+    def room(self, memory: Any) -> int:
+        """Return the bytes from the first element of a native array, or byte of a buffer, to the end of its memory."""
+
+    def writable(self, array: Any) -> bool:
+        """Tell whether a native array may be written."""
+        return True
+
+    def native_workspace(self, workspace: Any) -> Any:
+        """Return a user's workspace as native array or raw buffer; something else, too, for `workspace_size`."""
+        return workspace
 
     @abc.abstractmethod
     def empty(self, spec: TensorSpec) -> Any:
@@ -331,7 +391,9 @@ class Device(abc.ABC):
 
     @abc.abstractmethod
     def workspace_size(self, workspace: Any) -> int:
-        """Return the bytes of a user's workspace (native array or raw buffer).
+        """Return the bytes of a user's workspace, as :meth:`native_workspace` returns it.
+
+        A native array has its own bytes, wherever in a buffer it lies.
 
         Raises
         ------
@@ -356,8 +418,18 @@ class Device(abc.ABC):
         """
         raise NotSupported(f"{self.info.backend} runs no kernels")
 
-    def bind(self, launches: Sequence[Launch]) -> Run:
-        """Return a callable that enqueues the launches in order on the current stream.
+    def bind(self, launches: Sequence[Launch]) -> LaunchRun:
+        """Return what enqueues the launches in order on the current stream.
+
+        Raises
+        ------
+        NotSupported
+            The device runs no kernels.
+        """
+        return LaunchRun(self, launches)
+
+    def binding(self, launches: Sequence[Launch]) -> tuple[Callable[..., None], Callable[[], bool]]:
+        """Return the functions `call` and `relaunch` of a :class:`LaunchRun`.
 
         Raises
         ------
@@ -576,8 +648,10 @@ __all__ = [
     "Engine",
     "Kernel",
     "Launch",
+    "LaunchRun",
     "Oracle",
     "Plan",
+    "Recorder",
     "Run",
     "ScalarArg",
     "TensorArg",

@@ -17,10 +17,19 @@ from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.problem import TensorSpec
-from portadnn.recent import Same, each
 
-from . import kernel_cache, sources
-from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, torch_bits, type_name
+from . import kernel_cache
+from .arrays import (
+    check_view,
+    check_view_dtype,
+    hint,
+    inverse,
+    is_torch,
+    span_bytes,
+    storage_order,
+    torch_layout,
+    type_name,
+)
 from .base import (
     MOST_COUNTERS,
     Backend,
@@ -30,9 +39,10 @@ from .base import (
     Engine,
     Kernel,
     Launch,
-    Run,
 )
 from .cuda_launch import Step
+from .guards import guard, holds_shape
+from .programs import Programs
 from .vendor_cudnn import library
 
 if TYPE_CHECKING:
@@ -146,20 +156,17 @@ def _retyped(array: Any, dtype: np.dtype[Any]) -> Any:
     return _cupy().ndarray(array.shape, dtype, array.data, strides=array.strides)
 
 
-def _same_array(array: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return what tells an array again: of CuPy's only the shape can be set, which moves no element."""
-    return "{a} is {0}() and a.shape == {1}", (weakref.ref(array), array.shape)
-
-
 class CudaDevice(Device):
     """One NVIDIA GPU; enqueues on a given stream, or on CuPy's current one."""
+
+    binds = True
 
     def __init__(self, index: int, info: DeviceInfo, stream: Any = None) -> None:
         cupy = _cupy()
         self.info = info
         self._index = index
         self._stream = stream
-        self._programs: dict[str, Any] = {}
+        self._programs = Programs()
         self._counters: dict[int, Any] = {}  # by stream
         self._array = cupy.ndarray
         self._runtime = cupy.cuda.runtime
@@ -188,7 +195,7 @@ class CudaDevice(Device):
         if isinstance(value, self._array):
             return value
         if isinstance(value, TensorView):
-            base = value.base if torch_bits(value.base) is None else self.wrap(value.base, argument)
+            base = self.wrap(value.base, argument) if is_torch(value.base) else value.base
             if hasattr(base, "__cuda_array_interface__") and not isinstance(base, self._array):
                 base = cupy.asarray(base)
             if isinstance(base, self._array):
@@ -208,49 +215,61 @@ class CudaDevice(Device):
                 )
             offset, strides = check_view(value, argument, available)
             return cupy.ndarray(value.spec.dims, _storage(value.spec.dtype), memory + offset, strides=strides)
-        bits = torch_bits(value)
-        if bits is not None:
-            return _retyped(self.wrap(bits, argument), _storage(DataType.BFLOAT16))
-        if hasattr(value, "__cuda_array_interface__"):
-            return cupy.asarray(value)
-        if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, managed
-            return cupy.from_dlpack(value)
+        if is_torch(value):
+            return self._of_torch(value, argument)
+        try:
+            if hasattr(value, "__cuda_array_interface__"):
+                return cupy.asarray(value)
+            if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, managed
+                return cupy.from_dlpack(value)
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
         raise BadParam(
             argument=argument,
-            expected="a CuPy array, a CUDA tensor or descriptor.view(buffer)",
+            expected=f"a CuPy array, a CUDA tensor or descriptor.view(buffer){hint(value)}",
             got=type_name(value),
         )
+
+    def _of_torch(self, tensor: Any, argument: str) -> Any:
+        """Return a CuPy array on a torch tensor's memory, without the detour through the array interface."""
+        cupy = _cupy()
+        address, shape, strides, dtype, room = torch_layout(tensor, "cuda", argument)
+        if tensor.device.index != self._index:
+            raise BadParam(argument=argument, expected=f"a tensor on cuda:{self._index}", got=f"one on {tensor.device}")
+        storage = _storage(DataType.BFLOAT16) if dtype is None else dtype
+        memory = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(address, room, tensor, self._index), 0)
+        return cupy.ndarray(shape, storage, memory, strides=strides)
 
     def as_bytes(self, array: Any) -> Any:
         cupy = _cupy()
         count = span_bytes(array.shape, array.strides, array.dtype.itemsize)
         return cupy.ndarray((count,), cupy.uint8, array.data)
 
-    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
+    def look(self, arrays: Iterable[Any]) -> list[Any]:
         index = self._index
         signatures: list[Any] = []
-        addresses: list[int] = []
         for array in arrays:
             if array is None:
                 signatures.append(None)
-                addresses.append(0)
                 continue
             data = array.data
             if data.device_id != index:
                 raise BadParam(expected=f"an array of CUDA device {index}", got=f"one of device {data.device_id}")
-            address = data.ptr
-            signatures.append((array.shape, array.strides, array.dtype, address & 15))
-            addresses.append(address)
-        return signatures, addresses
+            signatures.append((array.shape, array.strides, array.dtype, data.ptr & 15))
+        return signatures
 
-    def same(self, arrays: Sequence[Any], places: Sequence[str]) -> Same:
-        return each(arrays, places, _same_array)
+    def guard(self, arrays: Sequence[weakref.ref[Any]]) -> Callable[[], bool] | None:
+        return guard(arrays, self._array, holds_shape)
+
+    def stream_key(self) -> int:
+        return self.stream_address()
 
     def address(self, memory: Any) -> int:
         return getattr(memory, "data", memory).ptr  # type: ignore[no-any-return]  # an array or a MemoryPointer
 
-    def workspace_place(self, workspace: Any) -> tuple[Any, ...] | None:
-        return (workspace.data.ptr, workspace.nbytes) if type(workspace) is self._array else None
+    def room(self, memory: Any) -> int:
+        pointer = getattr(memory, "data", memory)
+        return pointer.mem.size - (pointer.ptr - pointer.mem.ptr)  # type: ignore[no-any-return]
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
@@ -260,6 +279,7 @@ class CudaDevice(Device):
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
         cupy = _cupy()
         order = storage_order(array)
+        self.host_access("copies an array from the host")
         with self.current(), self._on_stream():
             try:
                 host = np.ascontiguousarray(array.transpose(order))
@@ -272,6 +292,7 @@ class CudaDevice(Device):
                 raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        self.host_access("copies an array to the host")
         with self.current(), self._on_stream():
             if is_bfloat16(array.dtype):
                 return _cupy().asnumpy(_retyped(array, np.dtype(np.uint16))).view(array.dtype)  # type: ignore[no-any-return]
@@ -287,6 +308,7 @@ class CudaDevice(Device):
         self._copy(array.data.ptr, content.ctypes.data, content.size, self._runtime.memcpyHostToDevice)
 
     def _copy(self, target: int, source: int, nbytes: int, kind: int) -> None:
+        self.host_access("copies bytes from or to the host")
         stream = self.stream_address()
         with self.current():
             self._runtime.memcpyAsync(target, source, nbytes, kind, stream)
@@ -296,15 +318,20 @@ class CudaDevice(Device):
         cupy = _cupy()
         with self.current(), self._on_stream():
             try:
-                return cupy.cuda.alloc(nbytes)
+                return self.allocated(cupy.cuda.alloc(nbytes))
             except cupy.cuda.memory.OutOfMemoryError as error:
                 raise AllocFailed(f"{self.info.name}: {error}") from None
+
+    def native_workspace(self, workspace: Any) -> Any:
+        return self.wrap(workspace, "workspace") if is_torch(workspace) else workspace
 
     def workspace_size(self, workspace: Any) -> int:
         cupy = _cupy()
         if isinstance(workspace, self._array):
             self.signature(workspace)
-            return int(workspace.nbytes)
+            if not workspace.flags.forc:
+                raise BadParam(argument="workspace", expected="a contiguous array", got=f"strides {workspace.strides}")
+            return min(int(workspace.nbytes), self.room(workspace))
         if isinstance(workspace, cupy.cuda.MemoryPointer):
             return int(workspace.mem.size - (workspace.ptr - workspace.mem.ptr))
         raise BadParam(argument="workspace", expected="a CuPy array or MemoryPointer", got=type_name(workspace))
@@ -312,13 +339,10 @@ class CudaDevice(Device):
     # execution
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
-        source = sources.assemble(file, "cuda", defines, text)
-        module = self._programs.get(source)
-        if module is None:
-            module = self._programs[source] = self._load(source)
-        return Kernel(name, module, source)
+        program = self._programs.get(file, "cuda", defines, text, self._load)
+        return Kernel(name, program)
 
-    def _load(self, source: str) -> Any:
+    def _load(self, source: str) -> tuple[Any, int]:
         cupy = _cupy()
         arch = self.info.arch
         key = ("cuda", source, *nvrtc_options(arch), self.info.name, self.info.driver, self.info.version)
@@ -328,15 +352,15 @@ class CudaDevice(Device):
             if cubin is not None:
                 try:
                     module.load(cubin)
-                    return module
+                    return module, len(cubin)
                 except cupy.cuda.driver.CUDADriverError:
                     module = cupy.cuda.function.Module()  # the driver refuses it: build anew and replace it
             cubin = compile_cubin(source, arch)
             module.load(cubin)
             kernel_cache.store(key, cubin)
-            return module
+            return module, len(cubin)
 
-    def bind(self, launches: Sequence[Launch]) -> Run:
+    def binding(self, launches: Sequence[Launch]) -> tuple[Callable[..., None], Callable[[], bool]]:
         with self.current():
             steps = [Step(launch) for launch in launches]
         cupy = _cupy()
@@ -381,7 +405,7 @@ class CudaDevice(Device):
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
             return True
 
-        return Run(run, repeat)
+        return run, repeat
 
     def _counters_of(self, stream: int) -> int:
         """Return the address of a stream's counters."""
@@ -420,7 +444,6 @@ class CudaDevice(Device):
         self._stream = stream
 
     def close(self) -> None:
-        self._programs.clear()
         self._counters.clear()
 
 

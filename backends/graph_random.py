@@ -61,7 +61,7 @@ class RandomEngine(GraphEngine):
             return [arrays[uid] for uid in memory], [value(arrays) for value in scalars]
 
         running = Running(handle.device, [launch], used)
-        return GraphPlan(self, graph, 0, running.run, running.bind)
+        return GraphPlan(self, graph, 0, running.run, True)
 
 
 Scalars = list[Callable[[Mapping[int, Any]], float]]

@@ -98,7 +98,7 @@ class ResampleEngine(GraphEngine):
             return [arrays[uid] for uid in made.memory], []
 
         running = Running(handle.device, made.launches, used)
-        return GraphPlan(self, graph, made.workspace_size, running.run, running.bind)
+        return GraphPlan(self, graph, made.workspace_size, running.run, True)
 
 
 class _Building:

@@ -13,43 +13,59 @@ import numpy as np
 
 from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
-from portadnn.plan import bytes_of
 from portadnn.problem import TensorSpec
-from portadnn.recent import Same, each
 
-from . import kernel_cache, pocl_cpu, sources
-from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
-from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
+from . import kernel_cache, pocl_cpu
+from .arrays import (
+    check_view,
+    check_view_dtype,
+    hint,
+    host_array,
+    inverse,
+    span_bytes,
+    storage_order,
+    type_name,
+)
+from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch
+from .guards import Guard, Refs, guard
 from .opencl_devices import build_options, found_devices, lacks_linker, opencl
-from .opencl_launch import Calls, Seen, Step, direct_enqueue, enqueue
+from .opencl_host import HostMemory
+from .opencl_launch import Calls, Seen, Step, direct_enqueue, enqueue, pack_doubles
+from .programs import Programs
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
 
 
-class _Signature(tuple[Any, ...]):
-    """An array's signature, one object for all equal ones: plan lookups hash and compare it by identity."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
-
-
 _SERIAL = itertools.count(1)
+_POCL_PROGRAM = 400_000  # bytes that PoCL and LLVM keep of a program
+_MOST_MODELS = 1024  # of new arrays, that a device keeps
 
 
-def _same_array(array: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return what tells an array again that was looked at.
+def _unchanged(arrays: Refs) -> Guard:
+    """Return the guard of arrays that were looked at.
 
-    What keeps no memory alive is known: that takes less time than a look into `Seen`.
+    It keeps no memory alive: an array's buffer is compared with what lies beside the array's record.
     """
-    test = (
-        "{a}._portadnn_serial is {0} and a.base_data is a._portadnn_buffer and a.offset == {1} and a.shape is {2} and "
-        "a.strides is {3}"
-    )
-    seen = array._portadnn_seen
-    return test, (seen.serial, seen.offset, seen.shape, seen.strides)
+    known = []
+    for ref in arrays:
+        seen = ref()._portadnn_seen
+        known.append((ref, seen.serial, seen.offset, seen.shape, seen.strides))
+
+    def holds() -> bool:
+        for ref, serial, offset, shape, strides in known:
+            array = ref()
+            if not (
+                array._portadnn_serial is serial
+                and array.base_data is array._portadnn_buffer
+                and array.offset == offset
+                and array.shape is shape
+                and array.strides is strides
+            ):
+                return False
+        return True
+
+    return holds
 
 
 def _left(array: Any, seen: Seen) -> Seen:
@@ -61,14 +77,15 @@ def _left(array: Any, seen: Seen) -> Seen:
 class OpenCLDevice(Device):
     """One OpenCL device with an in-order queue."""
 
+    binds = True
+
     def __init__(self, device: Any, info: DeviceInfo, queue: Any = None) -> None:
         cl = opencl()
         self.info = info
         self.build_options = build_options(device, info)
         self._device = device
         self._own_queue: Any = None
-        self._programs: dict[str, Any] = {}
-        self._signatures: dict[tuple[Any, ...], _Signature] = {}
+        self._programs = Programs()
         self._models: dict[TensorSpec, Any] = {}  # an array for each spec that one was made of
         self._counters: Any = None
         self._scratch = _scratch_type()
@@ -84,6 +101,7 @@ class OpenCLDevice(Device):
             direct_enqueue(device, queue) if info.kind == "gpu" else None
         )  # on CPUs ctypes costs more than it saves
         self._enqueue = direct or enqueue
+        self._host = HostMemory(self._context) if info.kind == "cpu" else None
 
     # arrays
 
@@ -94,15 +112,17 @@ class OpenCLDevice(Device):
         if isinstance(value, self._array):
             return value
         if not isinstance(value, TensorView):
-            raise BadParam(
-                argument=argument,
-                expected="a pyopencl.array.Array or descriptor.view(buffer)",
-                got=type_name(value),
-            )
+            if self._host is None:
+                expected = f"a pyopencl.array.Array or descriptor.view(buffer){hint(value)}"
+                raise BadParam(argument=argument, expected=expected, got=type_name(value))
+            expected = "a pyopencl.array.Array, an array in host memory or descriptor.view(buffer)"
+            return self._on_host(host_array(value, argument, expected), argument)
         base = value.base
+        if not isinstance(base, self._array) and not _is_buffer(base) and self._host is not None:
+            base = self.wrap(self._host.flat(base, argument), argument)
         if isinstance(base, self._array):
             check_view_dtype(value, argument, base.dtype)
-            available = span_bytes(base.shape, base.strides, base.dtype.itemsize)
+            available = min(span_bytes(base.shape, base.strides, base.dtype.itemsize), self.room(base))
             buffer, start = base.base_data, base.offset
         elif _is_buffer(base):
             available, buffer, start = base.size, base, 0
@@ -117,6 +137,12 @@ class OpenCLDevice(Device):
         offset, strides = check_view(value, argument, available)
         return self._make(value.spec.dims, value.spec.dtype.storage, strides, buffer, start + offset)
 
+    def _on_host(self, host: np.ndarray[Any, Any], argument: str) -> Any:
+        """Return an array on the memory of a NumPy array, which whoever calls keeps alive; calls with it wait."""
+        assert self._host is not None
+        buffer, offset = self._host.buffer(host, argument)
+        return self._make(host.shape, host.dtype, host.strides, buffer, offset)
+
     def as_bytes(self, array: Any) -> Any:
         count = span_bytes(array.shape, array.strides, array.dtype.itemsize)
         return self._make((count,), np.uint8, (1,), array.base_data, int(array.offset))
@@ -124,17 +150,15 @@ class OpenCLDevice(Device):
     def _make(self, shape: Any, dtype: Any, strides: Any, buffer: Any, offset: int) -> Any:
         return self._array(self._queue, shape, dtype, data=buffer, offset=offset, strides=strides)
 
-    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
+    def look(self, arrays: Iterable[Any]) -> list[Any]:
         context = self._context
         signatures: list[Any] = []
-        places: list[int] = []
         for array in arrays:
             if array is None:
                 signatures.append(None)
-                places.append(0)
                 continue
             try:
-                serial, signature, buffer, offset, shape, strides, where, _, _ = array._portadnn_seen
+                _, signature, buffer, offset, shape, strides, where, _, _, _ = array._portadnn_seen
                 if (
                     buffer is array.base_data
                     and offset == array.offset
@@ -143,18 +167,15 @@ class OpenCLDevice(Device):
                     and where is context
                 ):
                     signatures.append(signature)
-                    places.append(serial)
                     continue
             except AttributeError:
                 pass
-            seen = self._examine(array)
-            signatures.append(seen.signature)
-            places.append(seen.serial)
-        return signatures, places
+            signatures.append(self._examine(array).signature)
+        return signatures
 
-    def same(self, arrays: Sequence[Any], places: Sequence[str]) -> Same:
-        self.look(arrays)
-        return each(arrays, places, _same_array)
+    def guard(self, arrays: Refs) -> Guard | None:
+        self.look([array for array in (ref() for ref in arrays) if type(array) is self._array])
+        return guard(arrays, self._array, _unchanged)
 
     def address(self, memory: Any) -> int:
         try:
@@ -162,11 +183,18 @@ class OpenCLDevice(Device):
         except AttributeError:
             return self._examine(memory).address if self.owns(memory) else self._address(memory, 0)
 
-    def workspace_place(self, workspace: Any) -> tuple[Any, ...] | None:
-        try:
-            return self.look((workspace,)) if isinstance(workspace, self._array) else None
-        except BadParam:
-            return None  # who uses it says why
+    def writable(self, array: Any) -> bool:
+        seen = getattr(array, "_portadnn_seen", None) or self._examine(array)
+        return seen.host is None or seen.host.writable
+
+    def room(self, memory: Any) -> int:
+        if self.owns(memory):
+            return 0 if memory.base_data is None else self._room(memory.base_data) - int(memory.offset)
+        return self._room(memory)
+
+    @staticmethod
+    def _room(buffer: Any) -> int:
+        return int(buffer.size)
 
     def _examine(self, array: Any) -> Seen:
         """Ask everything that calls need to know of an array, and leave it with the array for the next call."""
@@ -174,6 +202,14 @@ class OpenCLDevice(Device):
             raise TypeError(f"{type_name(array)} is no pyopencl.array.Array")
         if array.context != self._context:
             raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
+        extent = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+        offset, room = int(array.offset), self.room(array)
+        if offset < 0 or extent > room:
+            expected = f"an array within its buffer of {room + offset} bytes"
+            raise BadParam(expected=expected, got=f"bytes {offset} to {offset + extent}")
+        return self._record(array)
+
+    def _record(self, array: Any) -> Seen:
         buffer, offset = array.base_data, int(array.offset)
         signature = (array.shape, array.strides, array.dtype, offset & 15)
         seen = Seen(
@@ -185,7 +221,8 @@ class OpenCLDevice(Device):
             shape=array.shape,
             strides=array.strides,
             context=self._context,
-            signature=self._signatures.setdefault(signature, _Signature(signature)),
+            signature=signature,
+            host=getattr(buffer, "portadnn_host", None),
         )
         return _left(array, seen)
 
@@ -193,6 +230,9 @@ class OpenCLDevice(Device):
         cl = self._cl
         if buffer is None:
             return 0
+        host = getattr(buffer, "portadnn_host", None)
+        if host is not None:  # two buffers may share it
+            return host.address + offset  # type: ignore[no-any-return]
         try:
             parent = buffer.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
             if parent is not None:  # a sub-buffer shares its parent's memory
@@ -208,7 +248,9 @@ class OpenCLDevice(Device):
         if model is None:
             buffer = self.workspace(1)
             made = self._make(spec.dims, spec.dtype.storage, tuple(s * size for s in spec.strides), buffer, 0)
-            self._examine(made)
+            self._record(made)
+            if len(self._models) >= _MOST_MODELS:
+                self._models.clear()
             model = self._models[spec] = made
         # PyOpenCL's constructor takes ten times as long as a copy of what it makes
         made = self._array.__new__(self._array)
@@ -216,12 +258,13 @@ class OpenCLDevice(Device):
         made.queue, made.events, made._flags = self._queue, [], None
         made.base_data = buffer = self._allocate(self._cl.Buffer, spec.span * size) if spec.span else None
         address = 0 if buffer is None else buffer.int_ptr << 40
-        _, signature, _, offset, shape, strides, context, _, _ = model._portadnn_seen
-        _left(made, Seen(next(_SERIAL), signature, buffer, offset, shape, strides, context, address, size))
-        return made
+        _, signature, _, offset, shape, strides, context, _, _, _ = model._portadnn_seen
+        _left(made, Seen(next(_SERIAL), signature, buffer, offset, shape, strides, context, address, size, None))
+        return self.allocated(made)
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
         cl = opencl()
+        self.host_access("copies an array from the host")
         order = storage_order(array)
         host = np.ascontiguousarray(array.transpose(order))
         try:
@@ -236,17 +279,19 @@ class OpenCLDevice(Device):
         return copy
 
     def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        self.host_access("copies an array to the host")
         raw = np.empty(span_bytes(array.shape, array.strides, array.dtype.itemsize), np.uint8)
         if raw.size:
             opencl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
         return raw
 
     def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        self.host_access("copies bytes from the host")
         if content.size:
             opencl().enqueue_copy(self._queue, array.base_data, content, dst_offset=array.offset)
 
     def workspace(self, nbytes: int) -> Any:
-        return self._allocate(self._scratch, max(nbytes, 1))
+        return self.allocated(self._allocate(self._scratch, max(nbytes, 1)))
 
     def _allocate(self, kind: Any, nbytes: int) -> Any:
         cl = self._cl
@@ -257,36 +302,36 @@ class OpenCLDevice(Device):
         except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as error:
             raise AllocFailed(f"{self.info.name}: {nbytes} bytes: {error}") from None
 
+    def native_workspace(self, workspace: Any) -> Any:
+        if self.owns(workspace) or _is_buffer(workspace) or self._host is None:
+            return workspace
+        return self.wrap(self._host.flat(workspace, "workspace"), "workspace")
+
     def workspace_size(self, workspace: Any) -> int:
-        buffer = workspace
-        if isinstance(workspace, self._array):
-            if workspace.offset or not workspace.flags.forc:
-                raise BadParam(
-                    argument="workspace",
-                    expected="a contiguous array at the start of its buffer",
-                    got="another",
-                )
-            buffer = workspace.base_data
-        if buffer is None:
-            return 0
-        if not _is_buffer(buffer):
-            raise BadParam(argument="workspace", expected="a pyopencl Buffer or Array", got=type_name(workspace))
-        if buffer.context != self._context:
+        array = workspace
+        if self.owns(array):
+            self.signature(array)
+            if not array.flags.forc:
+                raise BadParam(argument="workspace", expected="a contiguous array", got=f"strides {array.strides}")
+            return int(array.nbytes)
+        if not _is_buffer(array):
+            expected = f"a pyopencl Buffer or Array{hint(workspace)}"
+            raise BadParam(argument="workspace", expected=expected, got=type_name(workspace))
+        if array.context != self._context:
             raise BadParam(
                 argument="workspace",
                 expected=f"memory of {self.info.name}'s context",
                 got="another context's",
             )
-        return int(buffer.size)
+        return int(array.size)
 
     # execution
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
-        source = sources.assemble(file, "opencl", defines, text)
-        program = self._programs.get(source)
-        if program is None:
-            program = self._programs[source] = self._build(source)
-        return Kernel(name, program, source)
+        def build(source: str) -> tuple[Any, int]:
+            return self._build(source), _POCL_PROGRAM if self.info.kind == "cpu" else len(source)
+
+        return Kernel(name, self._programs.get(file, "opencl", defines, text, build))
 
     def _build(self, source: str) -> Any:
         cl = opencl()
@@ -330,47 +375,61 @@ class OpenCLDevice(Device):
             warnings.simplefilter("ignore")  # PyOpenCL warns about any compiler output
             return program.build(self.build_options + option, devices=[self._device], cache_dir=False)
 
-    def bind(self, launches: Sequence[Launch]) -> Run:
+    def binding(self, launches: Sequence[Launch]) -> tuple[Callable[..., None], Callable[[], bool]]:
         cl = opencl()
         steps = [Step(launch, self._zeros) for launch in launches]
         bound = Calls(self._enqueue, steps)
         errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         examine = self._examine
+        held: list[Any] = []  # buffers on the host's memory: nobody else keeps these
+
+        def enqueue(calls: Sequence[Callable[[], Any]]) -> None:
+            for call in calls:
+                if status := call():
+                    raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+            nonlocal held
             calls = bound.on(self._queue)
-            if workspace is not None and type(workspace) is self._array:
-                workspace = _memory_of(workspace)
             try:
                 seen = [array._portadnn_seen for array in arrays]
             except AttributeError:
                 seen = [getattr(array, "_portadnn_seen", None) or examine(array) for array in arrays]
-            state = [one.serial for one in seen]
-            state.append(bytes_of(scalars))
-            state.append(0 if workspace is None else getattr(workspace, "serial", None))
+            buffer, start = workspace, 0
+            if type(workspace) is self._array:
+                buffer, start = workspace.base_data, int(workspace.offset)
+            state: list[Any] = [one.serial for one in seen]
+            state.append(pack_doubles(scalars))
+            state.append(0 if buffer is None else getattr(buffer, "serial", None))
+            held = [one.buffer for one in seen if one.host is not None]
+            if getattr(buffer, "portadnn_host", None) is not None:
+                held.append(buffer)
             try:
                 for step, call in zip(steps, calls, strict=True):
-                    step.set(seen, scalars, workspace, state)
-                    if status := call():
-                        raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
+                    step.set(seen, scalars, buffer, start, state)
+                    enqueue((call,))
+                if held:
+                    self._host.wait(self._queue, held)  # type: ignore[union-attr]  # there is host memory
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
-        def repeat() -> bool:
+        def relaunch() -> bool:
             try:
-                for call in bound.calls if bound.queue is self._queue else bound.on(self._queue):
-                    if status := call():
-                        raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
+                if held:
+                    self._host.written(self._queue, held)  # type: ignore[union-attr]
+                enqueue(bound.calls if bound.queue is self._queue else bound.on(self._queue))
+                if held:
+                    self._host.wait(self._queue, held)  # type: ignore[union-attr]
             except errors as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
             return True
 
-        return Run(run, repeat)
+        return run, relaunch
 
     def _zeros(self) -> Any:
         """Return the counters, which calls share in the order of the queue."""
         if self._counters is None:
-            self._counters = self.workspace(4 * MOST_COUNTERS)
+            self._counters = self._allocate(self._scratch, 4 * MOST_COUNTERS)
             opencl().enqueue_copy(self._queue, self._counters, np.zeros(MOST_COUNTERS, np.int32))
         return self._counters
 
@@ -406,7 +465,6 @@ class OpenCLDevice(Device):
         self._queue = stream
 
     def close(self) -> None:
-        self._programs.clear()
         self._models.clear()
         self._own_queue = self._queue = self._counters = None
 
@@ -427,12 +485,6 @@ def _is_buffer(value: Any) -> bool:
         return isinstance(value, cl.MemoryObjectHolder) and value.type == cl.mem_object_type.BUFFER
     except cl.Error:  # released
         return False
-
-
-def _memory_of(array: Any) -> Any:
-    """Return the buffer that begins where an array does."""
-    buffer = array.base_data
-    return buffer.get_sub_region(array.offset, array.nbytes) if array.offset else buffer
 
 
 @functools.cache

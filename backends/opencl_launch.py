@@ -30,6 +30,7 @@ class Seen(NamedTuple):
     context: Any
     address: int
     item_size: int
+    host: Any  # what stands for the host's memory that it lies in, if it does
 
 
 class Step:
@@ -69,8 +70,8 @@ class Step:
                 self._args.append((position, arg))
             position += 2 if isinstance(arg, (TensorArg, WorkspaceArg, CountersArg)) else 1
 
-    def set(self, seen: Sequence[Seen], scalars: Sequence[float], workspace: Any, state: list[Any]) -> None:
-        """Set the arguments that differ from the last call's."""
+    def set(self, seen: Sequence[Seen], scalars: Sequence[float], workspace: Any, start: int, state: list[Any]) -> None:
+        """Set the arguments that differ from the last call's; the workspace begins at byte `start` of its buffer."""
         old, self.state = self.state or [None] * len(state), []  # nothing is known if this fails half way
         set_arg, set_bytes = self.kernel.set_arg, self.kernel._set_arg_buf
         for position, arg in self._args:
@@ -90,11 +91,17 @@ class Step:
                     set_bytes(position, pack(scalars[arg.index]))
             elif old[-1] != state[-1] or state[-1] is None:
                 set_arg(position, workspace)
-                set_bytes(position + 1, _pack_long(arg.offset // arg.dtype.itemsize))
+                set_bytes(position + 1, _pack_long((start + arg.offset) // arg.dtype.itemsize))
         self.state = state
 
 
 _pack_long, _pack_float, _pack_double = (struct.Struct(code).pack for code in "qfd")
+_DOUBLES = [struct.Struct(f"{count}d").pack for count in range(33)]
+
+
+def pack_doubles(numbers: Sequence[float]) -> bytes:
+    """Return the numbers' bytes: -0.0 and 0.0 are equal, but not the same argument."""
+    return _DOUBLES[len(numbers)](*numbers)
 
 
 # enqueueing

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from portadnn.descriptors import TensorView
-from portadnn.enums import DataType, DnnEnum
+from portadnn.enums import DnnEnum
 from portadnn.errors import AllocFailed, BadParam
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
 from . import algorithms, reference_outcomes
-from .arrays import check_view, check_view_dtype, span_bytes, torch_bits, type_name
+from .arrays import check_view, check_view_dtype, host_array, host_room, memory_at, span_bytes, type_name
 from .base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from .reference_ops import store
 from .reference_outcomes import KINDS, outcomes
@@ -28,7 +28,8 @@ from .reference_outcomes import KINDS, outcomes
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
 
-_DLPACK_CPU = 1
+
+EXPECTED = "a numpy.ndarray, an array in host memory or descriptor.view(buffer)"
 
 
 def _address(array: Any) -> int:
@@ -44,25 +45,34 @@ class ReferenceDevice(Device):
     # arrays
 
     def owns(self, array: Any) -> bool:
-        return isinstance(array, np.ndarray)
+        return isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
 
     def wrap(self, value: Any, argument: str) -> Any:
-        if isinstance(value, np.ndarray):
-            return value
-        if isinstance(value, TensorView):
-            return _view(value, argument)
-        return _foreign(value, argument)
+        return _view(value, argument) if isinstance(value, TensorView) else host_array(value, argument, EXPECTED)
 
-    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[int]]:
+    def look(self, arrays: Iterable[Any]) -> list[Any]:
         known = list(arrays)
-        addresses = [0 if array is None else _address(array) for array in known]
+        if any(isinstance(array, np.ma.MaskedArray) for array in known):
+            raise TypeError("a masked array")  # wrap() says more
         return [
-            None if array is None else (array.shape, array.strides, array.dtype, address & 15)
-            for array, address in zip(known, addresses, strict=True)
-        ], addresses
+            None if array is None else (array.shape, array.strides, array.dtype, _address(array) & 15)
+            for array in known
+        ]
 
     def address(self, memory: Any) -> int:
         return _address(memory)
+
+    def writable(self, array: Any) -> bool:
+        return bool(array.flags.writeable)
+
+    def native_workspace(self, workspace: Any) -> Any:
+        try:
+            return np.frombuffer(workspace, np.uint8)
+        except (BufferError, TypeError, ValueError):
+            return host_array(workspace, "workspace", "an array or a buffer")
+
+    def room(self, memory: Any) -> int:
+        return host_room(memory) if isinstance(memory, np.ndarray) else memoryview(memory).nbytes
 
     def empty(self, spec: TensorSpec) -> Any:
         size = spec.dtype.itemsize
@@ -94,10 +104,7 @@ class ReferenceDevice(Device):
             raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def workspace_size(self, workspace: Any) -> int:
-        try:
-            return memoryview(workspace).nbytes
-        except TypeError:
-            raise BadParam(argument="workspace", expected="an array or a buffer", got=type_name(workspace)) from None
+        return int(self.native_workspace(workspace).nbytes)
 
     # execution
 
@@ -135,55 +142,13 @@ def _view(view: TensorView, argument: str) -> np.ndarray[Any, Any]:
         try:
             base = np.frombuffer(base, np.uint8)
         except (TypeError, ValueError, BufferError):
-            base = _foreign(base, argument)
+            base = host_array(base, argument, EXPECTED)
     check_view_dtype(view, argument, base.dtype)
     if min(base.strides, default=0) < 0:
         raise BadParam(argument=argument, expected="an array without negative strides", got=base.strides)
     offset, strides = check_view(view, argument, span_bytes(base.shape, base.strides, base.dtype.itemsize))
-    array: np.ndarray[Any, Any] = np.asarray(
-        _Memory(
-            base,
-            {
-                "version": 3,
-                "shape": view.spec.dims,
-                "strides": strides,
-                "typestr": f"<u{view.spec.dtype.itemsize}",  # bfloat16 has no string
-                "data": (_address(base) + offset, not base.flags.writeable),
-            },
-        )
-    )
-    return array.view(view.spec.dtype.storage)
-
-
-class _Memory:
-    """Shows memory that `owner` keeps alive to NumPy."""
-
-    def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
-        self.owner = owner
-        self.__array_interface__ = interface
-
-
-def _foreign(value: Any, argument: str) -> np.ndarray[Any, Any]:
-    """Return another library's array in host memory as a NumPy array, without a copy."""
-    try:
-        bits = torch_bits(value)
-        if bits is not None:
-            return _foreign(bits, argument).view(DataType.BFLOAT16.storage)
-        if hasattr(value, "__array_interface__"):
-            return np.asarray(value)
-        if hasattr(value, "__dlpack__") and int(value.__dlpack_device__()[0]) == _DLPACK_CPU:
-            host = np.from_dlpack(value)
-            if not host.flags.writeable and hasattr(value, "__array__"):  # some NumPys make all of them read-only
-                again = np.asarray(value)
-                host = again if again.ctypes.data == host.ctypes.data else host
-            return host
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
-    raise BadParam(
-        argument=argument,
-        expected="a numpy.ndarray, an array in host memory or descriptor.view(buffer)",
-        got=type_name(value),
-    )
+    storage = view.spec.dtype.storage
+    return memory_at(base, _address(base) + offset, view.spec.dims, strides, storage, base.flags.writeable)
 
 
 class DefinitionEngine(Engine):
@@ -206,9 +171,6 @@ class DefinitionEngine(Engine):
 
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             outputs = dict(zip(problem.names, arrays, strict=True))
-            for name in problem.written:
-                if not outputs[name].flags.writeable:
-                    raise BadParam(argument=name, expected="a writable array", got="a read-only one")
             for name, values in outcomes(problem, arrays, scalars).items():
                 store(outputs[name], values)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from portadnn.dispatch.choice import prepare
 from portadnn.handle import Handle
-from portadnn.plan import prepare
 from portadnn.problem import parse_line
 
 from . import processors

@@ -7,8 +7,8 @@ from typing import Any
 
 import portadnn as dnn
 from portadnn import cudnn
+from portadnn.dispatch.choice import prepare
 from portadnn.handle import Handle
-from portadnn.plan import prepare
 from portadnn.problem import Problem, TensorSpec
 
 from .call import device_values

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from portadnn.dispatch.choice import choose
 from portadnn.enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdFilterAlgo,
@@ -21,7 +22,6 @@ from portadnn.enums import (
 from portadnn.errors import AllocFailed, DnnError, NotSupported
 from portadnn.find import plain_search
 from portadnn.handle import Handle
-from portadnn.plan import choose
 from portadnn.problem import parse
 
 from .ceilings import Ceilings

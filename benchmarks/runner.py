@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from portadnn.dispatch.choice import choose
 from portadnn.enums import DnnEnum
 from portadnn.handle import Handle
-from portadnn.plan import choose
 from portadnn.problem import parse_line
 
 from .call import other_work, portadnn_call

@@ -15,9 +15,9 @@ from rich.table import Table as Grid
 from .capability import Table, table, table_names
 from .capability_features import ALGORITHMS
 from .capability_text import as_html, as_json, as_markdown, columns, effects_of, operations, remarks, rows, summary
+from .dispatch.choice import check_type, serves
 from .enums import DnnEnum
 from .errors import ArchMismatch, BadParam, NotSupported
-from .plan import check_type, serves
 from .problem import Problem, _parse_line
 from .registry import backend_names, get_backend
 

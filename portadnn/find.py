@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .descriptors import TensorView
+from .dispatch.choice import check_type
+from .dispatch.overlap import check_apart, check_memory, extents_of
+from .dispatch.problems import check_handle, make_problem, wrapped
 from .enums import Status
 from .errors import DnnError
 from .handle import Handle, log
-from .overlap import check_apart, check_memory, extents_of
-from .plan import check_handle, check_type, make_problem, wrapped
 from .problem import ALIGNMENT, Problem, TensorSpec
 from .watching import WATCHERS, computing
 

@@ -14,11 +14,13 @@ import numpy.typing as npt
 
 from .bfloat16 import BITS, is_bfloat16, widened
 from .descriptors import make_spec
+from .dispatch.call_cache import CallCache
+from .dispatch.plan_cache import CacheInfo, PlanCache
+from .dispatch.scratch import ScratchPool
 from .enums import DataType, TensorFormat
 from .errors import BadParam, NotInitialized, NotSupported, public, shown
 from .found import Found
 from .problem import TensorSpec
-from .recent import Key, Recent, Remembered
 from .registry import backend_names, get_backend
 
 if TYPE_CHECKING:
@@ -26,14 +28,12 @@ if TYPE_CHECKING:
 
     from portadnn_backends.base import Device, DeviceInfo, Engine
 
-    from .plan import Entry
     from .problem import Problem
     from .profiles.names import Profile
     from .profiles.violations import Violation
     from .profiles.watch import ProfileWatch
 
 log = logging.getLogger("portadnn")
-MOST_RECENT = 8192  # calls that a handle remembers
 _SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
 
 
@@ -103,15 +103,16 @@ class Handle:
             self._device.info = self._device.info.with_schedule(schedule)
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
-        self.entries: dict[Any, Entry] = {}
-        self.recent: Remembered[Key, Recent] = Remembered(MOST_RECENT)
-        self.scratches = 0  # how often there was to be another
-        self._scratch: Any = None
-        self._scratch_size = 0
+        self._start_caches()
         if rules is not None:
             from .profiles.watch import watch_handle
 
             self._watch, self._unwatch = watch_handle(self, *rules)
+
+    def _start_caches(self) -> None:
+        self.calls = CallCache()
+        self.plans = PlanCache(self.calls.drop_plan)
+        self.scratches = ScratchPool()
 
     @property
     def violations(self) -> list[Violation]:
@@ -237,7 +238,7 @@ class Handle:
     def set_stream(self, stream: Any) -> None:
         """Enqueue on another stream or queue from now on (guide section 4.5); None means the default."""
         with self.lock:
-            self._drop_scratch()
+            self.scratches.clear(self.device)
             self.device.set_stream(stream)
 
     @public
@@ -247,17 +248,37 @@ class Handle:
 
     def scratch(self, nbytes: int) -> Any:
         """Return the handle's own workspace of at least `nbytes`, shared by its calls in stream order."""
-        if self._scratch is None or self._scratch_size < nbytes:
-            self._drop_scratch()
-            self._scratch = self.device.workspace(nbytes)
-            self._scratch_size = nbytes
-        return self._scratch
+        with self.lock:
+            lease = self.scratches.get(self.device, nbytes)
+            recorder: Any = self.device.recorder
+            return lease.memory if recorder is None else recorder.scratch(lease)
 
-    def _drop_scratch(self) -> None:
-        if self._scratch is not None:
-            self.device.synchronize()  # what is enqueued may still use it
-        self._scratch, self._scratch_size = None, 0
-        self.scratches += 1
+    @public
+    def cache_info(self) -> CacheInfo:
+        """Return how many plans and bound calls the handle keeps, and its limits."""
+        with self.lock:
+            plans = self.plans
+            return CacheInfo(
+                plans=len(plans),
+                nbytes=plans.nbytes,
+                calls=len(self.calls),
+                most_plans=plans.most_plans,
+                most_bytes=plans.most_bytes,
+                most_calls=self.calls.most,
+                evicted=plans.evicted,
+            )
+
+    @public
+    def clear_cache(self) -> None:
+        """Wait for the device, and free all plans, bound calls and scratch memory; later calls make them anew."""
+        with self.lock:
+            self.device.synchronize()
+            self._forget_all()
+
+    def _forget_all(self) -> None:
+        self.calls.clear()
+        self.plans.clear()
+        self.scratches.end()
 
     def engines_for(self, problem: Problem) -> list[Engine]:
         """Return the engines that may take problems of this kind, in order of preference."""
@@ -266,9 +287,7 @@ class Handle:
     def forget(self, problem: Problem) -> None:
         """Drop the plans of a problem, because another engine may be known to be faster."""
         with self.lock:
-            for key in [key for key, entry in self.entries.items() if entry.plan.problem == problem]:
-                del self.entries[key]
-            self.recent.clear()
+            self.plans.drop(problem)
 
     def close(self) -> None:
         """Wait for the device and free what the handle owns (guide section 4.4); closing twice is allowed."""
@@ -277,12 +296,11 @@ class Handle:
         if self._unwatch is not None:
             self._unwatch()
         with self.lock:
-            self._device.synchronize()
-            self.entries.clear()
-            self.recent.clear()
-            self._scratch = None
-            self._device.close()
-            self._device = None
+            device, self._device = self._device, None
+            if device is not None:  # another thread was faster
+                device.synchronize()
+                self._forget_all()
+                device.close()
 
     def __enter__(self) -> Handle:
         return self

@@ -255,6 +255,8 @@ class Problem:
         Tensors that a problem may do without: their fields may be None, and a call says so by passing None.
     raw : tuple of str
         Byte buffers (reserve spaces, states): packed tensors of UINT8 with one dim, which may be longer than needed.
+    matrices : bool
+        Whether calls take 2-D arrays (n, c) for (n, c, 1): their meaning is plain.
     """
 
     op: ClassVar[str] = ""
@@ -266,6 +268,7 @@ class Problem:
     optional: ClassVar[dict[str, str]] = {}
     absent: ClassVar[tuple[str, ...]] = ()
     raw: ClassVar[tuple[str, ...]] = ()
+    matrices: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -11,7 +11,7 @@ import portadnn as dnn
 from portadnn.capability import decide
 from portadnn.capability_features import ALGORITHMS, OPERATIONS, Feature, axes, features, line
 from portadnn.capability_rules import Query
-from portadnn.plan import check_type, serves
+from portadnn.dispatch.choice import check_type, serves
 from portadnn.problem import every_problem
 from portadnn.registry import get_backend
 from portadnn_backends.base import DeviceInfo

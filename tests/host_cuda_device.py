@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from portadnn_backends import sources
-from portadnn_backends.base import ConstantArg, Device, DeviceInfo, Kernel, Run, TensorArg, WorkspaceArg
+from portadnn_backends.base import ConstantArg, Device, DeviceInfo, Kernel, TensorArg, WorkspaceArg
+from portadnn_backends.programs import Program
 
 FOLDER = Path(__file__).parent / "host_cuda"
 COMPILER = shutil.which("g++")
@@ -86,9 +87,9 @@ class HostCuda(Device):
             command = [COMPILER, "-std=c++17", "-O1", "-w", "-fpermissive", "-shared", "-fPIC", "-o", made, source]
             subprocess.run(command, check=True)
             self.libraries[text] = ctypes.CDLL(str(made))
-        return Kernel(name, self.libraries[text], text)
+        return Kernel(name, Program(self.libraries[text], lambda: text, 0))
 
-    def bind(self, launches):
+    def binding(self, launches):
         def value_of(arg, arrays, scalars, workspace):
             if isinstance(arg, TensorArg):
                 return np.uint64(arrays[arg.index].ctypes.data + arg.offset)
@@ -104,10 +105,10 @@ class HostCuda(Device):
                 pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
                 launch.kernel.native.launch(pointers, launch.grid[0], launch.block[0])
 
-        return Run(run)
+        return run, None
 
     def signature(self, array):
         return array.shape, array.strides, array.dtype, None
 
-    owns = wrap = look = address = empty = asarray = to_numpy = workspace = workspace_size = None
+    owns = wrap = look = address = room = empty = asarray = to_numpy = workspace = workspace_size = None
     synchronize = time = stream = set_stream = close = None

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 import numpy as np
 
 import portadnn as dnn
+from portadnn.dispatch.choice import prepare
 from portadnn.ops.rnn_layout import Network, RNNMode
-from portadnn.plan import prepare
 from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
 from portadnn_backends import sources
 from portadnn_backends.base import DeviceInfo

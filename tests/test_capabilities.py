@@ -15,7 +15,8 @@ from helper import Case, check, every_target, open_handle
 import portadnn as dnn
 from portadnn import capability
 from portadnn.capability_features import ALGORITHMS, Feature, axes, line
-from portadnn.plan import candidates, prepare, with_room
+from portadnn.dispatch.choice import candidates, prepare
+from portadnn.dispatch.problems import with_room
 from portadnn.problem import every_problem, parse
 from portadnn_backends.reference_outcomes import outcomes
 
@@ -167,4 +168,4 @@ def test_find_and_the_call_itself_refuse_with_the_tables_reason(monkeypatch):
         ):
             with pytest.raises(dnn.NotSupported, match="reference does not take it: out of order"):
                 call()
-        assert handle.entries == {}
+        assert handle.cache_info().plans == 0

@@ -12,8 +12,8 @@ from small_problems import LINES
 from test_nvrtc import Recorder
 
 import portadnn as dnn
+from portadnn.dispatch.choice import candidates
 from portadnn.ops.dropout import SetDropoutDescriptor
-from portadnn.plan import candidates
 from portadnn.problem import every_problem
 from portadnn.registry import get_backend
 from portadnn_backends.base import DeviceInfo

@@ -9,7 +9,7 @@ from cases_convolution import CONVOLUTIONS, DIRECTIONS, EMPTY_CONVOLUTIONS, conv
 from helper import Case, check, cpu_targets, open_handle, over, targets
 
 import portadnn as dnn
-from portadnn.plan import candidates
+from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse, parse_line
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines import (

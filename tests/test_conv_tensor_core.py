@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from helper import Case, Target, check, open_handle, targets
 
+from portadnn.dispatch.choice import candidates
 from portadnn.enums import MathType
-from portadnn.plan import candidates
 from portadnn.problem import parse
 from portadnn_backends import cuda
 from portadnn_backends.base import DeviceInfo

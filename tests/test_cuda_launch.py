@@ -9,13 +9,14 @@ import pytest
 from portadnn.enums import DataType
 from portadnn_backends import cuda_launch
 from portadnn_backends.base import ConstantArg, Kernel, Launch, ScalarArg, TensorArg, WorkspaceArg
+from portadnn_backends.programs import Program
 
 NATIVE = types.SimpleNamespace(get_function=lambda name: types.SimpleNamespace(ptr=0x1234))
 
 
 def step(**more):
     args = (TensorArg(0), WorkspaceArg(256), ScalarArg(0, DataType.FLOAT), ConstantArg(np.int32(-7)))
-    return cuda_launch.Step(Launch(Kernel("k", NATIVE, ""), (5, 3), (64, 2), args, **more))
+    return cuda_launch.Step(Launch(Kernel("k", Program(NATIVE, str, 0)), (5, 3), (64, 2), args, **more))
 
 
 @pytest.fixture

@@ -24,11 +24,11 @@ def tampered(reference, monkeypatch):
     def run(case, change):
         changed = lambda problem, *rest: {problem.outputs[-1]: change(problem, *rest)}  # noqa: E731
         monkeypatch.setattr(portadnn_backends.reference, "outcomes", changed)
-        reference.entries.clear()
+        reference.clear_cache()
         check(reference, case)
 
     yield run
-    reference.entries.clear()
+    reference.clear_cache()
 
 
 def test_the_right_result_passes(tampered):

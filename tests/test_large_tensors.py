@@ -5,7 +5,7 @@ import pytest
 from helper import Case, check, everywhere, over, targets
 
 import portadnn as dnn
-from portadnn.plan import candidates
+from portadnn.dispatch.choice import candidates
 from portadnn.problem import TensorSpec, parse_line
 from portadnn_backends import base
 

@@ -21,6 +21,7 @@ import portadnn as dnn
 from portadnn_backends import cuda, sources
 from portadnn_backends.base import Device, DeviceInfo, Kernel
 from portadnn_backends.engines import kernel_engines
+from portadnn_backends.programs import Program
 
 ARCHITECTURES = {"sm_80": 108, "sm_90": 132}  # and the multiprocessors of an A100 and an H100
 LACKING = {"sm_80": {"grid_fence"}}  # so that what stands in for it is compiled, too
@@ -75,7 +76,7 @@ class Recorder(Device):
     def compile(self, file, name, defines, text=""):
         source = sources.assemble(file, "cuda", defines, text)
         self.sources[source] = (file, name, self.line)
-        return Kernel(name, None, source)
+        return Kernel(name, Program(None, lambda: source, 0))
 
     def bind(self, launches):
         for launch in launches:
@@ -86,7 +87,7 @@ class Recorder(Device):
             assert all(0 < g < 2**16 for g in launch.grid[1:]), "CUDA's limit in y and z"
         return lambda arrays, scalars, workspace: None
 
-    owns = wrap = look = address = empty = asarray = to_numpy = workspace = workspace_size = None
+    owns = wrap = look = address = room = empty = asarray = to_numpy = workspace = workspace_size = None
     synchronize = time = stream = set_stream = close = None
 
 

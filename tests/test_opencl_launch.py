@@ -77,6 +77,6 @@ def test_a_refused_launch_raises(direct):
         return function(queue, step)
 
     direct.device._enqueue = with_a_wrong_block
-    direct.entries.clear()
+    direct.clear_cache()
     with pytest.raises(dnn.ExecutionFailed, match="status -53"):  # CL_INVALID_WORK_DIMENSION
         dnn.activation_forward(direct, x, RELU)

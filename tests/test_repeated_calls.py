@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -12,10 +13,8 @@ import pytest
 from where import BACKENDS, open_handle, scratch
 
 import portadnn as dnn
-from portadnn import plan, recent, runs
 from portadnn.ops import activation
-from portadnn.recent import each, items
-from portadnn_backends import cuda
+from portadnn_backends import guards
 
 RELU = dnn.ActivationDescriptor("relu")
 SHAPE = (2, 3, 5, 7)
@@ -85,76 +84,76 @@ def test_memory_that_takes_turns(handle: Any, turns: int) -> None:
         np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
 
 
-def test_inputs_that_take_turns(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the same first tensor and output: what tells a call takes too long to be written anew for each."""
-    written = []
-    monkeypatch.setattr(plan, "remember", lambda *words: written.append(1) or recent.remember(*words))
+def test_inputs_that_take_turns(handle: Any) -> None:
+    """With the same first tensor and output: each is a call of its own."""
     a, *b = (handle.asarray(_host(seed)) for seed in range(4))
     c, add = handle.zeros(SHAPE), dnn.OpTensorDescriptor("add")
     for turn in range(60):
         dnn.op_tensor(handle, add, a, b[turn % 3], c)
         np.testing.assert_allclose(handle.to_numpy(c), _host(0) + _host(1 + turn % 3), rtol=1e-6, atol=1e-6)
-    for _ in range(2 * recent.MOST_MISSES):
-        dnn.op_tensor(handle, add, a, b[2], c)
-    np.testing.assert_allclose(handle.to_numpy(c), _host(0) + _host(3), rtol=1e-6, atol=1e-6)
-    assert len(written) == (2 if handle.backend in ("cuda", "opencl") else 0)
+    assert handle.cache_info().calls == (3 if handle.backend in ("cuda", "opencl") else 0)
 
 
 def _bound(handle: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return what grows by one whenever launches are bound anew."""
+    """Return what grows by one whenever launches are bound to arguments."""
     bound: list[int] = []
     bind = handle.device.bind
     monkeypatch.setattr(handle.device, "bind", lambda launches: bound.append(1) or bind(launches))
     return bound
 
 
-@pytest.mark.parametrize(("room", "misses"), [(runs.MOST_RUNS, 0), (5, 9)])
-def test_many_equal_layers_find_their_arguments_bound(
-    handle: Any, room: int, misses: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that there is room for, and hardly any is bound in another's place; others take turns with another call."""
+def test_many_equal_layers_are_bound_once_each(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if handle.backend not in ("cuda", "opencl"):
         pytest.skip("nothing is bound")
-    monkeypatch.setattr(runs, "MOST_RUNS", room)
-    bound = _bound(handle, monkeypatch)
     pairs = [(handle.asarray(_host(i)), handle.zeros(SHAPE)) for i in range(12)]
-    anew, run_anew = [], plan._run_anew
-    monkeypatch.setattr(plan, "_run_anew", lambda *words: anew.append(words[3]) or run_anew(*words))
-    for _ in range(7):
-        del anew[:]
+    dnn.activation_forward(handle, *pairs[0][:1], RELU)
+    bound = _bound(handle, monkeypatch)
+    for turn in range(7):
         for i, (x, y) in enumerate(pairs):
-            _fill(handle, y, np.zeros(SHAPE, np.float32))
+            y.fill(0)
             dnn.activation_forward(handle, x, RELU, y)
             np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
-    assert anew.count(activation.ActivationForward) <= misses
-    assert len(bound) < 30
+        assert len(bound) == (12 if turn else 0)
 
 
-def test_memory_that_never_comes_again_is_bound_once(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_never_comes_again_is_not_bound(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is a call with new arrays that have the identities of those before."""
     x = handle.asarray(_host(0))
-    kept = [dnn.activation_forward(handle, x, RELU, handle.zeros(SHAPE))]
+    dnn.activation_forward(handle, x, RELU, handle.zeros(SHAPE))
     bound = _bound(handle, monkeypatch)
-    kept += [dnn.activation_forward(handle, x, RELU, handle.zeros(SHAPE)) for _ in range(20)]
+    kept = [dnn.activation_forward(handle, x, RELU, handle.zeros(SHAPE)) for _ in range(20)]
+    for _ in range(20):
+        y = dnn.activation_forward(handle, x, RELU, handle.zeros(SHAPE))
+        np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(0), 0))
     for y in kept:
         np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(0), 0))
     assert not bound
 
 
-def test_more_calls_than_are_remembered(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hardly any is written again, for none would be there when its turn comes."""
-    handle.recent.most = 16
-    written = []
-    monkeypatch.setattr(plan, "remember", lambda *words: written.append(1) or recent.remember(*words))
+def test_more_calls_than_there_is_room_for(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    handle.calls.most = 16
     pairs = [(handle.asarray(_host(i)), handle.zeros(SHAPE)) for i in range(40)]
+    dnn.activation_forward(handle, pairs[0][0], RELU)
+    bound = _bound(handle, monkeypatch)
     for turn in range(20):
         for i, (x, y) in enumerate(pairs):
             dnn.activation_forward(handle, x, RELU, y)
             if turn in (0, 5, 19):
                 np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
-        assert len(handle.recent) <= 16
-    assert len(written) < 80  # of 800 calls
-    if handle.backend in ("cuda", "opencl"):
-        assert written
+        assert len(handle.calls) <= 16
+    assert len(bound) < 80  # of 800 calls
+
+
+def test_dead_arrays_leave_nothing_in_the_cache(handle: Any) -> None:
+    for seed in range(30):
+        x, y = handle.asarray(_host(seed)), handle.zeros(SHAPE)
+        for _ in range(3):
+            dnn.activation_forward(handle, x, RELU, y)
+        assert handle.cache_info().calls == (1 if handle.backend in ("cuda", "opencl") else 0)
+        handle.synchronize()
+        del x, y
+        gc.collect()
+        assert handle.cache_info().calls == 0
 
 
 def test_equal_layers_of_several_launches_take_turns(handle: Any) -> None:
@@ -295,7 +294,7 @@ def test_several_outputs_each_time(handle: Any) -> None:
         assert dnn.batch_normalization_forward_inference(handle, x, scale, bias, mean, variance, y) is y
 
 
-def test_what_is_given_again_is_not_looked_at(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bound_call_is_not_looked_at(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = handle.asarray(_host(0)), handle.zeros(SHAPE)
     for _ in range(4):
         dnn.activation_forward(handle, x, RELU, y, beta=0.0)
@@ -356,23 +355,52 @@ def test_an_input_that_is_gone_and_left_out(handle: Any) -> None:
 
 
 class Stand:
-    """As much of a CuPy array as its test looks at."""
+    """As much of a CuPy array as its guard looks at."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
 
 
-def test_what_tells_cupys_arrays_again() -> None:
-    x, y = Stand((2, 3)), Stand((2, 3))
-    same = each((x, None, y), items("arrays", 3), cuda._same_array).function("arrays")
-    assert same((x, None, y)) and same([x, None, y])
-    assert not any(map(same, [(y, None, x), (x, y, y), (Stand((2, 3)), None, y)]))
-    y.shape = (3, 2)
-    assert not same((x, None, y))
-    y.shape = (2, 3)
-    del x
-    with pytest.raises(AttributeError):  # which whoever asks takes for no
-        same((None, None, y))
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_guard_of_cupys_arrays(count: int) -> None:
+    arrays = [Stand((2, 3)) for _ in range(count)]
+    holds = guards.guard([weakref.ref(array) for array in arrays], Stand, guards.holds_shape)
+    assert holds is not None and holds()
+    for array in arrays:
+        array.shape = (3, 2)
+        assert not holds()
+        array.shape = (2, 3)
+    assert holds()
+    del array
+    arrays.pop()
+    with pytest.raises(AttributeError):  # which a bound call takes for no
+        holds()
+
+
+def test_the_guard_of_numpys_arrays() -> None:
+    x, y = np.zeros((2, 3), np.float32), np.zeros(6, np.float32)
+    holds = guards.guard([weakref.ref(x), weakref.ref(y)], Stand, guards.holds_shape)
+    assert holds is not None and holds()
+    for change, back in (
+        (lambda: setattr(x, "shape", (3, 2)), lambda: setattr(x, "shape", (2, 3))),
+        (lambda: setattr(x, "dtype", np.int32), lambda: setattr(x, "dtype", np.float32)),
+        (lambda: setattr(y.flags, "writeable", False), lambda: setattr(y.flags, "writeable", True)),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            change()
+            assert not holds()
+            back()
+        assert holds()
+    with pytest.raises(ValueError, match="resize"):  # so that its memory stays where it is
+        y.resize(600, refcheck=False)
+
+
+def test_arrays_that_cannot_be_guarded() -> None:
+    class Other:
+        pass
+
+    assert guards.guard([weakref.ref(other := Other())], Stand, guards.holds_shape) is None, other
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

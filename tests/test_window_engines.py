@@ -4,7 +4,7 @@ import pytest
 from helper import Case, check, over
 
 import portadnn as dnn
-from portadnn.plan import candidates
+from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse_line
 from portadnn_backends.engines import softmax, softmax_rows
 

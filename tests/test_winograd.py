@@ -8,7 +8,7 @@ import pytest
 from helper import Case, check, open_handle, targets
 
 import portadnn as dnn
-from portadnn.plan import candidates
+from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines import conv_gemm, winograd, winograd_gradient, winograd_nonfused

@@ -7,7 +7,7 @@ from helper import Case, check, cpu_targets, open_handle
 from test_conv_cpu import with_info
 
 import portadnn as dnn
-from portadnn.plan import choose
+from portadnn.dispatch.choice import choose
 from portadnn.problem import parse
 from portadnn_backends.engines import winograd_cpu, winograd_filter_cpu
 

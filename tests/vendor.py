@@ -13,7 +13,8 @@ import pytest
 
 import portadnn as dnn
 from portadnn import capability
-from portadnn.plan import choose, with_room
+from portadnn.dispatch.choice import choose
+from portadnn.dispatch.problems import with_room
 
 BACKENDS = ("cudnn",)
 FACTOR = 4.0  # numbers of 16 bits are rounded on the way, and exp(x) - 1 has few digits near 0

@@ -42,7 +42,7 @@ class FlashAttention(GraphEngine):
 
         running = Running(handle.device, building.launches, used)
         parts = tuple((operation.name,) for operation in graph.operations)
-        return GraphPlan(self, graph, building.workspace.size, running.run, running.bind, knobs, parts)
+        return GraphPlan(self, graph, building.workspace.size, running.run, True, knobs, parts)
 
 
 def built(operands: Operands, device: Device, knobs: Knobs) -> Building:

@@ -165,7 +165,9 @@ class ConvThenEpilogue(Engine):
                 convolve.run((x, w, y), (alpha1, 0.0), workspace)
                 finish.run(arrays, scalars, workspace)
 
-        return Plan(problem, self, convolve.workspace_size, Run(run), (*convolve.launches, *finish.launches))
+        return Plan(
+            problem, self, convolve.workspace_size, Run(run, composite=True), (*convolve.launches, *finish.launches)
+        )
 
 
 def _convolution(problem: Problem) -> ConvolutionForward:

@@ -72,7 +72,7 @@ class DivisiveNorm(Engine):
             in_place = device.address(arrays[x]) == device.address(arrays[y])
             (run_staged if in_place else run_direct)(arrays, scalars, workspace)
 
-        return Plan(problem, self, size, Run(run), (*direct, *staged))
+        return Plan(problem, self, size, Run(run, composite=True), (*direct, *staged))
 
 
 def _part_bytes(problem: Problem) -> int:

@@ -112,4 +112,4 @@ class FusionEngine(GraphEngine):
     def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
         number = knobs.get(knob_type.TILE_SIZE)
         made = Prepared(graph, handle.device, None if number is None else widths(handle.info)[number])
-        return GraphPlan(self, graph, made.workspace_size, made.run, made.bind, knobs, _names(graph), made.source)
+        return GraphPlan(self, graph, made.workspace_size, made.run, True, knobs, _names(graph), made.source)

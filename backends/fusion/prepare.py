@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from portadnn.descriptors import TensorView
@@ -12,7 +12,6 @@ from portadnn.graph.operation_graph import OperationGraph
 from portadnn.problem import TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Launch, ScalarArg, TensorArg
-from ..graph_launches import bound_launches
 from . import cpu, gpu
 from .body import Written
 from .expand import expand
@@ -139,11 +138,7 @@ class Prepared:
 
     def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
         """Enqueue the launches; see :class:`GraphPlan`."""
-        self._run.call(*self._used(arrays, workspace), None)
-
-    def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool]:
-        """Return what enqueues them again; see :class:`GraphPlan`."""
-        return bound_launches(self.device, self.launches, (*self._used(arrays, workspace), None))
+        self._run(*self._used(arrays, workspace), None)
 
 
 def uid_of(value: Value) -> int:

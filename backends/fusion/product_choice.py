@@ -7,6 +7,8 @@ import weakref
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from portadnn.dispatch.choice import serves
+from portadnn.dispatch.problems import make_problem
 from portadnn.enums import DataType
 from portadnn.errors import NotSupported
 from portadnn.graph.cost import SHARE
@@ -14,7 +16,6 @@ from portadnn.graph.lowering import lower
 from portadnn.graph.lowering.steps import View
 from portadnn.graph.operation_graph import OperationGraph
 from portadnn.ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
-from portadnn.plan import make_problem, serves
 from portadnn.problem import Problem
 
 from ..base import DeviceInfo, Engine

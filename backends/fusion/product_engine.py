@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from portadnn.ops.convolution import ConvolutionBackwardFilter
 from portadnn.problem import ALIGNMENT
 
 from ..base import Plan
-from ..graph_launches import bound_launches
 from .prepare import uid_of
 from .product_choice import WrittenProblem, bytes_of, chosen_for, computing_seconds, must_split, parts_of
 from .product_rules import RULES
@@ -86,11 +85,6 @@ class _Running:
         plan, tensors, numbers = self.used(arrays)
         plan.run(tensors, numbers, workspace)
 
-    def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool]:
-        """Return what enqueues them again; see :class:`GraphPlan`."""
-        plan, tensors, numbers = self.used(arrays)
-        return bound_launches(self.device, plan.launches, (tensors, numbers, workspace))
-
 
 class ProductEngine(GraphEngine):
     """A matrix product or a convolution that hands its sums to generated text instead of storing them.
@@ -124,4 +118,4 @@ class ProductEngine(GraphEngine):
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         running = _Running(graph, handle)
         names = (tuple(operation.name for operation in graph.operations),)
-        return GraphPlan(self, graph, running.workspace_size, running.run, running.bind, {}, names, running.source)
+        return GraphPlan(self, graph, running.workspace_size, running.run, True, {}, names, running.source)

@@ -58,20 +58,22 @@ class TorchDevice(Device):
             return self._view(value, argument)
         return value if self.owns(value) else self._foreign(value, argument)
 
-    def look(self, arrays: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-        found = [(None, 0) if array is None else self._signature(array) for array in arrays]
-        return [signature for signature, _ in found], [place for _, place in found]
+    def look(self, arrays: Iterable[Any]) -> list[Any]:
+        return [None if array is None else self._signature(array) for array in arrays]
 
-    def _signature(self, tensor: Any) -> tuple[tuple[Any, ...], int]:
+    def _signature(self, tensor: Any) -> tuple[Any, ...]:
         if tensor.device != self.place or tensor.layout is not self.torch.strided:
             raise BadParam(expected=f"a dense tensor on {self.place}", got=f"{tensor.layout} on {tensor.device}")
         size = tensor.element_size()
         dtype = _storage(str(tensor.dtype).removeprefix("torch."))
         address = tensor.data_ptr()
-        return (tuple(tensor.shape), tuple(stride * size for stride in tensor.stride()), dtype, address & 15), address
+        return tuple(tensor.shape), tuple(stride * size for stride in tensor.stride()), dtype, address & 15
 
     def address(self, memory: Any) -> int:
         return int(memory.data_ptr())
+
+    def room(self, memory: Any) -> int:
+        return int(memory.untyped_storage().nbytes() - memory.storage_offset() * memory.element_size())
 
     def _type(self, dtype: DataType) -> Any:
         return getattr(self.torch, _NAMES[dtype])
@@ -124,7 +126,7 @@ class TorchDevice(Device):
     def _view(self, view: TensorView, argument: str) -> Any:
         """Return a view of a tensor or of other memory as a tensor on the same memory."""
         base = view.base if self.owns(view.base) else self._foreign(view.base, argument)
-        shape, byte_strides, dtype, _ = self._signature(base)[0]
+        shape, byte_strides, dtype, _ = self._signature(base)
         check_view_dtype(view, argument, dtype)
         offset, strides = check_view(view, argument, span_bytes(shape, byte_strides, base.element_size()))
         size = view.spec.dtype.itemsize

@@ -172,27 +172,19 @@ def _asked(engine: CudnnEngine, problem: Problem, probe: CupyConnection) -> tupl
 def _run(device: CudaDevice, connection: CupyConnection, setting: Setting, made: Sequence[Call]) -> Run:
     before, after = setting.before, setting.after
 
-    def enqueue() -> None:
-        connection.use(device.stream_address())
-        for step in before:
-            step(connection)
-        for call in made:
-            call()
-        for step in after:
-            step(connection)
-
     def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         with device.current():
             addresses = [array.data.ptr for array in arrays]
             setting.point(addresses, scalars, 0 if workspace is None else device.address(workspace))
-            enqueue()
+            connection.use(device.stream_address())
+            for step in before:
+                step(connection)
+            for call in made:
+                call()
+            for step in after:
+                step(connection)
 
-    def repeat() -> bool:
-        with device.current():
-            enqueue()
-        return True
-
-    return Run(run, repeat)
+    return Run(run)
 
 
 class Offered(CudnnEngine):

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..descriptors import TensorView
+from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, shown
 from ..handle import Handle
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .objects import Layout, value_of
 

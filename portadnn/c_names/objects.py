@@ -8,13 +8,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..descriptors import _integer, _integers
+from ..dispatch.call_cache import Versioned
 from ..errors import BadParam
 from ..problem import TensorSpec
 
 D = TypeVar("D", bound="Descriptor")
 
 
-class Descriptor:
+class Descriptor(Versioned):
     """Base of the opaque objects. `value` is what a Set function made of its arguments, None before and after."""
 
     what: ClassVar[str] = "descriptor"

@@ -10,10 +10,10 @@ from typing import Any
 import portadnn as dnn
 
 from ..descriptors import _integer
+from ..dispatch.problems import check_handle
 from ..enums import ActivationMode, BatchNormMode
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
-from ..plan import check_handle
 from .descriptors import ActivationDescriptor, TensorDescriptor, value_of
 from .memory import tensor, view
 

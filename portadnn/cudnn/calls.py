@@ -6,8 +6,10 @@ import operator
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from ..dispatch.call_cache import cached_call
 from ..enums import DnnEnum
 from ..errors import BadParam, NotSupported, foreign, shown
+from ..handle import Handle
 from .declarations import CEnum, declarations, docstring, enumeration
 
 P = ParamSpec("P")
@@ -21,7 +23,7 @@ def c_function(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a function as cuDNN's: it is watched under its C name, errors carry that, the table documents it."""
     function.__doc__ = docstring(function.__name__, function.__doc__)
     function.__module__ = "portadnn.cudnn"
-    return _mark(function)
+    return cached_call(function, _mark(function), Handle)
 
 
 class Choice(Generic[E]):

@@ -7,9 +7,9 @@ from typing import Any
 import portadnn as dnn
 
 from ..descriptors import _integer
+from ..dispatch.problems import check_handle
 from ..errors import BadParam
 from ..handle import Handle
-from ..plan import check_handle
 from .calls import c_function
 from .descriptors import DropoutDescriptor, TensorDescriptor, creator, destroy, made, value_of
 from .memory import raw, tensor

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.problems import check_handle
 from ..errors import BadParam, NotInitialized, NotSupported, shown
 from ..handle import Handle
-from ..plan import check_handle
 from .calls import c_function
 from .declarations import declarations
 

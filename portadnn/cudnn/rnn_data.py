@@ -9,10 +9,10 @@ from typing import Any
 import portadnn as dnn
 
 from ..descriptors import TensorView, _integer, _integers
+from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, NotSupported, shown
 from ..handle import Handle
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .calls import c_function, c_value
 from .declarations import CEnum

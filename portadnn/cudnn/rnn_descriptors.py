@@ -7,11 +7,11 @@ from typing import Any
 import portadnn as dnn
 
 from ..descriptors import _integer
+from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
-from ..plan import check_handle
 from .calls import Choice, c_function, c_value
 from .convolution_descriptors import math_type
 from .descriptors import Descriptor, DropoutDescriptor, creator, destroy, made, value_of

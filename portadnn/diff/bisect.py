@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..capability_features import ALGORITHMS
+from ..dispatch.choice import choose
 from ..handle import Handle
-from ..plan import choose
 from ..recording.reader import Event, Recording
 from .bisect_calls import Sides
 from .cases import Case

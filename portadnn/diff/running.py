@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from ..capability_features import ALGORITHMS
 from ..descriptors import TensorView
+from ..dispatch.choice import choose
+from ..dispatch.execute import execute
 from ..enums import DnnEnum, Status
 from ..errors import BadParam, DnnError, NotSupported, shown
 from ..find import median_time
 from ..handle import Handle
-from ..plan import choose, execute
 from ..problem import Problem
 from .cases import Case
 from .inputs import Buffers

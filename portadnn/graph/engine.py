@@ -33,10 +33,8 @@ class GraphPlan:
         ``run(arrays, workspace)``: `arrays` holds, by uid, the device's native arrays with the graph's dims and strides
         (of the type's storage dtype; packed bytes where Problems do not know the type), and Python numbers for tensors
         passed by value. Nothing is converted or copied; work is enqueued on the handle's stream.
-    bind : callable or None
-        ``bind(arrays, workspace)`` returns a function without arguments that does as `run` does with these as often as
-        it is called, as cheaply as possible, or None where there is none. It keeps no memory alive; it returns False,
-        and has done nothing, where its arguments do not hold any longer (on another stream, say).
+    recordable : bool
+        Whether `run` does nothing but launch and run other plans, so that a recorder sees all of it.
     knobs : mapping of knob_type to int
         Those that were set.
     parts : tuple of tuple of str
@@ -49,7 +47,7 @@ class GraphPlan:
     graph: OperationGraph
     workspace_size: int
     run: Callable[[Mapping[int, Any], Any], None]
-    bind: Callable[[Mapping[int, Any], Any], Callable[[], bool] | None] | None = None
+    recordable: bool = False
     knobs: Knobs = field(default_factory=dict)
     parts: tuple[tuple[str, ...], ...] = ()
     source: str = ""

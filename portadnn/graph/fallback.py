@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..plan import candidates
+from ..dispatch.choice import candidates
 from ..problem import Problem
 from .engine import GraphEngine, GraphPlan
 from .enums import behavior_note, heur_mode, knob_type
@@ -60,7 +60,7 @@ class FallbackEngine(GraphEngine):
             step, problem = main
             forced[id(step)] = Forced(handle, _engines(handle, problem)[knobs[knob_type.KERNEL_CFG]], problem)
         running = Running(handle, made.graph, prepared(made, handle), forced)
-        return GraphPlan(self, graph, running.memory.size, running.run, running.bind, knobs)
+        return GraphPlan(self, graph, running.memory.size, running.run, True, knobs)
 
     def _cut(self, graph: OperationGraph, handle: Handle) -> Cut:
         return cut(graph, handle, self.helpers)

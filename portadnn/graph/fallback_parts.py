@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ..dispatch.choice import choose
+from ..dispatch.problems import make_problem
 from ..errors import DnnError, NotSupported
-from ..plan import choose, make_problem
 from ..problem import Problem
 from ..registry import get_backend
 from .cost import LAUNCH_SECONDS

@@ -1,13 +1,14 @@
-"""Running the fallback engine's parts: where each step's tensors lie, and calls that are made again."""
+"""Running the fallback engine's parts: where each step's tensors lie."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import TensorView
+from ..dispatch.execute import execute, run_recorded
+from ..dispatch.problems import make_problem
 from ..enums import DataType
-from ..plan import bound, execute, make_problem
 from ..problem import Problem, TensorSpec
 from .engine import GraphPlan
 from .lowering.steps import ByValue, Lowering, Step, View
@@ -42,7 +43,8 @@ class Forced:
         scratch = self.handle.scratch(plan.workspace_size) if plan.workspace_size else None
         names = zip(kind.tensor_names(), tensors, strict=True)
         used = [tensors[-1] if array is None else array for name, array in names if getattr(plan.problem, name)]
-        plan.run(used, scalars, scratch)  # what a number of 0 leaves out is not read
+        # what a number of 0 leaves out is not read
+        run_recorded(self.handle.device, plan.run, plan.run.recordable, used, scalars, scratch)
 
 
 class Running:
@@ -62,7 +64,8 @@ class Running:
         """Compute all parts, one after another."""
         for number, part in enumerate(self.parts):
             if isinstance(part, GraphPlan):
-                part.run(*self._of_plan(number, part, arrays, workspace))
+                given = self._of_plan(number, part, arrays, workspace)
+                run_recorded(self.handle.device, part.run, part.recordable, *given)
                 continue
             for step in part.steps:
                 tensors, scalars = self._of_step(number, part, step, arrays, workspace)
@@ -70,31 +73,6 @@ class Running:
                     self.forced[id(step)].run(step.kind, tensors, step.params, scalars)
                 else:
                     execute(self.handle, step.kind, tensors, step.params, scalars)
-
-    def bind(self, arrays: Mapping[int, Any], workspace: Any) -> Callable[[], bool] | None:
-        """Return what runs all parts again on this memory; see :class:`GraphPlan`."""
-        calls: list[Callable[[], bool]] = []
-        for call in self._calls(arrays, workspace):
-            if call is None:
-                return None
-            calls.append(call)
-        known = self.handle.scratches
-
-        def again() -> bool:  # what does not hold any longer does so from the first call on
-            return self.handle.scratches == known and all(call() for call in calls)
-
-        return again
-
-    def _calls(self, arrays: Mapping[int, Any], workspace: Any) -> Iterator[Callable[[], bool] | None]:
-        for number, part in enumerate(self.parts):
-            if isinstance(part, GraphPlan):
-                yield None if part.bind is None else part.bind(*self._of_plan(number, part, arrays, workspace))
-                continue
-            for step in part.steps:
-                tensors, scalars = self._of_step(number, part, step, arrays, workspace)
-                forced = self.forced.get(id(step))
-                plan = None if forced is None else forced.plan(step.kind, tensors, step.params)
-                yield bound(self.handle, step.kind, tensors, step.params, scalars, plan)
 
     def _of_step(
         self, number: int, low: Lowering, step: Step, arrays: Mapping[int, Any], workspace: Any

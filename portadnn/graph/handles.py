@@ -69,7 +69,7 @@ def set_stream(handle: Any, stream: Any) -> None:
         import cupy
 
         stream = cupy.cuda.ExternalStream(stream)
-    found.device.set_stream(stream)
+    found.set_stream(stream)
 
 
 def get_stream(handle: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The methods of :class:`~portadnn.graph.pygraph` that run plans, and calls that are made again just as before."""
+"""The methods of :class:`~portadnn.graph.pygraph` that run plans."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import public, shown
+from ..dispatch.call_cache import Marker
+from ..dispatch.execute import run_recorded
+from ..errors import DnnError, public, shown
 from ..find import sample
 from ..handle import Handle
-from ..recent import Remembered, identical, items
-from ..watching import WATCHERS
 from . import memory
 from .checking import Check
 from .engine import GraphPlan
@@ -22,41 +22,9 @@ from .operation_graph import TensorInfo
 from .pack import bind, by_uid, spec_of
 from .plans import Plans, Timing, engines_of
 
-MOST_PACKS = 1024  # of a graph that are known again, for each plan
 
-
-class KnownPack:
-    """A variant pack of arrays of the device, known again by identity; it keeps no memory alive."""
-
-    def __init__(self, pack: Mapping[Any, Any], workspace: Any, plans: Plans) -> None:
-        device = plans.handle.device
-        self.size = len(pack)
-        self.keys = [key for key, value in pack.items() if device.owns(value)]
-        self.number_keys = [key for key, value in pack.items() if not device.owns(value)]
-        numbers = [pack[key] for key in self.number_keys]
-        arrays = [pack[key] for key in self.keys]
-        self.known = all(type(value) in (int, float) for value in numbers)
-        self.known &= workspace is None or device.owns(workspace)
-        if self.known:
-            arrays.append(workspace)
-            self.same_arrays = device.same(arrays, items("arrays", len(arrays))).function("arrays")
-            self.same_numbers = identical(numbers, items("numbers", len(numbers)), "number").function("numbers")
-        self.again: Callable[[], bool] | None = None
-
-    def same(self, pack: Mapping[Any, Any], workspace: Any) -> bool:
-        """Tell whether a pack has the same arrays, as they were, and the same numbers."""
-        if len(pack) != self.size:
-            return False
-        try:
-            arrays = [pack[key] for key in self.keys]
-            numbers = [pack[key] for key in self.number_keys]
-        except KeyError:
-            return False
-        arrays.append(workspace)
-        try:
-            return self.same_arrays(arrays) and self.same_numbers(numbers)
-        except (AttributeError, TypeError):  # not all are arrays of the device
-            return False
+class _PlansAlive(Marker):
+    """Stands for the plans of a graph in the keys of calls: other plans, another object."""
 
 
 class ExecuteMethods(FileMethods):
@@ -64,12 +32,12 @@ class ExecuteMethods(FileMethods):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._scratch: dict[int, Any] = {}  # by the handle's serial
-        self._recent: dict[Any, Remembered[Any, KnownPack]] = {}  # by handle and number of the plan
+        self._scratch: dict[tuple[int, int], Any] = {}  # by the handle's serial and the stream
+        self._alive = _PlansAlive()
 
     def _drop_plans(self) -> None:
         super()._drop_plans()
-        self._recent = {}
+        self._alive = _PlansAlive()
 
     @public
     def execute(
@@ -107,8 +75,6 @@ class ExecuteMethods(FileMethods):
         if check is not None:
             self._checked(tensor_to_device_buffer, workspace, handle, override_uids, check)
             return
-        if override_uids is None and self._again(tensor_to_device_buffer, workspace, None, handle):
-            return
         self._run(tensor_to_device_buffer, workspace, None, handle, override_uids)
 
     @public
@@ -123,8 +89,6 @@ class ExecuteMethods(FileMethods):
         override_strides: Any = None,
     ) -> None:
         """Run one of the plans; see :meth:`execute`."""
-        if override_uids is None and self._again(tensor_to_device_buffer, workspace, index, handle):
-            return
         self._run(tensor_to_device_buffer, workspace, index, handle, override_uids)
 
     @public
@@ -135,13 +99,13 @@ class ExecuteMethods(FileMethods):
 
         Everything is checked once, now.
         """
-        plans, plan, arrays, scratch, bound = self._bound(tensor_to_device_buffer, workspace, None, handle, None)
+        self._bound(tensor_to_device_buffer, workspace, None, handle, None)
         pack = dict(tensor_to_device_buffer)
-        known = None if bound.returns or plan.bind is None else plan.bind(arrays, scratch)
-        again = None if known is None else _locked(plans.handle, known)
+        calls, key, alive = self._opened(handle).calls, self._key(pack, workspace, None), self._alive
 
         def call() -> None:
-            if again is None or WATCHERS or not again():
+            bound = calls.get(key) if alive is self._alive else None
+            if bound is None or not bound():
                 self._run(pack, workspace, None, handle, None)
 
         return call
@@ -164,19 +128,9 @@ class ExecuteMethods(FileMethods):
             values = by_uid(frozen, tensor_to_device_buffer, self._known())
             arrays = bind(frozen, opened.device, values).arrays
         rows = plans.autotune(self._filters, arrays, lambda plan: self._workspace(plan, plans, workspace))
-        self._recent = {}
+        self._alive = _PlansAlive()
         self._choose(plans, 0)
         return rows
-
-    def _again(self, pack: Any, workspace: Any, index: int | None, handle: Any) -> bool:
-        """Run a pack that is known, if it is one."""
-        if WATCHERS or not (handle is None or type(handle) is int):
-            return False
-        recent = self._recent.get((handle, index))
-        if not recent or not isinstance(pack, Mapping):
-            return False
-        one = recent.get(_ids(pack, workspace))
-        return one is not None and one.again is not None and one.same(pack, workspace) and one.again()
 
     def _bound(
         self, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
@@ -206,11 +160,41 @@ class ExecuteMethods(FileMethods):
         return plans, plan, bound.arrays, self._workspace(plan, plans, workspace), bound
 
     def _run(self, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any) -> None:
-        plans, plan, arrays, scratch, bound = self._bound(pack, workspace, index, handle, overrides)
-        with plans.handle.lock:
-            if not self._remembered(plans, plan, arrays, scratch, pack, workspace, (handle, index)):
-                plan.run(arrays, scratch)
-            bound.fetch(plans.handle.device)
+        if overrides is None and isinstance(pack, Mapping):
+            opened = self._opened(handle)
+            key = self._key(pack, workspace, index)
+            bound = opened.calls.get(key)
+            if bound is not None and bound():
+                return
+            opened.calls.make(
+                opened,
+                key,
+                lambda: self._run_anew(pack, workspace, index, handle, None),
+                lambda: (self._alive, *pack, *pack.values(), workspace),
+            )
+            return
+        self._run_anew(pack, workspace, index, handle, overrides)
+
+    def _key(self, pack: Mapping[Any, Any], workspace: Any, index: int | None) -> tuple[Any, ...]:
+        """Return what tells a call from others: plan, tensors and the identities of what is passed."""
+        tensors = [key if type(key) is int else id(key) for key in pack]
+        number = self._chosen if index is None else index
+        return ("graph", id(self._alive), number, *tensors, *map(id, pack.values()), id(workspace))
+
+    def _opened(self, handle: Any) -> Handle:
+        return handle_of(self._handle if handle is None else handle)
+
+    def _run_anew(
+        self, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
+    ) -> None:
+        with self._opened(handle).lock:
+            plans, plan, arrays, scratch, bound = self._bound(pack, workspace, index, handle, overrides)
+            device = plans.handle.device
+            recorder: Any = device.recorder
+            if recorder is not None:
+                recorder.operands((*bound.operands, workspace))
+            run_recorded(device, plan.run, plan.recordable, arrays, scratch)
+            bound.fetch(device)
 
     def _checked(self, pack: Mapping[Any, Any], workspace: Any, handle: Any, overrides: Any, check: str) -> None:
         if check != "reference":
@@ -222,27 +206,6 @@ class ExecuteMethods(FileMethods):
             bound.fetch(plans.handle.device)
             checked.judge()
 
-    def _remembered(
-        self, plans: Plans, plan: GraphPlan, arrays: Any, scratch: Any, pack: Any, workspace: Any, key: Any
-    ) -> bool:
-        """Run a pack that came before with arguments that stay bound; take note of another."""
-        if plan.bind is None or WATCHERS or not isinstance(key[0], (int, type(None))):
-            return False
-        recent = self._recent.setdefault(key, Remembered(MOST_PACKS))
-        ids = _ids(pack, workspace)
-        one = recent.get(ids)
-        if (one is None or not one.same(pack, workspace)) and recent.due(ids):
-            one = KnownPack(pack, workspace, plans)
-            if one.known:
-                recent.keep(ids, one)
-        if one is None or not (one.known and one.same(pack, workspace)):
-            return False
-        call = plan.bind(arrays, scratch)
-        if call is None or not call():
-            return False
-        one.again = _locked(plans.handle, call)
-        return True
-
     def _index(self, plans: Plans) -> int:
         """Return the chosen plan's number; on another handle than the graph's that of its own first choice."""
         if self._chosen is not None and plans.handle is handle_of(self._handle):
@@ -253,41 +216,37 @@ class ExecuteMethods(FileMethods):
         device, needed = plans.handle.device, plan.workspace_size
         if needed == 0:
             return None
-        if given is not None and not (memory.is_host(given) or isinstance(given, int)):
-            size = device.workspace_size(given)
-            if size < needed:
-                raise fail(
-                    "PG-PACK-011",
-                    argument="workspace",
-                    expected=f"{needed} bytes",
-                    got=f"{size} bytes",
-                    fix="get_workspace_size()",
-                )
-            return given
-        serial = plans.handle.serial
-        if serial not in self._scratch or device.workspace_size(self._scratch[serial]) < needed:
-            self._scratch[serial] = device.workspace(needed)
-            self._recent = {}
-        return self._scratch[serial]
+        if given is not None and not isinstance(given, int):
+            native = _native_workspace(device, given)
+            if native is not None:
+                size = device.workspace_size(native)
+                if size < needed:
+                    raise fail(
+                        "PG-PACK-011",
+                        argument="workspace",
+                        expected=f"{needed} bytes",
+                        got=f"{size} bytes",
+                        fix="get_workspace_size()",
+                    )
+                return native
+        with plans.handle.lock:
+            place = (plans.handle.serial, device.stream_key())
+            own = self._scratch.get(place)
+            if own is None or device.workspace_size(own) < needed:
+                own = self._scratch[place] = device.workspace(needed)
+            if device.recorder is not None:
+                device.recorder.allocated(own)  # a bound call keeps it
+            return own
 
 
-def _ids(pack: Mapping[Any, Any], workspace: Any) -> tuple[Any, ...]:
-    """Return what a pack is looked up by; other arrays may have the same once these are gone."""
-    return (*pack, *map(id, pack.values()), id(workspace))
-
-
-def _locked(handle: Handle, call: Callable[[], bool]) -> Callable[[], bool]:
-    """Return a call that is made under the handle's lock, and not once the handle is closed."""
-    acquire, release = handle.lock.acquire, handle.lock.release  # half the time of a with statement
-
-    def locked() -> bool:
-        acquire()
-        try:
-            return handle._device is not None and call()
-        finally:
-            release()
-
-    return locked
+def _native_workspace(device: Any, given: Any) -> Any:
+    """Return a workspace of the program's as the device's memory; None for host memory that the device cannot use."""
+    try:
+        return device.native_workspace(given)
+    except DnnError:
+        if memory.is_host(given):
+            return None
+        raise
 
 
 def _sample(info: TensorInfo, handle: Handle) -> Any:

@@ -78,10 +78,13 @@ class Bound:
         What ``GraphPlan.run`` takes.
     returns : list
         Host arrays to be filled from copies on the device: (host view, flat device array).
+    operands : list
+        What was passed of the pack and lies where the device computes.
     """
 
     arrays: dict[int, Any] = field(default_factory=dict)
     returns: list[tuple[npt.NDArray[Any], Any]] = field(default_factory=list)
+    operands: list[Any] = field(default_factory=list)
 
     def fetch(self, device: Device) -> None:
         """Copy the results of host arrays back."""
@@ -121,6 +124,7 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
             bound.arrays[info.uid] = host if on_host else _copied(device, host, info, bound, written)
         else:
             bound.arrays[info.uid] = _native(device, value, info)
+            bound.operands.append(value)
     _check_apart(graph, hosts)
     _check_offsets(graph, {info.uid: host for info, host in hosts})
     return bound

@@ -127,4 +127,4 @@ class RegionsEngine(GraphEngine):
         running = Running(handle, replace(known.cut.graph, tensors=tensors), parts, {})
         source = "\n\n".join(part.source for part in parts if isinstance(part, GraphPlan) and part.source)
         names = tuple(_names(known.regions))
-        return GraphPlan(self, graph, running.memory.size, running.run, running.bind, knobs, names, source)
+        return GraphPlan(self, graph, running.memory.size, running.run, True, knobs, names, source)

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..dispatch.call_cache import Marker
 from ..errors import shown
 from . import layout
 from .data_types import data_type
@@ -33,7 +34,7 @@ def _whole(values: Any, argument: str) -> list[int]:
         ) from None
 
 
-class tensor:
+class tensor(Marker):
     """A tensor of a graph, as ``cudnn.tensor``.
 
     Parameters

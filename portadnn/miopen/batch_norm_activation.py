@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.problems import check_handle
 from ..handle import Handle
 from ..ops.tensor import transform_tensor
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .activation import activation_settings, backward, forward, miopenActivationDescriptor_t
 from .batch_norm_passes import average, gradient, inference, inference_inverse, training

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.execute import execute
+from ..dispatch.problems import check_handle
 from ..enums import BatchNormMode
 from ..errors import BadParam
 from ..handle import Handle
@@ -16,7 +18,6 @@ from ..ops.batch_norm import (
     BatchNormalizationForwardTraining,
 )
 from ..ops.tensor import op_tensor, set_tensor, transform_tensor
-from ..plan import check_handle, execute
 from ..problem import TensorSpec
 from .descriptors import miopenTensorDescriptor_t, optional, tensor
 from .enums import miopenBatchNormMode_t, miopenStatus_t

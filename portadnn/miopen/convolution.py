@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.execute import execute
+from ..dispatch.problems import check_handle
 from ..enums import ActivationMode, NanPropagation
 from ..errors import NotSupported
 from ..handle import Handle
@@ -15,7 +17,6 @@ from ..layer_descriptors import ActivationDescriptor
 from ..ops.convolution import convolution_backward_bias
 from ..ops.convolution_algorithms import find_workspace_size
 from ..ops.convolution_fused import convolution_bias_activation_forward
-from ..plan import check_handle, execute
 from ..problem import TensorSpec
 from .activation import activation_settings, miopenActivationDescriptor_t
 from .convolution_algorithms import (

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..dispatch.problems import check_handle
 from ..enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum, Status
 from ..errors import BadParam
 from ..handle import Handle
 from ..ops import convolution_algorithms as ours
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .convolution_descriptor import ConvolutionSettings
 from .enums import (

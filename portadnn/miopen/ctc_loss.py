@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ..dispatch.problems import check_handle
 from ..errors import NotSupported
 from ..handle import Handle
-from ..plan import check_handle
 from .descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, spec_of, value_of
 from .enums import miopenCTCLossAlgo_t, miopenDataType_t
 from .names import boolean, function, integer, parse

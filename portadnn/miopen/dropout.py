@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..descriptors import TensorView
+from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..ops import dropout as ours
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, spec_of, tensor, value_of, wide_of
 from .enums import miopenRNGType_t

@@ -6,9 +6,9 @@ import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..dispatch.problems import check_handle
 from ..errors import BadParam, NotInitialized, NotSupported, shown
 from ..handle import Handle
-from ..plan import check_handle
 from ..watching import WATCHERS, Call
 from .enums import miopenStatus_t, miopenTuningPolicy_t
 from .names import boolean, function, parse

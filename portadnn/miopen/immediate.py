@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.choice import prepare, workspace_size
+from ..dispatch.problems import check_handle
 from ..enums import DnnEnum
 from ..errors import BadParam
 from ..handle import Handle
 from ..ops.convolution import convolution_problem
-from ..plan import check_handle, prepare, workspace_size
 from ..problem import Problem
 from .convolution import Specs, compute
 from .convolution_algorithms import (

@@ -8,8 +8,10 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from ..c_names.objects import integers as c_integers
 from ..descriptors import _integer, _integers
+from ..dispatch.call_cache import cached_call
 from ..enums import DnnEnum
 from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign, shown
+from ..handle import Handle
 from .declarations import DECLARATIONS
 from .enums import MIOpenEnum, miopenStatus_t
 
@@ -38,11 +40,16 @@ def function(target: Callable[P, R]) -> Callable[P, R]:
         try:
             return target(*args, **kwargs)
         except DnnError as error:
-            if not isinstance(error.status, miopenStatus_t):
-                error.status = status_of(error)
+            _translate(error)
             raise
 
-    return foreign("miopen")(translated)
+    return cached_call(target, foreign("miopen")(translated), Handle, _translate)
+
+
+def _translate(error: DnnError) -> None:
+    """Give an error MIOpen's status."""
+    if not isinstance(error.status, miopenStatus_t):
+        error.status = status_of(error)
 
 
 def status_of(error: DnnError) -> miopenStatus_t:

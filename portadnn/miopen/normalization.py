@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..dispatch.problems import check_handle
 from ..enums import NormMode
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..ops.normalization import normalization_backward, normalization_forward
 from ..ops.tensor import op_tensor, set_tensor
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .descriptors import miopenTensorDescriptor_t, spec_of, tensor, view, wide_of
 from .enums import miopenNormMode_t as Mode

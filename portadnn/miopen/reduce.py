@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.problems import check_handle
 from ..enums import NanPropagation, ReduceTensorIndices, ReduceTensorIndicesType, ReduceTensorOp
 from ..handle import Handle
 from ..ops.reduce import (
@@ -12,7 +13,6 @@ from ..ops.reduce import (
     get_reduction_workspace_size,
     reduce_tensor,
 )
-from ..plan import check_handle
 from .descriptors import (
     DATA_TYPES,
     MIOPEN_TYPES,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..c_names.objects import Layout
+from ..dispatch.problems import check_handle
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
-from ..plan import check_handle
 from .descriptors import DATA_TYPES, miopenTensorDescriptor_t, spec_of
 from .enums import miopenRNNPaddingMode_t
 from .names import function, integer

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.problems import check_handle
 from ..errors import BadParam
 from ..handle import Handle
 from ..ops.tensor import transform_tensor
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .descriptors import DATA_TYPES, made, miopenTensorDescriptor_t, spec_of, view
 from .enums import miopenDataType_t

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from ..c_names.memory import view
 from ..descriptors import TensorDescriptor, TensorView
+from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam
 from ..handle import Handle
@@ -18,7 +19,6 @@ from ..ops.rnn import rnn_backward_data, rnn_backward_weights, rnn_forward_infer
 from ..ops.rnn_layout import Network
 from ..ops.rnn_sizes import get_rnn_training_reserve_size, get_rnn_workspace_size
 from ..ops.tensor import set_tensor, transform_tensor
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .descriptors import DATA_TYPES, optional
 from .rnn_descriptor import RNNSettings, packed_parameters

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..descriptors import TensorView
+from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..ops.tensor import set_tensor, transform_tensor
-from ..plan import check_handle
 from ..problem import TensorSpec
 from .descriptors import (
     DATA_TYPES,

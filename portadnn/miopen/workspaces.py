@@ -12,9 +12,9 @@ from collections.abc import Hashable
 from threading import Lock
 from typing import Any
 
+from ..dispatch.problems import check_handle
 from ..errors import BadParam
 from ..handle import Handle
-from ..plan import check_handle
 from .enums import miopenStatus_t
 from .names import integer
 

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..descriptors import check_descriptor
+from ..dispatch.execute import computes, execute
 from ..enums import ActivationMode, NanPropagation
 from ..errors import NotSupported
 from ..handle import Handle
 from ..layer_descriptors import ActivationDescriptor, check_activation
-from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 
 class Activation(Problem):
     """What both directions share; each declares the fields in the order of its C function."""
+
+    matrices = True
 
     mode: ActivationMode
     nan_propagation: NanPropagation

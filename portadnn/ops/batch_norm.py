@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..descriptors import TensorDescriptor, check_descriptor
+from ..dispatch.execute import computes, execute
 from ..enums import BatchNormMode
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
-from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 BN_MIN_EPSILON = 1e-5  # CUDNN_BN_MIN_EPSILON

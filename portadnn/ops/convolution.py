@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..descriptors import FilterDescriptor, TensorDescriptor, check_descriptor, logical_dims
+from ..dispatch.choice import workspace_size
+from ..dispatch.execute import computes, execute
+from ..dispatch.problems import check_handle, make_problem
 from ..enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdFilterAlgo,
@@ -21,7 +24,6 @@ from ..enums import (
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..layer_descriptors import ConvolutionDescriptor
-from ..plan import check_handle, computes, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
 from ..shapes import convolution_output_dims
 from ..watching import WATCHERS, computing
@@ -226,7 +228,7 @@ class ConvolutionBackwardBias(Problem):
 _descriptor = functools.partial(check_descriptor, kind=ConvolutionDescriptor, argument="conv")
 
 
-@public
+@computes
 def convolution_forward(
     handle: Handle,
     x: Any,
@@ -289,7 +291,7 @@ def convolution_forward(
     )
 
 
-@public
+@computes
 def convolution_backward_data(
     handle: Handle,
     w: Any,
@@ -342,7 +344,7 @@ def convolution_backward_data(
     )
 
 
-@public
+@computes
 def convolution_backward_filter(
     handle: Handle,
     x: Any,

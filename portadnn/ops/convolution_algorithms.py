@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Generic, TypeVar
 
+from ..dispatch.choice import choose
+from ..dispatch.problems import check_handle
 from ..enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdDataPreference,
@@ -21,7 +23,6 @@ from ..enums import (
 from ..errors import BadParam, NotSupported, shown
 from ..find import Trial, plain_search, search_with
 from ..handle import Handle
-from ..plan import check_handle, choose
 from ..problem import Problem
 from .convolution import (
     Convolution,

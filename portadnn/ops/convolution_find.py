@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.problems import check_handle
 from ..enums import (
     ConvolutionBwdDataAlgo,
     ConvolutionBwdDataPreference,
@@ -15,7 +16,6 @@ from ..enums import (
 from ..errors import public
 from ..handle import Handle
 from ..layer_descriptors import ConvolutionDescriptor
-from ..plan import check_handle
 from .convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 from .convolution_algorithms import (
     DATA,

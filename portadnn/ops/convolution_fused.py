@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from ..descriptors import FilterDescriptor, TensorDescriptor, check_descriptor
+from ..dispatch.choice import workspace_size
+from ..dispatch.execute import computes, execute
+from ..dispatch.problems import check_handle, make_problem
 from ..enums import ActivationMode, ConvolutionFwdAlgo, ConvolutionMode, DataType, MathType, NanPropagation
 from ..errors import BadParam, public
 from ..handle import Handle
 from ..layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, check_activation
-from ..plan import check_handle, execute, make_problem, workspace_size
 from ..problem import TensorSpec, check_same
 from .convolution import Convolution, ConvolutionForward
 
@@ -87,7 +89,7 @@ def _bias_dims(y: TensorSpec) -> tuple[int, ...]:
     return (1, *y.dims[1:2], *[1] * (len(y.dims) - 2))
 
 
-@public
+@computes
 def convolution_bias_activation_forward(
     handle: Handle,
     x: Any,

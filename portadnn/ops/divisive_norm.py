@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..descriptors import check_descriptor
+from ..dispatch.execute import computes, execute
 from ..enums import DivNormMode
-from ..errors import BadParam, public
+from ..errors import BadParam
 from ..handle import Handle
-from ..plan import execute
 from ..problem import Problem, TensorSpec, check_same
 from .lrn import LRNDescriptor, Window, check_lrn, descriptor_of
 
@@ -122,7 +122,7 @@ def _params(lrn: Any, mode: DivNormMode | str) -> tuple[Any, ...]:
     return (DivNormMode.parse(mode, "mode"), check_descriptor(lrn, LRNDescriptor, "lrn"))
 
 
-@public
+@computes
 def divisive_normalization_forward(
     handle: Handle,
     x: Any,
@@ -173,7 +173,7 @@ def divisive_normalization_forward(
     )
 
 
-@public
+@computes
 def divisive_normalization_backward(
     handle: Handle,
     x: Any,

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, SupportsIndex
 import numpy as np
 
 from ..descriptors import Parameters, TensorDescriptor, check_descriptor, logical_dims
+from ..dispatch.execute import computes, execute
+from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, public, shown
 from ..handle import Handle
-from ..plan import check_handle, execute
 from ..problem import Problem, TensorSpec, check_raw, check_same
 
 STATES_SIZE = 32  # bytes, little-endian: seed (64 bits), draw (64), work-groups that are through (32), nothing (96)
@@ -70,6 +71,8 @@ class SetDropoutDescriptor(Problem):
 class DropoutForward(Problem):
     """y = x / (1 - dropout) where the mask keeps x, 0 elsewhere; the mask goes to the reserve space."""
 
+    matrices = True
+
     op: ClassVar[str] = "dropout_forward"
     inputs: ClassVar[tuple[str, ...]] = ("x",)
     outputs: ClassVar[tuple[str, ...]] = ("y", "reserve_space", "states")
@@ -112,6 +115,8 @@ class DropoutForward(Problem):
 @dataclass(frozen=True)
 class DropoutBackward(Problem):
     """dx = dy / (1 - dropout) where the mask in the reserve space kept x, 0 elsewhere."""
+
+    matrices = True
 
     op: ClassVar[str] = "dropout_backward"
     inputs: ClassVar[tuple[str, ...]] = ("dy", "reserve_space")
@@ -288,7 +293,7 @@ def dropout_get_reserve_space_size(x: TensorDescriptor | tuple[int, ...]) -> int
     return reserve_space_size(math.prod(logical_dims(x, "x", TensorDescriptor)))
 
 
-@public
+@computes
 def dropout_forward(
     handle: Handle, x: Any, dropout: DropoutDescriptor, y: Any = None, reserve_space: Any = None
 ) -> tuple[Any, Any]:
@@ -327,7 +332,7 @@ def dropout_forward(
     return y, reserve_space
 
 
-@public
+@computes
 def dropout_backward(handle: Handle, dy: Any, dropout: DropoutDescriptor, reserve_space: Any, dx: Any = None) -> Any:
     """Return dropout's gradient: ``dx = dy / (1 - p)`` where x was kept, else 0 (guide section 4.117).
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..descriptors import Parameters, check_descriptor
+from ..dispatch.execute import computes, execute
 from ..enums import DataType, LRNMode
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
-from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 MIN_N, MAX_N, MIN_K, MIN_BETA = 1, 16, 1e-5, 0.01  # CUDNN_LRN_*

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..descriptors import _integer as integer
+from ..dispatch.execute import computes, execute
 from ..enums import NormMode
 from ..errors import BadParam
 from ..handle import Handle
-from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 from .batch_norm import check_epsilon, check_pair, check_parameter
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..descriptors import Parameters, TensorDescriptor, TensorView, check_descriptor
+from ..dispatch.choice import workspace_size
+from ..dispatch.execute import computes, execute
+from ..dispatch.problems import check_handle, make_problem
 from ..enums import DataType, NanPropagation, ReduceTensorIndices, ReduceTensorIndicesType, ReduceTensorOp
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
-from ..plan import check_handle, computes, execute, make_problem, workspace_size
 from ..problem import Problem, TensorSpec
 
 EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)

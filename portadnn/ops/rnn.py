@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..descriptors import TensorDescriptor, _integers, check_descriptor
-from ..errors import BadParam, public, shown
+from ..dispatch.execute import computes, execute
+from ..errors import BadParam, shown
 from ..handle import Handle
-from ..plan import execute
 from .rnn_descriptor import RNNDescriptor
 from .rnn_layout import RNNMode
 from .rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining, drops
@@ -52,7 +52,7 @@ def _cells(rnn: RNNDescriptor, *tensors: Any) -> tuple[Any, ...]:
     return tensors if rnn.mode is RNNMode.LSTM else (None,) * len(tensors)
 
 
-@public
+@computes
 def rnn_forward_inference(
     handle: Handle,
     x: Any,
@@ -110,7 +110,7 @@ def rnn_forward_inference(
     return execute(handle, RNNForwardInference, tensors, params, (), workspace=workspace)  # type: ignore[no-any-return]
 
 
-@public
+@computes
 def rnn_forward_training(
     handle: Handle,
     x: Any,
@@ -161,7 +161,7 @@ def rnn_forward_training(
     return tuple(found)
 
 
-@public
+@computes
 def rnn_backward_data(
     handle: Handle,
     y: Any,
@@ -215,7 +215,7 @@ def rnn_backward_data(
     return execute(handle, RNNBackwardData, tensors, params, (), workspace=workspace)  # type: ignore[no-any-return]
 
 
-@public
+@computes
 def rnn_backward_weights(
     handle: Handle,
     x: Any,

@@ -8,10 +8,11 @@ from typing import Any
 import numpy.typing as npt
 
 from ..descriptors import FilterDescriptor, TensorDescriptor, _integer, logical_dims
+from ..dispatch.choice import workspace_size
+from ..dispatch.problems import check_handle, make_problem, raw_size, spec_of
 from ..enums import DataType
 from ..errors import BadParam, public
 from ..handle import Handle
-from ..plan import check_handle, make_problem, raw_size, spec_of, workspace_size
 from ..problem import TensorSpec
 from .dropout import STATES_SIZE
 from .rnn import BatchSizes, checked_batches, checked_rnn

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..dispatch.execute import computes, execute
 from ..enums import SoftmaxAlgorithm, SoftmaxMode
 from ..handle import Handle
-from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 
 @dataclass(frozen=True)
 class SoftmaxForward(Problem):
     """y = alpha * softmax(x) + beta * y."""
+
+    matrices = True
 
     op: ClassVar[str] = "softmax_forward"
     inputs: ClassVar[tuple[str, ...]] = ("x",)
@@ -49,6 +51,8 @@ class SoftmaxForward(Problem):
 @dataclass(frozen=True)
 class SoftmaxBackward(Problem):
     """dx = alpha * (gradient of softmax at y applied to dy) + beta * dx."""
+
+    matrices = True
 
     op: ClassVar[str] = "softmax_backward"
     inputs: ClassVar[tuple[str, ...]] = ("y", "dy")

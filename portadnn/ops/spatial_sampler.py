@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..dispatch.execute import computes, execute
 from ..enums import DataType, SamplerType
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
-from ..plan import computes, execute
 from ..problem import TensorSpec, check_same
 from .spatial_transformer import SpatialTransformer, SpatialTransformerDescriptor, checked
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 
 from ..descriptors import Parameters, check_descriptor, make_spec
+from ..dispatch.execute import computes, execute
 from ..enums import DataType, SamplerType
 from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
-from ..plan import computes, execute
 from ..problem import Problem, TensorSpec
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..dispatch.execute import computes, execute
 from ..enums import DataType, NanPropagation, OpTensorOp
-from ..errors import BadParam, NotSupported, public
+from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..layer_descriptors import OpTensorDescriptor
-from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
 
 MAX_BROADCAST_DIMS = 5
@@ -26,6 +26,8 @@ def _check_broadcast(a: TensorSpec, name: str, c: TensorSpec) -> None:
 @dataclass(frozen=True)
 class TransformTensor(Problem):
     """y = alpha * x + beta * y, where x and y may have different layouts."""
+
+    matrices = True
 
     op: ClassVar[str] = "transform_tensor"
     inputs: ClassVar[tuple[str, ...]] = ("x",)
@@ -47,6 +49,8 @@ class TransformTensor(Problem):
 @dataclass(frozen=True)
 class AddTensor(Problem):
     """c = alpha * a + beta * c, where dims of a may be 1."""
+
+    matrices = True
 
     op: ClassVar[str] = "add_tensor"
     inputs: ClassVar[tuple[str, ...]] = ("a",)
@@ -72,6 +76,8 @@ class AddTensor(Problem):
 @dataclass(frozen=True)
 class OpTensor(Problem):
     """c = op(alpha1 * a, alpha2 * b) + beta * c, where dims of b may be 1."""
+
+    matrices = True
 
     op: ClassVar[str] = "op_tensor"
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
@@ -122,6 +128,8 @@ class OpTensor(Problem):
 class SetTensor(Problem):
     """Set every element of y to value."""
 
+    matrices = True
+
     op: ClassVar[str] = "set_tensor"
     outputs: ClassVar[tuple[str, ...]] = ("y",)
     scalars: ClassVar[dict[str, float]] = {"value": 0.0}
@@ -135,6 +143,8 @@ class SetTensor(Problem):
 @dataclass(frozen=True)
 class ScaleTensor(Problem):
     """Multiply every element of y by alpha."""
+
+    matrices = True
 
     op: ClassVar[str] = "scale_tensor"
     outputs: ClassVar[tuple[str, ...]] = ("y",)
@@ -253,7 +263,7 @@ def op_tensor(
     return execute(handle, OpTensor, (a, b, c), descriptor, (alpha1, alpha2, beta))
 
 
-@public
+@computes
 def set_tensor(handle: Handle, y: Any, value: float) -> Any:
     """Set every element of `y` (any strides; gaps stay untouched) to `value` (guide section 4.17).
 
@@ -270,7 +280,7 @@ def set_tensor(handle: Handle, y: Any, value: float) -> Any:
     return execute(handle, SetTensor, (_present(y),), (), (value,))
 
 
-@public
+@computes
 def scale_tensor(handle: Handle, y: Any, alpha: float) -> Any:
     """Multiply every element of `y` (any strides) by `alpha` in place (guide section 4.18).
 

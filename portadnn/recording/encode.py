@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..descriptors import FilterDescriptor, TensorDescriptor, TensorView
+from ..dispatch.problems import spec_of
 from ..enums import DnnEnum
 from ..errors import DnnError
 from ..handle import Handle
-from ..plan import spec_of
 from ..problem import TensorSpec
 
 MOST_ITEMS = 64  # of a sequence; longer ones are data

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..descriptors import FilterDescriptor, Parameters, TensorDescriptor, TensorView
+from ..dispatch.problems import spec_of
 from ..enums import DnnEnum
 from ..errors import DnnError
 from ..handle import Handle
-from ..plan import spec_of
 from ..problem import TensorSpec
 from ..watching import Call
 from .encode import fields_of, spec_json

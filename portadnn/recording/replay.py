@@ -12,10 +12,10 @@ from typing import Any
 
 import portadnn as dnn
 
+from ..dispatch.execute import execute
 from ..enums import Status
 from ..errors import DnnError
 from ..handle import Handle
-from ..plan import execute
 from ..problem import Problem, TensorSpec, parse
 from .decode import Undecodable, decode, spec_of_json
 from .memory import Memory

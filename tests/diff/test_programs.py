@@ -139,7 +139,7 @@ def test_the_oracle_inside_the_program_sees_a_wrong_kernel(tmp_path):
 
 
 def test_nothing_is_looked_at_unless_asked():
-    code = "import sys, portadnn, portadnn.plan; print(portadnn.plan.LOOKING, 'portadnn.diff' in sys.modules)"
+    code = "import sys, portadnn, portadnn.dispatch.choice as c; print(c.PLAN_HOOKS, 'portadnn.diff' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ}, check=True)
     assert done.stdout.split() == ["[]", "False"]
 

@@ -12,7 +12,6 @@ from test_graph_fallback import CASES, over
 
 import portadnn as dnn
 import portadnn.graph as cudnn
-from portadnn.graph import methods_execute
 from portadnn.graph.core import Graph
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.errors import fail
@@ -323,7 +322,7 @@ def test_packs_that_come_again(handle, name):
         g.execute({x: first, s: 2.0, y: other})
     np.testing.assert_array_equal(handle.to_numpy(other), np.maximum(2 * values, 0))
     again = g.bind({x: second, s: 3.0, y: out})
-    handle.device.set_stream(None)
+    handle.set_stream(None)
     for _ in range(3):
         out.fill(0)
         again()
@@ -351,37 +350,26 @@ def test_many_packs_take_turns(handle, name, monkeypatch):
 
     for turn in range(5):
         if turn == 4:  # by now all of them are known
-            monkeypatch.setattr(g, "_run", None)
+            monkeypatch.setattr(g, "_run_anew", None)
         for pack, want in layers:
             out.fill(0)
             g.execute(pack)
             np.testing.assert_array_equal(handle.to_numpy(out), want)
 
 
-def noted(monkeypatch):
-    """Return what grows by one whenever a graph takes note of a pack."""
-    made, kind = [], methods_execute.KnownPack
-    monkeypatch.setattr(methods_execute, "KnownPack", lambda *words: made.append(1) or kind(*words))
-    return made
-
-
 @over(["again"])
-@pytest.mark.parametrize(("packs", "turns", "least", "most"), [(9, 12, 3, 12), (20, 1, 0, 0)])
-def test_few_packs_are_taken_note_of(handle, name, packs, turns, least, most, monkeypatch):
-    """Of more in turn than there is room for, and of those that never come again."""
-    monkeypatch.setattr(methods_execute, "MOST_PACKS", 3)
-    g, made = new(handle), noted(monkeypatch)
+def test_packs_that_never_come_again_are_not_bound(handle, name):
+    g = new(handle)
     x = given(g, (1, 4, 5))
     y = g.neg(x).set_output(True)
     g.build()
-    values = [numbers((1, 4, 5), seed).astype(np.float32) for seed in range(packs)]
-    buffers = [{x: handle.asarray(each), y: handle.empty((1, 4, 5))} for each in values]
-    for _ in range(turns):
-        for pack, each in zip(buffers, values, strict=True):
-            pack[y].fill(0)
-            g.execute(pack)
-            np.testing.assert_array_equal(handle.to_numpy(pack[y]), -each)
-    assert least <= len(made) <= most
+    before = handle.cache_info().calls
+    for seed in range(20):
+        values = numbers((1, 4, 5), seed).astype(np.float32)
+        pack = {x: handle.asarray(values), y: handle.empty((1, 4, 5))}
+        g.execute(pack)
+        np.testing.assert_array_equal(handle.to_numpy(pack[y]), -values)
+    assert handle.cache_info().calls == before
 
 
 def test_a_pack_of_the_hosts_is_bound():

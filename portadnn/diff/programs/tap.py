@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from ...bfloat16 import as_float64
+from ...dispatch.choice import PLAN_HOOKS
 from ...errors import DnnError
 from ...handle import Handle
-from ...plan import LOOKING
 from ...problem import Problem
 from ...watching import WATCHERS, Call, outside
 from ..compare import bounds
@@ -66,7 +66,7 @@ class Tap:
 
     def install(self) -> None:
         """Look at every plan that calls make from now on, and at every call that fails."""
-        LOOKING.append(self.look)
+        PLAN_HOOKS.append(self.look)
         WATCHERS.append(self)
 
     # calls that fail

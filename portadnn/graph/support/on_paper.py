@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...found import Found
 from ...handle import Handle
-from ...recent import Remembered
 from ...registry import get_backend
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 class _PaperDevice:
     """A device of which nothing but its description exists."""
+
+    binds = False
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
@@ -66,5 +67,4 @@ class PaperHandle(Handle):
         self.engines = tuple(chosen.engines())
         self.found = Found(None, lambda: "")
         self.lock = threading.RLock()
-        self.entries = {}
-        self.recent = Remembered(1)
+        self._start_caches()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import BadParam
-from .problem import ALIGNMENT, Problem, TensorSpec
+from ..errors import BadParam
+from ..problem import ALIGNMENT, Problem, TensorSpec
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device

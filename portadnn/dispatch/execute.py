@@ -1,0 +1,199 @@
+"""A call's way to the device: its Problem and plan, the checks of memory and numbers, and the launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from ..descriptors import TensorView
+from ..enums import DataType, DnnEnum
+from ..errors import BadParam, public, shown
+from ..handle import Handle
+from ..problem import ALIGNMENT, Problem
+from ..watching import WATCHERS, computed, computing
+from .call_cache import cached_call
+from .choice import prepare
+from .overlap import check_apart, check_memory, extents_of
+from .plan_cache import Entry
+from .problems import check_handle, make_problem, native
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Device
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FLOAT_MAX = float(np.finfo(np.float32).max)
+
+
+def computes(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a public function as :func:`~portadnn.errors.public` does, one that only hands its arguments to `execute`.
+
+    Its calls are cached by the identities of their arguments.
+    """
+    return cached_call(function, public(function), Handle)
+
+
+def execute(
+    handle: Handle,
+    kind: type[Problem],
+    tensors: tuple[Any, ...],
+    params: Any,
+    scalars: tuple[Any, ...],
+    *,
+    algo: DnnEnum | None = None,
+    workspace: Any = None,
+) -> Any:
+    """Run a problem on a handle and return its output, or a tuple of all outputs with None for those it lacks.
+
+    Parameters
+    ----------
+    kind
+        The Problem class.
+    tensors
+        Inputs then outputs, as ``kind.tensor_names()``. None stands for an optional input, for a tensor that the
+        problem is to do without (``kind.absent``), or else for an output that is to be allocated.
+    params
+        Hashable: a descriptor with ``.params``, or a tuple of such descriptors and of values, in the order of the
+        Problem's other fields.
+    scalars
+        Run-time numbers in the order of ``kind.scalars``.
+    algo
+        Only engines for this algorithm.
+    workspace
+        Scratch memory; None lets the handle provide it.
+    """
+    numbers = [
+        value if type(value) is float else _number(value, name)
+        for name, value in zip(kind.scalars, scalars, strict=True)
+    ]
+    with check_handle(handle).lock:
+        device = handle.device
+        arrays, signatures = native(device, kind, tensors)
+        key = (kind, params, algo, *signatures)
+        entry = handle.plans.entry(key)
+        if entry is None:
+            entry = _make_entry(handle, kind, arrays, params, algo)
+            handle.plans.add(key, entry)
+        arrays = _complete(handle, kind, entry, arrays, numbers)
+        used = entry.used(arrays)
+        _check(handle, entry, used, numbers)
+        scratch = _scratch(handle, entry, used, workspace)
+        if WATCHERS:
+            computed(entry.plan.problem, tuple(numbers), list(map(device.address, used)))
+        recorder: Any = device.recorder
+        if recorder is not None:
+            recorder.planned(entry.cached)
+            recorder.operands((*tensors, workspace))
+        run_recorded(device, entry.plan.run, entry.plan.run.recordable, used, numbers, scratch)
+    return _results(kind, tensors, arrays)
+
+
+def run_recorded(device: Device, run: Callable[..., None], recordable: bool, *args: Any) -> None:
+    """Call what runs a plan; a recorder of the device is told where it does more than to launch."""
+    recorder: Any = device.recorder
+    if recorder is None or recordable:
+        run(*args)
+    else:
+        recorder.opaque(run, *args)
+
+
+def _results(kind: type[Problem], tensors: Sequence[Any], arrays: Sequence[Any]) -> Any:
+    """Return the outputs: what the caller passed, or the arrays that were made of it or for it."""
+    first = len(kind.inputs)
+    flat = kind.matrices and any(getattr(tensor, "ndim", 0) == 2 for tensor in tensors[:first])
+
+    def given(tensor: Any, array: Any) -> Any:
+        if tensor is None:
+            return array.reshape(array.shape[:2]) if flat and array is not None else array
+        return array if isinstance(tensor, TensorView) else tensor
+
+    if len(kind.outputs) == 1:
+        return given(tensors[-1], arrays[-1])
+    return tuple(map(given, tensors[first:], arrays[first:]))
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
+    raise BadParam(argument=name, expected="a number", got=shown(value))
+
+
+def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None) -> Entry:
+    problem = make_problem(handle, kind, arrays, params)
+    names = kind.tensor_names()
+    present = tuple(i for i, name in enumerate(names) if getattr(problem, name) is not None)
+    left_out = [i for i in present if arrays[i] is None]
+    inputs = len(kind.inputs)
+    numbers = list(kind.scalars)
+    return Entry(
+        handle.plans.plan(problem, algo, lambda: prepare(handle, problem, algo)),
+        allocate=tuple((i, getattr(problem, names[i])) for i in left_out if i >= inputs),
+        skipped=tuple((i, numbers.index(kind.optional[names[i]])) for i in left_out if i < inputs),
+        present=present if len(present) < len(names) else None,
+        extents=extents_of(problem),
+        single=problem.dtype.accumulator is DataType.FLOAT,
+    )
+
+
+def _complete(
+    handle: Handle, kind: type[Problem], entry: Entry, tensors: Sequence[Any], numbers: Sequence[float]
+) -> Sequence[Any]:
+    """Return the tensors with outputs allocated that were left out, and something for inputs that are not read."""
+    if not (entry.allocate or entry.skipped):
+        return tensors
+    for i, number in entry.skipped:
+        if numbers[number] != 0:
+            name = kind.tensor_names()[i]
+            raise BadParam(argument=name, expected=f"a tensor, because {kind.optional[name]} is not 0", got=None)
+    arrays = list(tensors)
+    for i, spec in entry.allocate:
+        arrays[i] = handle.device.empty(spec)
+    for i, _ in entry.skipped:
+        arrays[i] = arrays[-1]
+    return arrays
+
+
+def _check(handle: Handle, entry: Entry, arrays: Sequence[Any], numbers: Sequence[float]) -> None:
+    """Check what a plan does not fix: where the tensors lie, and the numbers."""
+    device, problem = handle.device, entry.plan.problem
+    addresses = list(map(device.address, arrays))
+    if WATCHERS:
+        computing(problem, numbers, addresses)
+    for name, array, extent in zip(problem.names, arrays, entry.extents, strict=True):
+        if device.room(array) < extent:
+            raise BadParam(argument=name, expected=f"{extent} bytes of memory", got=f"{device.room(array)} bytes")
+        if name in problem.written and not device.writable(array):
+            raise BadParam(argument=name, expected="a writable array", got="a read-only one")
+    if addresses != entry.apart:
+        check_memory(problem, entry.extents, addresses)
+        entry.apart = addresses
+    if entry.single:
+        for name, number in zip(problem.scalars, numbers, strict=True):
+            if abs(number) > FLOAT_MAX and math.isfinite(number):
+                raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
+
+
+def _scratch(handle: Handle, entry: Entry, arrays: Sequence[Any], workspace: Any) -> Any:
+    """Return the workspace to run with: the caller's, checked, or the handle's."""
+    device, plan = handle.device, entry.plan
+    if workspace is None:
+        return handle.scratch(plan.workspace_size) if plan.workspace_size else None
+    workspace = device.native_workspace(workspace)
+    size = device.workspace_size(workspace)
+    if not plan.workspace_size:
+        return None  # not needed, but it had to be one
+    if size < plan.workspace_size:
+        raise BadParam(argument="workspace", expected=f"at least {plan.workspace_size} bytes", got=f"{size} bytes")
+    misaligned = device.address(workspace) % ALIGNMENT
+    if misaligned:
+        expected = f"an address that is a multiple of {ALIGNMENT} bytes"
+        raise BadParam(argument="workspace", expected=expected, got=f"{misaligned} mod {ALIGNMENT}")
+    check_apart(device, plan.problem, entry.extents, arrays, workspace, plan.workspace_size)
+    return workspace

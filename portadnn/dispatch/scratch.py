@@ -1,0 +1,69 @@
+"""The handle's own workspace: one block for each stream, shared by its calls in the stream's order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Device
+
+
+class Lease:
+    """What launches that are bound to a handle's memory need; they ask under the handle's lock whether it holds.
+
+    Attributes
+    ----------
+    valid : bool
+        False once the handle was closed or the memory was replaced.
+    memory : object
+        The block of scratch memory, kept alive; None for launches without, and once it is not valid.
+    size : int
+        Bytes.
+    """
+
+    __slots__ = ("memory", "size", "valid")
+
+    def __init__(self, memory: Any = None, size: int = 0) -> None:
+        self.valid = True
+        self.memory = memory
+        self.size = size
+
+    def end(self) -> None:
+        """Let the memory go: nothing is launched with it any more."""
+        self.valid = False
+        self.memory = None
+
+
+class ScratchPool:
+    """The scratch memory of a handle, used under its lock."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, Lease] = {}
+        self.base = Lease()  # of launches that need no scratch memory
+
+    def get(self, device: Device, nbytes: int) -> Lease:
+        """Return the current stream's block, of at least `nbytes`; a larger one takes the place of a smaller one."""
+        key = device.stream_key()
+        lease = self._blocks.get(key)
+        if lease is None or lease.size < nbytes:
+            if lease is not None:
+                self._drop(device, key)
+            lease = self._blocks[key] = Lease(device.workspace(nbytes), nbytes)
+        return lease
+
+    def _drop(self, device: Device, key: int) -> None:
+        device.synchronize()  # what is enqueued may still use it
+        self._blocks.pop(key).end()
+
+    def clear(self, device: Device) -> None:
+        """Drop all blocks, and whatever is bound to them or to the handle."""
+        if self._blocks:
+            device.synchronize()
+        self.end()
+
+    def end(self) -> None:
+        """Do so without waiting, for a device that cannot be asked any more."""
+        for lease in (*self._blocks.values(), self.base):
+            lease.end()
+        self._blocks.clear()
+        self.base = Lease()
