@@ -179,11 +179,17 @@ class CudaDevice(Device):
         return nullcontext()
 
     def _on_stream(self) -> AbstractContextManager[Any]:
-        return nullcontext() if self._stream is None else self._stream
+        return nullcontext() if self._stream is None else self._cupy_stream()
 
     def stream_address(self) -> int:
         """Return the address of the CUDA stream that work goes to."""
         return (self._stream or _cupy().cuda.get_current_stream(self._index)).ptr  # type: ignore[no-any-return]
+
+    def _cupy_stream(self) -> Any:
+        """Return the stream that work goes to as CuPy's."""
+        if isinstance(self._stream, TorchStream):
+            return _cupy().cuda.ExternalStream(self._stream.ptr, self._index)
+        return self._stream or _cupy().cuda.get_current_stream()
 
     # arrays
 
@@ -282,7 +288,7 @@ class CudaDevice(Device):
         self.host_access("copies an array from the host")
         with self.current(), self._on_stream():
             try:
-                host = np.ascontiguousarray(array.transpose(order))
+                host = np.asarray(array.transpose(order), order="C")
                 if is_bfloat16(array.dtype):  # as plain bytes: CuPy need not know the type
                     return _retyped(cupy.asarray(host.view(np.uint16)), _storage(DataType.BFLOAT16)).transpose(
                         inverse(order)
@@ -417,17 +423,16 @@ class CudaDevice(Device):
         return memory.ptr  # type: ignore[no-any-return]
 
     def synchronize(self) -> None:
-        cupy = _cupy()
         with self.current():
             try:
-                (self._stream or cupy.cuda.get_current_stream()).synchronize()
+                self._cupy_stream().synchronize()
             except self._runtime.CUDARuntimeError as error:
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
     def time(self, function: Callable[[], None]) -> float:
         cupy = _cupy()
         with self.current():
-            stream = self._stream or cupy.cuda.get_current_stream()
+            stream = self._cupy_stream()
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
             start.record(stream)
             function()
@@ -437,25 +442,45 @@ class CudaDevice(Device):
 
     @property
     def stream(self) -> Any:
-        return self._stream or _cupy().cuda.get_current_stream()
+        return self._cupy_stream()
 
     def set_stream(self, stream: Any) -> None:
-        check_stream(stream, self._index)
-        self._stream = stream
+        self._stream = usable_stream(stream, self._index)
 
     def close(self) -> None:
         self._counters.clear()
 
 
-def check_stream(stream: Any, index: int) -> None:
-    """Demand a CuPy stream of device `index` (or None)."""
+class TorchStream:
+    """PyTorch's current stream of a device, whichever that is when it is asked for."""
+
+    def __init__(self, index: int) -> None:
+        import torch
+
+        self._index = index
+        self._current = torch._C._cuda_getCurrentRawStream  # what torch's own compilers ask
+
+    @property
+    def ptr(self) -> int:
+        """Address of the CUDA stream."""
+        return self._current(self._index)  # type: ignore[no-any-return]
+
+
+def usable_stream(stream: Any, index: int) -> Any:
+    """Return a CuPy stream of device `index`, PyTorch's current one for "torch", or None for CuPy's current one."""
     cupy = _cupy()
     if stream is None:
-        return
+        return None
+    if isinstance(stream, str) and stream == "torch":
+        try:
+            return TorchStream(index)
+        except (AttributeError, ImportError) as error:
+            raise NotSupported(f"torch with CUDA is not installed: {error}", argument="stream") from None
     if not isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
-        raise BadParam(argument="stream", expected="a CuPy stream", got=type_name(stream))
+        raise BadParam(argument="stream", expected="a CuPy stream or 'torch'", got=type_name(stream))
     if getattr(stream, "device_id", -1) not in (-1, index):
         raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
+    return stream
 
 
 def _offered() -> Sequence[Engine]:
@@ -496,8 +521,7 @@ class CudaBackend(Backend):
         found = _devices()
         if not 0 <= index < len(found):
             raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index)
-        check_stream(stream, index)
-        return CudaDevice(index, found[index], stream)
+        return CudaDevice(index, found[index], usable_stream(stream, index))
 
     def engines(self) -> Sequence[Engine]:
         from .engines import kernel_engines

@@ -39,7 +39,7 @@ class CudnnBackend(Backend):
     def open(self, index: int, stream: Any = None) -> Device:
         opened = cuda.BACKEND.open(index, stream)  # which checks both
         opened.close()
-        return CudnnDevice(index, self.devices()[index], stream)
+        return CudnnDevice(index, self.devices()[index], cuda.usable_stream(stream, index))
 
     def engines(self) -> Sequence[Engine]:
         from .vendor_cudnn.engines import cudnn_engines

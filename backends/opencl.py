@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 _SERIAL = itertools.count(1)
-_POCL_PROGRAM = 400_000  # bytes that PoCL and LLVM keep of a program
 _MOST_MODELS = 1024  # of new arrays, that a device keeps
 
 
@@ -266,7 +265,7 @@ class OpenCLDevice(Device):
         cl = opencl()
         self.host_access("copies an array from the host")
         order = storage_order(array)
-        host = np.ascontiguousarray(array.transpose(order))
+        host = np.asarray(array.transpose(order), order="C")
         try:
             return cl.array.to_device(self._queue, host).transpose(inverse(order))
         except cl.MemoryError as error:
@@ -329,7 +328,7 @@ class OpenCLDevice(Device):
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
         def build(source: str) -> tuple[Any, int]:
-            return self._build(source), _POCL_PROGRAM if self.info.kind == "cpu" else len(source)
+            return self._build(source), (8 if self.info.kind == "cpu" else 2) * len(source)  # PoCL keeps so much
 
         return Kernel(name, self._programs.get(file, "opencl", defines, text, build))
 
@@ -524,6 +523,8 @@ class OpenCLBackend(Backend):
 
     def open(self, index: int, stream: Any = None) -> Device:
         found = found_devices()
+        if isinstance(stream, str) and stream == "torch" and 0 <= index < len(found) and found[index][1].kind == "cpu":
+            stream = None  # torch has no streams on the CPU
         if stream is not None:
             check_queue(stream)
             for device, info in found:

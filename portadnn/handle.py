@@ -52,8 +52,10 @@ class Handle:
     device
         Number of the device as ``portadnn info`` lists it; by default ``PORTADNN_DEVICE`` or 0.
     stream
-        An existing CuPy stream or in-order PyOpenCL queue to enqueue on. By default CuPy's current stream, or
-        a queue of the handle's own.
+        An existing CuPy stream or in-order PyOpenCL queue to enqueue on. "torch" follows PyTorch's current stream,
+        whichever that is at each call. By default CuPy's current stream, or a queue of the handle's own.
+    cache_bytes
+        About how many bytes of plans to keep; the least recently used go first. By default 160 MB.
     find_db
         File that keeps what Find measures, for programs to come; by default ``PORTADNN_FIND_DB``, or none. "" is
         none.
@@ -83,6 +85,7 @@ class Handle:
         find_db: str | os.PathLike[str] | None = None,
         profile: str | None = None,
         mode: str | None = None,
+        cache_bytes: int | None = None,
     ) -> None:
         self.serial = next(_SERIALS)
         self._device: Device | None = None
@@ -104,6 +107,8 @@ class Handle:
         self.engines: tuple[Engine, ...] = tuple(chosen.engines())
         self.lock = threading.RLock()
         self._start_caches()
+        if cache_bytes is not None:
+            self.plans.most_bytes = _bytes(cache_bytes, "cache_bytes")
         if rules is not None:
             from .profiles.watch import watch_handle
 
@@ -197,9 +202,7 @@ class Handle:
         AllocFailed
             No memory.
         """
-        if isinstance(nbytes, bool) or not isinstance(nbytes, (int, np.integer)) or nbytes < 0:
-            raise BadParam(argument="nbytes", expected="a number of bytes", got=shown(nbytes))
-        return self.device.empty(TensorSpec(DataType.UINT8, (int(nbytes),), (1,)))
+        return self.device.empty(TensorSpec(DataType.UINT8, (_bytes(nbytes, "nbytes"),), (1,)))
 
     @public
     def zeros(
@@ -332,6 +335,12 @@ def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarra
         wanted = DataType.FLOAT
     _ = wanted.numpy  # there must be one: the result is to be a usual array
     return wanted.stored(widened(host) if stored else host)
+
+
+def _bytes(value: Any, argument: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
+        raise BadParam(argument=argument, expected="a number of bytes", got=shown(value))
+    return int(value)
 
 
 def _select(backend: str, device: int | None) -> tuple[str, int]:

@@ -44,7 +44,7 @@ _TENSOR = re.compile(
 )
 
 
-@functools.cache
+@functools.lru_cache(4096)
 def packed_strides(dims: tuple[int, ...], format: TensorFormat = TensorFormat.NCHW) -> tuple[int, ...]:
     """Return the strides, in elements, of a gapless tensor with `dims` in logical (n, c, ...) order."""
     order = list(range(len(dims)))

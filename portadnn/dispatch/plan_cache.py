@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..problem import Problem, TensorSpec
 
 MOST_PLANS = 8192
-MOST_BYTES = 192 << 20  # of compiled programs, as devices estimate them
+MOST_BYTES = 160 << 20  # of plans and their compiled programs, as devices estimate them
 _OVERHEAD = 16 << 10  # bytes of a plan beside its programs
 
 PlanKey = tuple[Any, Any]  # problem, algorithm
