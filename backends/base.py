@@ -438,6 +438,15 @@ class Device(abc.ABC):
         """
         raise NotSupported(f"{self.info.backend} runs no kernels")
 
+    graph_mode = ""
+
+    def graph(self, enqueue: Callable[[], None]) -> Callable[[], None] | None:
+        """Return a function that enqueues at once what a call of `enqueue` would; None where the device has no such.
+
+        `enqueue` launches and does nothing else; what it is to launch may not change later.
+        """
+        return None
+
     @abc.abstractmethod
     def synchronize(self) -> None:
         """Wait until everything enqueued has finished.

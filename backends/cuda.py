@@ -413,6 +413,33 @@ class CudaDevice(Device):
 
         return run, repeat
 
+    graph_mode = "cuda graph"
+
+    def graph(self, enqueue: Callable[[], None]) -> Callable[[], None]:
+        cupy = _cupy()
+        own = self._stream
+        with self.current():
+            stream = cupy.cuda.Stream(non_blocking=True)  # the default stream cannot be captured
+            self._counters_of(stream.ptr)  # allocated and cleared before, and kept for the graph
+            stream.synchronize()
+            self._stream = stream
+            try:
+                with stream:
+                    stream.begin_capture()
+                    try:
+                        enqueue()
+                    finally:
+                        graph = stream.end_capture()
+            finally:
+                self._stream = own
+
+        def launch() -> None:
+            with self.current():
+                graph.launch(self._cupy_stream())
+                _ = stream  # whose counters the graph uses
+
+        return launch
+
     def _counters_of(self, stream: int) -> int:
         """Return the address of a stream's counters."""
         memory = self._counters.get(stream)

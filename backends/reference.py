@@ -91,6 +91,9 @@ class ReferenceDevice(Device):
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
         return array.copy()  # type: ignore[no-any-return]
 
+    def as_bytes(self, array: Any) -> Any:
+        return _bytes(array)
+
     def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         return np.array(_bytes(array))
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from portadnn_backends.base import Device, DeviceInfo, Engine
 
+    from .dispatch.capture import CapturedStep
     from .problem import Problem
     from .profiles.names import Profile
     from .profiles.violations import Violation
@@ -252,9 +253,32 @@ class Handle:
     def scratch(self, nbytes: int) -> Any:
         """Return the handle's own workspace of at least `nbytes`, shared by its calls in stream order."""
         with self.lock:
-            lease = self.scratches.get(self.device, nbytes)
             recorder: Any = self.device.recorder
-            return lease.memory if recorder is None else recorder.scratch(lease)
+            if recorder is not None:
+                return recorder.scratch(self, nbytes)
+            return self.scratches.get(self.device, nbytes).memory
+
+    @public
+    def capture(self) -> CapturedStep:
+        """Record the calls of a ``with`` block, to run them again as one by ``step.replay()``.
+
+        Calls run as usual meanwhile. What the host does with arrays (``to_numpy``, ``asarray``) cannot be recorded
+        and raises NotSupported. Other threads wait for the handle until the block ends.
+
+        Returns
+        -------
+        CapturedStep
+            ``with handle.capture() as step: ...``
+
+        Raises
+        ------
+        NotInitialized
+            The handle was closed.
+        """
+        from .dispatch.capture import CapturedStep
+
+        _ = self.device
+        return CapturedStep(self)
 
     @public
     def cache_info(self) -> CacheInfo:

@@ -198,10 +198,10 @@ class CallRecorder:
         """Note what cannot be repeated by launches."""
         self.reason = what
 
-    def scratch(self, lease: Lease) -> Any:
-        """Note that the call uses the handle's scratch memory."""
-        self.lease = lease
-        return lease.memory
+    def scratch(self, handle: Handle, nbytes: int) -> Any:
+        """Return the handle's scratch memory, and note that the call uses it."""
+        self.lease = handle.scratches.get(handle.device, nbytes)
+        return self.lease.memory
 
     def planned(self, cached: CachedPlan) -> None:
         """Note a plan that the call uses."""

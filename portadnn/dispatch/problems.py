@@ -25,17 +25,19 @@ def check_handle(handle: Any) -> Handle:
 
 def wrapped(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> list[Any]:
     """Turn views and other libraries' tensors into native arrays; errors name the argument."""
-    arrays = []
-    for name, tensor in zip(kind.tensor_names(), tensors, strict=True):
-        array = tensor if tensor is None or device.owns(tensor) else device.wrap(tensor, name)
-        if array is not None:
-            try:
-                device.signature(array)
-            except BadParam as error:
-                error.argument = name
-                raise
-        arrays.append(array)
-    return arrays
+    named = zip(tensors, kind.tensor_names(), strict=True)
+    return [None if tensor is None else wrapped_one(device, tensor, name) for tensor, name in named]
+
+
+def wrapped_one(device: Device, tensor: Any, name: str) -> Any:
+    """Turn a view or another library's tensor into a native array."""
+    array = tensor if device.owns(tensor) else device.wrap(tensor, name)
+    try:
+        device.signature(array)
+    except BadParam as error:
+        error.argument = name
+        raise
+    return array
 
 
 def native(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
