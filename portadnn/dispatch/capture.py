@@ -1,4 +1,4 @@
-"""A sequence of calls, recorded once and run again as one: ``with handle.capture() as step: ...``, ``step.replay()``."""
+"""A sequence of calls, recorded once and run again as one by ``step.replay()``."""
 
 from __future__ import annotations
 
