@@ -83,14 +83,20 @@ def device_values(handle: Handle, spec: TensorSpec, seed: int) -> Any:
     return flat
 
 
-def portadnn_call(handle: Handle, problem: Problem, options: dict[str, Any]) -> Callable[[], Any]:
-    """Return a function that makes the public call of `problem` on arrays that already lie on the device."""
+def portadnn_call(
+    handle: Handle, problem: Problem, options: dict[str, Any], convert: Callable[[Any], Any] | None = None
+) -> Callable[[], Any]:
+    """Return a function that makes the public call of `problem` on arrays that already lie on the device.
+
+    With `convert` on what it makes of them.
+    """
     arrays = {}
     for name, spec in zip(problem.names, problem.tensors, strict=True):
         values = special_values(problem, name)
         base = device_values(handle, spec, problem.index(name)) if values is None else handle.asarray(values)
         view = dnn.TensorView(spec, base)
-        arrays[name] = handle.device.wrap(view, name)
+        array = handle.device.wrap(view, name)
+        arrays[name] = array if convert is None else convert(array)
     function = getattr(dnn, problem.op)
     positional, keywords = problem.call_arguments(arrays)
     keywords = {**DEFAULTS.get(problem.op, {}), **keywords, **options}

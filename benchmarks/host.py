@@ -1,4 +1,8 @@
-"""What a cached call costs the host, beside a bare launch through CuPy or PyOpenCL in the same rounds."""
+"""What a cached call costs the host, beside a bare launch through CuPy or PyOpenCL in the same rounds.
+
+The same calls with other libraries' arrays stand beside it: torch tensors on CUDA, NumPy arrays on CPUs, which a call
+waits for; so there the call with the backend's own arrays is timed with a wait, too.
+"""
 
 from __future__ import annotations
 
@@ -88,11 +92,45 @@ def _named(handle: Handle, line: str, flat: bool) -> _Timed | None:
     return _Timed(name, found[1], handle.synchronize, len(prepare(handle, problem).launches))
 
 
+def _torch_arrays(handle: Handle) -> Callable[[Any], Any] | None:
+    """Return what turns an array of the handle into a torch tensor on the GPU; None where there is no torch."""
+    if handle.backend != "cuda":
+        return None
+    try:
+        import torch
+    except ImportError:
+        return None
+    return lambda array: torch.from_dlpack(array).clone()
+
+
+def _foreign(handle: Handle, line: str) -> list[_Timed]:
+    """Return the call of a line with another library's arrays, and what it is to be compared with."""
+    problem, scalars = parse_line(line)
+    launches = len(prepare(handle, problem).launches)
+    to_torch = _torch_arrays(handle)
+    if to_torch is not None:
+        call = portadnn_call(handle, problem, scalars, to_torch)
+        return [_Timed(f"{line} (torch tensors)", call, handle.synchronize, launches)]
+    if handle.info.kind != "cpu" or handle.backend == "torch":
+        return []
+    own, call = portadnn_call(handle, problem, scalars), portadnn_call(handle, problem, scalars, handle.to_numpy)
+
+    def finished() -> None:
+        own()
+        handle.synchronize()
+
+    return [
+        _Timed(f"{line} (and a wait)", finished, handle.synchronize, launches),
+        _Timed(f"{line} (NumPy arrays)", call, handle.synchronize, launches),
+    ]
+
+
 def _sides(handle: Handle, lines: tuple[str, ...]) -> list[_Timed]:
-    """Return what is timed; calls by C's names beside those that they make."""
+    """Return what is timed; calls by C's names beside those that they make, then calls with others' arrays."""
     timed = [_bare_cupy(), _bare_pyopencl(handle)]
     for line in lines:
         timed += [_call(handle, line), _named(handle, line, False), _named(handle, line, True)]
+        timed += _foreign(handle, line)
     return [side for side in timed if side]
 
 

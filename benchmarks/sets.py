@@ -205,6 +205,8 @@ HOST = (
     "add_tensor a=f32:1x4x1x1 c=f32:1x4x4x4",
     "pooling_forward x=f32:1x4x8x8 mode=max window=2,2 padding=0,0 stride=2,2",
     "softmax_forward x=f32:1x4x4x4 algorithm=accurate mode=channel",
+    "batch_normalization_forward_training x=f32:4x8x4x4 running_mean=f32:1x8x1x1 running_variance=f32:1x8x1x1 "
+    "saved_mean=f32:1x8x1x1 saved_inv_variance=f32:1x8x1x1",
     "convolution_backward_bias dy=f32:1x4x4x4",
     "convolution_forward x=f32:1x4x4x4 w=f32:4x4x3x3 padding=1,1",
     "convolution_forward x=f32:2x64x28x28 w=f32:64x64x3x3 padding=1,1",
