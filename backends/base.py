@@ -190,6 +190,10 @@ class Run:
     def __call__(self, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         self.call(arrays, scalars, workspace)
 
+    def instead(self, call: Callable[[Sequence[Any], Sequence[float], Any], None]) -> Run:
+        """Return what runs `call` in this run's place, for hooks."""
+        return Run(call)
+
 
 class LaunchRun(Run):
     """Kernel launches with memory for their arguments; made by :meth:`Device.bind`.

@@ -108,10 +108,11 @@ def outside(frame: FrameType) -> FrameType:
     """Return the first frame, from this one outwards, that is not portadnn's: the caller's."""
     while frame.f_back is not None:
         name = frame.f_code.co_filename
+        module = frame.f_globals.get("__name__", "")
         if name.startswith(OURS):
             if name.startswith(_PROGRAMS):
                 break
-        elif name != "<string>" or not frame.f_globals.get("__name__", "").startswith("portadnn."):
+        elif not module.startswith("portadnn_backends.") and (name != "<string>" or not module.startswith("portadnn.")):
             break  # dataclasses make their constructors from a string
         frame = frame.f_back
     return frame

@@ -250,6 +250,7 @@ def call(
             violations.append(Violation("workspace size", "workspace", told))
         plan.run([tensors[name] for name in problem.names], numbers, workspace)
     else:
+        problem.validate()  # calls take 2-D arrays, problems do not
         algo = algorithm(problem, case.algo)
         names = problem.tensor_names()
         parameters = tuple(getattr(problem, f.name) for f in fields(problem) if f.name not in names)

@@ -48,7 +48,7 @@ def native(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> tuple
     except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
         arrays = wrapped(device, kind, tensors)
         signatures = device.look(arrays)
-    if kind.matrices and any(signature is not None and len(signature[0]) == 2 for signature in signatures):
+    if kind.matrices and {len(known[0]) for known in signatures if known is not None} - {1} == {2}:
         arrays = [
             _with_a_third_dim(device, array, name) for name, array in zip(kind.tensor_names(), arrays, strict=True)
         ]

@@ -101,7 +101,7 @@ class Tap:
             after = [handle.to_numpy(array) for array in arrays]
             self._computed(handle, plan, before, after, scalars)
 
-        return replace(plan, run=type(plan.run)(call))
+        return replace(plan, run=plan.run.instead(call))
 
     def _computed(
         self, handle: Handle, plan: Plan, before: Sequence[Any], after: Sequence[Any], scalars: Sequence[float]
