@@ -54,12 +54,17 @@ class Step:
         if function is None:
             import cupy
 
-            return functools.partial(cupy.cuda.driver.launchKernel, *self._shape, stream, self._pointers, 0)
+            return self._kept(functools.partial(cupy.cuda.driver.launchKernel, *self._shape, stream, self._pointers, 0))
         code, *shape = self._shape
         config = _Config(*shape, stream, ctypes.addressof(_EARLY), 1)
         # as ctypes passes them on: it takes less time than for its numbers
         words = (ctypes.byref(config), *map(ctypes.c_void_p.from_param, (code, self._pointers)), None)
-        return functools.partial(function, *words)
+        return self._kept(functools.partial(function, *words))
+
+    def _kept(self, launch: functools.partial[Any]) -> Callable[[], Any]:
+        """Return a launch that keeps the memory of its arguments, which it knows by address."""
+        launch.step = self  # type: ignore[attr-defined]
+        return launch
 
 
 class _Attribute(ctypes.Structure):

@@ -1,7 +1,9 @@
 """What the CUDA driver is handed for a launch; a C function of the same signature stands in for it."""
 
 import ctypes
+import gc
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -61,3 +63,17 @@ def test_the_driver_without_that_function_launches_as_ever(monkeypatch):
     for early in (True, False):
         step().on(9, early)()
     assert [words[:9] for words in got] == 2 * [(0x1234, 5, 3, 1, 64, 2, 1, 0, 9)]
+
+
+def test_a_launch_keeps_the_memory_of_its_arguments(driver, monkeypatch):
+    cupy = pytest.importorskip("cupy")
+    monkeypatch.setattr(cupy.cuda.driver, "launchKernel", lambda *words: None)
+    for early in (True, False):
+        one = step()
+        call, known = one.on(9, early), weakref.ref(one)
+        del one
+        gc.collect()
+        assert known() is not None
+        del call
+        gc.collect()
+        assert known() is None
