@@ -333,6 +333,8 @@ class Device(abc.ABC):
     def room(self, memory: Any) -> int:
         """Return the bytes from the first element of a native array, or byte of a buffer, to the end of its memory."""
 
+    read_only: bool = False  # whether some arrays may not be written
+
     def writable(self, array: Any) -> bool:
         """Tell whether a native array may be written."""
         return True

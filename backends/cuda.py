@@ -261,8 +261,19 @@ class CudaDevice(Device):
             data = array.data
             if data.device_id != index:
                 raise BadParam(expected=f"an array of CUDA device {index}", got=f"one of device {data.device_id}")
+            memory = data.mem
+            if data.ptr + array.nbytes > memory.ptr + memory.size or not array.flags.c_contiguous:
+                self._check_bounds(array)
             signatures.append((array.shape, array.strides, array.dtype, data.ptr & 15))
         return signatures
+
+    def _check_bounds(self, array: Any) -> None:
+        """Refuse an array that leaves its memory."""
+        extent, room = span_bytes(array.shape, array.strides, array.dtype.itemsize), self.room(array)
+        if extent > room:
+            raise BadParam(
+                expected=f"an array within its memory, of {room} bytes from its first element", got=f"{extent} bytes"
+            )
 
     def guard(self, arrays: Sequence[weakref.ref[Any]]) -> Callable[[], bool] | None:
         return guard(arrays, self._array, holds_shape)

@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
 
 
+class _Signature(tuple[Any, ...]):
+    """An array's signature, one object for all equal ones: plan lookups hash and compare it by identity."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+
 _SERIAL = itertools.count(1)
+_MOST_SIGNATURES = 1 << 16  # that a device knows
 _MOST_MODELS = 1024  # of new arrays, that a device keeps
 
 
@@ -54,12 +64,12 @@ def _unchanged(arrays: Refs) -> Guard:
     def holds() -> bool:
         for ref, serial, offset, shape, strides in known:
             array = ref()
-            if not (
-                array._portadnn_serial is serial
-                and array.base_data is array._portadnn_buffer
-                and array.offset == offset
-                and array.shape is shape
-                and array.strides is strides
+            if (
+                array._portadnn_serial is not serial
+                or array.base_data is not array._portadnn_buffer
+                or array.offset != offset
+                or array.shape is not shape
+                or array.strides is not strides
             ):
                 return False
         return True
@@ -85,6 +95,7 @@ class OpenCLDevice(Device):
         self._device = device
         self._own_queue: Any = None
         self._programs = Programs()
+        self._signatures: dict[tuple[Any, ...], _Signature] = {}
         self._models: dict[TensorSpec, Any] = {}  # an array for each spec that one was made of
         self._counters: Any = None
         self._scratch = _scratch_type()
@@ -101,6 +112,7 @@ class OpenCLDevice(Device):
         )  # on CPUs ctypes costs more than it saves
         self._enqueue = direct or enqueue
         self._host = HostMemory(self._context) if info.kind == "cpu" else None
+        self.read_only = self._host is not None
 
     # arrays
 
@@ -220,10 +232,15 @@ class OpenCLDevice(Device):
             shape=array.shape,
             strides=array.strides,
             context=self._context,
-            signature=signature,
+            signature=self._interned(signature),
             host=getattr(buffer, "portadnn_host", None),
         )
         return _left(array, seen)
+
+    def _interned(self, signature: tuple[Any, ...]) -> _Signature:
+        if len(self._signatures) >= _MOST_SIGNATURES:
+            self._signatures.clear()  # calls with new arrays find their plans by the problem then
+        return self._signatures.setdefault(signature, _Signature(signature))
 
     def _address(self, buffer: Any, offset: int) -> int:
         cl = self._cl
@@ -382,11 +399,6 @@ class OpenCLDevice(Device):
         examine = self._examine
         held: list[Any] = []  # buffers on the host's memory: nobody else keeps these
 
-        def enqueue(calls: Sequence[Callable[[], Any]]) -> None:
-            for call in calls:
-                if status := call():
-                    raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
-
         def run(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
             nonlocal held
             calls = bound.on(self._queue)
@@ -406,7 +418,8 @@ class OpenCLDevice(Device):
             try:
                 for step, call in zip(steps, calls, strict=True):
                     step.set(seen, scalars, buffer, start, state)
-                    enqueue((call,))
+                    if status := call():
+                        raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
                 if held:
                     self._host.wait(self._queue, held)  # type: ignore[union-attr]  # there is host memory
             except errors as error:
@@ -416,7 +429,9 @@ class OpenCLDevice(Device):
             try:
                 if held:
                     self._host.written(self._queue, held)  # type: ignore[union-attr]
-                enqueue(bound.calls if bound.queue is self._queue else bound.on(self._queue))
+                for call in bound.calls if bound.queue is self._queue else bound.on(self._queue):
+                    if status := call():
+                        raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
                 if held:
                     self._host.wait(self._queue, held)  # type: ignore[union-attr]
             except errors as error:

@@ -39,6 +39,8 @@ def _address(array: Any) -> int:
 class ReferenceDevice(Device):
     """The host's memory and NumPy. Calls are finished when they return; there are no streams."""
 
+    read_only = True
+
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
 
@@ -54,6 +56,13 @@ class ReferenceDevice(Device):
         known = list(arrays)
         if any(isinstance(array, np.ma.MaskedArray) for array in known):
             raise TypeError("a masked array")  # wrap() says more
+        for array in known:
+            if array is not None and not array.flags.c_contiguous:
+                extent = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+                if extent > host_room(array):
+                    raise BadParam(
+                        expected=f"an array within its memory of {host_room(array)} bytes", got=f"{extent} bytes"
+                    )
         return [
             None if array is None else (array.shape, array.strides, array.dtype, _address(array) & 15)
             for array in known

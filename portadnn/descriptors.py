@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy.typing as npt
 
@@ -300,8 +300,14 @@ class Parameters:
     """Base of the frozen parameter descriptors, here and beside the operations.
 
     It remembers the hash, which every plan lookup needs.
+
+    Attributes
+    ----------
+    by_value : bool
+        Whether equal ones mean the same.
     """
 
+    by_value: ClassVar[bool] = True
     _hash: int
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..descriptors import _integer, _integers
-from ..dispatch.call_cache import Versioned
+from ..dispatch.bound_call import Versioned
 from ..errors import BadParam
 from ..problem import TensorSpec
 

@@ -66,10 +66,11 @@ def execute(
     workspace
         Scratch memory; None lets the handle provide it.
     """
-    numbers = [
-        value if type(value) is float else _number(value, name)
-        for name, value in zip(kind.scalars, scalars, strict=True)
-    ]
+    numbers: Sequence[float] = scalars
+    for number in scalars:
+        if type(number) is not float:
+            numbers = [_number(value, name) for name, value in zip(kind.scalars, scalars, strict=True)]
+            break
     with check_handle(handle).lock:
         device = handle.device
         arrays, signatures = native(device, kind, tensors)
@@ -103,17 +104,19 @@ def run_recorded(device: Device, run: Callable[..., None], recordable: bool, *ar
 
 def _results(kind: type[Problem], tensors: Sequence[Any], arrays: Sequence[Any]) -> Any:
     """Return the outputs: what the caller passed, or the arrays that were made of it or for it."""
-    first = len(kind.inputs)
-    flat = kind.matrices and any(getattr(tensor, "ndim", 0) == 2 for tensor in tensors[:first])
-
-    def given(tensor: Any, array: Any) -> Any:
-        if tensor is None:
-            return array.reshape(array.shape[:2]) if flat and array is not None else array
-        return array if isinstance(tensor, TensorView) else tensor
-
     if len(kind.outputs) == 1:
-        return given(tensors[-1], arrays[-1])
-    return tuple(map(given, tensors[first:], arrays[first:]))
+        return _result(kind, tensors, tensors[-1], arrays[-1])
+    first = len(kind.inputs)
+    outputs = zip(tensors[first:], arrays[first:], strict=True)
+    return tuple([_result(kind, tensors, tensor, array) for tensor, array in outputs])
+
+
+def _result(kind: type[Problem], tensors: Sequence[Any], tensor: Any, array: Any) -> Any:
+    if tensor is not None:
+        return array if isinstance(tensor, TensorView) else tensor
+    if kind.matrices and array is not None and getattr(tensors[0], "ndim", 0) == 2:
+        return array.reshape(array.shape[:2])
+    return array
 
 
 def _number(value: Any, name: str) -> float:
@@ -163,21 +166,27 @@ def _complete(
 def _check(handle: Handle, entry: Entry, arrays: Sequence[Any], numbers: Sequence[float]) -> None:
     """Check what a plan does not fix: where the tensors lie, and the numbers."""
     device, problem = handle.device, entry.plan.problem
-    addresses = list(map(device.address, arrays))
+    addresses = [device.address(array) for array in arrays]
     if WATCHERS:
         computing(problem, numbers, addresses)
-    for name, array, extent in zip(problem.names, arrays, entry.extents, strict=True):
-        if device.room(array) < extent:
-            raise BadParam(argument=name, expected=f"{extent} bytes of memory", got=f"{device.room(array)} bytes")
-        if name in problem.written and not device.writable(array):
-            raise BadParam(argument=name, expected="a writable array", got="a read-only one")
     if addresses != entry.apart:
         check_memory(problem, entry.extents, addresses)
         entry.apart = addresses
+    if device.read_only:
+        for name, array in zip(problem.names, arrays, strict=True):
+            if name in problem.written and not device.writable(array):
+                raise BadParam(argument=name, expected="a writable array", got="a read-only one")
     if entry.single:
-        for name, number in zip(problem.scalars, numbers, strict=True):
-            if abs(number) > FLOAT_MAX and math.isfinite(number):
-                raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
+        for number in numbers:
+            if not -FLOAT_MAX <= number <= FLOAT_MAX:
+                _check_single(problem, numbers)
+
+
+def _check_single(problem: Problem, numbers: Sequence[float]) -> None:
+    """Refuse finite numbers that float32 cannot hold."""
+    for name, number in zip(problem.scalars, numbers, strict=True):
+        if math.isfinite(number) and abs(number) > FLOAT_MAX:
+            raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
 
 
 def _scratch(handle: Handle, entry: Entry, arrays: Sequence[Any], workspace: Any) -> Any:

@@ -48,12 +48,20 @@ def native(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> tuple
     except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
         arrays = wrapped(device, kind, tensors)
         signatures = device.look(arrays)
-    if kind.matrices and {len(known[0]) for known in signatures if known is not None} - {1} == {2}:
+    if kind.matrices and _matrices(signatures):
         arrays = [
             _with_a_third_dim(device, array, name) for name, array in zip(kind.tensor_names(), arrays, strict=True)
         ]
         signatures = device.look(arrays)
     return arrays, signatures
+
+
+def _matrices(signatures: Sequence[Any]) -> bool:
+    """Tell whether all tensors are 2-D, beside byte buffers."""
+    for signature in signatures:
+        if signature is not None and len(signature[0]) > 2:  # as nearly all are
+            return False
+    return any(signature is not None and len(signature[0]) == 2 for signature in signatures)
 
 
 def _with_a_third_dim(device: Device, array: Any, name: str) -> Any:

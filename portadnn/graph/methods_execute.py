@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.call_cache import Marker
+from ..dispatch.bound_call import Marker
 from ..dispatch.execute import run_recorded
 from ..errors import DnnError, public, shown
 from ..find import sample
@@ -105,7 +105,7 @@ class ExecuteMethods(FileMethods):
 
         def call() -> None:
             bound = calls.get(key) if alive is self._alive else None
-            if bound is None or not bound():
+            if bound is None or not bound.again():
                 self._run(pack, workspace, None, handle, None)
 
         return call
@@ -164,13 +164,13 @@ class ExecuteMethods(FileMethods):
             opened = self._opened(handle)
             key = self._key(pack, workspace, index)
             bound = opened.calls.get(key)
-            if bound is not None and bound():
+            if bound is not None and bound.again():
                 return
             opened.calls.make(
                 opened,
                 key,
                 lambda: self._run_anew(pack, workspace, index, handle, None),
-                lambda: (self._alive, *pack, *pack.values(), workspace),
+                (self._alive, *pack, *pack.values(), workspace),
             )
             return
         self._run_anew(pack, workspace, index, handle, overrides)

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..dispatch.call_cache import Marker
+from ..dispatch.bound_call import Marker
 from ..errors import shown
 from . import layout
 from .data_types import data_type

@@ -170,6 +170,7 @@ class DropoutDescriptor(Parameters):
         `dropout` is no number from 0 to 1, or `seed` no integer of 64 bits.
     """
 
+    by_value: ClassVar[bool] = False
     dropout: float
     states: Any = None
     seed: int = 0
