@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import shutil
+import sqlite3
 from typing import Any
 
-from . import pocl_cpu
+from portadnn import forking
+
+from . import pocl_cache, pocl_cpu
 from .base import DeviceInfo
 
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
@@ -108,16 +112,61 @@ def lacks_linker(platform: Any) -> bool:
     return "Portable Computing" in platform.name and shutil.which("ld") is None
 
 
-@functools.cache
 def found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
-    """All devices: GPUs before others, then in platform order."""
+    """All devices: GPUs before others, then in platform order.
+
+    Raises
+    ------
+    NotInitialized
+        OpenCL was started before this process was forked, and does not work in the child.
+    """
+    forking.check("opencl")
+    return _found_devices()
+
+
+@functools.cache
+def _found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
     cl = opencl()
-    found = []
-    for platform in cl.get_platforms():
-        if lacks_linker(platform):
-            continue
-        try:
-            found += [(device, _describe(device)) for device in platform.get_devices()]
-        except cl.Error:  # a platform without devices raises
-            continue
+    found: list[tuple[Any, DeviceInfo]] = []
+    with pocl_cache.starting():
+        platforms = cl.get_platforms()
+        for platform in platforms:
+            if lacks_linker(platform):
+                continue
+            try:
+                found += [(device, _describe(device)) for device in platform.get_devices()]
+            except cl.Error:  # a platform without devices raises
+                continue
+    if not any(pocl_cache.is_pocl(info) for _, info in found):
+        pocl_cache.not_needed()
+    if found:
+        forking.started("opencl")
+    _import_invoker()
     return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
+
+
+def _import_invoker() -> None:
+    """Import what calls PyOpenCL's kernels, which opens a database of pickled code in the home folder.
+
+    The code is written again in no time, so the database may as well be this process's own. Where there is no folder
+    for it, or the one in the home folder is damaged, PyOpenCL does without.
+    """
+    with pocl_cache.private("XDG_CACHE_HOME"):
+        try:
+            importlib.import_module("pyopencl.invoker")
+        except (OSError, sqlite3.Error):
+            opencl()._PYOPENCL_NO_CACHE = True  # what the variable PYOPENCL_NO_CACHE sets
+
+
+def why_no_devices() -> str:
+    """Return why there is no device, where OpenCL is there."""
+    cl = opencl()
+    pocl = [platform for platform in cl.get_platforms() if "Portable Computing" in platform.name]
+    if any(lacks_linker(platform) for platform in pocl):
+        return "PoCL needs the linker `ld` (Debian and Ubuntu: apt install gcc libc6-dev)"
+    if pocl:
+        return (
+            "PoCL has no folder that it can write kernels to "
+            f"({pocl_cache.missing() or 'it was started before portadnn; set POCL_CACHE_DIR'})"
+        )
+    return "no OpenCL platform has a device"
