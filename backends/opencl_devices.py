@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import shutil
-import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from portadnn import forking
+from portadnn import disk_cache, forking
 
 from . import pocl_cache, pocl_cpu
 from .base import DeviceInfo
@@ -141,21 +141,21 @@ def _found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
         pocl_cache.not_needed()
     if found:
         forking.started("opencl")
-    _import_invoker()
+    _leave_pyopencl_cache([info for _, info in found])
     return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
 
 
-def _import_invoker() -> None:
-    """Import what calls PyOpenCL's kernels, which opens a database of pickled code in the home folder.
+def _leave_pyopencl_cache(found: Sequence[DeviceInfo]) -> None:
+    """Have PyOpenCL do without its database of pickled code in the home folder, as ``PYOPENCL_NO_CACHE=1`` does.
 
-    The code is written again in no time, so the database may as well be this process's own. Where there is no folder
-    for it, or the one in the home folder is damaged, PyOpenCL does without.
+    Where that cannot be written, or is damaged, no kernel could be used. Writing the code again takes no time, and the
+    programs of PoCL's devices are not kept there anyway; for others the folder is left as it is, if it is usable.
     """
-    with pocl_cache.private("XDG_CACHE_HOME"):
-        try:
-            importlib.import_module("pyopencl.invoker")
-        except (OSError, sqlite3.Error):
-            opencl()._PYOPENCL_NO_CACHE = True  # what the variable PYOPENCL_NO_CACHE sets
+    if not all(map(pocl_cache.is_pocl, found)):
+        base = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
+        if disk_cache.unusable(base) is None:
+            return
+    opencl()._PYOPENCL_NO_CACHE = True
 
 
 def why_no_devices() -> str:

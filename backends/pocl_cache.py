@@ -217,25 +217,19 @@ def starting() -> Iterator[None]:
             made = _make()
             if made is not None:
                 _WORKPLACES[process] = made
-        with private(_VARIABLE):
+        place = _WORKPLACES.get(process)
+        if place is None:
             yield
-
-
-@contextlib.contextmanager
-def private(variable: str) -> Iterator[None]:
-    """Have an environment variable name this process's folder for a while, if there is one."""
-    place = _WORKPLACES.get(os.getpid())
-    before = os.environ.get(variable)
-    if place is not None:
-        os.environ[variable] = str(place.path)
-    try:
-        yield
-    finally:
-        if place is not None:
+            return
+        before = os.environ.get(_VARIABLE)
+        os.environ[_VARIABLE] = str(place.path)
+        try:
+            yield
+        finally:
             if before is None:
-                os.environ.pop(variable, None)
+                os.environ.pop(_VARIABLE, None)
             else:
-                os.environ[variable] = before
+                os.environ[_VARIABLE] = before
 
 
 def not_needed() -> None:
