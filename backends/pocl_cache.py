@@ -74,6 +74,9 @@ class Workplace:
     @contextlib.contextmanager
     def building(self, key: tuple[str, ...]) -> Iterator[None]:
         """Have a program's files in place while it is built, and learn which they are."""
+        if not self.path.is_dir():  # somebody tidied up
+            with contextlib.suppress(OSError):
+                disk_cache.make_private(self.path)
         if self.store is None or key in self._programs:
             yield
             return
@@ -95,9 +98,9 @@ class Workplace:
 
     def _folders(self) -> set[str]:
         found: set[str] = set()
-        for first in os.listdir(self.path):  # noqa: PTH208 - names, and quickly
-            if len(first) == 2:
-                with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # somebody removed it
+            for first in os.listdir(self.path):  # noqa: PTH208 - names, and quickly
+                if len(first) == 2:
                     found.update(f"{first}/{second}" for second in os.listdir(self.path / first))  # noqa: PTH208
         return found
 
@@ -131,9 +134,12 @@ class Workplace:
         head, _, rest = payload.partition(b"\n")
         files = [(str(name), int(size)) for name, size in json.loads(head)]
         folders = tuple(sorted({"/".join(name.split("/")[:2]) for name, _ in files}))
-        made = Path(tempfile.mkdtemp(dir=self.path, prefix="restored-"))
         try:
-            start = 0
+            made = Path(tempfile.mkdtemp(dir=self.path, prefix="restored-"))
+        except OSError:  # somebody removed the folder
+            return ()
+        start = 0
+        try:
             for name, size in files:
                 (made / name).parent.mkdir(parents=True, exist_ok=True)
                 (made / name).write_bytes(rest[start : start + size])
@@ -142,6 +148,8 @@ class Workplace:
                 (self.path / name).parent.mkdir(exist_ok=True)
                 with contextlib.suppress(OSError):  # it is there: another source was the same once preprocessed
                     (made / name).rename(self.path / name)
+        except OSError:  # the disk is full, say: only whole folders were moved
+            return ()
         finally:
             shutil.rmtree(made, ignore_errors=True)
         return folders
