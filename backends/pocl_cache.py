@@ -39,6 +39,8 @@ _VARIABLE = "POCL_CACHE_DIR"
 _TOUCHED = "last_accessed"  # PoCL's note that a program was built
 _RECENT = 16  # programs that are looked at for new files when the next one is built
 _LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):  # PoCL's compiler must not be at work in another thread
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 @dataclass

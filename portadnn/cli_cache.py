@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from . import disk_cache
 from .errors import DnnError
@@ -79,17 +76,10 @@ def caches() -> list[Cache]:
         text = os.environ.get(variable)
         if text and Path(text) not in [cache.folder for cache in found]:
             found.append(Cache(name, Path(text), _KERNEL, limit))
-    exact = _or_none(default_folder)
+    exact = default_folder()
     if exact is not None:
         found.append(Cache("exact results", exact, _EXACT, LARGEST))
     return found
-
-
-def _or_none(folder: Callable[[], Path | None]) -> Path | None:
-    try:
-        return folder()
-    except RuntimeError:  # no home folder
-        return None
 
 
 def find_database() -> Path | None:
@@ -145,6 +135,9 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print everything 
     if as_json:
         typer.echo(json.dumps(facts, indent=1))
         return
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console()
     table = Table()
     for heading in ("cache", "entries", "size", "limit"):

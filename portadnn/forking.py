@@ -1,12 +1,14 @@
 """Forked processes: what was opened before ``os.fork()`` does not work in the child, and says so.
 
-Drivers' threads do not survive a fork: a child that uses a device of its parent's waits for ever. So in the child every
+Drivers' threads do not survive a fork: a child that uses a device of its parent's waits for ever. So a fork waits until
+handles' devices are idle, because objects that are released in the child may need a lock, and in the child every
 handle of the parent's is marked as lost, once, when it is forked: repeated calls have nothing to check. A runtime that
 was started in the parent (:func:`started`) cannot be started again in the child, and :func:`check` raises there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import weakref
@@ -55,6 +57,15 @@ def check(runtime: str) -> None:
         raise NotInitialized(f"{runtime} was started before this process was forked, and does not work in it: {ADVICE}")
 
 
+def _before() -> None:
+    """Wait for what is under way: a driver's thread may hold a lock that nobody would release in the child."""
+    for handle in list(_HANDLES):
+        device = handle._device
+        if device is not None:
+            with contextlib.suppress(Exception):  # whoever waits next is told
+                device.synchronize()
+
+
 def _after_in_child() -> None:
     _INHERITED.update(_STARTED)
     _STARTED.clear()
@@ -87,4 +98,4 @@ def _maps(library: str) -> bool:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_in_child)
+    os.register_at_fork(before=_before, after_in_child=_after_in_child)

@@ -251,7 +251,7 @@ def test_a_workplace_that_was_removed_is_made_again(temporary, tmp_path):
 
 def test_a_workplace_that_is_lost_is_named(temporary, tmp_path):
     """Whatever becomes of the folder, PoCL must not end the process."""
-    program = f"""
+    program = """
 import os, shutil
 import portadnn as dnn
 from portadnn_backends import pocl_cache
