@@ -17,10 +17,10 @@ from portadnn.plan import bytes_of
 from portadnn.problem import TensorSpec
 from portadnn.recent import Same, each
 
-from . import kernel_cache, pocl_cpu, sources
+from . import kernel_cache, pocl_cache, pocl_cpu, sources
 from .arrays import check_view, check_view_dtype, inverse, span_bytes, storage_order, type_name
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch, Run
-from .opencl_devices import build_options, found_devices, lacks_linker, opencl
+from .opencl_devices import build_options, found_devices, opencl, why_no_devices
 from .opencl_launch import Calls, Seen, Step, direct_enqueue, enqueue
 
 if TYPE_CHECKING:
@@ -285,7 +285,8 @@ class OpenCLDevice(Device):
         source = sources.assemble(file, "opencl", defines, text)
         program = self._programs.get(source)
         if program is None:
-            program = self._programs[source] = self._build(source)
+            with pocl_cache.building(self.info, self.build_options, source):
+                program = self._programs[source] = self._build(source)
         return Kernel(name, program, source)
 
     def _build(self, source: str) -> Any:
@@ -459,11 +460,7 @@ class OpenCLBackend(Backend):
         except ImportError as error:
             return f"PyOpenCL cannot be imported ({error})"
         try:
-            if found_devices():
-                return None
-            if any(lacks_linker(platform) for platform in cl.get_platforms()):
-                return "PoCL needs the linker `ld` (Debian and Ubuntu: apt install gcc libc6-dev)"
-            return "no OpenCL platform has a device"
+            return None if found_devices() else why_no_devices()
         except cl.Error as error:
             return f"no OpenCL platform was found ({error})"
 
