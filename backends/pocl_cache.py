@@ -83,8 +83,9 @@ class Workplace:
             yield
             return
         restored = self._restore(key)
-        for program in self._recent:
-            self._keep(program)
+        for program in list(self._recent):  # a killed process loses little
+            if self._keep(program):
+                self._recent.remove(program)
         self._seen.update(restored)
         try:
             yield
@@ -96,7 +97,8 @@ class Workplace:
             else:
                 stored = len(self._files(restored))
             program = self._programs[key] = _Program(key, restored, stored)
-            self._recent.append(program)
+            if not stored:
+                self._recent.append(program)
 
     def _folders(self) -> set[str]:
         found: set[str] = set()
@@ -115,18 +117,20 @@ class Workplace:
                 found += [f"{below}/{file}" for file in files if file.endswith((".bc", ".so"))]
         return sorted(found)
 
-    def _keep(self, program: _Program) -> None:
-        """Store a program's files, if there are more than are stored."""
+    def _keep(self, program: _Program) -> bool:
+        """Store a program's files, if there are more than are stored; tell whether it was launched."""
         names = self._files(program.folders)
+        launched = any(name.endswith(".so") for name in names)
         if len(names) <= program.stored:
-            return
+            return launched
         program.stored = len(names)
         try:
             contents = [(self.path / name).read_bytes() for name in names]
         except OSError:  # PoCL is at it, or somebody removed the folder
-            return
+            return launched
         head = json.dumps([[name, len(content)] for name, content in zip(names, contents, strict=True)])
         kernel_cache.store(program.key, b"\n".join((head.encode(), b"".join(contents))), self.store)
+        return launched
 
     def _restore(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """Put a program's files in place; return its folders, or nothing."""
@@ -136,24 +140,21 @@ class Workplace:
         head, _, rest = payload.partition(b"\n")
         files = [(str(name), int(size)) for name, size in json.loads(head)]
         folders = tuple(sorted({"/".join(name.split("/")[:2]) for name, _ in files}))
-        try:
-            made = Path(tempfile.mkdtemp(dir=self.path, prefix="restored-"))
-        except OSError:  # somebody removed the folder
-            return ()
+        # a folder that is there is of another source that was the same once preprocessed
+        absent = {name for name in folders if not (self.path / name).exists()}
         start = 0
         try:
             for name, size in files:
-                (made / name).parent.mkdir(parents=True, exist_ok=True)
-                (made / name).write_bytes(rest[start : start + size])
+                if "/".join(name.split("/")[:2]) in absent:
+                    path = f"{self.path}/{name}"
+                    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - quickly
+                    with open(path, "wb") as file:  # noqa: PTH123
+                        file.write(rest[start : start + size])
                 start += size
-            for name in folders:
-                (self.path / name).parent.mkdir(exist_ok=True)
-                with contextlib.suppress(OSError):  # it is there: another source was the same once preprocessed
-                    (made / name).rename(self.path / name)
-        except OSError:  # the disk is full, say: only whole folders were moved
+        except OSError:  # the disk is full, say
+            for name in absent:
+                shutil.rmtree(self.path / name, ignore_errors=True)
             return ()
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
         return folders
 
     def close(self) -> None:
