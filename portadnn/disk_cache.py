@@ -141,7 +141,7 @@ _FOLDERS: dict[int, Path] = {}  # this process's temporary folder, by process: a
 
 
 def process_folder() -> Path:
-    """Return a temporary folder of this process's own, removed when it exits.
+    """Return a temporary folder of this process's own, removed when it exits, or by a later process if it is killed.
 
     Raises
     ------
@@ -150,8 +150,8 @@ def process_folder() -> Path:
     """
     process = os.getpid()
     if process not in _FOLDERS:
-        folder = Path(tempfile.mkdtemp(prefix="portadnn-"))
-        _FOLDERS[process] = folder
+        folder = _FOLDERS[process] = make_running(Path(tempfile.gettempdir()))
+        hold(folder)  # for as long as the process lives
         atexit.register(remove_folder, folder, process)
     return _FOLDERS[process]
 

@@ -175,3 +175,19 @@ def test_a_relative_xdg_folder_is_ignored(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert disk_cache.kernel_folder() == tmp_path / ".cache" / "portadnn" / "kernels"
+
+
+def test_temporary_folders_do_not_stay(tmp_path):
+    """One is left by a process that is killed, and goes with the next."""
+    program = "import os, sys\nfrom portadnn import disk_cache\nfolder = disk_cache.process_folder()\n"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    def run(ending):
+        subprocess.run([sys.executable, "-c", program + ending], env=environment, check=False, timeout=60)
+        return list(tmp_path.iterdir())
+
+    assert run("assert folder.is_dir() and disk_cache.process_folder() == folder") == []
+    assert run("if os.fork() == 0: sys.exit()\nos.wait(); assert folder.is_dir()") == []
+    (left,) = run("os._exit(0)")
+    os.utime(left, (1e9, 1e9))
+    assert run("") == []
