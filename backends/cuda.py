@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from portadnn import forking
 from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _cupy() -> Any:
-    import cupy
+    with kernel_cache.cupy_folder():
+        import cupy
 
     return cupy
 
@@ -544,11 +546,15 @@ class CudaBackend(Backend):
     def why_unavailable(self) -> str | None:
         try:
             cupy = _cupy()
-        except ImportError as error:
+        except (ImportError, OSError) as error:
             first_line = (str(error).strip() or "ImportError").splitlines()[0]
             return f"CuPy cannot be imported ({first_line})"
+        forking.check("cuda")
         try:
-            return None if cupy.cuda.runtime.getDeviceCount() else "there is no NVIDIA GPU"
+            if not cupy.cuda.runtime.getDeviceCount():
+                return "there is no NVIDIA GPU"
+            forking.started("cuda")
+            return None
         except cupy.cuda.runtime.CUDARuntimeError as error:
             return f"the CUDA driver does not answer ({error})"
 

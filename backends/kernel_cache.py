@@ -4,68 +4,148 @@ An entry is one file named by the hash of its key (source, options, device, driv
 begins with the key's and the payload's digests, so a truncated, foreign or altered file is recognised and
 rebuilt. Files are written beside their place and renamed, so concurrent processes see a whole entry or none.
 ``PORTADNN_CACHE_DIR`` moves the cache; an empty value turns it off. An unwritable folder is not an error:
-kernels are then compiled every time.
+kernels are then compiled every time. A folder that others may write to is not used: see
+:mod:`portadnn.disk_cache`. When the entries exceed ``PORTADNN_CACHE_SIZE``, the least recently used ones are removed.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
+import importlib.util
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from portadnn import disk_cache
+
+SUFFIX = ".bin"
 _MAGIC = b"portadnn kernel 1\n"
 _DIGEST = hashlib.sha256().digest_size
+_PRUNE_EVERY = 32  # entries that are stored between two looks at a folder's size
+_STORED: dict[tuple[int, Path], int] = {}  # by process and folder, how many entries were stored
 
 
 def cache_dir() -> Path | None:
     """Return the cache's folder, or None when it is turned off."""
-    text = os.environ.get("PORTADNN_CACHE_DIR")
-    if text is not None:
-        return Path(text) if text else None
+    return disk_cache.kernel_folder()
+
+
+def folder_in_use(folder: Path | None) -> Path | None:
+    """Return a folder, or a temporary one of this process's own where that one cannot be trusted."""
+    if folder is None or disk_cache.trusted(folder):
+        return folder
     try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # no home folder
+        return disk_cache.process_folder() / "kernels"
+    except OSError:
         return None
-    return Path(base) / "portadnn" / "kernels"
 
 
 def _digest(parts: tuple[str, ...]) -> bytes:
     return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
-def load(key: tuple[str, ...]) -> bytes | None:
-    """Return the payload stored under `key`, or None when there is none that can be trusted."""
-    folder = cache_dir()
+def load(key: tuple[str, ...], folder: Path | None = None) -> bytes | None:
+    """Return the payload stored under `key`, or None when there is none that can be trusted.
+
+    Raises
+    ------
+    BadParam
+        ``PORTADNN_CACHE_SIZE`` is no size.
+    """
+    disk_cache.size_limit()
+    folder = folder_in_use(folder or cache_dir())
     if folder is None:
         return None
     digest = _digest(key)
+    path = folder / f"{digest.hex()}{SUFFIX}"
     try:
-        data = (folder / f"{digest.hex()}.bin").read_bytes()
+        data = path.read_bytes()
     except OSError:
         return None
     head = _MAGIC + digest
     payload = data[len(head) + _DIGEST :]
     if not data.startswith(head) or data[len(head) : len(head) + _DIGEST] != hashlib.sha256(payload).digest():
         return None
+    disk_cache.touch(path)
     return payload
 
 
-def store(key: tuple[str, ...], payload: bytes) -> None:
-    """Store `payload` under `key`, replacing what was there."""
-    folder = cache_dir()
-    if folder is None:
+def store(key: tuple[str, ...], payload: bytes, folder: Path | None = None) -> None:
+    """Store `payload` under `key`, replacing what was there.
+
+    Raises
+    ------
+    BadParam
+        ``PORTADNN_CACHE_SIZE`` is no size.
+    """
+    limit = disk_cache.size_limit()
+    folder = folder_in_use(folder or cache_dir())
+    if folder is None or len(payload) > limit:
         return
     digest = _digest(key)
     temporary = None
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="new-")
+    try:
+        disk_cache.make_private(folder)
+        if not disk_cache.trusted(folder):  # it came into being just now
+            return
+        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=disk_cache.UNFINISHED)
         with os.fdopen(descriptor, "wb") as file:
             file.write(_MAGIC + digest + hashlib.sha256(payload).digest() + payload)
-        Path(temporary).replace(folder / f"{digest.hex()}.bin")
+        _rename(Path(temporary), folder / f"{digest.hex()}{SUFFIX}")
+    except OSError:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
         return
-    if temporary is not None:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
+    _count(folder, limit)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    try:
+        temporary.replace(path)
+    except OSError:
+        if not path.is_dir():
+            raise
+        shutil.rmtree(path, ignore_errors=True)  # in the place of an entry, a folder is damage
+        temporary.replace(path)
+
+
+def _count(folder: Path, limit: int) -> None:
+    """Prune a folder at the first entry that a process stores, every now and then, and when it exits."""
+    process = os.getpid()
+    stored = _STORED.get((process, folder), 0)
+    _STORED[process, folder] = stored + 1
+    if stored % _PRUNE_EVERY == 0:
+        disk_cache.prune(folder, SUFFIX, limit)
+    if stored == 1:  # one alone was pruned with
+        atexit.register(_prune_at_exit, process, folder, limit)
+
+
+def _prune_at_exit(process: int, folder: Path, limit: int) -> None:
+    if process == os.getpid():
+        disk_cache.prune(folder, SUFFIX, limit)
+
+
+@contextlib.contextmanager
+def cupy_folder() -> Iterator[None]:
+    """While CuPy is imported, point it to a temporary folder where it cannot make its own: the import would fail."""
+    name = "CUPY_CACHE_DIR"
+    before = os.environ.get(name)
+    if importlib.util.find_spec("cupy") is not None:
+        folder = before or os.path.expanduser("~/.cupy/kernel_cache")  # noqa: PTH111 - pathlib's raises without a home
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.environ[name] = str(disk_cache.process_folder() / "cupy")
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before

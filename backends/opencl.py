@@ -15,7 +15,7 @@ from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.problem import TensorSpec
 
-from . import kernel_cache, pocl_cpu
+from . import kernel_cache, pocl_cache, pocl_cpu
 from .arrays import (
     check_view,
     check_view_dtype,
@@ -28,7 +28,7 @@ from .arrays import (
 )
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch
 from .guards import Guard, Refs, guard
-from .opencl_devices import build_options, found_devices, lacks_linker, opencl
+from .opencl_devices import build_options, found_devices, opencl, why_no_devices
 from .opencl_host import HostMemory
 from .opencl_launch import Calls, Seen, Step, direct_enqueue, enqueue, pack_doubles
 from .programs import Programs
@@ -345,7 +345,9 @@ class OpenCLDevice(Device):
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
         def build(source: str) -> tuple[Any, int]:
-            return self._build(source), (8 if self.info.kind == "cpu" else 2) * len(source)  # PoCL keeps so much
+            with pocl_cache.building(self.info, self.build_options, source):
+                program = self._build(source)
+            return program, (8 if self.info.kind == "cpu" else 2) * len(source)  # PoCL keeps so much
 
         return Kernel(name, self._programs.get(file, "opencl", defines, text, build))
 
@@ -525,11 +527,7 @@ class OpenCLBackend(Backend):
         except ImportError as error:
             return f"PyOpenCL cannot be imported ({error})"
         try:
-            if found_devices():
-                return None
-            if any(lacks_linker(platform) for platform in cl.get_platforms()):
-                return "PoCL needs the linker `ld` (Debian and Ubuntu: apt install gcc libc6-dev)"
-            return "no OpenCL platform has a device"
+            return None if found_devices() else why_no_devices()
         except cl.Error as error:
             return f"no OpenCL platform was found ({error})"
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from . import pocl_cpu
+from portadnn import disk_cache, forking
+
+from . import pocl_cache, pocl_cpu
 from .base import DeviceInfo
 
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
@@ -108,16 +112,61 @@ def lacks_linker(platform: Any) -> bool:
     return "Portable Computing" in platform.name and shutil.which("ld") is None
 
 
-@functools.cache
 def found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
-    """All devices: GPUs before others, then in platform order."""
+    """All devices: GPUs before others, then in platform order.
+
+    Raises
+    ------
+    NotInitialized
+        OpenCL was started before this process was forked, and does not work in the child.
+    """
+    forking.check("opencl")
+    return _found_devices()
+
+
+@functools.cache
+def _found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
     cl = opencl()
-    found = []
-    for platform in cl.get_platforms():
-        if lacks_linker(platform):
-            continue
-        try:
-            found += [(device, _describe(device)) for device in platform.get_devices()]
-        except cl.Error:  # a platform without devices raises
-            continue
+    found: list[tuple[Any, DeviceInfo]] = []
+    with pocl_cache.starting():
+        platforms = cl.get_platforms()
+        for platform in platforms:
+            if lacks_linker(platform):
+                continue
+            try:
+                found += [(device, _describe(device)) for device in platform.get_devices()]
+            except cl.Error:  # a platform without devices raises
+                continue
+    if not any(pocl_cache.is_pocl(info) for _, info in found):
+        pocl_cache.not_needed()
+    if found:
+        forking.started("opencl")
+    _leave_pyopencl_cache([info for _, info in found])
     return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
+
+
+def _leave_pyopencl_cache(found: Sequence[DeviceInfo]) -> None:
+    """Have PyOpenCL do without its database of pickled code in the home folder, as ``PYOPENCL_NO_CACHE=1`` does.
+
+    Where that cannot be written, or is damaged, no kernel could be used. Writing the code again takes no time, and the
+    programs of PoCL's devices are not kept there anyway; for others the folder is left as it is, if it is usable.
+    """
+    if not all(map(pocl_cache.is_pocl, found)):
+        base = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
+        if disk_cache.unusable(base) is None:
+            return
+    opencl()._PYOPENCL_NO_CACHE = True
+
+
+def why_no_devices() -> str:
+    """Return why there is no device, where OpenCL is there."""
+    cl = opencl()
+    pocl = [platform for platform in cl.get_platforms() if "Portable Computing" in platform.name]
+    if any(lacks_linker(platform) for platform in pocl):
+        return "PoCL needs the linker `ld` (Debian and Ubuntu: apt install gcc libc6-dev)"
+    if pocl:
+        return (
+            "PoCL has no folder that it can write kernels to "
+            f"({pocl_cache.missing() or 'it was started before portadnn; set POCL_CACHE_DIR'})"
+        )
+    return "no OpenCL platform has a device"

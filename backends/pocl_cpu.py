@@ -52,8 +52,7 @@ def llvm_name(device: Any) -> str | None:
 
 @functools.cache
 def _name(address: int) -> str | None:
-    flags = _flags()
-    name = next((name for name, needed in _NAMES if needed <= flags), None)
+    name = nearest_name()
     place = None if name is None else _place(address)
     if name is None or place is None:
         return None
@@ -61,6 +60,12 @@ def _name(address: int) -> str | None:
     _TEXTS.append(text)
     ctypes.c_void_p.from_address(place).value = ctypes.addressof(text)
     return name
+
+
+def nearest_name() -> str | None:
+    """Return the name of a processor with the same vectors as this one's that PoCL's compiler knows."""
+    flags = _flags()
+    return next((name for name, needed in _NAMES if needed <= flags), None)
 
 
 _TEXTS: list[Any] = []  # PoCL reads them as long as the process lives

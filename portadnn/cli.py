@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ._version import __version__
+from .cli_cache import app as cache_app
 from .cli_diff import app as diff_app
 from .errors import DnnError
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 
 
+app.add_typer(cache_app, name="cache")
 app.add_typer(diff_app, name="diff")
 
 

@@ -12,7 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from . import disk_cache
 from ._version import __version__
+from .advice import advice
 from .errors import DnnError
 from .handle import Handle
 from .registry import backend_names, get_backend
@@ -32,6 +34,8 @@ VARIABLES = (
     "PORTADNN_DEVICE",
     "PORTADNN_SCHEDULE",
     "PORTADNN_CACHE_DIR",
+    "PORTADNN_CACHE_SIZE",
+    "POCL_CACHE_DIR",
     "PORTADNN_FIND_DB",
     "PORTADNN_VENDOR",
     "PORTADNN_TRACE",
@@ -47,6 +51,7 @@ def collect() -> dict[str, Any]:
         "packages": _packages(),
         "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
         "default": _default(),
+        "kernels": _kernels(),
         "backends": [_backend(name) for name in backend_names()],
     }
 
@@ -59,6 +64,17 @@ def _packages() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def _kernels() -> str:
+    """Say where compiled kernels are kept."""
+    folder = disk_cache.kernel_folder()
+    if folder is None:
+        return "are not kept on disk"
+    fault = disk_cache.unusable(folder)
+    if fault is None:
+        return f"are kept in {folder}"
+    return f"are not kept on disk, and built in a temporary folder: {folder} is not used, because {fault}"
 
 
 def _default() -> str:
@@ -78,7 +94,7 @@ def _backend(name: str) -> dict[str, Any]:
         "name": name,
         "available": reason is None,
         "reason": reason,
-        "install": backend.install,
+        "install": None if reason is None else advice(backend),
         "devices": [{**asdict(device), "features": sorted(device.features)} for device in devices],
     }
 
@@ -123,6 +139,7 @@ def show() -> None:
             if backend["install"]:
                 say(f"  what brings it: {backend['install']}")
     say(f"Handle() {facts['default']}")
+    say(f"Compiled kernels {facts['kernels']}")
     for name, value in facts["environment"].items():
         say(f"{name}={value}")
     packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from . import forking
 from .bfloat16 import BITS, is_bfloat16, widened
 from .descriptors import make_spec
 from .dispatch.call_cache import CallCache
@@ -98,7 +99,10 @@ class Handle:
         chosen = get_backend(name)
         reason = chosen.why_unavailable()
         if reason is not None:
-            hint = f"; try: {chosen.install}" if chosen.install else ""
+            from .advice import advice
+
+            install = advice(chosen)
+            hint = f"; try: {install}" if install else ""
             raise NotSupported(f"backend {name} is not available: {reason}{hint}")
         schedule = _schedule_override()
         self.found = Found(os.environ.get("PORTADNN_FIND_DB") if find_db is None else find_db, chosen.engines_version)
@@ -114,11 +118,20 @@ class Handle:
             from .profiles.watch import watch_handle
 
             self._watch, self._unwatch = watch_handle(self, *rules)
+        forking.register(self)
 
     def _start_caches(self) -> None:
         self.calls = CallCache()
         self.plans = PlanCache(self.calls.drop_plan)
         self.scratches = ScratchPool()
+
+    def _lose(self) -> tuple[Any, ...]:
+        """Give up device and caches without touching them, in a forked child; return what may not be released there."""
+        lost = (self._device, self.calls, self.plans, self.scratches)
+        self.scratches.invalidate()
+        self._start_caches()
+        self._device = None
+        return lost
 
     @property
     def violations(self) -> list[Violation]:
@@ -135,7 +148,7 @@ class Handle:
             The handle was closed.
         """
         if self._device is None:
-            raise NotInitialized("the handle is closed", argument="handle")
+            raise NotInitialized(forking.reason(self), argument="handle")
         return self._device
 
     @property

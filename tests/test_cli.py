@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
+from portadnn.advice import advice
 from portadnn.cli import app
 from portadnn.registry import backend_names, get_backend
 
@@ -27,7 +29,7 @@ def test_version():
 
 def test_help_names_every_command():
     text = invoke("--help")
-    assert all(name in text for name in ("info", "demo", "bench", "map", "record", "replay"))
+    assert all(name in text for name in ("info", "cache", "demo", "bench", "map", "record", "replay"))
 
 
 def test_without_arguments_it_explains_itself():
@@ -47,9 +49,29 @@ def test_info_lists_devices_and_what_is_missing():
             assert all(device.name in text for device in backend.devices())
         else:
             assert f"{name} is not available" in text
-            assert " ".join(backend.install.split()) in text
+            assert (backend.install in text) == (advice(backend) is not None)
     assert f"portadnn {dnn.__version__}" in text
     assert "Handle() takes" in text
+
+
+@pytest.mark.parametrize(
+    ("installed", "hint"),
+    [
+        ((), 'pip install "portadnn[cpu]" (PoCL for the CPU), or the OpenCL driver of your GPU'),
+        (("pocl-binary-distribution",), None),
+    ],
+)
+def test_what_is_installed_is_not_advised(monkeypatch, installed, hint):
+    lines = ["numpy>=1.26", 'pocl-binary-distribution>=3.0; (sys_platform == "linux") and extra == "cpu"']
+    monkeypatch.setattr("portadnn.advice.requires", lambda name: lines)
+
+    def distribution(name):
+        if name not in installed:
+            raise PackageNotFoundError
+
+    monkeypatch.setattr("portadnn.advice.distribution", distribution)
+    assert advice(get_backend("opencl")) == hint
+    assert advice(get_backend("torch")) == get_backend("torch").install
 
 
 def test_info_as_json():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .. import forking
 from ..descriptors import TensorView
 from ..errors import BadParam, NotInitialized, NotSupported, public
 from ..problem import TensorSpec
@@ -240,7 +241,7 @@ class CapturedStep:
             raise NotSupported("the calls are still being recorded")
         device = self._handle._device
         if device is None:
-            raise NotInitialized("the handle is closed", argument="handle")
+            raise NotInitialized(forking.reason(self._handle), argument="handle")
         return device
 
 

@@ -62,8 +62,13 @@ class ScratchPool:
         self.end()
 
     def end(self) -> None:
-        """Do so without waiting, for a device that cannot be asked any more."""
+        """Do so without waiting, for a device that was waited for."""
         for lease in (*self._blocks.values(), self.base):
             lease.end()
         self._blocks.clear()
         self.base = Lease()
+
+    def invalidate(self) -> None:
+        """Have nothing launched with this memory any more, and keep it."""
+        for lease in (*self._blocks.values(), self.base):
+            lease.valid = False

@@ -8,11 +8,8 @@ this machine, so that a crash costs it nothing. What a worker had when it disapp
 from __future__ import annotations
 
 import asyncio
-import atexit
 import importlib
 import queue
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from typing import Any
 
+from ...disk_cache import process_folder
 from ...errors import BadParam, NotSupported
 from ..cases import Case
 from ..verdict import CaseResult
@@ -42,9 +40,7 @@ _guard = threading.Lock()
 
 
 def _environment() -> dict[str, str]:
-    folder = tempfile.mkdtemp(prefix="portadnn-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return quiet_environment(folder)
+    return quiet_environment(process_folder())
 
 
 def probe(setup: Setup) -> tuple[Facts, dict[str, str]]:

@@ -1,0 +1,269 @@
+"""PoCL's compiled kernels: damage is harmless, no home folder is needed, nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from where import open_handle
+
+from portadnn import disk_cache
+from portadnn_backends import pocl_cache
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="PoCL comes with pip on Linux only")
+
+# prints the backend and what the kernels computed, which NumPy checks
+PROGRAM = """
+import os, sys
+import numpy as np, portadnn as dnn
+with dnn.Handle() as handle:
+    host = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4) - 12
+    x = handle.asarray(host)
+    tanh = dnn.activation_forward(handle, x, dnn.ActivationDescriptor("tanh"))
+    assert np.allclose(handle.to_numpy(tanh), np.tanh(host), atol=1e-6)
+    w = handle.asarray(np.ones((3, 2, 1, 1), np.float32))
+    y = dnn.convolution_forward(handle, x, w, dnn.ConvolutionDescriptor())
+    assert np.array_equal(handle.to_numpy(y), np.repeat(host.sum(1, keepdims=True), 3, 1))
+    print(handle.backend)
+"""
+VARIABLES = ("HOME", "XDG_CACHE_HOME", "PORTADNN_CACHE_DIR", "POCL_CACHE_DIR", "POCL_KERNEL_CACHE", "PORTADNN_BACKEND")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pocl():
+    with open_handle("opencl") as handle:
+        if not pocl_cache.is_pocl(handle.info):
+            pytest.skip(f"this OpenCL is {handle.info.platform}")
+
+
+@pytest.fixture
+def temporary(tmp_path):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    return folder
+
+
+def run(temporary, program=PROGRAM, *, prefix=(), arguments=(), **variables):
+    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    environment |= {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    command = [*prefix, sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=150)
+
+
+def check(done, backend="opencl"):
+    assert (done.returncode, done.stdout.split()[-1:], done.stderr) == (0, [backend], "")
+
+
+def empty(path, _):
+    path.write_bytes(b"")
+
+
+def truncate(path, draw):
+    data = path.read_bytes()
+    path.write_bytes(data[: draw.randrange(len(data))])
+
+
+def flip(path, draw):
+    data = bytearray(path.read_bytes())
+    for _ in range(draw.randrange(1, 50)):
+        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    path.write_bytes(data)
+
+
+def replace_by_folder(path, _):
+    path.unlink()
+    path.mkdir()
+
+
+def exchange(path, draw):
+    """Put another file's content in its place."""
+    other = draw.choice([found for found in path.parent.iterdir() if found.is_file()])
+    shutil.copy(other, path.with_suffix(".new"))
+    path.with_suffix(".new").replace(path)
+
+
+@pytest.mark.parametrize("damage", [empty, truncate, flip, replace_by_folder, exchange])
+@pytest.mark.parametrize("variable", ["HOME", "POCL_CACHE_DIR"])
+def test_a_damaged_cache_is_rebuilt(tmp_path, temporary, variable, damage):
+    """A damaged PoCL cache ended in SIGABRT of LLVM, or SIGBUS."""
+    folder = tmp_path / "kept"
+    folder.mkdir(mode=0o700)
+    variables = {variable: str(folder)}
+    check(run(temporary, **variables))
+    draw = random.Random(damage.__name__)
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    assert files
+    for path in files:
+        damage(path, draw)
+    for _ in range(2):
+        check(run(temporary, **variables))
+    assert not list(temporary.iterdir())
+
+
+REUSED = f"""
+from portadnn_backends import pocl_cache
+def refuse(self):
+    raise SystemExit("a program was compiled")
+pocl_cache.Workplace._folders = refuse
+{PROGRAM}"""
+
+
+def test_kept_programs_are_taken(tmp_path, temporary):
+    folder = tmp_path / "kept"
+    assert run(temporary, REUSED, PORTADNN_CACHE_DIR=str(folder)).returncode == 1
+    check(run(temporary, PORTADNN_CACHE_DIR=str(folder)))
+    first = {path: path.read_bytes() for path in folder.glob("*.bin")}
+    assert len(first) == 2
+    assert all(b".so" in content for content in first.values()), "what launches compiled is kept, too"
+    check(run(temporary, REUSED, PORTADNN_CACHE_DIR=str(folder)))
+    assert {path: path.read_bytes() for path in folder.glob("*.bin")} == first
+
+
+def test_processes_share_entries(tmp_path, temporary):
+    environment = {**os.environ, "PORTADNN_CACHE_DIR": str(tmp_path / "kept"), "PORTADNN_BACKEND": "opencl"}
+    started = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stderr=subprocess.PIPE) for _ in range(3)
+    ]
+    for process in started:
+        _, errors = process.communicate(timeout=150)
+        assert (process.returncode, errors) == (0, b"")
+    check(run(temporary, REUSED, PORTADNN_CACHE_DIR=str(tmp_path / "kept")))
+    assert not list((tmp_path / "kept" / disk_cache.RUNNING).iterdir())
+
+
+# no home folder
+
+
+def unwritable(tmp_path):
+    """Return a home folder without the right to write to it, and what takes the superuser's right away."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o555)
+    drop = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    return str(home), drop
+
+
+@pytest.mark.parametrize("home", ["/proc/nonexistent", "/dev/null", "read-only"])
+def test_no_writable_home(tmp_path, temporary, home):
+    """PoCL had no devices, so that NumPy computed; CuPy and PyOpenCL could not be imported."""
+    prefix = ()
+    if home == "read-only":
+        home, prefix = unwritable(tmp_path)
+        if prefix and shutil.which(prefix[0]) is None:
+            pytest.skip("the superuser may write anywhere, and there is no setpriv")
+    check(run(temporary, prefix=prefix, HOME=home))
+    assert not list(temporary.iterdir())
+
+
+def test_nothing_is_taken_from_a_folder_that_anybody_may_make(tmp_path, temporary):
+    """Without HOME, PoCL has its cache in /tmp/pocl."""
+    names = "import os, tempfile; before = os.path.exists('/tmp/pocl')\n"
+    program = f"{names}{PROGRAM}\nassert os.path.exists('/tmp/pocl') == before"
+    check(run(temporary, program, XDG_CACHE_HOME=str(tmp_path / "kept")))
+    assert list((tmp_path / "kept" / "portadnn" / "kernels").glob("*.bin"))
+    assert not list(temporary.iterdir())
+
+
+def test_a_folder_of_others_is_neither_read_nor_written(tmp_path, temporary):
+    folder = tmp_path / "kept"
+    check(run(temporary, PORTADNN_CACHE_DIR=str(folder)))
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*.bin")}
+    folder.chmod(0o777)
+    done = run(temporary, PORTADNN_CACHE_DIR=str(folder))
+    assert (done.returncode, done.stdout.split()) == (0, ["opencl"])
+    assert done.stderr.count("other users may write to it") == 1
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.bin")} == before
+    assert not list(temporary.iterdir())
+
+
+def test_info_says_where_kernels_are(temporary):
+    program = "from portadnn.cli import main; main(['info'])"
+    done = run(temporary, program, HOME="/dev/null")
+    text = " ".join(done.stdout.split())
+    assert "Handle() takes opencl" in text
+    assert "built in a temporary folder: /dev/null/.cache/portadnn/kernels is not used" in text
+    assert "portadnn[cpu]" not in text
+
+
+def test_info_says_why_pocl_has_no_devices(temporary):
+    """It advised to install what is installed."""
+    program = """
+import tempfile
+tempfile.mkdtemp = lambda *args, **kwargs: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+from portadnn.cli import main
+main(["info"])
+"""
+    done = run(temporary, program, HOME="/dev/null")
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 0
+    assert "opencl is not available: PoCL has no folder that it can write kernels to" in text
+    assert "No space left on device" in text
+    assert "portadnn[cpu]" not in text
+
+
+# what stays
+
+
+def test_the_environment_is_as_before(temporary, tmp_path):
+    program = f"import os; before = dict(os.environ)\n{PROGRAM}\nassert dict(os.environ) == before"
+    check(run(temporary, program, HOME=str(tmp_path), POCL_AFFINITY="0"))
+    check(run(temporary, program, HOME=str(tmp_path), POCL_AFFINITY="0", POCL_CACHE_DIR=str(tmp_path / "kept")))
+
+
+def test_a_killed_process_leaves_nothing_for_long(tmp_path, temporary):
+    program = f"{PROGRAM}\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path)).returncode == -signal.SIGKILL
+    running = tmp_path / disk_cache.RUNNING
+    (left,) = running.iterdir()
+    disk_cache.sweep(running)
+    assert left.exists(), "it is young"
+    old = time.time() - 100
+    os.utime(left, (old, old))
+    check(run(temporary, PORTADNN_CACHE_DIR=str(tmp_path)))
+    assert not list(running.iterdir())
+
+
+@pytest.mark.parametrize("variables", [{"PORTADNN_CACHE_DIR": ""}, {"POCL_KERNEL_CACHE": "0"}], ids=str)
+def test_caches_that_are_off(tmp_path, temporary, variables):
+    check(run(temporary, HOME=str(tmp_path / "home"), **variables))
+    assert not list(tmp_path.rglob("*.bin"))
+    assert not list(temporary.iterdir())
+
+
+def test_a_program_may_start_pocl_first(tmp_path, temporary):
+    program = f"import pyopencl; pyopencl.get_platforms()[0].get_devices()\n{PROGRAM}"
+    check(run(temporary, program, HOME=str(tmp_path)))
+
+
+def test_a_workplace_that_was_removed_is_made_again(temporary, tmp_path):
+    program = PROGRAM.replace(
+        "    w = ", "    import shutil; shutil.rmtree(next(iter(pocl_cache._WORKPLACES.values())).path)\n    w = "
+    )
+    program = f"from portadnn_backends import pocl_cache{program}"
+    check(run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept")))
+    assert not list((tmp_path / "kept" / disk_cache.RUNNING).iterdir())
+
+
+def test_a_workplace_that_is_lost_is_named(temporary, tmp_path):
+    """Whatever becomes of the folder, PoCL must not end the process."""
+    program = """
+import os, shutil
+import portadnn as dnn
+from portadnn_backends import pocl_cache
+with dnn.Handle("opencl") as handle:
+    (place,) = pocl_cache._WORKPLACES.values()
+    shutil.rmtree(place.path)
+    place.path.write_text("in the way")
+    try:
+        dnn.activation_forward(handle, handle.zeros((1, 2, 3, 4)), dnn.ActivationDescriptor("tanh"))
+    except dnn.CompileError as error:
+        assert str(place.path) in str(error), error
+        place.path.unlink()
+        print("opencl")
+"""
+    check(run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept")))
