@@ -277,7 +277,7 @@ def test_a_recording_that_was_cut_off_can_be_read(tmp_path):
             f'{{"portadnn_recording": {SCHEMA_VERSION + 1}, "portadnn": "9.9"}}\n',
             r"newer portadnn \(9.9\) .* please update",
         ),
-        ('{"portadnn_recording": 1}\n{"call": 1}\n', ":2: expected a line of a recording"),
+        ('{"portadnn_recording": 1}\n{"call": 1}\n', ":2: call: expected the number of a form above"),
         ('{"portadnn_recording": 1}\nnonsense\n{"end": 0}\n', ":2: expected a JSON object"),
     ],
 )

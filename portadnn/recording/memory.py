@@ -10,6 +10,7 @@ Addresses that overlap belong to one allocation: aliases, calls in place and vie
 from __future__ import annotations
 
 import bisect
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,6 +24,14 @@ from .decode import Undecodable, spec_of_json
 
 BASE = 256  # bytes: allocations begin at multiples of it
 PERIOD = 1_000_003  # seeded numbers repeat after so many: drawing more takes seconds
+
+
+def host_memory() -> int:
+    """Return the bytes of the host's memory; 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
 
 
 class Ranges:
@@ -107,6 +116,8 @@ class Memory:
                 found = device.empty(spec)
             else:
                 i = bisect.bisect_right(self._starts, at) - 1
+                if i < 0 or at - self._bases[i] + spec.span * spec.dtype.itemsize > self._sizes[i]:
+                    raise Undecodable(f"memory at {at:#x}, of which the recording has less")
                 if self._buffers[i] is None:
                     self._buffers[i] = device.asarray(np.zeros(self._sizes[i], np.uint8))
                 offset, rest = divmod(at - self._bases[i], spec.dtype.itemsize)
