@@ -302,15 +302,21 @@ def record(
     ] = None,
     nested: Annotated[bool, typer.Option("--nested", help="Also calls that portadnn makes inside of others.")] = False,
 ) -> None:
-    """Run a program and record its calls: portadnn record -- python train.py."""
+    """Run a program and record its calls: portadnn record -- python train.py.
+
+    Exits as the program does; with 127 where there is no such program, 126 where it cannot be run, as shells do, and 2
+    for options or files that cannot be right.
+    """
     from . import cli_record
 
     if not context.args:
         raise typer.BadParameter("a program is expected, such as: portadnn record -- python train.py")
     try:
         cli_record.record(context.args, output or cli_record.DEFAULT, nested)
+    except DnnError as error:
+        raise _fail(error, cli_record.USAGE) from None
     except OSError as error:
-        raise _fail(error) from None
+        raise _fail(f"{context.args[0]}: {error.strerror}", cli_record.exit_code(error)) from None
 
 
 @app.command()
@@ -327,7 +333,11 @@ def replay(
     ] = None,
     cudnn: Annotated[int, typer.Option(min=7, max=9, help="Whose log, with --as cudnn-log.")] = 9,
 ) -> None:
-    """Make the calls of a recording again, on any backend, with seeded data; fails where one ends otherwise."""
+    """Make the calls of a recording again, on any backend, with seeded data.
+
+    Exits with 0 where all end as recorded, with 1 where one does not, and with 2 for options or files that cannot be
+    right.
+    """
     from . import cli_replay
 
     if format not in ("table", "json"):
@@ -342,7 +352,7 @@ def replay(
     except BrokenPipeError:  # whoever read has enough
         raise
     except (DnnError, OSError) as error:
-        raise _fail(error) from None
+        raise _fail(error, 2) from None
     raise typer.Exit(code)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DnnError
+from ..errors import BadParam, DnnError
 from ..handle import Handle, log
 from ..watching import OURS, WATCHERS, Call, outside
 from .encode import MOST_TEXT, encode, place, spec_json, tensor_json
@@ -65,13 +65,18 @@ class Recorder:
 
         Raises
         ------
-        OSError
-            The file cannot be written.
+        BadParam
+            The file cannot be made.
         """
         if not self._began:
             self._forget()
             self._writer = Writer(self._wanted, self._stopped_by)
-            self._writer.open()
+            try:
+                self._writer.open()
+            except (OSError, ValueError) as error:
+                why = getattr(error, "strerror", None) or error
+                expected, got = "a file that can be written", f"{self._wanted}: {why}"
+                raise BadParam(argument="path", expected=expected, got=got) from error
             self._began = True
             _RECORDERS.add(self)
             atexit.register(self.stop)
