@@ -25,5 +25,7 @@ def of_this_command(words: "list[str]") -> bool:
     return False
 
 
-if of_this_command(getattr(sys, "orig_argv", [])) and not getattr(sys.flags, "safe_path", False):
+if of_this_command(getattr(sys, "orig_argv", [])) and not (
+    sys.flags.isolated or getattr(sys.flags, "safe_path", False)
+):
     del sys.path[:1]
