@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, BinaryIO, NoReturn
 
 from ._toml import tomllib
@@ -87,7 +87,21 @@ def read_text(
         raise BadParam(argument=argument, expected="a text file in UTF-8", got=str(os.fspath(path))) from None
 
 
-def parse_json(text: str | bytes, argument: str) -> Any:
+def integer_of_64_bits(text: str) -> int:
+    """Return a JSON integer; for files in which larger ones cannot be, as ``parse_json(..., parse_int=...)``.
+
+    Raises
+    ------
+    ValueError
+        It is larger.
+    """
+    value = int(text)
+    if not -(2**63) <= value < 2**64:
+        raise ValueError("an integer of more than 64 bits")
+    return value
+
+
+def parse_json(text: str | bytes, argument: str, parse_int: Callable[[str], int] | None = None) -> Any:
     """Return JSON's value; lists and objects nest at most `MOST_DEPTH` deep.
 
     Parameters
@@ -103,7 +117,7 @@ def parse_json(text: str | bytes, argument: str) -> Any:
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        value = json.loads(text)
+        value = json.loads(text, parse_int=parse_int)
     except RecursionError:
         raise _too_deep(argument) from None
     except ValueError as error:  # also bytes that are no text, and numbers of thousands of digits
@@ -226,9 +240,9 @@ class Fields:
         return tuple(found)
 
 
-def regular_file(path: Path) -> bool:
-    """Tell whether a path leads to a regular file; a path that cannot be is none."""
+def host_memory() -> int:
+    """Return the bytes of the host's memory; 0 where the system does not say."""
     try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ._text import clean
 from ._version import __version__
 from .cli_diff import app as diff_app
 from .errors import DnnError
@@ -40,7 +41,7 @@ def root(
 
 
 def _fail(message: object, code: int = 1) -> typer.Exit:
-    typer.secho(f"portadnn: {message}", fg=typer.colors.RED, err=True)
+    typer.secho(f"portadnn: {clean(str(message))}", fg=typer.colors.RED, err=True)
     return typer.Exit(code)
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._outside import parse_json
+from .._outside import integer_of_64_bits, parse_json
 from .._version import __version__
 from ..errors import public, shown
 from .engine import Config
@@ -39,7 +39,7 @@ def read(text: Any, format: str, version: int, argument: str) -> Any:
     expected = f"JSON of the format {format}, version {version} at most"
     try:
         text = bytes(text) if isinstance(text, (list, tuple, bytearray, memoryview)) else text
-        data = parse_json(text, argument)
+        data = parse_json(text, argument, integer_of_64_bits)
     except (TypeError, ValueError, OverflowError) as error:
         raise fail("PG-FILE-001", argument=argument, expected=expected, got=str(error)) from None
     if not isinstance(data, dict) or data.get("format") != format:

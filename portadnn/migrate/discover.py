@@ -244,7 +244,7 @@ class _Search:
             self.result.skipped.append(Skipped(name, "no path"))
             return
         except OSError as error:
-            broken = path.is_symlink() and not path.exists()
+            broken = error.errno == errno.ENOENT and path.is_symlink()
             self.result.skipped.append(Skipped(name, "a broken symbolic link" if broken else _why(error)))
             return
         kind = kind_of_source(name, head)

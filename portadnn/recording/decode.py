@@ -11,13 +11,14 @@ import portadnn as dnn
 
 from ..descriptors import FilterDescriptor, Parameters, TensorDescriptor
 from ..enums import DataType, DnnEnum
+from ..errors import NotSupported
 from ..problem import ALIGNMENT, TensorSpec
 from .lines import number_of
 
 _DESCRIPTORS = (Parameters, TensorDescriptor, FilterDescriptor)
 
 
-class Undecodable(Exception):
+class Undecodable(NotSupported):
     """A value that a recording does not hold, such as a stream; the text names it."""
 
 

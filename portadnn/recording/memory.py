@@ -10,7 +10,6 @@ Addresses that overlap belong to one allocation: aliases, calls in place and vie
 from __future__ import annotations
 
 import bisect
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,14 +23,6 @@ from .decode import Undecodable, spec_of_json
 
 BASE = 256  # bytes: allocations begin at multiples of it
 PERIOD = 1_000_003  # seeded numbers repeat after so many: drawing more takes seconds
-
-
-def host_memory() -> int:
-    """Return the bytes of the host's memory; 0 where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 0
 
 
 class Ranges:

@@ -12,6 +12,7 @@ from typing import Any
 
 import portadnn as dnn
 
+from .._outside import host_memory
 from ..enums import Status
 from ..errors import AllocFailed, BadParam, DnnError
 from ..handle import Handle
@@ -19,7 +20,7 @@ from ..plan import execute
 from ..problem import Problem, TensorSpec, parse
 from . import graphs
 from .decode import Undecodable, decode, spec_of_json
-from .memory import Memory, host_memory
+from .memory import Memory
 from .reader import Event, Recording, Step
 
 MACHINE = {  # what belongs to the machine that it was recorded on

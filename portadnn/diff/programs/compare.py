@@ -122,6 +122,7 @@ def _call(facts: Fields) -> dict[str, Any]:
     site = facts.take("site", list, "[file, line]")
     if len(site) != 2:
         facts.refuse("site", "[file, line]", site)
+    facts.text("status", "SUCCESS"), facts.text("message", "")
     if "problem" not in facts:
         facts.text("function")
         return facts.values
@@ -234,7 +235,8 @@ def _apart(one: dict[str, Any], other: dict[str, Any]) -> float:
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         if not np.all(finite | same):
             return float("inf")
-        size = float(np.linalg.norm(a[finite]))
-        gap = float(np.linalg.norm((a - b)[finite]))
+        with np.errstate(all="ignore"):
+            size = float(np.linalg.norm(a[finite]))
+            gap = float(np.linalg.norm((a - b)[finite]))
         worst = max(worst, gap / size if size else gap)
     return worst
