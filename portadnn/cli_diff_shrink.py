@@ -206,13 +206,13 @@ def _bisect_calls(path: Path, targets: list[str], seed: int) -> bool:
     if found is None:
         typer.echo(f"{one} and {other} agree on every call.")
         return False
-    typer.echo(str(found.divergence))
+    typer.echo(clean(str(found.divergence)))
     if found.case:
         typer.echo(f"  it shows alone, as the case: {found.case}")
     else:
         typer.echo("  it shows with these calls alone:")
         for event in found.needed:
-            typer.echo(f"  {event.number}: {event.site[0]}:{event.site[1]}: {event.function}")
+            typer.echo(clean(f"  {event.number}: {event.site[0]}:{event.site[1]}: {event.function}"))
     return True
 
 
