@@ -20,14 +20,10 @@ from ..plan import execute
 from ..problem import Problem, TensorSpec, parse
 from . import graphs
 from .decode import Undecodable, decode, spec_of_json
+from .leaving import left_out, not_made
 from .memory import Memory
 from .reader import Event, Recording, Step
 
-MACHINE = {  # what belongs to the machine that it was recorded on
-    "Handle.set_stream": "streams belong to the machine",
-    "Handle.get_stream": "streams belong to the machine",
-    "view": "a view shows in the calls that use it",
-}
 UNSUPPORTED = ("NOT_SUPPORTED", "ARCH_MISMATCH")
 
 
@@ -143,7 +139,7 @@ class Replay:
         self._first = self._open(profile="")
         self._handles: dict[int, Handle] = {}
         self._sync = sync
-        self._left = _not_made(recording.events)
+        self._left = not_made(recording.events)
         self._graphs = graphs.Graphs(recording)
         try:
             self._memories = self._allocate(seed)
@@ -218,7 +214,7 @@ class Replay:
 
     def make(self, event: Event) -> Outcome:
         """Make one call; those before it should have been made."""
-        reason = self._left.get(event.number) or _left_out(event)
+        reason = self._left.get(event.number) or left_out(event)
         if reason:
             return Outcome(event, "left out", reason=reason)
         memory = self.memory(event)
@@ -312,51 +308,6 @@ class Replay:
         known = inspect.signature(function).parameters
         arguments.update({name: array for name, array in tensors.items() if name in known})
         return functools.partial(_call, function, known, arguments)
-
-
-def _left_out(event: Event) -> str:
-    """Return why a call is never made; "" where it is."""
-    if event.function in MACHINE:
-        return MACHINE[event.function]
-    reason = graphs.left_out(event)
-    if reason or event.graph is not None:
-        return reason
-    if event.library == "portadnn":
-        failed = event.function == "Handle" and event.status != "SUCCESS"
-        return "a handle of the recorded machine" if failed else ""
-    if event.status != "SUCCESS":
-        return f"an error of {event.library}'s names, whose checks are not replayed"
-    return "" if event.steps else f"{event.library}'s own, and computes nothing"
-
-
-def _not_made(events: Sequence[Event]) -> dict[int, str]:
-    """Return the calls of a nested recording that others stand for: either a call or those inside of it are made.
-
-    The calls inside of one with a C library's name are made in its place, if together they computed what it did. Inner
-    calls stand before their outer one.
-    """
-    left: dict[int, str] = {}
-    inner: dict[int, list[Event]] = {}  # of each thread, with no outer one yet
-    children: dict[int, list[Event]] = {}
-    for event in events:
-        pending = inner.setdefault(event.thread, [])
-        own = [other for other in pending if other.inside == event.function]
-        inner[event.thread] = [other for other in pending if other.inside != event.function]
-        if event.inside:
-            inner[event.thread].append(event)
-        children[event.number] = own
-        steps = sum(len(other.steps) for other in own)
-        if own and event.library != "portadnn" and steps == len(event.steps):
-            left[event.number] = "stands for the calls that it made"
-        else:
-            _leave(own, children, left)
-    return left
-
-
-def _leave(events: Sequence[Event], children: Mapping[int, Sequence[Event]], left: dict[int, str]) -> None:
-    for event in events:
-        left[event.number] = "made by another call"
-        _leave(children[event.number], children, left)
 
 
 def _call(function: Callable[..., Any], known: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> Any:
