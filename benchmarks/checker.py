@@ -23,7 +23,9 @@ from . import record
 LINES = (62_500, 250_000, 1_000_000)
 MEGABYTES = (6, 25, 100)
 _CHILD = """
-import json, resource, sys, time
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]  # not the working directory
+import json, resource, time
 from portadnn.cli import main
 began = time.perf_counter()
 try:

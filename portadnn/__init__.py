@@ -10,6 +10,10 @@
 (1, 4, 8, 8)
 """
 
+# isort: off
+from . import _safe_path as _safe_path  # before anything that the working directory could have as well
+
+# isort: on
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -11,12 +11,20 @@ from pathlib import Path
 def write_whole(path: Path, contents: bytes) -> None:
     """Write a file; until all of it is there, what was there before stays. Its mode stays too, or is 644.
 
+    A device or a named pipe is written to, and stays what it is.
+
     Raises
     ------
     OSError
-        The file cannot be written; it is as it was.
+        The file cannot be written; it is as it was. Nobody reads from a named pipe.
     """
     path = path.resolve()  # what a link leads to, and not the link
+    if path.exists() and not path.is_file() and not path.is_dir():
+        number = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))  # which does not wait for a reader
+        os.set_blocking(number, True)
+        with os.fdopen(number, "wb") as file:
+            file.write(contents)
+        return
     mode = path.stat().st_mode if path.exists() else 0o644
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ._text import clean
 from ._version import __version__
 from .cli_cache import app as cache_app
 from .cli_diff import app as diff_app
@@ -42,7 +43,7 @@ def root(
 
 
 def _fail(message: object, code: int = 1) -> typer.Exit:
-    typer.secho(f"portadnn: {message}", fg=typer.colors.RED, err=True)
+    typer.secho(f"portadnn: {clean(str(message))}", fg=typer.colors.RED, err=True)
     return typer.Exit(code)
 
 
@@ -304,15 +305,21 @@ def record(
     ] = None,
     nested: Annotated[bool, typer.Option("--nested", help="Also calls that portadnn makes inside of others.")] = False,
 ) -> None:
-    """Run a program and record its calls: portadnn record -- python train.py."""
+    """Run a program and record its calls: portadnn record -- python train.py.
+
+    Exits as the program does; with 127 where there is no such program, 126 where it cannot be run, as shells do, and 2
+    for options or files that cannot be right.
+    """
     from . import cli_record
 
     if not context.args:
         raise typer.BadParameter("a program is expected, such as: portadnn record -- python train.py")
     try:
         cli_record.record(context.args, output or cli_record.DEFAULT, nested)
+    except DnnError as error:
+        raise _fail(error, cli_record.USAGE) from None
     except OSError as error:
-        raise _fail(error) from None
+        raise _fail(f"{context.args[0]}: {error.strerror}", cli_record.exit_code(error)) from None
 
 
 @app.command()
@@ -329,7 +336,11 @@ def replay(
     ] = None,
     cudnn: Annotated[int, typer.Option(min=7, max=9, help="Whose log, with --as cudnn-log.")] = 9,
 ) -> None:
-    """Make the calls of a recording again, on any backend, with seeded data; fails where one ends otherwise."""
+    """Make the calls of a recording again, on any backend, with seeded data.
+
+    Exits with 0 where all end as recorded, with 1 where one does not, and with 2 for options or files that cannot be
+    right.
+    """
     from . import cli_replay
 
     if format not in ("table", "json"):
@@ -344,7 +355,7 @@ def replay(
     except BrokenPipeError:  # whoever read has enough
         raise
     except (DnnError, OSError) as error:
-        raise _fail(error) from None
+        raise _fail(error, 2) from None
     raise typer.Exit(code)
 
 

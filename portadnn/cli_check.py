@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ._files import write_whole
 from .errors import BadParam, shown
 from .migrate import baseline as baselines
 from .migrate import checker, reports
@@ -163,7 +164,7 @@ def _progress(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
 def _write(report: Report, output: Output, asked: Asked) -> None:
     if output.path != "-":
         text = reports.write(report, output.format, quiet=asked.quiet, verbose=asked.verbose)
-        Path(output.path).write_text(text, encoding="utf-8")
+        write_whole(Path(output.path), text.encode("utf-8", "backslashreplace"))
     elif output.format == "terminal":
         console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100)
         show(report, console, quiet=asked.quiet, verbose=asked.verbose)

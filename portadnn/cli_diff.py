@@ -9,7 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 from . import cli_diff_golden, cli_diff_graphs, cli_diff_script, cli_diff_shrink
-from .cli_diff_time import seconds_of
+from ._text import clean
+from .cli_diff_time import finite, seconds_of
 
 SCRIPT = "script"  # the sub-command that `portadnn diff -- python train.py` stands for
 
@@ -63,7 +64,9 @@ def run(
         list[str] | None, typer.Option(help="exact, random, ties, nan, inf, denormal, huge, cancelling.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores, 2 at least]")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take on a target.")] = 120.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, callback=finite, help="Seconds that a case may take on a target.")
+    ] = 120.0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the journal and the reports.")
     ] = None,
@@ -125,8 +128,8 @@ def run(
         code = cli_diff_run.run(asked)
     except BrokenPipeError:  # whoever read has enough
         raise
-    except (DnnError, OSError) as error:
-        typer.secho(f"portadnn: {error}", fg=typer.colors.RED, err=True)
+    except (DnnError, OSError, MemoryError) as error:
+        typer.secho(f"portadnn: {clean(str(error)) or 'there is not enough memory'}", fg=typer.colors.RED, err=True)
         raise typer.Exit(cli_diff_run.USAGE) from None
     raise typer.Exit(code)
 

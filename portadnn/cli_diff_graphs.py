@@ -13,7 +13,7 @@ import typer
 
 from ._files import write_whole
 from .cli_diff_shrink import told, words_of
-from .cli_diff_time import seconds_of
+from .cli_diff_time import finite, seconds_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +38,9 @@ def graphs(
     nodes: Annotated[int, typer.Option(min=1, max=64, help="Nodes of a graph at most.")] = 12,
     time: Annotated[str | None, typer.Option(help="End after this time: 90s, 5m, 2h.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores, 2 at least]")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a plan of a graph may take.")] = 120.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, callback=finite, help="Seconds that a plan of a graph may take.")
+    ] = 120.0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the record, as JSON.")] = None,
     shrink: Annotated[bool, typer.Option(help="Look for the smallest graph that fails like each failure.")] = True,
     progress: Annotated[bool, typer.Option(help="Draw progress on terminals.")] = True,

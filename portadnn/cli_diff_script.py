@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .cli_diff_shrink import told
+from .cli_diff_time import finite
 
 if TYPE_CHECKING:
     from .diff.programs import ProgramReport
@@ -20,7 +21,9 @@ def script(
         list[str] | None, typer.Option("--targets", "-t", help="Where to run. [default: every backend that works here]")
     ] = None,
     checks: Annotated[int, typer.Option(min=0, help="Calls of each problem to compare with the exact result.")] = 4,
-    timeout: Annotated[float | None, typer.Option(min=1.0, help="Seconds that the program may take.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=1.0, callback=finite, help="Seconds that the program may take.")
+    ] = None,
     format: Annotated[str, typer.Option(help="What to print: text or json.")] = "text",
 ) -> None:
     """Run a program on several backends and name the first call that computes something wrong, or at which they part.

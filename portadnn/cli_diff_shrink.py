@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ._files import write_whole
+from ._text import clean
+from .cli_diff_time import finite
 from .errors import BadParam, DnnError
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ Program = Annotated[
 Isolate = Annotated[
     bool, typer.Option("--isolate/--no-isolate", help="Run cases in a process of their own, which may crash.")
 ]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take on a target.")]
+Timeout = Annotated[float, typer.Option(min=0.1, callback=finite, help="Seconds that a case may take on a target.")]
 
 
 @contextmanager
@@ -39,7 +42,10 @@ def told() -> Iterator[None]:
     except BrokenPipeError:  # whoever read has enough
         raise
     except (DnnError, OSError) as error:
-        typer.secho(f"portadnn: {error}", fg=typer.colors.RED, err=True)
+        typer.secho(f"portadnn: {clean(str(error))}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(USAGE) from None
+    except MemoryError as error:
+        typer.secho(f"portadnn: there is not enough memory: {error}", fg=typer.colors.RED, err=True)
         raise typer.Exit(USAGE) from None
 
 
@@ -117,7 +123,7 @@ def shrink(
         typer.echo(str(found))
         typer.echo(f"{found.tried} cases were run" + (f"; computed by {found.engine}" if found.engine else ""))
         if output is not None:
-            output.write_text(opened.program(found.smallest, found.failure.target), encoding="utf-8")
+            write_whole(output, opened.program(found.smallest, found.failure.target).encode())
     raise typer.Exit(1)
 
 
@@ -140,7 +146,7 @@ def reproduce(
         if output is None:
             typer.echo(text, nl=False)
         else:
-            output.write_text(text, encoding="utf-8")
+            write_whole(output, text.encode())
     raise typer.Exit(1)
 
 
@@ -200,13 +206,13 @@ def _bisect_calls(path: Path, targets: list[str], seed: int) -> bool:
     if found is None:
         typer.echo(f"{one} and {other} agree on every call.")
         return False
-    typer.echo(str(found.divergence))
+    typer.echo(clean(str(found.divergence)))
     if found.case:
         typer.echo(f"  it shows alone, as the case: {found.case}")
     else:
         typer.echo("  it shows with these calls alone:")
         for event in found.needed:
-            typer.echo(f"  {event.number}: {event.site[0]}:{event.site[1]}: {event.function}")
+            typer.echo(clean(f"  {event.number}: {event.site[0]}:{event.site[1]}: {event.function}"))
     return True
 
 

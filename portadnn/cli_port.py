@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ._files import write_whole
 from .errors import BadParam, shown
 from .migrate import discover
 from .migrate.port import files
@@ -44,7 +45,7 @@ def port(
     if in_place:
         files.write(ported)
     elif output is not None:
-        output.write_bytes(files.patch(ported))
+        write_whole(output, files.patch(ported))
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(files.patch(ported))

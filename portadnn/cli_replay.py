@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ._text import clean
 from .recording import Recording, read
 from .recording.replay import Outcome, Replay, Report
 
@@ -57,7 +58,7 @@ def print_as(path: Path, form: str, version: int) -> None:
 
         lines = driver_lines(recording)
     for line in lines:
-        print(line)
+        print(clean(line))
 
 
 def facts(path: Path, recording: Recording, report: Report) -> dict[str, Any]:
@@ -108,11 +109,11 @@ def show(recording: Recording, report: Report) -> None:
     for outcome in wrong[:SHOWN]:
         event = outcome.event
         told = f"{event.site[0]}:{event.site[1]}: {event.function}: {event.status}, here {outcome.status}"
-        console.print(escape(f"{told}: {outcome.reason}"), style="red", highlight=False, soft_wrap=True)
+        console.print(escape(clean(f"{told}: {outcome.reason}")), style="red", highlight=False, soft_wrap=True)
     if len(wrong) > SHOWN:
         console.print(f"and {len(wrong) - SHOWN} more (--format json has all)", style="red")
     for reason, count in _left_out(report).items():
-        console.print(escape(f"left out: {reason} ({count})"), style="dim", highlight=False)
+        console.print(escape(clean(f"left out: {reason} ({count})")), style="dim", highlight=False)
 
 
 def _table(report: Report) -> Table:

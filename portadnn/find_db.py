@@ -14,12 +14,14 @@ import contextlib
 import math
 import os
 import sqlite3
+import stat
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ._outside import kind_of
 from .errors import BadParam, shown
 
 try:
@@ -80,8 +82,10 @@ class FindDatabase:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             self.path = Path(path).absolute()
-        except TypeError:
+        except (TypeError, ValueError):
             raise BadParam(argument="find_db", expected="a path", got=shown(path)) from None
+        if "\0" in str(self.path):
+            raise BadParam(argument="find_db", expected="a path", got=shown(path))
         self._checked = False
         self._off = False
         self._read_only = False
@@ -96,7 +100,7 @@ class FindDatabase:
             rows = connection.execute(f"SELECT engine, seconds FROM timing WHERE {where}", (problem, *astuple(place)))
             return {name: seconds for name, seconds in rows if isinstance(seconds, float) and 0 <= seconds < math.inf}
 
-        if self._off or not self.path.exists():
+        if not self._there():
             return {}
         return self._access(read, "rw") or {}
 
@@ -113,8 +117,24 @@ class FindDatabase:
             connection.executemany("INSERT OR REPLACE INTO timing VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             connection.execute("COMMIT")
 
-        if seconds and not self._off and not self._read_only:
+        if seconds and not self._read_only and (self._there() or not self._off):
             self._access(write, "rwc")
+
+    def _there(self) -> bool:
+        """Tell whether there is a file; one that is not regular, which might never answer, is not used."""
+        try:
+            mode = None if self._off else self.path.stat().st_mode
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            mode, why = 0, f"{error}"
+        else:
+            why = "" if mode is None else kind_of(mode)
+        if mode is None or stat.S_ISREG(mode):
+            return mode is not None
+        self._off = True
+        self._warn(f"{why}; it is not used")
+        return False
 
     def _access(self, work: Callable[[sqlite3.Connection], R], mode: str) -> R | None:
         """Do some work on a connection; set a bad file aside and try once more, and warn of everything else."""
@@ -156,6 +176,9 @@ class FindDatabase:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if (application, version) == (APPLICATION_ID, FORMAT):
+            found = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 2").fetchall()
+            if found != [("table", "timing", _TABLE)]:  # a view could compute for ever
+                raise _Foreign("file has other tables than a find database")
             return False
         (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application or version or objects:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .errors import BadParam, shown
 
 if TYPE_CHECKING:
     from .recording.recorder import Recorder
@@ -28,8 +31,9 @@ def trace(path: str | os.PathLike[str], *, nested: bool = False) -> Recorder:
 
     Raises
     ------
-    OSError
-        When it starts: the file cannot be written. Later failures end the recording with a warning, never a call.
+    BadParam
+        `path` is no path, or (also when it starts) the file cannot be made. Later failures end the recording with a
+        warning, never a call.
 
     Examples
     --------
@@ -44,6 +48,12 @@ def trace(path: str | os.PathLike[str], *, nested: bool = False) -> Recorder:
     """
     from .recording.recorder import Recorder
 
+    try:
+        there = Path(os.fspath(path).replace("%p", str(os.getpid()))).parent.is_dir()
+    except (TypeError, ValueError, AttributeError):  # bytes are no path here either
+        raise BadParam(argument="path", expected="a path", got=shown(path)) from None
+    if not there:
+        raise BadParam(argument="path", expected="a file in a folder that is there", got=shown(os.fspath(path)))
     return Recorder(path, nested=nested)
 
 
@@ -56,7 +66,7 @@ def trace_as_asked() -> None:
     if path:
         try:
             trace(path, nested=os.environ.get("PORTADNN_TRACE_NESTED") == "1").start()
-        except OSError as error:
+        except (OSError, BadParam) as error:
             from .handle import log
 
             log.warning("nothing is recorded: PORTADNN_TRACE=%s: %s", path, error)

@@ -213,7 +213,7 @@ def test_a_fault_of_the_recorder_ends_the_recording_and_nothing_else(tmp_path, c
 
 
 def test_a_file_that_cannot_be_made_is_said_when_it_starts(tmp_path):
-    with pytest.raises(FileNotFoundError), dnn.trace(tmp_path / "no" / "run.jsonl"):
+    with pytest.raises(dnn.BadParam, match="in a folder that is there"), dnn.trace(tmp_path / "no" / "run.jsonl"):
         pass
     assert not WATCHERS
 
@@ -277,7 +277,7 @@ def test_a_recording_that_was_cut_off_can_be_read(tmp_path):
             f'{{"portadnn_recording": {SCHEMA_VERSION + 1}, "portadnn": "9.9"}}\n',
             r"newer portadnn \(9.9\) .* please update",
         ),
-        ('{"portadnn_recording": 1}\n{"call": 1}\n', ":2: expected a line of a recording"),
+        ('{"portadnn_recording": 1}\n{"call": 1}\n', ":2: call: expected the number of a form above"),
         ('{"portadnn_recording": 1}\nnonsense\n{"end": 0}\n', ":2: expected a JSON object"),
     ],
 )
@@ -325,8 +325,8 @@ def test_the_command_runs_modules_and_says_what_is_wrong(tmp_path):
     run(tmp_path, "record", "-m", "program")
     assert functions(tmp_path / "portadnn-trace.jsonl") == ["get_error_string"]
     assert "a program is expected" in run(tmp_path, "record", code=2).stderr
-    assert "No such file" in run(tmp_path, "record", "no-such-program", code=1).stderr
-    assert "No such file" in run(tmp_path, "record", "-o", "no/run.jsonl", "program.py", code=1).stderr
+    assert "No such file" in run(tmp_path, "record", "no-such-program", code=127).stderr
+    assert "No such file" in run(tmp_path, "record", "-o", "no/run.jsonl", "program.py", code=2).stderr
 
 
 def test_a_killed_program_leaves_its_signal_and_its_calls(tmp_path):

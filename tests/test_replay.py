@@ -134,8 +134,8 @@ def test_the_command_prints_a_table(tmp_path):
     rows = {row["function"]: row for row in facts["functions"]}
     assert rows["convolution_forward"]["recorded"] > 0 < rows["convolution_forward"]["replayed"]
     assert "table or json" in command(path, "--format", "xml", code=2)
-    assert "expected a recording" in command(__file__, code=1)
-    assert "No such file" in command(tmp_path / "none.jsonl", code=1)
+    assert "expected a recording" in command(__file__, code=2)
+    assert "No such file" in command(tmp_path / "none.jsonl", code=2)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

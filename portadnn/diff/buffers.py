@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..handle import Handle
 from ..problem import ALIGNMENT, TensorSpec
 
 GUARD = 32  # elements at each end of every buffer, a multiple of 16 bytes
+
+
+def on_host(handle: Handle, array: Any) -> npt.NDArray[Any]:
+    """Copy a native array to the host as stored; of bfloat16 without ml_dtypes plain bytes, unlike Handle.to_numpy."""
+    with handle.lock:
+        found: npt.NDArray[Any] = handle.device.to_numpy(array)
+    return found
 
 
 @dataclass

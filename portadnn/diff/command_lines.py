@@ -56,7 +56,10 @@ def from_driver_line(line: str) -> list[str]:
     NotSupported
         portadnn has no such problem.
     """
-    words = shlex.split(line, comments=True)
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError as error:  # an open quote
+        raise BadParam(argument="line", expected="a call of MIOpenDriver", got=f"{line[:80]!r} ({error})") from None
     start = next((i for i, word in enumerate(words) if word.endswith("MIOpenDriver")), -1)
     if start < 0 or start + 1 >= len(words):
         raise BadParam(argument="line", expected="a call of MIOpenDriver", got=shown(line[:80]))
@@ -67,7 +70,7 @@ def from_driver_line(line: str) -> list[str]:
         raise NotSupported(argument="driver", expected=f"{known}, in a float type", got=words[start + 1])
     try:
         lines = reader(_options(words[start + 2 :], {} if match[1] == "pool" else _LONG), _DRIVER_TYPES[match[2]])
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, ArithmeticError) as error:
         raise BadParam(argument="line", expected="whole numbers in options", got=f"{line[:80]!r} ({error})") from None
     return [str(parse(text)) for text in lines]
 
@@ -198,7 +201,7 @@ _READERS: dict[str, Callable[[Options, str], list[str]]] = {
 _BENCHDNN_OPS = {"FWD_D": "forward", "FWD_I": "forward", "FWD_B": "forward", "BWD_D": "backward_data"}
 _BENCHDNN_OPS |= {"BWD_W": "backward_filter", "BWD_WB": "backward_filter"}
 _BENCHDNN_TYPES = {"f32": "f32", "f16": "f16", "bf16": "bf16", "f64": "f64"}
-_KEY = re.compile(r"(ic|id|ih|iw|oc|od|oh|ow|kd|kh|kw|sd|sh|sw|pd|ph|pw|dd|dh|dw|mb|g)(\d+)")
+_KEY = re.compile(r"(ic|id|ih|iw|oc|od|oh|ow|kd|kh|kw|sd|sh|sw|pd|ph|pw|dd|dh|dw|mb|g)(\d{1,18})")
 _FALLBACKS = {"d": "hw", "h": "wd", "w": "hd"}
 
 
@@ -249,6 +252,8 @@ def from_benchdnn_line(line: str) -> str:
         size, tap, step, hole = of("i", axis, 0), of("k", axis, 1), of("s", axis, 1), of("d", axis, 0) + 1
         reach = (tap - 1) * hole + 1
         has_out = f"o{source[axis]}" in keys
+        if step < 1:
+            raise BadParam(argument=f"s{axis}", expected="a stride from 1 on", got=step)
         pad = of("p", axis, max(0, -(-((of("o", axis, 0) - 1) * step + reach - size) // 2)) if has_out else 0)
         result = window_output(size, tap, pad, step, hole)
         if has_out and of("o", axis, 0) != result:
@@ -256,7 +261,7 @@ def from_benchdnn_line(line: str) -> str:
             raise NotSupported(argument=f"p{axis}", expected=f"the same padding at both ends: o{axis}{result}", got=got)
         found.append((size, tap, step, pad, hole, result))
     sizes, taps, steps, pads, holes, out = zip(*found, strict=True)
-    n, groups = keys.get("mb", 2), keys.get("g", 1)
+    n, groups = keys.get("mb", 2), max(keys.get("g", 1), 1)
     t = _BENCHDNN_TYPES[dtype]
     dims = {
         "image": _tensor(t, (n, keys["ic"], *sizes)),

@@ -12,6 +12,7 @@ from ..descriptors import TensorView
 from ..errors import BadParam
 from ..handle import Handle
 from ..problem import Problem
+from .buffers import on_host
 from .cases import Case
 from .inputs import Buffers, make_buffers
 from .running import Ran, Violation
@@ -86,7 +87,7 @@ def _run(function: Function, case: Case, handle: Handle, buffers: Buffers, due: 
     found = _returned(handle, problem, returned, due, in_place=set(named))
     ran = Ran("SUCCESS")
     for name, buffer in buffers.items():
-        after = buffer.after(handle.to_numpy(memories[name]))
+        after = buffer.after(on_host(handle, memories[name]))
         if name in problem.written or name in alias:
             ran.outputs[name] = found[name] if name in found else after.array.copy()
             if after.outside() != buffer.outside():
@@ -150,7 +151,7 @@ def _host(handle: Handle, problem: Problem, name: str, array: Any) -> Any:
     """Return an output in host memory, when it has the shape and the type that are due."""
     __tracebackhide__ = True
     spec = problem.tensors[problem.index(name)]
-    found = array if isinstance(array, (np.ndarray, np.generic)) else handle.to_numpy(handle.device.wrap(array, name))
+    found = array if isinstance(array, (np.ndarray, np.generic)) else on_host(handle, handle.device.wrap(array, name))
     found = np.asarray(found)
     if found.shape != spec.dims or found.dtype != spec.dtype.storage:
         due = f"{spec.dtype.storage} of shape {spec.dims}"

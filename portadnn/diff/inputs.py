@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from .._outside import host_memory
 from ..bfloat16 import as_float64
 from ..enums import DataType
+from ..errors import AllocFailed
 from ..problem import PROBLEMS, Problem, TensorSpec
 from .buffers import Buffer
 from .cases import Case
@@ -21,6 +23,7 @@ from .data import kind_of, values
 from .inputs_rnn import forward_of
 from .oracle import exact
 
+DRAWN = 24  # bytes that drawing an element takes: random bits, float64 and what is stored
 Buffers = dict[str, Buffer]
 Fit = Callable[[Any, Mapping[str, float], Buffers, Callable[[TensorSpec, str], Any]], None]
 
@@ -43,6 +46,7 @@ def fits(*operations: str) -> Callable[[Fit], Fit]:
 def drawn_buffers(case: Case) -> Buffers:
     """Return a buffer for every tensor of a case, filled by formula: the same bytes on every machine."""
     problem = case.problem
+    _check_room(problem)
     unread = problem.unread(case.numbers)
     alias = case.alias or ()
     buffers: Buffers = {}
@@ -55,6 +59,20 @@ def drawn_buffers(case: Case) -> Buffers:
         else:
             buffers[name] = Buffer.filled(spec, values(spec, kind_of(problem.op, name, case.data), case.seed, name))
     return buffers
+
+
+def _check_room(problem: Problem) -> None:
+    """Refuse a case whose tensors the host does not have the memory to draw.
+
+    Raises
+    ------
+    AllocFailed
+        It has not.
+    """
+    elements = sum(max(spec.span, spec.size, 0) for spec in problem.tensors if min(spec.dims, default=0) >= 0)
+    there = host_memory()
+    if there and elements * DRAWN > there:
+        raise AllocFailed(f"the tensors of {problem.op} have {elements:,} elements; the host has {there:,} bytes")
 
 
 def make_buffers(case: Case) -> Buffers:

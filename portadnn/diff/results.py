@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._outside import Fields
 from .._version import __version__
 from ..handle import Handle
 from .compare import Difference
@@ -115,21 +116,59 @@ def result_as_json(result: CaseResult) -> dict[str, Any]:
     return found
 
 
-def result_from_json(values: Mapping[str, Any]) -> CaseResult:
-    """Return the result of its JSON form."""
-    judgements = [
-        Judgement(
-            **{
-                **judgement,
-                "verdict": Verdict(judgement["verdict"]),
-                "differences": {name: _difference(d) for name, d in judgement["differences"].items()},
-                "violations": [Violation(**violation) for violation in judgement["violations"]],
-            }
-        )
-        for judgement in values["judgements"]
-    ]
-    rest = {"verdict": Verdict(values["verdict"]), "blamed": tuple(values["blamed"]), "judgements": judgements}
-    return CaseResult(**{**values, **rest})
+def result_from_json(values: Any, place: str = "result") -> CaseResult:
+    """Return the result of its JSON form.
+
+    Raises
+    ------
+    BadParam
+        It is none; `place` and the field are named.
+    """
+    facts = Fields(values, place)
+    case = facts.text("case")
+    if not case.split():
+        facts.refuse("case", "a case", case)
+    judgements = facts.take("judgements", list, "a list of objects")
+    return CaseResult(
+        case,
+        _verdict(facts),
+        _texts(facts, "blamed"),
+        facts.text("reason"),
+        [_judgement(Fields(one, f"{place}: judgements[{i}]")) for i, one in enumerate(judgements)],
+    )
+
+
+def _verdict(facts: Fields) -> Verdict:
+    word = facts.text("verdict")
+    if word not in Verdict.__members__:  # which are the values
+        facts.refuse("verdict", f"one of {', '.join(Verdict.__members__)}", word)
+    return Verdict(word)
+
+
+def _texts(facts: Fields, name: str) -> tuple[str, ...]:
+    found = facts.take(name, list, "a list of strings")
+    if not all(isinstance(item, str) for item in found):
+        facts.refuse(name, "a list of strings", found)
+    return tuple(found)
+
+
+def _judgement(facts: Fields) -> Judgement:
+    differences, violations = facts.mapping("differences"), facts.take("violations", list, "a list of objects")
+    seconds = None if facts.values.get("seconds") is None else facts.number("seconds")
+    return Judgement(
+        facts.text("target"),
+        _verdict(facts),
+        facts.text("reason"),
+        facts.text("engine"),
+        facts.text("status"),
+        {name: _difference(Fields(one, f"{facts.place}: differences: {name}")) for name, one in differences.items()},
+        [_violation(Fields(one, f"{facts.place}: violations[{i}]")) for i, one in enumerate(violations)],
+        seconds,
+    )
+
+
+def _violation(facts: Fields) -> Violation:
+    return Violation(facts.text("kind"), facts.text("tensor"), facts.text("message"))
 
 
 def report_as_json(report: RunReport) -> dict[str, Any]:
@@ -140,13 +179,36 @@ def report_as_json(report: RunReport) -> dict[str, Any]:
     return {"format": FORMAT, "counts": report.counts, **plain(whole)}
 
 
-def report_from_json(values: Mapping[str, Any]) -> RunReport:
-    """Return the report of its JSON form."""
-    known = {f.name for f in dataclasses.fields(RunReport)}
-    whole = {name: value for name, value in values.items() if name in known}
-    whole["results"] = [result_from_json(result) for result in values["results"]]
-    whole["reproducers"] = {case: Reproducer(**found) for case, found in values["reproducers"].items()}
-    return RunReport(**whole)
+def report_from_json(values: Any, place: str = "report") -> RunReport:
+    """Return the report of its JSON form.
+
+    Raises
+    ------
+    BadParam
+        It is none; `place` and the field are named.
+    """
+    facts = Fields(values, place)
+    results = facts.take("results", list, "a list of objects")
+    targets = facts.mapping("targets")
+    for name, found in targets.items():
+        Fields(found, f"{place}: targets: {name}")
+    return RunReport(
+        targets=targets,
+        settings=facts.mapping("settings"),
+        results=[result_from_json(one, f"{place}: results[{i}]") for i, one in enumerate(results)],
+        reproducers={
+            case: _reproducer(Fields(one, f"{place}: reproducers: {case[:60]}"))
+            for case, one in facts.mapping("reproducers").items()
+        },
+        started=facts.text("started"),
+        seconds=facts.number("seconds"),
+        complete=facts.take("complete", bool, "true or false"),
+        environment=facts.mapping("environment"),
+    )
+
+
+def _reproducer(facts: Fields) -> Reproducer:
+    return Reproducer(facts.text("case"), facts.text("smallest"), facts.text("script"), facts.integer("tried"))
 
 
 def plain(value: Any) -> Any:
@@ -165,14 +227,36 @@ def plain(value: Any) -> Any:
 _FLOATS = ("excess", "absolute", "relative", "ulp", "rms", "l2", "got", "want")
 
 
-def _difference(values: Mapping[str, Any]) -> Difference:
-    found = dict(values)
+def _difference(facts: Fields) -> Difference:
+    found = dict(facts.values)
+    unknown = found.keys() - {f.name for f in dataclasses.fields(Difference)}
+    if unknown:
+        facts.refuse(min(unknown), "no such field", found[min(unknown)])
+    for name in ("decided", "proves"):
+        facts.text(name)
+    for name in ("wrong", "size", "left_out"):
+        facts.integer(name)
     for name in _FLOATS:
-        found[name] = float(found[name])
+        found[name] = _float(facts, name)
     for name in ("first", "worst", "histogram"):
-        found[name] = tuple(found[name])
-    found["profile"] = tuple(tuple(line) for line in found["profile"])
+        found[name] = facts.integers(name, length=1 << 12)
+    lines = facts.take("profile", list, "a list of lists of numbers")
+    found["profile"] = tuple(tuple(_floats(facts, "profile", line)) for line in lines)
     return Difference(**found)
+
+
+def _float(facts: Fields, name: str) -> float:
+    return _floats(facts, name, [facts.values.get(name)])[0]
+
+
+def _floats(facts: Fields, name: str, values: Any) -> list[float]:
+    """Return numbers, of which those that JSON lacks are strings."""
+    try:
+        if not isinstance(values, list) or any(isinstance(value, bool) for value in values):
+            raise TypeError
+        return [float(value) for value in values]
+    except (TypeError, ValueError, OverflowError):
+        facts.refuse(name, "numbers", values)
 
 
 def by_operation(results: Iterable[CaseResult]) -> dict[str, dict[str, Counter[str]]]:

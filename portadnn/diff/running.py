@@ -18,6 +18,7 @@ from ..errors import BadParam, DnnError, NotSupported, shown
 from ..find import median_time
 from ..handle import Handle
 from ..problem import Problem
+from .buffers import on_host
 from .cases import Case
 from .inputs import Buffers
 
@@ -257,16 +258,16 @@ def call(
         given = tuple(tensors.get(name) for name in names)
         execute(handle, type(problem), given, parameters, numbers, algo=algo, workspace=workspace)
     handle.synchronize()
-    if workspace is not None and np.any(handle.to_numpy(workspace)[size:] != _GUARD_BYTE):
+    if workspace is not None and np.any(on_host(handle, workspace)[size:] != _GUARD_BYTE):
         told = f"bytes behind the {size} that were asked for were written"
         violations.append(Violation("workspace overrun", "workspace", told))
-    return {name: handle.to_numpy(array) for name, array in arrays.items()}, violations
+    return {name: on_host(handle, array) for name, array in arrays.items()}, violations
 
 
 def _untouched(handle: Handle, buffers: Buffers, arrays: Mapping[str, Any]) -> list[Violation]:
     """Return which tensors a call that failed has changed."""
     try:
-        after = {name: handle.to_numpy(array) for name, array in arrays.items()}
+        after = {name: on_host(handle, array) for name, array in arrays.items()}
     except Exception as error:
         return [Violation("failed call wrote", "", f"the device does not answer any more: {error}")]
     return [

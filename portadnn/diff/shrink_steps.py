@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bfloat16 import as_float64
 from ..enums import ActivationMode, DataType, DnnEnum
 from ..errors import DnnError
 from ..ops.rnn_problems import RNN
@@ -256,12 +257,12 @@ def _fill(name: str, case: Case) -> Iterator[Case]:
         return
     spec = problem.tensors[problem.index(name)]
     buffers = make_buffers(case)
-    held = buffers[name].array
+    held = as_float64(buffers[name].array)
     before = case.fills.get(name)
     order = [Fill(0.0), Fill(1.0)]
     for place in np.flatnonzero(held != 0)[:PLACES]:
         order.append(Fill(1.0, int(place)))
-        number = float(held.flat[place].astype(np.float64)) if spec.dtype.is_float else 0.0
+        number = float(held.flat[place]) if spec.dtype.is_float else 0.0
         if kind_of(problem.op, name, case.data) not in ("exact", "random") and number not in (0.0, 1.0):
             order.append(Fill(number, int(place)))
     for fill in itertools.takewhile(lambda other: other != before, order):

@@ -13,16 +13,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from .. import mapping
-from ..errors import BadParam, NotSupported, shown
+from .._outside import open_regular, read_text
+from ..errors import BadParam, DnnError, NotSupported, shown
 from ..migrate.events import Event
 from ..migrate.logs import follow
 from ..migrate.model.state import Deed, State
 from ..migrate.rules.problems import MIOPEN_OPERATIONS, OPERATIONS, problem_of
 from ..migrate.rules.situation import Situation
+from ..migrate.streams import lines as pieces
 from ..problem import Problem, every_problem
 from ..recording.c_calls import problem_of as problem_of_line
 from ..recording.reader import read
@@ -89,7 +90,8 @@ def from_lines(lines: Iterable[str], name: str = "lines") -> Imported:
             for case in _cases_of(text):
                 found.add(case)
         except (BadParam, NotSupported) as error:
-            raise type(error)(f"{name}, line {number}: {error}") from None
+            kind = BadParam if isinstance(error, BadParam) else NotSupported
+            raise kind(f"{name}, line {number}: {error}") from None
     return found
 
 
@@ -112,15 +114,11 @@ def from_file(path: str | os.PathLike[str]) -> Imported:
         The file cannot be read.
     """
     if os.fspath(path) == "-":
-        return from_lines(sys.stdin, "standard input")
-    return from_lines(_text(path).splitlines(), str(path))
-
-
-def _text(path: str | os.PathLike[str]) -> str:
-    try:
-        return Path(path).read_text("utf-8")
-    except UnicodeDecodeError:
-        raise BadParam(argument="path", expected="a text file in UTF-8", got=str(path)) from None
+        try:
+            return from_lines(sys.stdin, "standard input")
+        except UnicodeDecodeError:
+            raise BadParam(argument="path", expected="text in UTF-8", got="standard input of other bytes") from None
+    return from_lines(read_text(path).splitlines(), str(path))
 
 
 # named sets
@@ -212,7 +210,10 @@ def from_recording(path: str | os.PathLike[str]) -> Imported:
             found.left_out[event.function, f"it failed: {event.status}"] += 1
             continue
         for step in event.steps:
-            problem = problem_of_line(step.problem)
+            try:
+                problem = problem_of_line(step.problem)
+            except DnnError as error:
+                raise BadParam(f"{path}, call {event.number}: {error}") from None
             found.add(_case(problem, dict(zip(problem.scalars, step.scalars, strict=False))))
     return found
 
@@ -289,8 +290,9 @@ def from_log(path: str | os.PathLike[str] | Iterable[str]) -> Imported:
     if not isinstance(path, (str, os.PathLike)):
         follow(path, "log", [collector])
     elif os.fspath(path) == "-":
-        follow(sys.stdin, "standard input", [collector])
+        stdin = getattr(sys.stdin, "buffer", None)
+        follow(sys.stdin if stdin is None else pieces(stdin), "standard input", [collector])
     else:
-        with Path(path).open(encoding="utf-8", errors="replace") as lines:
-            follow(lines, str(path), [collector])
+        with open_regular(path) as stream:
+            follow(pieces(stream), str(path), [collector])
     return collector.found

@@ -50,7 +50,7 @@ def plan_of(data: Mapping[str, Any]) -> tuple[str, dict[knob_type, int]]:
     """Return a plan's engine and knobs."""
     try:
         return str(data["engine"]), {knob_type[name]: int(value) for name, value in data["knobs"].items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise fail("PG-FILE-001", argument="plan", expected="engine and knobs", got=shown(error)) from None
 
 
@@ -126,7 +126,7 @@ def graph_of(data: Mapping[str, Any]) -> Graph:
         return made
     except GraphError:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, IndexError) as error:
         raise fail(
             "PG-FILE-001", argument="graph", expected="a graph's tensors and operations", got=shown(error)
         ) from None

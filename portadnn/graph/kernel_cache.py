@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .._outside import integer_of_64_bits, parse_json
 from .._version import __version__
-from ..errors import public
+from ..errors import public, shown
 from .engine import Config
 from .enums import knob_type
 from .errors import fail
@@ -37,13 +38,14 @@ def read(text: Any, format: str, version: int, argument: str) -> Any:
     """
     expected = f"JSON of the format {format}, version {version} at most"
     try:
-        data = json.loads(bytes(text) if isinstance(text, (list, tuple)) else text)
-    except (TypeError, ValueError) as error:
+        text = bytes(text) if isinstance(text, (list, tuple, bytearray, memoryview)) else text
+        data = parse_json(text, argument, integer_of_64_bits)
+    except (TypeError, ValueError, OverflowError) as error:
         raise fail("PG-FILE-001", argument=argument, expected=expected, got=str(error)) from None
     if not isinstance(data, dict) or data.get("format") != format:
         raise fail("PG-FILE-001", argument=argument, expected=expected, got=f"{str(data)[:60]} ...")
     if not isinstance(data.get("version"), int) or data["version"] > version:
-        got = f"version {data.get('version')}"
+        got = f"version {str(data.get('version'))[:40]}"
         raise fail("PG-FILE-001", argument=argument, expected=expected, got=got, fix="install a newer portadnn")
     return data
 
@@ -91,10 +93,22 @@ class KernelCache:
             raise fail(
                 "PG-FILE-001", argument="kernel_cache", expected="an empty cache", got=f"{len(self._plans)} plans"
             )
-        self._plans = dict(read(text, FORMAT, VERSION, "kernel_cache")["plans"])
+        plans = read(text, FORMAT, VERSION, "kernel_cache").get("plans")
+        if not isinstance(plans, dict) or not all(map(_is_plan, plans.values())):
+            expected = "an engine and knobs of each plan"
+            raise fail("PG-FILE-001", argument="kernel_cache", expected=expected, got=shown(plans))
+        self._plans = plans
 
     def __len__(self) -> int:
         return len(self._plans)
+
+
+def _is_plan(found: Any) -> bool:
+    """Tell whether a plan that was read has an engine and knobs."""
+    knobs = found.get("knobs") if isinstance(found, dict) else None
+    if not isinstance(knobs, dict) or not isinstance(found.get("engine"), str):
+        return False
+    return all(name in knob_type.__members__ and type(value) is int for name, value in knobs.items())
 
 
 class DeviceProperties:
@@ -141,7 +155,11 @@ def create_device_properties(device: Any = 0) -> DeviceProperties:
         Text of another format (PG-FILE-001).
     """
     if isinstance(device, (str, bytes)):
-        return DeviceProperties(read(device, PROPERTIES, PROPERTIES_VERSION, "device")["device"])
+        values = read(device, PROPERTIES, PROPERTIES_VERSION, "device").get("device")
+        if not isinstance(values, dict) or not {"backend", "name", "arch"} <= values.keys():
+            expected = "a device's backend, name and arch"
+            raise fail("PG-FILE-001", argument="device", expected=expected, got=shown(values))
+        return DeviceProperties(values)
     if isinstance(device, int):
         from ..handle import Handle
 

@@ -106,7 +106,7 @@ class ExecuteMethods(FileMethods):
         def call() -> None:
             bound = calls.get(key) if alive is self._alive else None
             if bound is None or not bound.again():
-                self._run(pack, workspace, None, handle, None)
+                self.execute(pack, workspace, handle)  # which those who watch are told of
 
         return call
 

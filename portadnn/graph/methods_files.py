@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..errors import public
+from ..errors import DnnError, public, shown
 from .engine import checked
 from .enums import heur_mode
 from .errors import fail
@@ -55,9 +55,17 @@ class FileMethods(PlanMethods):
         else:
             self._handle = handle_or_data
         text = read(data, FORMAT, VERSION, "data")
-        self._graph = graph_of(text)
-        self._graph.validate()
-        self._frozen = self._graph.freeze()
+        try:
+            made = graph_of(text)
+            made.validate()
+            frozen = made.freeze()
+            hash(frozen)  # as engines do
+        except DnnError:
+            raise
+        except Exception as error:  # values of other types, wherever they are met
+            expected = "a graph's tensors and operations"
+            raise fail("PG-FILE-001", argument="graph", expected=expected, got=shown(error)) from None
+        self._graph, self._frozen = made, frozen
         self._drop_plans()
         self._modes, self._only, self._chosen = [], None, None
         if text.get("plan") is not None:

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from .._files import write_whole
+from .._outside import parse_json, read_text
 from ..errors import BadParam
 from .findings import Finding
 
@@ -83,7 +85,7 @@ def write(
         if keep(finding)
     ]
     text = json.dumps({"portadnn-baseline": VERSION, "findings": entries}, indent=1)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_whole(path, (text + "\n").encode("utf-8", "surrogateescape"))
     return len(entries)
 
 
@@ -96,11 +98,11 @@ def read(path: Path) -> frozenset[str]:
         The file cannot be read, or is no baseline.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(read_text(path, "baseline"), "baseline")
     except OSError as error:
         raise BadParam(argument="baseline", expected="a file", got=f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise BadParam(argument="baseline", expected="JSON", got=f"{path}: {error}") from None
+    except BadParam as error:
+        raise BadParam(argument="baseline", expected=error.expected, got=f"{path}: {error.got}") from None
     if not isinstance(data, dict) or data.get("portadnn-baseline") != VERSION:
         raise BadParam(argument="baseline", expected="what --write-baseline writes", got=str(path))
     try:

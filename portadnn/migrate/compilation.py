@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .._outside import open_regular, parse_json, read_text
 from ..errors import BadParam
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]{1,400})[">]', re.MULTILINE)
@@ -44,11 +44,12 @@ def files(path: Path) -> Iterator[tuple[Path, Mapping[str, str]]]:
 def _entries(path: Path) -> list[dict[str, Any]]:
     expected = "a compile_commands.json: a list of objects with directory, file, and command or arguments"
     try:
-        content = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+        content = parse_json(read_text(path, "paths", errors="replace"), "paths")
     except OSError as error:
         raise BadParam(argument="paths", expected=expected, got=f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise BadParam(argument="paths", expected=expected, got=f"{path}, which is not JSON") from None
+    except BadParam as error:
+        got = "which is not JSON" if error.expected == "JSON" else f"{error.got}"
+        raise BadParam(argument="paths", expected=expected, got=f"{path}, {got}") from None
     if not isinstance(content, list) or not all(
         isinstance(e, dict) and isinstance(e.get("file"), str) for e in content
     ):
@@ -90,9 +91,9 @@ def _options(words: list[str], folder: Path) -> tuple[dict[str, str], list[Path]
 
 def _headers(file: Path, includes: list[Path]) -> Iterator[Path]:
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             text = stream.read(_HEADER)
-    except OSError:
+    except (OSError, BadParam):
         return
     for match in _INCLUDE.finditer(text):
         name = match.group(1).decode("utf-8", "replace")
@@ -109,5 +110,5 @@ def _headers(file: Path, includes: list[Path]) -> Iterator[Path]:
 def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError):  # a loop of symbolic links
+    except (OSError, RuntimeError, ValueError):  # a loop of symbolic links; a NUL
         return path.absolute()

@@ -9,13 +9,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from .._toml import tomllib
+from .._outside import parse_toml, read_text
 from ..errors import BadParam, shown
 from .rules.targets import TARGETS
-from .selection import check_severity, one_of
+from .selection import check_patterns, check_severity, one_of
 
 FILE = ".portadnn.toml"
 PROJECT = "pyproject.toml"
+LARGEST = 4 << 20  # bytes of a file of settings
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Config:
     exclude : tuple of str
         Paths to leave out, as in .gitignore, relative to `root`.
     baseline : Path or None
-        A file of known findings.
+        A file of known findings; one that a file of settings names lies below its folder or repository.
     root : Path or None
         The folder that names of files in baselines are relative to: that of the file of settings.
     """
@@ -53,6 +54,7 @@ class Config:
     def __post_init__(self) -> None:
         """Check what can be checked without the rules."""
         one_of(self.target, TARGETS, "target")
+        check_patterns(self.exclude, "exclude")
         object.__setattr__(self, "fail_on", check_severity(self.fail_on, "fail-on"))
         if self.cudnn_version is not None and not re.fullmatch(r"\d{1,2}(\.\d{1,3}){0,3}", self.cudnn_version):
             raise BadParam(argument="cudnn-version", expected="a version such as 8.9", got=shown(self.cudnn_version))
@@ -109,11 +111,26 @@ def from_table(section: Mapping[str, Any], path: Path) -> Config:
             raise BadParam(f"{path}: unknown key{hint}", expected=f"one of {', '.join(KEYS)}", got=shown(key))
         values[KEYS[key]] = _value(key, value, path)
     if "baseline" in values:
-        values["baseline"] = root / values["baseline"]
+        values["baseline"] = _inside(root / values["baseline"], root, path)
     try:
         return Config(**values)
     except BadParam as error:
         raise BadParam(f"{path}: {error}") from None
+
+
+def _inside(file: Path, root: Path, path: Path) -> Path:
+    """Return a file that settings name, which is to lie below their folder or, in a repository, below its root.
+
+    Settings come with what is checked: they may not have any file of the machine read.
+    """
+    tree = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    try:
+        inside = file.resolve().is_relative_to(tree.resolve())
+    except (OSError, RuntimeError, ValueError):  # a circle of links; a NUL
+        inside = False
+    if not inside:
+        raise BadParam(f"{path}: baseline", expected=f"a file below {tree}", got=shown(str(file)))
+    return file
 
 
 def _value(key: str, value: Any, path: Path) -> Any:
@@ -129,14 +146,13 @@ def _value(key: str, value: Any, path: Path) -> Any:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(read_text(path, "config", LARGEST), "config")
     except OSError as error:
         raise BadParam(argument="config", expected="a file", got=f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except BadParam as error:
         if path.name == PROJECT:  # another tool's business
             return {}
-        raise BadParam(argument="config", expected="TOML", got=f"{path}: {error}") from None
-    return data
+        raise BadParam(argument="config", expected=error.expected, got=f"{path}: {error.got}") from None
 
 
 def _section(path: Path, data: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +15,17 @@ from typing import Any, BinaryIO
 
 from pathspec import GitIgnoreSpec
 
-from ..errors import BadParam
+from .._outside import is_open_pipe, kind_of
+from ..errors import BadParam, shown
 from . import compilation
-from .file_kinds import HEAD, Kind, kind_of, may_be_read
+from .file_kinds import HEAD, Kind, may_be_read
+from .file_kinds import kind_of as kind_of_source
 from .gitignore import Ignored
 from .program import Skipped
+from .selection import check_patterns
 
 LARGEST = 64 << 20  # bytes of a source; logs and recordings are read piece by piece
+PATIENCE = 5.0  # seconds that somebody may take to begin to write to a named pipe
 _FOLDERS = frozenset(
     (".git", ".hg", ".svn", ".bzr", "node_modules", "__pycache__", ".venv", ".tox", ".nox", ".mypy_cache",
      ".ruff_cache", ".pytest_cache", ".ipynb_checkpoints", ".eggs", "CMakeFiles", ".idea", ".vs", ".vscode",
@@ -57,9 +63,18 @@ class Found:
         return self.path.open("rb")
 
     def read(self) -> bytes:
-        """Return the whole content."""
+        """Return the whole content.
+
+        Raises
+        ------
+        OSError
+            It cannot be read, or has more than `LARGEST` bytes.
+        """
         with self.open() as stream:
-            return stream.read()
+            data = stream.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise OSError(errno.EFBIG, f"larger than {LARGEST >> 20} MiB")
+        return data
 
 
 @dataclass
@@ -100,9 +115,10 @@ def sources(
     Raises
     ------
     BadParam
-        A path does not exist, or a ``compile_commands.json`` is none.
+        A path does not exist, is a device or a pipe that nobody writes to, or a ``compile_commands.json`` is none; or a
+        pattern is none.
     """
-    search = _Search(GitIgnoreSpec.from_lines(exclude), gitignore, largest)
+    search = _Search(check_patterns(exclude, "exclude"), gitignore, largest)
     for given in paths:
         name = os.fspath(given)
         if name == "-":
@@ -115,6 +131,8 @@ def sources(
             raise BadParam(
                 argument="paths", expected="files and folders that exist", got=f"{name}: {_why(error)}"
             ) from None
+        except ValueError:  # a NUL
+            raise BadParam(argument="paths", expected="files and folders that exist", got=shown(name)) from None
         if stat.S_ISDIR(mode):
             search.folder(path)
         elif path.name == "compile_commands.json":
@@ -122,8 +140,41 @@ def sources(
         elif stat.S_ISREG(mode):
             search.file(path, given=True)
         else:
-            search.pipe(name, io.BufferedReader(io.FileIO(name)))
+            search.pipe(name, _pipe(name, mode))
     return search.result
+
+
+def _pipe(name: str, mode: int) -> BinaryIO:
+    """Open a named pipe that somebody writes to, or what a shell has opened."""
+    if is_open_pipe(name):
+        return io.BufferedReader(io.FileIO(name))
+    if not stat.S_ISFIFO(mode):
+        raise BadParam(argument="paths", expected="files, folders and pipes", got=f"{name}, {kind_of(mode)}")
+    try:
+        number = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        raise BadParam(argument="paths", expected="files that can be read", got=f"{name}: {_why(error)}") from None
+    ready = select.poll()
+    ready.register(number, select.POLLIN)
+    try:
+        written = bool(ready.poll(PATIENCE * 1000)) or _has_writer(number)
+    except BaseException:
+        os.close(number)
+        raise
+    if not written:
+        os.close(number)
+        raise BadParam(argument="paths", expected="pipes that somebody writes to", got=f"{name}, to which nobody does")
+    os.set_blocking(number, True)
+    return os.fdopen(number, "rb")
+
+
+def _has_writer(number: int) -> bool:
+    """Tell whether an empty pipe is open for writing."""
+    try:
+        os.read(number, 1)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def compile_commands(path: str | os.PathLike[str]) -> list[Found]:
@@ -162,7 +213,7 @@ class _Search:
         except OSError as error:
             self.result.skipped.append(Skipped(name, _why(error)))
             return
-        kind = kind_of(name, head)
+        kind = kind_of_source(name, head)
         if kind is None and b"\0" in head:
             self.result.skipped.append(Skipped(name, "binary"))
             return
@@ -189,11 +240,14 @@ class _Search:
                 return
             with path.open("rb") as stream:
                 head = stream.read(HEAD)
+        except ValueError:  # a NUL
+            self.result.skipped.append(Skipped(name, "no path"))
+            return
         except OSError as error:
-            broken = path.is_symlink() and not path.exists()
+            broken = error.errno == errno.ENOENT and path.is_symlink()
             self.result.skipped.append(Skipped(name, "a broken symbolic link" if broken else _why(error)))
             return
-        kind = kind_of(name, head)
+        kind = kind_of_source(name, head)
         if not given and kind in ("c++", "python") and not may_be_source(name):
             kind = None
         if kind is None:
@@ -271,7 +325,7 @@ class _Search:
 
 def may_be_source(name: str) -> bool:
     """Tell whether a file's name says that it is a source."""
-    return kind_of(name, b"") is not None
+    return kind_of_source(name, b"") is not None
 
 
 def _why(error: OSError) -> str:

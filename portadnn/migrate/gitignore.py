@@ -7,6 +7,12 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from .._outside import read_text
+from ..errors import BadParam
+from .selection import check_patterns
+
+LARGEST = 4 << 20  # bytes of a file of patterns
+
 
 @dataclass(frozen=True)
 class _Level:
@@ -57,14 +63,14 @@ class Ignored:
 
 def _read(file: Path) -> GitIgnoreSpec | None:
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        lines = read_text(file, ".gitignore", LARGEST, errors="replace").splitlines()
+    except (OSError, BadParam):  # none, or no regular file
         return None
     good = []
     for line in lines:
         try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError:  # git warns of such a pattern and goes on
+            check_patterns([line], ".gitignore")
+        except BadParam:  # git warns of such a pattern and goes on
             continue
         good.append(line)
     return GitIgnoreSpec.from_lines(good)

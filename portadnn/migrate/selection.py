@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from pathspec import GitIgnoreSpec
+
 from ..errors import BadParam, shown
 from .findings import SEVERITIES, Finding
+
+LONGEST = 4096  # characters of a pattern
 
 
 def rules_of(patterns: Sequence[str], known: Collection[str], argument: str) -> frozenset[str]:
@@ -34,7 +39,29 @@ def rules_of(patterns: Sequence[str], known: Collection[str], argument: str) -> 
 def _fits(name: str, wanted: str) -> bool:
     if wanted.isalpha():  # a group of rules
         return name.rstrip("0123456789") == wanted
-    return fnmatchcase(name, wanted)
+    try:
+        return fnmatchcase(name, wanted)
+    except re.error:  # [z-a], before Python 3.11
+        return False
+
+
+def check_patterns(patterns: Iterable[str], argument: str) -> GitIgnoreSpec:
+    """Return patterns as in .gitignore, compiled.
+
+    Raises
+    ------
+    BadParam
+        One of them is none, or is longer than any path.
+    """
+    good = tuple(patterns)
+    for pattern in good:
+        try:
+            if len(pattern) > LONGEST:
+                raise ValueError
+            GitIgnoreSpec.from_lines([pattern])
+        except (ValueError, re.error, OverflowError, RecursionError):
+            raise BadParam(argument=argument, expected="patterns as in .gitignore", got=shown(pattern)) from None
+    return GitIgnoreSpec.from_lines(good)
 
 
 def chosen(select: Sequence[str], ignore: Sequence[str], known: Collection[str]) -> frozenset[str]:

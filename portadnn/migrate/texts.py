@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+
+from .._outside import read_text
+from ..errors import BadParam
 
 _KEPT = 32  # files in memory
 _LONGEST = 16 * 2**20  # bytes of a file of which excerpts are shown
@@ -38,12 +40,9 @@ class Sources:
 
     @staticmethod
     def _load(file: str) -> list[str]:
-        path = Path(file)
         try:
-            if path.stat().st_size > _LONGEST:
-                return []
-            return _lines(path.read_text(encoding="utf-8", errors="replace"))
-        except (OSError, ValueError):
+            return _lines(read_text(file, "file", _LONGEST, errors="replace"))
+        except (OSError, BadParam):
             return []
 
     def line(self, file: str, number: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..enums import DataType, DnnEnum
+from ..errors import BadParam
 from ..mapping import Parameter, table
 from ..problem import TensorSpec
 from .c_calls import Subject, c_calls, value_of
@@ -315,15 +316,30 @@ def cudnn_log(recording: Recording, version: int = 9) -> Iterator[str]:
         What :func:`portadnn.recording.read` returned.
     version
         7, 8 or 9: whose spelling.
+
+    Raises
+    ------
+    BadParam
+        A call has values that no such call can have.
     """
     for event in recording.events:
-        for subject in c_calls(event):
-            name = subject.function.name
-            handle = any(p.type == "cudnnHandle_t" for p in subject.function.latest) and name != "cudnnCreate"
-            yield from _record("I", name, version, _Call(subject, version).lines(), recording, event, handle)
-            if event.status != "SUCCESS" and version == 9:
-                mark = "W" if event.status == "NOT_SUPPORTED" else "E"
-                yield from _record(mark, name, version, _reason(event), recording, event, False)
+        try:
+            lines = list(_calls(recording, event, version))
+        except Exception as error:  # whatever a value of another kind meets
+            expected = f"a call of {event.function} with its descriptors and tensors"
+            got = f"others: {type(error).__name__}: {error}"
+            raise BadParam(argument=f"call {event.number}", expected=expected, got=got) from None
+        yield from lines
+
+
+def _calls(recording: Recording, event: Event, version: int) -> Iterator[str]:
+    for subject in c_calls(event):
+        name = subject.function.name
+        handle = any(p.type == "cudnnHandle_t" for p in subject.function.latest) and name != "cudnnCreate"
+        yield from _record("I", name, version, _Call(subject, version).lines(), recording, event, handle)
+        if event.status != "SUCCESS" and version == 9:
+            mark = "W" if event.status == "NOT_SUPPORTED" else "E"
+            yield from _record(mark, name, version, _reason(event), recording, event, False)
 
 
 def _record(

@@ -9,11 +9,16 @@ import numpy as np
 
 import portadnn as dnn
 
-from ..enums import DataType
+from ..descriptors import FilterDescriptor, Parameters, TensorDescriptor
+from ..enums import DataType, DnnEnum
+from ..errors import NotSupported
 from ..problem import ALIGNMENT, TensorSpec
+from .lines import number_of
+
+_DESCRIPTORS = (Parameters, TensorDescriptor, FilterDescriptor)
 
 
-class Undecodable(Exception):
+class Undecodable(NotSupported):
     """A value that a recording does not hold, such as a stream; the text names it."""
 
 
@@ -50,9 +55,9 @@ def decode(value: Any, tensor: Callable[[Mapping[str, Any]], Any], handle: Calla
         return value
     match next(iter(value), ""):
         case "enum":
-            return getattr(dnn, value["enum"])[value["name"]]
+            return _enum(value["enum"], value["name"])
         case "float":
-            return float(value["float"])
+            return number_of(value)
         case "handle":
             return handle(value["handle"])
         case "tensor":
@@ -62,7 +67,7 @@ def decode(value: Any, tensor: Callable[[Mapping[str, Any]], Any], handle: Calla
         case "dtype":
             return DataType.of(value["dtype"])
         case "class":
-            return getattr(dnn, value["class"])
+            return _class(value["class"], object)
         case "host":
             return _host(value["host"])
         case "descriptor":
@@ -83,11 +88,29 @@ def _descriptor(
     value: Mapping[str, Any], tensor: Callable[[Mapping[str, Any]], Any], handle: Callable[[int], Any]
 ) -> Any:
     name, facts = value["descriptor"], value["values"]
-    kind = getattr(dnn, name, None)
-    if kind is None or not facts:
+    if not facts or not hasattr(dnn, name):
         raise Undecodable(f"a {name} without values")
+    kind = _class(name, _DESCRIPTORS)
     if kind is dnn.TensorDescriptor:
         return kind(facts["shape"], facts["dtype"], strides=facts["strides"])
     if kind is dnn.FilterDescriptor:
         return kind(facts["shape"], facts["dtype"], format=facts["format"])
-    return kind(**{key: decode(item, tensor, handle) for key, item in facts.items()})
+    try:
+        return kind(**{key: decode(item, tensor, handle) for key, item in facts.items()})
+    except TypeError as error:
+        raise Undecodable(f"a {name} of other values: {error}") from None
+
+
+def _class(name: str, base: type[Any] | tuple[type[Any], ...]) -> Any:
+    """Return one of portadnn's public classes; a recording may come from anywhere, and reaches nothing else."""
+    found = getattr(dnn, name, None) if name in dnn.__all__ else None
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise Undecodable(f"{name}, which this portadnn does not have")
+    return found
+
+
+def _enum(kind: str, name: str) -> Any:
+    members = _class(kind, DnnEnum).__members__
+    if name not in members:
+        raise Undecodable(f"{kind}.{name}, which this portadnn does not have")
+    return members[name]

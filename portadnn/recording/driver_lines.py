@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..enums import DataType, TensorFormat
+from ..errors import BadParam, DnnError
 from ..mapping import table
 from ..problem import Problem, TensorSpec
 from .c_calls import problem_of
@@ -258,10 +259,19 @@ def driver_line(problem: Problem, numbers: Numbers) -> str:
 
 
 def driver_lines(recording: Recording) -> Iterator[str]:
-    """Yield the command lines of the problems that a recording's calls computed, in order."""
+    """Yield the command lines of the problems that a recording's calls computed, in order.
+
+    Raises
+    ------
+    BadParam
+        A call's line is no problem.
+    """
     for event in recording.events:
         if event.status == "SUCCESS" and not (event.inside and event.library == "portadnn"):
             for step in event.steps:
-                problem = problem_of(step.problem)
+                try:
+                    problem = problem_of(step.problem)
+                except DnnError as error:
+                    raise BadParam(f"call {event.number} of the recording: {error}") from None
                 if problem.op != "set_dropout_descriptor":
                     yield driver_line(problem, dict(zip(problem.scalars, step.scalars, strict=False)))

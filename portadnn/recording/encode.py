@@ -18,6 +18,7 @@ from ..problem import TensorSpec
 
 MOST_ITEMS = 64  # of a sequence; longer ones are data
 MOST_TEXT = 2000  # characters of a message or a string
+GRAPHS = ("portadnn.graph.", "portadnn.cudnn.backend.")  # modules of graphs and what belongs to them
 
 
 _LARGEST = 2**52  # what every JSON reader holds exactly
@@ -102,6 +103,8 @@ def _described(value: Any, device: Any) -> dict[str, Any] | None:
         if issubclass(value, np.generic):
             return {"dtype": np.dtype(value).name}
         return {"class": value.__name__}
+    if type(value).__module__.startswith(GRAPHS) and not isinstance(value, enum.Enum):
+        return None  # a graph is recorded whole where it runs: see graphs.py
     if type(value).__module__.startswith("portadnn.") and not isinstance(value, (TensorView, enum.Enum)):
         facts = {name: encode(item, device) for name, item in fields_of(value).items()}
         return {"descriptor": type(value).__name__, "values": facts}

@@ -51,12 +51,12 @@ def _mode(kind: type) -> int:
     return mode
 
 
-_HELD: dict[type, Any] = {}
+_HELD: dict[Any, Any] = {}  # by class and by what is set: an object may have more than another of its class
 
 
 def _held(value: Any) -> Any:
     """Return what tells a C library's object from itself after a Set call: its value is never changed, but replaced."""
-    kind = type(value)
+    kind = (type(value), *getattr(value, "__dict__", ()))
     getter = _HELD.get(kind)
     if getter is None:
         names = [name for name in fields_of(value) if name != "value"]

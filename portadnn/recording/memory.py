@@ -107,6 +107,8 @@ class Memory:
                 found = device.empty(spec)
             else:
                 i = bisect.bisect_right(self._starts, at) - 1
+                if i < 0 or at - self._bases[i] + spec.span * spec.dtype.itemsize > self._sizes[i]:
+                    raise Undecodable(f"memory at {at:#x}, of which the recording has less")
                 if self._buffers[i] is None:
                     self._buffers[i] = device.asarray(np.zeros(self._sizes[i], np.uint8))
                 offset, rest = divmod(at - self._bases[i], spec.dtype.itemsize)

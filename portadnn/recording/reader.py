@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from .._outside import Fields, open_regular, parse_json
 from ..errors import BadParam
-from .writer import SCHEMA_VERSION
+from .lines import (
+    LONGEST,
+    addresses,
+    check_form,
+    check_handle,
+    check_header,
+    check_times,
+    check_value,
+    numbers,
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,8 @@ class Event:
         What it returned, where that is no output of a computation.
     inside : str or None
         The public call that made this one; only in recordings with nested calls.
+    graph : int or None
+        The graph that it ran, one of ``Recording.graphs``; its tensors are then named by their uids.
     """
 
     number: int
@@ -74,6 +85,7 @@ class Event:
     steps: tuple[Step, ...] = ()
     result: Any = None
     inside: str | None = None
+    graph: int | None = None
 
     @property
     def problem(self) -> str | None:
@@ -95,12 +107,15 @@ class Recording:
         The calls.
     complete : bool
         Whether the recording was ended, not cut off.
+    graphs : dict of int to dict
+        The graphs that ran, as ``pygraph.to_json`` has them.
     """
 
     header: Mapping[str, Any]
     handles: dict[int, Mapping[str, Any]]
     events: list[Event]
     complete: bool = False
+    graphs: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read(path: str | os.PathLike[str]) -> Recording:
@@ -109,84 +124,76 @@ def read(path: str | os.PathLike[str]) -> Recording:
     Raises
     ------
     BadParam
-        The file is no recording, is of a newer version, or has a wrong line.
+        The file is no recording, is of a newer version, or has a wrong line; file, line and field are named.
     OSError
         The file cannot be read.
     """
-    with Path(path).open(encoding="utf-8", errors="replace") as file:
-        lines = _lines(file, str(path))
+    with io.TextIOWrapper(open_regular(path, "recording"), "utf-8", "replace") as file:
+        lines = _lines(file, os.fspath(path))
         _, head = next(lines, (0, {}))
-        _check_header(head, str(path))
-        recording = Recording(head, {}, [])
+        recording = Recording(check_header(head, os.fspath(path)), {}, [])
         forms: dict[int, Mapping[str, Any]] = {}
-        for number, facts in lines:
-            try:
-                if "call" in facts:
-                    recording.events.append(_event(len(recording.events) + 1, forms[facts["call"]], facts))
-                elif "form" in facts:
-                    forms[facts["form"]] = facts
-                elif "end" in facts:
-                    recording.complete = True
-                elif "handle" in facts:
-                    recording.handles[facts["handle"]] = facts
-                else:
-                    raise KeyError("an unknown line")
-            except (KeyError, TypeError, ValueError) as error:
-                raise BadParam(argument=f"{path}:{number}", expected="a line of a recording", got=str(error)) from None
+        for number, values in lines:
+            facts = Fields(values, f"{os.fspath(path)}:{number}")
+            if "call" in facts:
+                form = forms.get(facts.integer("call"))
+                if form is None:
+                    facts.refuse("call", "the number of a form above", values["call"])
+                recording.events.append(_event(len(recording.events) + 1, form, facts))
+            elif "form" in facts:
+                forms[check_form(facts, recording.graphs)] = values
+            elif "graph" in facts:
+                recording.graphs[facts.integer("graph")] = facts.mapping("data")
+            elif "end" in facts:
+                recording.complete = True
+            elif "handle" in facts:
+                recording.handles[check_handle(facts)] = values
+            else:
+                facts.refuse("", "a line of a recording", next(iter(values), "an empty object"))
     return recording
 
 
-def _check_header(head: Mapping[str, Any], path: str) -> None:
-    version = head.get("portadnn_recording")
-    if not isinstance(version, int):
-        raise BadParam(
-            argument=path, expected="a recording, whose first line has portadnn_recording", got="another file"
-        )
-    if version > SCHEMA_VERSION:
-        made = head.get("portadnn", "unknown")
-        raise BadParam(
-            f"a newer portadnn ({made}) made this recording; please update",
-            argument=path,
-            expected=f"version {SCHEMA_VERSION} or less",
-            got=version,
-        )
-
-
-def _lines(file: Iterator[str], path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(file: TextIO, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the lines with their numbers; the last may be cut off."""
-    broken = 0
-    for number, line in enumerate(file, 1):
+    broken, why = 0, ""
+    number = 0
+    while line := file.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            raise BadParam(argument=f"{path}:{number}", expected=f"at most {LONGEST:,} characters", got="a longer line")
         if broken == 1:
             return  # no recording at all
         if broken:
-            raise BadParam(argument=f"{path}:{broken}", expected="a JSON object", got="another line")
+            raise BadParam(argument=f"{path}:{broken}", expected="a JSON object", got=why)
         try:
-            facts = json.loads(line)
-        except ValueError:
-            broken = number
+            facts = parse_json(line, f"{path}:{number}")
+        except BadParam as error:
+            if line.endswith("\n") and str(error.expected) != "JSON":
+                raise
+            broken, why = number, f"another line: {error.got}"
             continue
         if not isinstance(facts, dict):
-            broken = number
+            broken, why = number, "another value"
             continue
         yield number, facts
 
 
-def number_of(value: Any) -> float:
-    """Return a number from JSON, where not all can stand as themselves."""
-    return float(value["float"]) if isinstance(value, Mapping) else float(value)
-
-
-def _event(number: int, form: Mapping[str, Any], facts: Mapping[str, Any]) -> Event:
-    addresses = facts.get("at", ())
-    numbers = [number_of(value) for value in facts.get("scalars", ())]
-    steps = [
-        Step(step["problem"], [number_of(value) for value in step["scalars"]], step["at"])
-        for step in facts.get("steps", ())
-    ]
-    specs = zip(form.get("tensors", {}).items(), addresses, strict=True)
-    tensors = {name: {**spec, "at": address} for (name, spec), address in specs}
+def _event(number: int, form: Mapping[str, Any], facts: Fields) -> Event:
+    at, given = addresses(facts), numbers(facts, "scalars")
+    earlier = facts.take("steps", list, "a list", [])
+    steps = [_step(step, f"{facts.place}: steps[{i}]") for i, step in enumerate(earlier)]
+    specs = form.get("tensors", {})
+    if len(at) != len(specs):
+        facts.refuse("at", f"{len(specs)} addresses, one of each tensor of form {form['form']}", at)
+    tensors = {name: {**spec, "at": address} for (name, spec), address in zip(specs.items(), at, strict=True)}
+    names = form.get("scalars", ())
+    if len(given) != len(names) and "problem" in form:
+        facts.refuse("scalars", f"{len(names)} numbers, as form {form['form']} has names", given)
     if "problem" in form:
-        steps.append(Step(form["problem"], numbers, addresses))
+        steps.append(Step(form["problem"], given, at))
+    if "result" in facts:
+        check_value(facts.values["result"], f"{facts.place}: result")
+    start, seconds = check_times(facts)
     file, line = form["site"]
     return Event(
         number=number,
@@ -196,13 +203,19 @@ def _event(number: int, form: Mapping[str, Any], facts: Mapping[str, Any]) -> Ev
         site=(file, line),
         thread=form["thread"],
         handle=form["handle"],
-        start=facts["start"],
-        seconds=facts["seconds"],
-        status=facts.get("status", "SUCCESS"),
-        message=facts.get("message", ""),
+        start=start,
+        seconds=seconds,
+        status=facts.text("status", "SUCCESS"),
+        message=facts.take("message", str, "a string", ""),
         tensors=tensors,
-        scalars=dict(zip(form.get("scalars", ()), numbers, strict=False)),
+        scalars=dict(zip(names, given, strict=False)),
         steps=tuple(steps),
-        result=facts.get("result"),
+        result=facts.values.get("result"),
         inside=form.get("inside"),
+        graph=form.get("graph"),
     )
+
+
+def _step(values: Any, place: str) -> Step:
+    facts = Fields(values, place)
+    return Step(facts.text("problem"), numbers(facts, "scalars"), addresses(facts))

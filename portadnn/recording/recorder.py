@@ -19,15 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DnnError
+from ..errors import BadParam, DnnError
 from ..handle import Handle, log
 from ..watching import OURS, WATCHERS, Call, outside
 from .encode import MOST_TEXT, encode, place, spec_json, tensor_json
 from .forms import arguments_of, device_of, handle_of, status_of
+from .graphs import GRAPH_RUNS, Run, run_of
 from .keys import ARRAY, MODES, arrays_of, kept, key_of
 from .writer import BACKLOG, Writer
 
 MOST_FORMS = 20_000  # remembered; a program with more calls them by new numbers
+MOST_GRAPHS = 500  # as well
 
 
 class Recorder:
@@ -50,7 +52,8 @@ class Recorder:
         self._forms: dict[Any, tuple[int, Any]] = {}  # with what has to stay alive as long as its id is in a key
         self._tensors: dict[Any, str] = {}
         self._handles: set[int] = set()
-        self._count = 0
+        self._graphs: dict[int, tuple[int, Any]] = {}  # numbers by id, with the graphs, which have to stay alive
+        self._count = self._graph_count = 0
 
     @property
     def path(self) -> str:
@@ -62,13 +65,18 @@ class Recorder:
 
         Raises
         ------
-        OSError
-            The file cannot be written.
+        BadParam
+            The file cannot be made.
         """
         if not self._began:
             self._forget()
             self._writer = Writer(self._wanted, self._stopped_by)
-            self._writer.open()
+            try:
+                self._writer.open()
+            except (OSError, ValueError) as error:
+                why = getattr(error, "strerror", None) or error
+                expected, got = "a file that can be written", f"{self._wanted}: {why}"
+                raise BadParam(argument="path", expected=expected, got=got) from error
             self._began = True
             _RECORDERS.add(self)
             atexit.register(self.stop)
@@ -120,7 +128,7 @@ class Recorder:
             frame = sys._getframe(2).f_back  # watched, the function's frame around it, and the caller
             if frame is None or frame.f_code.co_filename.startswith(OURS) or frame.f_code.co_filename == "<string>":
                 frame = outside(sys._getframe(2))
-            known = key_of(call, frame)
+            known = None if call.function in GRAPH_RUNS else key_of(call, frame)
             if known is None:
                 self._note_all(call, frame)
                 return
@@ -151,6 +159,10 @@ class Recorder:
 
     def _note_all(self, call: Call, frame: FrameType) -> None:
         """Note a call with everything that it was given: it failed, or computed nothing, or several things."""
+        run = run_of(call)
+        if run is not None:
+            self._note_run(call, frame, run)
+            return
         facts = self._facts(call, frame)
         form = self._form(json.dumps(facts), call, frame, facts)
         more = "" if call.problem is not None or call.result is None else self._result(call)
@@ -163,6 +175,39 @@ class Recorder:
             ]
             more += f',"steps":{json.dumps(steps)}'
         self._writer.queue.append((form[0], call.start, call.seconds, call.addresses, call.scalars, more))
+
+    def _note_run(self, call: Call, frame: FrameType, run: Run) -> None:
+        """Note a run of a graph, with the memory of its tensors."""
+        self._introduce(run.handle)
+        facts = {
+            "library": call.library,
+            "function": call.function,
+            "arguments": arguments_of(call, None),
+            "site": [frame.f_code.co_filename, frame.f_lineno],
+            "thread": threading.get_native_id(),
+            "handle": run.handle.serial,
+            "graph": self._number(run),
+            "tensors": run.tensors,
+            "scalars": list(run.scalars),
+        }
+        if call.parent is not None:
+            facts["inside"] = call.parent.function
+        form = self._form(json.dumps(facts), call, frame, facts)
+        scalars = tuple(run.scalars.values())
+        self._writer.queue.append((form[0], call.start, call.seconds, run.addresses, scalars, ""))
+
+    def _number(self, run: Run) -> int:
+        """Return the number of a graph, which is written before the first form that has it."""
+        with self._lock:
+            found = self._graphs.get(id(run.graph))
+            if found is None:
+                self._open_in_child()
+                if len(self._graphs) >= MOST_GRAPHS:
+                    self._graphs.clear()
+                self._graph_count += 1
+                self._writer.line({"graph": self._graph_count, "data": run.data()})
+                found = self._graphs[id(run.graph)] = (self._graph_count, run.graph)
+            return found[0]
 
     def _result(self, call: Call) -> str:
         """Return a result that is no output of a computation, as the end of an event's text."""
@@ -186,10 +231,7 @@ class Recorder:
     def _form(self, key: Any, call: Call, frame: FrameType, facts: dict[str, Any] | None = None) -> tuple[int, Any]:
         """Return the form of that key, new where there is none."""
         with self._lock:
-            if self._child:
-                self._child = False
-                self._writer.open()
-                self._close_with_worker()
+            self._open_in_child()
             found = self._forms.get(key)
             if found is not None:
                 return found
@@ -203,6 +245,13 @@ class Recorder:
             self._writer.line({"form": self._count, **facts})  # before any event can refer to it
             self._forms[key] = form
             return form
+
+    def _open_in_child(self) -> None:
+        """Begin the file of a forked process, which has something to say now."""
+        if self._child:
+            self._child = False
+            self._writer.open()
+            self._close_with_worker()
 
     def _close_with_worker(self) -> None:
         """Let a worker of `multiprocessing`, which leaves without atexit, close the file when it ends."""

@@ -12,20 +12,18 @@ from typing import Any
 
 import portadnn as dnn
 
+from .._outside import host_memory
 from ..dispatch.execute import execute
 from ..enums import Status
-from ..errors import DnnError
+from ..errors import AllocFailed, BadParam, DnnError
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, parse
+from . import graphs
 from .decode import Undecodable, decode, spec_of_json
+from .leaving import left_out, not_made
 from .memory import Memory
 from .reader import Event, Recording, Step
 
-MACHINE = {  # what belongs to the machine that it was recorded on
-    "Handle.set_stream": "streams belong to the machine",
-    "Handle.get_stream": "streams belong to the machine",
-    "view": "a view shows in the calls that use it",
-}
 UNSUPPORTED = ("NOT_SUPPORTED", "ARCH_MISMATCH")
 
 
@@ -77,21 +75,36 @@ def _problem(line: str) -> Problem:
 
 def _specs(step: Step) -> Iterator[tuple[str, TensorSpec, int]]:
     problem = _problem(step.problem)
+    if len(step.addresses) != len(problem.names):
+        expected = f"{len(problem.names)} addresses, as {problem.op} has tensors"
+        raise BadParam(argument="at", expected=expected, got=len(step.addresses))
     yield from zip(problem.names, problem.tensors, step.addresses, strict=True)
 
 
 def _tensors(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the tensors inside a recorded value."""
     if isinstance(value, Mapping):
-        if "tensor" in value:
+        if "tensor" in value and isinstance(value["tensor"], Mapping):
             if "at" in value["tensor"]:
                 yield value["tensor"]
-        else:
-            for item in value.values():
-                yield from _tensors(item)
+            return
+        inside = value.get("values") if "descriptor" in value else None  # whose names are no tags
+        for item in (value if not isinstance(inside, Mapping) else inside).values():
+            yield from _tensors(item)
     elif isinstance(value, list):
         for item in value:
             yield from _tensors(item)
+
+
+def _ranges(event: Event) -> Iterator[tuple[int, int]]:
+    """Yield the memory of a call's tensors, from the first byte of each up to its end."""
+    for step in event.steps:
+        for _, spec, at in _specs(step):
+            if spec.span:
+                yield at, at + spec.span * spec.dtype.itemsize
+    for facts in (*_tensors([*event.arguments.values(), event.result]), *event.tensors.values()):
+        if facts.get("bytes"):
+            yield facts["at"], facts["at"] + facts["bytes"]
 
 
 class Replay:
@@ -126,8 +139,13 @@ class Replay:
         self._first = self._open(profile="")
         self._handles: dict[int, Handle] = {}
         self._sync = sync
-        self._left = _not_made(recording.events)
-        self._memories = self._allocate(seed)
+        self._left = not_made(recording.events)
+        self._graphs = graphs.Graphs(recording)
+        try:
+            self._memories = self._allocate(seed)
+        except BaseException:
+            self._first.close()
+            raise
 
     def _place(self, event: Event) -> str:
         """Return the device whose addresses a call has."""
@@ -143,18 +161,23 @@ class Replay:
     def _allocate(self, seed: int) -> dict[str, Memory]:
         ranges: dict[str, set[tuple[int, int]]] = {"": set()}
         for event in self._recording.events:
-            found = ranges.setdefault(self._place(event), set())
-            for step in event.steps:
-                for _, spec, at in _specs(step):
-                    if spec.span:
-                        found.add((at, at + spec.span * spec.dtype.itemsize))
-            for facts in (*_tensors([*event.arguments.values(), event.result]), *event.tensors.values()):
-                if facts["bytes"]:
-                    found.add((facts["at"], facts["at"] + facts["bytes"]))
-        return {name: Memory(self._first, found, seed) for name, found in ranges.items()}
+            try:
+                ranges.setdefault(self._place(event), set()).update(_ranges(event))
+            except DnnError as error:
+                raise BadParam(f"call {event.number} of the recording, {event.function}: {error}") from None
+        memories = {name: Memory(self._first, found, seed) for name, found in ranges.items()}
+        needed, there = sum(memory.nbytes for memory in memories.values()), self._room()
+        if there and needed > there:
+            raise AllocFailed(f"the recording's tensors take {needed:,} bytes; {self._first.info.name} has {there:,}")
+        return memories
+
+    def _room(self) -> int:
+        """Return the bytes of the device's memory; 0 where that is not known."""
+        return self._first.info.global_memory or host_memory()
 
     def close(self) -> None:
         """Close the handles."""
+        self._graphs = graphs.Graphs(self._recording)
         for handle in {self._first, *self._handles.values()}:
             handle.close()
 
@@ -191,7 +214,7 @@ class Replay:
 
     def make(self, event: Event) -> Outcome:
         """Make one call; those before it should have been made."""
-        reason = self._left.get(event.number) or _left_out(event)
+        reason = self._left.get(event.number) or left_out(event)
         if reason:
             return Outcome(event, "left out", reason=reason)
         memory = self.memory(event)
@@ -239,6 +262,8 @@ class Replay:
             for name, spec, at in _specs(step):
                 if name not in problem.unread(numbers):
                     memory.read(spec, at, name)
+        if event.graph is not None:
+            return self._graphs.prepare(event, handle, memory)
         if event.library != "portadnn":
             return functools.partial(_run, handle, memory, event.steps)
         return self._by_name(event, memory)
@@ -285,48 +310,6 @@ class Replay:
         return functools.partial(_call, function, known, arguments)
 
 
-def _left_out(event: Event) -> str:
-    """Return why a call is never made; "" where it is."""
-    if event.function in MACHINE:
-        return MACHINE[event.function]
-    if event.library == "portadnn":
-        failed = event.function == "Handle" and event.status != "SUCCESS"
-        return "a handle of the recorded machine" if failed else ""
-    if event.status != "SUCCESS":
-        return f"an error of {event.library}'s names, whose checks are not replayed"
-    return "" if event.steps else f"{event.library}'s own, and computes nothing"
-
-
-def _not_made(events: Sequence[Event]) -> dict[int, str]:
-    """Return the calls of a nested recording that others stand for: either a call or those inside of it are made.
-
-    The calls inside of one with a C library's name are made in its place, if together they computed what it did. Inner
-    calls stand before their outer one.
-    """
-    left: dict[int, str] = {}
-    inner: dict[int, list[Event]] = {}  # of each thread, with no outer one yet
-    children: dict[int, list[Event]] = {}
-    for event in events:
-        pending = inner.setdefault(event.thread, [])
-        own = [other for other in pending if other.inside == event.function]
-        inner[event.thread] = [other for other in pending if other.inside != event.function]
-        if event.inside:
-            inner[event.thread].append(event)
-        children[event.number] = own
-        steps = sum(len(other.steps) for other in own)
-        if own and event.library != "portadnn" and steps == len(event.steps):
-            left[event.number] = "stands for the calls that it made"
-        else:
-            _leave(own, children, left)
-    return left
-
-
-def _leave(events: Sequence[Event], children: Mapping[int, Sequence[Event]], left: dict[int, str]) -> None:
-    for event in events:
-        left[event.number] = "made by another call"
-        _leave(children[event.number], children, left)
-
-
 def _call(function: Callable[..., Any], known: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> Any:
     """Call by name; what the function does not know, as wrong calls have it, by position."""
     extra = [value for name, value in arguments.items() if name not in known and name.isdecimal()]
@@ -343,14 +326,21 @@ def _complete(value: Mapping[str, Any]) -> bool:
 
 
 def _function(name: str, arguments: dict[str, Any]) -> Callable[..., Any] | None:
-    """Return the function or bound method; None for a constructor, whose object is already there."""
-    if "cls" in arguments:
-        return getattr(arguments.pop("cls"), name.rpartition(".")[2])  # type: ignore[no-any-return]
-    if "self" in arguments:
-        owner = arguments.pop("self")
-        return None if _is_class(name) else getattr(owner, name.rpartition(".")[2])
-    function = getattr(dnn, name, None)
-    if function is None:
+    """Return the function or bound method; None for a constructor, whose object is already there.
+
+    A recording may come from anywhere: only functions that can be recorded are called.
+    """
+    if "self" in arguments and _is_class(name):
+        return None
+    method = name.rpartition(".")[2]
+    if "cls" in arguments or "self" in arguments:
+        owner = arguments.pop("cls") if "cls" in arguments else arguments.pop("self")
+        function = getattr(owner, method, None)
+        known = hasattr(function, "__wrapped__") and not method.startswith("_")  # errors.public
+    else:
+        function = getattr(dnn, name, None)
+        known = name in dnn.__all__ and name not in ("trace", "Handle")
+    if function is None or not known:
         raise Undecodable(f"{name}, which this portadnn does not have")
     return function  # type: ignore[no-any-return]
 

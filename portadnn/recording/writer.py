@@ -62,6 +62,19 @@ def file_of_process(path: str) -> tuple[str, int]:
     return path, os.O_TRUNC
 
 
+def _opened(path: str, mode: int) -> int:
+    """Open a file for writing, without waiting for somebody to read from a named pipe.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened; nobody reads from it.
+    """
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | mode, 0o666)
+    os.set_blocking(number, True)
+    return number
+
+
 class Writer:
     """Takes lines and events from any thread and appends them to the file.
 
@@ -98,10 +111,10 @@ class Writer:
         """
         self.path, mode = file_of_process(self._wanted)
         try:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | mode, 0o666)
+            self._file = _opened(self.path, mode)
         except FileExistsError:  # another process was faster
             self.path, mode = file_of_process(self._wanted)
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | mode, 0o666)
+            self._file = _opened(self.path, mode)
         self.clock = time.perf_counter()
         self._write(json.dumps(header()) + "\n")
         self._thread = threading.Thread(target=self._loop, name="portadnn-recorder", daemon=True)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from portadnn._toml import tomllib
 from portadnn.cli import app
 from portadnn.cli_check import outputs
 from portadnn.migrate import Config, check_text
-from portadnn.migrate.config import from_table, tomllib
+from portadnn.migrate.config import from_table
 from portadnn.migrate.reports import FORMATS
 from portadnn.migrate.rules.targets import TARGETS
 

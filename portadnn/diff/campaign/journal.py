@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from ..._outside import Fields, open_regular, parse_json
 from ...errors import BadParam
 from ..results import environment, now, result_as_json, result_from_json
 from ..verdict import CaseResult
@@ -23,6 +24,7 @@ from .pool import Facts
 FORMAT = 1
 NAME = "journal.jsonl"
 LOCK = "campaign.lock"
+_LONGEST = 16 << 20  # bytes of a line
 _SYNC = 5.0  # seconds between two writes to the disk itself; a killed process loses nothing that was written
 
 
@@ -106,22 +108,29 @@ class Journal:
             raise
 
     def _load(self) -> None:
-        whole = 0
-        for number, line in enumerate(lines := self.path.read_bytes().splitlines(keepends=True), 1):
-            try:
-                values = json.loads(line)
+        whole = number = 0
+        with open_regular(self.path, "journal") as file:
+            while line := file.readline(_LONGEST + 1):
+                number += 1
+                if not line.endswith(b"\n") and len(line) <= _LONGEST:
+                    break  # torn
+                place = f"line {number} of {self.path}"
+                if len(line) > _LONGEST:
+                    raise BadParam(argument="journal", expected=f"at most {_LONGEST:,} bytes in {place}", got="more")
+                try:
+                    facts = Fields(parse_json(line, place), place)
+                    if number > 1:
+                        result = result_from_json(facts.mapping("result"), f"{place}: result")
+                        self.results[facts.integer("number")] = result
+                except BadParam as error:
+                    if not file.read(1):
+                        break  # the last line, torn by a full disk
+                    raise BadParam(
+                        argument="journal", expected=f"a result in {place}", got=f"damage: {error}"
+                    ) from None
                 if number == 1:
-                    self._header = _header(values)
-                else:
-                    self.results[values["number"]] = result_from_json(values["result"])
-            except (ValueError, KeyError, TypeError) as error:
-                if isinstance(error, BadParam) or number < len(lines):
-                    raise _damaged(self.path, number, error) from None
-                break
-            if not line.endswith(b"\n"):
-                self.results.pop(values.get("number"), None)
-                break
-            whole += len(line)
+                    self._header = _header(facts)
+                whole += len(line)
         os.truncate(self.path, whole)
         if whole == 0:
             self._header = None
@@ -198,18 +207,15 @@ class Journal:
         self.close()
 
 
-def _header(values: Any) -> dict[str, Any]:
-    if not isinstance(values, dict) or values.get("kind") != "portadnn diff":
-        raise BadParam(argument="journal", expected="a journal of portadnn diff", got=str(values)[:60])
-    if values.get("format") != FORMAT:
-        raise BadParam(argument="journal", expected=f"format {FORMAT}", got=values.get("format"))
-    return values
-
-
-def _damaged(path: Path, number: int, error: Exception) -> BadParam:
-    if isinstance(error, BadParam):
-        return error
-    return BadParam(argument="journal", expected=f"a result in line {number} of {path}", got=f"damage: {error}")
+def _header(facts: Fields) -> dict[str, Any]:
+    if facts.values.get("kind") != "portadnn diff":
+        raise BadParam(argument="journal", expected="a journal of portadnn diff", got=str(facts.values)[:60])
+    if facts.values.get("format") != FORMAT:
+        raise BadParam(argument="journal", expected=f"format {FORMAT}", got=str(facts.values.get("format"))[:40])
+    for name in ("settings", "targets", "environment"):
+        facts.mapping(name)
+    facts.text("started")
+    return facts.values
 
 
 def _changes(before: Any, after: Any, name: str = "") -> Iterator[tuple[str, str, str]]:

@@ -8,7 +8,6 @@ of an importable module.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pickle
 import select
@@ -22,16 +21,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 KERNELS = "PORTADNN_DIFF_KERNELS"  # folder of kernels that campaigns keep between them
 STARTING = 60.0  # seconds that a process may take to start, beyond its limit
 LAST_WORDS = 400  # characters of a dead process's standard error that its parent repeats
 
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
-    "from portadnn.diff.campaign.process import main; main(int(sys.argv[1]))"
-)
+# The parent's folders take the place of the working directory before anything but sys, which is built in, is imported.
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from portadnn.diff.campaign.process import main; main({number})"
 _BEGINS, _READY, _LOST = "begins", "ready", "lost"
 
 
@@ -135,7 +133,7 @@ class Worker:
         with theirs:
             number = theirs.fileno()
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, str(number), json.dumps(sys.path)],
+                [sys.executable, "-c", _PROGRAM.format(path=import_path(), number=number)],
                 pass_fds=[number],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -204,6 +202,11 @@ class Worker:
             if thing is not None:
                 thing.close()
         self._connection = self._errors = self._begun = None
+
+
+def import_path() -> list[str]:
+    """Return the folders that this process imports from; the working directory by its name, where it is one."""
+    return [str(Path.cwd()) if folder == "" else folder for folder in sys.path if isinstance(folder, str)]
 
 
 def main(number: int) -> None:

@@ -7,7 +7,8 @@ compares.
 """
 
 from .check import check
-from .file import Entry, Golden, Output, read, write
+from .file import Entry, Golden, Output, write
+from .reading import read
 from .record import record
 
 __all__ = ["Entry", "Golden", "Output", "check", "read", "record", "write"]

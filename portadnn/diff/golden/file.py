@@ -26,13 +26,12 @@ import numpy.typing as npt
 from ..._files import write_whole
 from ...bfloat16 import as_float64
 from ...enums import DataType
-from ...errors import BadParam
 from ..data import FORMULA, places
 
 FORMAT = 2
 KEPT = 1024  # elements of an output that are kept; of a larger one a sample of so many
-_HEADER, _CASES, _OUTPUTS = "header.json", "cases.jsonl", "outputs.bin"
-_MAGIC = "portadnn golden file"
+HEADER, CASES, OUTPUTS = "header.json", "cases.jsonl", "outputs.bin"
+MAGIC = "portadnn golden file"
 _DATE = (1980, 1, 1, 0, 0, 0)  # of the archive's members, so that equal contents are equal files
 
 
@@ -155,9 +154,9 @@ def write(golden: Golden, path: Path) -> None:
         line = dataclasses.asdict(entry)
         line["outputs"] = {name: _place(output, outputs) for name, output in entry.outputs.items()}
         lines.append(json.dumps(line, separators=(",", ":")))
-    members = {_CASES: "\n".join(lines).encode(), _OUTPUTS: outputs.getvalue()}
+    members = {CASES: "\n".join(lines).encode(), OUTPUTS: outputs.getvalue()}
     header = {
-        "magic": _MAGIC,
+        "magic": MAGIC,
         "format": FORMAT,
         "formula": FORMULA,
         "created": golden.created,
@@ -165,12 +164,12 @@ def write(golden: Golden, path: Path) -> None:
         "environment": golden.environment,
         "cases": len(golden.entries),
     }
-    header["digest"] = _digest(header, members)
+    header["digest"] = digest_of(header, members)
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), json.dumps(header, indent=1))
-        archive.writestr(zipfile.ZipInfo(_CASES, _DATE), members[_CASES], zipfile.ZIP_LZMA)
-        archive.writestr(zipfile.ZipInfo(_OUTPUTS, _DATE), members[_OUTPUTS])
+        archive.writestr(zipfile.ZipInfo(HEADER, _DATE), json.dumps(header, indent=1))
+        archive.writestr(zipfile.ZipInfo(CASES, _DATE), members[CASES], zipfile.ZIP_LZMA)
+        archive.writestr(zipfile.ZipInfo(OUTPUTS, _DATE), members[OUTPUTS])
     write_whole(path, whole.getvalue())
 
 
@@ -190,71 +189,9 @@ def _planes(values: npt.NDArray[Any]) -> bytes:
     return planes
 
 
-def _digest(header: Mapping[str, Any], members: Mapping[str, bytes]) -> str:
+def digest_of(header: Mapping[str, Any], members: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 of everything but itself."""
     hashed = hashlib.sha256(json.dumps({k: v for k, v in header.items() if k != "digest"}, sort_keys=True).encode())
-    for name in (_CASES, _OUTPUTS):
+    for name in (CASES, OUTPUTS):
         hashed.update(hashlib.sha256(members[name]).digest())
     return hashed.hexdigest()
-
-
-# reading
-
-
-def _refuse(path: Path, why: str) -> BadParam:
-    return BadParam(f"{path} cannot be used: {why}", argument="golden file")
-
-
-def read(path: Path) -> Golden:
-    """Read a golden file.
-
-    Raises
-    ------
-    BadParam
-        It is none, of another format or data formula, or damaged; the message says which.
-    OSError
-        The file cannot be read.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            header = json.loads(archive.read(_HEADER))
-            if header.get("magic") != _MAGIC:
-                raise _refuse(path, "it is no golden file of portadnn")
-            for name, known in (("format", FORMAT), ("formula", FORMULA)):
-                if header.get(name) != known:
-                    raise _refuse(
-                        path, f"its {name} is {header.get(name)!r}, this portadnn knows {known}; record it again"
-                    )
-            members = {name: archive.read(name) for name in (_CASES, _OUTPUTS)}
-    except zipfile.BadZipFile as error:
-        raise _refuse(path, f"it is no whole archive ({error}): cut off, or not a golden file") from None
-    except (KeyError, EOFError, zlib.error, ValueError, NotImplementedError, AttributeError) as error:
-        raise _refuse(path, f"it is damaged: {error}") from None
-    except Exception as error:
-        if isinstance(error, (BadParam, OSError)):
-            raise
-        raise _refuse(path, f"it is damaged: {error}") from None  # lzma has errors of its own
-    if _digest(header, members) != header.get("digest"):
-        raise _refuse(path, "its SHA-256 is not that of its contents: it was changed or damaged after it was written")
-    try:
-        entries = tuple(_entry(json.loads(line), members[_OUTPUTS]) for line in members[_CASES].decode().splitlines())
-        if len(entries) != header["cases"]:
-            raise _refuse(path, f"it has {len(entries)} cases, and says {header['cases']}")
-        return Golden(header["target"], header["environment"], header["created"], entries)
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
-        if isinstance(error, BadParam):
-            raise
-        raise _refuse(path, f"a case cannot be read: {error!r}") from None
-
-
-def _entry(line: Mapping[str, Any], data: bytes) -> Entry:
-    outputs = {}
-    for name, found in line["outputs"].items():
-        dtype, dims = DataType[found["dtype"]], tuple(found["dims"])
-        raw = zlib.decompress(data[found["at"] : found["at"] + found["bytes"]])
-        planes = np.frombuffer(raw, np.uint8).reshape(dtype.itemsize, -1)
-        values = np.frombuffer(planes.T.tobytes(), dtype.storage)
-        if values.size != sample(name, int(np.prod(dims, dtype=np.int64))).size:
-            raise ValueError(f"{name} of {line['case']} has {values.size} numbers")
-        outputs[name] = Output(found["dtype"], dims, found["digest"], found["aggregates"], values)
-    texts = {name: line[name] for name in ("case", "status", "inputs", "message", "engine")}
-    return Entry(**texts, outputs=outputs)

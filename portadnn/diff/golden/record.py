@@ -11,6 +11,7 @@ from ..inputs import drawn_buffers, make_buffers
 from ..results import environment, facts_of, now
 from ..running import run
 from .file import Entry, Golden, Output
+from .reading import check_size
 
 
 def inputs_digest(case: Case) -> str:
@@ -26,9 +27,15 @@ def record(handle: Handle, cases: Iterable[Case], advance: Callable[[], None] = 
     """Run cases on a handle and return what a golden file keeps of them. `advance` is told after each.
 
     Calls that fail are kept with their status; outputs that an engine may fill as it likes are left out.
+
+    Raises
+    ------
+    BadParam
+        A case's tensors are too large for a golden file.
     """
     entries = []
     for case in cases:
+        check_size(case.problem, "golden file")
         buffers = make_buffers(case)
         ran = run(handle, case, buffers)
         problem = case.problem

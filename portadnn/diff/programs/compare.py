@@ -7,7 +7,6 @@ only, or where a call makes much more of its inputs' differences than rounding e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._outside import Fields, open_regular, parse_json
 from ...enums import DataType
+from ...errors import BadParam, DnnError
 from ...problem import parse
 
 GAIN = 1e4  # how much more an output may differ than its inputs, or than rounding explains
@@ -101,12 +102,43 @@ def read_run(target: str, folder: Path, ended: str) -> ProgramRun:
     """Read what the processes of a run wrote, in the order in which they began; a torn last line is left out."""
     calls = []
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            try:
-                calls.append(json.loads(line))
-            except ValueError:
-                ended = ended or "a line is torn"
+        with open_regular(path) as file:
+            for line in file:
+                try:
+                    calls.append(_call(Fields(parse_json(line, path.name), path.name)))
+                except DnnError:
+                    ended = ended or "a line is torn"
     return ProgramRun(target, calls, ended)
+
+
+def _call(facts: Fields) -> dict[str, Any]:
+    """Return a noted call that has what comparing looks at.
+
+    Raises
+    ------
+    DnnError
+        It has not.
+    """
+    site = facts.take("site", list, "[file, line]")
+    if len(site) != 2:
+        facts.refuse("site", "[file, line]", site)
+    facts.text("status", "SUCCESS"), facts.text("message", "")
+    if "problem" not in facts:
+        facts.text("function")
+        return facts.values
+    parse(facts.text("problem"))
+    facts.mapping("numbers")
+    for name in ("inputs", "outputs"):
+        for tensor, found in facts.mapping(name).items():
+            values = Fields(found, tensor).take("values", list, "a list of numbers")
+            try:
+                [float(value) for value in values]
+            except (TypeError, ValueError, OverflowError):
+                raise BadParam(argument=tensor, expected="numbers", got=str(values)[:60]) from None
+    for found in facts.mapping("checked", {}).values():
+        checked = Fields(found, "checked")
+        checked.integer("wrong"), checked.text("said")
+    return facts.values
 
 
 def compare(runs: Sequence[ProgramRun]) -> ProgramReport:
@@ -196,12 +228,15 @@ def _apart(one: dict[str, Any], other: dict[str, Any]) -> float:
     """Return the largest relative L2 difference of tensors' samples; infinite where NaN or infinities are elsewhere."""
     worst = 0.0
     for name, found in one.items():
-        a, b = (np.array([float(value) for value in tensor["values"]]) for tensor in (found, other[name]))
+        a, b = (np.array([float(value) for value in tensor["values"]]) for tensor in (found, other.get(name, found)))
+        if a.shape != b.shape:
+            return float("inf")
         finite = np.isfinite(a) & np.isfinite(b)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         if not np.all(finite | same):
             return float("inf")
-        size = float(np.linalg.norm(a[finite]))
-        gap = float(np.linalg.norm((a - b)[finite]))
+        with np.errstate(all="ignore"):
+            size = float(np.linalg.norm(a[finite]))
+            gap = float(np.linalg.norm((a - b)[finite]))
         worst = max(worst, gap / size if size else gap)
     return worst

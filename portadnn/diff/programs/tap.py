@@ -26,6 +26,7 @@ from ...errors import DnnError
 from ...handle import Handle
 from ...problem import Problem
 from ...watching import WATCHERS, Call, outside
+from ..buffers import on_host
 from ..compare import bounds
 from ..compare import compare as compare_numbers
 from ..data import places
@@ -96,9 +97,9 @@ class Tap:
         """Return a plan that does the same and is looked at."""
 
         def call(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-            before = [handle.to_numpy(array) for array in arrays]
+            before = [on_host(handle, array) for array in arrays]
             plan.run(arrays, scalars, workspace)
-            after = [handle.to_numpy(array) for array in arrays]
+            after = [on_host(handle, array) for array in arrays]
             self._computed(handle, plan, before, after, scalars)
 
         return replace(plan, run=plan.run.instead(call))
