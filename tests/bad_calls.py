@@ -75,7 +75,7 @@ class Env:
     def foreign(self) -> Any:
         """Return an array that this backend cannot take."""
         if self.backend != "reference":
-            return np.zeros((1, 3, 8, 8), np.float32)
+            return np.zeros((1, 3, 8, 8), np.float32).tolist()  # CPU devices take NumPy's
         return memoryview(bytes(768))
 
     def other_context(self) -> Any:
