@@ -5,10 +5,13 @@ They compare and hash by value, so one descriptor serves every tensor or layer t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, TypeVar
+from operator import index
+from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from .enums import DataType, TensorFormat
@@ -16,12 +19,30 @@ from .errors import BadParam, DnnError, NotSupported, public, shown
 from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
 
-def _integer(value: Any, argument: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise BadParam(argument=argument, expected="an integer", got=shown(value))
-    number = int(value)
+def _integer(value: Any, argument: str, least: float = -math.inf, expected: str = "an integer") -> int:
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise BadParam(argument=argument, expected=expected, got=shown(value))
     if number < least:
-        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=number)
+        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=shown(number))
+    return number
+
+
+def _real(value: Any, argument: str, expected: str = "a number") -> float:
+    """Demand a number that float64 can hold: an integer or a float of Python's or NumPy's."""
+    if type(value) is float:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise BadParam(argument=argument, expected=expected, got=shown(value))
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number) and value != number:  # too large for float64: an integer, or a long double
+        raise BadParam(argument=argument, expected=f"{expected} that float64 can hold", got=shown(value))
     return number
 
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..descriptors import TensorDescriptor, check_descriptor
+from ..descriptors import TensorDescriptor, _real, check_descriptor
 from ..enums import BatchNormMode
-from ..errors import BadParam, NotSupported, public, shown
+from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
@@ -29,9 +29,8 @@ def check_epsilon(epsilon: Any, least: float) -> None:
     """Demand an epsilon of at least `least`, with what float32 makes of both."""
     if type(epsilon) is float and least <= epsilon < math.inf:
         return  # as every call but a wrong one has it
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.integer, np.floating)):
-        raise BadParam(argument="epsilon", expected="a number", got=shown(epsilon))
-    if not np.float32(least) <= epsilon < math.inf and not least <= epsilon < math.inf:
+    number = _real(epsilon, "epsilon")
+    if not min(float(np.float32(least)), least) <= number < math.inf:
         raise BadParam(argument="epsilon", expected=f"a finite number >= {least}", got=epsilon)
 
 
