@@ -156,14 +156,15 @@ def find_ex(
     conv: Any,
     requested: int | None,
     workspace: Any,
+    limit: int | None = None,
 ) -> list[P]:
-    """Measure on the caller's tensors and workspace."""
+    """Measure on the caller's tensors and workspace, of which no more than `limit` bytes are used."""
     check_handle(handle)
     count = _count(requested, direction.algos)
     for name, tensor in zip(direction.kind.tensor_names(), tensors, strict=True):
         if tensor is None:
             raise BadParam(argument=name, expected="a tensor", got=None)
-    problem, trials = search_with(handle, direction.kind, tensors, _descriptor(conv), workspace)
+    problem, trials = search_with(handle, direction.kind, tensors, _descriptor(conv), workspace, limit)
     return _sorted(direction, problem, trials, count)
 
 
