@@ -305,16 +305,34 @@ def check_descriptor(value: Any, kind: type[D], argument: str) -> D:
 
 
 def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[FilterDescriptor]) -> tuple[int, ...]:
-    """Return the dims of a descriptor, or of what one can be made of; errors name `argument`."""
+    """Return the dims of a descriptor, a view or an array, or of what a descriptor can be made of.
+
+    Errors name `argument`.
+    """
     if isinstance(value, kind):
         return value.dims
     if isinstance(value, _Viewable):
-        raise BadParam(argument=argument, expected=f"a {kind.__name__} or dims", got=shown(value))
+        raise BadParam(argument=argument, expected=f"a {kind.__name__}, a tensor or dims", got=shown(value))
+    if isinstance(value, TensorView):
+        return value.spec.dims
     try:
-        return make_spec(value, DataType.FLOAT).dims
+        return make_spec(tuple(value.shape) if _is_array(value) else value, DataType.FLOAT).dims
     except DnnError as error:
         error.argument = argument
         raise
+
+
+def _is_array(value: Any) -> bool:
+    """Tell whether a value is a tensor of any library: a list of dims may be an array, too, of one dim."""
+    return isinstance(getattr(value, "shape", None), tuple) and len(value.shape) > 1
+
+
+def data_type_of(value: Any, argument: str) -> DataType | None:
+    """Return the data type of a descriptor, a view or an array; None for dims, which have none."""
+    if isinstance(value, (_Viewable, TensorView)):
+        return value.spec.dtype
+    name = str(getattr(value, "dtype", None)).rpartition(".")[2]
+    return DataType.of(name, f"{argument}.dtype") if _is_array(value) else None
 
 
 class Parameters:

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..descriptors import TensorDescriptor, _real, check_descriptor
+from ..descriptors import TensorDescriptor, _real, data_type_of, logical_dims
 from ..enums import BatchNormMode
-from ..errors import BadParam, NotSupported, public
+from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..plan import computes, execute
 from ..problem import Problem, TensorSpec, check_same
@@ -226,15 +226,13 @@ class BatchNormalizationBackward(_BatchNormalization):
 
 
 @public
-def derive_bn_tensor_descriptor(
-    x: TensorDescriptor, mode: BatchNormMode | int | str = BatchNormMode.SPATIAL
-) -> TensorDescriptor:
+def derive_bn_tensor_descriptor(x: Any, mode: BatchNormMode | int | str = BatchNormMode.SPATIAL) -> TensorDescriptor:
     """Return the descriptor of scale, bias, means and variances (guide section 4.98).
 
     Parameters
     ----------
     x
-        The data's descriptor, of 4 or 5 dims.
+        The data, or its descriptor, of 4 or 5 dims.
     mode
         SPATIAL or PER_ACTIVATION.
 
@@ -247,15 +245,18 @@ def derive_bn_tensor_descriptor(
     Raises
     ------
     BadParam
-        Not a descriptor, or an unknown mode.
+        No tensor and no descriptor, or an unknown mode.
     NotSupported
         Not 4 or 5 dims.
     """
-    spec = check_descriptor(x, TensorDescriptor, "x").spec
+    dtype = data_type_of(x, "x")
+    if dtype is None:
+        raise BadParam(argument="x", expected="a TensorDescriptor or a tensor", got=shown(x))
+    dims = logical_dims(x, "x", TensorDescriptor)
     how = BatchNormMode.parse(mode, "mode")
-    if len(spec.dims) not in (4, 5):
-        raise NotSupported(argument="x.dims", expected="4 or 5 dims", got=spec.dims)
-    return TensorDescriptor(parameter_dims(spec.dims, how), spec.dtype.accumulator)
+    if len(dims) not in (4, 5):
+        raise NotSupported(argument="x.dims", expected="4 or 5 dims", got=dims)
+    return TensorDescriptor(parameter_dims(dims, how), dtype.accumulator)
 
 
 @computes
