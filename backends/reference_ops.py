@@ -329,15 +329,16 @@ def _pooling_cells(problem: PoolingForward | PoolingBackward) -> Iterator[tuple[
 def _maxima(problem: PoolingForward | PoolingBackward, x: Array) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return each window's maximum and the row-major number of the cell that gives it, -1 for none.
 
-    The first of equal maxima wins. A window of nothing but -inf and padding has no cell, and the lowest finite number
-    for a maximum. Where NaN propagates, the first NaN wins.
+    The first of equal maxima wins, also in a window of -inf, whose maximum is the lowest finite number. A window of
+    nothing but padding and NaN has no cell. Where NaN propagates, the first NaN wins.
     """
     wide = _padded(x, problem.padding, -math.inf)
+    image = _padded(np.ones((1, 1, *problem.x.dims[2:])), problem.padding) > 0
     best = np.full(problem.y.dims, -math.inf)
     winner = np.full(problem.y.dims, -1)
     for number, (_, place) in enumerate(_pooling_cells(problem)):
         value = wide[place]
-        better = value > best
+        better = (value > best) | ((winner < 0) & np.isneginf(value) & image[place])
         if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
             better |= np.isnan(value) & ~np.isnan(best)
         best[better] = value[better]

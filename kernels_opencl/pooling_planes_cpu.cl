@@ -119,6 +119,22 @@ DEVICE void clear(real *row) {
     for (int i = 0; i < PARTS * LENGTH; i += VW) LANES(row + i) = VSPLAT(0);
 }
 
+#ifdef PROPAGATE_NAN
+#define OUTSIDE (-INFINITY_OF(real))  // which is above nothing
+// The places of windows q0, q0 + 1, ..., of which some have no winner: they hold nothing above -inf.
+DEVICE vreal with_first_cells(vreal place, const GLOBAL T *from, int first_h, int q0) {
+    real lanes[VW];
+    LANES(lanes) = place;
+    _Pragma("unroll 1") for (int i = 0; i < VW; ++i) {
+        if (lanes[i] < (real)0 && q0 + i < Q)
+            lanes[i] = (real)first_cell(from, 0, first_h, (q0 + i) * STRIDE_W - PAD_W);
+    }
+    return LANES(lanes);
+}
+#else
+#define OUTSIDE ((real)NAN)  // which is no more than -inf either
+#endif
+
 KERNEL WG_SIZE(1, 1, 1)
 pooling_planes(TENSOR_RESTRICT(const T, dy),
 #ifdef MODE_MAX
@@ -144,7 +160,10 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
     for (int i = 0; i < REACH + LENGTH; ++i) winners[i] = NONE;
     const GLOBAL T *from = x + (n * X_N + c * X_C);
     real lines[(RING + 1) * PARTS * LENGTH + VW];  // windows past the last may reach into the next part
-    for (int i = 0; i < (RING + 1) * PARTS * LENGTH + VW; i += VW) LANES(lines + i) = VSPLAT(-INFINITY_OF(real));
+    for (int i = 0; i < (RING + 1) * PARTS * LENGTH + VW; i += VW) LANES(lines + i) = VSPLAT(OUTSIDE);
+#ifdef PROPAGATE_NAN
+    const real numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#endif
     int taken = 0;
 #endif
     int done = 0;
@@ -169,6 +188,7 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
             rows[r] = lines + (INSIDE(TOP_ROW(p) + r, H) ? SLOT(TOP_ROW(p) + r) : RING) * (PARTS * LENGTH);
         for (int b = 0; b < VECTORS_Q * VW; b += VW) {
             vreal best = VSPLAT(-INFINITY_OF(real)), place = VSPLAT(NONE);
+#ifdef PROPAGATE_NAN
             UNROLL for (int r = 0; r < WINDOW_H; ++r) {
                 const real *line = rows[r] + b;
                 UNROLL for (int s = 0; s < WINDOW_W; ++s) {
@@ -177,6 +197,18 @@ pooling_planes(TENSOR_RESTRICT(const T, dy),
                     best = KEEPS(best, v, best, v);
                 }
             }
+            if (any((place < (vreal)0) & (LANES(numbers) < (vreal)(Q - b))))
+                place = with_first_cells(place, from, TOP_ROW(p), b);
+#else
+            UNROLL for (int r = WINDOW_H - 1; r >= 0; --r) {  // backwards: the last that is as large is the first
+                const real *line = rows[r] + b;
+                UNROLL for (int s = WINDOW_W - 1; s >= 0; --s) {
+                    const vreal v = LANES(PART(line, s));
+                    place = PICK(v >= best, VSPLAT(r * WINDOW_W + s), place);
+                    best = KEEPS(best, v, best, v);
+                }
+            }
+#endif
             LANES(won + b) = place;
         }
 #endif

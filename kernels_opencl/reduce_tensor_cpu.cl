@@ -19,6 +19,7 @@
 #include "reduce_operation.h"
 
 #define SHORT 128  // numbers joined one after the other: sums of sums round less
+#define SHORT_UNITS (SEGMENT < SHORT * 4 * VW ? SHORT * 4 * VW / SEGMENT : 1)  // units with so many vectors
 
 #ifdef INDICES
 #define RESULTS TENSOR(T, c), TENSOR(int, indices)
@@ -109,11 +110,16 @@ reduce_partial(TENSOR(const T, a), PARTS) {
             }
             for (; i + VW <= count; i += VW) total0 = vjoin(total0, vtake(VLOAD(a, from + i)));
 #endif
-            for (; i < count; ++i) rest = join(rest, take(LOAD(a, from + (size_t)i * A_STEP)));
-#if SEGMENTS > 1
-            whole = vjoin(whole, vjoin(vjoin(total0, total1), vjoin(total2, total3)));
-            total0 = total1 = total2 = total3 = VSPLAT(START);
-#endif
+            while (i < count) {
+                const u32 stop = count - i < SHORT ? count : i + SHORT;
+                real some = START;
+                for (; i < stop; ++i) some = join(some, take(LOAD(a, from + (size_t)i * A_STEP)));
+                rest = join(rest, some);
+            }
+            if ((unit - first) % SHORT_UNITS == SHORT_UNITS - 1) {
+                whole = vjoin(whole, vjoin(vjoin(total0, total1), vjoin(total2, total3)));
+                total0 = total1 = total2 = total3 = VSPLAT(START);
+            }
 #endif
         }
 #ifdef INDICES

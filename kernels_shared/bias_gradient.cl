@@ -6,6 +6,9 @@
 
 #include "types.h"
 #include "reduce.h"
+#ifdef LONG_SUMS
+#include "long_sums.h"
+#endif
 #ifdef POSTED
 #define POSTS SLICES
 #include "posted.h"
@@ -13,7 +16,7 @@
 #include "last_group.h"
 #endif
 
-// Host defines beside reduce.h's: ROUNDS, loads in flight; all that a work-item has where LENGTH is so short. RESIDENT,
+// Host defines beside reduce.h's: LONG_SUMS, where a work-item has more than SUM_BLOCK numbers to add to one; ROUNDS, loads in flight; all that a work-item has where LENGTH is so short. RESIDENT,
 // work-groups for which a multiprocessor is to have registers. POSTED, where the words for parts begin among the counters,
 // behind one for each channel that counts the work-groups that began.
 
@@ -37,15 +40,34 @@ bias_panel(TENSOR(T, dy), TENSOR(real, sums)) {
     vreal totals[OUTER];
 
     for (int o = 0; o < OUTER; ++o) totals[o] = VSPLAT(0);
+#ifdef LONG_SUMS
+    vreal whole[OUTER], lost[OUTER];
+    int left = SUM_BLOCK;
+    for (int o = 0; o < OUTER; ++o) whole[o] = lost[o] = VSPLAT(0);
+#endif
     for (; r + 4 <= end; r += 4) {
         const GLOBAL T *a = dy + DY_REDUCE(r), *b = dy + DY_REDUCE(r + 1);
         const GLOBAL T *c = dy + DY_REDUCE(r + 2), *d = dy + DY_REDUCE(r + 3);
         for (int o = 0; o < OUTER; ++o)
             totals[o] = totals[o] +
                         ((VLOAD(a, o * VW) + VLOAD(b, o * VW)) + (VLOAD(c, o * VW) + VLOAD(d, o * VW)));
+#ifdef LONG_SUMS
+        if (--left > 0) continue;
+        for (int o = 0; o < OUTER; ++o) {
+            add_block(whole + o, lost + o, totals[o]);
+            totals[o] = VSPLAT(0);
+        }
+        left = SUM_BLOCK;
+#endif
     }
     for (; r < end; ++r)
         for (int o = 0; o < OUTER; ++o) totals[o] = totals[o] + VLOAD(dy + DY_REDUCE(r), o * VW);
+#ifdef LONG_SUMS
+    for (int o = 0; o < OUTER; ++o) {
+        add_block(whole + o, lost + o, totals[o]);
+        totals[o] = whole[o];
+    }
+#endif
     for (int o = 0; o < OUTER; ++o) part_store(sums, slice, o, totals[o]);
 }
 #else
@@ -85,12 +107,28 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
     vreal total[ROUNDS];
 
     UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = VSPLAT(0);
+#ifdef LONG_SUMS
+    vreal whole = VSPLAT(0), lost = VSPLAT(0);
+    int left = SUM_BLOCK;
+#define END_OF_ROUND                                                                                       \
+    if (--left == 0) {                                                                                     \
+        UNROLL for (int i = 0; i < ROUNDS; ++i) {                                                          \
+            add_block(&whole, &lost, total[i]);                                                            \
+            total[i] = VSPLAT(0);                                                                          \
+        }                                                                                                  \
+        left = SUM_BLOCK;                                                                                  \
+    }
+#else
+#define END_OF_ROUND
+#endif
 #ifdef RUN  // a reduce unit is a run of so many vectors: one work-item on a CPU, and no division for each vector
     for (idx_t r = slice * LENGTH; r < end && inside; ++r) {
         const GLOBAL T *run = dy + (from + DY_REDUCE(r));
         int k = 0;
-        for (; k + ROUNDS <= RUN; k += ROUNDS)
+        for (; k + ROUNDS <= RUN; k += ROUNDS) {
             UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = total[i] + VLOAD(run, (k + i) * VW);
+            END_OF_ROUND
+        }
         for (; k < RUN; ++k) total[0] = total[0] + VLOAD(run, k * VW);
     }
 #else
@@ -100,11 +138,16 @@ bias_partial(TENSOR(T, dy), TENSOR(real, sums)) {
             vreal v[ROUNDS];
             UNROLL for (int i = 0; i < ROUNDS; ++i) v[i] = VLOAD(dy, from + DY_REDUCE(r + i * TR));
             UNROLL for (int i = 0; i < ROUNDS; ++i) total[i] = total[i] + v[i];
+            END_OF_ROUND
         }
     UNROLL for (int i = 0; i < ROUNDS; ++i)
         if (r + i * TR < end && inside) total[i] = total[i] + VLOAD(dy, from + DY_REDUCE(r + i * TR));
 #endif
     UNROLL for (int i = 1; i < ROUNDS; ++i) total[0] = total[0] + total[i];
+#ifdef LONG_SUMS
+    add_block(&whole, &lost, total[0]);
+    total[0] = whole;
+#endif
     const part sum = tile_sum(fold_sum(total[0]), scratch, lid);
 #ifdef POSTED
     if (lid > 0) return;

@@ -10,8 +10,8 @@
 //        [x x x]
 //        [x x x]
 //
-//   backward  max pooling first notes each window's winner (its place in the window, row-major; NONE without one) in
-//             the workspace. Then a work-item gathers TW cells of a row (or VW channels of one cell) from the windows
+//   backward  max pooling first notes each window's winner (its place in the window, row-major; NONE without one, which a
+//             window of -inf has: its first cell) in the workspace. Then a work-item gathers TW cells of a row (or VW channels of one cell) from the windows
 //             that cover them, in the windows' order. No atomics, so the result is deterministic.
 //
 // Lanes of a vector are channels with CHANNELS_LAST, else cells along w in the gather (and VW is 1 in the forward kernel).
@@ -141,7 +141,11 @@ pooling_winners(TENSOR_RESTRICT(T, x), TENSOR_RESTRICT(WINNER_TYPE, winners)) {
         const int p = row * TP + t;
         if (p >= P) continue;
         GLOBAL WINNER_TYPE *to = winners + WINNER(n, c, depth, p, column);
-        UNROLL for (int j = 0; j < CHANNELS; ++j) to[j] = (WINNER_TYPE)(int)LANE(place[t], j);
+        UNROLL for (int j = 0; j < CHANNELS; ++j) {
+            int won = (int)LANE(place[t], j);
+            if (won < 0) won = first_cell(from + j, first_d, first_h + t * STRIDE_H, first_w);
+            to[j] = (WINNER_TYPE)won;
+        }
     }
 }
 #endif

@@ -35,6 +35,23 @@
 
 #define INSIDE(i, size) ((u32)(i) < (u32)(size))
 
+#ifdef MODE_MAX
+// Winner of a window in which nothing is above -inf: its first cell inside the image that is no NaN; NONE without one. `x` is
+// the image's first cell. It is asked for so seldom that its code should be small.
+DEVICE int first_cell(const GLOBAL T *x, int first_d, int first_h, int first_w) {
+    _Pragma("unroll 1") for (int d = 0; d < WINDOW_D; ++d) {
+        _Pragma("unroll 1") for (int r = 0; r < WINDOW_H; ++r) {
+            _Pragma("unroll 1") for (int s = 0; s < WINDOW_W; ++s) {
+                if (!INSIDE(first_d + d, D) || !INSIDE(first_h + r, H) || !INSIDE(first_w + s, W)) continue;
+                const real v = LOAD(x, (first_d + d) * X_D + (first_h + r) * X_H + (first_w + s) * X_W);
+                if (v == v) return (d * WINDOW_H + r) * WINDOW_W + s;
+            }
+        }
+    }
+    return (int)NONE;
+}
+#endif
+
 // Cells of a window along one dimension that lie inside the image.
 DEVICE int cells(int first, int window, int size) {
     const int low = first > 0 ? first : 0, high = first + window < size ? first + window : size;

@@ -166,6 +166,18 @@ pooling_backward_tile(TENSOR_RESTRICT(const T, dy),
         }
     }
 #endif
+#ifdef MODE_MAX
+    int all_won = 0;
+    UNROLL for (int k = 0; k < NP * NQ; ++k) all_won |= place[k];
+    if (all_won < 0)  // windows outside, of padding, of NaN or of -inf
+        _Pragma("unroll 1") for (int k = 0; k < NP * NQ; ++k) {
+            const int p = p0 + k / NQ, q = q0 + k % NQ;
+            if (!INSIDE(p, P) || !INSIDE(q, Q)) continue;
+            const int first = first_cell(from, 0, p * STRIDE_H - PAD_H, q * STRIDE_W - PAD_W);
+            UNROLL for (int m = 0; m < NP * NQ; ++m)  // places stay in registers
+                if (m == k && place[m] < 0) place[m] = first;
+        }
+#endif
     UNROLL for (int k = 0; k < NP * NQ; ++k) {
 #ifndef MODE_MAX
         const real part = g[k] * SHARE(0, p0 + k / NQ, q0 + k % NQ);

@@ -5,10 +5,13 @@ They compare and hash by value, so one descriptor serves every tensor or layer t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, SupportsIndex, TypeVar
+from operator import index
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from .enums import DataType, TensorFormat
@@ -16,12 +19,30 @@ from .errors import BadParam, DnnError, NotSupported, public, shown
 from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
 
-def _integer(value: Any, argument: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise BadParam(argument=argument, expected="an integer", got=shown(value))
-    number = int(value)
+def _integer(value: Any, argument: str, least: float = -math.inf, expected: str = "an integer") -> int:
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise BadParam(argument=argument, expected=expected, got=shown(value))
     if number < least:
-        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=number)
+        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=shown(number))
+    return number
+
+
+def _real(value: Any, argument: str, expected: str = "a number") -> float:
+    """Demand a number that float64 can hold: an integer or a float of Python's or NumPy's."""
+    if type(value) is float:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise BadParam(argument=argument, expected=expected, got=shown(value))
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number) and value != number:  # too large for float64: an integer, or a long double
+        raise BadParam(argument=argument, expected=f"{expected} that float64 can hold", got=shown(value))
     return number
 
 
@@ -284,16 +305,34 @@ def check_descriptor(value: Any, kind: type[D], argument: str) -> D:
 
 
 def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[FilterDescriptor]) -> tuple[int, ...]:
-    """Return the dims of a descriptor, or of what one can be made of; errors name `argument`."""
+    """Return the dims of a descriptor, a view or an array, or of what a descriptor can be made of.
+
+    Errors name `argument`.
+    """
     if isinstance(value, kind):
         return value.dims
     if isinstance(value, _Viewable):
-        raise BadParam(argument=argument, expected=f"a {kind.__name__} or dims", got=shown(value))
+        raise BadParam(argument=argument, expected=f"a {kind.__name__}, a tensor or dims", got=shown(value))
+    if isinstance(value, TensorView):
+        return value.spec.dims
     try:
-        return make_spec(value, DataType.FLOAT).dims
+        return make_spec(tuple(value.shape) if _is_array(value) else value, DataType.FLOAT).dims
     except DnnError as error:
         error.argument = argument
         raise
+
+
+def _is_array(value: Any) -> bool:
+    """Tell whether a value is a tensor of any library: a list of dims may be an array, too, of one dim."""
+    return isinstance(getattr(value, "shape", None), tuple) and len(value.shape) > 1
+
+
+def data_type_of(value: Any, argument: str) -> DataType | None:
+    """Return the data type of a descriptor, a view or an array; None for dims, which have none."""
+    if isinstance(value, (_Viewable, TensorView)):
+        return value.spec.dtype
+    name = str(getattr(value, "dtype", None)).rpartition(".")[2]
+    return DataType.of(name, f"{argument}.dtype") if _is_array(value) else None
 
 
 class Parameters:

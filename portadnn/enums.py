@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,6 +24,25 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound="DnnEnum")
 
 
+def plain_number(value: Any, c_name: str = "") -> int | None:
+    """Return a plain integer, or the number of a member of the enumeration called `c_name`; None for anything else.
+
+    Members of another enumeration are integers to Python, but their numbers mean something else here.
+    """
+    kind = type(value)
+    if kind is bool or (hasattr(kind, "__members__") and kind.__name__ != c_name):  # C++ bindings' have it, too
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def named(value: Any) -> str:
+    """Return a value as messages show it, a member of an enumeration with the enumeration's name."""
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else shown(value)
+
+
 class DnnEnum(IntEnum):
     """An enumeration whose members can be given by member, number or name."""
 
@@ -34,7 +53,8 @@ class DnnEnum(IntEnum):
         Raises
         ------
         BadParam
-            `value` is no member, member number or member name of this enumeration.
+            `value` is no member, member number or member name of this enumeration. A member of another one is none,
+            except of the same enumeration under its name in C.
         """
         if isinstance(value, cls):
             return value
@@ -42,13 +62,17 @@ class DnnEnum(IntEnum):
             member = cls._named(value)
             if member is not None:
                 return member
-        elif not isinstance(value, (bool, DnnEnum)):
-            try:
-                return cls(operator.index(value))
-            except (TypeError, ValueError):
-                pass
+        else:
+            number = plain_number(value, cls.c_enumeration())
+            if number is not None and number in cls._value2member_map_:
+                return cls(number)
         names = ", ".join(member.name for member in cls)
-        raise BadParam(argument=argument, expected=f"a {cls.__name__} ({names})", got=shown(value))
+        raise BadParam(argument=argument, expected=f"a {cls.__name__} ({names})", got=named(value))
+
+    @classmethod
+    def c_enumeration(cls) -> str:
+        """Return the enumeration's name in cuDNN's header, such as ``cudnnPoolingMode_t``."""
+        return _C_ENUMERATIONS.get(cls.__name__, f"cudnn{cls.__name__}_t")
 
     @classmethod
     def _named(cls: type[E], text: str) -> E | None:
@@ -99,6 +123,12 @@ _C_PREFIXES = {
     "ConvolutionBwdFilterPreference": "CUDNN_CONVOLUTION_BWD_FILTER_",
     "SamplerType": "CUDNN_SAMPLER_",
     "Status": "CUDNN_STATUS_",
+}
+
+
+_C_ENUMERATIONS = {  # of which C's names are not made of ours
+    "ReduceTensorIndicesType": "cudnnIndicesType_t",
+    "NormMode": "cudnnBackendNormMode_t",
 }
 
 
@@ -196,12 +226,16 @@ class DataType(DnnEnum):
         BadParam
             The dtype is none that portadnn computes in.
         """
-        if isinstance(dtype, int):
-            found = next((member for member in cls if member == dtype and member.is_float), None)
+        if isinstance(dtype, cls):
+            found: DataType | None = dtype
+        elif isinstance(dtype, int):
+            number = plain_number(dtype, cls.c_enumeration())
+            found = next((member for member in cls if member == number), None)
         else:
             found = cls._stored_as(dtype)
         if found is None or not found.is_float:
-            raise BadParam(argument=argument, expected=FLOATS, got=shown(dtype))
+            expected = f"{FLOATS}, as a DataType or NumPy's" if isinstance(dtype, Enum) else FLOATS
+            raise BadParam(argument=argument, expected=expected, got=named(dtype))
         return found
 
     @classmethod

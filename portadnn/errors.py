@@ -59,7 +59,7 @@ class DnnError(Exception):
     def __str__(self) -> str:
         text = self.message
         if self.expected is not None:
-            text += f"{'; ' if text else ''}expected {self.expected}, got {self.got}"
+            text += f"{'; ' if text else ''}expected {self.expected}, got {_written(str, self.got)}"
         if self.argument is not None:
             text = f"{self.argument}: {text}"
         if self.call is not None:
@@ -67,12 +67,20 @@ class DnnError(Exception):
         return text
 
 
+def _written(form: Callable[[Any], str], value: Any) -> str:
+    """Return a value's text, which Python refuses for integers of thousands of digits."""
+    try:
+        return form(value)
+    except ValueError:
+        return f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+
+
 def shown(value: Any) -> str:
     """Return a value as a message shows it: on one line, not too long; an array by its type, dtype and shape."""
     shape = getattr(value, "shape", ())
     if shape and isinstance(shape, tuple):
         return f"a {type(value).__module__}.{type(value).__name__} of shape {tuple(shape)}"
-    text = " ".join(repr(value).split())
+    text = " ".join(_written(repr, value).split())
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 4]} ..."
 
 

@@ -70,9 +70,21 @@ def plain_search(handle: Handle, problem: Problem) -> list[Trial]:
 
 
 def search_with(
-    handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any, workspace: Any
+    handle: Handle,
+    kind: type[Problem],
+    tensors: Sequence[Any],
+    params: Any,
+    workspace: Any,
+    limit: int | None = None,
 ) -> tuple[Problem, list[Trial]]:
-    """Try the engines on a caller's tensors, whose outputs are overwritten, and workspace (None has no bytes).
+    """Try the engines on a caller's tensors, whose outputs are overwritten.
+
+    Parameters
+    ----------
+    workspace
+        Scratch memory of the caller's; with None it is ours, as in the call itself.
+    limit
+        Bytes of workspace that an engine may need, where they are less than the workspace has; None for no limit.
 
     Raises
     ------
@@ -88,11 +100,11 @@ def search_with(
         computing(problem, (), addresses)
     with handle.lock:
         check_memory(problem, extents, addresses)
-        size = 0
         if workspace is not None:
             size = device.workspace_size(workspace)
-            check_apart(device, problem, extents, arrays, workspace, size)
-        return problem, _search(handle, problem, lambda: arrays, workspace, size)
+            limit = size if limit is None else min(size, limit)
+            check_apart(device, problem, extents, arrays, workspace, limit)
+        return problem, _search(handle, problem, lambda: arrays, workspace, limit)
 
 
 def _search(

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from .descriptors import Parameters, _integer, _integers
+from .descriptors import Parameters, _integer, _integers, _real
 from .enums import (
     ActivationMode,
     ConvolutionMode,
@@ -20,7 +19,7 @@ from .enums import (
     OpTensorOp,
     PoolingMode,
 )
-from .errors import BadParam, NotSupported, public, shown
+from .errors import BadParam, NotSupported, public
 from .problem import MAX_DIMS
 
 
@@ -317,11 +316,7 @@ class ActivationDescriptor(Parameters):
     @public
     def __post_init__(self) -> None:
         mode = ActivationMode.parse(self.mode, "mode")
-        for name in ("ceiling", "coef"):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-                raise BadParam(argument=name, expected="a number", got=shown(number))
-        ceiling, coef = float(self.ceiling), float(self.coef)
+        ceiling, coef = _real(self.ceiling, "ceiling"), _real(self.coef, "coef")
         check_activation(mode, ceiling, coef)
         self._set(
             mode=mode,

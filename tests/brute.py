@@ -210,13 +210,13 @@ def _windows(problem):
 
 def _winner(problem, x, cells):
     """The index of a window's maximum, or None."""
-    best, value = None, LOWEST[problem.x.dtype]
+    best, value = None, -math.inf
     for cell in cells:
         v = float(x[cell])
         if math.isnan(v):
             if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
                 return cell
-        elif v > value:
+        elif best is None or v > value:
             best, value = cell, v
     return best
 
@@ -231,7 +231,7 @@ def pooling_forward(problem, numbers, x):
     for out, cells in _windows(problem):
         if problem.mode is PoolingMode.MAX:
             winner = _winner(problem, x, cells)
-            y[out] = LOWEST[problem.x.dtype] if winner is None else x[winner]
+            y[out] = LOWEST[problem.x.dtype] if winner is None or np.isneginf(x[winner]) else x[winner]
         elif cells:
             y[out] = math.fsum(x[cell] for cell in cells) / _divisor(problem, cells)
     return y

@@ -205,7 +205,7 @@ def test_find_again_measures_again(crowded):
 def test_the_workspace_decides_which_engines_run(crowded):
     handle, engines = crowded
     tensors = arrays(handle, "forward")
-    found = call("forward", "find_{}_algorithm_ex", handle, tensors)
+    found = call("forward", "find_{}_algorithm_ex", handle, tensors, workspace=np.empty(0, np.uint8))
     good = check_list("forward", found)
     assert [perf.engine for perf in good] == ["atomic", "slow"]
     (short,) = (perf for perf in found if perf.status is Status.ALLOC_FAILED)
@@ -217,6 +217,19 @@ def test_the_workspace_decides_which_engines_run(crowded):
     found = call("forward", "find_{}_algorithm_ex", handle, tensors, workspace=workspace)
     assert "quick" in [perf.engine for perf in check_list("forward", found)]
     assert engines["quick"].given is workspace
+
+
+def test_without_a_workspace_find_has_the_handles_own(crowded):
+    """As the call has: what is found first is not slower than what runs without an algorithm."""
+    handle, engines = crowded
+    tensors = arrays(handle, "forward")
+    found = call("forward", "find_{}_algorithm_ex", handle, tensors)
+    assert [perf.engine for perf in check_list("forward", found)] == ["atomic", "rounding", "quick"]
+    assert engines["rounding"].given is not None
+    assert not any(perf.status is Status.ALLOC_FAILED for perf in found)
+    before = engines["quick"].runs
+    call("forward", "{}", handle, tensors)
+    assert engines["quick"].runs == before + 1
 
 
 def test_the_callers_arrays(crowded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import brute
 import numpy as np
 import pytest
 from cases_windows import POOLING_CASES
@@ -9,6 +10,8 @@ from helper import assert_same, check, everywhere, over
 from ml_dtypes import bfloat16
 
 import portadnn as dnn
+from portadnn.ops.pooling import PoolingBackward
+from portadnn.problem import TensorSpec
 
 
 @over(POOLING_CASES)
@@ -44,11 +47,13 @@ MAXIMA = [
     ("the first maximum", DROP, (5, 5, 1, 2, 7, 7), (5, 7), (1, 0, 0, 0, 2, 0)),
     ("NaN is skipped", DROP, (NAN, 1, 2, 3, NAN, 1), (2, 3), (0, 0, 1, 2, 0, 0)),
     ("only NaN", DROP, (NAN, NAN, NAN, -INF, -1, NAN), (None, -1), (0, 0, 0, 0, 2, 0)),
-    ("only -inf", DROP, (-INF, -INF, -INF, 0, -0.0, -1), (None, 0), (0, 0, 0, 2, 0, 0)),
+    ("only -inf", DROP, (-INF, -INF, -INF, 0, -0.0, -1), (None, 0), (1, 0, 0, 2, 0, 0)),
+    ("-inf and NaN", DROP, (NAN, -INF, -INF, -INF, -INF, NAN), (None, None), (0, 1, 0, 2, 0, 0)),
+    ("NaN after -inf", KEEP, (-INF, -INF, NAN, -INF, -INF, -INF), (NAN, None), (0, 0, 1, 2, 0, 0)),
     ("inf", DROP, (INF, INF, 1, -INF, INF, 0), (INF, INF), (1, 0, 0, 0, 2, 0)),
     ("the first NaN", KEEP, (NAN, 1, 2, 3, NAN, NAN), (NAN, NAN), (1, 0, 0, 0, 2, 0)),
     ("NaN after the maximum", KEEP, (9, 1, NAN, INF, 2, NAN), (NAN, NAN), (0, 0, 1, 0, 0, 2)),
-    ("no NaN", KEEP, (1, 3, 3, -INF, -INF, -INF), (3, None), (0, 1, 0, 0, 0, 0)),
+    ("no NaN", KEEP, (1, 3, 3, -INF, -INF, -INF), (3, None), (0, 1, 0, 2, 0, 0)),
 ]
 
 
@@ -62,6 +67,35 @@ def test_which_maximum_wins(handle, nan, x, y, dx, dtype):
     want = row(*[LOWEST[dtype] if v is None else v for v in y], dtype=dtype)
     assert_same(got_y, want)
     assert_same(got_dx, row(*dx, dtype=dtype))
+
+
+@everywhere()
+@pytest.mark.parametrize("nan", [KEEP, DROP])
+@pytest.mark.parametrize("format", ["nchw", "nhwc"])
+@pytest.mark.parametrize(
+    ("dims", "window", "padding", "stride"),
+    [
+        ((2, 3, 7, 9), (3, 3), (1, 1), (2, 2)),
+        ((1, 4, 16, 40), (3, 2), (2, 1), (1, 1)),
+        ((1, 2, 12, 12), (2, 2), (0, 0), (3, 3)),
+        ((1, 2, 5, 6), (20, 20), (19, 19), (1, 2)),
+        ((1, 2, 4, 5, 6), (2, 3, 2), (1, 2, 1), (2, 1, 2)),
+    ],
+    ids=["3x3", "overlapping", "gaps", "large", "volume"],
+)
+def test_windows_of_infinities(handle, dims, window, padding, stride, nan, format):
+    """Images of -inf with some NaN, and with a number here and there, against loops over the windows."""
+    rng = np.random.default_rng(11)
+    x = rng.choice([-np.inf, np.nan, -3.0e38, 2.0], dims, p=[0.85, 0.1, 0.03, 0.02]).astype(np.float32)
+    pooling = dnn.PoolingDescriptor("MAX", window, padding, stride, nan)
+    given = handle.asarray(x, format=format)
+    y = dnn.pooling_forward(handle, given, pooling)
+    dy = rng.integers(1, 9, y.shape).astype(np.float32)
+    dx = dnn.pooling_backward(handle, y, handle.asarray(dy, format=format), given, pooling)
+    image, out = (TensorSpec.packed(dnn.DataType.FLOAT, sizes) for sizes in (dims, tuple(y.shape)))
+    problem = PoolingBackward(out, out, image, image, *pooling.params)
+    want = brute.pooling_backward(problem, {}, None, dy, x)
+    np.testing.assert_array_equal(handle.to_numpy(dx), want)
 
 
 @everywhere()

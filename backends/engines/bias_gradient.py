@@ -22,7 +22,7 @@ from ..base import (
     WorkspaceArg,
 )
 from .layouts import place_defines
-from .tiles import Tile, make_tile, storage_defines
+from .tiles import SUM_BLOCK, Tile, make_tile, storage_defines
 
 _FILE = "shared/bias_gradient.cl"
 _ROUNDS = 4  # loads in flight of a work-item that has many
@@ -170,6 +170,9 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
     if run >= _ROUNDS:
         defines["RUN"] = run
     defines.update(storage_defines(dy), **place_defines(problem), **tile.defines(("DY",)))
+    rounds = 4 if _panel(tile, device.info) else _loads(tile, problem, device.info) * tile.sharing
+    if tile.length * (run if "RUN" in defines else 1) > SUM_BLOCK * rounds:
+        defines["LONG_SUMS"] = 1
     if _panel(tile, device.info) and tile.reduce_units:
         defines["PANEL"] = 1
         panel, finish = (device.compile(_FILE, name, defines) for name in ("bias_panel", "bias_finish"))

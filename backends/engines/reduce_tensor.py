@@ -24,7 +24,7 @@ from ..base import (
     WorkspaceArg,
 )
 from .layouts import Axis, coalesce, offset_expression
-from .tiles import Tile, storage_defines, vector_lanes, vector_width
+from .tiles import SUM_BLOCK, Tile, storage_defines, vector_lanes, vector_width
 
 Defines = dict[str, int | float | str]
 
@@ -169,7 +169,8 @@ def _gpu_schedule(problem: ReduceTensor, space: Space, info: DeviceInfo) -> _Sch
         outer = _in_vectors(outer, width)
     tile = Tile(space.along, width, width > 1, outer, reduce).shared(2 * _ROUNDS, info)
     if tile.outer_units and tile.reduce_units:
-        slices = -(-8 * info.compute_units // tile.groups)
+        longest = 8 * SUM_BLOCK * _ROUNDS * tile.sharing  # more would round too much
+        slices = max(-(-8 * info.compute_units // tile.groups), -(-tile.reduce_units // longest))
         if problem.indices is not None:
             slices = max(slices, -(-tile.reduce_units // (_EXACT // 2)))
         tile = tile.sliced(slices, 4 * _ROUNDS)

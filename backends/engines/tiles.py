@@ -14,6 +14,7 @@ from .layouts import Axis, coalesce, offset_expression
 
 _GPU_VECTOR = 16  # bytes
 _CPU_VECTOR = 32  # bytes, in registers: PoCL 3.0 crashes on exp of 16 floats
+SUM_BLOCK = 128  # numbers that a work-item adds up one after the other: as in long_sums.h
 GROUP = 256  # work-items of a GPU work-group, unless a row needs more
 _ACROSS = 32  # neighbouring columns of a work-group: their loads are one run of memory
 

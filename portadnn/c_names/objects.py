@@ -114,7 +114,9 @@ def create(name: str, kind: type[D], mark: Callable[[Callable[[], D]], Callable[
 
 
 def destroy(descriptor: Any, kind: type[Descriptor], argument: str) -> None:
-    """End an opaque object: whatever is called with it from now on is wrong."""
+    """End an opaque object: whatever is called with it from now on is wrong. NULL is nothing to end, as in C."""
+    if descriptor is None:
+        return
     made(descriptor, kind, argument)
     descriptor.value = None
     descriptor.destroyed = True

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import portadnn as dnn
 
+from ..descriptors import _real
 from ..enums import ActivationMode
-from ..errors import BadParam, shown
+from ..errors import BadParam
 from ..handle import Handle
 from .calls import Choice, c_function
 from .descriptors import ActivationDescriptor, TensorDescriptor, creator, destroy, made, value_of
@@ -19,12 +18,6 @@ from .tensors import nan_option
 activation_mode = Choice("cudnnActivationMode_t", ActivationMode)
 
 cudnnCreateActivationDescriptor = creator("cudnnCreateActivationDescriptor", ActivationDescriptor)
-
-
-def _number(value: Any, argument: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise BadParam(argument=argument, expected="a number", got=shown(value))
-    return float(value)
 
 
 def _made(mode: ActivationMode, nan: Any, coef: float, swish_beta: float) -> dnn.ActivationDescriptor:
@@ -43,7 +36,7 @@ def cudnnSetActivationDescriptor(
     """`reluCeiling` is what cuDNN 6 calls `coef`: the ceiling of CLIPPED_RELU or the alpha of ELU. Others ignore it."""
     made(activationDesc, ActivationDescriptor, "activationDesc")
     how, nan = activation_mode(mode, "mode"), nan_option(reluNanOpt, "reluNanOpt")
-    coef = _number(reluCeiling, "reluCeiling")
+    coef = _real(reluCeiling, "reluCeiling")
     activationDesc.value = _made(how, nan, coef, activationDesc.swish_beta)
     activationDesc.coef = coef
 
@@ -58,7 +51,7 @@ def cudnnGetActivationDescriptor(activationDesc: ActivationDescriptor) -> tuple[
 def cudnnSetActivationDescriptorSwishBeta(activationDesc: ActivationDescriptor, swish_beta: float) -> None:
     """Before or after the mode is set."""
     made(activationDesc, ActivationDescriptor, "activationDesc")
-    beta, value = _number(swish_beta, "swish_beta"), activationDesc.value
+    beta, value = _real(swish_beta, "swish_beta"), activationDesc.value
     if value is not None:
         activationDesc.value = _made(value.mode, value.nan_propagation, activationDesc.coef, beta)
     activationDesc.swish_beta = beta

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from ..dispatch.call_cache import cached_call
-from ..enums import DnnEnum
-from ..errors import BadParam, NotSupported, foreign, shown
+from ..enums import DnnEnum, named, plain_number
+from ..errors import BadParam, NotSupported, foreign
 from ..handle import Handle
 from .declarations import CEnum, declarations, docstring, enumeration
 
@@ -66,17 +65,12 @@ class Choice(Generic[E]):
 
     def _sought(self, value: Any, argument: str) -> E:
         values: dict[str, int] = declarations()["enumerations"][self.c_name]
-        number = None
-        if not isinstance(value, (bool, DnnEnum, CEnum)) or type(value).__name__ == self.c_name:
-            try:
-                number = operator.index(value)
-            except TypeError:
-                number = None
+        number = plain_number(value, self.c_name)
         if number in self._members:
             return self._members[number]
         name = next((name for name, known in values.items() if known == number), None)
         if name is None:
-            raise BadParam(argument=argument, expected=f"a {self.c_name} ({', '.join(values)})", got=shown(value))
+            raise BadParam(argument=argument, expected=f"a {self.c_name} ({', '.join(values)})", got=named(value))
         offered = ", ".join(name for name, known in values.items() if known in self._members)
         raise NotSupported(
             argument=argument, expected=f"one of {offered}{f'; {self._nearest}' if self._nearest else ''}", got=name
@@ -98,10 +92,8 @@ def c_value(c_name: str, value: Any, argument: str) -> CEnum:
     kind = enumeration(c_name)
     if isinstance(value, kind):
         return value
-    if not isinstance(value, (bool, DnnEnum, CEnum)):
-        try:
-            return kind(operator.index(value))
-        except (TypeError, ValueError):
-            pass
+    number = plain_number(value, c_name)
+    if number is not None and number in kind._value2member_map_:
+        return kind(number)
     names = ", ".join(declarations()["enumerations"][c_name])
-    raise BadParam(argument=argument, expected=f"a {c_name} ({names})", got=shown(value))
+    raise BadParam(argument=argument, expected=f"a {c_name} ({names})", got=named(value))

@@ -15,12 +15,13 @@ from ..enums import (
     Status,
 )
 from ..handle import Handle
+from ..ops.convolution_algorithms import DATA, FILTER, FORWARD, find_ex
 from .calls import Choice, c_function
 from .convolution import data_algo, data_values, filter_algo, filter_values, forward_algo, forward_values
 from .convolution_descriptors import math_type
 from .declarations import enumeration
 from .descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor
-from .memory import filter_, tensor, workspace
+from .memory import filter_, find_space, tensor
 
 forward_preference = Choice("cudnnConvolutionFwdPreference_t", ConvolutionFwdPreference)
 data_preference = Choice("cudnnConvolutionBwdDataPreference_t", ConvolutionBwdDataPreference)
@@ -98,15 +99,13 @@ def cudnnFindConvolutionForwardAlgorithmEx(
 ) -> tuple[int, list[Any]]:
     """`perfResults` are cudnnConvolutionFwdAlgoPerf_t. An algorithm that needs more workspace has ALLOC_FAILED."""
     _, _, conv, _ = forward_values(xDesc, wDesc, convDesc, yDesc)
-    found = dnn.find_convolution_forward_algorithm_ex(
-        handle,
+    tensors = (
         tensor(handle, xDesc, x, "x"),
         filter_(handle, wDesc, w, "w"),
-        conv,
         tensor(handle, yDesc, y, "y"),
-        requested=requestedAlgoCount,
-        workspace=workspace(handle, workSpace, workSpaceSizeInBytes),
     )
+    space = find_space(handle, workSpace, workSpaceSizeInBytes)
+    found = find_ex(FORWARD, handle, tensors, conv, requestedAlgoCount, *space)
     return _forward(found)
 
 
@@ -179,15 +178,13 @@ def cudnnFindConvolutionBackwardFilterAlgorithmEx(
 ) -> tuple[int, list[Any]]:
     """`y` is the gradient dy; C's header calls it so. `perfResults` are cudnnConvolutionBwdFilterAlgoPerf_t."""
     _, _, conv, _ = filter_values(xDesc, dyDesc, convDesc, dwDesc)
-    found = dnn.find_convolution_backward_filter_algorithm_ex(
-        handle,
+    tensors = (
         tensor(handle, xDesc, x, "x"),
         tensor(handle, dyDesc, y, "y", desc="dyDesc"),
-        conv,
         filter_(handle, dwDesc, dw, "dw"),
-        requested=requestedAlgoCount,
-        workspace=workspace(handle, workSpace, workSpaceSizeInBytes),
     )
+    space = find_space(handle, workSpace, workSpaceSizeInBytes)
+    found = find_ex(FILTER, handle, tensors, conv, requestedAlgoCount, *space)
     return _filter(found)
 
 
@@ -260,15 +257,13 @@ def cudnnFindConvolutionBackwardDataAlgorithmEx(
 ) -> tuple[int, list[Any]]:
     """`perfResults` are cudnnConvolutionBwdDataAlgoPerf_t."""
     _, _, conv, _ = data_values(wDesc, dyDesc, convDesc, dxDesc)
-    found = dnn.find_convolution_backward_data_algorithm_ex(
-        handle,
+    tensors = (
         filter_(handle, wDesc, w, "w"),
         tensor(handle, dyDesc, dy, "dy"),
-        conv,
         tensor(handle, dxDesc, dx, "dx"),
-        requested=requestedAlgoCount,
-        workspace=workspace(handle, workSpace, workSpaceSizeInBytes),
     )
+    space = find_space(handle, workSpace, workSpaceSizeInBytes)
+    found = find_ex(DATA, handle, tensors, conv, requestedAlgoCount, *space)
     return _data(found)
 
 

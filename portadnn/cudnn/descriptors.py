@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..c_names.objects import Descriptor, Layout, create, destroy, integers, made, value_of
 from ..enums import MathType
+from ..ops import lrn
 from .calls import c_function
 
 __all__ = [
@@ -95,10 +96,13 @@ class ActivationDescriptor(Descriptor):
 
 
 class LRNDescriptor(Descriptor):
-    """A ``cudnnLRNDescriptor_t``."""
+    """A ``cudnnLRNDescriptor_t``, which is set from the start: to the guide's defaults (section 4.88)."""
 
     what = "LRN descriptor"
     made_by = "cudnnCreateLRNDescriptor"
+
+    def __init__(self) -> None:
+        self.value = lrn.LRNDescriptor()
 
 
 class DropoutDescriptor(Descriptor):

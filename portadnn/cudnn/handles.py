@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..dispatch.problems import check_handle
-from ..errors import BadParam, NotInitialized, NotSupported, shown
+from ..enums import Status, named, plain_number
+from ..errors import BadParam, NotInitialized, NotSupported
 from ..handle import Handle
 from .calls import c_function
 from .declarations import declarations
@@ -23,7 +24,10 @@ def cudnnGetVersion() -> int:
 def cudnnGetErrorString(status: int) -> str:
     """The status is the attribute `status` of the errors that calls raise; unknown numbers have a name too, as in C."""
     names: dict[str, int] = declarations()["enumerations"]["cudnnStatus_t"]
-    return next((name for name, number in names.items() if number == status), "CUDNN_UNKNOWN_STATUS")
+    wanted = status if isinstance(status, Status) else plain_number(status, "cudnnStatus_t")
+    if wanted is None:
+        raise BadParam(argument="status", expected="a cudnnStatus_t", got=named(status))
+    return next((name for name, number in names.items() if number == wanted), "CUDNN_UNKNOWN_STATUS")
 
 
 @c_function
@@ -46,8 +50,10 @@ def cudnnCreate(
 
 
 @c_function
-def cudnnDestroy(handle: Handle) -> None:
-    """Waits for the device, as in C. Destroying a handle twice is an error."""
+def cudnnDestroy(handle: Handle | None) -> None:
+    """Waits for the device, as in C. NULL is nothing to destroy. Destroying a handle twice is an error."""
+    if handle is None:
+        return
     _ = check_handle(handle).device
     handle.close()
 
@@ -68,11 +74,12 @@ def cudnnGetStream(handle: Handle) -> Any:
 def cudnnGetProperty(type: int) -> int:
     """0, 1 and 2 (MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL) give the parts of cudnnGetVersion."""
     parts = (VERSION // 1000, VERSION // 100 % 10, VERSION % 100)
-    if isinstance(type, bool) or type not in range(3):
+    number = plain_number(type, "libraryPropertyType_t")
+    if number is None or number not in range(3):
         raise BadParam(
-            argument="type", expected="0, 1 or 2 (MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL)", got=shown(type)
+            argument="type", expected="0, 1 or 2 (MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL)", got=named(type)
         )
-    return parts[type]
+    return parts[number]
 
 
 @c_function

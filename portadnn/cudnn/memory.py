@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..c_names.memory import raw, reader, view
+from ..descriptors import _integer
 from ..handle import Handle
 from .descriptors import FilterDescriptor, TensorDescriptor, value_of
 
 __all__ = [
     "filter_",
+    "find_space",
     "optional",
     "raw",
     "tensor",
@@ -30,6 +32,12 @@ def optional(handle: Handle, descriptor: Any, memory: Any, name: str, desc: str 
         value_of(descriptor, TensorDescriptor, desc or f"{name}Desc")
         return None
     return tensor(handle, descriptor, memory, name, desc)
+
+
+def find_space(handle: Handle, memory: Any, size: Any) -> tuple[Any, int]:
+    """Return the workspace of a FindEx call and the bytes that algorithms may need; with NULL it is the handle's."""
+    limit = _integer(size, "workSpaceSizeInBytes", 0)
+    return (workspace(handle, memory, limit) if limit else None), limit
 
 
 def workspace(handle: Handle, memory: Any, size: Any, name: str = "workSpace") -> Any:

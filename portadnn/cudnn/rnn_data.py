@@ -8,10 +8,10 @@ from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import TensorView, _integer, _integers
+from ..descriptors import TensorView, _integer, _integers, _real
 from ..dispatch.problems import check_handle
 from ..enums import DataType
-from ..errors import BadParam, NotSupported, shown
+from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..problem import TensorSpec
 from .calls import c_function, c_value
@@ -96,17 +96,18 @@ def cudnnSetRNNDataDescriptor(
     """Sequences of several lengths are sorted from the longest to the shortest, in every layout.
 
     Padded ones are packed and unpacked by copies, one for each step. `paddingFill` is a number that outputs are padded
-    with, or NULL: what is there stays.
+    with, or NULL: what is there stays. They may have lengths of 0, as in cuDNN, but networks do not take such
+    descriptors.
     """
     made(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
     steps, batch = _integer(maxSeqLength, "maxSeqLength", 1), _integer(batchSize, "batchSize", 1)
     how = c_value("cudnnRNNDataLayout_t", layout, "layout")
-    lengths = _integers(seqLengthArray, "seqLengthArray", 1)[:batch]
+    lengths = _integers(seqLengthArray, "seqLengthArray", 1 if how == SEQ_MAJOR_PACKED else 0)[:batch]
     if len(lengths) < batch or max(lengths) > steps:
         raise BadParam(argument="seqLengthArray", expected=f"{batch} lengths of at most {steps}", got=lengths)
     dtype, features = data_type(dataType, "dataType"), _integer(vectorSize, "vectorSize", 1)
-    if paddingFill is not None and (isinstance(paddingFill, bool) or not isinstance(paddingFill, (int, float))):
-        raise BadParam(argument="paddingFill", expected="a number or NULL", got=shown(paddingFill))
+    if paddingFill is not None:
+        _real(paddingFill, "paddingFill")
     if list(lengths) != sorted(lengths, reverse=True):
         error = BadParam if how == SEQ_MAJOR_PACKED else NotSupported
         raise error(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
@@ -117,15 +118,24 @@ def cudnnSetRNNDataDescriptor(
 @c_function
 def cudnnGetRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor, arrayLengthRequested: int) -> tuple[Any, ...]:
     """`seqLengthArray` is a tuple of at most `arrayLengthRequested` lengths."""
-    value = data_value(RNNDataDesc, "RNNDataDesc")
+    value: Sequences = value_of(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
     lengths = value.lengths[: _integer(arrayLengthRequested, "arrayLengthRequested", 0)]
     sizes = (value.steps, value.batch, value.features)
     return (data_type.c(value.dtype), value.layout, *sizes, lengths, value.padding)
 
 
 def data_value(descriptor: Any, name: str) -> Sequences:
-    """Return what a descriptor says."""
-    return value_of(descriptor, RNNDataDescriptor, name)  # type: ignore[no-any-return]
+    """Return what a descriptor says of sequences that a network takes.
+
+    Raises
+    ------
+    NotSupported
+        A sequence has no steps.
+    """
+    value: Sequences = value_of(descriptor, RNNDataDescriptor, name)
+    if 0 in value.lengths:
+        raise NotSupported("leave out empty sequences", argument=name, expected="lengths >= 1", got=value.lengths)
+    return value
 
 
 def data_like(first: Any, other: Any, name: str) -> None:

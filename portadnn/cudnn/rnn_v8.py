@@ -7,8 +7,12 @@ from typing import Any
 import portadnn as dnn
 
 from ..descriptors import _integer
+from ..dispatch.choice import workspace_size
+from ..dispatch.problems import make_problem
 from ..errors import BadParam
 from ..handle import Handle
+from ..ops.rnn_problems import RNNBackwardWeights
+from ..dispatch.overlap import check_apart, check_memory, extents_of
 from ..problem import TensorSpec
 from .calls import c_function, c_value
 from .descriptors import TensorDescriptor, made
@@ -198,6 +202,20 @@ def cudnnRNNBackwardData_v8(
     back()
 
 
+def _check_gradient(handle: Handle, tensors: tuple[Any, ...], params: tuple[Any, ...], scratch: Any) -> None:
+    """Raise what the gradient by the weights would raise, before zeros are written to what it is added to."""
+    problem = make_problem(handle, RNNBackwardWeights, tensors, params)
+    device, needed = handle.device, workspace_size(handle, problem)
+    present = [tensor for tensor in tensors if tensor is not None]
+    check_memory(problem, extents_of(problem), list(map(device.address, present)))
+    if scratch is None or not needed:
+        return
+    given = device.workspace_size(scratch)
+    if given < needed:
+        raise BadParam(argument="workSpaceSize", expected=f"at least {needed} bytes", got=f"{given} bytes")
+    check_apart(device, problem, extents_of(problem), present, scratch, needed)
+
+
 @c_function
 def cudnnRNNBackwardWeights_v8(
     handle: Handle,
@@ -228,9 +246,10 @@ def cudnnRNNBackwardWeights_v8(
     states = optional(handle, hDesc, hx, "hx", "hDesc")
     reserve = raw(handle, reserveSpace, reserveSpaceSize, "reserveSpace", "reserveSpaceSize")
     scratch = _scratch(handle, workSpace, workSpaceSize)
-    if replace:
-        dnn.set_tensor(handle, gradient, 0.0)
     batches = sequences.batches
+    if replace:
+        _check_gradient(handle, (inputs, states, outputs, reserve, gradient), (rnn, batches or ()), scratch)
+        dnn.set_tensor(handle, gradient, 0.0)
     dnn.rnn_backward_weights(
         handle, inputs, states, outputs, reserve, rnn, gradient, batch_sizes=batches, workspace=scratch
     )

@@ -245,7 +245,7 @@ def search(
         perfs = estimates(direction, handle, settings, specs)
     else:
         given = arranged(computation, settings, tensors)
-        perfs = ours.find_ex(computation.direction, handle, given, settings.conv, None, workspace)
+        perfs = ours.find_ex(computation.direction, handle, given, settings.conv, None, workspace, size)
     found = by_algorithm(direction, settings, [perf for perf in perfs if perf.memory <= size])
     known = _FOUND.setdefault(check_handle(handle), _Known())
     known.recent.clear()

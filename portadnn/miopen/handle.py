@@ -90,8 +90,10 @@ def _open(backend: str, device: int | None, stream: Any) -> Handle:
 
 
 @function
-def miopenDestroy(handle: Handle) -> None:
-    """Wait for the device and free what the handle owns. Destroying it twice is an error."""
+def miopenDestroy(handle: Handle | None) -> None:
+    """Wait for the device and free what the handle owns. NULL is nothing to destroy; destroying twice is an error."""
+    if handle is None:
+        return
     _ = check_handle(handle).device
     _stop_profiling(handle)
     handle.close()

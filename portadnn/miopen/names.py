@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from ..c_names.objects import integers as c_integers
-from ..descriptors import _integer, _integers
+from ..descriptors import _integer, _integers, _real
 from ..dispatch.call_cache import cached_call
-from ..enums import DnnEnum
+from ..enums import DnnEnum, named
 from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign, shown
 from ..handle import Handle
 from .declarations import DECLARATIONS
@@ -88,11 +89,7 @@ def parse(kind: type[E], value: Any, argument: str) -> E:
         if found is not None:
             return found  # type: ignore[return-value]
     names = ", ".join(f"{member.name}={member.value}" for member in kind)
-    raise BadParam(argument=argument, expected=f"a {kind.__name__} ({names})", got=_shown(value))
-
-
-def _shown(value: Any) -> str:
-    return f"{type(value).__name__}.{value.name}" if isinstance(value, (MIOpenEnum, DnnEnum)) else repr(value)
+    raise BadParam(argument=argument, expected=f"a {kind.__name__} ({names})", got=named(value))
 
 
 def unified(mapping: dict[E, U], value: E, argument: str, hint: str = "") -> U:
@@ -131,12 +128,7 @@ def integers(values: Any, argument: str, least: int = 0, count: int | None = Non
 
 def number(value: Any, argument: str) -> float:
     """Demand a finite number."""
-    try:
-        if isinstance(value, (bool, str)):
-            raise TypeError
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BadParam(argument=argument, expected="a number", got=shown(value)) from None
-    if found - found != 0:
+    found = _real(value, argument)
+    if not math.isfinite(found):
         raise BadParam(argument=argument, expected="a finite number", got=found)
     return found

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..descriptors import TensorDescriptor, check_descriptor
+from ..descriptors import TensorDescriptor, _real, data_type_of, logical_dims
 from ..dispatch.execute import computes, execute
 from ..enums import BatchNormMode
 from ..errors import BadParam, NotSupported, public, shown
@@ -29,9 +29,8 @@ def check_epsilon(epsilon: Any, least: float) -> None:
     """Demand an epsilon of at least `least`, with what float32 makes of both."""
     if type(epsilon) is float and least <= epsilon < math.inf:
         return  # as every call but a wrong one has it
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.integer, np.floating)):
-        raise BadParam(argument="epsilon", expected="a number", got=shown(epsilon))
-    if not np.float32(least) <= epsilon < math.inf and not least <= epsilon < math.inf:
+    number = _real(epsilon, "epsilon")
+    if not min(float(np.float32(least)), least) <= number < math.inf:
         raise BadParam(argument="epsilon", expected=f"a finite number >= {least}", got=epsilon)
 
 
@@ -227,15 +226,13 @@ class BatchNormalizationBackward(_BatchNormalization):
 
 
 @public
-def derive_bn_tensor_descriptor(
-    x: TensorDescriptor, mode: BatchNormMode | int | str = BatchNormMode.SPATIAL
-) -> TensorDescriptor:
+def derive_bn_tensor_descriptor(x: Any, mode: BatchNormMode | int | str = BatchNormMode.SPATIAL) -> TensorDescriptor:
     """Return the descriptor of scale, bias, means and variances (guide section 4.98).
 
     Parameters
     ----------
     x
-        The data's descriptor, of 4 or 5 dims.
+        The data, or its descriptor, of 4 or 5 dims.
     mode
         SPATIAL or PER_ACTIVATION.
 
@@ -248,15 +245,18 @@ def derive_bn_tensor_descriptor(
     Raises
     ------
     BadParam
-        Not a descriptor, or an unknown mode.
+        No tensor and no descriptor, or an unknown mode.
     NotSupported
         Not 4 or 5 dims.
     """
-    spec = check_descriptor(x, TensorDescriptor, "x").spec
+    dtype = data_type_of(x, "x")
+    if dtype is None:
+        raise BadParam(argument="x", expected="a TensorDescriptor or a tensor", got=shown(x))
+    dims = logical_dims(x, "x", TensorDescriptor)
     how = BatchNormMode.parse(mode, "mode")
-    if len(spec.dims) not in (4, 5):
-        raise NotSupported(argument="x.dims", expected="4 or 5 dims", got=spec.dims)
-    return TensorDescriptor(parameter_dims(spec.dims, how), spec.dtype.accumulator)
+    if len(dims) not in (4, 5):
+        raise NotSupported(argument="x.dims", expected="4 or 5 dims", got=dims)
+    return TensorDescriptor(parameter_dims(dims, how), dtype.accumulator)
 
 
 @computes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any, Generic, TypeVar
 
+from ..descriptors import _integer
 from ..dispatch.choice import choose
 from ..dispatch.problems import check_handle
 from ..enums import (
@@ -20,7 +20,7 @@ from ..enums import (
     MathType,
     Status,
 )
-from ..errors import BadParam, NotSupported, shown
+from ..errors import BadParam, NotSupported
 from ..find import Trial, plain_search, search_with
 from ..handle import Handle
 from ..problem import Problem
@@ -109,17 +109,7 @@ FILTER = Direction(
 def _count(requested: Any, algos: type[DnnEnum]) -> int:
     if requested is None:
         return len(algos)
-    return _integer(requested, "requested", 1)
-
-
-def _integer(value: Any, argument: str, least: int) -> int:
-    try:
-        number = None if isinstance(value, bool) else index(value)
-    except TypeError:
-        number = None
-    if number is None or number < least:
-        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=shown(value))
-    return number
+    return _integer(requested, "requested", 1, "an integer >= 1")
 
 
 def _summary(direction: Direction[A, P], algo: A, problem: Problem, trials: Sequence[Trial]) -> P:
@@ -167,14 +157,15 @@ def find_ex(
     conv: Any,
     requested: int | None,
     workspace: Any,
+    limit: int | None = None,
 ) -> list[P]:
-    """Measure on the caller's tensors and workspace."""
+    """Measure on the caller's tensors and workspace, of which no more than `limit` bytes are used."""
     check_handle(handle)
     count = _count(requested, direction.algos)
     for name, tensor in zip(direction.kind.tensor_names(), tensors, strict=True):
         if tensor is None:
             raise BadParam(argument=name, expected="a tensor", got=None)
-    problem, trials = search_with(handle, direction.kind, tensors, _descriptor(conv), workspace)
+    problem, trials = search_with(handle, direction.kind, tensors, _descriptor(conv), workspace, limit)
     return _sorted(direction, problem, trials, count)
 
 
@@ -207,7 +198,7 @@ def get(
         wanted = "PREFER_FASTEST" if memory_limit is None else "SPECIFY_WORKSPACE_LIMIT"
     limit: float = 0 if wanted == "NO_WORKSPACE" else float("inf")
     if wanted == "SPECIFY_WORKSPACE_LIMIT":
-        limit = _integer(memory_limit, "memory_limit", 0)
+        limit = _integer(memory_limit, "memory_limit", 0, "an integer >= 0")
     problem = convolution_problem(handle, direction.kind, tensors, conv)
     found = _sorted(direction, problem, _estimates(direction, handle, problem), len(direction.algos))
     for perf in found:

@@ -94,7 +94,8 @@ def find_convolution_forward_algorithm_ex(
     y
         A tensor that is overwritten, with arbitrary numbers.
     workspace
-        Scratch memory. Algorithms that need more get the status ALLOC_FAILED; None is a workspace of 0 bytes.
+        Scratch memory. Algorithms that need more get the status ALLOC_FAILED. With None each has what it needs, as
+        in :func:`convolution_forward`.
 
     Returns
     -------

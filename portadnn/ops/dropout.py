@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..descriptors import Parameters, TensorDescriptor, check_descriptor, logical_dims
+from ..descriptors import Parameters, TensorDescriptor, _integer, _real, check_descriptor, logical_dims
 from ..dispatch.execute import computes, execute
 from ..dispatch.problems import check_handle
 from ..enums import DataType
-from ..errors import BadParam, public, shown
+from ..errors import BadParam, public
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_raw, check_same
 
@@ -177,14 +177,11 @@ class DropoutDescriptor(Parameters):
 
     @public
     def __post_init__(self) -> None:
-        number = self.dropout
-        if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-            raise BadParam(argument="dropout", expected="a probability, 0 to 1", got=shown(number))
+        number = _real(self.dropout, "dropout", "a probability, 0 to 1")
         _check_dropout(number)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, SupportsIndex):
-            raise BadParam(argument="seed", expected="an integer of 64 bits, >= 0", got=shown(self.seed))
-        _check_seed(int(self.seed))
-        self._set(dropout=float(number), states=self.states, seed=int(self.seed))
+        seed = _integer(self.seed, "seed", expected="an integer of 64 bits, >= 0")
+        _check_seed(seed)
+        self._set(dropout=number, states=self.states, seed=seed)
 
     @property
     def params(self) -> tuple[Any, ...]:

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..descriptors import Parameters, check_descriptor
+from ..descriptors import Parameters, _integer, _real, check_descriptor
 from ..dispatch.execute import computes, execute
 from ..enums import DataType, LRNMode
-from ..errors import BadParam, NotSupported, public, shown
+from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
@@ -60,14 +58,10 @@ class LRNDescriptor(Parameters):
 
     @public
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, (int, np.integer)):
-            raise BadParam(argument="n", expected="an integer", got=shown(self.n))
-        for name in ("alpha", "beta", "k"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-                raise BadParam(argument=name, expected="a number", got=shown(value))
-        check_lrn(self.n, self.alpha, self.beta, self.k)
-        self._set(n=int(self.n), alpha=float(self.alpha), beta=float(self.beta), k=float(self.k))
+        alpha, beta, k = (_real(getattr(self, name), name) for name in ("alpha", "beta", "k"))
+        n = _integer(self.n, "n")
+        check_lrn(n, alpha, beta, k)
+        self._set(n=n, alpha=alpha, beta=beta, k=k)
 
     __hash__ = Parameters.__hash__
 

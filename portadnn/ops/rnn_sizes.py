@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..descriptors import FilterDescriptor, TensorDescriptor, _integer, logical_dims
+from ..descriptors import FilterDescriptor, TensorDescriptor, _integer, data_type_of, logical_dims
 from ..dispatch.choice import workspace_size
 from ..dispatch.problems import check_handle, make_problem, raw_size, spec_of
 from ..enums import DataType
@@ -55,7 +55,7 @@ def get_rnn_params_size(
     rnn
         The network.
     x
-        One step of the input: a TensorDescriptor of dims (n, features, 1), or such dims.
+        One step of the input: a tensor of dims (n, features, 1), its TensorDescriptor, or such dims.
     dtype
         Type of the parameters; None takes that of `x`, or float32.
 
@@ -65,7 +65,7 @@ def get_rnn_params_size(
         `x` is no step, or its features do not fit SKIP_INPUT, or its type differs from `dtype`.
     """
     check_handle(handle)
-    own = x.dtype if isinstance(x, TensorDescriptor) else None
+    own = data_type_of(x, "x")
     wanted = (own or DataType.FLOAT) if dtype is None else DataType.of(dtype)
     if own not in (None, wanted):
         raise BadParam(argument="dtype", expected=f"{own} as x", got=wanted)

@@ -42,7 +42,8 @@ def cudnnBackendCreateDescriptor(descriptorType: int) -> BackendDescriptor:
 
 @c_function
 def cudnnBackendDestroyDescriptor(descriptor: BackendDescriptor) -> None:
-    """Descriptors that were made with it stay as they are."""
+    """Descriptors that were made with it stay as they are. NULL is refused, as by cuDNN 9, unlike elsewhere."""
+    made(descriptor, BackendDescriptor, "descriptor")
     destroy(descriptor, BackendDescriptor, "descriptor")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...c_names.graph_attributes import Attribute
+from ...descriptors import _real
 from ...errors import BadParam, NotSupported, shown
 from ...graph import enums
 from ...graph.data_types import data_type
@@ -87,9 +88,8 @@ def _integer(type: str, value: Any, argument: str) -> tuple[Any, Any]:
 
 
 def _number(type: str, value: Any, argument: str) -> tuple[Any, Any]:
-    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool):
-        return float(value), float(value)
-    raise BadParam(argument=argument, expected=f"a number (CUDNN_TYPE_{type})", got=shown(value))
+    number = _real(value, argument, f"a number (CUDNN_TYPE_{type})")
+    return number, number
 
 
 def _boolean(type: str, value: Any, argument: str) -> tuple[Any, Any]:
@@ -106,7 +106,7 @@ def type_is_int(value: Any) -> bool:
 def _fraction(type: str, value: Any, argument: str) -> tuple[Any, Any]:
     try:
         found = Fraction(*value) if isinstance(value, tuple) else Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError):
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise BadParam(
             argument=argument, expected="a Fraction, or (numerator, denominator)", got=shown(value)
         ) from None
