@@ -292,7 +292,6 @@ def table_names() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: name not in backend_names()))
 
 
-@functools.cache
 def table(name: str) -> Table:
     """Read the table of a backend or of a foreign library.
 
@@ -301,9 +300,14 @@ def table(name: str) -> Table:
     BadParam
         There is none of that name.
     """
-    path = files().get(name)
-    if path is None:
+    if type(name) is not str or name not in files():
         raise BadParam(argument="table", expected=f"one of {', '.join(table_names())}", got=shown(name))
+    return _read_table(name)
+
+
+@functools.cache
+def _read_table(name: str) -> Table:
+    path = files()[name]
     return read(path.read_text("utf-8"), name, path.parent)
 
 

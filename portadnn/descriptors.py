@@ -5,6 +5,7 @@ They compare and hash by value, so one descriptor serves every tensor or layer t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,16 +19,20 @@ from .enums import DataType, TensorFormat
 from .errors import BadParam, DnnError, NotSupported, public, shown
 from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
+_MOST_VALUES = 1 << 20  # of a sequence: the steps of an RNN, at most
+
 
 def _integer(value: Any, argument: str, least: float = -math.inf, expected: str = "an integer") -> int:
     try:
-        number = None if isinstance(value, (bool, np.bool_)) else index(value)
-    except TypeError:
+        number = None if isinstance(value, (bool, np.bool_)) else int.__index__(index(value))
+    except Exception:  # a user's __index__ may raise anything
         number = None
     if number is None:
         raise BadParam(argument=argument, expected=expected, got=shown(value))
     if number < least:
         raise BadParam(argument=argument, expected=f"an integer >= {least}", got=shown(number))
+    if number >= 2**64:
+        raise BadParam(argument=argument, expected="an integer of 64 bits", got=shown(number))
     return number
 
 
@@ -39,23 +44,34 @@ def _real(value: Any, argument: str, expected: str = "a number") -> float:
         raise BadParam(argument=argument, expected=expected, got=shown(value))
     try:
         number = float(value)
+        beyond = math.isinf(number) and bool(value != number)  # too large for float64: a long double
     except OverflowError:
-        number = math.inf
-    if math.isinf(number) and value != number:  # too large for float64: an integer, or a long double
+        beyond = True
+    except Exception:  # a user's subclass may raise anything
+        raise BadParam(argument=argument, expected=expected, got=shown(value)) from None
+    if beyond:
         raise BadParam(argument=argument, expected=f"{expected} that float64 can hold", got=shown(value))
     return number
 
 
-def _integers(values: Any, argument: str, least: int, count: int | None = None) -> tuple[int, ...]:
+def _items(values: Any, argument: str, expected: str) -> tuple[Any, ...]:
+    """Return the items of a sequence, which is not endless."""
     try:
         if isinstance(values, (str, bytes)):
             raise TypeError
-        values = tuple(values)
-    except TypeError:
-        raise BadParam(argument=argument, expected="a sequence of integers", got=shown(values)) from None
-    if count is not None and len(values) != count:
-        raise BadParam(argument=argument, expected=f"{count} integers", got=tuple(values))
-    return tuple(_integer(v, f"{argument}[{i}]", least) for i, v in enumerate(values))
+        items = tuple(itertools.islice(values, _MOST_VALUES + 1))
+    except Exception:  # a user's __iter__ may raise anything
+        raise BadParam(argument=argument, expected=expected, got=shown(values)) from None
+    if len(items) > _MOST_VALUES:
+        raise BadParam(argument=argument, expected=f"{expected}, at most {_MOST_VALUES}", got="more")
+    return items
+
+
+def _integers(values: Any, argument: str, least: int, count: int | None = None) -> tuple[int, ...]:
+    numbers = _items(values, argument, "a sequence of integers")
+    if count is not None and len(numbers) != count:
+        raise BadParam(argument=argument, expected=f"{count} integers", got=shown(numbers))
+    return tuple(_integer(v, f"{argument}[{i}]", least) for i, v in enumerate(numbers))
 
 
 def make_spec(dims: Any, dtype: Any, format: Any = TensorFormat.NCHW, strides: Any = None) -> TensorSpec:
@@ -90,6 +106,12 @@ class TensorView:
     spec: TensorSpec
     base: Any
     offset: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.spec) is not TensorSpec:
+            raise BadParam(argument="spec", expected="a TensorSpec", got=shown(self.spec), call="TensorView")
+        if type(self.offset) is not int or not 0 <= self.offset < 2**63:
+            raise BadParam(argument="offset", expected="an integer >= 0", got=shown(self.offset), call="TensorView")
 
 
 class _Viewable:

@@ -33,8 +33,8 @@ def plain_number(value: Any, c_name: str = "") -> int | None:
     if kind is bool or (hasattr(kind, "__members__") and kind.__name__ != c_name):  # C++ bindings' have it, too
         return None
     try:
-        return operator.index(value)
-    except TypeError:
+        return int.__index__(operator.index(value))
+    except Exception:  # a user's __index__ may raise anything
         return None
 
 
@@ -77,7 +77,7 @@ class DnnEnum(IntEnum):
     @classmethod
     def _named(cls: type[E], text: str) -> E | None:
         """Return the member with that name, which may begin with words of cuDNN's prefix."""
-        name = text.upper()
+        name = str.upper(text)
         for member in cls:
             if name == member.name:
                 return member
@@ -256,7 +256,7 @@ class DataType(DnnEnum):
     def _stored_as(cls, dtype: Any) -> DataType | None:
         found = cls._named(dtype) if isinstance(dtype, str) else None
         if found is None and dtype is not None:  # None is float64 to NumPy
-            with contextlib.suppress(TypeError, ValueError, SyntaxError):
+            with contextlib.suppress(Exception):  # NumPy asks objects for an attribute
                 kind = np.dtype(dtype)
                 found = cls.BFLOAT16 if bfloat16.is_bfloat16(kind) else _DATA_TYPE_OF.get(kind)
         return found
@@ -307,7 +307,7 @@ class MathType(DnnEnum):
 
     @classmethod
     def _named(cls, text: str) -> MathType | None:
-        name = text.upper()
+        name = str.upper(text)
         alias = {"FP32": cls.DEFAULT, "TF32": cls.TENSOR_OP_ALLOW_CONVERSION}.get(name)
         if alias is not None:
             return alias

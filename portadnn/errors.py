@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from .watching import WATCHERS, watched
 
 _MOST_SHOWN = 200  # characters
+_MOST_GOT = 1000  # characters
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,21 +68,25 @@ class DnnError(Exception):
         return text
 
 
-def _written(form: Callable[[Any], str], value: Any) -> str:
-    """Return a value's text, which Python refuses for integers of thousands of digits."""
-    try:
-        return form(value)
-    except ValueError:
-        return f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
-
-
 def shown(value: Any) -> str:
     """Return a value as a message shows it: on one line, not too long; an array by its type, dtype and shape."""
-    shape = getattr(value, "shape", ())
-    if shape and isinstance(shape, tuple):
-        return f"a {type(value).__module__}.{type(value).__name__} of shape {tuple(shape)}"
+    try:
+        shape = getattr(value, "shape", ())
+        if shape and isinstance(shape, tuple):
+            return f"a {type(value).__module__}.{type(value).__name__} of shape {tuple(shape)}"
+    except Exception:  # a user's attributes may raise anything
+        return f"a {type(value).__name__}"
     text = " ".join(_written(repr, value).split())
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 4]} ..."
+
+
+def _written(form: Callable[[Any], str], value: Any) -> str:
+    """Return a value's text, which integers of thousands of digits, deep lists and users' objects may refuse."""
+    try:
+        text = form(value)
+    except Exception:
+        return f"a number of {value.bit_length()} bits" if type(value) is int else f"a {type(value).__name__}"
+    return text if len(text) <= _MOST_GOT else f"{text[: _MOST_GOT - 4]} ..."
 
 
 class NotInitialized(DnnError):

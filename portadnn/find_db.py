@@ -82,7 +82,7 @@ class FindDatabase:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             self.path = Path(path).absolute()
-        except (TypeError, ValueError):
+        except Exception:  # a user's __fspath__ may raise anything
             raise BadParam(argument="find_db", expected="a path", got=shown(path)) from None
         if "\0" in str(self.path):
             raise BadParam(argument="find_db", expected="a path", got=shown(path))

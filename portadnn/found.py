@@ -30,7 +30,7 @@ class Found:
         self._mine: dict[Problem | str, dict[str, float]] = {}
         self._version = engines_version
         self._database: FindDatabase | None = None
-        if path is not None and path != "":
+        if path is not None and not (isinstance(path, str) and not path):
             from .find_db import FindDatabase  # SQLite is not always there, and seldom wanted
 
             self._database = FindDatabase(path)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ._toml import tomllib
-from .errors import BadParam
+from .descriptors import _integer
+from .errors import BadParam, shown
 
 FOLDER = Path(__file__).parent / "porting_guide"
 Library = Literal["cudnn", "miopen"]
@@ -302,6 +303,9 @@ class Table:
         BadParam
             Nothing has that name; the message suggests near ones.
         """
+        if not isinstance(name, str):
+            raise BadParam(argument="name", expected="a name of the mapping table", got=shown(name), call="map")
+        name = str.__str__(name)
         found: list[Row | Enumeration] = self._index.get(name) or self._index.get(_folded(name)) or []
         if not found:
             near = self.suggest(name)
@@ -311,6 +315,9 @@ class Table:
 
     def suggest(self, name: str, count: int = 3) -> list[str]:
         """Return names of the table that resemble `name`, the nearest first."""
+        if not isinstance(name, str):
+            raise BadParam(argument="name", expected="a name", got=shown(name), call="map")
+        name, count = str.__str__(name), _integer(count, "count", 1)
         known = {key.lower(): key for key in self._index if key != _folded(key)}
         near = difflib.get_close_matches(name.lower(), known, count, 0.6)
         near += [key for key in known if name.lower() in key and key not in near and len(name) > 3]

@@ -44,6 +44,9 @@ _TENSOR = re.compile(
 )
 
 
+_INTEGERS = frozenset((int,))
+
+
 @functools.lru_cache(4096)
 def packed_strides(dims: tuple[int, ...], format: TensorFormat = TensorFormat.NCHW) -> tuple[int, ...]:
     """Return the strides, in elements, of a gapless tensor with `dims` in logical (n, c, ...) order."""
@@ -74,6 +77,13 @@ class TensorSpec:
     dims: tuple[int, ...]
     strides: tuple[int, ...]
     alignment: int = ALIGNMENT
+
+    def __post_init__(self) -> None:
+        if type(self.dtype) is not DataType:
+            raise BadParam(argument="dtype", expected="a DataType", got=shown(self.dtype), call="TensorSpec")
+        for name, values in (("dims", self.dims), ("strides", self.strides), ("alignment", (self.alignment,))):
+            if type(values) is not tuple or not _INTEGERS.issuperset(map(type, values)):
+                raise BadParam(argument=name, expected="integers", got=shown(values), call="TensorSpec")
 
     @classmethod
     def packed(cls, dtype: DataType, dims: tuple[int, ...], format: TensorFormat = TensorFormat.NCHW) -> TensorSpec:
@@ -150,10 +160,10 @@ class TensorSpec:
         BadParam
             `text` is not a tensor's text form.
         """
-        match = _TENSOR.fullmatch(text) if len(text) < MAX_WORD else None
+        match = _TENSOR.fullmatch(text) if isinstance(text, str) and len(text) < MAX_WORD else None
         dtype = _DTYPE_OF_CODE.get(match["dtype"]) if match else None
         if match is None or dtype is None:
-            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=shown(text[:60]))
+            raise BadParam(argument=argument, expected="a tensor such as f32:8x64x56x56:nhwc", got=shown(text))
         dims = tuple(map(int, match["dims"].split("x")))
         alignment = int(match["alignment"] or ALIGNMENT)
         if alignment not in (1, 2, 4, 8, 16) or alignment < dtype.itemsize:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..descriptors import TensorView
+from ..descriptors import TensorView, _integer
 from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, shown
@@ -67,7 +67,7 @@ def reader(kind: type[Layout]) -> Reader:
                     device, alive, known = descriptor.views[id(memory)]
                     if alive() is memory and device is handle._device:
                         return known
-        except (AttributeError, KeyError):  # seen for the first time; a raw buffer, an address, or nothing
+        except Exception:  # seen for the first time; a raw buffer, an address, nothing; what raises when looked at
             pass
         value_of(descriptor, kind, desc or f"{name}Desc")
         if memory is None:
@@ -83,11 +83,12 @@ def view(handle: Handle, views: dict[Any, Any], memory: Any, spec: TensorSpec, n
         memory = memory.value or 0
     device = check_handle(handle).device
     address = _is_address(memory)
-    place = (int(memory), key) if address else id(memory) if key is None else (id(memory), key, device)
+    number = _integer(memory, name, 0) if address else 0
+    place = (number, key) if address else id(memory) if key is None else (id(memory), key, device)
     known = views.get(place)
     if known is not None and known[0] is device and (address or known[1]() is memory):
         return known[2]
-    array = device.wrap(TensorView(spec, int(memory) if address else memory), name)
+    array = device.wrap(TensorView(spec, number if address else memory), name)
     if not address and (isinstance(memory, np.ndarray) or not device.owns(memory)):
         return array  # which keeps what it is a view of alive: it is made anew every time
     alive = None if address else weakref.ref(memory, lambda _: views.pop(place, None))
@@ -101,7 +102,19 @@ def _is_address(memory: Any) -> bool:
     """Tell whether memory is given by a number: an integer, or an object that stands for one as PyCUDA's do."""
     if isinstance(memory, (int, np.integer)):
         return not isinstance(memory, bool)
-    return hasattr(memory, "__index__") and not hasattr(memory, "shape")
+    try:
+        return hasattr(type(memory), "__index__") and not hasattr(memory, "shape")
+    except Exception:  # a user's __getattr__ may raise anything
+        return False
+
+
+def _size(size: Any, name: str) -> int:
+    if not isinstance(size, (int, np.integer)):
+        raise BadParam(argument=name, expected="a number of bytes", got=shown(size))
+    try:
+        return _integer(size, name, 0)
+    except BadParam:
+        raise BadParam(argument=name, expected="a number of bytes", got=shown(size)) from None
 
 
 _BYTE = np.dtype(np.uint8)
@@ -116,8 +129,8 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
     BadParam
         No memory, less memory than `size`, or no number of bytes.
     """
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-        raise BadParam(argument=size_name or f"{name}SizeInBytes", expected="a number of bytes", got=shown(size))
+    if type(size) is not int or not 0 <= size < 2**63:
+        size = _size(size, size_name or f"{name}SizeInBytes")
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {size} bytes", got="NULL")
     try:
@@ -126,12 +139,19 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
         _, alive, known = _BYTES[id(memory), size, handle._device]
         if alive() is memory:
             return known
-    except (AttributeError, KeyError):
+    except Exception:  # unknown memory, whose attributes may raise anything
         pass
     dtype, count = DataType.UINT8, int(size)
     device = check_handle(handle).device
-    own = device.signature(memory)[2] if device.owns(memory) else getattr(memory, "dtype", None)
+    own = device.signature(memory)[2] if device.owns(memory) else _dtype(memory)
     if isinstance(own, np.dtype) and own.itemsize > 1:  # memory that was made as an array of numbers
         dtype = DataType.of_array(own, name)
         count //= dtype.itemsize
     return view(handle, _BYTES, memory, TensorSpec(dtype, (count,), (1,)), name, int(size))
+
+
+def _dtype(memory: Any) -> Any:
+    try:
+        return memory.dtype
+    except Exception:  # a raw buffer; an object whose attributes raise anything
+        return None

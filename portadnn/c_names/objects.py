@@ -9,7 +9,7 @@ import numpy as np
 
 from ..descriptors import _integer, _integers
 from ..dispatch.bound_call import Versioned
-from ..errors import BadParam
+from ..errors import BadParam, shown
 from ..problem import TensorSpec
 
 D = TypeVar("D", bound="Descriptor")
@@ -77,7 +77,7 @@ def made(descriptor: Any, kind: type[D], argument: str) -> D:
     """Demand an opaque object of a kind, set or not, that was not destroyed."""
     article = "an" if kind.what.startswith(("a", "LRN", "RNN")) else "a"
     if type(descriptor) is not kind:
-        got = "NULL" if descriptor is None else repr(descriptor)
+        got = "NULL" if descriptor is None else shown(descriptor)
         raise BadParam(argument=argument, expected=f"{article} {kind.what} ({kind.made_by})", got=got)
     if descriptor.destroyed:
         raise BadParam(argument=argument, expected=f"{article} {kind.what}", got="one that was destroyed")

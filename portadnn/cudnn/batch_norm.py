@@ -37,7 +37,7 @@ def _shared(
                     break
             else:
                 return memory
-    except AttributeError:  # something is NULL or no array
+    except Exception:  # something is NULL or no array
         pass
     return tuple(
         None if m is None and i >= needed else tensor(handle, descriptor, m, name, desc)

@@ -5,19 +5,26 @@ A fused call is made of the calls for each part, so that half tensors are rounde
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _integer
+from ..c_names.composed import check_call
+from ..descriptors import _integer, _real
 from ..dispatch.problems import check_handle
 from ..enums import ActivationMode, BatchNormMode
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
+from ..ops.batch_norm import BatchNormalizationBackward, check_epsilon
+from ..ops.tensor import AddTensor
 from .descriptors import ActivationDescriptor, TensorDescriptor, value_of
 from .memory import tensor, view
 
 PLAIN, ACTIVATION, ADD_ACTIVATION = range(3)  # cudnnBatchNormOps_t and cudnnNormOps_t
+
+
+_FACTORS = ("alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff")
 
 
 def relu(descriptor: Any, ops: int) -> Any:
@@ -38,8 +45,14 @@ def relu(descriptor: Any, ops: int) -> Any:
 def unblended(ops: int, **numbers: Any) -> None:
     """Demand that what is fused is not blended as well."""
     for name, (value, wanted) in numbers.items():
-        if ops != PLAIN and value != wanted:
+        if ops != PLAIN and _real(value, name) != wanted:
             raise NotSupported("fused calls do not blend", argument=name, expected=str(wanted), got=value)
+
+
+def check_finish(handle: Handle, ops: int, z: Any, y: Any) -> None:
+    """Refuse what :func:`finish` would refuse, before y is written."""
+    if ops == ADD_ACTIVATION:
+        check_call(handle, AddTensor, (z, y))
 
 
 def finish(handle: Handle, ops: int, z: Any, activation: Any, y: Any) -> None:
@@ -68,6 +81,7 @@ def train(
     """Normalise by the batch's own statistics, and what follows."""
     activation = relu(activation_desc, ops)
     unblended(ops, alpha=(alpha, 1), beta=(beta, 0))
+    check_finish(handle, ops, z, y)
     dnn.batch_normalization_forward_training(
         handle,
         x,
@@ -88,11 +102,20 @@ def train(
 
 
 def _gradient(
-    handle: Handle, ops: int, activation: Any, y: tuple[Any, Any], dy: Any, dz: Any, workspace: Any, size: Any
+    handle: Handle,
+    ops: int,
+    activation: Any,
+    y: tuple[Any, Any],
+    dy: Any,
+    dz: Any,
+    workspace: Any,
+    size: Any,
+    check: Callable[[], None],
 ) -> Any:
     """Return the gradient of what was activated: in dz, or in the workspace where nothing was added."""
     if ops == PLAIN:
         return dy
+    check()
     y_desc, y_memory = y
     activated = tensor(handle, y_desc, y_memory, "yData", desc="yDesc")
     if ops == ACTIVATION:
@@ -126,7 +149,16 @@ def backward(
 ) -> None:
     """Return to x, z and the parameters."""
     activation = relu(activation_desc, ops)
-    gradient = _gradient(handle, ops, activation, y, dy, dz, workspace, size)
+
+    def check() -> None:
+        """Refuse what the second operation would refuse, before the first one writes dz."""
+        check_epsilon(epsilon, dnn.BN_MIN_EPSILON)
+        numbers = {name: _real(factor, name) for name, factor in zip(_FACTORS, factors, strict=True)}
+        numbers["epsilon"] = _real(epsilon, "epsilon")
+        tensors = (x, dy if dz is None else dz, scale[0], saved[0], saved[1], dx, scale[1], scale[2])
+        check_call(handle, BatchNormalizationBackward, tensors, (mode,), numbers)
+
+    gradient = _gradient(handle, ops, activation, y, dy, dz, workspace, size, check)
     dnn.batch_normalization_backward(
         handle,
         x,

@@ -61,7 +61,7 @@ def cudnnDestroy(handle: Handle | None) -> None:
 @c_function
 def cudnnSetStream(handle: Handle, streamId: Any) -> None:
     """`streamId` is a CuPy stream or an in-order PyOpenCL queue; None, or 0, is the default."""
-    check_handle(handle).set_stream(None if isinstance(streamId, int) and streamId == 0 else streamId)
+    check_handle(handle).set_stream(None if type(streamId) is int and streamId == 0 else streamId)
 
 
 @c_function

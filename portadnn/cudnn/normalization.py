@@ -11,7 +11,17 @@ from ..enums import BatchNormMode
 from ..errors import NotSupported
 from ..handle import Handle
 from .batch_norm import demanded, parameters
-from .batch_norm_parts import ADD_ACTIVATION, PLAIN, backward, backward_size, finish, relu, train, unblended
+from .batch_norm_parts import (
+    ADD_ACTIVATION,
+    PLAIN,
+    backward,
+    backward_size,
+    check_finish,
+    finish,
+    relu,
+    train,
+    unblended,
+)
 from .calls import c_function, c_value
 from .descriptors import ActivationDescriptor, TensorDescriptor, made, value_of
 from .memory import tensor
@@ -83,6 +93,7 @@ def cudnnNormalizationForwardInference(
         estimatedMean=estimatedMean,
         estimatedVariance=estimatedVariance,
     )
+    check_finish(handle, ops, added, out)
     dnn.batch_normalization_forward_inference(
         handle,
         tensor(handle, xDesc, x, "x"),

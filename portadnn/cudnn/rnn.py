@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import portadnn as dnn
 
 from ..c_names.objects import Layout
-from ..descriptors import _integer
+from ..descriptors import _integer, _items
 from ..errors import BadParam, shown
 from ..handle import Handle
 from ..ops.rnn import checked_batches
@@ -23,9 +23,12 @@ from .tensors import data_type
 def steps(descriptors: Any, length: Any, name: str) -> list[dnn.TensorDescriptor]:
     """Return the descriptors of the steps from C's array of at least `length`."""
     count = _integer(length, "seqLength", 1)
-    if not isinstance(descriptors, Sequence) or len(descriptors) < count:
-        got = len(descriptors) if isinstance(descriptors, Sequence) else repr(descriptors)
-        raise BadParam(argument=name, expected=f"a sequence of {count} tensor descriptors, one for each step", got=got)
+    expected = f"a sequence of {count} tensor descriptors, one for each step"
+    if not isinstance(descriptors, Sequence):
+        raise BadParam(argument=name, expected=expected, got=shown(descriptors))
+    descriptors = _items(descriptors, name, expected)
+    if len(descriptors) < count:
+        raise BadParam(argument=name, expected=expected, got=len(descriptors))
     first = descriptors[0]
     value = value_of(first, TensorDescriptor, f"{name}[0]")
     found = [
@@ -49,7 +52,7 @@ def sequence(
                 return memory, found.batches
         else:
             found = None
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+    except Exception:  # seen for the first time, or wrong
         found = None
     found = found or _examine(descriptors, length, name)
     if memory is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import portadnn as dnn
 
+from ..c_names.composed import check_output
 from ..descriptors import TensorView, _integer, _integers, _real
 from ..dispatch.problems import check_handle
 from ..enums import DataType
@@ -171,6 +172,8 @@ def data(
     if read:
         for theirs, ours in _steps(handle, value, padded, own, packed):
             dnn.transform_tensor(handle, theirs, ours)
+    else:
+        check_output(handle, own, name)
 
     def back() -> None:
         if value.padding is not None and not value.uniform:

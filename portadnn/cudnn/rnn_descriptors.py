@@ -186,7 +186,7 @@ def cudnnSetRNNDescriptor_v8(
     made(rnnDesc, RNNDescriptor, "rnnDesc")
     bias, math = _bias_mode(biasMode), math_type(mathType, "mathType")
     features, flags = _integer(inputSize, "inputSize", 1), _integer(auxFlags, "auxFlags", 0)
-    _check_projection(_integer(projSize, "projSize", 0), hiddenSize)
+    _check_projection(_integer(projSize, "projSize", 0), _integer(hiddenSize, "hiddenSize", 1))
     dtype = data_type(dataType, "dataType")
     _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, dirMode, cellMode, algo, mathPrec, True)
     rnnDesc.dtype, rnnDesc.bias_mode, rnnDesc.math = dtype, bias, math

@@ -8,11 +8,11 @@ import portadnn as dnn
 
 from ..descriptors import _integer
 from ..dispatch.choice import workspace_size
+from ..dispatch.overlap import check_apart, check_memory, extents_of
 from ..dispatch.problems import make_problem
 from ..errors import BadParam
 from ..handle import Handle
 from ..ops.rnn_problems import RNNBackwardWeights
-from ..dispatch.overlap import check_apart, check_memory, extents_of
 from ..problem import TensorSpec
 from .calls import c_function, c_value
 from .descriptors import TensorDescriptor, made

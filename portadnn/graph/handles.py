@@ -52,7 +52,7 @@ def handle_of(handle: Any) -> Handle:
         if not _DEFAULT:
             _DEFAULT.append(Handle())
         return _DEFAULT[0]
-    found = _HANDLES.get(handle) if isinstance(handle, int) else None
+    found = _HANDLES.get(handle) if type(handle) is int else None
     if found is None:
         raise fail("PG-PLAN-003", argument="handle", expected="what create_handle() returned", got=shown(handle))
     return found

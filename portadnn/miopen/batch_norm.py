@@ -8,7 +8,7 @@ from ..errors import BadParam
 from ..handle import Handle
 from ..ops.batch_norm import parameter_dims
 from ..problem import TensorSpec
-from .batch_norm_passes import average, gradient, inference, inference_inverse, mode_of, training
+from .batch_norm_passes import averages, gradient, inference, inference_inverse, mode_of, training
 from .descriptors import made, miopenTensorDescriptor_t, wide_of
 from .names import function
 
@@ -109,13 +109,13 @@ def miopenBatchNormalizationForwardTraining_V3(
     resultSaveInvVariance: Any,
 ) -> None:
     """Normalise by the batch's statistics; the running ones are read from one place and written to another."""
-    average(handle, savedMeanDesc, prevResultRunningMean, nextResultRunningMean, "ResultRunningMean")
-    average(handle, savedVarDesc, prevResultRunningVariance, nextResultRunningVariance, "ResultRunningVariance")
     numbers = alpha, beta, expAvgFactor, epsilon
     descs = xDesc, yDesc, scaleDesc, biasVarDesc, savedMeanDesc, savedVarDesc
+    before = prevResultRunningMean, prevResultRunningVariance
     running = nextResultRunningMean, nextResultRunningVariance
+    copies = averages(handle, (savedMeanDesc, savedVarDesc), before, running)
     data = x, y, bnScale, bnBias, *running, resultSaveMean, resultSaveInvVariance
-    training(handle, bn_mode, numbers, descs, data)
+    training(handle, bn_mode, numbers, descs, data, copies)
 
 
 @function

@@ -9,8 +9,8 @@ from ..handle import Handle
 from ..ops.tensor import transform_tensor
 from ..problem import TensorSpec
 from .activation import activation_settings, backward, forward, miopenActivationDescriptor_t
-from .batch_norm_passes import average, gradient, inference, inference_inverse, training
-from .descriptors import miopenTensorDescriptor_t, tensor
+from .batch_norm_passes import averages, gradient, inference, inference_inverse, training
+from .descriptors import miopenTensorDescriptor_t, tensor, wide_of
 from .names import function
 
 Desc = miopenTensorDescriptor_t
@@ -24,8 +24,8 @@ def _activate(handle: Handle, activDesc: Any, yDesc: Any, y: Any) -> None:
 
 def _packed(handle: Handle, desc: Desc) -> tuple[Desc, Any]:
     """Return a new tensor with the dims of a descriptor, packed, and its descriptor."""
-    made = miopenTensorDescriptor_t()
-    made.set(TensorSpec.packed(desc.wide.dtype, desc.wide.dims))
+    spec, made = wide_of(desc, "xDesc"), miopenTensorDescriptor_t()
+    made.set(TensorSpec.packed(spec.dtype, spec.dims))
     return made, check_handle(handle).device.empty(made.wide)
 
 
@@ -90,13 +90,13 @@ def miopenBatchNormForwardTrainingActivation_V2(
 ) -> None:
     """Normalise and apply an activation; running statistics are read from one place and written to another."""
     activation_settings(activDesc)
-    average(handle, savedMeanDesc, prevResultRunningMean, nextResultRunningMean, "ResultRunningMean")
-    average(handle, savedVarDesc, prevResultRunningVariance, nextResultRunningVariance, "ResultRunningVariance")
     numbers = alpha, beta, expAvgFactor, epsilon
     descs = xDesc, yDesc, scaleDesc, biasVarDesc, savedMeanDesc, savedVarDesc
+    before = prevResultRunningMean, prevResultRunningVariance
     running = nextResultRunningMean, nextResultRunningVariance
+    copies = averages(handle, (savedMeanDesc, savedVarDesc), before, running)
     data = x, y, bnScale, bnBias, *running, resultSaveMean, resultSaveInvVariance
-    training(handle, bn_mode, numbers, descs, data)
+    training(handle, bn_mode, numbers, descs, data, copies)
     _activate(handle, activDesc, yDesc, y)
 
 

@@ -5,8 +5,10 @@ MIOpen sets no lower bound for epsilon, and neither do these (but 0).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..c_names.composed import check_call
 from ..dispatch.execute import execute
 from ..dispatch.problems import check_handle
 from ..enums import BatchNormMode
@@ -17,7 +19,7 @@ from ..ops.batch_norm import (
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
-from ..ops.tensor import op_tensor, set_tensor, transform_tensor
+from ..ops.tensor import TransformTensor, op_tensor, set_tensor, transform_tensor
 from ..problem import TensorSpec
 from .descriptors import miopenTensorDescriptor_t, optional, tensor
 from .enums import miopenBatchNormMode_t, miopenStatus_t
@@ -59,6 +61,7 @@ def training(
     numbers: tuple[Any, Any, Any, Any],
     descs: tuple[Any, Any, Any, Any, Any, Any],
     data: tuple[Any, Any, Any, Any, Any, Any, Any, Any],
+    copies: Sequence[tuple[Any, Any]] = (),
 ) -> None:
     """Run the training pass.
 
@@ -70,6 +73,8 @@ def training(
         Of x, y, scale, bias, mean and variance.
     data
         x, y, scale, bias, running mean and variance, saved mean and inverse variance.
+    copies
+        What :func:`averages` returned: made once nothing of the call can be refused any more.
     """
     alpha, beta, factor, epsilon = numbers
     x_desc, y_desc, scale_desc, bias_desc, mean_desc, variance_desc = descs
@@ -90,6 +95,11 @@ def training(
     check_pair(running_mean, running_variance, "resultRunningVariance")
     check_pair(saved_mean, saved_inverse, "resultSaveInvVariance")
     scalars = (1.0, 0.0, number(factor, "expAvgFactor"), check_epsilon(epsilon))
+    if copies:
+        numbers_used = {"expAvgFactor": scalars[2], "epsilon": scalars[3]}
+        check_call(handle, BatchNormalizationForwardTraining, tensors, (mode,), numbers_used)
+    for before, after in copies:
+        transform_tensor(handle, before, after)
     execute(handle, BatchNormalizationForwardTraining, tensors, (mode,), scalars)
 
 
@@ -197,11 +207,16 @@ def gradient(
     execute(handle, BatchNormalizationBackward, tensors, (mode,), scalars)
 
 
-def average(handle: Handle, desc: Desc, before: Any, after: Any, name: str) -> None:
-    """Copy the running statistics, where a call has others for before and after."""
-    if after is not None and after is not before:
-        transform_tensor(
-            handle,
-            tensor(handle, desc, before, f"prev{name}", "desc"),
-            tensor(handle, desc, after, f"next{name}", "desc"),
-        )
+def averages(
+    handle: Handle, descs: tuple[Desc, Desc], before: tuple[Any, Any], after: tuple[Any, Any]
+) -> list[tuple[Any, Any]]:
+    """Return the copies of running statistics to make, where a call has others for before and after."""
+    copies = []
+    names = ("Mean", "savedMeanDesc"), ("Variance", "savedVarDesc")
+    for desc, old, new, (name, what) in zip(descs, before, after, names, strict=True):
+        if new is not None and new is not old:
+            source = tensor(handle, desc, old, f"prevResultRunning{name}", what)
+            copy = tensor(handle, desc, new, f"nextResultRunning{name}", what)
+            check_call(handle, TransformTensor, (source, copy))
+            copies.append((source, copy))
+    return copies

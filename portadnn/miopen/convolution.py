@@ -63,7 +63,7 @@ def _find(
     wanted = integer(count, "requestAlgoCount", 1)
     boolean(exhaustive, "exhaustiveSearch")
     given_workspace(handle, workspace, size, 0)
-    found = search(direction, handle, settings, specs, tensors, workspace, int(size))
+    found = search(direction, handle, settings, specs, tensors, workspace, integer(size, "workSpaceSize"))
     if not found:
         refuse(
             "no suitable algorithm was found to execute the convolution",

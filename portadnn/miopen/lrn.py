@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotSupported, shown
 from ..handle import Handle, log
 from ..ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
 from ..ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
 from ..problem import TensorSpec
 from .descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, spec_of, tensor, value_of
 from .enums import miopenLRNMode_t
-from .names import boolean, function, integer, number, parse, refuse
+from .names import boolean, equals, function, integer, number, parse, refuse
 from .workspaces import demand, demand_filled, fill
 
 _WITHIN = miopenLRNMode_t.miopenLRNWithinChannel
@@ -84,8 +84,8 @@ def _needed(y: TensorSpec) -> int:
 
 
 def _warn(call: str, alpha: Any, beta: Any) -> None:
-    if alpha != 1 or beta != 0:
-        log.warning("%s: alpha=%s and beta=%s have no effect, as in MIOpen", call, alpha, beta)
+    if not equals(alpha, 1) or not equals(beta, 0):
+        log.warning("%s: alpha=%s and beta=%s have no effect, as in MIOpen", call, shown(alpha), shown(beta))
 
 
 def _packed(desc: miopenTensorDescriptor_t, argument: str) -> None:

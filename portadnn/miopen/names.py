@@ -75,9 +75,17 @@ def refuse(
 def one_and_zero(alpha: Any, beta: Any, **status: miopenStatus_t) -> None:
     """Demand alpha = 1 and beta = 0, where MIOpen does."""
     for argument, value, wanted in (("alpha", alpha, 1), ("beta", beta, 0)):
-        if value != wanted:
+        if not equals(value, wanted):
             message = "MIOpen supports alpha=1 and beta=0 only"
             refuse(message, argument=argument, expected=str(wanted), got=shown(value), **status)
+
+
+def equals(value: Any, wanted: int) -> bool:
+    """Tell whether a value of any type is that number."""
+    try:
+        return bool(value == wanted)
+    except Exception:  # arrays; a user's __eq__ may raise anything
+        return False
 
 
 def parse(kind: type[E], value: Any, argument: str) -> E:
@@ -109,8 +117,8 @@ def unified(mapping: dict[E, U], value: E, argument: str, hint: str = "") -> U:
 
 def boolean(value: Any, argument: str) -> bool:
     """Demand C's bool: True, False, 0 or 1."""
-    if isinstance(value, (bool, int)) and value in (0, 1):
-        return bool(value)
+    if isinstance(value, int) and int.__index__(value) in (0, 1):
+        return bool(int.__index__(value))
     raise BadParam(argument=argument, expected="True or False", got=shown(value))
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..c_names.objects import Layout
+from ..descriptors import _items
 from ..dispatch.problems import check_handle
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, NotSupported, shown
 from ..handle import Handle
 from .descriptors import DATA_TYPES, miopenTensorDescriptor_t, spec_of
 from .enums import miopenRNNPaddingMode_t
@@ -23,18 +24,23 @@ RNN = miopenRNNDescriptor_t
 
 def _listed(settings: RNNSettings, length: Any, descs: Any, argument: str) -> Steps:
     """Return what the descriptors of the steps say together."""
-    key = (length, settings.data_type)
     try:
+        key = (length, settings.data_type)
         stamp, listed, steps = descs[0].sequences[key]
         if stamp == Layout.stamp and descs[:length] == listed:
             return steps  # type: ignore[no-any-return]
-    except (AttributeError, IndexError, KeyError, TypeError):
+    except Exception:  # seen for the first time, or wrong
         pass
     stamp = Layout.stamp
     count = integer(length, "sequenceLen", 1)
-    if isinstance(descs, Desc) or not isinstance(descs, Sequence) or len(descs) < count:
-        got = f"{len(descs)}" if isinstance(descs, Sequence) else repr(descs)
-        raise BadParam(argument=argument, expected=f"a sequence of {count} descriptors, one for each step", got=got)
+    key = (count, settings.data_type)
+    expected = f"a sequence of {count} descriptors, one for each step"
+    if isinstance(descs, Desc) or not isinstance(descs, Sequence):
+        raise BadParam(argument=argument, expected=expected, got=shown(descs))
+    if type(descs) is not list:
+        descs = _items(descs, argument, expected)
+    if len(descs) < count:
+        raise BadParam(argument=argument, expected=expected, got=len(descs))
     listed = descs[:count]
     widths = {features_of(settings, desc, f"{argument}[{t}]") for t, desc in enumerate(listed)}
     if len(widths) > 1:

@@ -11,6 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from ..c_names.composed import check_output
 from ..descriptors import TensorView
 from ..dispatch.problems import check_handle
 from ..enums import DataType
@@ -159,8 +160,8 @@ def _gathered(handle: Handle, s: Sequences, data: Any, name: str, read: bool = T
         else:
             for outside, inside in _pairs(s, data, packed):
                 transform_tensor(handle, outside, inside)
-    elif data is None:
-        raise BadParam(argument=name, expected=f"memory of {whole.span} elements", got=None)
+    else:
+        check_output(handle, view(handle, whole, data, name), name)
     return packed
 
 

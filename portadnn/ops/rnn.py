@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from ..descriptors import TensorDescriptor, _integers, check_descriptor
+from ..descriptors import TensorDescriptor, _integers, _items, check_descriptor
 from ..dispatch.execute import computes, execute
 from ..errors import BadParam, shown
 from ..handle import Handle
@@ -31,20 +31,23 @@ def checked_batches(batch_sizes: BatchSizes) -> tuple[int, ...]:
     """
     if batch_sizes is None:
         return ()
-    if type(batch_sizes) is tuple and all(type(n) is int for n in batch_sizes):
-        sizes: tuple[int, ...] = batch_sizes
-    elif isinstance(batch_sizes, Sequence) and any(isinstance(n, TensorDescriptor) for n in batch_sizes):
-        steps = [check_descriptor(step, TensorDescriptor, f"batch_sizes[{t}]") for t, step in enumerate(batch_sizes)]
+    if type(batch_sizes) is tuple and all(type(n) is int and n < 2**48 for n in batch_sizes):
+        return batch_sizes or _no_steps()
+    items = _items(batch_sizes, "batch_sizes", "a sequence of integers")
+    if any(isinstance(n, TensorDescriptor) for n in items):
+        steps = [check_descriptor(step, TensorDescriptor, f"batch_sizes[{t}]") for t, step in enumerate(items)]
         for t, step in enumerate(steps):
             if step.dims[1:] != steps[0].dims[1:] or not step.spec.is_packed():
                 expected = f"a packed step of dims (n, {', '.join(map(str, steps[0].dims[1:]))})"
                 raise BadParam(argument=f"batch_sizes[{t}]", expected=expected, got=shown(step))
         sizes = tuple(step.dims[0] for step in steps)
     else:
-        sizes = _integers(batch_sizes, "batch_sizes", 1)
-    if not sizes:
-        raise BadParam(argument="batch_sizes", expected="at least one step", got=sizes)
-    return sizes
+        sizes = _integers(items, "batch_sizes", 1)
+    return sizes or _no_steps()
+
+
+def _no_steps() -> NoReturn:
+    raise BadParam(argument="batch_sizes", expected="at least one step", got=())
 
 
 def _cells(rnn: RNNDescriptor, *tensors: Any) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..descriptors import FilterDescriptor, TensorDescriptor, _integer, data_type_of, logical_dims
+from ..descriptors import FilterDescriptor, TensorDescriptor, _integer, _items, data_type_of, logical_dims
 from ..dispatch.choice import workspace_size
 from ..dispatch.problems import check_handle, make_problem, raw_size, spec_of
 from ..enums import DataType
@@ -104,9 +104,10 @@ def _input(handle: Handle, x: Any, batch_sizes: BatchSizes) -> tuple[TensorSpec,
     batches = checked_batches(batch_sizes)
     if isinstance(x, TensorDescriptor):
         return x.spec, batches
-    if isinstance(x, (list, tuple)) and any(isinstance(step, TensorDescriptor) for step in x):
-        batches = checked_batches(x)
-        return TensorSpec.packed(x[0].dtype, (sum(batches), *x[0].dims[1:])), batches
+    steps = _items(x, "x", "a tensor, or the steps' descriptors") if isinstance(x, (list, tuple)) else ()
+    if any(isinstance(step, TensorDescriptor) for step in steps):
+        batches = checked_batches(steps)
+        return TensorSpec.packed(steps[0].dtype, (sum(batches), *steps[0].dims[1:])), batches
     device = check_handle(handle).device
     array = x if device.owns(x) else device.wrap(x, "x")
     return spec_of(device.signature(array), "x"), batches

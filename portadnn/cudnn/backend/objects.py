@@ -8,6 +8,7 @@ from typing import Any
 
 from ...c_names.graph_attributes import Attribute, DescriptorKind
 from ...c_names.graph_descriptors import kinds
+from ...descriptors import _integer
 from ...errors import BadParam, NotInitialized, NotSupported, shown
 from ..calls import c_value
 from ..descriptors import Descriptor, made
@@ -172,14 +173,13 @@ def hand_over(elements: Sequence[Any], requested: Any, places: Any) -> tuple[int
     BadParam
         The number requested is none, or there are fewer places; places for descriptors that are none.
     """
-    if not values.type_is_int(requested) or requested < 0:
-        raise BadParam(argument="requestedElementCount", expected="a number of at least 0", got=shown(requested))
+    requested = _integer(requested, "requestedElementCount", 0, "a number of at least 0")
     if elements and isinstance(elements[0], str):  # of text each character is an element
         return len(elements[0]), [elements[0][:requested]] if requested else []
     told = list(elements[:requested])
     if places is None or not told:
         return len(elements), told
-    if not isinstance(places, list) or len(places) < len(told):
+    if type(places) is not list or len(places) < len(told):
         raise BadParam(argument="arrayOfElements", expected=f"a list of {len(told)} or more", got=shown(places))
     for i, found in enumerate(told):
         if isinstance(found, BackendDescriptor):

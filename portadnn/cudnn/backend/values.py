@@ -82,7 +82,7 @@ def _integer(type: str, value: Any, argument: str) -> tuple[Any, Any]:
         if not isinstance(value, (bool, np.bool_)):
             number = operator.index(value)
             return number, number
-    except TypeError:
+    except Exception:  # a user's __index__ may raise anything
         pass
     raise BadParam(argument=argument, expected=f"an integer (CUDNN_TYPE_{type})", got=shown(value))
 
@@ -106,7 +106,7 @@ def type_is_int(value: Any) -> bool:
 def _fraction(type: str, value: Any, argument: str) -> tuple[Any, Any]:
     try:
         found = Fraction(*value) if isinstance(value, tuple) else Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+    except Exception:  # infinity; a user's numbers may raise anything
         raise BadParam(
             argument=argument, expected="a Fraction, or (numerator, denominator)", got=shown(value)
         ) from None

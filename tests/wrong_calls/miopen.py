@@ -1,0 +1,171 @@
+"""The right calls of portadnn.miopen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from portadnn import miopen
+from portadnn.miopen.declarations import DECLARATIONS
+
+from .c_names import DIMS, Vocabulary, Word
+from .scene import CHANNELS, IMAGE, WORKSPACE, Call, Scene
+
+
+def _tensor(which: str) -> Word:
+    def make(scene: Scene) -> Any:
+        descriptor = miopen.miopenCreateTensorDescriptor()
+        if which != "new":
+            miopen.miopenSetTensorDescriptor(descriptor, 1, len(DIMS[which]), DIMS[which], None)
+        return descriptor
+
+    return make
+
+
+def _made(kind: str, setter: str, *arguments: Any) -> Word:
+    def make(scene: Scene) -> Any:
+        descriptor = getattr(miopen, f"miopenCreate{kind}Descriptor")()
+        if setter:
+            getattr(miopen, f"miopen{setter}Descriptor")(descriptor, *arguments)
+        return descriptor
+
+    return make
+
+
+def _dropout(scene: Scene) -> Any:
+    descriptor = miopen.miopenCreateDropoutDescriptor()
+    states = scene.buffer(64), 64
+    miopen.miopenSetDropoutDescriptor(descriptor, scene.handle, 0.5, *states, 1, False, False, 0)
+    return descriptor
+
+
+def _profiled(scene: Scene) -> Any:
+    handle = scene.new_handle()
+    miopen.miopenEnableProfiling(handle, True)
+    return handle
+
+
+def _pooling_workspace(scene: Scene) -> Any:
+    return scene.buffer(WORKSPACE)
+
+
+FOUND: dict[tuple[int, str], Any] = {}
+
+
+def _algo(kind: str, names: tuple[str, str, str], field: str) -> Word:
+    """Return the word for what Find says of the convolution of all cases, as MIOpen demands."""
+
+    def find(scene: Scene) -> Any:
+        key = id(scene.handle), kind
+        if key not in FOUND:
+            side = Scene(scene.handles)
+            dims = {"x": "image", "y": "image", "w": "filter"}
+            pairs = [v for n in names for v in (_tensor(dims[n])(side), side.array(DIMS[dims[n]]))]
+            conv = DESCRIPTORS["miopenConvolutionDescriptor_t"](side)
+            call = getattr(miopen, f"miopenFindConvolution{kind}Algorithm")
+            _, found = call(scene.handle, *pairs[:4], conv, *pairs[4:], 4, side.buffer(1 << 20), 1 << 20, False)
+            FOUND[key] = min(getattr(perf, field) for perf in found if perf.memory <= WORKSPACE)
+        return FOUND[key]
+
+    return find
+
+
+def _lrn_workspace(scene: Scene) -> Any:
+    """Return a workspace that the right forward call has filled."""
+    workspace, image = scene.buffer(WORKSPACE), _tensor("image")(scene)
+    pair = image, scene.array(IMAGE)
+    lrn = DESCRIPTORS["miopenLRNDescriptor_t"](scene)
+    miopen.miopenLRNForward(scene.handle, lrn, 1, *pair, 0, image, scene.array(IMAGE), True, workspace)
+    scene.forget()
+    return workspace
+
+
+def _parameter(scene: Scene) -> Any:
+    return scene.array((2, 2, 1))
+
+
+_RNN = _made("RNN", "SetRNN", 2, 1, 0, 0, 2, 1, 0, 1)
+_AVERAGE = _made("Pooling", "Set2dPooling", 1, 3, 3, 1, 1, 1, 1)
+DESCRIPTORS: dict[str, Word] = {
+    **{f"miopenTensorDescriptor_t:{which}": _tensor(which) for which in (*DIMS, "new")},
+    "miopenConvolutionDescriptor_t": _made("Convolution", "InitConvolution", 0, 1, 1, 1, 1, 1, 1),
+    "miopenPoolingDescriptor_t": _AVERAGE,
+    "miopenActivationDescriptor_t": _made("Activation", "SetActivation", 3, 1.0, 1.0, 1.0),
+    "miopenLRNDescriptor_t": _made("LRN", "SetLRN", 1, 3, 1.0, 0.75, 2.0),
+    "miopenReduceTensorDescriptor_t": _made("ReduceTensor", "SetReduceTensor", 0, 1, 0, 0, 0),
+    "miopenDropoutDescriptor_t": _dropout,
+    "miopenRNNDescriptor_t": _RNN,
+    "miopenSeqTensorDescriptor_t": _made("SeqTensor", "SetRNNDataSeqTensor", 1, 1, 2, 2, 2, (2, 1), None),
+    "miopenCTCLossDescriptor_t": _made("CTCLoss", "SetCTCLoss", 1, 0, True),
+}
+_T5: dict[str, Word] = {
+    "mode": lambda s: 4,
+    "rstdDesc": _tensor("rows"),
+    "rstd": lambda s: s.array((1, 2, 4, 1)),
+    "weightDesc": _tensor("row"),
+    "weight": lambda s: s.array((1, 1, 1, 4)),
+    "dwDesc": _tensor("row"),
+    "dw": lambda s: s.array((1, 1, 1, 4)),
+}
+_CONV2: dict[str, Word] = {"spatialDim": lambda s: 2, "strideA": lambda s: (1, 1)}
+_NEW: dict[str, Word] = {"handle": lambda s: s.new_handle()}
+SPECIAL: dict[str, dict[str, Word]] = {
+    "miopenDestroy": _NEW,
+    "miopenSetStream": _NEW,
+    "miopenSetAllocator": _NEW,
+    "miopenEnableProfiling": _NEW,
+    "miopenSetTuningPolicy": _NEW,
+    "miopenGetKernelTime": {"handle": _profiled},
+    "miopenInitConvolutionNdDescriptor": _CONV2,
+    "miopenSetNdPoolingDescriptor": {"nbDims": lambda s: 2, "stridesA": lambda s: (1, 1), "padA": lambda s: (1, 1)},
+    "miopenOpTensor": {"B": lambda s: s.array(CHANNELS)},
+    "miopenSetTensor": {"alpha": lambda s: 1.5},
+    "miopenScaleTensor": {"alpha": lambda s: 1.5},
+    "miopenReduceTensor": {"cDesc": _tensor("channels"), "C": lambda s: s.array(CHANNELS)},
+    "miopenGetReductionIndicesSize": {"cDesc": _tensor("channels")},
+    "miopenGetReductionWorkspaceSize": {"cDesc": _tensor("channels")},
+    "miopenConvolutionForward": {"algo": _algo("Forward", ("x", "w", "y"), "fwd_algo")},
+    "miopenConvolutionBackwardData": {"algo": _algo("BackwardData", ("y", "w", "x"), "bwd_data_algo")},
+    "miopenConvolutionBackwardWeights": {"algo": _algo("BackwardWeights", ("y", "x", "w"), "bwd_weights_algo")},
+    **{
+        f"miopenConvolutionBackward{kind}{name}": {"solution_id": lambda s: 2}
+        for kind in ("Data", "Weights")
+        for name in ("GetSolutionWorkspaceSize", "CompileSolution", "Immediate")
+    },
+    "miopenLRNBackward": {"workspace": _lrn_workspace},
+    "miopenAddLayerNormForward": {"mode": lambda s: 2},
+    **{
+        f"miopen{way}RNNLayer{kind}": {f"layer{kind}": _parameter}
+        for way in ("Get", "Set")
+        for kind in ("Param", "Bias")
+    },
+    "miopenCTCLoss": {"losses": lambda s: s.array((1, 1, 1)), "gradients": lambda s: s.array(IMAGE)},
+    "miopenT5LayerNormForward": _T5,
+    "miopenT5LayerNormBackward": _T5,
+    "miopenGetT5LayerNormBackwardWorkspaceSize": _T5,
+    "miopenSetRNNLayerParam": {"paramDesc": _tensor("matrix"), "layerParam": _parameter},
+    "miopenSetRNNLayerBias": {"biasDesc": _tensor("vector"), "layerBias": _parameter},
+}
+ENUMERATIONS = {
+    "miopenDataType_t": 1,
+    "miopenBatchNormMode_t": 1,
+    "miopenRNNMode_t": 2,
+    "miopenRNNBiasMode_t": 1,
+    "miopenActivationMode_t": 3,
+    "miopenPoolingMode_t": 1,
+    "miopenRNNBaseLayout_t": 1,
+    "miopenSoftmaxAlgorithm_t": 1,
+    "miopenSoftmaxMode_t": 1,
+    "miopenLRNMode_t": 1,
+    "miopenRNNFWDMode_t": 0,
+    "miopenNormMode_t": 0,
+    "miopenConvFwdAlgorithm_t": 5,
+    "miopenConvolutionFindMode_t": 2,
+}
+FUNCTIONS = DECLARATIONS.content["functions"]
+VOCABULARY = Vocabulary(miopen, FUNCTIONS, DESCRIPTORS, SPECIAL, ENUMERATIONS)
+
+
+def calls() -> dict[str, Callable[[Scene], Call]]:
+    """Return what makes the right call of each function, by name."""
+    return VOCABULARY.calls()
