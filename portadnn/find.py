@@ -101,6 +101,7 @@ def search_with(
     with handle.lock:
         check_memory(problem, extents, addresses)
         if workspace is not None:
+            workspace = device.native_workspace(workspace)
             size = device.workspace_size(workspace)
             limit = size if limit is None else min(size, limit)
             check_apart(device, problem, extents, arrays, workspace, limit)

@@ -22,8 +22,10 @@ _INSTEAD = {
 
 
 def succeeded(result: Any) -> Iterator[Any]:
-    """Go through the results of algorithms that can run."""
-    for perf in result if isinstance(result, (list, tuple)) else ():
+    """Go through the results of algorithms that can run; C's names return their number before them."""
+    if isinstance(result, tuple) and len(result) == 2:
+        result = result[1]
+    for perf in result if isinstance(result, list) else ():
         if _fields(_class_of(perf)) and object.__getattribute__(perf, "status") == Status.SUCCESS:
             yield perf
 

@@ -83,7 +83,8 @@ class Sequences(Check):
         if role == "size":
             self._note_size(call, event)
         elif event is not None and call.error is None and role in ("find", "find_ex"):
-            memory = {perf.algo: perf.memory for perf in succeeded(call.result)}
+            named = ((self._named(event, perf.algo), perf.memory) for perf in succeeded(call.result))
+            memory = {algo: nbytes for algo, nbytes in named if algo is not None}
             if event.mine:
                 filter = event.addresses.get(DIRECTIONS[event.problem.op].filter)
                 self._searches[event.problem] = _Search(memory, where(call), filter)
