@@ -99,6 +99,9 @@ def test_asarray(handle):
     assert not handle.to_numpy(handle.zeros((2, 3, 4, 5))).any()
     assert tuple(handle.empty((2, 3, 4), "half").shape) == (2, 3, 4)
     assert handle.to_numpy(handle.zeros((0, 3, 4))).shape == (0, 3, 4)
+    for scalar in (np.float32(3), np.array(3, "i4"), 3, 3.0):
+        assert handle.to_numpy(handle.asarray(scalar)).shape == ()
+        assert handle.to_numpy(handle.asarray(scalar)) == 3
     host[...] = 0
     assert handle.to_numpy(channels_last).any(), "asarray copies"
 

@@ -10,7 +10,7 @@ from ..errors import shown
 from . import ops
 from .data_types import data_type
 from .enums import scalar_type
-from .errors import fail
+from .errors import GraphError, fail
 from .node import KINDS, Kind, Node
 from .operation_graph import Operation, OperationGraph, TensorInfo
 from .order import in_order
@@ -18,6 +18,7 @@ from .tensor import tensor
 from .validation import check_graph
 
 _ = ops  # makes all kinds known
+_SHOWN = 6  # nodes that a graph's representation names
 
 
 class Graph:
@@ -94,6 +95,8 @@ class Graph:
         what = KINDS[kind]
         name = name or str(len(self.nodes))
         given = {port: _as_tensor(what, name, port, value) for port, value in inputs.items() if value is not None}
+        if kind == "pointwise" and given and not any(isinstance(value, tensor) for value in inputs.values()):
+            raise _no_tensor(what, name, next(iter(given)), "a tensor of the graph", next(iter(inputs.values())))
         node = Node(what, name, given, attributes or {}, data_type.parse(compute_type, "compute_data_type"))
         _check_ports(node)
         made = _new_outputs(node) if outputs is None else dict(outputs)
@@ -176,8 +179,13 @@ class Graph:
             "tensors": {one.get_name(): one.as_dict() for one in self.tensors()},
         }
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return json.dumps(self.as_dict())
+
+    def __repr__(self) -> str:
+        nodes = [f"{node.kind.name} {node.name!r}" for node in self.nodes[:_SHOWN]]
+        more = [f"{len(self.nodes) - _SHOWN} more"] if len(self.nodes) > _SHOWN else []
+        return f"<graph {shown(self.name)} of {', '.join(nodes + more) or 'no nodes'}>"
 
 
 def _plain(value: Any) -> Any:
@@ -198,13 +206,16 @@ def _as_tensor(kind: Kind, name: str, port: str, value: Any) -> tensor:
         whole = data_type.INT32 if -(2**31) <= value < 2**31 else data_type.INT64
         return made.set_data_type(whole if isinstance(value, int) else data_type.FLOAT)
     wanted = "a tensor of the graph" + (" or a number" if place is not None and place.scalar else "")
-    got = type(value).__name__
-    raise fail(
+    raise _no_tensor(kind, name, port, wanted, value)
+
+
+def _no_tensor(kind: Kind, name: str, port: str, wanted: str, value: Any) -> GraphError:
+    return fail(
         "PG-TENSOR-017",
         node=f"{kind.name} '{name}'",
         argument=port,
         expected=wanted,
-        got=got,
+        got=type(value).__name__,
         fix="x = graph.tensor_like(array)",
     )
 

@@ -72,7 +72,7 @@ class GraphError(DnnError):
         if self.explanation is not None:
             text += "\n" + self.explanation.refusals()
         else:
-            text += "".join(f"\n  {reason}" for reason in self.reasons)
+            text += "".join(f"\n  {line}" for line in lines_of(self.reasons))
         return text if self.call is None else f"{self.call}: {text}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,6 +81,23 @@ class GraphError(DnnError):
         got = None if self.got is None else str(self.got)
         facts = {**words, "got": got, "fix": self.fix, "reasons": [reason.as_dict() for reason in self.reasons]}
         return facts if self.explanation is None else {**facts, "explanation": self.explanation.as_dict()}
+
+
+def lines_of(reasons: Sequence[GraphError]) -> list[str]:
+    """Return a line for each reason; those that differ by node and tensor alone share the line of the first."""
+    alike: dict[tuple[str, ...], list[GraphError]] = {}
+    for reason in reasons:
+        words = (reason.id, reason.message, reason.argument, reason.expected, reason.got, reason.fix)
+        alike.setdefault(tuple(map(str, words)), []).append(reason)
+    return [f"{first}{_others(others)}" for first, *others in alike.values()]
+
+
+def _others(reasons: Sequence[GraphError]) -> str:
+    if not reasons:
+        return ""
+    places = [reason.node or reason.tensor or "" for reason in reasons]
+    more = f" and {len(places) - 2} more" if len(places) > 2 else ""
+    return f" (the same for {', '.join(places[:2])}{more})"
 
 
 class GraphValidationError(GraphError, BadParam):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .engine import GraphEngine
-from .errors import GraphError
+from .errors import GraphError, lines_of
 from .operation_graph import OperationGraph
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Answer:
         """Yield the answer as text."""
         if self.reasons:
             yield f"{self.engine} does not take it:"
-            yield from (f"  {reason}" for reason in self.reasons)
+            yield from (f"  {line}" for line in lines_of(self.reasons))
             return
         about = "" if self.seconds is None else f", about {1e6 * self.seconds:.1f} us"
         yield f"{self.engine} takes it{about} (heuristics {', '.join(self.modes) or 'none'})"
@@ -80,7 +80,7 @@ class Answer:
             yield f"  but is excluded: {self.excluded}"
         yield from (f"  note {note}" for note in self.notes)
         yield from (f"  knob {one}" for one in self.knobs)
-        yield from (f"  slowly: {remark}" for remark in self.remarks)
+        yield from (f"  slowly: {line}" for line in lines_of(self.remarks))
 
 
 @dataclass(frozen=True)

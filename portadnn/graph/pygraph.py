@@ -151,6 +151,9 @@ class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods,
         self._graph.validate()
         return self._graph.freeze().key()
 
+    def __str__(self) -> str:
+        return str(self._graph)
+
     def __repr__(self) -> str:
         return repr(self._graph)
 

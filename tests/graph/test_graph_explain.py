@@ -145,3 +145,16 @@ def test_a_wrong_graph_is_no_question_of_engines():
     g.relu(given(g, (3,)))
     with pytest.raises(cudnn.GraphValidationError):
         g.explain()
+
+
+def test_reasons_alike_share_a_line():
+    g = new()
+    x = given(g, (4,))
+    for _ in range(9):
+        x = g.relu(x)
+    x.set_output(True)
+    explanation = g.explain()
+    answer = explanation.answers[0]
+    assert sum(reason.id == "PG-ENGINE-002" for reason in answer.reasons) == 9
+    (line,) = [line for line in str(explanation).splitlines() if "expected no RELU" in line]
+    assert line.endswith("(the same for pointwise '1', pointwise '2' and 6 more)")

@@ -189,16 +189,28 @@ def test_names_follow_node_and_port():
     assert names == ["rms::DX", "rms::Dscale", "rms::Dbias"]
 
 
-def test_representations_are_json():
+def test_texts_are_json_and_representations_short():
     g = new(name="shown")
     x = given(g, (2, 3), name="x")
     g.relu(x, name="act").set_output(True)
     g.validate()
-    shown = json.loads(repr(g))
+    shown = json.loads(str(g))
     assert shown["context"]["name"] == "shown"
     assert shown["nodes"][0]["mode"] == "RELU_FWD"
     assert shown["tensors"]["x"]["dim"] == [2, 3]
     assert json.loads(repr(x))["stride"] == [3, 1]
+    assert repr(g) == "<graph 'shown' of pointwise 'act'>"
+    for _ in range(100):
+        x = g.relu(x)
+    assert len(repr(g)) < 250
+
+
+@pytest.mark.parametrize("value", [3, 2.5])
+def test_a_pointwise_operation_needs_a_tensor(value):
+    with pytest.raises(ValueError, match=r"PG-TENSOR-017.* expected a tensor of the graph, got"):
+        new().relu(value)
+    with pytest.raises(ValueError, match="PG-TENSOR-017"):
+        new().add(value, value)
 
 
 def test_keys_tell_structures_apart():
