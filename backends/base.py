@@ -563,6 +563,16 @@ class Engine(abc.ABC):
         """
         return 1.0
 
+    def serves(self, problem: Problem, algo: DnnEnum | None) -> bool:
+        """Tell whether it may be chosen: its algorithm if one is asked for, else if it is exact and repeatable.
+
+        One without an algorithm's number cannot be asked for.
+        """
+        own = self.algo(problem)
+        if algo is not None:
+            return own == algo
+        return own is None or (self.deterministic and self.error_factor(problem) == 1)
+
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         """Estimate the time on a device without measuring; of several engines the one with the least is chosen."""
         return roofline(problem, info)

@@ -15,7 +15,7 @@ from rich.table import Table as Grid
 from .capability import Table, table, table_names
 from .capability_features import ALGORITHMS
 from .capability_text import as_html, as_json, as_markdown, columns, effects_of, operations, remarks, rows, summary
-from .dispatch.choice import check_type, serves
+from .dispatch.choice import check_type
 from .enums import DnnEnum
 from .errors import ArchMismatch, BadParam, NotSupported
 from .problem import Problem, _parse_line
@@ -178,7 +178,7 @@ def _engines(backend: Any, problem: Problem, algo: DnnEnum | None, info: Any) ->
         number = engine.algo(problem)
         name = engine.name if number is None else f"{engine.name} ({number})"
         reason = engine.refusal(problem, info)
-        if reason is None and not serves(engine, problem, algo):
+        if reason is None and not engine.serves(problem, algo):
             reason = f"only when asked for as {number}" if algo is None else f"it is not {algo}"
         if reason is None:
             takers.append((engine.seconds(problem, info), name))

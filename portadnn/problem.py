@@ -363,7 +363,44 @@ class Problem:
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> None:
-        """Fill in tensors that follow from the others, in place. Used by :func:`parse`; optional."""
+        """Fill in tensors that follow from the others, in place. Used by :meth:`of` and :func:`parse`; optional."""
+
+    @classmethod
+    def of(cls: type[P], specs: Sequence[TensorSpec | None], params: Any) -> P:
+        """Return the valid Problem of tensors and parameters.
+
+        Parameters
+        ----------
+        specs
+            In the order of ``tensor_names()``. None stands for an optional input or for an output that follows.
+        params
+            A descriptor with ``.params``, or a tuple of these and of values, in the order of the other fields.
+
+        Raises
+        ------
+        BadParam
+            A tensor is missing, or the parameters are of another kind of problem.
+        """
+        names = cls.tensor_names()
+        values: dict[str, Any] = {}
+        for name, spec in zip(names, specs, strict=True):
+            if spec is not None:
+                values[name] = spec
+            elif name in cls.inputs and name not in cls.optional and name not in cls.absent:
+                raise BadParam(argument=name, expected="a tensor", got=None)
+        given = params if isinstance(params, tuple) else (params,)
+        words = [word for param in given for word in getattr(param, "params", (param,))]
+        others = [field.name for field in fields(cls) if field.name not in names]
+        if len(words) != len(others):
+            raise BadParam(argument="descriptor", expected=f"the descriptor of {cls.op}", got=shown(params))
+        values.update(zip(others, words, strict=True))
+        cls.complete(values)
+        missing = [name for name in names if name not in values and name not in cls.absent]
+        if missing:
+            raise BadParam(argument=missing[0], expected="a tensor, because its shape does not follow", got=None)
+        problem = cls(**values)
+        problem.validate()
+        return problem
 
     def __str__(self) -> str:
         words = [self.op]

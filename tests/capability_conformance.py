@@ -11,7 +11,7 @@ import portadnn as dnn
 from portadnn.capability import decide
 from portadnn.capability_features import ALGORITHMS, OPERATIONS, Feature, axes, features, line
 from portadnn.capability_rules import Query
-from portadnn.dispatch.choice import check_type, serves
+from portadnn.dispatch.choice import check_type
 from portadnn.problem import every_problem
 from portadnn.registry import get_backend
 from portadnn_backends.base import DeviceInfo
@@ -85,7 +85,7 @@ def truth(problem, algo, info):
     except dnn.DnnError as error:
         return str(error)
     for engine in get_backend(info.backend).engines():
-        if not isinstance(problem, engine.problems) or not serves(engine, problem, algo):
+        if not isinstance(problem, engine.problems) or not engine.serves(problem, algo):
             continue
         if engine.refusal(problem, info) is None:
             return None

@@ -7,8 +7,6 @@ import weakref
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from portadnn.dispatch.choice import serves
-from portadnn.dispatch.problems import make_problem
 from portadnn.enums import DataType
 from portadnn.errors import NotSupported
 from portadnn.graph.cost import SHARE
@@ -144,7 +142,7 @@ def _choose(graph: OperationGraph, handle: Handle) -> Chosen:
         raise NotSupported(f"{first.label} takes {len(low.steps)} steps")
     (step,) = low.steps
     views = [view for view in step.tensors if view is not None]
-    plain = make_problem(handle, step.kind, [view.spec for view in views], step.params)
+    plain = step.kind.of([view.spec for view in views], step.params)
     vectors = handle.info.schedule == "cpu"
     after_text = product.write(after, first.label, vectors)
     made = {first.uids[port]: part for port, part in parts.before.items()}
@@ -197,7 +195,7 @@ def _engine(problem: WrittenProblem, handle: Handle) -> Engine:
     """Return the fastest engine by its estimate."""
     engines = [engine for engine in handle.engines if type(problem) in engine.problems]
     reasons = {engine.name: engine.refusal(problem, handle.info) for engine in engines}
-    takers = [engine for engine in engines if reasons[engine.name] is None and serves(engine, problem, None)]
+    takers = [engine for engine in engines if reasons[engine.name] is None and engine.serves(problem, None)]
     if not takers:
         raise NotSupported("; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no engine does that")
 

@@ -29,17 +29,6 @@ def check_type(problem: Problem, info: DeviceInfo) -> None:
         )
 
 
-def serves(engine: Engine, problem: Problem, algo: DnnEnum | None) -> bool:
-    """Tell whether an engine may be chosen: its algorithm if one is asked for, else if it is exact and repeatable.
-
-    One without an algorithm's number cannot be asked for.
-    """
-    own = engine.algo(problem)
-    if algo is not None:
-        return own == algo
-    return own is None or (engine.deterministic and engine.error_factor(problem) == 1)
-
-
 def candidates(
     engines: Sequence[Engine], problem: Problem, info: DeviceInfo, algo: DnnEnum | None = None
 ) -> list[Engine]:
@@ -64,7 +53,7 @@ def candidates(
             offered.append(str(engine.algo(problem)))
             continue
         reason = engine.refusal(problem, info)
-        if reason is None and not serves(engine, problem, algo):
+        if reason is None and not engine.serves(problem, algo):
             reason = f"only when asked for as {engine.algo(problem)}"
         if reason is None:
             takers.append(engine)

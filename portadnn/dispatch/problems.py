@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import TensorView
@@ -101,41 +101,18 @@ def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
     return TensorSpec(data_type, tuple(shape), tuple(s // size for s in strides), alignment)
 
 
-def _words(params: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return parameters with each descriptor replaced by its values."""
-    return tuple(word for param in params for word in getattr(param, "params", (param,)))
-
-
-def _parameter_names(kind: Any) -> tuple[str, ...]:
-    tensors = set(kind.tensor_names())
-    return tuple(field.name for field in fields(kind) if field.name not in tensors)
-
-
 def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any) -> Problem:
     """Build and validate the Problem of a call; specs of outputs that are None are inferred."""
     device = check_handle(handle).device
-    names = kind.tensor_names()
-    values: dict[str, Any] = {}
-    for name, tensor in zip(names, tensors, strict=True):
-        if tensor is None:
-            if name in kind.inputs and name not in kind.optional and name not in kind.absent:
-                raise BadParam(argument=name, expected="a tensor", got=None)
-        elif isinstance(tensor, TensorSpec):
-            values[name] = tensor
+    specs: list[TensorSpec | None] = []
+    for name, tensor in zip(kind.tensor_names(), tensors, strict=True):
+        if tensor is None or isinstance(tensor, TensorSpec):
+            specs.append(tensor)
         else:
             array = tensor if device.owns(tensor) else device.wrap(tensor, name)
-            values[name] = spec_of(device.signature(array), name)
-    words = _words(params if isinstance(params, tuple) else (params,))
-    if len(words) != len(_parameter_names(kind)):
-        raise BadParam(argument="descriptor", expected=f"the descriptor of {kind.op}", got=shown(params))
-    values.update(zip(_parameter_names(kind), words, strict=True))
-    kind.complete(values)
-    missing = [name for name in names if name not in values and name not in kind.absent]
-    if missing:
-        raise BadParam(argument=missing[0], expected="a tensor, because its shape does not follow", got=None)
-    problem = kind(**values)
-    problem.validate()
-    left_out = {name for name, tensor in zip(names, tensors, strict=True) if tensor is None}
+            specs.append(spec_of(device.signature(array), name))
+    problem = kind.of(specs, params)
+    left_out = {name for name, spec in zip(kind.tensor_names(), specs, strict=True) if spec is None}
     return with_room(handle, problem, left_out.intersection(kind.raw, problem.written))
 
 
