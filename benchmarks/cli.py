@@ -256,10 +256,21 @@ def _demand(values: list[str], known: Iterable[str], option: str) -> None:
 
 
 @app.command()
-def host(backend: Backends = "auto", device: DeviceNumber = None) -> None:
-    """Measure what a cached call costs the host."""
+def host(
+    folder: Annotated[Path | None, typer.Argument(help="Folder for a record, such as benchmarks/results.")] = None,
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+) -> None:
+    """Measure what a cached call costs the host, beside a bare launch and with other libraries' arrays.
+
+    With a folder, into host-BACKEND-DEVICE.json there.
+    """
     with _opened(backend, device) as handle:
-        _host(handle)
+        rows = _host(handle)
+        if folder is not None:
+            path = folder / f"host-{_slug(handle)}.json"
+            record.write(path, {**record.environment(), "device": record.device(handle), "host": rows})
+            console.print(f"wrote {path}")
 
 
 @app.command("scaling")
