@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from portadnn import forking
+
 from . import sources
 
 Defines = Mapping[str, int | float | str]
@@ -32,6 +34,7 @@ class Program:
         self.native = native
         self.text = text
         self.nbytes = nbytes
+        forking.register_fragile(self)
 
 
 class Programs:

@@ -9,6 +9,7 @@ was started in the parent (:func:`started`) cannot be started again in the child
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import sys
 import weakref
@@ -25,12 +26,18 @@ _HANDLES: weakref.WeakSet[Handle] = weakref.WeakSet()
 _LOST: weakref.WeakSet[Handle] = weakref.WeakSet()
 _STARTED: set[str] = set()  # runtimes that this process started
 _INHERITED: set[str] = set()  # those that an ancestor started before it forked
-_KEPT: list[Any] = []  # releasing a device of the parent's could wait for its threads
+_FRAGILE: weakref.WeakSet[Any] = weakref.WeakSet()  # objects that a driver would be asked to release
+_DRIVERS = ("libpocl", "libnvidia-opencl", "libamdocl", "libigdrcl", "libMesaOpenCL", "libRusticlOpenCL")
 
 
 def register(handle: Handle) -> None:
     """Have a handle marked as lost in children that are forked from now on."""
     _HANDLES.add(handle)
+
+
+def register_fragile(one: Any) -> None:
+    """Have an object live for ever in children that are forked from now on: no driver can release it there."""
+    _FRAGILE.add(one)
 
 
 def reason(handle: Handle) -> str:
@@ -69,8 +76,10 @@ def _before() -> None:
 def _after_in_child() -> None:
     _INHERITED.update(_STARTED)
     _STARTED.clear()
-    if "pyopencl" in sys.modules and _maps("libpocl"):  # the program may have started it itself
+    if "pyopencl" in sys.modules and _opencl_was_started():  # by the program itself
         _INHERITED.add("opencl")
+    for one in list(_FRAGILE):
+        _keep_for_ever(one)
     for handle in list(_HANDLES):
         _lose(handle)
     _HANDLES.clear()
@@ -81,15 +90,22 @@ def _lose(handle: Handle) -> None:
     if handle._device is None:
         return
     handle.lock._at_fork_reinit()  # type: ignore[attr-defined]  # another thread of the parent's may have held it
-    _KEPT.append(handle._lose())
+    _keep_for_ever(handle._lose())
     _LOST.add(handle)
 
 
-def _maps(library: str) -> bool:
+def _keep_for_ever(one: Any) -> None:
+    """Keep an object even when the interpreter ends: releasing it could wait for threads of the parent's, or fail."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+
+
+def _opencl_was_started() -> bool:
+    """Tell whether a driver of OpenCL is loaded, which happens when platforms are listed."""
     try:
-        return library in Path("/proc/self/maps").read_text(errors="replace")
+        mapped = Path("/proc/self/maps").read_text(errors="replace")
     except OSError:
         return False
+    return any(driver in mapped for driver in _DRIVERS)
 
 
 if hasattr(os, "register_at_fork"):

@@ -15,6 +15,7 @@ import pytest
 from fake_cudnn import SIZE, UNSUPPORTED, Device, FakeLibrary, connect, letter, memory, parameters
 
 import portadnn as dnn
+from portadnn import advice
 from portadnn.capability_features import OPERATIONS, features, line
 from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 from portadnn.problem import parse_line
@@ -383,6 +384,7 @@ def test_the_backend_is_used_where_it_is_named_only(monkeypatch):
 def test_what_is_missing_is_said(monkeypatch):
     library.load.cache_clear()
     monkeypatch.setattr(library, "library_paths", list)
+    monkeypatch.setattr(advice, "_is_here", lambda package: False)
     reason = get_backend("cudnn").why_unavailable()
     assert "there is no libcudnn" in reason
     with pytest.raises(dnn.NotSupported, match="pip install nvidia-cudnn-cu13"):

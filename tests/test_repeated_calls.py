@@ -116,6 +116,22 @@ def test_many_equal_layers_are_bound_once_each(handle: Any, monkeypatch: pytest.
         assert len(bound) == (12 if turn else 0)
 
 
+@pytest.mark.parametrize("fresh", [False, True], ids=["kept", "made-anew"])
+def test_equal_descriptors_are_bound_like_one(handle: Any, monkeypatch: pytest.MonkeyPatch, fresh: bool) -> None:
+    """Layers with descriptors of their own, which are kept by the program or made anew for each call."""
+    if handle.backend not in ("cuda", "opencl"):
+        pytest.skip("nothing is bound")
+    layers = [(handle.asarray(_host(i)), dnn.ActivationDescriptor("relu"), handle.zeros(SHAPE)) for i in range(5)]
+    bound = _bound(handle, monkeypatch)
+    for turn in range(6):
+        for i, (x, relu, y) in enumerate(layers):
+            y.fill(0)
+            dnn.activation_forward(handle, x, dnn.ActivationDescriptor("relu") if fresh else relu, y)
+            np.testing.assert_array_equal(handle.to_numpy(y), np.maximum(_host(i), 0))
+        assert turn < 2 or len(bound) <= 6  # once each, and once for the plan
+    assert handle.cache_info().calls == 5
+
+
 def test_memory_that_never_comes_again_is_not_bound(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a call with new arrays that have the identities of those before."""
     x = handle.asarray(_host(0))

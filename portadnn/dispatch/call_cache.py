@@ -54,13 +54,15 @@ class CallCache(dict[Key, BoundCall]):
         if device is None or not device.binds or device.recorder is not None or WATCHERS:
             return call()
         arguments = self._arguments.get(key)
-        if arguments is None:
-            same = self._with_firsts(key, values)
-            if same is not None:  # a new descriptor or number that is equal to one before
-                bound = self.get(same)
-                return bound.result() if bound is not None and bound.again() else call()
-            if not self._again(key, values):
+        if arguments is None and not self._again(key, values):
+            own, (key, values) = key, self._with_firsts(key, values)
+            bound = None if key is own else self.get(key)
+            if bound is not None and bound.again():
+                return bound.result()
+            arguments = self._arguments.get(key)
+            if arguments is None and (key is own or not self._again(key, values)):
                 return call()
+        if arguments is None:
             try:
                 arguments = Arguments(values, functools.partial(_drop, weakref.ref(self), key))
             except TypeError:
@@ -88,8 +90,8 @@ class CallCache(dict[Key, BoundCall]):
         self._seen[key] = noted
         return False
 
-    def _with_firsts(self, key: Key, values: Sequence[Any]) -> Key | None:
-        """Return the key with the first of all equal descriptors and numbers; None if the call has just these.
+    def _with_firsts(self, key: Key, values: Sequence[Any]) -> tuple[Key, Sequence[Any]]:
+        """Return key and values with the first of all equal descriptors and numbers; the same if there are no others.
 
         Zeros count by identity: 0.0 and -0.0 are equal, but not the same argument.
         """
@@ -98,10 +100,13 @@ class CallCache(dict[Key, BoundCall]):
             if (type(value) is float and value) or (isinstance(value, Parameters) and value.by_value):
                 first = self._firsts.setdefault(value, value)
                 if first is not value:
-                    swaps[id(value)] = id(first)
+                    swaps[id(value)] = first
         if len(self._firsts) > _MOST_FIRSTS:
             self._firsts.clear()
-        return tuple([swaps.get(word, word) if type(word) is int else word for word in key]) if swaps else None
+        if not swaps:
+            return key, values
+        words = [id(swaps[word]) if type(word) is int and word in swaps else word for word in key]
+        return tuple(words), [swaps.get(id(value), value) for value in values]
 
     def _bind(
         self, handle: Handle, key: Key, arguments: Arguments, call: Callable[[], Any], values: Sequence[Any]

@@ -217,9 +217,8 @@ class ExecuteMethods(FileMethods):
         if needed == 0:
             return None
         if given is not None and not isinstance(given, int):
-            native = _native_workspace(device, given)
+            native, size = _native_workspace(device, given)
             if native is not None:
-                size = device.workspace_size(native)
                 if size < needed:
                     raise fail(
                         "PG-PACK-011",
@@ -239,13 +238,14 @@ class ExecuteMethods(FileMethods):
             return own
 
 
-def _native_workspace(device: Any, given: Any) -> Any:
-    """Return a workspace of the program's as the device's memory; None for host memory that the device cannot use."""
+def _native_workspace(device: Any, given: Any) -> tuple[Any, int]:
+    """Return a workspace of the program's as the device's memory, and its bytes; None for memory of the host alone."""
     try:
-        return device.native_workspace(given)
+        native = device.native_workspace(given)
+        return native, device.workspace_size(native)
     except DnnError:
         if memory.is_host(given):
-            return None
+            return None, 0
         raise
 
 
