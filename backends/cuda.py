@@ -445,7 +445,7 @@ class CudaDevice(Device):
                     graph.launch(self._cupy_stream())
                 except errors as error:
                     raise ExecutionFailed(f"{self.info.name}: {error}") from error
-                _ = kept
+                _ = kept  # the modules and counters of its kernels
 
         return launch
 
