@@ -218,6 +218,16 @@ class CapturedStep:
         """Return how many computations a replay makes."""
         return len(self._parts)
 
+    def bound_launches(self) -> list[BoundLaunches]:
+        """Return what a replay launches, with arrays, numbers and workspace, for measurements.
+
+        Raises
+        ------
+        NotSupported
+            A call computes outside of kernels.
+        """
+        return [part.bound() for part in self._parts]
+
     @public
     def replay(self) -> None:
         """Enqueue everything again, on the handle's current stream.
@@ -280,7 +290,7 @@ class CapturedStep:
         """Make a graph of the launches, where the device has such."""
         self._graph, self.mode, self._outdated = None, "launches", False
         try:
-            self._graph = device.graph([part.bound() for part in self._parts])
+            self._graph = device.graph(self.bound_launches())
         except NotSupported as error:
             self.reason = error.message
             _log.info("a captured step of %d computations replays by single launches: %s", len(self), self.reason)
