@@ -16,6 +16,7 @@ from where import BACKENDS, open_handle
 
 import portadnn as dnn
 from portadnn.problem import TensorSpec
+from portadnn_backends import opencl_command_buffer
 
 RELU, POOL = dnn.ActivationDescriptor("relu"), dnn.PoolingDescriptor("max", window=(2, 2), stride=(2, 2))
 CONV = dnn.ConvolutionDescriptor(padding=(1, 1))
@@ -219,8 +220,9 @@ def test_how_it_replays_is_told(handle: Any) -> None:
     elif handle.backend == "reference":
         assert (step.mode, step.reason) == ("launches", "a call computes outside of kernels")
     else:
-        assert step.mode == "launches"
-        assert step.reason
+        reason = opencl_command_buffer.why_not(handle.device._device)
+        assert step.mode == ("launches" if reason else "command buffer")
+        assert step.reason == (f"{handle.info.name}: {reason}" if reason else "")
 
 
 # what is refused
