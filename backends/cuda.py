@@ -451,17 +451,20 @@ class CudaDevice(Device):
 
     def _captured(self, calls: Sequence[BoundLaunches]) -> tuple[Any, Any]:
         """Return a CUDA graph of the launches, and what it needs for as long as it lives."""
-        steps = [(Step(launch), arguments) for launches, *arguments in calls for launch in launches]
         stream = _cupy().cuda.Stream(non_blocking=True)  # the default stream cannot be captured
+        early = "early_launches" in self.info.features
+        steps = {id(launch): Step(launch) for launches, *_ in calls for launch in launches}
+        enqueue = {key: step.on(stream.ptr, early) for key, step in steps.items()}
         counters = self._zeros(stream.ptr)  # of its own: it may run beside the handle's other work
         stream.synchronize()
-        early = "early_launches" in self.info.features
         stream.begin_capture()
         try:
-            for step, (arrays, scalars, workspace) in steps:
-                step.pack(arrays, scalars, 0 if workspace is None else self.address(workspace), counters.ptr)
-                if status := step.on(stream.ptr, early)():
-                    raise _cupy().cuda.driver.CUDADriverError(status)
+            for launches, arrays, scalars, workspace in calls:
+                place = 0 if workspace is None else self.address(workspace)
+                for launch in launches:
+                    steps[id(launch)].pack(arrays, scalars, place, counters.ptr)  # the driver takes a copy
+                    if status := enqueue[id(launch)]():
+                        raise _cupy().cuda.driver.CUDADriverError(status)
         finally:
             graph = stream.end_capture()
         return graph, (steps, counters)

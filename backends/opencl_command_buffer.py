@@ -18,7 +18,8 @@ from .opencl_launch import Step
 
 EXTENSION = "cl_khr_command_buffer"
 
-_GET_DEVICE_INFO, _GET_ADDRESS = 3, 107  # places in the table: clGetDeviceInfo, clGetExtensionFunctionAddressForPlatform
+_GET_DEVICE_INFO = 3  # the place of clGetDeviceInfo in the table
+_GET_ADDRESS = 107  # that of clGetExtensionFunctionAddressForPlatform
 _CAPABILITIES = 0x12A9  # CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR
 _QUEUE_PROPERTIES = 0x12AA  # CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR
 _SIMULTANEOUS_CAPABILITY = 1 << 2

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from captures import expect, fill, numbers, relu, softmax
+from captures import convolved, expect, fill, numbers, relu, softmax
 from helper import everywhere
 from where import BACKENDS, open_handle
 
@@ -14,6 +16,22 @@ import portadnn as dnn
 from portadnn.examples.lenet import LeNet
 from portadnn.examples.lenet_captured import CapturedLeNet, compare
 from portadnn.examples.resnet50 import EPSILON, ResNet
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "capture.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_pages_example(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_handle(backend).close()
+    monkeypatch.setenv("PORTADNN_BACKEND", backend)
+    names: dict[str, Any] = {}
+    first, second = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(first, names)
+    w = np.random.default_rng(1).standard_normal((16, 3, 3, 3))
+    expect(names["handle"], names["z"], relu(convolved(np.random.default_rng(0).standard_normal((8, 3, 32, 32)), w, 1)))
+    exec(second, names)
+    expect(names["handle"], names["z"], relu(convolved(np.ones((8, 3, 32, 32)), w, 1)))
+    names["handle"].close()
 
 
 class Digits:
