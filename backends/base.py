@@ -9,6 +9,7 @@ launches as data (:class:`Launch`), which a device binds into a fast callable.
 from __future__ import annotations
 
 import abc
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -221,8 +222,20 @@ class LaunchRun(Run):
             recorder.launch(self, arrays, scalars, workspace)
 
 
+# launches with arrays, numbers and workspace, as a LaunchRun is called
+BoundLaunches = tuple[Sequence[Launch], Sequence[Any], Sequence[float], Any]
+
+
 class Recorder(Protocol):
-    """Sees what a device does for a call, so that it can be done again (:attr:`Device.recorder`)."""
+    """Sees what a device does for a call, so that it can be done again (:attr:`Device.recorder`).
+
+    Attributes
+    ----------
+    thread : int
+        The thread whose calls it records; others may allocate and copy meanwhile.
+    """
+
+    thread: int
 
     def launch(self, run: LaunchRun, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         """Launch, and note how."""
@@ -302,14 +315,16 @@ class Device(abc.ABC):
 
     def allocated(self, memory: Any) -> Any:
         """Return new memory, which a recorder is told of; a device passes on what it allocates."""
-        if self.recorder is not None:
-            self.recorder.allocated(memory)
+        recorder = self.recorder
+        if recorder is not None and recorder.thread == threading.get_ident():
+            recorder.allocated(memory)
         return memory
 
     def host_access(self, what: str) -> None:
-        """Tell a recorder that the host reads or writes memory; a device says so of everything that does."""
-        if self.recorder is not None:
-            self.recorder.host_access(what)
+        """Tell a recorder what launches cannot repeat; a device does so where the host reads or writes memory."""
+        recorder = self.recorder
+        if recorder is not None and recorder.thread == threading.get_ident():
+            recorder.host_access(what)
 
     def stream_key(self) -> int:
         """Return a number that is the same for work in one order: the stream's."""
@@ -446,12 +461,17 @@ class Device(abc.ABC):
 
     graph_mode = ""
 
-    def graph(self, enqueue: Callable[[], None]) -> Callable[[], None] | None:
-        """Return a function that enqueues at once what a call of `enqueue` would; None where the device has no such.
+    def graph(self, calls: Sequence[BoundLaunches]) -> Callable[[], None]:
+        """Return a function that enqueues all launches at once, in their order, on the stream that is current then.
 
-        `enqueue` launches and does nothing else; what it is to launch may not change later.
+        Whoever calls keeps the arrays and workspaces alive.
+
+        Raises
+        ------
+        NotSupported
+            The device cannot; the message says why.
         """
-        return None
+        raise NotSupported(f"{self.info.backend} has no graphs of launches")
 
     @abc.abstractmethod
     def synchronize(self) -> None:
@@ -666,6 +686,7 @@ class Backend(abc.ABC):
 __all__ = [
     "Arg",
     "Backend",
+    "BoundLaunches",
     "ConstantArg",
     "CountersArg",
     "Device",

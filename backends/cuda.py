@@ -34,6 +34,7 @@ from .arrays import (
 from .base import (
     MOST_COUNTERS,
     Backend,
+    BoundLaunches,
     CountersArg,
     Device,
     DeviceInfo,
@@ -428,39 +429,58 @@ class CudaDevice(Device):
 
     graph_mode = "cuda graph"
 
-    def graph(self, enqueue: Callable[[], None]) -> Callable[[], None]:
+    def graph(self, calls: Sequence[BoundLaunches]) -> Callable[[], None]:
         cupy = _cupy()
-        own = self._stream
+        errors = (cupy.cuda.driver.CUDADriverError, self._runtime.CUDARuntimeError)
         with self.current():
-            stream = cupy.cuda.Stream(non_blocking=True)  # the default stream cannot be captured
-            self._counters_of(stream.ptr)  # allocated and cleared before, and kept for the graph
-            stream.synchronize()
-            self._stream = stream
+            self.synchronize()  # the pool may hand out memory that is still in use
             try:
-                with stream:
-                    stream.begin_capture()
-                    try:
-                        enqueue()
-                    finally:
-                        graph = stream.end_capture()
-            finally:
-                self._stream = own
+                graph, kept = self._captured(calls)
+            except errors as error:
+                raise NotSupported(f"{self.info.name}: {error}") from error
 
         def launch() -> None:
             with self.current():
-                graph.launch(self._cupy_stream())
-                _ = stream  # whose counters the graph uses
+                try:
+                    graph.launch(self._cupy_stream())
+                except errors as error:
+                    raise ExecutionFailed(f"{self.info.name}: {error}") from error
+                _ = kept  # the modules and counters of its kernels
 
         return launch
+
+    def _captured(self, calls: Sequence[BoundLaunches]) -> tuple[Any, Any]:
+        """Return a CUDA graph of the launches, and what it needs for as long as it lives."""
+        stream = _cupy().cuda.Stream(non_blocking=True)  # the default stream cannot be captured
+        early = "early_launches" in self.info.features
+        steps = {id(launch): Step(launch) for launches, *_ in calls for launch in launches}
+        enqueue = {key: step.on(stream.ptr, early) for key, step in steps.items()}
+        counters = self._zeros(stream.ptr)  # of its own: it may run beside the handle's other work
+        stream.synchronize()
+        stream.begin_capture()
+        try:
+            for launches, arrays, scalars, workspace in calls:
+                place = 0 if workspace is None else self.address(workspace)
+                for launch in launches:
+                    steps[id(launch)].pack(arrays, scalars, place, counters.ptr)  # the driver takes a copy
+                    if status := enqueue[id(launch)]():
+                        raise _cupy().cuda.driver.CUDADriverError(status)
+        finally:
+            graph = stream.end_capture()
+        return graph, (steps, counters)
 
     def _counters_of(self, stream: int) -> int:
         """Return the address of a stream's counters."""
         memory = self._counters.get(stream)
         if memory is None:
-            size = 4 * MOST_COUNTERS
-            memory = self._counters[stream] = self.workspace(size)
-            self._runtime.memsetAsync(memory.ptr, 0, size, stream)
+            memory = self._counters[stream] = self._zeros(stream)
         return memory.ptr  # type: ignore[no-any-return]
+
+    def _zeros(self, stream: int) -> Any:
+        """Return counters, cleared on a stream."""
+        memory = self.workspace(4 * MOST_COUNTERS)
+        self._runtime.memsetAsync(memory.ptr, 0, 4 * MOST_COUNTERS, stream)
+        return memory
 
     def synchronize(self) -> None:
         with self.current():

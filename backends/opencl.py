@@ -15,7 +15,7 @@ from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
 from portadnn.problem import TensorSpec
 
-from . import kernel_cache, pocl_cache, pocl_cpu
+from . import kernel_cache, opencl_command_buffer, pocl_cache, pocl_cpu
 from .arrays import (
     check_view,
     check_view_dtype,
@@ -26,7 +26,7 @@ from .arrays import (
     storage_order,
     type_name,
 )
-from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch
+from .base import MOST_COUNTERS, Backend, BoundLaunches, Device, DeviceInfo, Engine, Kernel, Launch
 from .guards import Guard, Refs, guard
 from .opencl_devices import build_options, found_devices, opencl, why_no_devices
 from .opencl_host import HostMemory
@@ -441,6 +441,36 @@ class OpenCLDevice(Device):
             return True
 
         return run, relaunch
+
+    graph_mode = "command buffer"
+
+    def graph(self, calls: Sequence[BoundLaunches]) -> Callable[[], None]:
+        reason = opencl_command_buffer.why_not(self._device)
+        if reason is not None:
+            raise NotSupported(f"{self.info.name}: {reason}")
+        steps = [step for call in calls for step in self._steps(*call)]
+        buffer = opencl_command_buffer.CommandBuffer(self._device, self._queue, steps)
+
+        def enqueue() -> None:
+            if status := buffer(self._queue):
+                raise ExecutionFailed(f"{self.info.name}: clEnqueueCommandBufferKHR: status {status}")
+
+        return enqueue
+
+    def _steps(
+        self, launches: Sequence[Launch], arrays: Sequence[Any], scalars: Sequence[float], workspace: Any
+    ) -> list[Step]:
+        """Return launches with kernel objects of their own, and all arguments set."""
+        seen = [getattr(array, "_portadnn_seen", None) or self._examine(array) for array in arrays]
+        buffer, start = workspace, 0
+        if type(workspace) is self._array:
+            buffer, start = workspace.base_data, int(workspace.offset)
+        if any(one.host is not None for one in seen) or getattr(buffer, "portadnn_host", None) is not None:
+            raise NotSupported(f"{self.info.name}: calls with arrays in the host's memory wait for their end")
+        steps = [Step(launch, self._zeros) for launch in launches]
+        for step in steps:
+            step.set(seen, scalars, buffer, start, [*(one.serial for one in seen), pack_doubles(scalars), None])
+        return steps
 
     def _zeros(self) -> Any:
         """Return the counters, which calls share in the order of the queue."""

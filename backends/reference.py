@@ -92,21 +92,25 @@ class ReferenceDevice(Device):
         return np.ndarray(spec.dims, memory.dtype, memory, strides=tuple(s * size for s in spec.strides))
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
+        self.host_access("copies an array from the host")
         try:
             return np.array(array, order="K")  # keeps the order of the axes and packs
         except MemoryError as error:
             raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        self.host_access("copies an array to the host")
         return array.copy()  # type: ignore[no-any-return]
 
     def as_bytes(self, array: Any) -> Any:
         return _bytes(array)
 
     def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        self.host_access("copies bytes to the host")
         return np.array(_bytes(array))
 
     def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        self.host_access("copies bytes from the host")
         _bytes(array)[...] = content
 
     def workspace(self, nbytes: int) -> Any:

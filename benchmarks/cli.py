@@ -19,6 +19,7 @@ from portadnn.graph.data_types import data_type
 from portadnn.handle import Handle
 from portadnn.registry import default_backend_names
 
+from . import capture as captures
 from . import ceilings, graphs, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
 from . import host as host_time
 from .cudnn_peer import CudnnPeer
@@ -382,6 +383,30 @@ def fused_graphs(
         for what, mean in means.items():
             if mean:
                 console.print(f"geometric mean: {mean:.2f} times {what}")
+        console.print(f"wrote {path}")
+
+
+@app.command("capture")
+def captured_steps(
+    folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
+    names: Annotated[list[str] | None, typer.Option("--network", help="lenet, resnet50. [default: both]")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Images. [default: 64 for LeNet, 32 (CPUs: 1)]")] = None,
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+    rounds: Rounds = 11,
+) -> None:
+    """Time LeNet's training step and ResNet-50's forward pass as calls and replayed, into capture-BACKEND-DEVICE.json.
+
+    Beside them stands the sum of their kernels' own times.
+    """
+    _demand(names or [], captures.NETWORKS, "--network")
+    with _opened(backend, device) as handle:
+        path, rows = folder / f"capture-{_slug(handle)}.json", []
+        for name in names or list(captures.NETWORKS):
+            rows.append(captures.measure(handle, name, size, rounds))
+            console.print(captures.table(rows[-1:], f"{name} on {handle.info.name} ({handle.backend})"))
+            facts = {**record.environment(), "device": record.device(handle), **captures.as_record(rows)}
+            record.write(path, facts)
         console.print(f"wrote {path}")
 
 

@@ -115,6 +115,7 @@ def _search(
     from . import capability  # read when the first search is made
 
     device = handle.device
+    device.host_access("measures engines")
     info = device.info
     check_type(problem, info)
     engines = handle.engines_for(problem)

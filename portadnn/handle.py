@@ -255,6 +255,7 @@ class Handle:
     def set_stream(self, stream: Any) -> None:
         """Enqueue on another stream or queue from now on (guide section 4.5); None means the default."""
         with self.lock:
+            self.device.host_access("sets the stream")
             self.scratches.clear(self.device)
             self.device.set_stream(stream)
 
@@ -331,8 +332,10 @@ class Handle:
 
     def close(self) -> None:
         """Wait for the device and free what the handle owns (guide section 4.4); closing twice is allowed."""
-        if self._device is None:
-            return
+        with self.lock:
+            if self._device is None:
+                return
+            self._device.host_access("closes the handle")
         if self._unwatch is not None:
             self._unwatch()
         with self.lock:

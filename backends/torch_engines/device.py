@@ -88,12 +88,14 @@ class TorchDevice(Device):
             raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def asarray(self, array: np.ndarray[Any, Any]) -> Any:
+        self.host_access("copies an array from the host")
         try:
             return _from_numpy(self.torch, np.array(array, order="K")).to(self.place)
         except (MemoryError, self.torch.OutOfMemoryError) as error:
             raise AllocFailed(f"{self.info.name}: {error}") from None
 
     def to_numpy(self, array: Any) -> np.ndarray[Any, Any]:
+        self.host_access("copies an array to the host")
         with self.current():
             host = array.detach().to("cpu", copy=True)
         if host.dtype is self.torch.bfloat16:
@@ -101,10 +103,12 @@ class TorchDevice(Device):
         return host.numpy()  # type: ignore[no-any-return]
 
     def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        self.host_access("copies bytes to the host")
         with self.current():
             return self._bytes(array).to("cpu", copy=True).numpy()  # type: ignore[no-any-return]
 
     def write_bytes(self, array: Any, content: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        self.host_access("copies bytes from the host")
         with self.current():
             self._bytes(array).copy_(self.torch.from_numpy(content))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -115,6 +116,7 @@ class CallRecorder:
     """
 
     def __init__(self) -> None:
+        self.thread = threading.get_ident()
         self.tensors: set[int] = set()
         self.relaunches: list[Callable[[], bool]] = []
         self.kept: list[Any] = []

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import forking
-from ..descriptors import TensorView
-from ..errors import BadParam, NotInitialized, NotSupported, public
-from ..problem import TensorSpec
-from .problems import spec_of, wrapped_one
+from ..errors import NotInitialized, NotSupported, public
+from .replacement import Replacement
 
 if TYPE_CHECKING:
-    from portadnn_backends.base import Device, LaunchRun, Run
+    from portadnn_backends.base import BoundLaunches, Device, LaunchRun, Run
 
     from ..handle import Handle
     from .plan_cache import CachedPlan
+
+_log = logging.getLogger("portadnn")
+_BEFORE, _OPEN = "its with block has not begun", "its calls are still being recorded"
+Swap = Callable[[Any], Any]
 
 
 class _Launches:
@@ -24,32 +29,44 @@ class _Launches:
 
     def __init__(self, run: LaunchRun, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         self.run = run
-        self.arrays = list(arrays)
-        self._rest = scalars, workspace
-        self.changed = False
+        self.arrays, self.scalars, self.workspace = list(arrays), scalars, workspace
+        self._held = [run.device.as_bytes(array) for array in arrays]  # an array can be set to other memory
+        self._changed = False
+
+    @property
+    def memory(self) -> list[Any]:
+        """Arrays and workspace."""
+        return [*self.arrays, self.workspace]
 
     def __call__(self) -> None:
-        if self.changed or not self.run.relaunch():
-            self.changed = False
-            self.run.call(self.arrays, *self._rest)
+        if self._changed or not self.run.relaunch():
+            self.run.call(self.arrays, self.scalars, self.workspace)
+            self._changed = False
 
-    def replace(self, swap: Callable[[Any], Any]) -> None:
-        """Take other arrays."""
-        arrays = [swap(array) for array in self.arrays]
-        self.changed |= any(new is not old for new, old in zip(arrays, self.arrays, strict=True))
-        self.arrays = arrays
+    def bound(self) -> BoundLaunches:
+        """Return the launches for a graph."""
+        return self.run.launches, self.arrays, self.scalars, self.workspace
+
+    def record(self, recorder: Any) -> None:
+        """Launch, and have it recorded."""
+        recorder.launch(self.run, self.arrays, self.scalars, self.workspace)
+
+    def replaced(self, swap: Swap) -> _Launches:
+        """Return the launches with other arrays."""
+        part = _Launches(self.run, list(map(swap, self.arrays)), self.scalars, swap(self.workspace))
+        part._changed = self._changed or any(new is not old for new, old in zip(part.memory, self.memory, strict=True))
+        return part
 
 
 class _Opaque:
     """A computation that is more than launches, such as one on the host."""
 
-    def __init__(self, run: Callable[..., None], args: Sequence[Any]) -> None:
-        self.run = run
-        self.args = list(args)
+    def __init__(self, run: Run | Callable[..., None], args: Sequence[Any]) -> None:
+        self.run, self.args = run, args
 
     @property
-    def arrays(self) -> list[Any]:
-        """The arrays among its arguments."""
+    def memory(self) -> list[Any]:
+        """Whatever is passed."""
         found: list[Any] = []
         for arg in self.args:
             found += arg.values() if isinstance(arg, dict) else arg if isinstance(arg, (list, tuple)) else [arg]
@@ -58,38 +75,52 @@ class _Opaque:
     def __call__(self) -> None:
         self.run(*self.args)
 
-    def replace(self, swap: Callable[[Any], Any]) -> None:
-        """Take other arrays."""
-        for i, arg in enumerate(self.args):
+    def bound(self) -> BoundLaunches:
+        """Refuse to be in a graph."""
+        raise NotSupported("a call computes outside of kernels")
+
+    def record(self, recorder: Any) -> None:
+        """Run, and have it recorded."""
+        recorder.opaque(self.run, *self.args)
+
+    def replaced(self, swap: Swap) -> _Opaque:
+        """Return the computation of other arrays."""
+
+        def other(arg: Any) -> Any:
             if isinstance(arg, dict):
-                self.args[i] = {key: swap(value) for key, value in arg.items()}
-            elif isinstance(arg, (list, tuple)):
-                self.args[i] = [swap(value) for value in arg]
-            else:
-                self.args[i] = swap(arg)
+                return {key: swap(value) for key, value in arg.items()}
+            return list(map(swap, arg)) if isinstance(arg, (list, tuple)) else swap(arg)
+
+        return _Opaque(self.run, [other(arg) for arg in self.args])
 
 
 class CapturedStep:
     """Calls that were recorded, ready to run again.
 
-    Calls run as usual while they are recorded. A replay repeats what they enqueued, with the same arrays and numbers:
-    one CUDA graph on CUDA, and the launches one after another elsewhere. It keeps all arrays alive, and results that
-    the calls allocated are overwritten by each replay.
+    Calls run as usual while they are recorded. A replay repeats what they enqueued, with the same arrays and numbers.
+    The step keeps all arrays alive, and results that the calls allocated are overwritten by each replay.
 
     Attributes
     ----------
     mode : str
-        ``"cuda graph"`` or ``"launches"``.
+        How replays run: as one ``"cuda graph"``, or by ``"launches"`` one after the other.
+    reason : str
+        Why a replay makes single launches; "" where it does not.
+    thread : int
+        The thread that records.
     """
 
     def __init__(self, handle: Handle) -> None:
+        self.mode, self.reason = "launches", ""
+        self.thread = 0
         self._handle = handle
+        self._device: Device | None = None
         self._parts: list[_Launches | _Opaque] = []
-        self._kept: list[Any] = []
+        self._owners: list[Any] = []  # of memory that arrays of the device do not keep alive
         self._scratch: tuple[Any, int] = (None, 0)
         self._graph: Callable[[], None] | None = None
-        self._open = False
-        self.mode = "launches"
+        self._outdated = False  # whether arrays were replaced since the graph was made
+        self._unusable = _BEFORE
 
     # recording; see portadnn_backends.base.Recorder
 
@@ -97,56 +128,78 @@ class CapturedStep:
         self._handle.lock.acquire()
         try:
             device = self._handle.device
-            if device.recorder is not None or self._parts:
-                raise NotSupported("captures do not nest, and each records once")
+            if device.recorder is not None:
+                raise NotSupported("captures do not nest; replay() of a step inside of a capture is recorded")
+            if self._unusable is not _BEFORE:
+                raise NotSupported("a step records once; handle.capture() returns another one")
         except BaseException:
             self._handle.lock.release()
             raise
-        device.recorder = self
-        self._open = True
+        self.thread, self._unusable = threading.get_ident(), _OPEN
+        self._device, device.recorder = device, self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        device = self._handle._device
-        if device is not None:
-            device.recorder = None
-        self._open = False
-        if kind is not None:
-            self._parts.clear()
-        self._handle.lock.release()
+        assert self._device is not None
+        self._device.recorder = None
+        if self._handle._device is not self._device:  # in a forked child, which has locks of its own
+            return
+        try:
+            if kind is not None:
+                self._unusable = f"its with block raised {kind.__name__}"
+                self._forget()
+            elif self._unusable is _OPEN:
+                self._unusable = ""
+                self._prepare(self._device)
+        finally:
+            self._handle.lock.release()
+
+    def _forget(self) -> None:
+        self._parts, self._owners, self._scratch = [], [], (None, 0)
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Have the step refuse to replay where only a part of a call was recorded."""
+        try:
+            yield
+        except Exception as error:
+            self._unusable = f"a call failed while it was recorded: {error}"
+            raise
 
     def launch(self, run: LaunchRun, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         """Launch, and keep the arguments."""
         if run.launches:
-            own = run.device.bind(run.launches)
-            own.call(arrays, scalars, workspace)
-            self._parts.append(_Launches(own, arrays, scalars, workspace))
+            with self._whole():
+                own = run.device.bind(run.launches)
+                own.call(arrays, scalars, workspace)
+                self._parts.append(_Launches(own, arrays, scalars, workspace))
 
     def opaque(self, run: Run | Callable[..., None], *args: Any) -> None:
         """Run, and keep the arguments."""
         device = self._handle.device
         device.recorder = None
         try:
-            run(*args)
+            with self._whole():
+                run(*args)
         finally:
             device.recorder = self
         self._parts.append(_Opaque(run, args))
 
     def allocated(self, memory: Any) -> None:
-        """Keep new memory."""
-        self._kept.append(memory)
+        """Take no notice: the calls that use the memory keep it."""
 
     def host_access(self, what: str) -> None:
         """Refuse what a replay cannot repeat."""
-        raise NotSupported(f"handle.capture() cannot record what the host does: it {what}")
+        raise NotSupported(f"handle.capture() records calls, and not what the host does: this {what}")
 
     def scratch(self, handle: Handle, nbytes: int) -> Any:
         """Return scratch memory of the step's own."""
         memory, size = self._scratch
         if size < nbytes:
-            memory = handle.device.workspace(nbytes)  # which is kept, as all that is allocated
+            with self._whole():
+                memory = handle.device.workspace(nbytes)
             self._scratch = memory, nbytes
         return memory
 
@@ -155,7 +208,9 @@ class CapturedStep:
 
     def operands(self, tensors: Sequence[Any]) -> None:
         """Keep what was passed."""
-        self._kept.extend(tensors)
+        owns = self._handle.device.owns
+        known = set(map(id, self._owners))
+        self._owners += [one for one in tensors if one is not None and id(one) not in known and not owns(one)]
 
     # replaying
 
@@ -163,31 +218,50 @@ class CapturedStep:
         """Return how many computations a replay makes."""
         return len(self._parts)
 
+    def bound_launches(self) -> list[BoundLaunches]:
+        """Return what a replay launches, with arrays, numbers and workspace, for measurements.
+
+        Raises
+        ------
+        NotSupported
+            A call computes outside of kernels.
+        """
+        return [part.bound() for part in self._parts]
+
     @public
     def replay(self) -> None:
         """Enqueue everything again, on the handle's current stream.
+
+        In the block of another capture the replay is recorded there.
 
         Raises
         ------
         NotInitialized
             The handle was closed.
         NotSupported
-            The calls are still being recorded.
+            The calls are still being recorded, or were not recorded as a whole.
         """
         with self._handle.lock:
-            device = self._device()
-            if self._graph is None and self.mode == "launches" and not self._any_opaque():
-                self._graph = device.graph(self._run)
-                if self._graph is not None:
-                    self.mode = device.graph_mode
-            if self._graph is None:
-                self._run()
-            else:
+            device = self._ready()
+            recorder: Any = device.recorder
+            if recorder is not None:
+                recorder.operands(self._owners)
+                for part in self._parts:
+                    part.record(recorder)
+                return
+            if self._outdated:
+                self._prepare(device)
+            if self._graph is not None:
                 self._graph()
+                return
+            for part in self._parts:
+                part()
 
     @public
     def update(self, old: Any, new: Any) -> None:
-        """Use another array from the next replay on.
+        """Use another array from the next replay on, in the place of one and of the views of it.
+
+        The array that is replaced is not kept alive any longer. A CUDA graph is built again by the next replay.
 
         Parameters
         ----------
@@ -199,77 +273,34 @@ class CapturedStep:
         Raises
         ------
         BadParam
-            Another layout, an array that no call uses, or memory that another tensor of a call has.
+            Another layout, an array that no call uses or that shares memory with a larger one, memory that another
+            tensor of a call has, or read-only memory.
         """
         with self._handle.lock:
-            device = self._device()
-            before, after = (wrapped_one(device, array, name) for array, name in ((old, "old"), (new, "new")))
-            if device.signature(before) != device.signature(after):
-                raise BadParam(
-                    argument="new", expected=f"the layout of old, {_layout(device, before)}", got=_layout(device, after)
-                )
-            start, end = _range(device, before)
-            used = [array for part in self._parts for array in part.arrays if _within(device, array, start, end)]
-            if not used:
-                raise BadParam(
-                    argument="old", expected="an array of the recorded calls", got="one that none of them uses"
-                )
-            self._check_apart(device, (start, end), _range(device, after))
-            self._kept.append(new)
-            for part in self._parts:
-                part.replace(lambda array: _moved(device, array, start, end, after))
-            self._graph = None
-            self.mode = "launches"
+            device = self._ready()
+            replacement = Replacement(device, old, new)
+            replacement.check(self._parts)
+            self._parts = [part.replaced(replacement.swapped) for part in self._parts]
+            self._owners = [owner for owner in self._owners if replacement.keeps(owner)]
+            if not device.owns(new):
+                self._owners.append(new)
+            self._graph, self._outdated = None, True
 
-    def _check_apart(self, device: Device, before: tuple[int, int], after: tuple[int, int]) -> None:
-        """Refuse memory that another tensor of a call has."""
-        for part in self._parts:
-            ranges = [_range(device, array) for array in part.arrays if device.owns(array)]
-            others = [one for one in ranges if not (before[0] <= one[0] and one[1] <= before[1])]
-            if len(others) < len(ranges) and any(one[0] < after[1] and after[0] < one[1] for one in others):
-                raise BadParam(argument="new", expected="memory of its own", got="memory of another tensor of a call")
+    def _prepare(self, device: Device) -> None:
+        """Make a graph of the launches, where the device has such."""
+        self._graph, self.mode, self._outdated = None, "launches", False
+        try:
+            self._graph = device.graph(self.bound_launches())
+        except NotSupported as error:
+            self.reason = error.message
+            _log.info("a captured step of %d computations replays by single launches: %s", len(self), self.reason)
+        else:
+            self.mode, self.reason = device.graph_mode, ""
 
-    def _any_opaque(self) -> bool:
-        return any(isinstance(part, _Opaque) for part in self._parts)
-
-    def _run(self) -> None:
-        for part in self._parts:
-            part()
-
-    def _device(self) -> Device:
-        if self._open:
-            raise NotSupported("the calls are still being recorded")
+    def _ready(self) -> Device:
+        if self._unusable:
+            raise NotSupported(f"the step cannot be used: {self._unusable}")
         device = self._handle._device
         if device is None:
             raise NotInitialized(forking.reason(self._handle), argument="handle")
         return device
-
-
-def _range(device: Device, array: Any) -> tuple[int, int]:
-    """Return the addresses of an array's first byte, and of the one after its last."""
-    spec = spec_of(device.signature(array), "array")
-    start = device.address(array)
-    return start, start + spec.span * spec.dtype.itemsize
-
-
-def _within(device: Device, array: Any, start: int, end: int) -> bool:
-    if array is None or not device.owns(array):
-        return False
-    first, last = _range(device, array)
-    return start <= first < last <= end
-
-
-def _moved(device: Device, array: Any, start: int, end: int, after: Any) -> Any:
-    """Return an array that lies in some memory as it lies in another; any other array as it is."""
-    if not _within(device, array, start, end):
-        return array
-    spec = spec_of(device.signature(array), "array")
-    offset = (device.address(array) - start) // spec.dtype.itemsize
-    return device.wrap(
-        TensorView(TensorSpec(spec.dtype, spec.dims, spec.strides), device.as_bytes(after), offset), "new"
-    )
-
-
-def _layout(device: Device, array: Any) -> str:
-    shape, strides, dtype, misalignment = device.signature(array)
-    return f"{dtype} {tuple(shape)} with strides {tuple(strides)}{f' at {misalignment} mod 16' if misalignment else ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,16 +53,7 @@ def _check_shared(problem: Problem, out: int, other: int, addresses: Sequence[in
             expected=str(specs[other]),
             got=str(specs[out]),
         )
-    base = min(addresses[out], addresses[other]) - ALIGNMENT  # device addresses need not fit the host's
-    try:
-        shared = np.shares_memory(
-            _phantom(specs[out], addresses[out] - base),
-            _phantom(specs[other], addresses[other] - base),
-            max_work=SEARCH_LIMIT,  # type: ignore[arg-type]  # NumPy's stub lists two of the values
-        )
-    except np.exceptions.TooHardError:
-        shared = True  # the memory interleaves in a way nobody means
-    if shared:
+    if share_memory(Extent.of(specs[out], addresses[out]), Extent.of(specs[other], addresses[other])):
         raise BadParam(
             argument=names[out], expected=f"memory of its own, apart from {names[other]}", got="shared memory"
         )
@@ -77,19 +69,62 @@ def check_apart(
             raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
 
 
+@dataclass(frozen=True)
+class Extent:
+    """Where a tensor's elements lie: the first one's address, dims, and strides and size of an element in bytes."""
+
+    address: int
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+
+    @classmethod
+    def of(cls, spec: TensorSpec, address: int) -> Extent:
+        """Return where a tensor with that first address lies."""
+        size = spec.dtype.itemsize
+        return cls(address, spec.dims, tuple(s * size for s in spec.strides), size)
+
+    @property
+    def end(self) -> int:
+        """The address after the last element's."""
+        if 0 in self.dims:
+            return self.address
+        return self.address + self.itemsize + sum((d - 1) * s for d, s in zip(self.dims, self.strides, strict=True))
+
+    @property
+    def gapless(self) -> bool:
+        """Tell whether every byte from the first element to the last belongs to just one element."""
+        length = self.itemsize
+        for stride, dim in sorted((s, d) for d, s in zip(self.dims, self.strides, strict=True) if d != 1):
+            if stride != length:
+                return False
+            length *= dim
+        return True
+
+
+def share_memory(one: Extent, other: Extent) -> bool:
+    """Tell whether two tensors have a byte in common."""
+    if one.end <= other.address or other.end <= one.address:
+        return False
+    base = min(one.address, other.address) - ALIGNMENT  # device addresses need not fit the host's
+    try:
+        return np.shares_memory(
+            np.asarray(_Phantom(one, base)),
+            np.asarray(_Phantom(other, base)),
+            max_work=SEARCH_LIMIT,  # type: ignore[arg-type]  # NumPy's stub lists two of the values
+        )
+    except np.exceptions.TooHardError:
+        return True  # the memory interleaves in a way nobody means
+
+
 class _Phantom:
     """Stands for memory that NumPy must not touch: only its addresses are compared."""
 
-    def __init__(self, spec: TensorSpec, address: int) -> None:
-        size = spec.dtype.itemsize
+    def __init__(self, extent: Extent, base: int) -> None:
         self.__array_interface__ = {
             "version": 3,
-            "shape": spec.dims,
-            "strides": tuple(s * size for s in spec.strides),
-            "typestr": f"|V{size}",
-            "data": (address, True),
+            "shape": extent.dims,
+            "strides": extent.strides,
+            "typestr": f"|V{extent.itemsize}",
+            "data": (extent.address - base, True),
         }
-
-
-def _phantom(spec: TensorSpec, address: int) -> np.ndarray[Any, Any]:
-    return np.asarray(_Phantom(spec, address))

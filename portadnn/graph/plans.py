@@ -198,6 +198,7 @@ class Plans:
 
         The times are kept with what Find measured, for ``heur_mode.B`` and for later processes.
         """
+        self.handle.device.host_access("measures plans")
         rows: list[tuple[Timing, Config, GraphPlan]] = []
         failed: list[Timing] = []
         wanted = [config.engine for config in self.candidates if filters.refusal(config) is None]
