@@ -13,6 +13,7 @@ import numpy as np
 
 from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
+from portadnn.host_arrays import host_array, host_workspace, memory_at, span_bytes, type_name
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache, pocl_cache, pocl_cpu
@@ -20,11 +21,9 @@ from .arrays import (
     check_view,
     check_view_dtype,
     hint,
-    host_array,
+    host_view,
     inverse,
-    span_bytes,
     storage_order,
-    type_name,
 )
 from .base import MOST_COUNTERS, Backend, Device, DeviceInfo, Engine, Kernel, Launch
 from .guards import Guard, Refs, guard
@@ -112,7 +111,7 @@ class OpenCLDevice(Device):
         )  # on CPUs ctypes costs more than it saves
         self._enqueue = direct or enqueue
         self._host = HostMemory(self._context) if info.kind == "cpu" else None
-        self.read_only = self._host is not None
+        self.host_memory = self._host is not None
 
     # arrays
 
@@ -130,7 +129,8 @@ class OpenCLDevice(Device):
             return self._on_host(host_array(value, argument, expected), argument)
         base = value.base
         if not isinstance(base, self._array) and not _is_buffer(base) and self._host is not None:
-            base = self.wrap(self._host.flat(base, argument), argument)
+            expected = "a view of a pyopencl Array or Buffer, or of host memory"
+            return self._on_host(host_view(value, argument, expected), argument)
         if isinstance(base, self._array):
             check_view_dtype(value, argument, base.dtype)
             available = min(span_bytes(base.shape, base.strides, base.dtype.itemsize), self.room(base))
@@ -153,6 +153,13 @@ class OpenCLDevice(Device):
         assert self._host is not None
         buffer, offset = self._host.buffer(host, argument)
         return self._make(host.shape, host.dtype, host.strides, buffer, offset)
+
+    def host_view(self, array: Any) -> np.ndarray[Any, Any] | None:
+        place = getattr(array.base_data, "portadnn_host", None)
+        if place is None:
+            return None
+        address = place.address + int(array.offset)
+        return memory_at(array, address, array.shape, array.strides, array.dtype, place.writable)
 
     def as_bytes(self, array: Any) -> Any:
         count = span_bytes(array.shape, array.strides, array.dtype.itemsize)
@@ -321,7 +328,7 @@ class OpenCLDevice(Device):
     def native_workspace(self, workspace: Any) -> Any:
         if self.owns(workspace) or _is_buffer(workspace) or self._host is None:
             return workspace
-        return self.wrap(self._host.flat(workspace, "workspace"), "workspace")
+        return self.wrap(host_workspace(workspace), "workspace")
 
     def workspace_size(self, workspace: Any) -> int:
         array = workspace
