@@ -220,11 +220,13 @@ class OpenCLDevice(Device):
             raise TypeError(f"{type_name(array)} is no pyopencl.array.Array")
         if array.context != self._context:
             raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
-        extent = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+        steps = [(dim - 1) * step for dim, step in zip(array.shape, array.strides, strict=True)]
         offset, room = int(array.offset), self.room(array)
-        if offset < 0 or extent > room:
+        first = offset + sum(step for step in steps if step < 0)
+        end = offset + sum(step for step in steps if step > 0) + array.dtype.itemsize
+        if 0 not in array.shape and (first < 0 or end > offset + room):
             expected = f"an array within its buffer of {room + offset} bytes"
-            raise BadParam(expected=expected, got=f"bytes {offset} to {offset + extent}")
+            raise BadParam(expected=expected, got=f"bytes {first} to {end}")
         return self._record(array)
 
     def _record(self, array: Any) -> Seen:
@@ -303,8 +305,12 @@ class OpenCLDevice(Device):
 
     def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         self.host_access("copies an array to the host")
+        if any(step < 0 for step in self.signature(array)[1]):
+            raise BadParam(expected="an array without negative strides", got=array.strides)
         raw = np.empty(span_bytes(array.shape, array.strides, array.dtype.itemsize), np.uint8)
         if raw.size:
+            if self._host is not None and hasattr(array.base_data, "portadnn_host"):
+                self._host.written(self._queue, [array.base_data])
             opencl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
         return raw
 
@@ -312,6 +318,8 @@ class OpenCLDevice(Device):
         self.host_access("copies bytes from the host")
         if content.size:
             opencl().enqueue_copy(self._queue, array.base_data, content, dst_offset=array.offset)
+            if self._host is not None and hasattr(array.base_data, "portadnn_host"):
+                self._host.wait(self._queue, [array.base_data])
 
     def workspace(self, nbytes: int) -> Any:
         return self.allocated(self._allocate(self._scratch, max(nbytes, 1)))

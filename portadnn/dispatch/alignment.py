@@ -36,7 +36,7 @@ def aligned(
             originals[i] = (arrays[i], host, _copy(host))
     if not originals:
         return arrays, signatures, originals
-    _tell(device)
+    tell_of_copies(device)
     device.host_access("copies an array that is not aligned to its elements")
     names = kind.tensor_names()
     arrays = [device.wrap(originals[i][2], names[i]) if i in originals else array for i, array in enumerate(arrays)]
@@ -71,7 +71,8 @@ def _copy(host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return copy
 
 
-def _tell(device: Device) -> None:
+def tell_of_copies(device: Device) -> None:
+    """Log once for each kind of device that calls copy arrays."""
     if device.info.name not in _told:
         _told.add(device.info.name)
         _log.info("%s computes on copies of arrays that are not aligned to their elements", device.info.name)

@@ -14,7 +14,7 @@ from ..errors import BadParam, public, shown
 from ..handle import Handle
 from ..problem import ALIGNMENT, Problem
 from ..watching import WATCHERS, computed, computing
-from .alignment import aligned, check_writable, put_back
+from .alignment import Originals, aligned, check_writable, put_back
 from .call_cache import cached_call
 from .choice import prepare
 from .overlap import check_apart, check_memory, extents_of
@@ -75,7 +75,7 @@ def execute(
     with check_handle(handle).lock:
         device = handle.device
         arrays, signatures = native(device, kind, tensors)
-        originals = {}
+        originals: Originals = {}
         if device.host_memory:
             arrays, signatures, originals = aligned(device, kind, arrays, signatures)
         key = (kind, params, algo, *signatures)

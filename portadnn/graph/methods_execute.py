@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..dispatch.bound_call import Marker
 from ..dispatch.execute import run_recorded
-from ..errors import DnnError, public, shown
+from ..errors import public, shown
 from ..find import sample
 from ..handle import Handle
+from ..host_arrays import refuse_mask
 from . import memory
 from .checking import Check
 from .engine import GraphPlan
@@ -21,6 +22,9 @@ from .methods_files import FileMethods
 from .operation_graph import TensorInfo
 from .pack import bind, by_uid, spec_of
 from .plans import Plans, Timing, engines_of
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Device
 
 
 class _PlansAlive(Marker):
@@ -239,14 +243,12 @@ class ExecuteMethods(FileMethods):
             return own
 
 
-def _native_workspace(device: Any, given: Any) -> Any:
+def _native_workspace(device: Device, given: Any) -> Any:
     """Return a workspace of the program's as the device's memory; None for host memory that the device cannot use."""
-    try:
-        return device.native_workspace(given)
-    except DnnError:
-        if memory.is_host(given):
-            return None
-        raise
+    if memory.is_host(given) and not device.host_memory:
+        refuse_mask(given, "workspace")
+        return None
+    return device.native_workspace(given)
 
 
 def _sample(info: TensorInfo, handle: Handle) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +18,16 @@ from .operations import OPERATIONS, Given, Operand, Operation
 VARIANTS = 6  # cases of one operation and one layout, so that its kernels are compiled once
 REPEATS = 3  # the third call is one that was bound to its arguments
 ARENA = 1 << 17
-KINDS = {"reference": ("numpy", "torch"), "opencl": ("buffer", "part", "pool", "numpy", "torch")}
 TOLERANCES = {"float16": 0.02, "float32": 2e-4, "float64": 1e-9}
 WORKSPACES = ("none", "exact", "larger", "short", "half", "zero", "misaligned", "said more")
 FAULTS = ("outside", "negative", "short memory", "read-only", "misaligned")
+
+
+def kinds_of(backend: str) -> tuple[str, ...]:
+    """Return the kinds of arenas that calls on a backend may have here."""
+    own = ("buffer", "part", "pool") if backend == "opencl" else ()
+    torch = ("torch",) if importlib.util.find_spec("torch") else ()
+    return (*own, "numpy", *torch)
 
 
 @dataclass
@@ -100,7 +107,7 @@ class Case:
         self.scene = scenario(seed, number // VARIANTS, only)
         self.rng = np.random.default_rng([seed, number, 1])
         self.places = dict(self.scene.places)
-        self.kind = str(self.rng.choice(KINDS[handle.backend]))
+        self.kind = str(self.rng.choice(kinds_of(handle.backend)))
         named = self.scene.operation.named is not None
         self.named = named and self.rng.integers(3) == 0
         self.fault = str(self.rng.choice(FAULTS)) if self.rng.integers(4) == 0 else ""

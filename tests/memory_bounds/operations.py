@@ -480,7 +480,7 @@ def _graph(rng: np.random.Generator) -> Operation:
         unified,
         None,
         lambda g: graph_of(g)[0].get_workspace_size(),
-        ("float32",),
+        ("float32", "float64"),
         1,
     )
 
