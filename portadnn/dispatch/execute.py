@@ -12,12 +12,12 @@ from ..descriptors import TensorView
 from ..enums import DataType, DnnEnum
 from ..errors import BadParam, public, shown
 from ..handle import Handle
-from ..problem import ALIGNMENT, Problem
+from ..problem import Problem
 from ..watching import WATCHERS, computed, computing
 from .alignment import Originals, aligned, check_writable, put_back
 from .call_cache import cached_call
 from .choice import prepare
-from .overlap import check_apart, check_memory, extents_of
+from .overlap import check_apart, check_memory, check_workspace_alignment, extents_of
 from .plan_cache import Entry
 from .problems import check_handle, make_problem, native
 
@@ -207,9 +207,6 @@ def _scratch(handle: Handle, entry: Entry, arrays: Sequence[Any], workspace: Any
         return None  # not needed, but it had to be one
     if size < plan.workspace_size:
         raise BadParam(argument="workspace", expected=f"at least {plan.workspace_size} bytes", got=f"{size} bytes")
-    misaligned = device.address(workspace) % ALIGNMENT
-    if misaligned:
-        expected = f"an address that is a multiple of {ALIGNMENT} bytes"
-        raise BadParam(argument="workspace", expected=expected, got=f"{misaligned} mod {ALIGNMENT}")
+    check_workspace_alignment(device, workspace)
     check_apart(device, plan.problem, entry.extents, arrays, workspace, plan.workspace_size)
     return workspace

@@ -1,4 +1,4 @@
-"""Which tensors and workspaces of a call may share memory, and the refusal of the others."""
+"""Where tensors and workspaces of a call may lie, and which may share memory; the others are refused."""
 
 from __future__ import annotations
 
@@ -75,6 +75,14 @@ def check_apart(
     for name, array, extent in zip(problem.names, arrays, extents, strict=True):
         if extent and device.address(array) < start + size and start < device.address(array) + extent:
             raise BadParam(argument="workspace", expected=f"memory of its own, apart from {name}", got="shared memory")
+
+
+def check_workspace_alignment(device: Device, workspace: Any) -> None:
+    """Demand that a workspace begins where vectors of any type may lie."""
+    misaligned = device.address(workspace) % ALIGNMENT
+    if misaligned:
+        expected = f"an address that is a multiple of {ALIGNMENT} bytes"
+        raise BadParam(argument="workspace", expected=expected, got=f"{misaligned} mod {ALIGNMENT}")
 
 
 class _Phantom:

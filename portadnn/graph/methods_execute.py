@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dispatch.bound_call import Marker
 from ..dispatch.execute import run_recorded
+from ..dispatch.overlap import check_workspace_alignment
 from ..errors import public, shown
 from ..find import sample
 from ..handle import Handle
@@ -232,6 +233,7 @@ class ExecuteMethods(FileMethods):
                         got=f"{size} bytes",
                         fix="get_workspace_size()",
                     )
+                check_workspace_alignment(device, native)
                 return native
         with plans.handle.lock:
             place = (plans.handle.serial, device.stream_key())
