@@ -192,7 +192,10 @@ class OpenCLDevice(Device):
         return signatures
 
     def guard(self, arrays: Refs) -> Guard | None:
-        self.look([array for array in (ref() for ref in arrays) if type(array) is self._array])
+        try:
+            self.look([array for array in (ref() for ref in arrays) if type(array) is self._array])
+        except BadParam:  # the call itself says which argument it is
+            return None
         return guard(arrays, self._array, _unchanged)
 
     def address(self, memory: Any) -> int:

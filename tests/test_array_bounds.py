@@ -236,6 +236,16 @@ def test_arrays_that_leave_their_buffer(opencl, path):
     assert memory.untouched()
 
 
+def test_the_message_names_the_argument_each_time(opencl):
+    memory, x = Leaving(opencl), on(opencl, DIMS)
+    y = memory.array(DIMS)
+    for _ in range(4):
+        with pytest.raises(
+            dnn.BadParam, match="activation_forward: y: expected an array within its buffer of 4096 bytes"
+        ):
+            dnn.activation_forward(opencl, x, RELU, y)
+
+
 def test_an_array_that_was_moved(opencl):
     """A bound call is not repeated with an array that leaves its buffer since."""
     memory, x = Leaving(opencl), on(opencl, DIMS)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import portadnn as dnn
+
+if TYPE_CHECKING:
+    from .operations import Operand
 
 GUARD = 1024  # bytes at both ends of an arena; a multiple of what sub-buffers must be aligned to
 SUB_BUFFER = 128  # bytes that sub-buffers of PoCL are aligned to
@@ -153,10 +156,11 @@ class Layout:
         self.places: list[Place] = []
         self.interleaved = 0
 
-    def draw(self, dims: tuple[int, ...], dtype: Any, *, free: bool, broadcast: bool = False) -> Place:
-        """Return a new place; `free` for any strides, `broadcast` where some of them may be 0."""
-        kind = np.dtype(dtype)
-        strides = self._strides(dims, kind.itemsize, broadcast) if free else _packed(dims, kind.itemsize)
+    def draw(self, operand: Operand, dtype: Any, strides: tuple[int, ...] | None = None) -> Place:
+        """Return a new place for an operand, with these strides if there are some."""
+        kind, dims = np.dtype(dtype), operand.dims
+        if strides is None:
+            strides = _packed(dims, kind.itemsize) if operand.packed else self._strides(operand, kind.itemsize)
         fits = [place for place in self._near(dims, strides, kind) if self._is_free(place)]
         if fits:
             self.interleaved += 1
@@ -171,7 +175,8 @@ class Layout:
         self.places.append(place)
         return place
 
-    def _strides(self, dims: tuple[int, ...], size: int, broadcast: bool) -> tuple[int, ...]:
+    def _strides(self, operand: Operand, size: int) -> tuple[int, ...]:
+        dims = operand.dims
         order = list(range(len(dims)))
         how = self.rng.integers(4)
         if how == 0:
@@ -182,7 +187,7 @@ class Layout:
         for axis in reversed(order):
             strides[axis] = step
             step = step * max(dims[axis], 1) + size * int(self.rng.choice([0, 0, 0, 1, 5]))
-        if broadcast and self.rng.integers(5) == 0:
+        if operand.broadcast and self.rng.integers(5) == 0:
             strides[int(self.rng.integers(len(dims)))] = 0
         return tuple(strides)
 

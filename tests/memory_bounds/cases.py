@@ -74,11 +74,10 @@ def scenario(seed: int, number: int, only: str = "") -> Scenario:
     dtype = str(rng.choice(operation.types))
     layout = Layout(rng, ARENA)
     places = {}
-    for name in rng.permutation(list(operation.operands)):
+    for name in sorted(map(str, rng.permutation(list(operation.operands))), key=lambda n: operation.operands[n].like):
         operand = operation.operands[name]
-        places[str(name)] = layout.draw(
-            operand.dims, operand.dtype or dtype, free=not operand.packed, broadcast=operand.broadcast
-        )
+        strides = places[operand.like].strides if operand.like else None
+        places[name] = layout.draw(operand, operand.dtype or dtype, strides)
     places = {name: places[name] for name in operation.operands}
     values = {n: _values(rng, operand, places[n]) for n, operand in operation.operands.items()}
     return Scenario(operation, dtype, places, values, layout.interleaved, _wanted(operation, values))

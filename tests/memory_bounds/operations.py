@@ -24,6 +24,7 @@ class Operand:
     broadcast: bool = True
     dtype: str = ""  # that of the call
     low: float = -1.0  # numbers are drawn from there to 1
+    like: str = ""  # the operand whose strides it must have
 
 
 @dataclass
@@ -83,6 +84,12 @@ def _out(*dims: int, **more: Any) -> Operand:
 
 def _image(rng: np.random.Generator) -> tuple[int, ...]:
     return (int(rng.integers(1, 4)), int(rng.integers(1, 6)), int(rng.integers(3, 8)), int(rng.integers(3, 8)))
+
+
+def _forward_and_backward(x: tuple[int, ...], y: tuple[int, ...]) -> dict[str, Operand]:
+    """Return the operands of an operation and its gradient, whose strides have to be those of what they belong to."""
+    inputs = {"x": IN(x, broadcast=False), "dy": IN(y, like="y")}
+    return inputs | {"y": _out(*y), "dx": _out(*x, like="x")}
 
 
 def _convolution(direction: str, rng: np.random.Generator) -> Operation:
@@ -160,14 +167,14 @@ def _pooling(rng: np.random.Generator) -> Operation:
     descriptor = cudnn.cudnnCreatePoolingDescriptor()
     cudnn.cudnnSetPooling2dDescriptor(descriptor, mode, 0, 2, 2, 0, 0, 2, 2)
     x, y = (n, c, h, w), (n, c, h // 2, w // 2)
-    operands = {"x": IN(x), "y": _out(*y), "dy": IN(y), "dx": _out(*x)}
+    operands = _forward_and_backward(x, y)
 
     def unified(g: Given) -> None:
         dnn.pooling_forward(g.handle, g["x"], pooling, g["y"])
         dnn.pooling_backward(g.handle, g["y"], g["dy"], g["x"], pooling, g["dx"])
 
     def named(g: Given) -> None:
-        x, y, dy, dx = map(g.pair, operands)
+        x, y, dy, dx = map(g.pair, ("x", "y", "dy", "dx"))
         cudnn.cudnnPoolingForward(g.handle, descriptor, 1.0, *x, 0.0, *y)
         cudnn.cudnnPoolingBackward(g.handle, descriptor, 1.0, *y, *dy, *x, 0.0, *dx)
 
@@ -180,14 +187,14 @@ def _activation(rng: np.random.Generator) -> Operation:
     activation = dnn.ActivationDescriptor(mode)
     descriptor = cudnn.cudnnCreateActivationDescriptor()
     cudnn.cudnnSetActivationDescriptor(descriptor, mode, 0, 0.0)
-    operands = {"x": IN(dims), "y": _out(*dims), "dy": IN(dims), "dx": _out(*dims)}
+    operands = _forward_and_backward(dims, dims)
 
     def unified(g: Given) -> None:
         dnn.activation_forward(g.handle, g["x"], activation, g["y"])
         dnn.activation_backward(g.handle, g["y"], g["dy"], g["x"], activation, g["dx"])
 
     def named(g: Given) -> None:
-        x, y, dy, dx = map(g.pair, operands)
+        x, y, dy, dx = map(g.pair, ("x", "y", "dy", "dx"))
         cudnn.cudnnActivationForward(g.handle, descriptor, 1.0, *x, 0.0, *y)
         cudnn.cudnnActivationBackward(g.handle, descriptor, 1.0, *y, *dy, *x, 0.0, *dx)
 
@@ -198,14 +205,14 @@ def _softmax(rng: np.random.Generator) -> Operation:
     dims = _image(rng)
     algorithm, mode = int(rng.integers(3)), int(rng.integers(2))
     how = {"algorithm": dnn.SoftmaxAlgorithm(algorithm), "mode": dnn.SoftmaxMode(mode)}
-    operands = {"x": IN(dims), "y": _out(*dims), "dy": IN(dims), "dx": _out(*dims)}
+    operands = _forward_and_backward(dims, dims)
 
     def unified(g: Given) -> None:
         dnn.softmax_forward(g.handle, g["x"], g["y"], **how)
         dnn.softmax_backward(g.handle, g["y"], g["dy"], g["dx"], **how)
 
     def named(g: Given) -> None:
-        x, y, dy, dx = map(g.pair, operands)
+        x, y, dy, dx = map(g.pair, ("x", "y", "dy", "dx"))
         cudnn.cudnnSoftmaxForward(g.handle, algorithm, mode, 1.0, *x, 0.0, *y)
         cudnn.cudnnSoftmaxBackward(g.handle, algorithm, mode, 1.0, *y, *dy, 0.0, *dx)
 
@@ -216,14 +223,14 @@ def _lrn(rng: np.random.Generator) -> Operation:
     dims = _image(rng)
     lrn, descriptor = dnn.LRNDescriptor(3), cudnn.cudnnCreateLRNDescriptor()
     cudnn.cudnnSetLRNDescriptor(descriptor, 3, lrn.alpha, lrn.beta, lrn.k)
-    operands = {"x": IN(dims), "y": _out(*dims), "dy": IN(dims), "dx": _out(*dims)}
+    operands = _forward_and_backward(dims, dims)
 
     def unified(g: Given) -> None:
         dnn.lrn_cross_channel_forward(g.handle, g["x"], lrn, g["y"])
         dnn.lrn_cross_channel_backward(g.handle, g["y"], g["dy"], g["x"], lrn, g["dx"])
 
     def named(g: Given) -> None:
-        x, y, dy, dx = map(g.pair, operands)
+        x, y, dy, dx = map(g.pair, ("x", "y", "dy", "dx"))
         cudnn.cudnnLRNCrossChannelForward(g.handle, descriptor, 0, 1.0, *x, 0.0, *y)
         cudnn.cudnnLRNCrossChannelBackward(g.handle, descriptor, 0, 1.0, *y, *dy, *x, 0.0, *dx)
 
