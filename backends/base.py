@@ -348,7 +348,11 @@ class Device(abc.ABC):
     def room(self, memory: Any) -> int:
         """Return the bytes from the first element of a native array, or byte of a buffer, to the end of its memory."""
 
-    read_only: bool = False  # whether some arrays may not be written
+    host_memory: bool = False  # whether arrays in host memory are used where they lie; some of them may be read-only
+
+    def host_view(self, array: Any) -> np.ndarray[Any, Any] | None:
+        """Return the host memory that a native array lies in as a NumPy array; None where it lies elsewhere."""
+        return None
 
     def writable(self, array: Any) -> bool:
         """Tell whether a native array may be written."""

@@ -17,20 +17,11 @@ from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
+from portadnn.host_arrays import is_torch, span_bytes, torch_layout, type_name
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache
-from .arrays import (
-    check_view,
-    check_view_dtype,
-    hint,
-    inverse,
-    is_torch,
-    span_bytes,
-    storage_order,
-    torch_layout,
-    type_name,
-)
+from .arrays import check_view, check_view_dtype, hint, inverse, storage_order
 from .base import (
     MOST_COUNTERS,
     Backend,

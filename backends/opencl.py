@@ -13,6 +13,7 @@ import numpy as np
 
 from portadnn.descriptors import TensorView
 from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
+from portadnn.host_arrays import host_array, host_workspace, memory_at, span_bytes, type_name
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache, opencl_command_buffer, pocl_cache, pocl_cpu
@@ -20,11 +21,9 @@ from .arrays import (
     check_view,
     check_view_dtype,
     hint,
-    host_array,
+    host_view,
     inverse,
-    span_bytes,
     storage_order,
-    type_name,
 )
 from .base import MOST_COUNTERS, Backend, BoundLaunches, Device, DeviceInfo, Engine, Kernel, Launch
 from .guards import Guard, Refs, guard
@@ -112,7 +111,7 @@ class OpenCLDevice(Device):
         )  # on CPUs ctypes costs more than it saves
         self._enqueue = direct or enqueue
         self._host = HostMemory(self._context) if info.kind == "cpu" else None
-        self.read_only = self._host is not None
+        self.host_memory = self._host is not None
 
     # arrays
 
@@ -130,7 +129,8 @@ class OpenCLDevice(Device):
             return self._on_host(host_array(value, argument, expected), argument)
         base = value.base
         if not isinstance(base, self._array) and not _is_buffer(base) and self._host is not None:
-            base = self.wrap(self._host.flat(base, argument), argument)
+            expected = "a view of a pyopencl Array or Buffer, or of host memory"
+            return self._on_host(host_view(value, argument, expected), argument)
         if isinstance(base, self._array):
             check_view_dtype(value, argument, base.dtype)
             available = min(span_bytes(base.shape, base.strides, base.dtype.itemsize), self.room(base))
@@ -153,6 +153,13 @@ class OpenCLDevice(Device):
         assert self._host is not None
         buffer, offset = self._host.buffer(host, argument)
         return self._make(host.shape, host.dtype, host.strides, buffer, offset)
+
+    def host_view(self, array: Any) -> np.ndarray[Any, Any] | None:
+        place = getattr(array.base_data, "portadnn_host", None)
+        if place is None:
+            return None
+        address = place.address + int(array.offset)
+        return memory_at(array, address, array.shape, array.strides, array.dtype, place.writable)
 
     def as_bytes(self, array: Any) -> Any:
         count = span_bytes(array.shape, array.strides, array.dtype.itemsize)
@@ -185,7 +192,10 @@ class OpenCLDevice(Device):
         return signatures
 
     def guard(self, arrays: Refs) -> Guard | None:
-        self.look([array for array in (ref() for ref in arrays) if type(array) is self._array])
+        try:
+            self.look([array for array in (ref() for ref in arrays) if type(array) is self._array])
+        except BadParam:  # the call itself says which argument it is
+            return None
         return guard(arrays, self._array, _unchanged)
 
     def address(self, memory: Any) -> int:
@@ -213,11 +223,13 @@ class OpenCLDevice(Device):
             raise TypeError(f"{type_name(array)} is no pyopencl.array.Array")
         if array.context != self._context:
             raise BadParam(expected=f"an array of {self.info.name}'s context", got="an array of another context")
-        extent = span_bytes(array.shape, array.strides, array.dtype.itemsize)
+        steps = [(dim - 1) * step for dim, step in zip(array.shape, array.strides, strict=True)]
         offset, room = int(array.offset), self.room(array)
-        if offset < 0 or extent > room:
+        first = offset + sum(step for step in steps if step < 0)
+        end = offset + sum(step for step in steps if step > 0) + array.dtype.itemsize
+        if 0 not in array.shape and (first < 0 or end > offset + room):
             expected = f"an array within its buffer of {room + offset} bytes"
-            raise BadParam(expected=expected, got=f"bytes {offset} to {offset + extent}")
+            raise BadParam(expected=expected, got=f"bytes {first} to {end}")
         return self._record(array)
 
     def _record(self, array: Any) -> Seen:
@@ -296,8 +308,12 @@ class OpenCLDevice(Device):
 
     def read_bytes(self, array: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         self.host_access("copies an array to the host")
+        if any(step < 0 for step in self.signature(array)[1]):
+            raise BadParam(expected="an array without negative strides", got=array.strides)
         raw = np.empty(span_bytes(array.shape, array.strides, array.dtype.itemsize), np.uint8)
         if raw.size:
+            if self._host is not None and hasattr(array.base_data, "portadnn_host"):
+                self._host.written(self._queue, [array.base_data])
             opencl().enqueue_copy(self._queue, raw, array.base_data, src_offset=array.offset)
         return raw
 
@@ -305,6 +321,8 @@ class OpenCLDevice(Device):
         self.host_access("copies bytes from the host")
         if content.size:
             opencl().enqueue_copy(self._queue, array.base_data, content, dst_offset=array.offset)
+            if self._host is not None and hasattr(array.base_data, "portadnn_host"):
+                self._host.wait(self._queue, [array.base_data])
 
     def workspace(self, nbytes: int) -> Any:
         return self.allocated(self._allocate(self._scratch, max(nbytes, 1)))
@@ -321,7 +339,7 @@ class OpenCLDevice(Device):
     def native_workspace(self, workspace: Any) -> Any:
         if self.owns(workspace) or _is_buffer(workspace) or self._host is None:
             return workspace
-        return self.wrap(self._host.flat(workspace, "workspace"), "workspace")
+        return self.wrap(host_workspace(workspace), "workspace")
 
     def workspace_size(self, workspace: Any) -> int:
         array = workspace

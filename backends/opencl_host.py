@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from portadnn.errors import AllocFailed, BadParam
+from portadnn.host_arrays import check_extent, host_room, span_bytes
 
-from .arrays import host_array, host_room, span_bytes, type_name
 from .opencl_devices import opencl
 
 _log = logging.getLogger("portadnn")
@@ -58,8 +58,7 @@ class HostMemory:
         extent = span_bytes(host.shape, tuple(max(step, 0) for step in host.strides), host.itemsize)
         if extent == 0:
             return None, 0
-        if extent > host_room(host):
-            raise BadParam(argument=argument, expected="an array within its memory", got=f"strides {host.strides}")
+        check_extent(extent, host_room(host), argument)
         address = host.__array_interface__["data"][0]
         offset = address & 15  # kernels are told of the alignment by the offset
         cl = opencl()
@@ -71,15 +70,6 @@ class HostMemory:
             raise AllocFailed(f"{argument}: {extent} bytes of host memory: {error}") from None
         buffer.portadnn_host = _Place(address - offset, host.flags.writeable)
         return buffer, offset
-
-    def flat(self, value: Any, argument: str) -> np.ndarray[Any, Any]:
-        """Return an array or another object with host memory, under a view, as a NumPy array."""
-        expected = "a view of a pyopencl Array or Buffer, or of host memory"
-        if isinstance(value, (bytes, bytearray, memoryview)):
-            return np.frombuffer(value, np.uint8)
-        if isinstance(value, (int, str)) or value is None:
-            raise BadParam(argument=argument, expected=expected, got=type_name(value))
-        return host_array(value, argument, expected)
 
     def wait(self, queue: Any, buffers: Sequence[Any]) -> None:
         """Wait for a call's end; the buffers' contents are in the host's memory then."""

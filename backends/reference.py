@@ -16,11 +16,12 @@ import numpy as np
 from portadnn.descriptors import TensorView
 from portadnn.enums import DnnEnum
 from portadnn.errors import AllocFailed, BadParam
+from portadnn.host_arrays import check_extent, host_array, host_extent, host_room, host_workspace, span_bytes, type_name
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
 from . import algorithms, reference_outcomes
-from .arrays import check_view, check_view_dtype, host_array, host_room, memory_at, span_bytes, type_name
+from .arrays import host_view
 from .base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from .reference_ops import store
 from .reference_outcomes import KINDS, outcomes
@@ -36,10 +37,16 @@ def _address(array: Any) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
+def _misalignment(array: Any) -> int:
+    """Return the address mod 16; NumPy takes elements at any address, which then count as aligned to themselves."""
+    misalignment = _address(array) & 15
+    return array.itemsize if misalignment % array.itemsize else misalignment
+
+
 class ReferenceDevice(Device):
     """The host's memory and NumPy. Calls are finished when they return; there are no streams."""
 
-    read_only = True
+    host_memory = True
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
@@ -50,21 +57,20 @@ class ReferenceDevice(Device):
         return isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
 
     def wrap(self, value: Any, argument: str) -> Any:
-        return _view(value, argument) if isinstance(value, TensorView) else host_array(value, argument, EXPECTED)
+        if isinstance(value, TensorView):
+            return host_view(value, argument, EXPECTED)
+        return host_array(value, argument, EXPECTED)
 
     def look(self, arrays: Iterable[Any]) -> list[Any]:
         known = list(arrays)
         if any(isinstance(array, np.ma.MaskedArray) for array in known):
             raise TypeError("a masked array")  # wrap() says more
         for array in known:
-            if array is not None and not array.flags.c_contiguous:
-                extent = span_bytes(array.shape, array.strides, array.dtype.itemsize)
-                if extent > host_room(array):
-                    raise BadParam(
-                        expected=f"an array within its memory of {host_room(array)} bytes", got=f"{extent} bytes"
-                    )
+            if array is not None and array.base is not None:
+                start, end = host_extent(array)
+                check_extent(end - start, host_room(array), "")
         return [
-            None if array is None else (array.shape, array.strides, array.dtype, _address(array) & 15)
+            None if array is None else (array.shape, array.strides, array.dtype, _misalignment(array))
             for array in known
         ]
 
@@ -75,10 +81,7 @@ class ReferenceDevice(Device):
         return bool(array.flags.writeable)
 
     def native_workspace(self, workspace: Any) -> Any:
-        try:
-            return np.frombuffer(workspace, np.uint8)
-        except (BufferError, TypeError, ValueError):
-            return host_array(workspace, "workspace", "an array or a buffer")
+        return host_workspace(workspace)
 
     def room(self, memory: Any) -> int:
         return host_room(memory) if isinstance(memory, np.ndarray) else memoryview(memory).nbytes
@@ -149,22 +152,6 @@ def _bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     nbytes = span_bytes(array.shape, array.strides, array.dtype.itemsize)
     first = array[(slice(0, 1),) * array.ndim].reshape(-1).view(np.uint8)
     return np.lib.stride_tricks.as_strided(first, (nbytes,), (1,), writeable=array.flags.writeable)
-
-
-def _view(view: TensorView, argument: str) -> np.ndarray[Any, Any]:
-    """Return a view of an array or buffer as a NumPy array on the same memory."""
-    base = view.base
-    if not isinstance(base, np.ndarray):
-        try:
-            base = np.frombuffer(base, np.uint8)
-        except (TypeError, ValueError, BufferError):
-            base = host_array(base, argument, EXPECTED)
-    check_view_dtype(view, argument, base.dtype)
-    if min(base.strides, default=0) < 0:
-        raise BadParam(argument=argument, expected="an array without negative strides", got=base.strides)
-    offset, strides = check_view(view, argument, span_bytes(base.shape, base.strides, base.dtype.itemsize))
-    storage = view.spec.dtype.storage
-    return memory_at(base, _address(base) + offset, view.spec.dims, strides, storage, base.flags.writeable)
 
 
 class DefinitionEngine(Engine):

@@ -13,14 +13,14 @@ typedef PD_CAT(uint, VW) U;
 #define TO_L(v) __builtin_convertvector(v, L)
 #define TO_I(v) __builtin_convertvector(v, I)
 #define TO_U(v) __builtin_convertvector(v, U)
-#define FUSED_NARROW(v, type) __builtin_convertvector(v, type)
+#define FUSED_NARROW(v, type) __builtin_convertvector(v, PD_CAT(type, VW))
 #else
 #define TO_F(v) PD_CAT(convert_float, VW)(v)
 #define TO_D(v) PD_CAT(convert_double, VW)(v)
 #define TO_L(v) PD_CAT(convert_long, VW)(v)
 #define TO_I(v) PD_CAT(convert_int, VW)(v)
 #define TO_U(v) PD_CAT(convert_uint, VW)(v)
-#define FUSED_NARROW(v, type) PD_CAT(convert_, type)(v)
+#define FUSED_NARROW(v, type) PD_CAT(PD_CAT(convert_, type), VW)(v)
 #endif
 #define AS_U(v) PD_CAT(as_uint, VW)(v)
 #define AS_F(v) PD_CAT(as_float, VW)(v)

@@ -21,6 +21,7 @@ from .dispatch.scratch import ScratchPool
 from .enums import DataType, TensorFormat
 from .errors import BadParam, NotInitialized, NotSupported, public, shown
 from .found import Found
+from .host_arrays import host_array, is_torch, refuse_mask
 from .problem import TensorSpec
 from .registry import backend_names, get_backend
 
@@ -360,8 +361,11 @@ class Handle:
 
 def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarray[Any, Any]:
     """Return host data as a NumPy array of a type that portadnn stores."""
+    refuse_mask(array, "array")
     try:
-        host = np.asarray(array)
+        host = host_array(array, "array", "a tensor on the CPU") if is_torch(array) else np.asarray(array)
+    except BadParam:
+        raise
     except (TypeError, ValueError) as error:  # ragged lists, device arrays that refuse
         raise BadParam(argument="array", expected="host data that NumPy understands", got=str(error)) from None
     stored = is_bfloat16(host.dtype)

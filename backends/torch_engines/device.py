@@ -14,9 +14,10 @@ from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
 from portadnn.errors import AllocFailed, BadParam, ExecutionFailed
+from portadnn.host_arrays import span_bytes, type_name
 from portadnn.problem import TensorSpec
 
-from ..arrays import check_view, check_view_dtype, span_bytes, type_name
+from ..arrays import check_view, check_view_dtype
 from ..base import Device, DeviceInfo
 from .way import torch_module
 

@@ -54,7 +54,7 @@ def reader(kind: type[Layout]) -> Reader:
         try:
             if type(descriptor) is kind:
                 if type(memory) is int:
-                    device, _, known = descriptor.views[memory, None]
+                    device, _, known, _ = descriptor.views[memory, None]
                     if device is handle._device:
                         return known
                 elif (
@@ -64,8 +64,8 @@ def reader(kind: type[Layout]) -> Reader:
                 ):
                     return memory
                 else:
-                    device, alive, known = descriptor.views[id(memory)]
-                    if alive() is memory and device is handle._device:
+                    device, alive, known, holds = descriptor.views[id(memory)]
+                    if alive() is memory and device is handle._device and holds():
                         return known
         except Exception:  # seen for the first time; a raw buffer, an address, nothing; what raises when looked at
             pass
@@ -86,15 +86,20 @@ def view(handle: Handle, views: dict[Any, Any], memory: Any, spec: TensorSpec, n
     number = _integer(memory, name, 0) if address else 0
     place = (number, key) if address else id(memory) if key is None else (id(memory), key, device)
     known = views.get(place)
-    if known is not None and known[0] is device and (address or known[1]() is memory):
+    if known is not None and known[0] is device and (address or (known[1]() is memory and known[3]())):
         return known[2]
     array = device.wrap(TensorView(spec, number if address else memory), name)
     if not address and (isinstance(memory, np.ndarray) or not device.owns(memory)):
         return array  # which keeps what it is a view of alive: it is made anew every time
-    alive = None if address else weakref.ref(memory, lambda _: views.pop(place, None))
+    alive, holds = None, None
+    if not address:
+        alive = weakref.ref(memory, lambda _: views.pop(place, None))
+        holds = device.guard([alive])  # such an array can be given other memory
+        if holds is None:
+            return array
     if len(views) >= MOST_VIEWS:
         views.clear()
-    views[place] = (device, alive, array)
+    views[place] = (device, alive, array, holds)
     return array
 
 
@@ -136,8 +141,8 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
     try:
         if memory.dtype is _BYTE and memory.shape == (size,) and memory.strides == (1,):
             return memory
-        _, alive, known = _BYTES[id(memory), size, handle._device]
-        if alive() is memory:
+        _, alive, known, holds = _BYTES[id(memory), size, handle._device]
+        if alive() is memory and holds():
             return known
     except Exception:  # unknown memory, whose attributes may raise anything
         pass

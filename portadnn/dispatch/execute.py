@@ -12,11 +12,12 @@ from ..descriptors import TensorView
 from ..enums import DataType, DnnEnum
 from ..errors import BadParam, public, shown
 from ..handle import Handle
-from ..problem import ALIGNMENT, Problem
+from ..problem import Problem
 from ..watching import WATCHERS, computed, computing
+from .alignment import Originals, aligned, check_writable, put_back
 from .call_cache import cached_call
 from .choice import prepare
-from .overlap import check_apart, check_memory, extents_of
+from .overlap import check_apart, check_memory, check_workspace_alignment, extents_of
 from .plan_cache import Entry
 from .problems import check_handle, make_problem, native
 
@@ -74,6 +75,9 @@ def execute(
     with check_handle(handle).lock:
         device = handle.device
         arrays, signatures = native(device, kind, tensors)
+        originals: Originals = {}
+        if device.host_memory:
+            arrays, signatures, originals = aligned(device, kind, arrays, signatures)
         key = (kind, params, algo, *signatures)
         entry = handle.plans.entry(key)
         if entry is None:
@@ -82,6 +86,7 @@ def execute(
         arrays = _complete(handle, kind, entry, arrays, numbers)
         used = entry.used(arrays)
         _check(handle, entry, used, numbers)
+        check_writable(entry.plan.problem, kind, originals)
         scratch = _scratch(handle, entry, used, workspace)
         if WATCHERS:
             computed(entry.plan.problem, tuple(numbers), list(map(device.address, used)))
@@ -90,6 +95,8 @@ def execute(
             recorder.planned(entry.cached)
             recorder.operands((*tensors, workspace))
         run_recorded(device, entry.plan.run, entry.plan.run.recordable, used, numbers, scratch)
+        if originals:
+            arrays = put_back(entry.plan.problem, kind, arrays, originals)
     return _results(kind, tensors, arrays)
 
 
@@ -172,7 +179,7 @@ def _check(handle: Handle, entry: Entry, arrays: Sequence[Any], numbers: Sequenc
     if addresses != entry.apart:
         check_memory(problem, entry.extents, addresses)
         entry.apart = addresses
-    if device.read_only:
+    if device.host_memory:
         for name, array in zip(problem.names, arrays, strict=True):
             if name in problem.written and not device.writable(array):
                 raise BadParam(argument=name, expected="a writable array", got="a read-only one")
@@ -200,9 +207,6 @@ def _scratch(handle: Handle, entry: Entry, arrays: Sequence[Any], workspace: Any
         return None  # not needed, but it had to be one
     if size < plan.workspace_size:
         raise BadParam(argument="workspace", expected=f"at least {plan.workspace_size} bytes", got=f"{size} bytes")
-    misaligned = device.address(workspace) % ALIGNMENT
-    if misaligned:
-        expected = f"an address that is a multiple of {ALIGNMENT} bytes"
-        raise BadParam(argument="workspace", expected=expected, got=f"{misaligned} mod {ALIGNMENT}")
+    check_workspace_alignment(device, workspace)
     check_apart(device, plan.problem, entry.extents, arrays, workspace, plan.workspace_size)
     return workspace

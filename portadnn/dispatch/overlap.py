@@ -1,4 +1,4 @@
-"""Which tensors and workspaces of a call may share memory, and the refusal of the others."""
+"""Where tensors and workspaces of a call may lie, and which may share memory; the others are refused."""
 
 from __future__ import annotations
 
@@ -115,6 +115,14 @@ def share_memory(one: Extent, other: Extent) -> bool:
         )
     except np.exceptions.TooHardError:
         return True  # the memory interleaves in a way nobody means
+
+
+def check_workspace_alignment(device: Device, workspace: Any) -> None:
+    """Demand that a workspace begins where vectors of any type may lie."""
+    misaligned = device.address(workspace) % ALIGNMENT
+    if misaligned:
+        expected = f"an address that is a multiple of {ALIGNMENT} bytes"
+        raise BadParam(argument="workspace", expected=expected, got=f"{misaligned} mod {ALIGNMENT}")
 
 
 class _Phantom:

@@ -40,7 +40,7 @@ def wrapped_one(device: Device, tensor: Any, name: str) -> Any:
     return array
 
 
-def native(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+def native(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return tensors as native arrays of a device, with their signatures."""
     arrays = tensors
     try:

@@ -39,7 +39,7 @@ class Replacement:
         if self._signature != device.signature(self._new):
             expected = f"old's layout, {self._layout(self._old)}"
             raise BadParam(argument="new", expected=expected, got=self._layout(self._new))
-        if device.read_only and device.writable(self._old) and not device.writable(self._new):
+        if device.host_memory and device.writable(self._old) and not device.writable(self._new):
             raise BadParam(argument="new", expected="a writable array, as old is", got="a read-only one")
         self._before, self._after = self._extent(self._old), self._extent(self._new)
 

@@ -42,15 +42,23 @@ class DefinitionOnHost(GraphEngine):
         plan, device = by_definition(graph, handle).prepare(graph, handle), handle.device
         tensors = [info for info in graph.packed if not info.by_value]
 
+        gaps = [info.uid for info in tensors if info.uid in graph.written and not memory.is_dense(info)]
+
         def run(arrays: Mapping[int, Any], workspace: Any) -> None:
             content = {info.uid: device.read_bytes(arrays[info.uid]) for info in tensors}
             host = dict(arrays)
             for info in tensors:
                 host[info.uid] = memory.view(content[info.uid], info, output=info.uid in graph.written)
+            before = {uid: content[uid].copy() for uid in gaps}
             plan.run(host, None)
             for info in tensors:
-                if info.uid in graph.written:
-                    device.write_bytes(arrays[info.uid], content[info.uid])
+                if info.uid not in graph.written:
+                    continue
+                computed = content[info.uid]
+                if info.uid in before:  # what lies between the elements may have been written meanwhile
+                    memory.write(info, there := device.read_bytes(arrays[info.uid]), computed, before[info.uid])
+                    computed = there
+                device.write_bytes(arrays[info.uid], computed)
 
         return GraphPlan(self, graph, 0, run)
 

@@ -7,68 +7,38 @@ enough.
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import BadParam
+from ..host_arrays import DLPACK_CPU, host_bytes, is_torch
 from .data_types import data_type
-from .errors import fail
+from .errors import GraphError, fail
 from .operation_graph import TensorInfo
 
-_DLPACK_CPU = 1
-
-
-class _Memory:
-    """Shows `nbytes` of memory from an address on, which `owner` keeps alive, to NumPy."""
-
-    def __init__(self, owner: Any, address: int, nbytes: int, writable: bool) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "data": (address, not writable),
-        }
-
-
-def _bytes_of(owner: Any, address: int, nbytes: int, writable: bool) -> npt.NDArray[np.uint8]:
-    if nbytes == 0:
-        return np.empty(0, np.uint8)
-    return np.asarray(_Memory(owner, address, nbytes, writable))
+EXPECTED = "an array in host memory, a DLPack object or an address"
 
 
 def is_host(value: Any) -> bool:
     """Tell whether an array lies in the host's memory, whatever library it is of."""
     if isinstance(value, np.ndarray):
         return True
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
+    if is_torch(value):
         return bool(value.device.type == "cpu")
     if hasattr(value, "__dlpack_device__"):
-        return int(value.__dlpack_device__()[0]) == _DLPACK_CPU
+        return int(value.__dlpack_device__()[0]) == DLPACK_CPU
     return hasattr(value, "__array_interface__") and not hasattr(value, "__cuda_array_interface__")
 
 
-def _opened(value: Any) -> tuple[npt.NDArray[np.uint8], str]:
+def _opened(value: Any, info: TensorInfo) -> tuple[npt.NDArray[np.uint8], str]:
     """Return an array's bytes from its first element on, as far as they are its own, and its dtype's name."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach()
-        size = value.element_size()
-        room = value.untyped_storage().nbytes() - value.storage_offset() * size
-        return _bytes_of(value, value.data_ptr(), room, True), str(value.dtype).removeprefix("torch.")
-    array = value if isinstance(value, np.ndarray) else _numpy(value)
-    if min(array.strides, default=0) < 0:
-        raise fail("PG-PACK-006", expected="an array without negative strides", got=array.strides, fix="copy it")
-    steps = sum((d - 1) * s for d, s in zip(array.shape, array.strides, strict=True)) if array.size else -array.itemsize
-    interface = array.__array_interface__["data"]
-    return _bytes_of(array, interface[0], steps + array.itemsize, array.flags.writeable), array.dtype.name
-
-
-def _numpy(value: Any) -> npt.NDArray[Any]:
-    return np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
+    try:
+        return host_bytes(value, info.name, EXPECTED)
+    except BadParam as error:
+        expected, got = error.expected or "an array that can be shared", error.message or error.got
+        raise fail("PG-PACK-006", tensor=info.describe(), expected=expected, got=got, fix="pass a copy") from error
 
 
 def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
@@ -95,12 +65,12 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
         content = (ctypes.c_uint8 * info.extent).from_address(int(value))
         raw, name = np.ctypeslib.as_array(content), info.data_type.storage.name
     elif is_host(value):
-        raw, name = _opened(value)
+        raw, name = _opened(value, info)
     else:
         raise fail(
             "PG-PACK-006",
             tensor=info.describe(),
-            expected="an array in host memory, a DLPack object or an address",
+            expected=EXPECTED,
             got=f"{type(value).__module__}.{type(value).__name__}",
             fix="copy it to where the handle's device is",
         )
@@ -109,9 +79,7 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
     if not ragged:
         check_room(info, raw.nbytes)
     if output and not raw.flags.writeable:
-        raise fail(
-            "PG-PACK-007", tensor=info.describe(), expected="a writable array", got="a read-only one", fix="copy it"
-        )
+        raise read_only(info)
     storage = info.data_type.storage
     if ragged:
         return raw[: raw.size // storage.itemsize * storage.itemsize].view(storage)
@@ -120,11 +88,45 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
     return array
 
 
+def read_only(info: TensorInfo) -> GraphError:
+    """Return the error of an output that cannot be written."""
+    return fail(
+        "PG-PACK-007", tensor=info.describe(), expected="a writable array", got="a read-only one", fix="copy it"
+    )
+
+
 def flat(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the memory behind an array, gaps included, in one dim."""
     length = 1 + sum((d - 1) * s for d, s in zip(array.shape, array.strides, strict=True)) // array.itemsize
     bits = array.view(f"u{array.itemsize}")  # NumPy's function does not know all of ml_dtypes' types
     return np.lib.stride_tricks.as_strided(bits, (length,), (array.itemsize,)).view(array.dtype)
+
+
+def write(
+    info: TensorInfo, content: npt.NDArray[np.uint8], computed: npt.NDArray[np.uint8], before: npt.NDArray[np.uint8]
+) -> None:
+    """Write a tensor's elements into its memory, and nothing that lies between them.
+
+    Parameters
+    ----------
+    content
+        All bytes of the memory, which are written.
+    computed, before
+        The same bytes after the computation and before it, in memory of their own. The rows of a ragged tensor are
+        those that differ.
+    """
+    if info.ragged_offset is not None:
+        np.copyto(content, computed, where=computed != before)
+        return
+    size = info.data_type.storage.itemsize
+    strides = [s * size if d > 1 else 0 for d, s in zip(info.dims, info.strides, strict=True)]
+    where, what = (np.ndarray(info.dims, f"u{size}", each, strides=strides) for each in (content, computed))
+    where[...] = what
+
+
+def is_dense(info: TensorInfo) -> bool:
+    """Tell whether a tensor has no gaps between its elements."""
+    return info.ragged_offset is None and info.extent == info.data_type.storage.itemsize * info.size
 
 
 def check_room(info: TensorInfo, nbytes: int) -> None:

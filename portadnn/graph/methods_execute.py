@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..dispatch.bound_call import Marker
 from ..dispatch.execute import run_recorded
-from ..errors import DnnError, public, shown
+from ..dispatch.overlap import check_workspace_alignment
+from ..errors import public, shown
 from ..find import sample
 from ..handle import Handle
+from ..host_arrays import refuse_mask
 from . import memory
 from .checking import Check
 from .engine import GraphPlan
@@ -21,6 +23,9 @@ from .methods_files import FileMethods
 from .operation_graph import TensorInfo
 from .pack import bind, by_uid, spec_of
 from .plans import Plans, Timing, engines_of
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Device
 
 
 class _PlansAlive(Marker):
@@ -217,8 +222,9 @@ class ExecuteMethods(FileMethods):
         if needed == 0:
             return None
         if given is not None and not isinstance(given, int):
-            native, size = _native_workspace(device, given)
+            native = _native_workspace(device, given)
             if native is not None:
+                size = device.workspace_size(native)
                 if size < needed:
                     raise fail(
                         "PG-PACK-011",
@@ -227,6 +233,7 @@ class ExecuteMethods(FileMethods):
                         got=f"{size} bytes",
                         fix="get_workspace_size()",
                     )
+                check_workspace_alignment(device, native)
                 return native
         with plans.handle.lock:
             place = (plans.handle.serial, device.stream_key())
@@ -238,15 +245,12 @@ class ExecuteMethods(FileMethods):
             return own
 
 
-def _native_workspace(device: Any, given: Any) -> tuple[Any, int]:
-    """Return a workspace of the program's as the device's memory, and its bytes; None for memory of the host alone."""
-    try:
-        native = device.native_workspace(given)
-        return native, device.workspace_size(native)
-    except DnnError:
-        if memory.is_host(given):
-            return None, 0
-        raise
+def _native_workspace(device: Device, given: Any) -> Any:
+    """Return a workspace of the program's as the device's memory; None for host memory that the device cannot use."""
+    if memory.is_host(given) and not device.host_memory:
+        refuse_mask(given, "workspace")
+        return None
+    return device.native_workspace(given)
 
 
 def _sample(info: TensorInfo, handle: Handle) -> Any:

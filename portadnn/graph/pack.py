@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..descriptors import TensorView
+from ..dispatch.alignment import tell_of_copies
 from ..enums import DataType
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
@@ -74,22 +75,49 @@ class Bound:
 
     Attributes
     ----------
+    written : collection of int
+        The uids of tensors that the graph writes.
     arrays : dict
         What ``GraphPlan.run`` takes.
-    returns : list
-        Host arrays to be filled from copies on the device: (host view, flat device array).
+    returns : list of Copied
+        Host arrays to be filled from copies on the device.
     operands : list
         What was passed of the pack and lies where the device computes.
     """
 
+    written: Collection[int]
     arrays: dict[int, Any] = field(default_factory=dict)
-    returns: list[tuple[npt.NDArray[Any], Any]] = field(default_factory=list)
+    returns: list[Copied] = field(default_factory=list)
     operands: list[Any] = field(default_factory=list)
 
     def fetch(self, device: Device) -> None:
         """Copy the results of host arrays back."""
-        for host, flat in self.returns:
-            memory.flat(host).view(np.uint8)[...] = device.to_numpy(flat).view(np.uint8)
+        for copied in self.returns:
+            copied.fetch(device)
+
+
+@dataclass(frozen=True)
+class Copied:
+    """An output in host memory, and its copy on the device.
+
+    Attributes
+    ----------
+    host : numpy.ndarray
+        Of the graph's type, dims and strides; in one dim for a ragged tensor.
+    flat : object
+        The device's array of all that lies between its elements, too.
+    before : numpy.ndarray
+        The bytes that were copied.
+    """
+
+    info: TensorInfo
+    host: npt.NDArray[Any]
+    flat: Any
+    before: npt.NDArray[np.uint8]
+
+    def fetch(self, device: Device) -> None:
+        """Write what the graph computed, and nothing between: that may be another output's, or not be known here."""
+        memory.write(self.info, memory.flat(self.host).view(np.uint8), device.read_bytes(self.flat), self.before)
 
 
 def works_on_host(device: Device) -> bool:
@@ -101,29 +129,29 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
     """Turn a pack's values into arrays of a device.
 
     Native arrays of the device, and foreign ones on it, are used where they lie. Host memory is, too, where the device
-    works there (reference); otherwise it is copied, and results are copied back.
+    works there (reference, CPUs) and the memory is aligned; otherwise it is copied, and results are copied back.
 
     Raises
     ------
     InvalidVariantPack
         Values that do not fit (PG-PACK-004 to 007, 010).
     """
-    bound = Bound()
+    bound = Bound(graph.written)
     on_host = works_on_host(device)
     hosts: list[tuple[TensorInfo, npt.NDArray[Any]]] = []
     for info in graph.packed:
-        written = info.uid in graph.written
         if info.by_value:
             value = values.get(info.uid, info.value)
             bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info)).item()
             continue
         value = values[info.uid]
         if on_host or memory.is_host(value):
-            host = memory.view(value, info, output=written)
+            host = memory.view(value, info, output=info.uid in graph.written)
             hosts.append((info, host))
-            bound.arrays[info.uid] = host if on_host else _copied(device, host, info, bound, written)
+            bound.arrays[info.uid] = host if on_host else _on_device(device, host, info, bound, value)
         else:
-            bound.arrays[info.uid] = _native(device, value, info)
+            bound.arrays[info.uid] = array = _native(device, value, info)
+            _check_native(device, array, info, output=info.uid in graph.written)
             bound.operands.append(value)
     _check_apart(graph, hosts)
     _check_offsets(graph, {info.uid: host for info, host in hosts})
@@ -202,15 +230,38 @@ def lies_as(array: Any, spec: TensorSpec) -> bool:
     return all(have == want * size for have, want in zip(array.strides, spec.strides, strict=True))
 
 
-def _copied(device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bound, written: bool) -> Any:
-    spec = spec_of(info)
-    content = memory.flat(host)
-    flat = device.asarray(content if spec.dtype is info.data_type.problem_type else content.view(np.uint8))
-    if written:
-        bound.returns.append((host, flat))
+def _on_device(device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bound, value: Any) -> Any:
+    """Return an array in host memory as one of the device: in that memory where the device computes there."""
+    spec, content = spec_of(info), memory.flat(host)
+    if spec.dtype is not info.data_type.problem_type:
+        content = content.view(np.uint8)
+    if device.host_memory and host.ctypes.data % host.itemsize == 0:
+        bound.operands.append(value)
+        flat: Any = content
+    else:
+        if device.host_memory:
+            tell_of_copies(device)
+        flat = device.asarray(content)
+        if info.uid in bound.written:
+            bound.returns.append(Copied(info, host, flat, content.view(np.uint8).copy()))
     if info.ragged_offset is not None:
-        return flat
+        return flat if device.owns(flat) else device.wrap(flat, info.name)
     return device.wrap(TensorView(spec, flat), info.name)
+
+
+def _check_native(device: Device, array: Any, info: TensorInfo, *, output: bool) -> None:
+    """Refuse an array of the device that is not aligned to its elements, or that may not be written."""
+    misalignment, size = device.signature(array)[3], info.data_type.storage.itemsize
+    if misalignment % size:
+        raise fail(
+            "PG-PACK-006",
+            tensor=info.describe(),
+            expected=f"an address that is a multiple of {size} bytes",
+            got=f"{misalignment} mod 16",
+            fix="copy it",
+        )
+    if output and device.host_memory and not device.writable(array):
+        raise memory.read_only(info)
 
 
 def _native(device: Device, value: Any, info: TensorInfo) -> Any:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run the small problems under oclgrind, which simulates an OpenCL 1.2 device and reports reads and writes outside of
-# buffers and data races. Both schedules; fails on any report. PYTHON names the interpreter (.venv/bin/python by default).
+# Run the small problems, and calls on random views, under oclgrind, which simulates an OpenCL 1.2 device and reports
+# reads and writes outside of buffers and data races. Both schedules; fails on any report. PYTHON names the interpreter (.venv/bin/python by default).
 # Work-groups are slow to simulate: with the GPU schedule, kernels run once for each set of branches, in two processes.
 #
 # Not used: --uninitialized, which stops at LLVM's `freeze` in optimised code and takes half-filled vectors for
@@ -12,10 +12,10 @@ python=${PYTHON:-$here/../../.venv/bin/python}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-check() { # check NAME SCHEDULE [OPTION ...]
+check() { # check NAME SCHEDULE PROGRAM [OPTION ...]
     local out=$logs/$1.out log=$logs/$1.log status=0
     PORTADNN_SCHEDULE=$2 PORTADNN_CACHE_DIR='' oclgrind --data-races --max-errors 20 \
-        --build-options -O0 --log "$log" "$python" "$here/../run_small_problems.py" opencl "${@:3}" >"$out" 2>&1 || status=$?
+        --build-options -O0 --log "$log" "$python" "$here/../$3" "${@:4}" >"$out" 2>&1 || status=$?
     {
         echo "== $1"
         cat "$out"
@@ -25,14 +25,19 @@ check() { # check NAME SCHEDULE [OPTION ...]
 }
 
 failed=0
-check gpu-convolutions gpu --once --convolutions & first=$!
-check gpu-others gpu --once --others & second=$!
-check cpu cpu & third=$!
-for process in "$first" "$second" "$third"; do
+problems() { check "$1" "$2" run_small_problems.py opencl "${@:3}"; }
+views() { check "$1" "$2" memory_bounds --backend opencl "${@:3}"; }
+processes=()
+problems gpu-convolutions gpu --once --convolutions & processes+=($!)
+problems gpu-others gpu --once --others & processes+=($!)
+problems cpu cpu & processes+=($!)
+views views-gpu gpu --once --count 19 & processes+=($!)
+views views-cpu cpu --count 114 & processes+=($!)
+for process in "${processes[@]}"; do
     wait "$process" || failed=1
 done
 grep -hv '^NOT REACHED' "$logs"/gpu-*.report
-cat "$logs/cpu.report"
+cat "$logs/cpu.report" "$logs"/views-*.report
 missed=$(grep -h '^NOT REACHED' "$logs"/gpu-*.out | sort | uniq -d)
 [ -z "$missed" ] || { echo "$missed" && failed=1; }
 exit "$failed"

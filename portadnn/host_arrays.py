@@ -1,0 +1,235 @@
+"""Arrays in host memory, of any library: NumPy's, torch's, DLPack's and all that have an array interface.
+
+They are shared without a copy, and looked at before anybody reads or writes them: what has a mask or requires grad is
+refused, as is what leaves its memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+from .enums import DataType
+from .errors import BadParam
+
+DLPACK_CPU = 1
+
+
+def span_bytes(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """Return the bytes from the first to the last element, for non-negative byte strides."""
+    if 0 in shape:
+        return 0
+    return itemsize + sum((d - 1) * s for d, s in zip(shape, strides, strict=True))
+
+
+def is_torch(value: Any) -> bool:
+    """Tell whether a value is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+@functools.cache
+def _torch_types() -> dict[Any, np.dtype[Any] | None]:
+    """Return NumPy's dtype for each of torch's; None for bfloat16."""
+    import torch
+
+    names = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"]
+    return {getattr(torch, name): np.dtype(name) for name in names} | {torch.bfloat16: None}
+
+
+def _check_torch(tensor: Any, place: str, argument: str) -> int:
+    """Demand a dense tensor without grad on a kind of device; return the bytes from its first element to their end."""
+    if tensor.requires_grad:
+        raise BadParam(
+            argument=argument, expected="a tensor without grad: pass tensor.detach()", got="one that requires grad"
+        )
+    if tensor.device.type != place:
+        raise BadParam(argument=argument, expected=f"a tensor on {place}", got=f"one on {tensor.device}")
+    if str(tensor.layout) != "torch.strided" or tensor.is_conj() or tensor.is_neg():
+        raise BadParam(
+            argument=argument, expected="a dense tensor: pass tensor.to_dense() or a copy", got=str(tensor.layout)
+        )
+    return int(tensor.untyped_storage().nbytes() - tensor.storage_offset() * tensor.element_size())
+
+
+def torch_layout(
+    tensor: Any, place: str, argument: str
+) -> tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any] | None, int]:
+    """Return address, shape, byte strides, dtype (None for bfloat16) and bytes up to the end of a tensor's storage.
+
+    Raises
+    ------
+    BadParam
+        It requires grad, is not dense, is on another kind of device than `place`, or has a type that NumPy lacks.
+    """
+    room = _check_torch(tensor, place, argument)
+    if tensor.dtype not in _torch_types():
+        raise BadParam(argument=argument, expected="a floating point or integer tensor", got=str(tensor.dtype))
+    strides = tuple(step * tensor.element_size() for step in tensor.stride())
+    return tensor.data_ptr(), tuple(tensor.shape), strides, _torch_types()[tensor.dtype], room
+
+
+def host_array(value: Any, argument: str, expected: str) -> np.ndarray[Any, Any]:
+    """Return another library's array in host memory as a NumPy array, without a copy.
+
+    Raises
+    ------
+    BadParam
+        It is none, or cannot be shared.
+    """
+    refuse_mask(value, argument)
+    if isinstance(value, np.ndarray):
+        return value
+    try:
+        if is_torch(value):
+            address, shape, strides, dtype, room = torch_layout(value, "cpu", argument)
+            storage = DataType.BFLOAT16.storage if dtype is None else dtype
+            check_extent(span_bytes(shape, strides, storage.itemsize), room, argument)
+            return memory_at(value, address, shape, strides, storage)
+        if hasattr(value, "__array_interface__"):
+            return host_array(np.asarray(value), argument, expected)
+        if hasattr(value, "__dlpack__") and int(value.__dlpack_device__()[0]) == DLPACK_CPU:
+            host = np.from_dlpack(value)
+            if not host.flags.writeable and hasattr(value, "__array__"):  # some NumPys make all of them read-only
+                again = np.asarray(value)
+                host = again if again.ctypes.data == host.ctypes.data else host
+            return host
+    except BadParam:
+        raise
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
+    raise BadParam(argument=argument, expected=expected, got=type_name(value))
+
+
+def memory_at(
+    owner: Any,
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype[Any],
+    writable: bool = True,
+) -> np.ndarray[Any, Any]:
+    """Return memory at an address, which `owner` keeps alive, as a NumPy array."""
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    interface = {
+        "version": 3,
+        "shape": shape,
+        "strides": strides,
+        "typestr": f"<u{dtype.itemsize}",  # bfloat16 has no string
+        "data": (address, not writable),
+    }
+    return np.asarray(_Memory(owner, interface)).view(dtype)
+
+
+class _Memory:
+    """Shows memory that `owner` keeps alive to NumPy."""
+
+    def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def host_extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """Return the addresses of an array's first byte and of the end of its last, wherever its strides lead."""
+    first = int(array.__array_interface__["data"][0])
+    if array.size == 0:
+        return first, first
+    steps = [(d - 1) * s for d, s in zip(array.shape, array.strides, strict=True)]
+    return first + sum(s for s in steps if s < 0), first + sum(s for s in steps if s > 0) + array.itemsize
+
+
+def host_room(array: np.ndarray[Any, Any]) -> int:
+    """Return the bytes from an array's first element to the end of the array that it is a view of, at the last."""
+    owner = array
+    while (base := _viewed(owner)) is not None:
+        owner = base
+    return host_extent(owner)[1] - int(array.__array_interface__["data"][0])
+
+
+def _viewed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """Return the array that another is a view of, also where ``as_strided`` made it; None where NumPy knows none."""
+    base = array.base
+    if not isinstance(base, np.ndarray) and hasattr(base, "__array_interface__"):
+        base = getattr(base, "base", None)
+    return base if isinstance(base, np.ndarray) else None
+
+
+def check_extent(extent: int, room: int, argument: str) -> None:
+    """Demand that an array does not leave its memory."""
+    if extent > room:
+        raise BadParam(argument=argument, expected=f"an array within its memory of {room} bytes", got=f"{extent} bytes")
+
+
+def refuse_mask(value: Any, argument: str) -> None:
+    """Refuse masked arrays, whose masks nothing that computes on memory would see."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise BadParam(
+            argument=argument, expected="an array without a mask: pass array.filled(value)", got="a masked array"
+        )
+
+
+def host_flat(value: Any, argument: str, expected: str) -> np.ndarray[Any, Any]:
+    """Return an array, or another object with host memory, as a NumPy array: of bytes where it has no elements.
+
+    Raises
+    ------
+    BadParam
+        It is none, or cannot be shared.
+    """
+    if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__") or is_torch(value):
+        return host_array(value, argument, expected)
+    try:
+        return np.frombuffer(value, np.uint8)
+    except (BufferError, TypeError, ValueError):
+        return host_array(value, argument, expected)
+
+
+def host_workspace(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return a workspace in host memory as bytes.
+
+    Raises
+    ------
+    BadParam
+        It has a mask, gaps or no memory, is read-only, or leaves its memory.
+    """
+    array = host_flat(value, "workspace", "an array or a buffer")
+    if not array.flags.forc:
+        raise BadParam(argument="workspace", expected="a contiguous array", got=f"strides {array.strides}")
+    if not array.flags.writeable:
+        raise BadParam(argument="workspace", expected="a writable array", got="a read-only one")
+    check_extent(array.nbytes, host_room(array), "workspace")
+    if array.size == 0:
+        return np.empty(0, np.uint8)
+    return array.reshape(-1, order="A").view(np.uint8)
+
+
+def host_bytes(value: Any, argument: str, expected: str) -> tuple[np.ndarray[Any, np.dtype[np.uint8]], str]:
+    """Return an array's bytes from its first element on, as far as they are its own, and the name of its type.
+
+    Unlike :func:`host_array` it takes all of torch's types.
+
+    Raises
+    ------
+    BadParam
+        It cannot be shared, has negative strides, or leaves its memory.
+    """
+    if is_torch(value):
+        room = _check_torch(value, "cpu", argument)
+        name = str(value.dtype).removeprefix("torch.")
+        return memory_at(value, value.data_ptr(), (max(room, 0),), (1,), np.dtype(np.uint8)), name
+    array = host_array(value, argument, expected)
+    if min(array.strides, default=0) < 0:
+        raise BadParam(argument=argument, expected="an array without negative strides", got=array.strides)
+    start, end = host_extent(array)
+    check_extent(end - start, host_room(array), argument)
+    raw = memory_at(array, start, (end - start,), (1,), np.dtype(np.uint8), array.flags.writeable)
+    return raw, array.dtype.name
+
+
+def type_name(value: Any) -> str:
+    """Return a value's type with its module, for messages."""
+    return f"{type(value).__module__}.{type(value).__name__}"

@@ -1,0 +1,1 @@
+"""Calls on random views of one arena, every byte of which is known before and after."""
