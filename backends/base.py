@@ -9,6 +9,7 @@ launches as data (:class:`Launch`), which a device binds into a fast callable.
 from __future__ import annotations
 
 import abc
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -222,7 +223,15 @@ class LaunchRun(Run):
 
 
 class Recorder(Protocol):
-    """Sees what a device does for a call, so that it can be done again (:attr:`Device.recorder`)."""
+    """Sees what a device does for a call, so that it can be done again (:attr:`Device.recorder`).
+
+    Attributes
+    ----------
+    thread : int
+        The identity of the thread that records: what others do meanwhile is none of the call's.
+    """
+
+    thread: int
 
     def launch(self, run: LaunchRun, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         """Launch, and note how."""
@@ -258,7 +267,7 @@ class Device(abc.ABC):
 
     info: DeviceInfo
     binds: bool = False  # whether launches can be bound to arguments and made again
-    recorder: Recorder | None = None  # set and read under the lock of the device's handle
+    recorder: Recorder | None = None  # set under the lock of the device's handle, by the thread that records
 
     # arrays
 
@@ -302,14 +311,16 @@ class Device(abc.ABC):
 
     def allocated(self, memory: Any) -> Any:
         """Return new memory, which a recorder is told of; a device passes on what it allocates."""
-        if self.recorder is not None:
-            self.recorder.allocated(memory)
+        recorder = self.recorder
+        if recorder is not None and recorder.thread == threading.get_ident():
+            recorder.allocated(memory)
         return memory
 
     def host_access(self, what: str) -> None:
         """Tell a recorder that the host reads or writes memory; a device says so of everything that does."""
-        if self.recorder is not None:
-            self.recorder.host_access(what)
+        recorder = self.recorder
+        if recorder is not None and recorder.thread == threading.get_ident():
+            recorder.host_access(what)
 
     def stream_key(self) -> int:
         """Return a number that is the same for work in one order: the stream's."""

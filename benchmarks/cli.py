@@ -264,7 +264,9 @@ def host(backend: Backends = "auto", device: DeviceNumber = None) -> None:
 
 @app.command("memory")
 def resident_memory(
-    count: Annotated[int, typer.Option("--shapes", min=2, max=30_000, help="Different shapes, a call of each.")] = 10_000,
+    count: Annotated[
+        int, typer.Option("--shapes", min=2, max=30_000, help="Different shapes, a call of each.")
+    ] = 10_000,
     calls: Annotated[int, typer.Option(min=200, help="Calls of 100 shapes, made before these.")] = 100_000,
     backend: Backends = "auto",
     device: DeviceNumber = None,

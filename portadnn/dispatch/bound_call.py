@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -108,6 +109,8 @@ class CallRecorder:
 
     Attributes
     ----------
+    thread : int
+        The thread that makes the call.
     tensors : set of int
         The identities of the operands and workspaces that it was given.
     reason : str
@@ -115,6 +118,7 @@ class CallRecorder:
     """
 
     def __init__(self) -> None:
+        self.thread = threading.get_ident()
         self.tensors: set[int] = set()
         self.relaunches: list[Callable[[], bool]] = []
         self.kept: list[Any] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,7 @@ class CapturedStep:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
+        self.thread = 0  # that records
         self._parts: list[_Launches | _Opaque] = []
         self._kept: list[Any] = []
         self._scratch: tuple[Any, int] = (None, 0)
@@ -102,6 +104,7 @@ class CapturedStep:
         except BaseException:
             self._handle.lock.release()
             raise
+        self.thread = threading.get_ident()
         device.recorder = self
         self._open = True
         return self
