@@ -271,7 +271,7 @@ class Device(abc.ABC):
 
     info: DeviceInfo
     binds: bool = False  # whether launches can be bound to arguments and made again
-    recorder: Recorder | None = None  # set and read under the lock of the device's handle
+    recorder: Recorder | None = None  # set under the lock of the device's handle, by the thread that records
 
     # arrays
 

@@ -20,7 +20,7 @@ from portadnn.handle import Handle
 from portadnn.registry import default_backend_names
 
 from . import capture as captures
-from . import ceilings, graphs, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
+from . import ceilings, graphs, memory, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
 from . import host as host_time
 from .cudnn_peer import CudnnPeer
 from .graph_peer import FrontendPeer
@@ -272,6 +272,32 @@ def host(
             path = folder / f"host-{_slug(handle)}.json"
             record.write(path, {**record.environment(), "device": record.device(handle), "host": rows})
             console.print(f"wrote {path}")
+
+
+@app.command("memory")
+def resident_memory(
+    count: Annotated[
+        int, typer.Option("--shapes", min=2, max=30_000, help="Different shapes, a call of each.")
+    ] = 10_000,
+    calls: Annotated[int, typer.Option(min=200, help="Calls of 100 shapes, made before these.")] = 100_000,
+    backend: Backends = "auto",
+    device: DeviceNumber = None,
+    output: Output = None,
+) -> None:
+    """Measure the memory that stays: 100 convolutions again and again, then a new one each call (Linux)."""
+    with _opened(backend, device) as handle:
+        runs = []
+        for run, number in ((memory.few_shapes, calls), (memory.new_shapes, count)):
+            runs.append(done := run(handle, number))
+            first, last = done.samples[0], done.samples[-1]
+            console.print(
+                f"{done.name}: {done.calls} calls, {done.shapes} shapes in {last.seconds:.0f} s; resident "
+                f"{first.resident / 1e6:.0f} MB at first, {last.resident / 1e6:.0f} MB at last, "
+                f"{done.peak / 1e6:.0f} MB at most; {done.growth:.1f} bytes a call in the second half"
+            )
+            if output:
+                facts = {**record.environment(), "device": record.device(handle), "runs": memory.as_record(runs)}
+                record.write(output, facts)
 
 
 @app.command("scaling")

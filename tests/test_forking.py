@@ -183,6 +183,36 @@ use(dnn.Handle({backend!r}))
     assert run(program, backend) == ["0.0", "3.0", "6.0", "9.0"]
 
 
+def test_forks_while_other_threads_compute(backend):
+    """Nothing that one of them holds at that moment may be waited for in the child."""
+    program = """
+import threading
+handle = dnn.Handle()
+stop, errors = threading.Event(), []
+def work():
+    try:
+        while not stop.is_set():
+            use(handle)
+    except BaseException as error:
+        errors.append(error)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+def child():
+    lost(handle.synchronize)
+    lost(handle.asarray, np.zeros(3, np.float32))
+    lost(dnn.activation_forward, handle, None, RELU)
+for _ in range(10):
+    fork(child)
+stop.set()
+for thread in threads:
+    thread.join()
+assert not errors, errors
+print("forked")
+"""
+    assert run(program, backend) == ["forked"]
+
+
 def test_opencl_that_the_program_started_itself():
     open_handle("opencl").close()
     program = """

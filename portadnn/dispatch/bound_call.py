@@ -109,6 +109,8 @@ class CallRecorder:
 
     Attributes
     ----------
+    thread : int
+        The thread that makes the call.
     tensors : set of int
         The identities of the operands and workspaces that it was given.
     reason : str

@@ -70,7 +70,7 @@ class CallCache(dict[Key, BoundCall]):
             _make_room(self._arguments, self.most)
             self._arguments[key] = arguments
         if arguments.patience or not arguments.current():
-            arguments.patience -= arguments.patience > 0
+            arguments.patience = max(arguments.patience - 1, 0)
             if not arguments.current():
                 self.drop(key)
             return call()
@@ -80,7 +80,7 @@ class CallCache(dict[Key, BoundCall]):
         """Tell whether a call was made before with these very objects; note it if not."""
         seen = self._seen.get(key)
         if seen is not None and all(one() is not None for one in seen if type(one) is weakref.ref):
-            del self._seen[key]
+            self._seen.pop(key, None)  # another thread may have been faster
             return True
         try:
             noted = tuple([value if isinstance(value, PLAIN) else weakref.ref(value) for value in values])
@@ -136,7 +136,7 @@ class CallCache(dict[Key, BoundCall]):
 
     def drop_plan(self, plan: CachedPlan) -> None:
         """Forget the calls that run a plan."""
-        for key, call in list(self.items()):
+        for key, call in self.copy().items():  # which no array that goes meanwhile can change
             if plan in call.plans:
                 self.pop(key, None)
 

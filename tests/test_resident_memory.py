@@ -1,0 +1,62 @@
+"""What a process keeps of its calls; `portadnn bench memory` is the long look, at 10,000 shapes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from where import BACKENDS, open_handle
+
+from portadnn.benchmarks import memory
+
+PROGRAM = """
+import json, sys
+import portadnn as dnn
+from portadnn.benchmarks import memory
+with dnn.Handle(sys.argv[1]) as handle:
+    memory.new_shapes(handle, 10)
+    room = handle.cache_info().nbytes  # of ten plans
+with dnn.Handle(sys.argv[1], cache_bytes=room) as handle:
+    few = memory.few_shapes(handle, 4000, kinds=5)
+    new = memory.new_shapes(handle, 90)
+    info = handle.cache_info()
+    print(json.dumps({"few": few.growth, "new": new.growth, "plans": info.plans, "evicted": info.evicted}))
+"""
+
+
+@pytest.fixture(params=[name for name in BACKENDS if name in ("opencl", "cuda")])
+def backend(request):
+    open_handle(request.param).close()
+    return request.param
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says how much memory is resident")
+def test_memory_does_not_grow_with_calls_or_shapes(backend):
+    """Each new convolution took 410 to 620 KB on PoCL, for good; the compiler's own memory grows for a while."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, backend], capture_output=True, text=True, check=False, timeout=250
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["plans"] <= 20
+    assert facts["evicted"] >= 70
+    assert facts["new"] < 150_000
+    assert facts["few"] < 100
+
+
+def test_shapes_are_different_and_the_same_each_time():
+    found = memory.shapes(10_000)
+    assert len(set(found)) == 10_000
+    assert found == memory.shapes(10_000)
+
+
+def test_what_a_run_says_of_itself():
+    samples = [memory.Sample(calls, resident, 0.0) for calls, resident in ((0, 100), (5, 900), (10, 950), (20, 1000))]
+    run = memory.Run("run", 1, 20, tuple(samples))
+    assert run.peak == 1000
+    assert run.growth == 5.0
+    (record,) = memory.as_record([run])
+    assert record["samples"][1] == [5, 900, 0.0]
+    assert record["peak"] == 1000
