@@ -182,17 +182,29 @@ def test_graphs_fused_and_node_by_node(handle: Any, mode: str, bound: bool) -> N
 
 
 @everywhere()
-def test_graphs_on_host_memory_and_measurements_are_refused(handle: Any) -> None:
+def test_graphs_on_host_memory(handle: Any) -> None:
+    """They are captured where the device computes in it."""
     graph, tensors = _graph(handle, pg.heur_mode.A)
-    pack = {tensors[n]: numbers(i, *tensors[n].get_dim()) for i, n in enumerate(("x", "w", "bias", "y"))}
-    native = {tensor: handle.asarray(values) for tensor, values in pack.items()}
-    pack[tensors["alpha"]] = native[tensors["alpha"]] = 1.0
-    with handle.capture():
-        if handle.backend != "reference":  # which computes there
+    x, w, bias, y = (numbers(i, *tensors[name].get_dim()) for i, name in enumerate(("x", "w", "bias", "y")))
+    pack = dict(zip((tensors[name] for name in ("x", "w", "bias", "y", "alpha")), (x, w, bias, y, 1.0), strict=True))
+    with handle.capture() as step:
+        if not handle.device.host_memory:
             with pytest.raises(dnn.NotSupported, match="copies an array from the host"):
                 graph.execute(pack)
-        with pytest.raises(dnn.NotSupported, match="measures plans"):
-            graph.autotune(native)
+            return
+        graph.execute(pack)
+    for seed in (10, 20):
+        x[...], w[...] = numbers(seed, *x.shape), numbers(seed + 1, *w.shape)
+        step.replay()
+        np.testing.assert_allclose(y, relu(convolved(x, w, 1) + bias), rtol=1e-5, atol=1e-4)
+
+
+@everywhere()
+def test_measurements_are_refused(handle: Any) -> None:
+    graph, tensors = _graph(handle, pg.heur_mode.A)
+    pack = {tensors[n]: handle.zeros(tensors[n].get_dim()) for n in ("x", "w", "bias", "y")}
+    with handle.capture(), pytest.raises(dnn.NotSupported, match="measures plans"):
+        graph.autotune({**pack, tensors["alpha"]: 1.0})
 
 
 # recurrent networks and dropout
