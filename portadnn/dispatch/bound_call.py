@@ -67,7 +67,7 @@ class Arguments:
         self.arrays: list[weakref.ref[Any]] = []
         self._weak: list[weakref.ref[Any]] = []
         self._strong: list[Any] = []
-        self._versions: list[tuple[weakref.ref[Any], int]] = []
+        self._versions: list[tuple[Callable[[], Any], int]] = []
         self.patience = self.failures = 0
         for value in values:
             if isinstance(value, PLAIN):
@@ -96,8 +96,15 @@ class Arguments:
         holds = device.guard(self.arrays)
         if holds is None or not self._versions:
             return holds
-        arrays, current = holds, self.current
-        return lambda: arrays() and current()
+        arrays, versions = holds, self._versions
+
+        def all_hold() -> bool:
+            for ref, version in versions:
+                if ref().version != version:  # of one that is gone: AttributeError, as for arrays
+                    return False
+            return arrays()
+
+        return all_hold
 
     def reads_host(self, operands: set[int]) -> bool:
         """Tell whether an array in host memory was passed that is no operand: its contents may count."""
