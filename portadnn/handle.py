@@ -278,7 +278,7 @@ class Handle:
         """Record the calls of a ``with`` block, to run them again as one by ``step.replay()``.
 
         Calls run as usual meanwhile. What the host does with arrays (``to_numpy``, ``asarray``) cannot be recorded
-        and raises NotSupported. Other threads wait for the handle until the block ends.
+        and raises NotSupported. Other threads wait for the handle until the block ends. See docs/capture.md.
 
         Returns
         -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def test_a_record_says_how_steps_compare(backend: str, tmp_path: Path) -> None:
         assert (row["mode"], row["kernels"], row["own"], row["ratio"]) == ("launches", [], None, None)
         return
     assert row["mode"] == ("cuda graph" if backend == "cuda" else "launches")
+    assert (row["apart"] is not None) == ("early_launches" in record["device"]["features"])
     assert row["own"] == pytest.approx(sum(kernel["seconds"] for kernel in row["kernels"]))
     assert row["ratio"] == pytest.approx(row["replayed"] / row["own"])
     names = [name for kernel in row["kernels"] for name, _, _ in kernel["launches"]]
@@ -65,6 +67,19 @@ def test_own_times_are_of_launches_and_on_cpus_of_calls(handle: Any) -> None:
     launches = [len(one) for one, *_ in step.bound_launches()]
     found = [len(own.launches) for own in capture.own_times(handle, step, 1)]
     assert found == (launches if handle.info.kind == "cpu" else [1] * sum(launches))
+
+
+def test_times_apart_are_without_early_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    with dnn.Handle("reference") as handle:
+        early = replace(handle.info, features=frozenset({"early_launches", "mma"}))
+        handle.device.info = early
+        monkeypatch.setattr(capture, "_own_time", lambda *_: seen.append(handle.info.features) or 1.0)
+        assert capture._time_apart(handle, (), (), 1) == 1.0
+        assert handle.info is early
+        handle.device.info = replace(early, features=frozenset({"mma"}))
+        assert capture._time_apart(handle, (), (), 1) is None
+    assert seen == [{"mma"}]
 
 
 def test_networks_are_those_of_the_examples(monkeypatch: pytest.MonkeyPatch) -> None:

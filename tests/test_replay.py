@@ -270,3 +270,19 @@ def test_memory_keeps_distances(reference):
     assert (memory.array(row, base + 48) == values).all()
     memory.read(row, base + 300, "running_variance")
     assert (memory.array(row, base + 300) >= 0.5).all()
+
+
+def test_of_captured_steps_the_calls_of_their_blocks_are_made(tmp_path):
+    def program(handle):
+        x, other = (handle.asarray(np.full((1, 2, 3, 4), value, np.float32)) for value in (1, 2))
+        with handle.capture() as step:
+            dnn.scale_tensor(handle, x, 2.0)
+        step.replay()
+        step.update(x, other)
+        step.replay()
+
+    report = replay(record(tmp_path / "run.jsonl", program))
+    reasons = {o.event.function: o.reason for o in report.outcomes if o.kind == "left out"}
+    assert set(reasons) == {"Handle.capture", "CapturedStep.replay", "CapturedStep.update"}
+    assert set(reasons.values()) == {"of a captured step only the calls of its block are recorded"}
+    assert [o.event.function for o in report.outcomes if o.kind == "ok"][-1:] == ["scale_tensor"]

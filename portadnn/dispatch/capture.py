@@ -103,7 +103,8 @@ class CapturedStep:
     Attributes
     ----------
     mode : str
-        How replays run: as one ``"cuda graph"``, or by ``"launches"`` one after the other.
+        How replays run: as one ``"cuda graph"`` or ``"command buffer"`` (OpenCL), or by ``"launches"``, one after the
+        other.
     reason : str
         Why a replay makes single launches; "" where it does not.
     thread : int
@@ -149,15 +150,13 @@ class CapturedStep:
         try:
             if kind is not None:
                 self._unusable = f"its with block raised {kind.__name__}"
-                self._forget()
-            elif self._unusable is _OPEN:
+            if self._unusable is _OPEN:
                 self._unusable = ""
                 self._prepare(self._device)
+            else:
+                self._parts, self._owners, self._scratch = [], [], (None, 0)
         finally:
             self._handle.lock.release()
-
-    def _forget(self) -> None:
-        self._parts, self._owners, self._scratch = [], [], (None, 0)
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
@@ -284,18 +283,18 @@ class CapturedStep:
             self._owners = [owner for owner in self._owners if replacement.keeps(owner)]
             if not device.owns(new):
                 self._owners.append(new)
-            self._graph, self._outdated = None, True
+            self._outdated = True
 
     def _prepare(self, device: Device) -> None:
         """Make a graph of the launches, where the device has such."""
-        self._graph, self.mode, self._outdated = None, "launches", False
+        graph, self.mode, self.reason = None, "launches", ""
         try:
-            self._graph = device.graph(self.bound_launches())
+            graph = device.graph(self.bound_launches())
+            self.mode = device.graph_mode
         except NotSupported as error:
             self.reason = error.message
             _log.info("a captured step of %d computations replays by single launches: %s", len(self), self.reason)
-        else:
-            self.mode, self.reason = device.graph_mode, ""
+        self._graph, self._outdated = graph, False  # only now, as the old one may have been running until then
 
     def _ready(self) -> Device:
         if self._unusable:

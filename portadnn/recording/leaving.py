@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from . import graphs
 from .reader import Event
 
+_STEP = "of a captured step only the calls of its block are recorded"
 MACHINE = {  # what belongs to the machine that it was recorded on
+    "CapturedStep.replay": _STEP,
+    "CapturedStep.update": _STEP,
+    "Handle.capture": _STEP,
     "Handle.set_stream": "streams belong to the machine",
     "Handle.get_stream": "streams belong to the machine",
     "view": "a view shows in the calls that use it",
