@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
 
 
+_INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
+
+
 @functools.cache
 def _cupy() -> Any:
     with kernel_cache.cupy_folder():
@@ -389,17 +392,19 @@ class CudaDevice(Device):
             if several and get_device() != index:
                 with self.current():
                     return run(arrays, scalars, workspace)
-            workspace = 0 if workspace is None else address(workspace)
+            scratch = 0 if workspace is None else address(workspace)
             stream = (self._stream or current_stream(index)).ptr
             if stream != last_stream:
                 bound, last_stream = [step.on(stream, early) for step in steps], stream
             try:
                 counters = self._counters_of(stream) if counts else 0
                 for step, launch in zip(steps, bound, strict=True):
-                    step.pack(arrays, scalars, workspace, counters)
+                    step.pack(arrays, scalars, scratch, counters)
                     if status := launch():
                         raise driver_error(status)
             except errors as error:
+                if self._made_current(error):
+                    return run(arrays, scalars, workspace)
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
         def repeat() -> bool:
@@ -413,10 +418,20 @@ class CudaDevice(Device):
                     if status := launch():
                         raise driver_error(status)
             except errors as error:
+                if self._made_current(error):
+                    return repeat()
                 raise ExecutionFailed(f"{self.info.name}: {error}") from error
             return True
 
         return run, repeat
+
+    def _made_current(self, error: Exception) -> bool:
+        """Make the device's context that of a thread which never used CUDA, if a launch failed because it has none."""
+        driver = _cupy().cuda.driver
+        if getattr(error, "status", None) != _INVALID_CONTEXT or driver.ctxGetCurrent():
+            return False
+        self._runtime.free(0)
+        return bool(driver.ctxGetCurrent())
 
     graph_mode = "cuda graph"
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from portadnn.enums import DataType
-from portadnn_backends import cuda_launch
+from portadnn.errors import ExecutionFailed
+from portadnn_backends import cuda, cuda_launch
 from portadnn_backends.base import ConstantArg, Kernel, Launch, ScalarArg, TensorArg, WorkspaceArg
 from portadnn_backends.programs import Program
 
@@ -77,3 +78,63 @@ def test_a_launch_keeps_the_memory_of_its_arguments(driver, monkeypatch):
         del call
         gc.collect()
         assert known() is None
+
+
+class DriverError(Exception):
+    def __init__(self, status):
+        super().__init__(f"status {status}")
+        self.status = status
+
+
+@pytest.fixture
+def bound(monkeypatch):
+    """Return a device's functions that launch and launch again, and what stands in for the driver."""
+    context, asked = [0], []
+
+    class Step:
+        pack = staticmethod(lambda *words: None)
+
+        def __init__(self, launch):
+            pass
+
+        def on(self, stream, early):
+            return lambda: (asked.append(context[0]), 0 if context[0] else 201)[1]
+
+    driver = types.SimpleNamespace(CUDADriverError=DriverError, ctxGetCurrent=lambda: context[0])
+    stream = types.SimpleNamespace(ptr=5)
+    runtime = types.SimpleNamespace(getDevice=lambda: 0, free=lambda address: context.__setitem__(0, 7))
+    runtime.CUDARuntimeError = DriverError
+    fake = types.SimpleNamespace(
+        ndarray=object,
+        cuda=types.SimpleNamespace(driver=driver, get_current_stream=lambda *_: stream, runtime=runtime),
+    )
+    monkeypatch.setattr(cuda, "_cupy", lambda: fake)
+    monkeypatch.setattr(cuda, "_devices", lambda: (None,))
+    monkeypatch.setattr(cuda, "Step", Step)
+    device = cuda.CudaDevice(0, types.SimpleNamespace(name="fake", features=frozenset()))
+    launch = types.SimpleNamespace(args=())
+    return (*device.binding([launch, launch]), context, asked, runtime)
+
+
+def test_a_thread_without_a_context_gets_one(bound):
+    """Threads that did nothing but launch were told that their context is invalid."""
+    run, again, context, asked, _ = bound
+    run([], [], None)
+    assert asked == [0, 7, 7]
+    context[0] = 0  # another thread
+    assert again()
+    assert asked == [0, 7, 7, 0, 7, 7]
+    assert again()
+    assert asked[6:] == [7, 7]
+
+
+def test_a_context_that_cannot_be_had_is_an_error(bound):
+    run, again, context, _, runtime = bound
+    runtime.free = lambda address: None
+    with pytest.raises(ExecutionFailed, match="status 201"):
+        run([], [], None)
+    context[0] = 7
+    run([], [], None)
+    context[0] = 0
+    with pytest.raises(ExecutionFailed, match="status 201"):
+        again()

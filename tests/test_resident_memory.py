@@ -7,14 +7,15 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 from where import BACKENDS, open_handle
 
-from portadnn.benchmarks import memory
+from portadnn.benchmarks import cli, memory
 
 PROGRAM = """
 import json, sys
 import portadnn as dnn
-from portadnn.benchmarks import memory
+from portadnn.benchmarks import cli, memory
 with dnn.Handle(sys.argv[1]) as handle:
     memory.new_shapes(handle, 10)
     room = handle.cache_info().nbytes  # of ten plans
@@ -60,3 +61,16 @@ def test_what_a_run_says_of_itself():
     (record,) = memory.as_record([run])
     assert record["samples"][1] == [5, 900, 0.0]
     assert record["peak"] == 1000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says how much memory is resident")
+def test_the_command_writes_a_record(tmp_path):
+    path = tmp_path / "memory.json"
+    words = ["memory", "--backend", "reference", "--shapes", "3", "--calls", "200", "--json", str(path)]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0, result.output
+    assert result.output.count("MB at most") == 2
+    few, new = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    assert (few["shapes"], few["calls"], new["shapes"], new["calls"]) == (100, 200, 3, 3)
+    assert [calls for calls, *_ in new["samples"]] == [0, 1, 2, 3]
+    assert min(resident for _, resident, _ in few["samples"]) > 10 << 20

@@ -1,7 +1,8 @@
 """Sixteen threads on one handle: repeated calls of all kinds, while scratch memory grows and caches are emptied.
 
-``python tests/thread_storm.py BACKEND SECONDS`` prints as JSON what was done, and every error. All data are small
-integers, so that every result is exact, and NumPy says beforehand what it is.
+``python tests/thread_storm.py BACKEND SECONDS`` prints as JSON what was done, and every error; with one it exits with
+1. All data are small integers, so that every result is exact, and NumPy says beforehand what it is.
+PORTADNN_NO_POOL=1 gives each CUDA array an allocation of its own, in which compute-sanitizer sees overruns.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import faulthandler
 import gc
 import json
+import os
 import random
 import sys
 import threading
@@ -328,6 +330,10 @@ def room_for_most(backend):
 
 def main():
     backend, seconds = sys.argv[1], float(sys.argv[2])
+    if backend == "cuda" and os.environ.get("PORTADNN_NO_POOL") == "1":
+        import cupy
+
+        cupy.cuda.set_allocator(None)
     faulthandler.enable()
     faulthandler.dump_traceback_later(seconds + 120, exit=True)
     room = room_for_most(backend)
@@ -352,6 +358,7 @@ def main():
             "errors": storm.errors,
         }
     print(json.dumps(done))
+    sys.exit(1 if storm.errors else 0)
 
 
 if __name__ == "__main__":
