@@ -50,7 +50,8 @@ def test_a_record_says_how_steps_compare(backend: str, tmp_path: Path) -> None:
     if backend == "reference":
         assert (row["mode"], row["kernels"], row["own"], row["ratio"]) == ("launches", [], None, None)
         return
-    assert row["mode"] == ("cuda graph" if backend == "cuda" else "launches")
+    assert row["mode"] in {"cuda": ("cuda graph",), "opencl": ("launches", "command buffer")}[backend]
+    assert (row["mode"] == "launches") == bool(row["reason"])
     assert (row["apart"] is not None) == ("early_launches" in record["device"]["features"])
     assert row["own"] == pytest.approx(sum(kernel["seconds"] for kernel in row["kernels"]))
     assert row["ratio"] == pytest.approx(row["replayed"] / row["own"])
