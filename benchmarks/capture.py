@@ -104,27 +104,26 @@ def resnet50(handle: Handle, images: int) -> Callable[[], Any]:
 
 
 NETWORKS = {"lenet": lenet, "resnet50": resnet50}
-IMAGES = {"gpu": {"lenet": 64, "resnet50": 32}, "cpu": {"lenet": 64, "resnet50": 1}}
+IMAGES = {"gpu": {"lenet": (64, 256), "resnet50": (1, 32)}, "cpu": {"lenet": (64,), "resnet50": (1,)}}
 
 
-def measure(handle: Handle, network: str, images: int | None = None, rounds: int = 11) -> CaptureRow:
+def measure(handle: Handle, network: str, images: int, rounds: int = 11) -> CaptureRow:
     """Time a network's step in every way."""
     if handle.backend == "cuda":
         import cupy
 
         handle.set_stream(cupy.cuda.Stream(non_blocking=True))
-    count, device, gpu = images or IMAGES[handle.info.kind][network], handle.device, handle.info.kind == "gpu"
-    call = NETWORKS[network](handle, count)
+    device, call = handle.device, NETWORKS[network](handle, images)
     for _ in range(3):  # plans, kernels, bound calls
         call()
     with handle.capture() as step:
         call()
     handle.synchronize()
     sides = [Side("calls", call, device.time), Side("replay", step.replay, device.time)]
-    called, replayed = (timing.median for timing in alternate(sides, rounds, gpu=gpu))
+    called, replayed = (timing.median for timing in alternate(sides, rounds, gpu=handle.info.kind == "gpu"))
     hosts = [_enqueued(handle, side.call, rounds) for side in sides]
     kernels = tuple(own_times(handle, step, rounds))
-    return CaptureRow(network, count, len(step), step.mode, step.reason, called, replayed, *hosts, kernels)
+    return CaptureRow(network, images, len(step), step.mode, step.reason, called, replayed, *hosts, kernels)
 
 
 def _enqueued(handle: Handle, call: Callable[[], Any], rounds: int) -> float:

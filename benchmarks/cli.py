@@ -416,7 +416,9 @@ def fused_graphs(
 def captured_steps(
     folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
     names: Annotated[list[str] | None, typer.Option("--network", help="lenet, resnet50. [default: both]")] = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Images. [default: 64 for LeNet, 32 (CPUs: 1)]")] = None,
+    sizes: Annotated[
+        list[int] | None, typer.Option("--size", min=1, help="Images. [default: LeNet 64 and 256, ResNet-50 1 and 32]")
+    ] = None,
     backend: Backends = "auto",
     device: DeviceNumber = None,
     rounds: Rounds = 11,
@@ -428,8 +430,10 @@ def captured_steps(
     _demand(names or [], captures.NETWORKS, "--network")
     with _opened(backend, device) as handle:
         path, rows = folder / f"capture-{_slug(handle)}.json", []
-        for name in names or list(captures.NETWORKS):
-            rows.append(captures.measure(handle, name, size, rounds))
+        usual = captures.IMAGES[handle.info.kind]
+        todo = [(name, count) for name in names or captures.NETWORKS for count in sizes or usual[name]]
+        for name, count in todo:
+            rows.append(captures.measure(handle, name, count, rounds))
             console.print(captures.table(rows[-1:], f"{name} on {handle.info.name} ({handle.backend})"))
             facts = {**record.environment(), "device": record.device(handle), **captures.as_record(rows)}
             record.write(path, facts)

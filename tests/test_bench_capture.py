@@ -30,27 +30,28 @@ def tiny(handle: Any, images: int) -> Any:
 @pytest.fixture(autouse=True)
 def networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "NETWORKS", {"tiny": tiny})
-    monkeypatch.setattr(capture, "IMAGES", {"cpu": {"tiny": 2}, "gpu": {"tiny": 2}})
+    monkeypatch.setattr(capture, "IMAGES", {"cpu": {"tiny": (2, 3)}, "gpu": {"tiny": (2, 3)}})
     monkeypatch.setattr(capture, "_ROUND", 1e-5)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_record_says_how_steps_compare(backend: str, tmp_path: Path) -> None:
     open_handle(backend).close()
-    arguments = ["capture", str(tmp_path), "--backend", backend, "--rounds", "3", "--size", "3"]
+    arguments = ["capture", str(tmp_path), "--backend", backend, "--rounds", "3"]
     result = CliRunner().invoke(cli.app, arguments, env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     (path,) = tmp_path.glob(f"capture-{backend}-*.json")
     record = json.loads(path.read_text())
     assert record["within"] == 1.2
     assert record["device"]["backend"] == backend
-    (row,) = record["rows"]
-    assert (row["network"], row["images"], row["calls"]) == ("tiny", 3, 2)
+    assert [(row["network"], row["images"], row["calls"]) for row in record["rows"]] == [("tiny", 2, 2), ("tiny", 3, 2)]
+    row = record["rows"][0]
     assert min(row[name] for name in ("called", "replayed", "called_host", "replayed_host")) > 0
     if backend == "reference":
         assert (row["mode"], row["kernels"], row["own"], row["ratio"]) == ("launches", [], None, None)
         return
-    assert row["mode"] == ("cuda graph" if backend == "cuda" else "launches")
+    assert row["mode"] in {"cuda": ("cuda graph",), "opencl": ("launches", "command buffer")}[backend]
+    assert (row["mode"] == "launches") == bool(row["reason"])
     assert (row["apart"] is not None) == ("early_launches" in record["device"]["features"])
     assert row["own"] == pytest.approx(sum(kernel["seconds"] for kernel in row["kernels"]))
     assert row["ratio"] == pytest.approx(row["replayed"] / row["own"])

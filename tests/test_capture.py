@@ -300,17 +300,19 @@ def test_a_call_that_was_refused_is_not_part_of_it(handle: Any) -> None:
 
 @everywhere()
 def test_a_call_that_failed_half_way_spoils_the_step(handle: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    network = Network(handle, "gemm")
+    network, y = Network(handle, "gemm"), handle.empty((2, 4, 6, 8))
+    x, w = network.arrays["x"], network.arrays["w"]
+
+    def gone(*_: Any) -> None:
+        raise dnn.AllocFailed("gone")
+
     with handle.capture() as step:
         with monkeypatch.context() as patch:
-            if handle.backend == "reference":
-                module = "portadnn_backends.reference.outcomes"
-                patch.setattr(module, lambda *_: (_ for _ in ()).throw(dnn.ExecutionFailed("gone")))
-            else:
-                patch.setattr(handle.device, "workspace", lambda _: (_ for _ in ()).throw(dnn.AllocFailed("gone")))
-            with pytest.raises(dnn.DnnError, match="gone"):
-                network.run()
-        network.run()
+            patch.setattr("portadnn_backends.reference.outcomes", gone)
+            patch.setattr(handle.device, "workspace", gone)
+            with pytest.raises(dnn.AllocFailed, match="gone"):
+                dnn.convolution_forward(handle, x, w, CONV, y, algo=network.algo)
+        dnn.convolution_forward(handle, x, w, CONV, y, algo=network.algo)
     with pytest.raises(dnn.NotSupported, match=r"a call failed while it was recorded: .*gone"):
         step.replay()
 

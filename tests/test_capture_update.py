@@ -154,6 +154,17 @@ def test_in_place_stays_in_place(handle: Any) -> None:
 # what is refused
 
 
+NONSENSE = (
+    *(None, 3, "x", b"abc", [1.0], object(), 10**400, float("nan"), np.float32(3), np.ones(())),
+    np.ma.masked_array(np.ones(SHAPE, np.float32)),
+    np.ones(SHAPE, complex),
+    np.ones(SHAPE, ">f4"),
+    dnn.TensorDescriptor(SHAPE),
+    dnn.TensorDescriptor(SHAPE).view(b"x" * 100),
+    np.lib.stride_tricks.as_strided(np.ones(30, np.float32), SHAPE, (0, 40, 16, 4)),
+)
+
+
 def _refused(step: Any, old: Any, new: Any, match: str) -> None:
     with pytest.raises(dnn.BadParam, match=match) as caught:
         step.update(old, new)
@@ -174,7 +185,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(handle: Any) -> None:
     _refused(step, new, x, "old: .*none of them uses")
     _refused(step, x, y, "new: .*memory of another tensor")
     _refused(step, y, x, "new: .*memory of another tensor")
-    for nonsense in (None, 3, "x", [1.0]):
+    for nonsense in NONSENSE:
         _refused(step, x, nonsense, "new")
         _refused(step, nonsense, x, "old")
     step.replay()
