@@ -20,7 +20,7 @@ with dnn.Handle(sys.argv[1]) as handle:
     memory.new_shapes(handle, 10)
     room = handle.cache_info().nbytes  # of ten plans
 with dnn.Handle(sys.argv[1], cache_bytes=room) as handle:
-    few = memory.few_shapes(handle, 4000, kinds=5)
+    few = memory.few_shapes(handle, 12_000, kinds=5)
     new = memory.new_shapes(handle, 90)
     info = handle.cache_info()
     print(json.dumps({"few": few.growth, "new": new.growth, "plans": info.plans, "evicted": info.evicted}))
@@ -44,7 +44,7 @@ def test_memory_does_not_grow_with_calls_or_shapes(backend):
     assert facts["plans"] <= 20
     assert facts["evicted"] >= 70
     assert facts["new"] < 150_000
-    assert facts["few"] < 100
+    assert facts["few"] < 200
 
 
 def test_shapes_are_different_and_the_same_each_time():
