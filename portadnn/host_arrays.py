@@ -82,6 +82,8 @@ def host_array(value: Any, argument: str, expected: str) -> np.ndarray[Any, Any]
     """
     refuse_mask(value, argument)
     if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise BadParam(argument=argument, expected="an array of numbers", got=value.dtype)
         return value
     try:
         if is_torch(value):
@@ -99,7 +101,7 @@ def host_array(value: Any, argument: str, expected: str) -> np.ndarray[Any, Any]
             return host
     except BadParam:
         raise
-    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+    except Exception as error:  # what says that it is an array may raise anything
         raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
     raise BadParam(argument=argument, expected=expected, got=type_name(value))
 
@@ -180,12 +182,12 @@ def host_flat(value: Any, argument: str, expected: str) -> np.ndarray[Any, Any]:
     BadParam
         It is none, or cannot be shared.
     """
-    if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__") or is_torch(value):
-        return host_array(value, argument, expected)
-    try:
-        return np.frombuffer(value, np.uint8)
-    except (BufferError, TypeError, ValueError):
-        return host_array(value, argument, expected)
+    if not isinstance(value, np.ndarray):
+        try:
+            return np.frombuffer(value, np.uint8)
+        except Exception:  # it is no buffer; a user's object may raise anything
+            pass
+    return host_array(value, argument, expected)
 
 
 def host_workspace(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -139,3 +139,21 @@ def test_devices_alone_name_asarray(monkeypatch):
         ):
             with pytest.raises(dnn.BadParam, match=r"handle\.asarray"):
                 call()
+
+
+class Raising:
+    """Says that it is an array, and raises what nobody expects."""
+
+    @property
+    def __array_interface__(self):
+        raise OSError("no such array")
+
+
+def test_what_is_no_memory_of_numbers(handle):
+    objects = np.array([None] * 4096)
+    x, w = numbers(), numbers((3, 3, 3, 3))
+    for given in (objects, Raising()):
+        with pytest.raises(dnn.BadParam, match="workspace"):
+            dnn.convolution_forward(handle, x, w, CONV, workspace=given)
+        with pytest.raises(dnn.BadParam, match="x"):
+            dnn.softmax_forward(handle, dnn.TensorDescriptor(DIMS).view(given))
