@@ -75,5 +75,13 @@ def host_view(view: TensorView, argument: str, expected: str) -> np.ndarray[Any,
 
 def hint(value: Any) -> str:
     """Return what to do with a host array where a device array is expected, for messages."""
-    host = isinstance(value, (np.ndarray, np.generic, list, tuple)) or hasattr(value, "__array_interface__")
+    try:
+        host = isinstance(value, (np.ndarray, np.generic, list, tuple)) or hasattr(value, "__array_interface__")
+    except Exception:  # a user's __getattr__ may raise anything
+        host = False
     return "; handle.asarray(array) copies host data to the device" if host else ""
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Tell whether a value is this string, without its own comparison."""
+    return isinstance(value, str) and str.__str__(value) == word

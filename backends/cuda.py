@@ -16,12 +16,12 @@ from portadnn import forking
 from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
-from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
+from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported, written
 from portadnn.host_arrays import is_torch, span_bytes, torch_layout, type_name
 from portadnn.problem import TensorSpec
 
 from . import kernel_cache
-from .arrays import check_view, check_view_dtype, hint, inverse, storage_order
+from .arrays import check_view, check_view_dtype, hint, inverse, is_word, storage_order
 from .base import (
     MOST_COUNTERS,
     Backend,
@@ -225,8 +225,8 @@ class CudaDevice(Device):
                 return cupy.asarray(value)
             if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in (2, 13):  # CUDA, managed
                 return cupy.from_dlpack(value)
-        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
+        except Exception as error:  # a user's attributes may raise anything
+            raise BadParam(f"it cannot be shared: {written(str, error)}", argument=argument) from None
         raise BadParam(
             argument=argument,
             expected=f"a CuPy array, a CUDA tensor or descriptor.view(buffer){hint(value)}",
@@ -537,7 +537,7 @@ def usable_stream(stream: Any, index: int) -> Any:
     cupy = _cupy()
     if stream is None:
         return None
-    if isinstance(stream, str) and stream == "torch":
+    if is_word(stream, "torch"):
         try:
             return TorchStream(index)
         except (AttributeError, ImportError) as error:

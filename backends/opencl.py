@@ -23,6 +23,7 @@ from .arrays import (
     hint,
     host_view,
     inverse,
+    is_word,
     storage_order,
 )
 from .base import MOST_COUNTERS, Backend, BoundLaunches, Device, DeviceInfo, Engine, Kernel, Launch
@@ -151,6 +152,8 @@ class OpenCLDevice(Device):
     def _on_host(self, host: np.ndarray[Any, Any], argument: str) -> Any:
         """Return an array on the memory of a NumPy array, which whoever calls keeps alive; calls with it wait."""
         assert self._host is not None
+        if host.dtype.hasobject:
+            raise BadParam(argument=f"{argument}.dtype", expected="numbers", got=host.dtype)
         buffer, offset = self._host.buffer(host, argument)
         return self._make(host.shape, host.dtype, host.strides, buffer, offset)
 
@@ -584,7 +587,7 @@ class OpenCLBackend(Backend):
 
     def open(self, index: int, stream: Any = None) -> Device:
         found = found_devices()
-        if isinstance(stream, str) and stream == "torch" and 0 <= index < len(found) and found[index][1].kind == "cpu":
+        if is_word(stream, "torch") and 0 <= index < len(found) and found[index][1].kind == "cpu":
             stream = None  # torch has no streams on the CPU
         if stream is not None:
             check_queue(stream)

@@ -21,7 +21,7 @@ from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
 from . import algorithms, reference_outcomes
-from .arrays import host_view
+from .arrays import host_view, is_word
 from .base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from .reference_ops import store
 from .reference_outcomes import KINDS, outcomes
@@ -140,7 +140,7 @@ class ReferenceDevice(Device):
         return None
 
     def set_stream(self, stream: Any) -> None:
-        if stream is not None and not (isinstance(stream, str) and stream == "torch"):  # which has none on the CPU
+        if stream is not None and not is_word(stream, "torch"):  # which has none on the CPU
             raise BadParam(argument="stream", expected="None: reference has no streams", got=type_name(stream))
 
     def close(self) -> None:

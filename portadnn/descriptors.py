@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .enums import DataType, TensorFormat
-from .errors import BadParam, DnnError, NotSupported, public, shown
+from .errors import BadParam, DnnError, NotSupported, public, shown, written
 from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
 _MOST_VALUES = 1 << 20  # of a sequence: the steps of an RNN, at most
@@ -346,15 +346,20 @@ def logical_dims(value: Any, argument: str, kind: type[TensorDescriptor] | type[
 
 def _is_array(value: Any) -> bool:
     """Tell whether a value is a tensor of any library: a list of dims may be an array, too, of one dim."""
-    return isinstance(getattr(value, "shape", None), tuple) and len(value.shape) > 1
+    try:
+        return isinstance(getattr(value, "shape", None), tuple) and len(value.shape) > 1
+    except Exception:  # a user's attributes may raise anything
+        return False
 
 
 def data_type_of(value: Any, argument: str) -> DataType | None:
     """Return the data type of a descriptor, a view or an array; None for dims, which have none."""
     if isinstance(value, (_Viewable, TensorView)):
         return value.spec.dtype
-    name = str(getattr(value, "dtype", None)).rpartition(".")[2]
-    return DataType.of(name, f"{argument}.dtype") if _is_array(value) else None
+    if not _is_array(value):
+        return None
+    name = written(str, getattr(value, "dtype", None)).rpartition(".")[2]
+    return DataType.of(name, f"{argument}.dtype")
 
 
 class Parameters:

@@ -60,7 +60,7 @@ class DnnError(Exception):
     def __str__(self) -> str:
         text = self.message
         if self.expected is not None:
-            text += f"{'; ' if text else ''}expected {self.expected}, got {_written(str, self.got)}"
+            text += f"{'; ' if text else ''}expected {self.expected}, got {written(str, self.got)}"
         if self.argument is not None:
             text = f"{self.argument}: {text}"
         if self.call is not None:
@@ -76,12 +76,12 @@ def shown(value: Any) -> str:
             return f"a {type(value).__module__}.{type(value).__name__} of shape {tuple(shape)}"
     except Exception:  # a user's attributes may raise anything
         return f"a {type(value).__name__}"
-    text = " ".join(_written(repr, value).split())
+    text = " ".join(written(repr, value).split())
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 4]} ..."
 
 
-def _written(form: Callable[[Any], str], value: Any) -> str:
-    """Return a value's text, which integers of thousands of digits, deep lists and users' objects may refuse."""
+def written(form: Callable[[Any], str], value: Any) -> str:
+    """Return ``form(value)``, shortened; what that is where long integers, deep lists and users' objects refuse."""
     try:
         text = form(value)
     except Exception:
@@ -149,7 +149,7 @@ class NotSupported(DnnError, NotImplementedError):
 def public(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a public function or method: any :class:`DnnError` that leaves it without a call gets its name.
 
-    A constructor's name is its class's.
+    A constructor's name is its class's. Python's MemoryError is raised as AllocFailed.
     """
     call = function.__qualname__.removesuffix(".__init__").removesuffix(".__post_init__")
     if call.startswith("_"):  # a method that public classes inherit
@@ -165,6 +165,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             if error.call is None:
                 error.call = call
             raise
+        except MemoryError as error:
+            raise AllocFailed(str(error), call=call) from error
 
     return named
 
@@ -187,6 +189,8 @@ def foreign(library: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except DnnError as error:
                 error.call = call
                 raise
+            except MemoryError as error:
+                raise AllocFailed(str(error), call=call) from error
 
         return named
 

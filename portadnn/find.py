@@ -104,7 +104,7 @@ def search_with(
             workspace = device.native_workspace(workspace)
             size = device.workspace_size(workspace)
             limit = size if limit is None else min(size, limit)
-            check_apart(device, problem, extents, arrays, workspace, limit)
+            check_apart(device, problem, extents, arrays, device.native_workspace(workspace), limit)
         return problem, _search(handle, problem, lambda: arrays, workspace, limit)
 
 

@@ -15,11 +15,12 @@ import numpy.typing as npt
 from . import forking
 from .bfloat16 import BITS, is_bfloat16, widened
 from .descriptors import make_spec
+from .dispatch.arrays import wrapped_one
 from .dispatch.call_cache import CallCache
 from .dispatch.plan_cache import CacheInfo, PlanCache
 from .dispatch.scratch import ScratchPool
-from .enums import DataType, TensorFormat
-from .errors import BadParam, NotInitialized, NotSupported, public, shown
+from .enums import DataType, TensorFormat, plain_number
+from .errors import BadParam, NotInitialized, NotSupported, public, shown, written
 from .found import Found
 from .host_arrays import host_array, is_torch, refuse_mask
 from .problem import TensorSpec
@@ -236,7 +237,7 @@ class Handle:
         """Copy a tensor (native array or view) to the host, waiting for what writes it."""
         device = self.device
         with self.lock:
-            native = array if device.owns(array) else device.wrap(array, "array")
+            native = wrapped_one(device, array, "array")
             if native.dtype == BITS:
                 _ = DataType.BFLOAT16.numpy
             return device.to_numpy(native)
@@ -364,10 +365,10 @@ def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarra
     refuse_mask(array, "array")
     try:
         host = host_array(array, "array", "a tensor on the CPU") if is_torch(array) else np.asarray(array)
-    except BadParam:
+    except (BadParam, MemoryError):
         raise
-    except (TypeError, ValueError) as error:  # ragged lists, device arrays that refuse
-        raise BadParam(argument="array", expected="host data that NumPy understands", got=str(error)) from None
+    except Exception as error:  # ragged lists, device arrays that refuse, whatever users' objects raise
+        raise BadParam(argument="array", expected="host data that NumPy understands", got=written(str, error)) from None
     stored = is_bfloat16(host.dtype)
     if host.dtype.kind not in "fiub" and not stored:
         raise BadParam(argument="array.dtype", expected="real numbers", got=host.dtype)
@@ -382,29 +383,34 @@ def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarra
 
 
 def _bytes(value: Any, argument: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
+    number = plain_number(value)
+    if number is None or not 0 <= number < 2**63:
         raise BadParam(argument=argument, expected="a number of bytes", got=shown(value))
-    return int(value)
+    return number
 
 
 def _select(backend: str, device: int | None) -> tuple[str, int]:
     if not isinstance(backend, str):
         raise BadParam(argument="backend", expected="a backend's name", got=shown(backend))
+    backend = str.__str__(backend)
     if backend == "auto":
         backend = os.environ.get("PORTADNN_BACKEND") or "auto"
-    if device is None:
-        text = os.environ.get("PORTADNN_DEVICE") or "0"
-        if not text.isdecimal():
-            raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=shown(text))
-        device = int(text)
-    elif isinstance(device, bool) or not isinstance(device, (int, np.integer)):
+    number = _device_from_environment() if device is None else plain_number(device)
+    if number is None:
         raise BadParam(argument="device", expected="a device number", got=shown(device))
     if backend != "auto":
-        return backend, int(device)
+        return backend, number
     for name in ("cuda", "opencl", "reference"):  # opencl lists its GPUs first
         if name in backend_names() and get_backend(name).why_unavailable() is None:
-            return name, int(device)
+            return name, number
     raise NotSupported("no backend is available on this machine")
+
+
+def _device_from_environment() -> int:
+    text = os.environ.get("PORTADNN_DEVICE") or "0"
+    if not text.isdecimal() or len(text) > 9:
+        raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=shown(text))
+    return int(text)
 
 
 def _profile(profile: str | None, mode: str | None) -> tuple[Profile, str] | None:

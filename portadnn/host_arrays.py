@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .enums import DataType
-from .errors import BadParam
+from .errors import BadParam, written
 
 DLPACK_CPU = 1
 
@@ -102,7 +102,7 @@ def host_array(value: Any, argument: str, expected: str) -> np.ndarray[Any, Any]
     except BadParam:
         raise
     except Exception as error:  # what says that it is an array may raise anything
-        raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
+        raise BadParam(f"it cannot be shared: {written(str, error)}", argument=argument) from None
     raise BadParam(argument=argument, expected=expected, got=type_name(value))
 
 

@@ -330,6 +330,8 @@ class Problem:
     @property
     def dtype(self) -> DataType:
         """Storage type of the first tensor."""
+        if not self.tensors:
+            raise BadParam(argument="problem", expected="the Problem of an operation", got="one without tensors")
         return self.tensors[0].dtype
 
     def flops(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
-from portadnn.errors import AllocFailed, BadParam, ExecutionFailed
+from portadnn.errors import AllocFailed, BadParam, ExecutionFailed, written
 from portadnn.host_arrays import span_bytes, type_name
 from portadnn.problem import TensorSpec
 
@@ -154,8 +154,10 @@ class TorchDevice(Device):
                 return torch.as_tensor(value, device=self.place)
             if hasattr(value, "__dlpack__"):
                 return torch.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise BadParam(f"it cannot be shared: {error}", argument=argument) from None
+        except BadParam:
+            raise
+        except Exception as error:  # a user's attributes may raise anything
+            raise BadParam(f"it cannot be shared: {written(str, error)}", argument=argument) from None
         expected = f"a torch.Tensor on {self.place}, an array there or descriptor.view(buffer)"
         raise BadParam(argument=argument, expected=expected, got=type_name(value))
 

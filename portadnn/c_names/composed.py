@@ -34,16 +34,17 @@ def check_call(
     for name, number in (numbers or {}).items():
         if FLOAT_MAX < abs(number) < math.inf and arrays[0].dtype != np.float64:
             raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
+    given = dict(zip(kind.tensor_names(), arrays, strict=True))
+    if device.host_memory:
+        for name in kind.outputs:
+            if given[name] is not None and not device.writable(given[name]):
+                raise BadParam(argument=name, expected="a writable array", got="a read-only one")
     layouts = (None if a is None else (a.shape, a.strides, a.dtype, device.address(a)) for a in arrays)
     key = (kind, params, id(device), *layouts)
     if key in _CHECKED:
         return
     problem = make_problem(handle, kind, arrays, params)
     choose(handle, problem)
-    given = dict(zip(kind.tensor_names(), arrays, strict=True))
-    for name in problem.written:
-        if isinstance(given[name], np.ndarray) and not given[name].flags.writeable:
-            raise BadParam(argument=name, expected="a writable array", got="a read-only one")
     if all(given[name] is not None for name in problem.names):
         check_memory(problem, extents_of(problem), [device.address(given[name]) for name in problem.names])
     if len(_CHECKED) >= _MOST:

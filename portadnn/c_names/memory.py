@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..descriptors import TensorView, _integer
+from ..dispatch.arrays import dtype_of, wrap
 from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, shown
@@ -88,7 +89,7 @@ def view(handle: Handle, views: dict[Any, Any], memory: Any, spec: TensorSpec, n
     known = views.get(place)
     if known is not None and known[0] is device and (address or (known[1]() is memory and known[3]())):
         return known[2]
-    array = device.wrap(TensorView(spec, number if address else memory), name)
+    array = wrap(device, TensorView(spec, number if address else memory), name)
     if not address and (isinstance(memory, np.ndarray) or not device.owns(memory)):
         return array  # which keeps what it is a view of alive: it is made anew every time
     alive, holds = None, None
@@ -147,16 +148,8 @@ def raw(handle: Handle, memory: Any, size: Any, name: str, size_name: str = "") 
     except Exception:  # unknown memory, whose attributes may raise anything
         pass
     dtype, count = DataType.UINT8, int(size)
-    device = check_handle(handle).device
-    own = device.signature(memory)[2] if device.owns(memory) else _dtype(memory)
+    own = dtype_of(memory)
     if isinstance(own, np.dtype) and own.itemsize > 1:  # memory that was made as an array of numbers
         dtype = DataType.of_array(own, name)
         count //= dtype.itemsize
     return view(handle, _BYTES, memory, TensorSpec(dtype, (count,), (1,)), name, int(size))
-
-
-def _dtype(memory: Any) -> Any:
-    try:
-        return memory.dtype
-    except Exception:  # a raw buffer; an object whose attributes raise anything
-        return None

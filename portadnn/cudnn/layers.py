@@ -7,7 +7,7 @@ from typing import Any
 import portadnn as dnn
 
 from ..descriptors import _integer
-from ..enums import NanPropagation, PoolingMode, SoftmaxAlgorithm, SoftmaxMode
+from ..enums import NanPropagation, PoolingMode, SoftmaxAlgorithm, SoftmaxMode, plain_number
 from ..errors import BadParam
 from ..handle import Handle
 from .calls import Choice, c_function
@@ -87,7 +87,9 @@ def _set_pooling(descriptor: Any, mode: Any, nan: Any, window: Any, padding: Any
     made(descriptor, PoolingDescriptor, "poolingDesc")
     how, option = pooling_mode(mode, "mode"), nan_option(nan, "maxpoolingNanOpt")
     descriptor.value = dnn.PoolingDescriptor.set_nd(how, option, window, padding, stride)
-    descriptor.mode = enumeration(pooling_mode.c_name)(int(mode))
+    number = int(how) if isinstance(mode, PoolingMode) else plain_number(mode, pooling_mode.c_name)
+    assert number is not None  # pooling_mode took it
+    descriptor.mode = enumeration(pooling_mode.c_name)(number)
 
 
 def _arrays(count: Any, window: Any, padding: Any, stride: Any) -> tuple[Any, Any, Any]:

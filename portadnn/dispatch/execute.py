@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..descriptors import TensorView
+from ..descriptors import TensorView, _real
 from ..enums import DataType, DnnEnum
-from ..errors import BadParam, public, shown
+from ..errors import BadParam, public
 from ..handle import Handle
 from ..problem import Problem
 from ..watching import WATCHERS, computed, computing
@@ -70,7 +70,7 @@ def execute(
     numbers: Sequence[float] = scalars
     for number in scalars:
         if type(number) is not float:
-            numbers = [_number(value, name) for name, value in zip(kind.scalars, scalars, strict=True)]
+            numbers = [_real(value, name) for name, value in zip(kind.scalars, scalars, strict=True)]
             break
     with check_handle(handle).lock:
         device = handle.device
@@ -124,15 +124,6 @@ def _result(kind: type[Problem], tensors: Sequence[Any], tensor: Any, array: Any
     if kind.matrices and array is not None and getattr(tensors[0], "ndim", 0) == 2:
         return array.reshape(array.shape[:2])
     return array
-
-
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError:
-            raise BadParam(argument=name, expected="a number that float64 can hold", got="a larger one") from None
-    raise BadParam(argument=name, expected="a number", got=shown(value))
 
 
 def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None) -> Entry:

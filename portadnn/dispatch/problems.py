@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import TensorView
-from ..enums import DataType
 from ..errors import BadParam, shown
 from ..handle import Handle
-from ..problem import ALIGNMENT, Problem, TensorSpec
+from ..problem import Problem, TensorSpec
+from .arrays import spec_of, wrap, wrapped_one
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device
@@ -29,23 +29,12 @@ def wrapped(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> list
     return [None if tensor is None else wrapped_one(device, tensor, name) for tensor, name in named]
 
 
-def wrapped_one(device: Device, tensor: Any, name: str) -> Any:
-    """Turn a view or another library's tensor into a native array."""
-    array = tensor if device.owns(tensor) else device.wrap(tensor, name)
-    try:
-        device.signature(array)
-    except BadParam as error:
-        error.argument = name
-        raise
-    return array
-
-
 def native(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return tensors as native arrays of a device, with their signatures."""
     arrays = tensors
     try:
         signatures = device.look(tensors)
-    except (AttributeError, TypeError, BadParam):  # not all are native arrays of this device
+    except Exception:  # not all are native arrays of this device
         arrays = wrapped(device, kind, tensors)
         signatures = device.look(arrays)
     if kind.matrices and _matrices(signatures):
@@ -74,33 +63,6 @@ def _with_a_third_dim(device: Device, array: Any, name: str) -> Any:
     return device.wrap(TensorView(TensorSpec(spec.dtype, (*spec.dims, 1), (*spec.strides, 1)), array), name)
 
 
-def spec_of(signature: tuple[Any, ...], name: str) -> TensorSpec:
-    """Turn a device's signature (shape, byte strides, dtype, address mod 16) into a TensorSpec.
-
-    Raises
-    ------
-    BadParam
-        A dtype that portadnn does not store, or strides or an address that are no multiples of the element.
-    """
-    shape, byte_strides, dtype, misalignment = signature
-    data_type = DataType.of_array(dtype, f"{name}.dtype") if dtype.isnative else None
-    if data_type is None:
-        raise BadParam(argument=f"{name}.dtype", expected="native byte order", got=dtype)
-    size = data_type.itemsize
-    if misalignment % size:
-        raise BadParam(
-            argument=name,
-            expected=f"an address that is a multiple of {size} bytes",
-            got=f"{misalignment} mod 16",
-        )
-    # the stride of a dimension of one says nothing, and NumPy lets it be anything
-    strides = [0 if d == 1 and (s < 0 or s % size) else s for d, s in zip(shape, byte_strides, strict=True)]
-    if any(stride % size for stride in strides):
-        raise BadParam(argument=f"{name}.strides", expected=f"multiples of {size} bytes", got=byte_strides)
-    alignment = ALIGNMENT if misalignment == 0 else size
-    return TensorSpec(data_type, tuple(shape), tuple(s // size for s in strides), alignment)
-
-
 def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], params: Any) -> Problem:
     """Build and validate the Problem of a call; specs of outputs that are None are inferred."""
     device = check_handle(handle).device
@@ -109,7 +71,7 @@ def make_problem(handle: Handle, kind: type[Problem], tensors: Sequence[Any], pa
         if tensor is None or isinstance(tensor, TensorSpec):
             specs.append(tensor)
         else:
-            array = tensor if device.owns(tensor) else device.wrap(tensor, name)
+            array = tensor if device.owns(tensor) else wrap(device, tensor, name)
             specs.append(spec_of(device.signature(array), name))
     problem = kind.of(specs, params)
     left_out = {name for name, spec in zip(kind.tensor_names(), specs, strict=True) if spec is None}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..descriptors import TensorView
 from ..errors import BadParam, DnnError
 from ..problem import TensorSpec
+from .arrays import spec_of, wrapped_one
 from .overlap import Extent, share_memory
-from .problems import spec_of, wrapped_one
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device

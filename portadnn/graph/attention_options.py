@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import shown
+from .arguments import flag, listed, maybe_whole
+from .arguments import number as read_number
 from .data_types import data_type
 from .enums import diagonal_alignment, scalar_type
 from .errors import fail
@@ -21,7 +23,7 @@ TOP_LEFT, BOTTOM_RIGHT = diagonal_alignment.TOP_LEFT, diagonal_alignment.BOTTOM_
 def number(value: Any, kind: data_type) -> Any:
     """Return a constant of the graph for a Python number, of a type that holds it; anything else as it is."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return value
+        return value  # is refused where it is no tensor
     made = tensor().set_value(value, scalar_type.COMPILE_TIME_CONST).set_dim([1]).set_stride([1])
     return made.set_data_type(kind)
 
@@ -36,12 +38,19 @@ def one_of(call: str, **spellings: Any) -> Any:
     """
     given = {name: value for name, value in spellings.items() if value is not None}
     values = list(given.values())
-    if any(value is not values[0] and value != values[0] for value in values):
-        got = " and ".join(f"{name}={value!r}" for name, value in given.items())
+    if not all(value is values[0] or _equal(value, values[0]) for value in values):
+        got = " and ".join(f"{name}={shown(value)}" for name, value in given.items())
         raise fail(
             "PG-SDPA-003", argument=call, expected="one value", got=got, fix=f"pass {next(iter(given))} and no other"
         )
     return values[0] if values else None
+
+
+def _equal(value: Any, other: Any) -> bool:
+    try:
+        return bool(value == other)
+    except Exception:  # arrays; a user's __eq__ may raise anything
+        return False
 
 
 def band(
@@ -57,6 +66,9 @@ def band(
         A causal mask and another bound or corner (PG-SDPA-003).
     """
     alignment = diagonal_alignment.parse(alignment, "diagonal_alignment")
+    use_causal_mask = flag(use_causal_mask, "use_causal_mask")
+    use_causal_mask_bottom_right = flag(use_causal_mask_bottom_right, "use_causal_mask_bottom_right")
+    left, right = maybe_whole(left, "left_bound"), maybe_whole(right, "right_bound")
     causal = use_causal_mask or use_causal_mask_bottom_right
     wrong = None
     if use_causal_mask and use_causal_mask_bottom_right:
@@ -99,12 +111,13 @@ def dropout_ports(dropout: Any, *, backward: bool) -> tuple[dict[str, Any], floa
     masked = "(mask, scale, scale_inv)" if backward else "(mask, scale)"
     count = 3 if backward else 2
     if isinstance(dropout, Sequence) and not isinstance(dropout, str):
-        if len(dropout) == 3 and isinstance(dropout[0], (int, float)) and not isinstance(dropout[0], bool):
-            seed, offset = (number(value, data_type.INT64) for value in dropout[1:])
-            return {"SEED": seed, "OFFSET": offset}, float(dropout[0])
-        if len(dropout) == count and isinstance(dropout[0], tensor):
+        parts = listed(dropout, "dropout", "PG-SDPA-007")
+        if len(parts) == 3 and isinstance(parts[0], (int, float)) and not isinstance(parts[0], bool):
+            seed, offset = (number(value, data_type.INT64) for value in parts[1:])
+            return {"SEED": seed, "OFFSET": offset}, float(read_number(parts[0], "dropout[0]", "PG-SDPA-007"))
+        if len(parts) == count and isinstance(parts[0], tensor):
             names = ("DROPOUT_MASK", "DROPOUT_SCALE", "DROPOUT_SCALE_INV")
-            values = [number(value, data_type.DOUBLE) for value in dropout]
+            values = [number(value, data_type.DOUBLE) for value in parts]
             return dict(zip(names, values, strict=False)), None
     raise fail(
         "PG-SDPA-007",
@@ -129,7 +142,7 @@ def refuse_functions(**functions: Any) -> None:
                 "PG-SDPA-008",
                 argument=name,
                 expected="None",
-                got=getattr(value, "__name__", type(value).__name__),
+                got=shown(value),
                 fix="state it by bias, masks and bounds, or build attention of matmul, pointwise modes and softmax",
             )
 
@@ -142,8 +155,9 @@ def stats_wanted(is_inference: bool | None, generate_stats: bool | None) -> bool
     InvalidValue
         The two contradict each other (PG-SDPA-003).
     """
-    asked = None if is_inference is None else not is_inference
-    wanted = one_of("generate_stats", generate_stats=generate_stats, **{"not is_inference": asked})
+    asked = None if is_inference is None else not flag(is_inference, "is_inference")
+    given = None if generate_stats is None else flag(generate_stats, "generate_stats")
+    wanted = one_of("generate_stats", generate_stats=given, **{"not is_inference": asked})
     return bool(wanted)
 
 

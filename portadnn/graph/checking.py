@@ -167,6 +167,16 @@ def _saturated(info: TensorInfo, want: Numbers) -> Numbers:
     return want if form is None else np.clip(want, -form.largest, form.largest)
 
 
+def _overflown(info: TensorInfo, want: Numbers, limit: Numbers, got: Numbers) -> Numbers:
+    """Return numbers with infinity where it is right: they may lie beyond what the type holds, and infinity came."""
+    kind = info.data_type.problem_type
+    if kind is None or not info.data_type.is_float:
+        return want
+    with np.errstate(all="ignore"):
+        beyond = np.isinf(got) & (np.sign(got) == np.sign(want)) & (np.abs(want) + limit > -kind.limits.lowest)
+    return np.where(beyond, got, want)
+
+
 def exposed(graph: OperationGraph) -> OperationGraph:
     """Return a graph with all tensors in memory."""
     return replace(graph, tensors=tuple(replace(info, virtual=False) for info in graph.tensors))
@@ -230,7 +240,8 @@ class Check:
     def _check_node(self, operation: Operation, port: str, info: TensorInfo, known: Mapping[int, Numbers]) -> None:
         want, terms = self._defined(operation, known)
         due = _saturated(info, want[port])
-        off = difference(known[info.uid], due, bound(self.graph, operation, info, due, terms.get(port)))
+        limit = bound(self.graph, operation, info, due, terms.get(port))
+        off = difference(known[info.uid], _overflown(info, due, limit, known[info.uid]), limit)
         if off is not None:
             raise self._error("PG-CHECK-001", operation, info, off)
 

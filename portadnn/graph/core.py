@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import shown
 from . import ops
+from .arguments import text
 from .data_types import data_type
 from .enums import scalar_type
 from .errors import GraphError, fail
@@ -43,7 +44,7 @@ class Graph:
         intermediate_data_type: Any = data_type.NOT_SET,
         compute_data_type: Any = data_type.NOT_SET,
     ) -> None:
-        self.name = name
+        self.name = text(name, "name")
         self.io_data_type = data_type.parse(io_data_type, "io_data_type")
         self.intermediate_data_type = data_type.parse(intermediate_data_type, "intermediate_data_type")
         self.compute_data_type = data_type.parse(compute_data_type, "compute_data_type")
@@ -93,7 +94,7 @@ class Graph:
         if kind not in KINDS:
             raise fail("PG-NODE-001", argument="kind", expected=", ".join(sorted(KINDS)), got=shown(kind))
         what = KINDS[kind]
-        name = name or str(len(self.nodes))
+        name = text(name, "name") or str(len(self.nodes))
         given = {port: _as_tensor(what, name, port, value) for port, value in inputs.items() if value is not None}
         if kind == "pointwise" and given and not any(isinstance(value, tensor) for value in inputs.values()):
             raise _no_tensor(what, name, next(iter(given)), "a tensor of the graph", next(iter(inputs.values())))
@@ -203,8 +204,9 @@ def _as_tensor(kind: Kind, name: str, port: str, value: Any) -> tensor:
     place = kind.port(port, output=False)
     if place is not None and place.scalar and isinstance(value, (int, float)) and not isinstance(value, bool):
         made = tensor(f"{name}::{port}").set_dim([1]).set_stride([1]).set_value(value, scalar_type.COMPILE_TIME_CONST)
-        whole = data_type.INT32 if -(2**31) <= value < 2**31 else data_type.INT64
-        return made.set_data_type(whole if isinstance(value, int) else data_type.FLOAT)
+        assert made.value is not None
+        whole = data_type.INT32 if -(2**31) <= made.value < 2**31 else data_type.INT64
+        return made.set_data_type(whole if isinstance(made.value, int) else data_type.FLOAT)
     wanted = "a tensor of the graph" + (" or a number" if place is not None and place.scalar else "")
     raise _no_tensor(kind, name, port, wanted, value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -55,9 +56,10 @@ class data_type(GraphEnum):
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.dtype):
             value = str(value).removeprefix("torch.")
-        found = None if isinstance(value, cls) or not isinstance(value, str) else _OF_NAME.get(value)
+        found = None if isinstance(value, cls) or not isinstance(value, str) else _OF_NAME.get(str.__str__(value))
         if found is None and isinstance(value, (np.dtype, type)):
-            found = _OF_NAME.get(np.dtype(value).name)
+            with contextlib.suppress(Exception):  # a class may call itself a dtype
+                found = _OF_NAME.get(np.dtype(value).name)
         return super().parse(value, argument) if found is None else found
 
     @property

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .arguments import whole
 from .cost import estimate
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
@@ -169,7 +170,8 @@ def checked(engine: GraphEngine, graph: OperationGraph, handle: Handle, knobs: M
         if one is None:
             names = ", ".join(str(known) for known in offered) or "no knobs"
             raise fail("PG-PLAN-006", argument="knobs", expected=f"of {engine.name}: {names}", got=str(kind))
-        if value not in one.values():
-            raise fail("PG-PLAN-006", argument=f"knobs[{kind}]", expected=str(one), got=value)
-        values[one.type] = int(value)
+        number = whole(value, f"knobs[{kind}]", "PG-PLAN-006", str(one))
+        if number not in one.values():
+            raise fail("PG-PLAN-006", argument=f"knobs[{kind}]", expected=str(one), got=number)
+        values[one.type] = number
     return Config(engine, dict(sorted(values.items())))

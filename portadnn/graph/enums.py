@@ -29,8 +29,8 @@ class GraphEnum(IntEnum):
         """
         if isinstance(value, cls):
             return value
-        if isinstance(value, str) and value in cls.__members__:
-            return cls[value]
+        if isinstance(value, str) and str.__str__(value) in cls.__members__:
+            return cls[str.__str__(value)]
         if type(value) is int and value in cls._value2member_map_:
             return cls(value)
         raise fail(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadParam, DnnError, ExecutionFailed, NotSupported
+from ..errors import BadParam, DnnError, ExecutionFailed, NotSupported, written
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -64,9 +64,9 @@ class GraphError(DnnError):
         if self.expected is not None:
             text += f"; expected {self.expected}"
             if self.got is not None:
-                text += f", got {self.got}"
+                text += f", got {written(str, self.got)}"
         elif self.got is not None:
-            text += f"; got {self.got}"
+            text += f"; got {written(str, self.got)}"
         if self.fix:
             text += f"; fix: {self.fix}"
         if self.explanation is not None:
@@ -78,7 +78,7 @@ class GraphError(DnnError):
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data, for JSON."""
         words = {name: getattr(self, name) for name in ("id", "message", "node", "tensor", "argument", "expected")}
-        got = None if self.got is None else str(self.got)
+        got = None if self.got is None else written(str, self.got)
         facts = {**words, "got": got, "fix": self.fix, "reasons": [reason.as_dict() for reason in self.reasons]}
         return facts if self.explanation is None else {**facts, "explanation": self.explanation.as_dict()}
 

@@ -32,6 +32,8 @@ def destroy_handle(handle: Any) -> None:
     InvalidValue
         It is none (PG-PLAN-003).
     """
+    if handle is None:
+        raise fail("PG-PLAN-003", argument="handle", expected="what create_handle() returned", got=None)
     found = handle_of(handle)
     for number in [number for number, known in _HANDLES.items() if known is found]:
         del _HANDLES[number]
@@ -62,13 +64,14 @@ def set_stream(handle: Any, stream: Any) -> None:
     """Enqueue on another stream from now on: a CuPy stream, its address, or a PyOpenCL queue; 0 changes nothing."""
     found = handle_of(handle)
     if isinstance(stream, int):
-        if stream == 0:
+        address = int.__int__(stream)
+        if address == 0:
             return
         if found.backend != "cuda":
-            raise fail("PG-PLAN-003", argument="stream", expected=f"a queue of {found.backend}", got=stream)
+            raise fail("PG-PLAN-003", argument="stream", expected=f"a queue of {found.backend}", got=address)
         import cupy
 
-        stream = cupy.cuda.ExternalStream(stream)
+        stream = cupy.cuda.ExternalStream(address)
     found.set_stream(stream)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._outside import integer_of_64_bits, parse_json
 from .._version import __version__
-from ..errors import public, shown
+from ..errors import public, shown, written
 from .engine import Config
 from .enums import knob_type
 from .errors import fail
@@ -40,8 +40,8 @@ def read(text: Any, format: str, version: int, argument: str) -> Any:
     try:
         text = bytes(text) if isinstance(text, (list, tuple, bytearray, memoryview)) else text
         data = parse_json(text, argument, integer_of_64_bits)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise fail("PG-FILE-001", argument=argument, expected=expected, got=str(error)) from None
+    except Exception as error:  # no JSON; a user's list may raise anything
+        raise fail("PG-FILE-001", argument=argument, expected=expected, got=written(str, error)) from None
     if not isinstance(data, dict) or data.get("format") != format:
         raise fail("PG-FILE-001", argument=argument, expected=expected, got=f"{str(data)[:60]} ...")
     if not isinstance(data.get("version"), int) or data["version"] > version:

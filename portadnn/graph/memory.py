@@ -12,19 +12,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..enums import plain_number
 from ..errors import BadParam
 from ..host_arrays import DLPACK_CPU, host_bytes, is_torch
+from .arguments import number as read_number
 from .data_types import data_type
 from .errors import GraphError, fail
 from .operation_graph import TensorInfo
 
 EXPECTED = "an array in host memory, a DLPack object or an address"
+LOWEST, HIGHEST = 1 << 12, 1 << 56  # addresses that memory can have
 
 
 def is_host(value: Any) -> bool:
     """Tell whether an array lies in the host's memory, whatever library it is of."""
     if isinstance(value, np.ndarray):
         return True
+    try:
+        return _shows_host_memory(value)
+    except Exception:  # a user's attributes may raise anything
+        return False
+
+
+def _shows_host_memory(value: Any) -> bool:
     if is_torch(value):
         return bool(value.device.type == "cpu")
     if hasattr(value, "__dlpack_device__"):
@@ -61,8 +71,9 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
     InvalidVariantPack
         It is no memory, too short, of another type, or read-only (PG-PACK-004 to 007).
     """
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        content = (ctypes.c_uint8 * info.extent).from_address(int(value))
+    address = plain_number(value) if isinstance(value, (int, np.integer)) else None
+    if address is not None and LOWEST <= address < HIGHEST:
+        content = (ctypes.c_uint8 * info.extent).from_address(address)
         raw, name = np.ctypeslib.as_array(content), info.data_type.storage.name
     elif is_host(value):
         raw, name = _opened(value, info)
@@ -169,8 +180,12 @@ def number(value: Any, info: TensorInfo) -> float | int:
     InvalidVariantPack
         It is neither a number nor an array of one element in host memory (PG-PACK-006).
     """
-    if isinstance(value, (bool, int, float, np.generic)):
-        return value if isinstance(value, (int, float)) else value.item()
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, float)):
+        return read_number(value, info.describe(), "PG-PACK-006")
+    if isinstance(value, np.number) and not isinstance(value, np.complexfloating):
+        return read_number(value.item(), info.describe(), "PG-PACK-006")
     if is_host(value):
         array = view(value, info, output=False)
         return info.data_type.loaded(array).reshape(()).item()  # type: ignore[no-any-return]

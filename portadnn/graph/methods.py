@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import listed
 from .builder import NOT_SET, Builder
 from .enums import (
     convolution_mode,
@@ -32,8 +33,8 @@ def _geometry(
     if padding is not None and (pre is not None or post is not None):
         raise fail("PG-NODE-005", argument="padding", expected="padding, or pre_padding and post_padding", got="both")
     return {
-        "pre_padding": (pre if padding is None else padding) or (),
-        "post_padding": (post if padding is None else padding) or (),
+        "pre_padding": next((given for given in (padding, pre) if given is not None), ()),
+        "post_padding": next((given for given in (padding, post) if given is not None), ()),
         "stride": stride,
         "dilation": dilation,
         "convolution_mode": mode,
@@ -243,5 +244,5 @@ class OperationMethods(Builder):
         self, inputs: Sequence[tensor], axis: int, in_place_index: int | None = None, name: str = ""
     ) -> tensor:
         """Return tensors one after another along an axis."""
-        ports = {f"IN_{i}": one for i, one in enumerate(inputs)}
+        ports = {f"IN_{i}": one for i, one in enumerate(listed(inputs, "inputs", expected="a list of tensors"))}
         return self._add("concatenate", ports, NOT_SET, name, axis=axis, in_place_index=in_place_index)["Y"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from .._version import __version__
 from ..errors import public, shown
 from . import pictures
+from .arguments import integers, text, whole
 from .engine import Config
 from .errors import fail
 from .explain import Explanation, explain
@@ -76,7 +76,7 @@ class AnswerMethods(ExecuteMethods):
         InvalidValue
             No such library or compute capability (PG-SURFACE-001, 002).
         """
-        return judge(self._as_it_is(), library, _capability(cc))
+        return judge(self._as_it_is(), text(library, "library"), _capability(cc))
 
     # pictures
 
@@ -116,7 +116,7 @@ class AnswerMethods(ExecuteMethods):
 
         It needs nothing but portadnn. Without the plan's engine it takes another one, and says so.
         """
-        handle = handle_of(self._handle)
+        seed, handle = whole(seed, "seed"), handle_of(self._handle)
         facts = {"library": f"portadnn {__version__}", "backend": handle.backend, "device": handle.info.name}
         return script(self._as_it_is(), self.to_json(), planned=self._chosen is not None, seed=seed, **facts)
 
@@ -124,8 +124,8 @@ class AnswerMethods(ExecuteMethods):
 def _capability(cc: Any) -> tuple[int, int] | None:
     if cc is None:
         return None
-    try:
-        major, minor = (operator.index(part) for part in cc)
-    except (TypeError, ValueError):
-        raise fail("PG-SURFACE-002", argument="cc", expected="two numbers, such as (8, 0)", got=shown(cc)) from None
-    return major, minor
+    expected = "two numbers, such as (8, 0)"
+    numbers = integers(cc, "cc", "PG-SURFACE-002", expected)
+    if len(numbers) != 2:
+        raise fail("PG-SURFACE-002", argument="cc", expected=expected, got=shown(numbers))
+    return numbers[0], numbers[1]

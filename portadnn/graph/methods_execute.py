@@ -15,6 +15,7 @@ from ..find import sample
 from ..handle import Handle
 from ..host_arrays import refuse_mask
 from . import memory
+from .arguments import pairs, whole
 from .checking import Check
 from .engine import GraphPlan
 from .errors import fail
@@ -94,7 +95,8 @@ class ExecuteMethods(FileMethods):
         override_strides: Any = None,
     ) -> None:
         """Run one of the plans; see :meth:`execute`."""
-        self._run(tensor_to_device_buffer, workspace, index, handle, override_uids)
+        number = index if type(index) is int else whole(index, "index", "PG-PLAN-002")
+        self._run(tensor_to_device_buffer, workspace, number, handle, override_uids)
 
     @public
     def bind(
@@ -104,8 +106,8 @@ class ExecuteMethods(FileMethods):
 
         Everything is checked once, now.
         """
-        self._bound(tensor_to_device_buffer, workspace, None, handle, None)
-        pack = dict(tensor_to_device_buffer)
+        pack = dict(_pack(tensor_to_device_buffer))
+        self._bound(pack, workspace, None, handle, None)
         calls, key, alive = self._opened(handle).calls, self._key(pack, workspace, None), self._alive
 
         def call() -> None:
@@ -130,7 +132,7 @@ class ExecuteMethods(FileMethods):
         if tensor_to_device_buffer is None:
             arrays = {info.uid: _sample(info, opened) for info in frozen.packed}
         else:
-            values = by_uid(frozen, tensor_to_device_buffer, self._known())
+            values = by_uid(frozen, _pack(tensor_to_device_buffer), self._known())
             arrays = bind(frozen, opened.device, values).arrays
         rows = plans.autotune(self._filters, arrays, lambda plan: self._workspace(plan, plans, workspace))
         self._alive = _PlansAlive()
@@ -150,13 +152,6 @@ class ExecuteMethods(FileMethods):
                 got="no plan",
                 fix="graph.build([heur_mode.A, heur_mode.FALLBACK])",
             )
-        if not isinstance(pack, Mapping):
-            raise fail(
-                "PG-PACK-006",
-                argument="variant pack",
-                expected="a dict of buffers by tensor or uid",
-                got=type(pack).__name__,
-            )
         plans = self._plans_on(self._handle if handle is None else handle)
         plan = plans.plan(self._index(plans) if index is None else index)
         values = by_uid(self._frozen, pack, self._known())
@@ -165,7 +160,9 @@ class ExecuteMethods(FileMethods):
         return plans, plan, bound.arrays, self._workspace(plan, plans, workspace), bound
 
     def _run(self, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any) -> None:
-        if overrides is None and isinstance(pack, Mapping):
+        if type(pack) is not dict:
+            pack = _pack(pack)
+        if overrides is None:
             opened = self._opened(handle)
             key = self._key(pack, workspace, index)
             bound = opened.calls.get(key)
@@ -202,7 +199,8 @@ class ExecuteMethods(FileMethods):
             bound.fetch(device)
 
     def _checked(self, pack: Mapping[Any, Any], workspace: Any, handle: Any, overrides: Any, check: str) -> None:
-        if check != "reference":
+        pack = _pack(pack)
+        if not isinstance(check, str) or str.__str__(check) != "reference":
             raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=shown(check))
         plans, plan, arrays, scratch, bound = self._bound(pack, workspace, None, handle, overrides)
         with plans.handle.lock:
@@ -243,6 +241,10 @@ class ExecuteMethods(FileMethods):
             if device.recorder is not None:
                 device.recorder.allocated(own)  # a bound call keeps it
             return own
+
+
+def _pack(given: Any) -> dict[Any, Any]:
+    return pairs(given, "variant pack", "PG-PACK-006", "a dict of buffers by tensor or uid")
 
 
 def _native_workspace(device: Device, given: Any) -> Any:

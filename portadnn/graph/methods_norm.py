@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import listed
 from .builder import NOT_SET, Builder
 from .enums import norm_forward_phase
 from .tensor import tensor
 
 Maybe = tensor | None
+
+
+def _peers(peer_stats: Any) -> dict[str, tensor]:
+    return {f"PEER_STATS_{i}": one for i, one in enumerate(listed(peer_stats, "peer_stats"))}
 
 
 class NormMethods(Builder):
@@ -44,7 +49,7 @@ class NormMethods(Builder):
             "PREV_RUNNING_MEAN": in_running_mean,
             "PREV_RUNNING_VAR": in_running_var,
             "MOMENTUM": momentum if in_running_mean is not None or in_running_var is not None else None,
-            **{f"PEER_STATS_{i}": one for i, one in enumerate(peer_stats)},
+            **_peers(peer_stats),
         }
         out = self._add("batchnorm", inputs, compute_data_type, name)
         running = (out["NEXT_RUNNING_MEAN"], out["NEXT_RUNNING_VAR"]) if in_running_mean is not None else (None, None)
@@ -76,7 +81,7 @@ class NormMethods(Builder):
         name: str = "",
     ) -> list[tensor]:
         """Return the gradients to input, scale and bias."""
-        peers = {f"PEER_STATS_{i}": one for i, one in enumerate(peer_stats)}
+        peers = _peers(peer_stats)
         return self._norm_backward("batchnorm", grad, input, scale, mean, inv_variance, compute_data_type, name, peers)
 
     def bn_finalize(

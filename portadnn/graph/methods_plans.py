@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..errors import public, shown
+from ..errors import public
+from .arguments import listed, pairs, text, whole
 from .builder import Builder
 from .core import Graph
 from .engine import Config, GraphEngine, checked
@@ -78,15 +79,8 @@ class PlanMethods(Builder):
 
         A ranks engines by estimates; B puts first what ``autotune`` timed, now or earlier (``PORTADNN_FIND_DB``).
         """
-        if isinstance(modes, (str, int)) or not isinstance(modes, Sequence):
-            raise fail(
-                "PG-PLAN-004",
-                argument="modes",
-                expected="a list",
-                got=shown(modes),
-                fix="[heur_mode.A, heur_mode.FALLBACK]",
-            )
-        self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in modes], None
+        wanted = listed(modes, "modes", "PG-PLAN-004", fix="[heur_mode.A, heur_mode.FALLBACK]")
+        self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in wanted], None
         self._drop_plans()
         self._plans_on(self._handle)
 
@@ -100,7 +94,8 @@ class PlanMethods(Builder):
             No such engine, knob or value (PG-PLAN-006).
         """
         engine = self._engine(engine_id)
-        values = {knob_type.parse(kind, "knobs"): value for kind, value in (knobs or {}).items()}
+        given = {} if knobs is None else pairs(knobs, "knobs", "PG-PLAN-006", "a dict of integers by knob_type")
+        values = {knob_type.parse(kind, "knobs"): whole(value, "knobs", "PG-PLAN-006") for kind, value in given.items()}
         checked(engine, self._graph_frozen(), handle_of(self._handle), values)
         self._modes, self._only = list(heur_mode), (engine.name, values)
         self._drop_plans()
@@ -123,9 +118,9 @@ class PlanMethods(Builder):
     @public
     def build_plan_at_index(self, index: int) -> None:
         """Build one plan, which ``execute`` then takes."""
-        plans = self._plans_on(self._handle)
-        plans.plan(index)
-        self._choose(plans, index)
+        plans, number = self._plans_on(self._handle), whole(index, "index", "PG-PLAN-002")
+        plans.plan(number)
+        self._choose(plans, number)
 
     def _choose(self, plans: Plans, number: int) -> None:
         self._chosen = number
@@ -142,7 +137,7 @@ class PlanMethods(Builder):
     @public
     def get_workspace_size_plan_at_index(self, index: int) -> int:
         """Return the bytes of workspace that a plan needs; 0 where it is not built."""
-        plan = self._plans_on(self._handle).built.get(index)
+        plan = self._plans_on(self._handle).built.get(whole(index, "index", "PG-PLAN-002"))
         return 0 if plan is None else plan.workspace_size
 
     @public
@@ -208,44 +203,45 @@ class PlanMethods(Builder):
 
     def _engine(self, engine_id: int) -> GraphEngine:
         engines = engines_of(handle_of(self._handle))
-        if not 0 <= engine_id < len(engines):
-            raise fail("PG-PLAN-006", argument="engine_id", expected=f"0 to {len(engines) - 1}", got=engine_id)
-        return engines[engine_id]
+        number = whole(engine_id, "engine_id", "PG-PLAN-006")
+        if not 0 <= number < len(engines):
+            raise fail("PG-PLAN-006", argument="engine_id", expected=f"0 to {len(engines) - 1}", got=number)
+        return engines[number]
 
     # filters
 
     @public
     def select_numeric_notes(self: Self, notes: Sequence[numerical_note]) -> Self:
         """Take only engines with all of these notes."""
-        self._filters.wanted.update(numerical_note.parse(note, "notes") for note in notes)
+        self._filters.wanted.update(numerical_note.parse(note, "notes") for note in listed(notes, "notes"))
         return self
 
     @public
     def deselect_numeric_notes(self: Self, notes: Sequence[numerical_note]) -> Self:
         """Take no engine with one of these notes."""
-        self._filters.unwanted.update(numerical_note.parse(note, "notes") for note in notes)
+        self._filters.unwanted.update(numerical_note.parse(note, "notes") for note in listed(notes, "notes"))
         return self
 
     @public
     def select_behavior_notes(self: Self, notes: Sequence[behavior_note]) -> Self:
         """Take only engines with all of these notes."""
-        self._filters.wanted.update(behavior_note.parse(note, "notes") for note in notes)
+        self._filters.wanted.update(behavior_note.parse(note, "notes") for note in listed(notes, "notes"))
         return self
 
     @public
     def deselect_behavior_notes(self: Self, notes: Sequence[behavior_note]) -> Self:
         """Take no engine with one of these notes."""
-        self._filters.unwanted.update(behavior_note.parse(note, "notes") for note in notes)
+        self._filters.unwanted.update(behavior_note.parse(note, "notes") for note in listed(notes, "notes"))
         return self
 
     @public
     def deselect_engines(self: Self, names: Sequence[str]) -> Self:
         """Take no engine whose plans' names contain one of these."""
-        self._filters.names.update(names)
+        self._filters.names.update([text(name, "names") for name in listed(names, "names")])
         return self
 
     @public
     def deselect_workspace_greater_than(self: Self, workspace: int) -> Self:
         """Take no plan that needs more bytes of workspace."""
-        self._filters.workspace = workspace
+        self._filters.workspace = whole(workspace, "workspace")
         return self

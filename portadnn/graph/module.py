@@ -7,8 +7,11 @@ import functools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+from ..errors import shown
+from .arguments import listed, whole
 from .data_types import data_type
 from .enums import heur_mode
+from .errors import fail
 from .pygraph import pygraph
 from .tensor import tensor
 
@@ -49,7 +52,8 @@ def jit(
     heur_modes: heur_mode | Sequence[heur_mode] = heur_mode.A, **unused: Any
 ) -> Callable[[Callable[P, tuple[pygraph, Sequence[tensor]]]], Callable[P, tuple[pygraph, list[int]]]]:
     """Make of a function that returns a graph and its tensors one that returns it built, and the tensors' uids."""
-    modes = [heur_modes] if isinstance(heur_modes, heur_mode) else list(heur_modes)
+    given = [heur_modes] if isinstance(heur_modes, heur_mode) else listed(heur_modes, "heur_modes", "PG-PLAN-004")
+    modes = [heur_mode.parse(mode, "heur_modes") for mode in given]
 
     def decorate(function: Callable[P, tuple[pygraph, Sequence[tensor]]]) -> Callable[P, tuple[pygraph, list[int]]]:
         @functools.wraps(function)
@@ -65,7 +69,18 @@ def jit(
 
 
 def graph_cache(key_fn: Callable[..., Hashable], maxsize: int = 256) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Remember what a function returned for each key of its arguments, for at most `maxsize` keys."""
+    """Remember what a function returned for each key of its arguments, for at most `maxsize` keys.
+
+    Raises
+    ------
+    InvalidValue
+        `key_fn` is no function, or `maxsize` no integer of at least 1 (PG-NODE-004).
+    """
+    if not callable(key_fn):
+        raise fail("PG-NODE-004", argument="key_fn", expected="a function", got=shown(key_fn))
+    most = whole(maxsize, "maxsize")
+    if most < 1:
+        raise fail("PG-NODE-004", argument="maxsize", expected="at least 1", got=most)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         known: dict[Hashable, R] = {}
@@ -74,7 +89,7 @@ def graph_cache(key_fn: Callable[..., Hashable], maxsize: int = 256) -> Callable
         def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
             key = key_fn(*args, **kwargs)
             if key not in known:
-                if len(known) >= maxsize:
+                if len(known) >= most:
                     del known[next(iter(known))]
                 known[key] = function(*args, **kwargs)
             return known[key]

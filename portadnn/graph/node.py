@@ -6,15 +6,12 @@ outputs. Everything that works on graphs reads it: construction, validation, eng
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..errors import shown
 from . import layout
 from .data_types import data_type
-from .enums import GraphEnum
 from .errors import GraphError, fail
 from .tensor import tensor
 
@@ -219,59 +216,3 @@ class Node:
     def settle_like(self, port: str, source: str, why: str = "") -> None:
         """Give an output the dims and strides of an input."""
         self.settle(port, self.dims(source), self.strides(source), why or f"as {source}")
-
-
-# how attributes are read
-
-
-def flag(value: Any, name: str) -> bool:
-    """Return a bool."""
-    if not isinstance(value, bool):
-        raise fail("PG-NODE-004", argument=name, expected="True or False", got=shown(value))
-    return value
-
-
-def number(value: Any, name: str) -> float:
-    """Return a number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise fail("PG-NODE-004", argument=name, expected="a number", got=shown(value))
-    return value
-
-
-def maybe_number(value: Any, name: str) -> float | None:
-    """Return a number, or None where nothing was given."""
-    return None if value is None else number(value, name)
-
-
-def whole(value: Any, name: str) -> int:
-    """Return an integer."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise fail("PG-NODE-004", argument=name, expected="an integer", got=shown(value)) from None
-
-
-def maybe_whole(value: Any, name: str) -> int | None:
-    """Return an integer, or None where nothing was given."""
-    return None if value is None else whole(value, name)
-
-
-def integers(value: Any, name: str) -> tuple[int, ...]:
-    """Return integers."""
-    try:
-        return tuple(operator.index(v) for v in value)
-    except TypeError:
-        raise fail("PG-NODE-004", argument=name, expected="a list of integers", got=shown(value)) from None
-
-
-def member_of(kind: type[GraphEnum]) -> Callable[[Any, str], Any]:
-    """Return what reads a member of an enumeration, other than NOT_SET."""
-
-    def parse(value: Any, name: str) -> GraphEnum:
-        found = kind.parse(value, name)
-        if found.name == "NOT_SET":
-            choices = ", ".join(member for member in kind.__members__ if member != "NOT_SET")
-            raise fail("PG-NODE-003", argument=name, expected=f"a {kind.__name__} ({choices})", got="NOT_SET")
-        return found
-
-    return parse

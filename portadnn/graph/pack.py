@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ..descriptors import TensorView
 from ..dispatch.alignment import tell_of_copies
-from ..enums import DataType
+from ..dispatch.arrays import wrap
+from ..enums import DataType, plain_number
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
 from . import memory, ragged
@@ -43,9 +44,10 @@ def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, t
         if key is None or value is None:
             continue
         uid = key.get_uid() if isinstance(key, tensor) else key
-        info = graph.by_uid.get(int(uid)) if isinstance(uid, (int, np.integer)) else None
+        number = plain_number(uid)
+        info = None if number is None else graph.by_uid.get(number)
         if info is None:
-            if isinstance(uid, int) and uid in known:
+            if number in known:
                 continue
             names = ", ".join(f"{i.uid} ('{i.name}')" for i in graph.packed)
             raise fail("PG-PACK-002", expected=f"a tensor or a uid of {names}", got=shown(key))
@@ -268,10 +270,10 @@ def _native(device: Device, value: Any, info: TensorInfo) -> Any:
     """Return an array or buffer of the device with the graph's dims and strides."""
     spec = spec_of(info)
     try:
-        base = value if device.owns(value) else device.wrap(value, info.name)
+        base = value if device.owns(value) else wrap(device, value, info.name)
+        dims, steps, dtype, _ = device.signature(base)
         if lies_as(base, spec):
             return base
-        dims, steps, dtype, _ = device.signature(base)
     except BadParam:
         base = value  # a raw buffer, which only a view can state
     else:
@@ -282,7 +284,7 @@ def _native(device: Device, value: Any, info: TensorInfo) -> Any:
         if info.data_type.problem_type is None and dtype.name != "uint8":
             base = device.as_bytes(base)
     try:
-        return device.wrap(TensorView(spec, base), info.name)
+        return wrap(device, TensorView(spec, base), info.name)
     except BadParam as error:
         fix = "pass an array or a buffer of the handle's device"
         raise fail("PG-PACK-006", tensor=info.describe(), expected=error.expected, got=error.got, fix=fix) from error

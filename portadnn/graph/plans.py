@@ -11,6 +11,7 @@ from ..errors import DnnError
 from ..find import median_time
 from ..handle import Handle, log
 from ..registry import get_backend
+from .arguments import whole
 from .engine import Config, GraphEngine, GraphPlan, configurations
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
@@ -176,6 +177,7 @@ class Plans:
 
     def config(self, number: int) -> Config:
         """Return a candidate."""
+        number = whole(number, "index", "PG-PLAN-002")
         if not 0 <= number < len(self.candidates):
             raise fail(
                 "PG-PLAN-002",
@@ -189,6 +191,7 @@ class Plans:
     def plan(self, number: int) -> GraphPlan:
         """Return the plan of a candidate, built when first asked for."""
         config = self.config(number)
+        number = int(number)
         if number not in self.built:
             self.built[number] = config.prepare(self.graph, self.handle)
         return self.built[number]

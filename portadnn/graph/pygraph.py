@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 
 from ..errors import public
 from . import memory
+from .arguments import whole
 from .builder import NOT_SET
 from .core import Graph
 from .data_types import data_type, of_dtype
 from .enums import heur_mode, scalar_type, tensor_reordering
-from .errors import fail
+from .errors import GraphError, fail
 from .handles import handle_of
 from .kernel_cache import DeviceProperties, KernelCache
 from .methods import OperationMethods
@@ -88,7 +89,7 @@ class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods,
         made.set_is_pass_by_value(is_pass_by_value).set_ragged_offset(ragged_offset).set_reordering_type(
             reordering_type
         )
-        if uid != -1:
+        if whole(uid, "uid") != -1:
             made.set_uid(uid)
         return self._graph.declare(made)
 
@@ -102,7 +103,13 @@ class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods,
             other = tensor_or_array
             made = tensor(name).set_dim(other.get_dim()).set_stride(other.get_stride())
             return self._graph.declare(made.set_data_type(other.get_data_type()))
-        dims, strides, kind = _look(tensor_or_array)
+        try:
+            dims, strides, kind = _look(tensor_or_array)
+        except GraphError:
+            raise
+        except Exception:  # a user's attributes may raise anything
+            got = type(tensor_or_array).__name__
+            raise fail("PG-TENSOR-019", argument="tensor_like", expected="an array or a tensor", got=got) from None
         made = tensor(name).set_dim(dims).set_stride(strides).set_data_type(kind)
         single = all(size == 1 for size in dims) and memory.is_host(tensor_or_array)
         return self._graph.declare(made.set_is_pass_by_value(single))
@@ -111,14 +118,16 @@ class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods,
     def tensor_scalar(self, value: float | int, scalar_type: scalar_type = scalar_type.COMPILE_TIME_CONST) -> Tensor:
         """Make a number: a constant of the graph, or the value that holds unless a variant pack has another."""
         made = tensor().set_value(value, _parse_scalar(scalar_type)).set_dim([1]).set_stride([1])
-        return self._graph.declare(made.set_data_type(data_type.INT32 if isinstance(value, int) else data_type.FLOAT))
+        kind = data_type.INT32 if isinstance(made.value, int) else data_type.FLOAT
+        return self._graph.declare(made.set_data_type(kind))
 
     @public
     def query_tensor_attributes_of_uid(self, uid: int) -> Tensor:
         """Return the tensor of a uid."""
-        found = self._known().get(uid)
+        number = whole(uid, "uid", "PG-TENSOR-022")
+        found = self._known().get(number)
         if found is None:
-            raise fail("PG-TENSOR-022", argument="uid", expected=f"one of {sorted(self._known())}", got=uid)
+            raise fail("PG-TENSOR-022", argument="uid", expected=f"one of {sorted(self._known())}", got=number)
         return found
 
     # the life cycle

@@ -119,6 +119,7 @@ _TABLE: tuple[tuple[str, type[e.GraphError], str], ...] = (
     ("PG-RNG-002", e.AttributeNotSet, "the seed is missing or stated twice"),
     ("PG-RNG-003", e.InvalidValue, "a probability lies outside of 0 to 1"),
     ("PG-RNG-004", e.InvalidValue, "the range is empty"),
+    ("PG-RNG-005", e.InvalidValue, "a seed or an offset is no integer"),
     ("PG-SOFTMAX-001", e.InvalidValue, "the axis cannot be"),
     # attention
     ("PG-SDPA-001", e.ShapeDeductionFailed, "queries, keys and values do not fit"),

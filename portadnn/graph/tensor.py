@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dispatch.bound_call import Marker
-from ..errors import shown
 from . import layout
+from .arguments import integers, text, truth
+from .arguments import number as _number
 from .data_types import data_type
 from .enums import scalar_type, tensor_reordering
 from .errors import fail
@@ -19,19 +19,14 @@ if TYPE_CHECKING:
     from .node import Node
 
 DEFAULT_ALIGNMENT = 16  # bytes
+MOST_DIMS = 64  # that are kept; validate demands fewer
 
 
 def _whole(values: Any, argument: str) -> list[int]:
-    try:
-        return [operator.index(value) for value in values]
-    except TypeError:
-        raise fail(
-            "PG-TENSOR-002",
-            argument=argument,
-            expected="a list of integers",
-            got=shown(values),
-            fix="pass [8, 64, 56, 56]",
-        ) from None
+    numbers = integers(values, argument, "PG-TENSOR-002", fix="pass [8, 64, 56, 56]")
+    if len(numbers) > MOST_DIMS:
+        raise fail("PG-TENSOR-002", argument=argument, expected=f"at most {MOST_DIMS}", got=len(numbers))
+    return list(numbers)
 
 
 class tensor(Marker):
@@ -49,7 +44,7 @@ class tensor(Marker):
     """
 
     def __init__(self, name: str = "") -> None:
-        self._name = name
+        self._name = text(name, "name")
         self._dim: list[int] = []
         self._stride: list[int] = []
         self._data_type = data_type.NOT_SET
@@ -74,7 +69,7 @@ class tensor(Marker):
 
     def set_name(self, name: str) -> tensor:
         """Set the name."""
-        self._name = str(name)
+        self._name = text(name, "name")
         return self
 
     def get_data_type(self) -> data_type:
@@ -110,12 +105,12 @@ class tensor(Marker):
 
     def set_is_virtual(self, is_virtual: bool) -> tensor:
         """Keep it inside the graph, or have it in the variant pack."""
-        self._is_virtual = bool(is_virtual)
+        self._is_virtual = truth(is_virtual, "is_virtual")
         return self
 
     def set_output(self, is_output: bool) -> tensor:
         """Make it a result of the graph, that is not virtual."""
-        return self.set_is_virtual(not is_output)
+        return self.set_is_virtual(not truth(is_output, "is_output"))
 
     def get_is_pass_by_value(self) -> bool:
         """Tell whether the variant pack has a number of the host's for it."""
@@ -123,7 +118,7 @@ class tensor(Marker):
 
     def set_is_pass_by_value(self, is_pass_by_value: bool) -> tensor:
         """Have it in the variant pack as a number of the host's."""
-        self._is_pass_by_value = bool(is_pass_by_value)
+        self._is_pass_by_value = truth(is_pass_by_value, "is_pass_by_value")
         return self
 
     def get_has_compile_time_constant(self) -> bool:
@@ -179,8 +174,11 @@ class tensor(Marker):
         """Return the tensor of offsets of the batch's entries, if any."""
         return self._ragged_offset
 
-    def set_ragged_offset(self, ragged_offset: tensor | None) -> tensor:
-        """Set the tensor of offsets at which the batch's entries begin."""
+    def set_ragged_offset(self, ragged_offset: Any) -> tensor:
+        """Set the tensor of offsets at which the batch's entries begin; None for none."""
+        if ragged_offset is not None and not isinstance(ragged_offset, tensor):
+            got = type(ragged_offset).__name__
+            raise fail("PG-TENSOR-017", argument="ragged_offset", expected="a tensor of the graph", got=got)
         self._ragged_offset = ragged_offset
         return self
 
@@ -212,9 +210,10 @@ class tensor(Marker):
 
     def set_value(self, value: float | int, kind: scalar_type) -> tensor:
         """Make it a scalar of that value."""
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise fail("PG-TENSOR-014", argument="value", expected="a finite int or float", got=shown(value))
-        self._value, self._scalar_type, self._is_pass_by_value = value, kind, True
+        number = _number(value, "value", "PG-TENSOR-014", "a finite int or float")
+        if not math.isfinite(number):
+            raise fail("PG-TENSOR-014", argument="value", expected="a finite int or float", got=number)
+        self._value, self._scalar_type, self._is_pass_by_value = number, scalar_type.parse(kind, "kind"), True
         return self
 
     @property

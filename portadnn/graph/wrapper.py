@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..enums import plain_number
+from ..errors import shown
 from ..problem import TensorSpec
 from . import memory
+from .arguments import listed, text, truth
 from .data_types import torch_dtype
 from .enums import heur_mode
 from .errors import fail
@@ -94,15 +97,17 @@ class Graph:
         workspace_alloc: bool = True,
         **arguments: Any,
     ) -> None:
-        for name, value in (("inputs", inputs), ("outputs", outputs), ("heuristics", heuristics)):
-            _check_list(name, value or ())
-        self._handle = None if handle == "auto" else handle
-        self._modes = list(heuristics or (heur_mode.A, heur_mode.FALLBACK))
-        self._own_workspace = workspace_alloc
+        inputs, outputs, modes = (
+            _list(name, () if value is None else value)
+            for name, value in (("inputs", inputs), ("outputs", outputs), ("heuristics", heuristics))
+        )
+        self._handle = None if isinstance(handle, str) and str.__str__(handle) == "auto" else handle
+        self._modes = modes or [heur_mode.A, heur_mode.FALLBACK]
+        self._own_workspace = truth(workspace_alloc, "workspace_alloc")
         self._arguments = arguments
         self._graph: pygraph | None = None
         self._built = False
-        self._wanted = (inputs or (), outputs or ()) if inputs or outputs else None
+        self._wanted = (inputs, outputs) if inputs or outputs else None
         self._order: tuple[list[tensor], list[tensor]] | None = None
         self._named: dict[str, tensor] = {}  # "node::argument": what goes in
         self._results: dict[str, tensor] = {}  # "node::Y": what comes out
@@ -152,7 +157,7 @@ class Graph:
         signature = inspect.signature(method)
         given = signature.bind_partial(*args, **kwargs).arguments
         number = self._count[kind] = self._count.get(kind, -1) + 1
-        node = given.get("name") or f"{kind}.{number}"
+        node = text(given.get("name") or "", "name") or f"{kind}.{number}"
         if node in self._nodes:
             raise fail("PG-GRAPH-002", node=f"{kind} '{node}'", argument="name", fix="give each node its own name")
         places = {name: index for index, name in enumerate(list(signature.parameters)[: len(args)])}
@@ -171,12 +176,16 @@ class Graph:
     def _taken(self, value: Any) -> Any:
         if isinstance(value, (tuple, list)):
             return type(value)(self._taken(one) for one in value)
-        if isinstance(value, tensor) or not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        if isinstance(value, tensor) or not _is_array(value):
             return value
         known = self._of_array(value)
         if known is None:
             known = self._pygraph().tensor_like(value)
-            self._arrays[id(value)] = weakref.ref(value), known
+            try:
+                self._arrays[id(value)] = weakref.ref(value), known
+            except TypeError:
+                got = type(value).__name__
+                raise fail("PG-TENSOR-019", expected="an array that can be referred to weakly", got=got) from None
         return known
 
     def _of_array(self, value: Any) -> tensor | None:
@@ -198,8 +207,7 @@ class Graph:
         InvalidValue
             One is unknown, virtual, twice there or left out (PG-WRAP-004).
         """
-        _check_list("inputs", inputs)
-        _check_list("outputs", outputs)
+        inputs, outputs = _list("inputs", inputs), _list("outputs", outputs)
         if not self._built:
             self._wanted = inputs, outputs
             return
@@ -212,14 +220,13 @@ class Graph:
         self._order = order
 
     def _find(self, wanted: Any, known: Mapping[str, tensor], argument: str) -> tensor:
+        word = str.__str__(wanted) if isinstance(wanted, str) else plain_number(wanted)
         for name, one in known.items():
-            named = isinstance(wanted, (str, int)) and wanted in (name, one.get_name(), one.get_uid())
-            if one is wanted or (named and wanted != ""):
+            if one is wanted or (word not in (None, "") and word in (name, one.get_name(), one.get_uid())):
                 return one
         found = self._of_array(wanted)
         if found is None:
-            got = repr(wanted)[:80]
-            raise fail("PG-WRAP-004", argument=argument, expected=f"names of {', '.join(known)}", got=got)
+            raise fail("PG-WRAP-004", argument=argument, expected=f"names of {', '.join(known)}", got=shown(wanted))
         return found
 
     def __call__(self, *args: Any, handle: Any = None, workspace: Any = None) -> Any:
@@ -257,7 +264,7 @@ class Graph:
         if self._order is None or len(args) != len(self._order[0]):
             expected = "set_io_tuples() first" if self._order is None else f"{len(self._order[0])} arrays"
             raise fail("PG-WRAP-005", argument="*args", expected=expected, got=f"{len(args)} arrays")
-        pack = dict(zip(self._order[0], args, strict=True))
+        pack = {one: _no_address(one, array) for one, array in zip(self._order[0], args, strict=True)}
         results = [_empty(one, args, handle) for one in self._order[1]]
         graph.execute({**pack, **dict(zip(self._order[1], results, strict=True))}, workspace, handle=handle)
         return results[0] if len(results) == 1 else results
@@ -268,12 +275,26 @@ class Graph:
         for name, one in (*self._named.items(), *self._results.items()):
             keys = [key for key in (name, one, one.get_name(), one.get_uid()) if key in arrays]
             if not one.get_is_virtual() and keys:
-                pack[one] = arrays[keys[0]]
+                pack[one] = _no_address(one, arrays[keys[0]])
         inputs = list(pack.values())
         for name, one in self._results.items():
             if not one.get_is_virtual() and one not in pack:
                 pack[one] = arrays[name] = _empty(one, inputs, handle)
         return pack
+
+
+def _no_address(one: tensor, array: Any) -> Any:
+    """Refuse an integer for an array: execute() takes it for an address."""
+    if isinstance(array, (int, np.integer)) and not one.get_is_pass_by_value():
+        raise fail("PG-WRAP-005", argument=one.get_name() or "array", expected="an array", got=shown(array))
+    return array
+
+
+def _is_array(value: Any) -> bool:
+    try:
+        return not isinstance(value, np.generic) and hasattr(value, "shape") and hasattr(value, "dtype")
+    except Exception:  # a user's attributes may raise anything
+        return False
 
 
 def _labelled(label: str, value: Any) -> dict[str, tensor]:
@@ -283,9 +304,10 @@ def _labelled(label: str, value: Any) -> dict[str, tensor]:
     return {label: value} if isinstance(value, tensor) else {}
 
 
-def _check_list(argument: str, value: Any) -> None:
+def _list(argument: str, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         raise fail("PG-WRAP-001", argument=argument, expected="a list or a tuple", got=type(value).__name__)
+    return listed(value, argument, "PG-WRAP-001")
 
 
 def _check_complete(

@@ -12,7 +12,7 @@ from ..c_names.composed import check_call
 from ..dispatch.execute import execute
 from ..dispatch.problems import check_handle
 from ..enums import BatchNormMode
-from ..errors import BadParam
+from ..errors import BadParam, DnnError
 from ..handle import Handle
 from ..ops.batch_norm import (
     BatchNormalizationBackward,
@@ -217,6 +217,10 @@ def averages(
         if new is not None and new is not old:
             source = tensor(handle, desc, old, f"prevResultRunning{name}", what)
             copy = tensor(handle, desc, new, f"nextResultRunning{name}", what)
-            check_call(handle, TransformTensor, (source, copy))
+            try:
+                check_call(handle, TransformTensor, (source, copy))
+            except DnnError as error:
+                error.argument = f"nextResultRunning{name}"
+                raise
             copies.append((source, copy))
     return copies

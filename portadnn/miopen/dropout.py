@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..descriptors import TensorView
+from ..dispatch.arrays import wrap
 from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, NotSupported
@@ -129,7 +130,7 @@ def miopenGetDropoutDescriptor(
 def _bytes(handle: Handle, memory: Any, size: int) -> Any:
     """Return memory as an array of bytes."""
     spec = TensorSpec(DataType.UINT8, (size,), (1,))
-    return check_handle(handle).device.wrap(TensorView(spec, memory), "states")
+    return wrap(check_handle(handle).device, TensorView(spec, memory), "states")
 
 
 def _reserve(handle: Handle, memory: Any, size: Any, spec: TensorSpec) -> Any:

@@ -55,9 +55,14 @@ def demand(handle: Handle, workspace: Any, needed: int, argument: str) -> None:
         raise BadParam(argument=argument, expected=f"at least {needed} bytes", got=f"{actual} bytes")
 
 
+def _place(handle: Handle, workspace: Any) -> tuple[str, int]:
+    device = handle.device
+    return handle.backend, device.address(device.native_workspace(workspace))
+
+
 def fill(handle: Handle, workspace: Any, what: Hashable) -> None:
     """Note that a forward call left in a workspace what its gradient needs."""
-    key = (handle.backend, handle.device.address(workspace))
+    key = _place(handle, workspace)
     with _LOCK:
         _FILLED[key] = what
         _FILLED.move_to_end(key)
@@ -76,9 +81,8 @@ def demand_filled(handle: Handle, workspace: Any, what: Hashable, forward: str, 
     expected = f"the workspace that {forward} filled, with do_backward=True and the same descriptors"
     if workspace is None:
         raise BadParam(argument=argument, expected=expected, got=None)
-    device = check_handle(handle).device
-    device.workspace_size(workspace)
-    found = _FILLED.get((handle.backend, device.address(workspace)))
+    check_handle(handle).device.workspace_size(workspace)
+    found = _FILLED.get(_place(handle, workspace))
     if found != what:
         got = "one that it did not fill" if found is None else "one that was filled for another problem since"
         error = BadParam("MIOpen would compute with what lies there", argument=argument, expected=expected, got=got)

@@ -13,7 +13,7 @@ from ..descriptors import Parameters, TensorDescriptor, _integer, _real, check_d
 from ..dispatch.execute import computes, execute
 from ..dispatch.problems import check_handle
 from ..enums import DataType
-from ..errors import BadParam, public
+from ..errors import BadParam, public, shown
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_raw, check_same
 
@@ -241,7 +241,9 @@ def restore_dropout_descriptor(handle: Handle, dropout: float, states: Any, seed
     if states is None:
         raise BadParam(argument="states", expected="a buffer with saved states", got=None)
     if isinstance(states, np.ndarray) and not device.owns(states):
-        states = device.asarray(np.ascontiguousarray(states))
+        if states.dtype != np.uint8 or isinstance(states, np.ma.MaskedArray):
+            raise BadParam(argument="states", expected="an array of uint8 without a mask", got=shown(states))
+        states = device.asarray(np.array(states, order="C", subok=False))
     return DropoutDescriptor(dropout, states, seed)
 
 

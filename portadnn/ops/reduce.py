@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..descriptors import Parameters, TensorDescriptor, TensorView, check_descriptor
+from ..dispatch.arrays import dtype_of, wrapped_one
 from ..dispatch.choice import workspace_size
 from ..dispatch.execute import computes, execute
 from ..dispatch.problems import check_handle, make_problem
@@ -250,11 +253,11 @@ def reduce_tensor(
 def _indices(handle: Handle, c: Any, indices: Any) -> Any:
     """Return an int32 tensor of c's dims for the indices: new, as given, or on the bytes that were given."""
     device = handle.device
-    native = c if device.owns(c) else device.wrap(c, "c")
-    spec = TensorSpec.packed(DataType.INT32, tuple(native.shape))
+    spec = TensorSpec.packed(DataType.INT32, tuple(wrapped_one(device, c, "c").shape))
     if indices is None:
         return device.empty(spec)
     if isinstance(indices, TensorView):
         return indices
-    dtype = device.signature(indices)[2] if device.owns(indices) else getattr(indices, "dtype", None)
-    return TensorView(spec, indices) if dtype is None or dtype == DataType.UINT8.numpy else indices
+    dtype = dtype_of(indices)
+    raw = dtype is None or (isinstance(dtype, np.dtype) and dtype == np.uint8)
+    return TensorView(spec, indices) if raw else indices

@@ -8,8 +8,9 @@ from typing import Any
 import numpy.typing as npt
 
 from ..descriptors import FilterDescriptor, TensorDescriptor, _integer, _items, data_type_of, logical_dims
+from ..dispatch.arrays import spec_of, wrapped_one
 from ..dispatch.choice import workspace_size
-from ..dispatch.problems import check_handle, make_problem, raw_size, spec_of
+from ..dispatch.problems import check_handle, make_problem, raw_size
 from ..enums import DataType
 from ..errors import BadParam, public
 from ..handle import Handle
@@ -109,8 +110,7 @@ def _input(handle: Handle, x: Any, batch_sizes: BatchSizes) -> tuple[TensorSpec,
         batches = checked_batches(steps)
         return TensorSpec.packed(steps[0].dtype, (sum(batches), *steps[0].dims[1:])), batches
     device = check_handle(handle).device
-    array = x if device.owns(x) else device.wrap(x, "x")
-    return spec_of(device.signature(array), "x"), batches
+    return spec_of(device.signature(wrapped_one(device, x, "x")), "x"), batches
 
 
 @public
@@ -163,7 +163,7 @@ def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_l
             raise BadParam(argument=name, expected=f"0 to {count - 1}", got=value)
     if w is None:
         raise BadParam(argument="w", expected="a tensor", got=None)
-    array = w if device.owns(w) else device.wrap(w, "w")
+    array = wrapped_one(device, w, "w")
     spec = spec_of(device.signature(array), "w")
     if spec.size != network.size or not spec.is_packed():
         raise BadParam(argument="w.dims", expected=f"{network.size} parameters, packed", got=str(spec))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..descriptors import FilterDescriptor, Parameters, TensorDescriptor, TensorView
-from ..dispatch.problems import spec_of
+from ..dispatch.arrays import spec_of
 from ..enums import DnnEnum
 from ..errors import DnnError
 from ..handle import Handle

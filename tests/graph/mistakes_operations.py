@@ -303,6 +303,11 @@ def an_empty_range(g):
     out(g.rng([4], cudnn.rng_distribution.UNIFORM, seed=1, maximum=-1.0))
 
 
+@wrong("PG-RNG-005", VALUE, "INT32 or INT64", "FLOAT")
+def an_offset_with_a_fraction(g):
+    out(g.rng([4], cudnn.rng_distribution.UNIFORM, seed=1, offset=1.5))
+
+
 @wrong("PG-SOFTMAX-001", VALUE, "2 dims")
 def softmax_outside(g):
     out(g.softmax(x(g, 2, 3), axis=2)[0])

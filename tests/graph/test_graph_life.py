@@ -344,3 +344,13 @@ def test_functions_beside_the_class():
 def test_the_library_does_not_import_graphs():
     code = "import sys, portadnn; assert not any('graph' in name for name in sys.modules if 'portadnn' in name)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_infinity_is_right_beyond_what_the_type_holds():
+    g = new("reference")
+    x = given(g, (1, 2, 2))
+    y = g.mul(x, 2.0).set_output(True)
+    g.build()
+    out = np.zeros((1, 2, 2), np.float32)
+    g.execute({x: np.full((1, 2, 2), 1.8e38, np.float32), y: out}, check="reference")
+    assert np.isinf(out).all()

@@ -12,9 +12,11 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn import cudnn as cudnn_names
+from portadnn import graph
 from portadnn import miopen as miopen_names
 
-from . import cudnn, miopen, native, values
+from . import cudnn, graph_values, graphs, miopen, native, values
+from .almost import almost
 from .scene import Call, Scene, digest
 from .values import Pool
 
@@ -22,19 +24,24 @@ VOCABULARIES: dict[str, dict[str, Callable[[Scene], Call]]] = {
     "native": native.calls(),
     "cudnn": cudnn.calls(),
     "miopen": miopen.calls(),
+    "graph": graphs.calls(),
 }
 DESCRIPTORS = {
     "native": values.NATIVE,
     "cudnn": values.descriptors(cudnn.DESCRIPTORS, cudnn_names),
     "miopen": values.descriptors(miopen.DESCRIPTORS, miopen_names),
+    "graph": graph_values.POOL,
 }
 SLOW = ("find_", "Find", "Handle", "cudnnDestroy", "cudnnSetStream", "CreateWithStream", "miopenCreate")
+SLOW += ("create_handle", "destroy_handle", "set_stream", "create_device_properties")
 
 
 CHANGING = {  # calls that change the handle that they are given
     "Handle.set_stream",
     "cudnnDestroy",
     "cudnnSetStream",
+    "destroy_handle",
+    "set_stream",
     *(f"miopen{name}" for name in ("Destroy", "SetStream", "EnableProfiling", "SetTuningPolicy", "SetAllocator")),
 }
 
@@ -46,8 +53,9 @@ def _turns() -> list[tuple[str, str]]:
         module = {"cudnn": cudnn_names, "miopen": miopen_names}.get(vocabulary)
         names = []
         for name in calls:
-            refused = module is not None and "Not supported" in (getattr(module, name).__doc__ or "")
-            plain = not inspect.signature(getattr(module, name)).parameters if module is not None else False
+            function = getattr(module, name, None)
+            refused = "Not supported" in (getattr(function, "__doc__", None) or "")
+            plain = function is not None and not inspect.signature(function).parameters
             slow = any(word in name for word in SLOW) and "." not in name and "Descriptor" not in name
             names += [name] * (1 if refused or slow or plain else 4)
         random.Random(1).shuffle(names)
@@ -78,21 +86,32 @@ class Case:
 def _weighted(right: Any, vocabulary: str) -> list[tuple[int, Pool]]:
     """Return pools of wrong values and how often they are drawn from, for what is right."""
     v = values
+    enums = graph_values.ENUMS if vocabulary == "graph" else v.ENUMS
     own, other = DESCRIPTORS[vocabulary], DESCRIPTORS["cudnn" if vocabulary != "cudnn" else "miopen"]
     rest: list[tuple[int, Pool]] = [(4, v.OBJECTS), (4, v.NUMBERS), (4, v.LISTS), (6, v.HOSTILES), (2, own), (1, other)]
-    rest += [(1, v.ENUMS), (1, v.HANDLES), (2, v.ARRAYS), (1, v.BUFFERS), (1, v.NATIVE)]
+    rest += [
+        (1, v.ENUMS if vocabulary != "graph" else graph_values.ENUMS),
+        (1, v.HANDLES),
+        (2, v.ARRAYS),
+        (1, v.BUFFERS),
+        (1, v.NATIVE),
+    ]
+    if isinstance(right, graph.tensor):
+        return [(30, graph_values.TENSORS), *rest]
+    if isinstance(right, dict):
+        return [(60, graph_values.PACKS), *rest]
     if isinstance(right, dnn.Handle):
         return [(20, v.HANDLES), *rest]
     if isinstance(right, (bool, int, float)):
-        return [(30, v.NUMBERS), (10, v.ENUMS), *rest]
+        return [(30, v.NUMBERS), (10, enums), *rest]
     if isinstance(right, str):
-        return [(10, v.ENUMS), (10, v.OBJECTS), *rest]
+        return [(10, enums), (10, v.OBJECTS), *rest]
     if isinstance(right, (tuple, list)):
         return [(30, v.LISTS), *rest]
     if _is_array(right):
         return [(60, v.ARRAYS), (10, v.BUFFERS), *rest]
     if right is None:
-        return [(10, v.ARRAYS), (5, v.BUFFERS), (10, v.ENUMS), (10, v.NUMBERS), *rest]
+        return [(10, v.ARRAYS), (5, v.BUFFERS), (10, enums), (10, v.NUMBERS), *rest]
     return [(25, own), (10, other), *rest]
 
 
@@ -144,6 +163,8 @@ def directed(name: str, parameter: str, value: str, handles: dict[str, dnn.Handl
         values.LISTS,
         values.ENUMS,
         values.HANDLES,
+        graph_values.PACKS,
+        graph_values.ENUMS,
     )
     make = next(make for pool in (*pools, *DESCRIPTORS.values()) for known, make in pool if known == value)
     call.arguments[parameter] = make(scene, call.arguments[parameter])
@@ -177,6 +198,10 @@ def _replace(call: Call, parameter: str, draw: random.Random, scene: Scene, voca
             return f"{parameter}=a part of {other}"
         call.arguments[parameter] = value
         return f"{parameter}={other}"
+    near = almost(right, draw, scene, vocabulary) if draw.random() < 0.3 else None
+    if near is not None:
+        call.arguments[parameter] = near[1]
+        return f"{parameter}={near[0]}"
     weighted = _weighted(right, vocabulary)
     pool = draw.choices([p for _, p in weighted], [w for w, _ in weighted])[0]
     name, make = draw.choice(pool)

@@ -8,6 +8,7 @@ from typing import Any
 from portadnn import cudnn
 from portadnn.cudnn.declarations import declarations
 
+from . import backend_descriptors
 from .c_names import DIMS, Vocabulary, Word
 from .scene import CHANNELS, IMAGE, WORKSPACE, Call, Scene
 
@@ -197,7 +198,7 @@ VOCABULARY = Vocabulary(cudnn, FUNCTIONS, DESCRIPTORS, SPECIAL, ENUMERATIONS)
 
 def calls() -> dict[str, Callable[[Scene], Call]]:
     """Return what makes the right call of each function, by name."""
-    return VOCABULARY.calls()
+    return VOCABULARY.calls() | backend_descriptors.CALLS
 
 
 __all__ = ["DESCRIPTORS", "FUNCTIONS", "HANDLES", "WORKSPACE", "calls"]

@@ -9,6 +9,7 @@ from typing import Any
 from ...c_names.graph_attributes import Attribute, DescriptorKind
 from ...c_names.graph_descriptors import kinds
 from ...descriptors import _integer
+from ...enums import plain_number
 from ...errors import BadParam, NotInitialized, NotSupported, shown
 from ..calls import c_value
 from ..descriptors import Descriptor, made
@@ -130,11 +131,12 @@ def assign(descriptor: BackendDescriptor, name: Any, type: Any, count: Any, give
         )
     kept_type = values.check_type(attribute, type)
     least = 0 if attribute.most > 1 and not attribute.required else 1
-    if not values.type_is_int(count) or not least <= count <= attribute.most:
+    number = plain_number(count)
+    if number is None or not least <= number <= attribute.most:
         most = f"{least} to {attribute.most}" if attribute.most > 1 else "1"
         raise BadParam(argument="elementCount", expected=f"{most} for {attribute.c_name}", got=shown(count))
     pairs = []
-    for i, value in enumerate(values.sequence(kept_type, count, given) if count else ()):
+    for i, value in enumerate(values.sequence(kept_type, number, given) if number else ()):
         argument = f"arrayOfElements[{i}]"
         if kept_type == "BACKEND_DESCRIPTOR":
             pairs.append((value, _described(attribute, value, argument)))

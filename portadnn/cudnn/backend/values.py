@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...c_names.graph_attributes import Attribute
-from ...descriptors import _real
+from ...descriptors import _items, _real
+from ...enums import plain_number
 from ...errors import BadParam, NotSupported, shown
 from ...graph import enums
 from ...graph.data_types import data_type
@@ -78,13 +78,11 @@ def _member(type: str, value: Any, argument: str) -> tuple[Any, Any]:
 
 
 def _integer(type: str, value: Any, argument: str) -> tuple[Any, Any]:
-    try:
-        if not isinstance(value, (bool, np.bool_)):
-            number = operator.index(value)
-            return number, number
-    except Exception:  # a user's __index__ may raise anything
-        pass
-    raise BadParam(argument=argument, expected=f"an integer (CUDNN_TYPE_{type})", got=shown(value))
+    bits = int(type.removeprefix("INT"))
+    number = plain_number(value)
+    if number is None or not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise BadParam(argument=argument, expected=f"an integer of {bits} bits (CUDNN_TYPE_{type})", got=shown(value))
+    return number, number
 
 
 def _number(type: str, value: Any, argument: str) -> tuple[Any, Any]:
@@ -93,14 +91,10 @@ def _number(type: str, value: Any, argument: str) -> tuple[Any, Any]:
 
 
 def _boolean(type: str, value: Any, argument: str) -> tuple[Any, Any]:
-    if isinstance(value, (bool, np.bool_)) or (type_is_int(value) and value in (0, 1)):
-        return bool(value), bool(value)
+    number = bool(value) if isinstance(value, (bool, np.bool_)) else plain_number(value)
+    if number in (0, 1):
+        return bool(number), bool(number)
     raise BadParam(argument=argument, expected="True or False", got=shown(value))
-
-
-def type_is_int(value: Any) -> bool:
-    """Tell whether a value is an integer and no bool."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _fraction(type: str, value: Any, argument: str) -> tuple[Any, Any]:
@@ -158,12 +152,15 @@ def sequence(type: str, count: int, given: Any) -> Sequence[Any]:
     if type == "CHAR":
         if not isinstance(given, (str, bytes)):
             raise BadParam(argument="arrayOfElements", expected="text", got=shown(given))
-        text = given if isinstance(given, str) else given.decode()
+        try:
+            text = str.__str__(given) if isinstance(given, str) else bytes.decode(given)
+        except UnicodeDecodeError:
+            raise BadParam(argument="arrayOfElements", expected="text in UTF-8", got=shown(given)) from None
         return [text[:count]]
     if isinstance(given, np.ndarray) and type != "VOID_PTR":  # an array behind a pointer is one element
         given = given.ravel().tolist()
     several = isinstance(given, list) or (isinstance(given, tuple) and not (type == "FRACTION" and count == 1))
-    elements = list(given) if several else [given]
+    elements = list(_items(given, "arrayOfElements", "a list of elements")) if several else [given]
     if len(elements) < count:
         raise BadParam(
             argument="arrayOfElements", expected=f"at least elementCount = {count} elements", got=len(elements)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..arguments import flag, maybe_number, maybe_whole
 from ..data_types import data_type
 from ..enums import diagonal_alignment
 from ..layout import Dims, like, refines, row_major
-from ..node import Attribute, Kind, Node, Port, flag, maybe_number, maybe_whole, register
+from ..node import Attribute, Kind, Node, Port, register
 from .batch_norm import demand_scalars
 
 BLOCK = 128  # rows and columns behind one bit of a block mask

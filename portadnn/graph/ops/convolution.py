@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import integers, member_of
 from ..enums import convolution_mode
 from ..layout import Dims, channels_last
-from ..node import Attribute, Kind, Node, Port, integers, member_of, register
+from ..node import Attribute, Kind, Node, Port, register
 
 
 def _padded(node: Node, rank: int) -> None:

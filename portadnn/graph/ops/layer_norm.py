@@ -5,9 +5,10 @@ The parameters say what is normalised together: the axes along which ``scale`` h
 
 from __future__ import annotations
 
+from ..arguments import flag, member_of
 from ..enums import norm_forward_phase
 from ..layout import Dims, channels_last, like, row_major
-from ..node import Attribute, Kind, Node, Port, flag, member_of, register
+from ..node import Attribute, Kind, Node, Port, register
 from .batch_norm import demand_scalars
 from .reduction import channel_dims
 

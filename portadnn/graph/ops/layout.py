@@ -6,17 +6,27 @@ import math
 from typing import Any
 
 from ...errors import shown
+from ..arguments import integers, listed, maybe_whole, member_of, whole
 from ..enums import reshape_mode
 from ..errors import fail
 from ..layout import like, row_major
-from ..node import Attribute, Kind, Node, Port, integers, maybe_whole, member_of, register, whole
+from ..node import Attribute, Kind, Node, Port, register
+
+_SLICES = "a list of Python slices"
 
 
 def slices(value: Any, name: str) -> tuple[tuple[int | None, int | None, int | None], ...]:
     """Return (start, stop, step) of Python slices, hashable."""
-    if isinstance(value, slice) or not all(isinstance(part, (slice, tuple)) for part in value):
-        raise fail("PG-NODE-004", argument=name, expected="a list of Python slices", got=shown(value))
-    return tuple((s.start, s.stop, s.step) if isinstance(s, slice) else s for s in value)
+    return tuple(_slice_parts(part, f"{name}[{i}]") for i, part in enumerate(listed(value, name, expected=_SLICES)))
+
+
+def _slice_parts(part: Any, name: str) -> tuple[int | None, int | None, int | None]:
+    if isinstance(part, slice):
+        part = (part.start, part.stop, part.step)
+    if type(part) is not tuple or len(part) != 3:
+        raise fail("PG-NODE-004", argument=name, expected="a Python slice", got=shown(part))
+    start, stop, step = (maybe_whole(one, name) for one in part)
+    return start, stop, step
 
 
 def slice_ranges(parts: Any, dims: tuple[int, ...]) -> list[range]:

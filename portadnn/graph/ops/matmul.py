@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..arguments import number
 from ..layout import broadcast, row_major
-from ..node import Attribute, Kind, Node, Port, number, register
+from ..node import Attribute, Kind, Node, Port, register
 
 
 def _settle(node: Node) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..arguments import maybe_number, maybe_whole, member_of, number
 from ..enums import pointwise_mode
 from ..layout import broadcast, like
-from ..node import Attribute, Kind, Node, Port, maybe_number, maybe_whole, member_of, number, register
+from ..node import Attribute, Kind, Node, Port, register
 from ..pointwise_modes import MODES
 
 OPERANDS = ("IN_0", "IN_1", "IN_2")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..arguments import maybe_number, maybe_whole, member_of, number
+from ..data_types import data_type
 from ..enums import rng_distribution
 from ..layout import row_major
-from ..node import Attribute, Kind, Node, Port, maybe_number, maybe_whole, member_of, number, register
+from ..node import Attribute, Kind, Node, Port, register
 from .batch_norm import demand_scalars
 
 
@@ -17,6 +19,10 @@ def _settle(node: Node) -> None:
         raise node.fail(
             "PG-RNG-002", argument="seed", expected="a seed, as a number or as a tensor", fix="pass seed=..."
         )
+    for port in ("SEED", "OFFSET"):
+        if node.has(port) and node.inputs[port].get_data_type() not in (data_type.INT32, data_type.INT64):
+            got = node.inputs[port].get_data_type()
+            raise node.fail("PG-RNG-005", port, expected="INT32 or INT64", got=got, fix="pass an integer")
     probability = node["bernoulli_probability"]
     if node["distribution"] is rng_distribution.BERNOULLI and (probability is None or not 0 <= probability <= 1):
         raise node.fail("PG-RNG-003", argument="bernoulli_probability", expected="0 to 1", got=probability)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..arguments import member_of
 from ..enums import reduction_mode
 from ..layout import channels_last
-from ..node import Attribute, Kind, Node, Port, member_of, register
+from ..node import Attribute, Kind, Node, Port, register
 
 
 def channel_dims(node: Node, port: str) -> tuple[int, ...]:

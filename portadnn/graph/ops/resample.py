@@ -7,11 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import shown
+from ..arguments import MOST_WHOLE, flag, integers, listed, member_of
 from ..data_types import data_type
 from ..enums import padding_mode, resample_mode
 from ..errors import fail
 from ..layout import Dims, channels_last
-from ..node import Attribute, Kind, Node, Port, flag, integers, member_of, register
+from ..node import Attribute, Kind, Node, Port, register
 
 POOLING = (resample_mode.AVGPOOL_EXCLUDE_PADDING, resample_mode.AVGPOOL_INCLUDE_PADDING, resample_mode.MAXPOOL)
 _PADDING_OF = {
@@ -25,10 +26,15 @@ _PADDING_OF = {
 
 def fractions(values: Any, name: str) -> tuple[Fraction, ...]:
     """Return exact fractions: strides and paddings of an interpolation are multiples of a half and the like."""
+    expected = "a list of numbers or fractions"
+    items = listed(values, name, expected=expected)
     try:
-        return tuple(Fraction(value).limit_denominator(1 << 20) for value in values)
-    except (TypeError, ValueError):
-        raise fail("PG-NODE-004", argument=name, expected="a list of numbers or fractions", got=shown(values)) from None
+        found = tuple(Fraction(value).limit_denominator(1 << 20) for value in items)
+    except Exception:  # a user's numbers may raise anything
+        raise fail("PG-NODE-004", argument=name, expected=expected, got=shown(items)) from None
+    if any(abs(value) > MOST_WHOLE for value in found):
+        raise fail("PG-NODE-004", argument=name, expected=f"{expected} of 64 bits", got=shown(items))
+    return found
 
 
 def _windows(node: Node) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..arguments import flag, whole
 from ..layout import like
-from ..node import Attribute, Kind, Node, Port, flag, register, whole
+from ..node import Attribute, Kind, Node, Port, register
 
 
 def _settle(node: Node) -> None:
