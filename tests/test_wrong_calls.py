@@ -153,7 +153,8 @@ CASES = [(backend, call) for backend in RUN for call in (*FOUND, *FOUND_ON.get(b
 @pytest.mark.parametrize(("backend", "call"), CASES, ids=[f"{backend}-{call[0]}-{call[1]}" for backend, call in CASES])
 def test_what_was_found(handles, backend, call):
     made = directed(*call, handles(backend))
-    assert running.judge(made, backend) == "refused"
+    copied = backend == "reference" and call[2] == "an unaligned array"  # it computes on aligned copies
+    assert running.judge(made, backend) == ("accepted" if copied else "refused")
     made.scene.close()
 
 
