@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from portadnn.errors import AllocFailed, BadParam
-from portadnn.host_arrays import check_extent, host_room, span_bytes
+from portadnn.host_arrays import check_host, span_bytes
 
 from .opencl_devices import opencl
 
@@ -58,7 +58,7 @@ class HostMemory:
         extent = span_bytes(host.shape, tuple(max(step, 0) for step in host.strides), host.itemsize)
         if extent == 0:
             return None, 0
-        check_extent(extent, host_room(host), argument)
+        check_host(host, argument)
         address = host.__array_interface__["data"][0]
         offset = address & 15  # kernels are told of the alignment by the offset
         cl = opencl()

@@ -16,7 +16,7 @@ import numpy as np
 from portadnn.descriptors import TensorView
 from portadnn.enums import DnnEnum
 from portadnn.errors import AllocFailed, BadParam
-from portadnn.host_arrays import check_extent, host_array, host_extent, host_room, host_workspace, span_bytes, type_name
+from portadnn.host_arrays import check_host, host_array, host_room, host_workspace, span_bytes, type_name
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
@@ -66,9 +66,8 @@ class ReferenceDevice(Device):
         if any(isinstance(array, np.ma.MaskedArray) for array in known):
             raise TypeError("a masked array")  # wrap() says more
         for array in known:
-            if array is not None and array.base is not None:
-                start, end = host_extent(array)
-                check_extent(end - start, host_room(array), "")
+            if array is not None:
+                check_host(array, "")
         return [
             None if array is None else (array.shape, array.strides, array.dtype, _misalignment(array))
             for array in known

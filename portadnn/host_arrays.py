@@ -146,10 +146,23 @@ def host_extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 def host_room(array: np.ndarray[Any, Any]) -> int:
     """Return the bytes from an array's first element to the end of the array that it is a view of, at the last."""
-    owner = array
-    while (base := _viewed(owner)) is not None:
-        owner = base
-    return host_extent(owner)[1] - int(array.__array_interface__["data"][0])
+    return host_extent(_owner(array))[1] - int(array.__array_interface__["data"][0])
+
+
+def check_host(array: np.ndarray[Any, Any], argument: str) -> None:
+    """Demand that an array does not leave the memory of the array that it is a view of, at the last."""
+    if array.base is None or array.size == 0:
+        return
+    (start, end), (first, last) = host_extent(array), host_extent(_owner(array))
+    if start < first or end > last:
+        expected = f"an array within its memory of {last - first} bytes"
+        raise BadParam(argument=argument, expected=expected, got=f"bytes {start - first} to {end - first}")
+
+
+def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    while (base := _viewed(array)) is not None:
+        array = base
+    return array
 
 
 def _viewed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
@@ -203,7 +216,7 @@ def host_workspace(value: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
         raise BadParam(argument="workspace", expected="a contiguous array", got=f"strides {array.strides}")
     if not array.flags.writeable:
         raise BadParam(argument="workspace", expected="a writable array", got="a read-only one")
-    check_extent(array.nbytes, host_room(array), "workspace")
+    check_host(array, "workspace")
     if array.size == 0:
         return np.empty(0, np.uint8)
     return array.reshape(-1, order="A").view(np.uint8)
@@ -226,8 +239,8 @@ def host_bytes(value: Any, argument: str, expected: str) -> tuple[np.ndarray[Any
     array = host_array(value, argument, expected)
     if min(array.strides, default=0) < 0:
         raise BadParam(argument=argument, expected="an array without negative strides", got=array.strides)
+    check_host(array, argument)
     start, end = host_extent(array)
-    check_extent(end - start, host_room(array), argument)
     raw = memory_at(array, start, (end - start,), (1,), np.dtype(np.uint8), array.flags.writeable)
     return raw, array.dtype.name
 
