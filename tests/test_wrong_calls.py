@@ -130,6 +130,7 @@ FOUND = (  # what the first run found, one of each kind
     ("graph_cache", "maxsize", "0"),
     ("jit", "heur_modes", "an endless iterator"),
     ("destroy_handle", "handle", "None"),
+    ("Graph", "w", "a deep list"),
     ("Graph", "heuristics", "hostile subclass of tuple"),
 )
 FOUND_ON = {

@@ -174,8 +174,13 @@ class Graph:
         return outputs
 
     def _taken(self, value: Any) -> Any:
+        """Return a tensor for an array, also in a list; anything else as it is."""
         if isinstance(value, (tuple, list)):
-            return type(value)(self._taken(one) for one in value)
+            items = [self._taken_one(one) for one in listed(value, "tensors")]
+            return tuple(items) if isinstance(value, tuple) else items
+        return self._taken_one(value)
+
+    def _taken_one(self, value: Any) -> Any:
         if isinstance(value, tensor) or not _is_array(value):
             return value
         known = self._of_array(value)
