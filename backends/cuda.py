@@ -53,6 +53,18 @@ def _cupy() -> Any:
     return cupy
 
 
+@functools.cache
+def _module_type() -> Any:
+    class Module(_cupy().cuda.function.Module):  # type: ignore[misc]
+        """A loaded module that forked children never unload: kernels of calls that are gone may keep it longest."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            forking.register_fragile(self)
+
+    return Module
+
+
 def nvrtc_options(arch: str) -> tuple[str, ...]:
     """Return the compiler options for a target such as ``"sm_90"``."""
     return (f"-arch={arch}", "--std=c++17", "-default-device")
@@ -185,7 +197,7 @@ class CudaDevice(Device):
     def _cupy_stream(self) -> Any:
         """Return the stream that work goes to as CuPy's."""
         if isinstance(self._stream, TorchStream):
-            return _cupy().cuda.ExternalStream(self._stream.ptr, self._index)
+            return self._stream.as_cupy()
         return self._stream or _cupy().cuda.get_current_stream()
 
     # arrays
@@ -362,13 +374,13 @@ class CudaDevice(Device):
         key = ("cuda", source, *nvrtc_options(arch), self.info.name, self.info.driver, self.info.version)
         with self.current():
             cubin = kernel_cache.load(key)
-            module = cupy.cuda.function.Module()
+            module = _module_type()()
             if cubin is not None:
                 try:
                     module.load(cubin)
                     return module, len(cubin)
                 except cupy.cuda.driver.CUDADriverError:
-                    module = cupy.cuda.function.Module()  # the driver refuses it: build anew and replace it
+                    module = _module_type()()  # the driver refuses it: build anew and replace it
             cubin = compile_cubin(source, arch)
             module.load(cubin)
             kernel_cache.store(key, cubin)
@@ -530,6 +542,16 @@ class TorchStream:
     def ptr(self) -> int:
         """Address of the CUDA stream."""
         return self._current(self._index)  # type: ignore[no-any-return]
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.ptr  # version of the protocol
+
+    def as_cupy(self) -> Any:
+        """Return it as CuPy's, whatever torch's current one will be then."""
+        cuda = _cupy().cuda
+        if hasattr(cuda.Stream, "from_external"):  # from CuPy 14 on, where the other way warns
+            return cuda.Stream.from_external(self)
+        return cuda.ExternalStream(self.ptr, self._index)
 
 
 def usable_stream(stream: Any, index: int) -> Any:

@@ -111,6 +111,12 @@ def cpu_targets():
     return found or [Target("no-cpu", "opencl", schedule="cpu", missing="no CPU is among the targets")]
 
 
+def opencl_targets():
+    """Return the targets of the backend opencl; where there are none, a missing one that says so."""
+    found = [target for target in targets() if target.backend == "opencl"]
+    return found or [Target("no-opencl", "opencl", missing="OpenCL is not among the targets")]
+
+
 @functools.cache
 def open_handle(target):
     """Open the handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from where import BACKENDS, open_handle
+from where import among, open_handle
 
 import portadnn as dnn
 import portadnn.graph as graphs
 from portadnn import cudnn
 
-HOSTS = [name for name in ("reference", "opencl") if name in BACKENDS]
 DIMS = (2, 3, 5, 4)
 RELU = dnn.ActivationDescriptor("relu")
 CONV = dnn.ConvolutionDescriptor((1, 1))
@@ -45,7 +44,7 @@ LIBRARIES = {"numpy": lambda array: array, "torch": of_torch, "dlpack": Exporter
 libraries = pytest.mark.parametrize("library", LIBRARIES)
 
 
-@pytest.fixture(scope="module", params=HOSTS)
+@pytest.fixture(scope="module", params=among("reference", "opencl"))
 def host_handle(request):
     """A handle on each backend that computes in host memory."""
     with open_handle(request.param) as opened:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from captures import expect, fill, numbers, relu
-from helper import targets
+from helper import opencl_targets
 
 import portadnn as dnn
 from portadnn_backends import opencl_command_buffer
@@ -76,9 +76,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     return made
 
 
-opencl = pytest.mark.parametrize(
-    "handle", [t for t in targets() if t.backend == "opencl"], indirect=True, ids=lambda t: t.name
-)
+opencl = pytest.mark.parametrize("handle", opencl_targets(), indirect=True, ids=lambda t: t.name)
 
 
 @opencl

@@ -15,6 +15,13 @@ _CHOSEN = os.environ.get("PORTADNN_TEST_BACKENDS")
 BACKENDS = default_backend_names() if _CHOSEN is None else tuple(filter(None, _CHOSEN.replace(" ", "").split(",")))
 
 
+def among(*names: str) -> list[Any]:
+    """Return those of these backends that are to be tested, for parametrize; one skip where none is."""
+    found: list[Any] = [name for name in names if name in BACKENDS]
+    reason = f"none of {', '.join(names)} is among the backends to be tested"
+    return found or [pytest.param(names[0], marks=pytest.mark.skip(reason=reason))]
+
+
 def open_handle(backend: str, **options) -> dnn.Handle:
     """Return a new handle on a backend, or skip the test where it does not work (conftest fails if it must)."""
     reason = get_backend(backend).why_unavailable()
