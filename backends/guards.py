@@ -18,17 +18,13 @@ Refs = Sequence[Callable[[], Any]]  # weak references, whose arrays are alive wh
 def guard(arrays: Refs, native: type, holds: Callable[[Refs], Guard]) -> Guard | None:
     """Return the guard of arrays: `holds` makes that of the native ones; None where one cannot be guarded."""
     own = [ref for ref in arrays if type(ref()) is native]
-    guards = [holds(own)] if own else []
-    for ref in arrays:
-        array = ref()
-        if type(array) is native:
-            continue
-        if type(array) is np.ndarray:
-            guards.append(_numpy(ref, array))
-        elif _is_tensor(array):
-            guards.append(_torch(ref, array))
-        else:
-            return None
+    others = [ref for ref in arrays if type(ref()) is not native]
+    host = [ref for ref in others if type(ref()) is np.ndarray]
+    tensors = [ref for ref in others if _is_tensor(ref())]
+    if len(host) + len(tensors) < len(others):
+        return None
+    kinds = ((own, holds), (host, _numpy), (tensors, _torch))
+    guards = [make(refs) for refs, make in kinds if refs]
     if len(guards) == 1:
         return guards[0]
 
@@ -57,20 +53,23 @@ def holds_shape(arrays: Refs) -> Guard:
     return hold
 
 
-def _numpy(ref: Callable[[], Any], array: np.ndarray[Any, Any]) -> Guard:
-    """Guard a NumPy array. It cannot be resized while a weak reference to it exists."""
-    shape, strides, dtype, writable = array.shape, array.strides, array.dtype, array.flags.writeable
+def _numpy(arrays: Refs) -> Guard:
+    """Guard NumPy arrays. They cannot be resized while a weak reference to them exists."""
+    known = [(ref, a.shape, a.strides, a.dtype, a.flags.writeable) for ref, a in ((ref, ref()) for ref in arrays)]
 
-    def holds() -> bool:
-        array = ref()
-        return (
-            array.shape == shape
-            and array.strides == strides
-            and array.dtype is dtype
-            and array.flags.writeable is writable
-        )
+    def hold() -> bool:
+        for ref, shape, strides, dtype, writable in known:
+            array = ref()
+            if (
+                array.shape != shape
+                or array.strides != strides
+                or array.dtype is not dtype
+                or array.flags.writeable is not writable
+            ):
+                return False
+        return True
 
-    return holds
+    return hold
 
 
 def _is_tensor(array: Any) -> bool:
@@ -78,17 +77,20 @@ def _is_tensor(array: Any) -> bool:
     return torch is not None and isinstance(array, torch.Tensor)
 
 
-def _torch(ref: Callable[[], Any], tensor: Any) -> Guard:
-    """Guard a torch tensor: ``set_``, ``resize_``, ``transpose_``, ``data =`` and ``requires_grad_`` change it."""
-    address, shape, strides = tensor.data_ptr(), tensor.shape, tensor.stride()
+def _torch(tensors: Refs) -> Guard:
+    """Guard torch tensors: ``set_``, ``resize_``, ``transpose_``, ``data =`` and ``requires_grad_`` change them."""
+    known = [(ref, t.data_ptr(), t.shape, t.stride()) for ref, t in ((ref, ref()) for ref in tensors)]
 
-    def holds() -> bool:
-        tensor = ref()
-        return (
-            tensor.data_ptr() == address
-            and tensor.shape == shape
-            and tensor.stride() == strides
-            and not tensor.requires_grad
-        )
+    def hold() -> bool:
+        for ref, address, shape, strides in known:
+            tensor = ref()
+            if (
+                tensor.data_ptr() != address
+                or tensor.requires_grad
+                or tensor.shape != shape
+                or tensor.stride() != strides
+            ):
+                return False
+        return True
 
-    return holds
+    return hold
