@@ -119,6 +119,7 @@ def test_graphs(handle: Any, torch: Any) -> None:
     graph = graphs.pygraph(handle=handle, **types)
     x, w = (graph.tensor(dim=list(t), stride=s) for t, s in ((DIMS, [60, 20, 4, 1]), ((3, 3, 3, 3), [27, 9, 3, 1])))
     y = graph.relu(graph.conv_fprop(x, w, padding=[1, 1])).set_output(True)
+    y.set_dim(list(DIMS)).set_stride([60, 20, 4, 1])  # which would be channels last
     graph.build([graphs.heur_mode.A, graphs.heur_mode.FALLBACK])
     given = {x: _randn(torch, *DIMS), w: _randn(torch, 3, 3, 3, 3), y: torch.empty(DIMS, device="cuda")}
     for workspace in (torch.empty(graph.get_workspace_size(), dtype=torch.uint8, device="cuda"), None):

@@ -23,11 +23,11 @@ WORKSPACES = ("none", "exact", "larger", "short", "half", "zero", "misaligned", 
 FAULTS = ("outside", "negative", "short memory", "read-only", "misaligned")
 
 
-def kinds_of(backend: str) -> tuple[str, ...]:
-    """Return the kinds of arenas that calls on a backend may have here."""
-    own = ("buffer", "part", "pool") if backend == "opencl" else ()
+def kinds_of(handle: dnn.Handle) -> tuple[str, ...]:
+    """Return the kinds of arenas that calls on a handle may have here."""
+    own = ("buffer", "part", "pool") if handle.backend == "opencl" else ()
     torch = ("torch",) if importlib.util.find_spec("torch") else ()
-    return (*own, "numpy", *torch)
+    return (*own, "numpy", *torch) if handle.device.host_memory else own
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Case:
         self.scene = scenario(seed, number // VARIANTS, only)
         self.rng = np.random.default_rng([seed, number, 1])
         self.places = dict(self.scene.places)
-        self.kind = str(self.rng.choice(kinds_of(handle.backend)))
+        self.kind = str(self.rng.choice(kinds_of(handle)))
         named = self.scene.operation.named is not None
         self.named = named and self.rng.integers(3) == 0
         self.fault = str(self.rng.choice(FAULTS)) if self.rng.integers(4) == 0 else ""
