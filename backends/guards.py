@@ -5,11 +5,12 @@ Every guard looks only at what a program can change of an array that stays alive
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from portadnn.host_arrays import is_torch
 
 Guard = Callable[[], bool]
 Refs = Sequence[Callable[[], Any]]  # weak references, whose arrays are alive while a guard runs
@@ -20,7 +21,7 @@ def guard(arrays: Refs, native: type, holds: Callable[[Refs], Guard]) -> Guard |
     own = [ref for ref in arrays if type(ref()) is native]
     others = [ref for ref in arrays if type(ref()) is not native]
     host = [ref for ref in others if type(ref()) is np.ndarray]
-    tensors = [ref for ref in others if _is_tensor(ref())]
+    tensors = [ref for ref in others if is_torch(ref())]
     if len(host) + len(tensors) < len(others):
         return None
     kinds = ((own, holds), (host, _numpy), (tensors, _torch))
@@ -70,11 +71,6 @@ def _numpy(arrays: Refs) -> Guard:
         return True
 
     return hold
-
-
-def _is_tensor(array: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(array, torch.Tensor)
 
 
 def _torch(tensors: Refs) -> Guard:

@@ -16,7 +16,7 @@ import numpy as np
 from portadnn.descriptors import TensorView
 from portadnn.enums import DnnEnum
 from portadnn.errors import AllocFailed, BadParam
-from portadnn.host_arrays import check_host, host_array, host_room, host_workspace, span_bytes, type_name
+from portadnn.host_arrays import check_host, host_array, host_room, host_workspace, is_masked, span_bytes, type_name
 from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
@@ -54,7 +54,7 @@ class ReferenceDevice(Device):
     # arrays
 
     def owns(self, array: Any) -> bool:
-        return isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
+        return isinstance(array, np.ndarray) and not is_masked(array)
 
     def wrap(self, value: Any, argument: str) -> Any:
         if isinstance(value, TensorView):
@@ -63,7 +63,7 @@ class ReferenceDevice(Device):
 
     def look(self, arrays: Iterable[Any]) -> list[Any]:
         known = list(arrays)
-        if any(isinstance(array, np.ma.MaskedArray) for array in known):
+        if any(is_masked(array) for array in known):
             raise TypeError("a masked array")  # wrap() says more
         for array in known:
             if array is not None:

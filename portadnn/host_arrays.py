@@ -25,10 +25,15 @@ def span_bytes(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) 
     return itemsize + sum((d - 1) * s for d, s in zip(shape, strides, strict=True))
 
 
+def _is_a(value: Any, module: str, name: str) -> bool:
+    """Tell whether a value is of a class of a module, which may not be imported, or be about to be."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(value, kind)
+
+
 def is_torch(value: Any) -> bool:
     """Tell whether a value is a torch tensor, without importing torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+    return _is_a(value, "torch", "Tensor")
 
 
 @functools.cache
@@ -179,9 +184,14 @@ def check_extent(extent: int, room: int, argument: str) -> None:
         raise BadParam(argument=argument, expected=f"an array within its memory of {room} bytes", got=f"{extent} bytes")
 
 
+def is_masked(value: Any) -> bool:
+    """Tell whether a value is a masked array, without importing numpy.ma: a fork meanwhile would hang the child."""
+    return _is_a(value, "numpy.ma", "MaskedArray")
+
+
 def refuse_mask(value: Any, argument: str) -> None:
     """Refuse masked arrays, whose masks nothing that computes on memory would see."""
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked(value):
         raise BadParam(
             argument=argument, expected="an array without a mask: pass array.filled(value)", got="a masked array"
         )

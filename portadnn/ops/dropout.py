@@ -15,6 +15,7 @@ from ..dispatch.problems import check_handle
 from ..enums import DataType
 from ..errors import BadParam, public, shown
 from ..handle import Handle
+from ..host_arrays import is_masked
 from ..problem import Problem, TensorSpec, check_raw, check_same
 
 STATES_SIZE = 32  # bytes, little-endian: seed (64 bits), draw (64), work-groups that are through (32), nothing (96)
@@ -241,7 +242,7 @@ def restore_dropout_descriptor(handle: Handle, dropout: float, states: Any, seed
     if states is None:
         raise BadParam(argument="states", expected="a buffer with saved states", got=None)
     if isinstance(states, np.ndarray) and not device.owns(states):
-        if states.dtype != np.uint8 or isinstance(states, np.ma.MaskedArray):
+        if states.dtype != np.uint8 or is_masked(states):
             raise BadParam(argument="states", expected="an array of uint8 without a mask", got=shown(states))
         states = device.asarray(np.array(states, order="C", subok=False))
     return DropoutDescriptor(dropout, states, seed)
