@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
-from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
-from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
+from portadnn.ops.convolution.calls import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
 

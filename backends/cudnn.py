@@ -8,8 +8,8 @@ from typing import Any
 
 from portadnn.errors import DnnError
 
-from . import cuda
 from .base import Backend, Device, DeviceInfo, Engine
+from .cuda import device as cuda
 from .vendor_cudnn import library
 
 

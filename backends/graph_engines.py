@@ -10,9 +10,9 @@ from portadnn.graph.engine import GraphEngine
 def kernel_graph_engines() -> Sequence[GraphEngine]:
     """Return the engines in order of preference."""
     from .attention.engine import ENGINE
+    from .engines.random_numbers import RandomEngine
+    from .engines.resample import ResampleEngine
     from .fusion.engine import FusionEngine
-    from .fusion.product_engine import ProductEngine
-    from .graph_random import RandomEngine
-    from .graph_resample import ResampleEngine
+    from .fusion.product.engine import ProductEngine
 
     return (ENGINE, FusionEngine(), ProductEngine(), RandomEngine(), ResampleEngine())

@@ -5,7 +5,8 @@ begins with the key's and the payload's digests, so a truncated, foreign or alte
 rebuilt. Files are written beside their place and renamed, so concurrent processes see a whole entry or none.
 ``PORTADNN_CACHE_DIR`` moves the cache; an empty value turns it off. An unwritable folder is not an error:
 kernels are then compiled every time. A folder that others may write to is not used: see
-:mod:`portadnn.disk_cache`. When the entries exceed ``PORTADNN_CACHE_SIZE``, the least recently used ones are removed.
+:mod:`portadnn._io.disk_cache`. When the entries exceed ``PORTADNN_CACHE_SIZE``, the least recently used
+ones are removed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from portadnn import disk_cache
+from portadnn._io import disk_cache
 
 SUFFIX = ".bin"
 _MAGIC = b"portadnn kernel 1\n"

@@ -10,7 +10,7 @@ from portadnn.ops.batch_norm import BatchNormalizationForwardTraining
 from portadnn.ops.dropout import STATES_SIZE, DropoutForward
 from portadnn.ops.lrn import LRNCrossChannelForward
 from portadnn.ops.pooling import PoolingForward
-from portadnn.ops.rnn_problems import RNNBackwardData, RNNForwardTraining
+from portadnn.ops.rnn.problems import RNNBackwardData, RNNForwardTraining
 from portadnn.problem import Problem, TensorSpec
 
 from .call import PERIOD, random_values, special_values

@@ -20,7 +20,7 @@ from portadnn.enums import (
     Status,
 )
 from portadnn.errors import AllocFailed, DnnError, NotSupported
-from portadnn.find import plain_search
+from portadnn.finding.find import plain_search
 from portadnn.handle import Handle
 from portadnn.problem import parse
 

@@ -145,6 +145,6 @@ class LeNet:
 if __name__ == "__main__":
     import sys
 
-    from portadnn.cli import main
+    from portadnn.cli.main import main
 
     main(["demo", *sys.argv[1:]])

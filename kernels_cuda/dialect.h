@@ -23,7 +23,7 @@ DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDi
 #define UNROLL _Pragma("unroll")
 
 // The first statement of every kernel: launches on sm_90 and later begin while the one before them ends
-// (backends/cuda_launch.py), and wait here until what it wrote is there. They are not let in any earlier: work-groups that
+// (backends/cuda/launch.py), and wait here until what it wrote is there. They are not let in any earlier: work-groups that
 // wait beside working ones leave multiprocessors unevenly filled (an LSTM's steps took 1.2 to 1.3 times as long).
 #if __CUDA_ARCH__ >= 900
 #define GRID_WAIT() asm volatile("griddepcontrol.wait;" ::: "memory")

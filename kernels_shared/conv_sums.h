@@ -1,4 +1,4 @@
-// The end of a convolution on GPUs whose results are taken together by text (backends/fusion/product_sums.py) as they are stored:
+// The end of a convolution on GPUs whose results are taken together by text (backends/fusion/product/sums.py) as they are stored:
 // over the rows of the product (SUM_ROWS: channels of the output), its columns (SUM_COLUMNS: pixels) and the groups (SUM_GROUPS).
 //
 // Each work-item has the sums of its rows or columns in registers; the work-group's join in local memory, and the part of

@@ -12,7 +12,7 @@
 //   VFINISH(out, i, j, alpha, v, beta, b)     VW neighbours in memory; b is the vreal of their biases
 //   EPILOGUE_SHIFT(z_first, bias_first)       in a kernel: j and k count from there on
 //
-// With EPILOGUE_LANES the end is text written for a graph (backends/fusion/product.py): LANES of the sums, a vector of VW on
+// With EPILOGUE_LANES the end is text written for a graph (backends/fusion/product/kernels.py): LANES of the sums, a vector of VW on
 // CPUs and 1 on GPUs, go to   epilogue(sums, place, count EPILOGUE_ARGS)   with the place of the first in out, of which
 // strides are those of memory without gaps, and the number of lanes that count. It stores all results; out is not written.
 //

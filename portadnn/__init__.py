@@ -11,7 +11,7 @@
 """
 
 # isort: off
-from . import _safe_path as _safe_path  # before anything that the working directory could have as well
+from ._io import safe_path as _safe_path  # noqa: F401  # before what the working directory could have as well
 
 # isort: on
 from importlib import import_module
@@ -73,7 +73,12 @@ if TYPE_CHECKING:
         batch_normalization_forward_training,
         derive_bn_tensor_descriptor,
     )
-    from .ops.convolution import (
+    from .ops.convolution.algorithms import (
+        ConvolutionBwdDataAlgoPerf,
+        ConvolutionBwdFilterAlgoPerf,
+        ConvolutionFwdAlgoPerf,
+    )
+    from .ops.convolution.calls import (
         convolution_backward_bias,
         convolution_backward_data,
         convolution_backward_filter,
@@ -84,12 +89,7 @@ if TYPE_CHECKING:
         get_convolution_forward_workspace_size,
         get_convolution_nd_forward_output_dim,
     )
-    from .ops.convolution_algorithms import (
-        ConvolutionBwdDataAlgoPerf,
-        ConvolutionBwdFilterAlgoPerf,
-        ConvolutionFwdAlgoPerf,
-    )
-    from .ops.convolution_find import (
+    from .ops.convolution.find import (
         find_convolution_backward_data_algorithm,
         find_convolution_backward_data_algorithm_ex,
         find_convolution_backward_filter_algorithm,
@@ -109,7 +109,7 @@ if TYPE_CHECKING:
         get_convolution_forward_algorithm_v7,
         get_convolution_forward_find_workspace_size,
     )
-    from .ops.convolution_fused import (
+    from .ops.convolution.fused import (
         convolution_bias_activation_forward,
         get_convolution_bias_activation_forward_workspace_size,
     )
@@ -138,10 +138,15 @@ if TYPE_CHECKING:
         get_reduction_workspace_size,
         reduce_tensor,
     )
-    from .ops.rnn import rnn_backward_data, rnn_backward_weights, rnn_forward_inference, rnn_forward_training
-    from .ops.rnn_descriptor import RNNDescriptor
-    from .ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
-    from .ops.rnn_sizes import (
+    from .ops.rnn.calls import (
+        rnn_backward_data,
+        rnn_backward_weights,
+        rnn_forward_inference,
+        rnn_forward_training,
+    )
+    from .ops.rnn.descriptor import RNNDescriptor
+    from .ops.rnn.layout import DirectionMode, RNNInputMode, RNNMode
+    from .ops.rnn.sizes import (
         get_rnn_lin_layer_bias_params,
         get_rnn_lin_layer_matrix_params,
         get_rnn_params_size,
@@ -160,15 +165,15 @@ if TYPE_CHECKING:
 # Modules of operations are imported when first asked for: with all of them `import portadnn` took half as long again.
 _LATER = {
     "BN_MIN_EPSILON": "batch_norm",
-    "ConvolutionBwdDataAlgoPerf": "convolution_algorithms",
-    "ConvolutionBwdFilterAlgoPerf": "convolution_algorithms",
-    "ConvolutionFwdAlgoPerf": "convolution_algorithms",
-    "DirectionMode": "rnn_layout",
+    "ConvolutionBwdDataAlgoPerf": "convolution.algorithms",
+    "ConvolutionBwdFilterAlgoPerf": "convolution.algorithms",
+    "ConvolutionFwdAlgoPerf": "convolution.algorithms",
+    "DirectionMode": "rnn.layout",
     "DropoutDescriptor": "dropout",
     "LRNDescriptor": "lrn",
-    "RNNDescriptor": "rnn_descriptor",
-    "RNNInputMode": "rnn_layout",
-    "RNNMode": "rnn_layout",
+    "RNNDescriptor": "rnn.descriptor",
+    "RNNInputMode": "rnn.layout",
+    "RNNMode": "rnn.layout",
     "ReduceTensorDescriptor": "reduce",
     "SpatialTransformerDescriptor": "spatial_transformer",
     "activation_backward": "activation",
@@ -177,11 +182,11 @@ _LATER = {
     "batch_normalization_backward": "batch_norm",
     "batch_normalization_forward_inference": "batch_norm",
     "batch_normalization_forward_training": "batch_norm",
-    "convolution_backward_bias": "convolution",
-    "convolution_backward_data": "convolution",
-    "convolution_backward_filter": "convolution",
-    "convolution_bias_activation_forward": "convolution_fused",
-    "convolution_forward": "convolution",
+    "convolution_backward_bias": "convolution.calls",
+    "convolution_backward_data": "convolution.calls",
+    "convolution_backward_filter": "convolution.calls",
+    "convolution_bias_activation_forward": "convolution.fused",
+    "convolution_forward": "convolution.calls",
     "derive_bn_tensor_descriptor": "batch_norm",
     "divisive_normalization_backward": "divisive_norm",
     "divisive_normalization_forward": "divisive_norm",
@@ -189,40 +194,40 @@ _LATER = {
     "dropout_forward": "dropout",
     "dropout_get_reserve_space_size": "dropout",
     "dropout_get_states_size": "dropout",
-    "find_convolution_backward_data_algorithm": "convolution_find",
-    "find_convolution_backward_data_algorithm_ex": "convolution_find",
-    "find_convolution_backward_filter_algorithm": "convolution_find",
-    "find_convolution_backward_filter_algorithm_ex": "convolution_find",
-    "find_convolution_forward_algorithm": "convolution_find",
-    "find_convolution_forward_algorithm_ex": "convolution_find",
-    "get_convolution_2d_forward_output_dim": "convolution",
-    "get_convolution_backward_data_algorithm": "convolution_find",
-    "get_convolution_backward_data_algorithm_max_count": "convolution_find",
-    "get_convolution_backward_data_algorithm_v7": "convolution_find",
-    "get_convolution_backward_data_find_workspace_size": "convolution_find",
-    "get_convolution_backward_data_workspace_size": "convolution",
-    "get_convolution_backward_filter_algorithm": "convolution_find",
-    "get_convolution_backward_filter_algorithm_max_count": "convolution_find",
-    "get_convolution_backward_filter_algorithm_v7": "convolution_find",
-    "get_convolution_backward_filter_find_workspace_size": "convolution_find",
-    "get_convolution_backward_filter_workspace_size": "convolution",
-    "get_convolution_bias_activation_forward_workspace_size": "convolution_fused",
-    "get_convolution_forward_algorithm": "convolution_find",
-    "get_convolution_forward_algorithm_max_count": "convolution_find",
-    "get_convolution_forward_algorithm_v7": "convolution_find",
-    "get_convolution_forward_find_workspace_size": "convolution_find",
-    "get_convolution_forward_workspace_size": "convolution",
-    "get_convolution_nd_forward_output_dim": "convolution",
+    "find_convolution_backward_data_algorithm": "convolution.find",
+    "find_convolution_backward_data_algorithm_ex": "convolution.find",
+    "find_convolution_backward_filter_algorithm": "convolution.find",
+    "find_convolution_backward_filter_algorithm_ex": "convolution.find",
+    "find_convolution_forward_algorithm": "convolution.find",
+    "find_convolution_forward_algorithm_ex": "convolution.find",
+    "get_convolution_2d_forward_output_dim": "convolution.calls",
+    "get_convolution_backward_data_algorithm": "convolution.find",
+    "get_convolution_backward_data_algorithm_max_count": "convolution.find",
+    "get_convolution_backward_data_algorithm_v7": "convolution.find",
+    "get_convolution_backward_data_find_workspace_size": "convolution.find",
+    "get_convolution_backward_data_workspace_size": "convolution.calls",
+    "get_convolution_backward_filter_algorithm": "convolution.find",
+    "get_convolution_backward_filter_algorithm_max_count": "convolution.find",
+    "get_convolution_backward_filter_algorithm_v7": "convolution.find",
+    "get_convolution_backward_filter_find_workspace_size": "convolution.find",
+    "get_convolution_backward_filter_workspace_size": "convolution.calls",
+    "get_convolution_bias_activation_forward_workspace_size": "convolution.fused",
+    "get_convolution_forward_algorithm": "convolution.find",
+    "get_convolution_forward_algorithm_max_count": "convolution.find",
+    "get_convolution_forward_algorithm_v7": "convolution.find",
+    "get_convolution_forward_find_workspace_size": "convolution.find",
+    "get_convolution_forward_workspace_size": "convolution.calls",
+    "get_convolution_nd_forward_output_dim": "convolution.calls",
     "get_dropout_descriptor": "dropout",
     "get_pooling_2d_forward_output_dim": "pooling",
     "get_pooling_nd_forward_output_dim": "pooling",
     "get_reduction_indices_size": "reduce",
     "get_reduction_workspace_size": "reduce",
-    "get_rnn_lin_layer_bias_params": "rnn_sizes",
-    "get_rnn_lin_layer_matrix_params": "rnn_sizes",
-    "get_rnn_params_size": "rnn_sizes",
-    "get_rnn_training_reserve_size": "rnn_sizes",
-    "get_rnn_workspace_size": "rnn_sizes",
+    "get_rnn_lin_layer_bias_params": "rnn.sizes",
+    "get_rnn_lin_layer_matrix_params": "rnn.sizes",
+    "get_rnn_params_size": "rnn.sizes",
+    "get_rnn_training_reserve_size": "rnn.sizes",
+    "get_rnn_workspace_size": "rnn.sizes",
     "lrn_cross_channel_backward": "lrn",
     "lrn_cross_channel_forward": "lrn",
     "normalization_backward": "normalization",
@@ -232,10 +237,10 @@ _LATER = {
     "pooling_forward": "pooling",
     "reduce_tensor": "reduce",
     "restore_dropout_descriptor": "dropout",
-    "rnn_backward_data": "rnn",
-    "rnn_backward_weights": "rnn",
-    "rnn_forward_inference": "rnn",
-    "rnn_forward_training": "rnn",
+    "rnn_backward_data": "rnn.calls",
+    "rnn_backward_weights": "rnn.calls",
+    "rnn_forward_inference": "rnn.calls",
+    "rnn_forward_training": "rnn.calls",
     "scale_tensor": "tensor",
     "set_dropout_descriptor": "dropout",
     "set_tensor": "tensor",

@@ -21,7 +21,7 @@ from .dispatch.plan_cache import CacheInfo, PlanCache
 from .dispatch.scratch import ScratchPool
 from .enums import DataType, TensorFormat, plain_number
 from .errors import BadParam, NotInitialized, NotSupported, public, shown, written
-from .found import Found
+from .finding.found import Found
 from .host_arrays import host_array, is_torch, refuse_mask
 from .problem import TensorSpec
 from .registry import backend_names, get_backend

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ._toml import tomllib
+from ._io.toml import tomllib
 from .descriptors import _integer
 from .errors import BadParam, shown
 

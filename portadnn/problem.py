@@ -233,8 +233,8 @@ def every_problem() -> dict[str, type[Problem]]:
 
     from . import ops
 
-    for module in pkgutil.iter_modules(ops.__path__):
-        importlib.import_module(f"{ops.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
+        importlib.import_module(module.name)
     return PROBLEMS
 
 

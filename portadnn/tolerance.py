@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .enums import DataType, MathType
-from .ops.convolution import Convolution
+from .ops.convolution.calls import Convolution
 from .problem import Problem
 
 FEW = 4.0  # roundings around every sum, and the few units that exp, tanh and division may be off

@@ -8,9 +8,9 @@ import functools
 import itertools
 
 import portadnn as dnn
-from portadnn.capability import decide
-from portadnn.capability_features import ALGORITHMS, OPERATIONS, Feature, axes, features, line
-from portadnn.capability_rules import Query
+from portadnn.capability.features import ALGORITHMS, OPERATIONS, Feature, axes, features, line
+from portadnn.capability.rules import Query
+from portadnn.capability.tables import decide
 from portadnn.dispatch.choice import check_type
 from portadnn.problem import every_problem
 from portadnn.registry import get_backend

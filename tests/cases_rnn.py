@@ -8,10 +8,10 @@ import numpy as np
 from cases import TYPES
 from helper import Case
 
-from portadnn.ops.rnn_layout import DirectionMode, RNNInputMode, RNNMode
-from portadnn.ops.rnn_problems import network_of
+from portadnn.ops.rnn.layout import DirectionMode, RNNInputMode, RNNMode
+from portadnn.ops.rnn.problems import network_of
 from portadnn.problem import TensorSpec, parse
-from portadnn_backends.reference_outcomes import outcomes
+from portadnn_backends.reference.outcomes import outcomes
 
 MODES = tuple(RNNMode)
 # (steps, batch) or the batch sizes of the steps; features; hidden; layers
@@ -72,7 +72,7 @@ def cases(kind, count):
 
 def contents(problem, stored):
     """Return the numbers of a reserve space that mean something, by section."""
-    from portadnn_backends.reference_rnn import Kept
+    from portadnn_backends.reference.rnn import Kept
 
     kept, network = Kept(problem, np.asarray(stored)), problem.network
     found = {}

@@ -6,9 +6,9 @@ That time is not spent but told by a clock of their own, which :func:`install` g
 from __future__ import annotations
 
 from portadnn.errors import AllocFailed, ExecutionFailed
-from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from portadnn.ops.convolution.calls import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 from portadnn_backends.base import Engine, Plan, Run
-from portadnn_backends.reference_ops import evaluate
+from portadnn_backends.reference.operations import evaluate
 
 ALL = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardFilter)
 
@@ -31,7 +31,7 @@ class FakeEngine(Engine):
         self.prepared, self.runs, self.given = 0, 0, None
 
     def algo(self, problem):
-        from portadnn.ops.convolution_algorithms import DATA, FILTER, FORWARD
+        from portadnn.ops.convolution.algorithms import DATA, FILTER, FORWARD
 
         for direction in (FORWARD, DATA, FILTER):
             if isinstance(problem, direction.kind):

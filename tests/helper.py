@@ -25,7 +25,7 @@ from portadnn.diff.cases import problem_line
 from portadnn.diff.compare import bounds, measure
 from portadnn.diff.running import call, upload, violations_of
 from portadnn.registry import backend_names, default_backend_names, get_backend
-from portadnn_backends.reference_outcomes import outcomes, terms
+from portadnn_backends.reference.outcomes import outcomes, terms
 
 # which backends to test
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn.dispatch.choice import prepare
-from portadnn.ops.rnn_layout import Network, RNNMode
+from portadnn.ops.rnn.layout import Network, RNNMode
 from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
 from portadnn_backends import sources
 from portadnn_backends.base import DeviceInfo

@@ -12,7 +12,7 @@ import portadnn.graph as graphs
 from portadnn import cudnn
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
-from portadnn.graph.fallback_host import DefinitionOnHost
+from portadnn.graph.fallback.host import DefinitionOnHost
 from portadnn.problem import TensorSpec
 
 handle = host_handle

@@ -14,11 +14,11 @@ from helper import Case, check, every_target, open_handle
 
 import portadnn as dnn
 from portadnn import capability
-from portadnn.capability_features import ALGORITHMS, Feature, axes, line
+from portadnn.capability.features import ALGORITHMS, Feature, axes, line
 from portadnn.dispatch.choice import candidates, prepare
 from portadnn.dispatch.problems import with_room
 from portadnn.problem import every_problem, parse
-from portadnn_backends.reference_outcomes import outcomes
+from portadnn_backends.reference.outcomes import outcomes
 
 PARTS = {
     "reference": ("reference", "_library"),

@@ -12,9 +12,9 @@ import pytest
 
 import portadnn as dnn
 from portadnn import capability
-from portadnn.capability_features import ALGORITHMS, OPERATIONS, Feature, features
-from portadnn.capability_rules import is_fact
-from portadnn.capability_text import effects_of
+from portadnn.capability.features import ALGORITHMS, OPERATIONS, Feature, features
+from portadnn.capability.rules import is_fact
+from portadnn.capability.text import effects_of
 from portadnn.enums import ConvolutionFwdAlgo
 from portadnn.problem import every_problem, parse, parse_line
 from portadnn.registry import backend_names
@@ -298,7 +298,7 @@ def test_facts_are_of_every_foreign_table():
 
 
 def test_importing_portadnn_reads_no_table():
-    assert importlib.util.find_spec("portadnn.capability")
-    code = "import sys, portadnn; print('portadnn.capability' in sys.modules, 'tomllib' in sys.modules)"
+    assert importlib.util.find_spec("portadnn.capability.tables")
+    code = "import sys, portadnn; print('portadnn.capability.tables' in sys.modules, 'tomllib' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.split() == ["False", "False"]

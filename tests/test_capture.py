@@ -16,7 +16,7 @@ from where import BACKENDS, open_handle
 
 import portadnn as dnn
 from portadnn.problem import TensorSpec
-from portadnn_backends import opencl_command_buffer
+from portadnn_backends.opencl import command_buffer as opencl_command_buffer
 
 RELU, POOL = dnn.ActivationDescriptor("relu"), dnn.PoolingDescriptor("max", window=(2, 2), stride=(2, 2))
 CONV = dnn.ConvolutionDescriptor(padding=(1, 1))
@@ -308,7 +308,7 @@ def test_a_call_that_failed_half_way_spoils_the_step(handle: Any, monkeypatch: p
 
     with handle.capture() as step:
         with monkeypatch.context() as patch:
-            patch.setattr("portadnn_backends.reference.outcomes", gone)
+            patch.setattr("portadnn_backends.reference.backend.outcomes", gone)
             patch.setattr(handle.device, "workspace", gone)
             with pytest.raises(dnn.AllocFailed, match="gone"):
                 dnn.convolution_forward(handle, x, w, CONV, y, algo=network.algo)

@@ -17,7 +17,7 @@ from portadnn.benchmarks.call import DEFAULTS, random_values
 from portadnn.examples.three_ways import data, lenet_cudnn
 from portadnn.problem import Problem, parse_line
 from portadnn.tolerance import tolerance
-from portadnn_backends.reference_outcomes import outcomes, terms
+from portadnn_backends.reference.outcomes import outcomes, terms
 
 LINES = (
     "activation_backward x=f32:2x3x4x5 mode=tanh",

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn.advice import advice
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.registry import backend_names, get_backend
 
 
@@ -130,7 +130,7 @@ def test_demo_names_what_brings_a_missing_package(monkeypatch, tmp_path, module,
 
 
 def test_as_a_process(tmp_path):
-    command = [sys.executable, "-m", "portadnn.cli", "--version"]
+    command = [sys.executable, "-m", "portadnn.cli.main", "--version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == f"portadnn {dnn.__version__}"
 
@@ -138,7 +138,7 @@ def test_as_a_process(tmp_path):
 def test_help_imports_nothing_heavy(tmp_path):
     code = (
         "import sys\n"
-        "from portadnn.cli import main\n"
+        "from portadnn.cli.main import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = ('cupy', 'pyopencl', 'torch', 'sklearn', 'matplotlib', 'portadnn.examples.demo')\n"
         "print('heavy:', [name for name in heavy if name in sys.modules])"

@@ -8,8 +8,8 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from portadnn import disk_cache
-from portadnn.cli import app
+from portadnn._io import disk_cache
+from portadnn.cli.main import app
 from portadnn_backends import kernel_cache
 
 

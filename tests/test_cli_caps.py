@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from portadnn import capability
-from portadnn.capability_features import OPERATIONS, features
-from portadnn.cli import app
+from portadnn.capability.features import OPERATIONS, features
+from portadnn.cli.main import app
 
 GROUPED = "convolution_forward x=f32:1x4x8x8 w=f32:4x2x3x3 groups=2"
 

@@ -12,15 +12,13 @@ import portadnn as dnn
 from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse, parse_line
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import (
-    conv_atomic,
-    conv_depthwise_cpu,
-    conv_direct,
-    conv_direct_cpu,
-    conv_direct_filter_cpu,
-    conv_im2col,
-    kernel_engines,
-)
+from portadnn_backends.engines import kernel_engines
+from portadnn_backends.engines.conv import atomic as conv_atomic
+from portadnn_backends.engines.conv import depthwise_cpu as conv_depthwise_cpu
+from portadnn_backends.engines.conv import direct as conv_direct
+from portadnn_backends.engines.conv import direct_cpu as conv_direct_cpu
+from portadnn_backends.engines.conv import direct_filter_cpu as conv_direct_filter_cpu
+from portadnn_backends.engines.conv import im2col as conv_im2col
 
 IM2COL = conv_im2col.ENGINES[0]
 

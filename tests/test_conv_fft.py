@@ -13,8 +13,9 @@ from where import scratch
 import portadnn as dnn
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_fft, conv_fft_setup
-from portadnn_backends.engines.conv_fft_geometry import LENGTHS, Window, _reach
+from portadnn_backends.engines.fft import engine as conv_fft
+from portadnn_backends.engines.fft import setup as conv_fft_setup
+from portadnn_backends.engines.fft.geometry import LENGTHS, Window, _reach
 
 WHOLE, TILING = conv_fft.ENGINES
 

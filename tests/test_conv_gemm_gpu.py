@@ -10,12 +10,12 @@ from helper import check, open_handle, targets
 import portadnn as dnn
 from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse
-from portadnn_backends import cuda
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_gemm
-from portadnn_backends.engines.conv_gemm_choice import TILES as TILES_OF
-from portadnn_backends.engines.conv_gemm_choice import Choice
-from portadnn_backends.engines.conv_geometry import filter_vectors
+from portadnn_backends.cuda import device as cuda
+from portadnn_backends.engines.conv import gemm as conv_gemm
+from portadnn_backends.engines.conv.gemm_choice import TILES as TILES_OF
+from portadnn_backends.engines.conv.gemm_choice import Choice
+from portadnn_backends.engines.conv.geometry import filter_vectors
 from portadnn_backends.engines.pieces import shares_pieces
 
 # two groups of 18 filters and 20 channels: rows and columns that fill no tile, channels that fill slices of 8

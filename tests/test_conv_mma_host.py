@@ -12,9 +12,10 @@ from host_cuda_device import COMPILER, HostCuda
 
 from portadnn.bfloat16 import as_float64
 from portadnn.diff.compare import bounds
-from portadnn_backends.engines import conv_tensor_core, conv_tensor_core_setup
-from portadnn_backends.engines.conv_tensor_core_tiles import IMAGE_TILES, Choice
-from portadnn_backends.reference_outcomes import outcomes
+from portadnn_backends.engines.conv import tensor_core as conv_tensor_core
+from portadnn_backends.engines.conv import tensor_core_setup as conv_tensor_core_setup
+from portadnn_backends.engines.conv.tensor_core_tiles import IMAGE_TILES, Choice
+from portadnn_backends.reference.outcomes import outcomes
 
 FORWARD, DATA = conv_tensor_core.ENGINES[:2]
 FUSED = "convolution_bias_activation_forward"

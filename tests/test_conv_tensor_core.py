@@ -10,10 +10,12 @@ from helper import Case, Target, check, open_handle, targets
 from portadnn.dispatch.choice import candidates
 from portadnn.enums import MathType
 from portadnn.problem import parse
-from portadnn_backends import cuda
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_gemm, conv_tensor_core, conv_tensor_core_setup
-from portadnn_backends.engines.conv_tensor_core_tiles import FILTER_TILES, IMAGE_TILES, Choice
+from portadnn_backends.cuda import device as cuda
+from portadnn_backends.engines.conv import gemm as conv_gemm
+from portadnn_backends.engines.conv import tensor_core as conv_tensor_core
+from portadnn_backends.engines.conv import tensor_core_setup as conv_tensor_core_setup
+from portadnn_backends.engines.conv.tensor_core_tiles import FILTER_TILES, IMAGE_TILES, Choice
 
 H200 = DeviceInfo(
     "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,

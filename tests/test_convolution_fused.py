@@ -12,9 +12,9 @@ from where import scratch
 import portadnn as dnn
 from portadnn.problem import parse_line
 from portadnn_backends.engines import kernel_engines
-from portadnn_backends.engines.conv_cpu import ConvCpuGemm
-from portadnn_backends.engines.conv_epilogue import ConvThenEpilogue
-from portadnn_backends.engines.conv_gemm import ConvGemmForward
+from portadnn_backends.engines.conv.cpu import ConvCpuGemm
+from portadnn_backends.engines.conv.epilogue import ConvThenEpilogue
+from portadnn_backends.engines.conv.gemm import ConvGemmForward
 
 CONV = dnn.ConvolutionDescriptor((1, 1))
 RELU = dnn.ActivationDescriptor("relu")

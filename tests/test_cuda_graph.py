@@ -12,8 +12,8 @@ import pytest
 
 import portadnn as dnn
 from portadnn.enums import DataType
-from portadnn_backends import cuda
 from portadnn_backends.base import CountersArg, DeviceInfo, Kernel, Launch, ScalarArg, TensorArg, WorkspaceArg
+from portadnn_backends.cuda import device as cuda
 from portadnn_backends.programs import Program
 
 

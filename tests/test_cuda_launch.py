@@ -10,8 +10,9 @@ import pytest
 
 from portadnn.enums import DataType
 from portadnn.errors import ExecutionFailed
-from portadnn_backends import cuda, cuda_launch
 from portadnn_backends.base import ConstantArg, Kernel, Launch, ScalarArg, TensorArg, WorkspaceArg
+from portadnn_backends.cuda import device as cuda
+from portadnn_backends.cuda import launch as cuda_launch
 from portadnn_backends.programs import Program
 
 NATIVE = types.SimpleNamespace(get_function=lambda name: types.SimpleNamespace(ptr=0x1234))

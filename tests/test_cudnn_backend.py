@@ -16,8 +16,8 @@ from fake_cudnn import SIZE, UNSUPPORTED, Device, FakeLibrary, connect, letter, 
 
 import portadnn as dnn
 from portadnn import advice
-from portadnn.capability_features import OPERATIONS, features, line
-from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
+from portadnn.capability.features import OPERATIONS, features, line
+from portadnn.ops.rnn.problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 from portadnn.problem import parse_line
 from portadnn.registry import backend_names, default_backend_names, get_backend
 from portadnn_backends.base import DeviceInfo

@@ -13,7 +13,7 @@ from portadnn import cudnn
 from portadnn.diff.buffers import Buffer
 from portadnn.tolerance import tolerance
 from portadnn.watching import WATCHERS
-from portadnn_backends.reference_outcomes import outcomes, terms
+from portadnn_backends.reference.outcomes import outcomes, terms
 
 FIND = tuple(name for name in PROBLEMS if "Find" in name)
 PARTS = ("cudnnGetRNNLinLayerMatrixParams", "cudnnGetRNNLinLayerBiasParams")

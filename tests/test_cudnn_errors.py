@@ -15,7 +15,7 @@ from cudnn_world import World, world_of
 import portadnn as dnn
 from portadnn import cudnn
 from portadnn_backends.base import Plan, Run
-from portadnn_backends.reference import DefinitionEngine, ReferenceBackend
+from portadnn_backends.reference.backend import DefinitionEngine, ReferenceBackend
 
 INJECTED = "(injected)"
 

@@ -133,7 +133,7 @@ def test_addresses(handle):
 
 def test_cuda_wraps_addresses_without_looking_at_them():
     pytest.importorskip("cupy")
-    from portadnn_backends.cuda import CudaDevice
+    from portadnn_backends.cuda.device import CudaDevice
 
     device = CudaDevice(0, DeviceInfo("cuda", "", "", "gpu", "", ""))
     array = device.wrap(dnn.TensorDescriptor((2, 3, 4, 5), format="nhwc").view(4096, 8), "x")

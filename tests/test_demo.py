@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.registry import default_backend_names, get_backend
 
 pytest.importorskip("matplotlib")

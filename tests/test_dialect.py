@@ -12,7 +12,8 @@ from ml_dtypes import bfloat16, finfo
 from test_nvrtc import require_nvrtc
 from where import open_handle
 
-from portadnn_backends import cuda, sources
+from portadnn_backends import sources
+from portadnn_backends.cuda import device as cuda
 
 PROBE = (Path(__file__).parent / "dialect_probe.cl").read_text(encoding="utf-8")
 TYPES = {"FLOAT": np.float32, "DOUBLE": np.float64, "HALF": np.float16, "BFLOAT16": bfloat16}
@@ -195,7 +196,7 @@ def test_every_name_of_the_dialect_is_probed():
 
 
 def test_every_kernel_waits_first():
-    """A launch may begin before the last one has ended (backends/cuda_launch.py): nothing is done before the wait."""
+    """A launch may begin before the last one has ended (backends/cuda/launch.py): nothing is done before the wait."""
     import re
 
     for file in sources.kernel_files():

@@ -11,7 +11,7 @@ import warnings
 import pytest
 
 import portadnn as dnn
-from portadnn import disk_cache
+from portadnn._io import disk_cache
 from portadnn_backends import kernel_cache
 
 KEYS = [("test", str(number)) for number in range(100)]

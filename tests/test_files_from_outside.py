@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn._files import write_whole
-from portadnn.cli import app
+from portadnn._io.files import write_whole
+from portadnn.cli.main import app
 from portadnn.diff import Case, golden
 from portadnn.diff.sources import from_file, from_log
-from portadnn.find_db import FindDatabase, Place
+from portadnn.finding.database import FindDatabase, Place
 from portadnn.migrate import baseline, checker, discover
 from portadnn.migrate import config as configs
 from portadnn.recording import read

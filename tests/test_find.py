@@ -12,9 +12,9 @@ from helper import everywhere
 from where import open_handle, scratch
 
 import portadnn as dnn
-from portadnn import find
 from portadnn.enums import Status
 from portadnn.errors import AllocFailed
+from portadnn.finding import find
 
 CONV = dnn.ConvolutionDescriptor((1, 1))
 DIMS = {"x": (2, 6, 9, 8), "w": (5, 6, 3, 3), "y": (2, 5, 9, 8)}

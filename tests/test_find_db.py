@@ -17,9 +17,9 @@ from test_find import ORDERS, call, descriptors
 from where import BACKENDS, open_handle
 
 import portadnn as dnn
-from portadnn import find, found
 from portadnn.enums import Status
-from portadnn.find_db import FindDatabase, Place
+from portadnn.finding import find, found
+from portadnn.finding.database import FindDatabase, Place
 
 PLACE = Place("device", "driver", "1.0", "engines")
 LINE = "convolution_forward x=f32:1x1x3x3 w=f32:1x1x3x3"

@@ -8,10 +8,10 @@ from cases_convolution import CONVOLUTION_CASES
 from cases_elementwise import TENSOR_CASES
 from helper import Case, backends_in, check, compare, every_target, targets
 
-import portadnn_backends.reference
+import portadnn_backends.reference.backend
 from portadnn.problem import parse
 from portadnn.tolerance import tolerance
-from portadnn_backends.reference_ops import evaluate
+from portadnn_backends.reference.operations import evaluate
 
 FORWARD = "convolution_forward x=f32:2x3x5x5 w=f32:4x3x3x3 y=f32:2x4x3x3/80,20,6,2"
 FAILED = pytest.fail.Exception
@@ -23,7 +23,7 @@ def tampered(reference, monkeypatch):
 
     def run(case, change):
         changed = lambda problem, *rest: {problem.outputs[-1]: change(problem, *rest)}  # noqa: E731
-        monkeypatch.setattr(portadnn_backends.reference, "outcomes", changed)
+        monkeypatch.setattr(portadnn_backends.reference.backend, "outcomes", changed)
         reference.clear_cache()
         check(reference, case)
 

@@ -9,7 +9,9 @@ from helper import check, open_handle, targets
 
 from portadnn.problem import parse_line
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import affine_grid, bias_gradient, norm, reduce_tensor
+from portadnn_backends.engines import bias_gradient, reduce_tensor
+from portadnn_backends.engines.grid import affine as affine_grid
+from portadnn_backends.engines.norm import gpu as norm
 
 AFFINE, BIAS, REDUCE, NORM = (module.ENGINES[0] for module in (affine_grid, bias_gradient, reduce_tensor, norm))
 SAVED = "saved_mean=f32:700x1x1 saved_inv_variance=f32:700x1x1"

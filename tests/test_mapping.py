@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn import mapping
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.enums import DnnEnum
 from portadnn.mapping import Parameter, compare, table
 from portadnn.mapping_text import VALUE_COLUMNS, thing, usage
@@ -363,7 +363,7 @@ def test_any_name_is_found(name, part):
 
 def test_every_name_can_be_drawn():
     """What the drawing pairs is what the differences pair."""
-    from portadnn import cli_map
+    from portadnn.cli import map as cli_map
 
     for row in TABLE.rows:
         for other in row.miopen or (None,):

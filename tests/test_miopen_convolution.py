@@ -349,7 +349,7 @@ def test_descriptors_say_what_they_were_set_to():
 
 def test_a_later_find_counts(env, monkeypatch):
     """What an earlier Find found of the same problem does not go on to run."""
-    from portadnn.miopen import convolution_algorithms
+    from portadnn.miopen.convolution import algorithms as convolution_algorithms
 
     layer = small(env)
     perfs, workspace, size = layer.find()

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn import graph
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.diff import Case, examine, golden, sources
 from portadnn.diff.campaign.cache import _read as read_exact
 from portadnn.diff.campaign.journal import Journal
@@ -27,7 +27,7 @@ from portadnn.diff.golden.file import CASES, HEADER, OUTPUTS, digest_of
 from portadnn.diff.programs.compare import compare as compare_runs
 from portadnn.diff.programs.compare import read_run
 from portadnn.diff.results import report_as_json, report_from_json
-from portadnn.find_db import FindDatabase, Place
+from portadnn.finding.database import FindDatabase, Place
 from portadnn.migrate import baseline, discover
 from portadnn.migrate import config as configs
 from portadnn.recording import read

@@ -18,8 +18,9 @@ import pytest
 from small_problems import LINES, branches, uncovered
 
 import portadnn as dnn
-from portadnn_backends import cuda, sources
+from portadnn_backends import sources
 from portadnn_backends.base import Device, DeviceInfo, Kernel
+from portadnn_backends.cuda import device as cuda
 from portadnn_backends.engines import kernel_engines
 from portadnn_backends.programs import Program
 

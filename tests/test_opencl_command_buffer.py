@@ -16,7 +16,7 @@ from captures import expect, fill, numbers, relu
 from helper import opencl_targets
 
 import portadnn as dnn
-from portadnn_backends import opencl_command_buffer
+from portadnn_backends.opencl import command_buffer as opencl_command_buffer
 
 RELU, SHAPE = dnn.ActivationDescriptor("relu"), (2, 3, 6, 8)
 

@@ -8,7 +8,7 @@ from where import BACKENDS
 
 import portadnn as dnn
 
-opencl_launch = pytest.importorskip("portadnn_backends.opencl_launch")
+opencl_launch = pytest.importorskip("portadnn_backends.opencl.launch")
 RELU = dnn.ActivationDescriptor("relu")
 
 

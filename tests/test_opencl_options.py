@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from portadnn_backends.opencl_devices import build_options, opencl
+from portadnn_backends.opencl.devices import build_options, opencl
 
 pytest.importorskip("pyopencl")
 

@@ -7,7 +7,8 @@ import pytest
 from test_nvrtc import require_nvrtc
 from where import open_handle
 
-from portadnn_backends import cuda, philox, sources
+from portadnn_backends import philox, sources
+from portadnn_backends.cuda import device as cuda
 
 # counter, key, words: "philox4x32 10" of the file kat_vectors that comes with Random123
 KNOWN = (

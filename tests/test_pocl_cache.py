@@ -13,8 +13,8 @@ import time
 import pytest
 from where import open_handle
 
-from portadnn import disk_cache
-from portadnn_backends import pocl_cache
+from portadnn._io import disk_cache
+from portadnn_backends.opencl import pocl_cache
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="PoCL comes with pip on Linux only")
 
@@ -182,7 +182,7 @@ def test_a_folder_of_others_is_neither_read_nor_written(tmp_path, temporary):
 
 
 def test_info_says_where_kernels_are(temporary):
-    program = "from portadnn.cli import main; main(['info'])"
+    program = "from portadnn.cli.main import main; main(['info'])"
     done = run(temporary, program, HOME="/dev/null")
     text = " ".join(done.stdout.split())
     assert "Handle() takes opencl" in text

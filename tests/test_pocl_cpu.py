@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from where import open_handle
 
-from portadnn_backends import pocl_cpu, sources
+from portadnn_backends import sources
+from portadnn_backends.opencl import pocl_cpu
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 

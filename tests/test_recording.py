@@ -294,7 +294,7 @@ PROGRAM = "import portadnn as dnn\ndnn.get_error_string(0)\n"
 
 def run(tmp_path, *command, code=0, **environment):
     done = subprocess.run(
-        [sys.executable, "-m", "portadnn.cli", *command] if command[0] == "record" else command,
+        [sys.executable, "-m", "portadnn.cli.main", *command] if command[0] == "record" else command,
         cwd=tmp_path,
         env={**os.environ, **environment},
         capture_output=True,

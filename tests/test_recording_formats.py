@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn.benchmarks.call import portadnn_call
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.problem import every_problem, parse_line
 from portadnn.recording import read
 from portadnn.recording.c_calls import function_of

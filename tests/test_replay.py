@@ -16,7 +16,7 @@ from test_recording_formats import parse_log
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.examples.lenet import LeNet
 from portadnn.problem import TensorSpec
 from portadnn.recording import read, recorder

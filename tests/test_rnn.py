@@ -6,9 +6,9 @@ import cases_rnn
 import helper
 import numpy as np
 
-from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
+from portadnn.ops.rnn.problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 from portadnn.problem import parse_line
-from portadnn_backends.reference_outcomes import outcomes
+from portadnn_backends.reference.outcomes import outcomes
 
 FORWARD = cases_rnn.cases(RNNForwardInference, 8)
 TRAINING = cases_rnn.cases(RNNForwardTraining, 5)

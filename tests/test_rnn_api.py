@@ -9,10 +9,10 @@ from test_nvrtc import Recorder
 
 import portadnn as dnn
 from portadnn import DataType
-from portadnn.ops.rnn_layout import Network, RNNMode, Sequence
-from portadnn_backends.engines.rnn_backward import beginnings
-from portadnn_backends.engines.rnn_steps import cpu_tile, gpu_tile
-from portadnn_backends.engines.rnn_weights import runs
+from portadnn.ops.rnn.layout import Network, RNNMode, Sequence
+from portadnn_backends.engines.rnn.backward import beginnings
+from portadnn_backends.engines.rnn.steps import cpu_tile, gpu_tile
+from portadnn_backends.engines.rnn.weights import runs
 
 LENGTHS = ([3, 3, 3], [5, 3, 3, 1], [1], [4, 4, 2, 2])
 

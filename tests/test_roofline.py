@@ -14,7 +14,8 @@ from portadnn.benchmarks import ceilings, cli, roofline, roofline_plot, runner
 from portadnn.benchmarks.ceilings import Ceilings
 from portadnn.benchmarks.layers import NETWORKS, Layer
 from portadnn.benchmarks.roofline import Measured
-from portadnn_backends import cuda, sources
+from portadnn_backends import sources
+from portadnn_backends.cuda import device as cuda
 
 TINY = (Layer("3x3_3_4_6", 3, 6, 6, 4, 3, 3, 1, 1), Layer("1x1s2_4_5_7", 4, 7, 7, 5, 1, 1, 2))
 ROOF = Ceilings(bandwidth=100.0, sources={"multiply-adds": 900.0, "matrix product": 1000.0})

@@ -5,7 +5,9 @@ from __future__ import annotations
 from helper import Case, check, over
 
 from portadnn.problem import parse_line
-from portadnn_backends.engines import elementwise, layouts, pooling_planes, softmax_cpu
+from portadnn_backends.engines import elementwise, layouts
+from portadnn_backends.engines.pool import planes as pooling_planes
+from portadnn_backends.engines.softmax import cpu as softmax_cpu
 
 ENGINES = {"softmax": softmax_cpu.ENGINES[0], "pooling": pooling_planes.ENGINES[0]}
 

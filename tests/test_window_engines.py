@@ -6,7 +6,8 @@ from helper import Case, check, over
 import portadnn as dnn
 from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse_line
-from portadnn_backends.engines import softmax, softmax_rows
+from portadnn_backends.engines.softmax import general as softmax
+from portadnn_backends.engines.softmax import rows as softmax_rows
 
 MODES = ("max", "average_count_include_padding", "average_count_exclude_padding")
 SHAPES = [  # vectors and rests of them, every kind of stride, padding that windows fill

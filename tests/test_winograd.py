@@ -11,7 +11,10 @@ import portadnn as dnn
 from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines import conv_gemm, winograd, winograd_gradient, winograd_nonfused
+from portadnn_backends.engines.conv import gemm as conv_gemm
+from portadnn_backends.engines.winograd import fused as winograd
+from portadnn_backends.engines.winograd import gradient as winograd_gradient
+from portadnn_backends.engines.winograd import nonfused as winograd_nonfused
 
 # image, filter, the rest: pads from 0 to beyond the filter, groups, both modes, gaps, channels last, one pixel, nothing
 CASES = (

@@ -9,7 +9,8 @@ from test_conv_cpu import with_info
 import portadnn as dnn
 from portadnn.dispatch.choice import choose
 from portadnn.problem import parse
-from portadnn_backends.engines import winograd_cpu, winograd_filter_cpu
+from portadnn_backends.engines.winograd import cpu as winograd_cpu
+from portadnn_backends.engines.winograd import filter_cpu as winograd_filter_cpu
 
 CPUS = cpu_targets()
 BOTH = winograd_cpu.ENGINES

@@ -11,7 +11,7 @@ from recorded_programs import PROGRAMS
 from test_files_from_outside import LINE, command
 
 import portadnn as dnn
-from portadnn import _safe_path
+from portadnn._io import safe_path as _safe_path
 from portadnn.diff import Case, golden
 
 POISONED = (

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.resources import files
+from pathlib import Path
 
 from ..base import Engine
 from ..sources import FOLDERS
@@ -15,39 +16,39 @@ from ..sources import FOLDERS
 _MODULES = (
     "transpose",
     "elementwise",
-    "conv_cpu",
-    "conv_direct_cpu",
-    "conv_depthwise_cpu",
-    "conv_direct_filter_cpu",
-    "conv_gemm",
-    "conv_direct",
-    "conv_im2col",
-    "conv_atomic",
-    "conv_tensor_core",
-    "winograd",
-    "winograd_gradient",
-    "winograd_cpu",
-    "winograd_filter_cpu",
-    "winograd_nonfused",
-    "conv_fft",
+    "conv.cpu",
+    "conv.direct_cpu",
+    "conv.depthwise_cpu",
+    "conv.direct_filter_cpu",
+    "conv.gemm",
+    "conv.direct",
+    "conv.im2col",
+    "conv.atomic",
+    "conv.tensor_core",
+    "winograd.fused",
+    "winograd.gradient",
+    "winograd.cpu",
+    "winograd.filter_cpu",
+    "winograd.nonfused",
+    "fft.engine",
     "bias_gradient",
-    "norm_groups_cpu",
-    "norm_cpu",
-    "norm",
-    "divisive_norm",
-    "lrn",
-    "pooling_tiles",
-    "pooling_planes",
-    "pooling",
-    "affine_grid",
-    "grid_sample",
-    "rnn_forward",
-    "rnn_backward",
-    "rnn_weights",
-    "softmax_cluster",
-    "softmax_rows",
-    "softmax_cpu",
-    "softmax",
+    "norm.groups_cpu",
+    "norm.cpu",
+    "norm.gpu",
+    "norm.divisive",
+    "norm.lrn",
+    "pool.tiles",
+    "pool.planes",
+    "pool.general",
+    "grid.affine",
+    "grid.sample",
+    "rnn.forward",
+    "rnn.backward",
+    "rnn.weights",
+    "softmax.cluster",
+    "softmax.rows",
+    "softmax.cpu",
+    "softmax.general",
     "dropout",
     "reduce_tensor",
 )
@@ -56,7 +57,7 @@ _MODULES = (
 @functools.cache
 def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
-    from .conv_epilogue import then_epilogue
+    from .conv.epilogue import then_epilogue
 
     modules = (import_module(f"{__name__}.{module}") for module in _MODULES)
     engines: tuple[Engine, ...] = tuple(engine for module in modules for engine in module.ENGINES)
@@ -68,7 +69,8 @@ def kernel_engines_version() -> str:
     """Return a digest of the engines' and kernels' files."""
     digest = hashlib.sha256()
     for package in (__name__, *(f"portadnn_backends.kernels_{folder}" for folder in FOLDERS)):
-        for file in sorted(files(package).iterdir(), key=lambda entry: entry.name):
-            if file.name.endswith((".py", ".cl", ".cu", ".h")):
-                digest.update(f"{package}/{file.name}\0".encode() + file.read_bytes() + b"\0")
+        folder = Path(str(files(package)))
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in {".py", ".cl", ".cu", ".h"}:
+                digest.update(f"{package}/{file.relative_to(folder)}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

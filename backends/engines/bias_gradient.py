@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from portadnn.ops.convolution import ConvolutionBackwardBias
+from portadnn.ops.convolution.calls import ConvolutionBackwardBias
 from portadnn.problem import Problem
 
 from ..base import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from portadnn.enums import ActivationMode, NanPropagation
 from portadnn.ops.activation import ActivationBackward, ActivationForward
-from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
+from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 

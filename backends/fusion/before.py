@@ -18,11 +18,11 @@ from portadnn.problem import strides_in
 from . import cpu
 from . import expressions as c
 from .body import INDENT
-from .expand import expand
+from .expand.region import expand
 from .geometry import Place, Space, space_after
-from .gpu_apart import loaded
+from .gpu.apart import loaded
 from .launches import Stage
-from .product import Text
+from .product.kernels import Text
 from .values import STORAGE, Node, Value
 from .words import BYTES, words_of
 from .writer import Writer, added, without_unused

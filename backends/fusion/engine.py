@@ -9,13 +9,13 @@ from portadnn.graph.cost import estimate
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import behavior_note, knob_type
 from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.fusion.moving import turns
 from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
-from portadnn.graph.regions_moving import turns
 
-from .expand import RULES as KINDS
-from .expand import expand
-from .expand_moving import NotInMemory
+from .expand.moving import NotInMemory
+from .expand.region import RULES as KINDS
+from .expand.region import expand
 from .prepare import Prepared, launches_of, widths
 
 if TYPE_CHECKING:

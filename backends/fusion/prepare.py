@@ -12,10 +12,11 @@ from portadnn.graph.operation_graph import OperationGraph
 from portadnn.problem import TensorSpec
 
 from ..base import Arg, Device, DeviceInfo, Launch, ScalarArg, TensorArg
-from . import cpu, gpu
+from . import cpu
 from .body import Written
-from .expand import expand
+from .expand.region import expand
 from .geometry import Space, space_of
+from .gpu import schedule as gpu
 from .launches import Stage, cut
 from .values import Value
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from portadnn.enums import ConvolutionMode, DataType
-from portadnn.ops.convolution import (
+from portadnn.ops.convolution.calls import (
     ConvolutionBackwardBias,
     ConvolutionBackwardData,
     ConvolutionBackwardFilter,
     ConvolutionForward,
 )
-from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
+from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 
 from ..base import DeviceInfo
 from .activation import activation, why_not_activation

@@ -7,7 +7,7 @@ from typing import Any
 
 from portadnn.enums import DnnEnum
 from portadnn.errors import AllocFailed, ExecutionFailed, InternalError
-from portadnn.ops.convolution import Convolution
+from portadnn.ops.convolution.calls import Convolution
 from portadnn.problem import Problem
 
 from .. import algorithms

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from portadnn.ops.rnn_layout import RNNMode
-from portadnn.ops.rnn_problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
+from portadnn.ops.rnn.layout import RNNMode
+from portadnn.ops.rnn.problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 
 from .way import Bound, Numbers, Tensors, Way, Ways, lacking
 

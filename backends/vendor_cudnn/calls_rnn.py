@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from portadnn.ops.rnn_problems import drops
+from portadnn.ops.rnn.problems import drops
 from portadnn.problem import TensorSpec
 
 from .calls_dropout import drawing, silent, stateless

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from portadnn import capability
 from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
 from portadnn.errors import DnnError, NotSupported
-from portadnn.ops.convolution import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
-from portadnn.ops.convolution_fused import ConvolutionBiasActivationForward
+from portadnn.ops.convolution.calls import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, every_problem
 
 from ..base import Device, DeviceInfo, Engine, Plan, Run, roofline
@@ -27,7 +27,7 @@ from .connection import CupyConnection
 from .setting import Call, Maker, Makers, Setting
 
 if TYPE_CHECKING:
-    from ..cuda import CudaDevice
+    from ..cuda.device import CudaDevice
 
 MAKERS: Makers = {**calls.CALLS, **calls_norm.CALLS, **calls_dropout.CALLS, **calls_rnn.CALLS}
 LAST = 1e6  # seconds: more than any estimate
@@ -59,7 +59,7 @@ def connection_of(device: CudaDevice) -> CupyConnection:
 def _probe(info: DeviceInfo) -> tuple[CudaDevice, CupyConnection] | None:
     """Return a device and a handle to ask what the library takes on such a one; None where there is none here."""
     if info.name not in _probes:
-        from .. import cuda
+        from ..cuda import device as cuda
 
         index = cuda.index_of(info.name)
         if index is None:

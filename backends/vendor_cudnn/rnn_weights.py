@@ -6,7 +6,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from portadnn.ops.rnn_layout import Network
+from portadnn.ops.rnn.layout import Network
 
 from .library import Descriptor, Library
 

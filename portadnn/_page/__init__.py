@@ -8,7 +8,7 @@ import html
 from functools import cache
 from pathlib import Path
 
-from .._text import clean
+from .._io.text import clean
 
 FOLDER = Path(__file__).parent
 

@@ -37,11 +37,11 @@ from ..errors import (
 if TYPE_CHECKING:
     from .activations import *  # noqa: F403
     from .backend import *  # noqa: F403
-    from .batch_norm import *  # noqa: F403
-    from .batch_norm_fused import *  # noqa: F403
-    from .convolution import *  # noqa: F403
-    from .convolution_algorithms import *  # noqa: F403
-    from .convolution_descriptors import *  # noqa: F403
+    from .batch_norm.calls import *  # noqa: F403
+    from .batch_norm.fused import *  # noqa: F403
+    from .convolution.algorithms import *  # noqa: F403
+    from .convolution.calls import *  # noqa: F403
+    from .convolution.descriptors import *  # noqa: F403
     from .dropout import *  # noqa: F403
     from .filters import *  # noqa: F403
     from .handles import *  # noqa: F403
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from .normalization import *  # noqa: F403
     from .reductions import *  # noqa: F403
     from .response_norm import *  # noqa: F403
-    from .rnn import *  # noqa: F403
-    from .rnn_data import *  # noqa: F403
-    from .rnn_descriptors import *  # noqa: F403
-    from .rnn_ex import *  # noqa: F403
-    from .rnn_v8 import *  # noqa: F403
+    from .rnn.calls import *  # noqa: F403
+    from .rnn.data import *  # noqa: F403
+    from .rnn.descriptors import *  # noqa: F403
+    from .rnn.ex import *  # noqa: F403
+    from .rnn.v8 import *  # noqa: F403
     from .spatial import *  # noqa: F403
     from .tensors import *  # noqa: F403
 
@@ -73,11 +73,11 @@ CUDNN_LRN_MIN_K, CUDNN_LRN_MIN_BETA = 1e-5, 0.01
 # Where the functions of each topic of the mapping table are. Modules are imported when first asked for.
 _MODULES = {
     "activation": ("activations",),
-    "batch_norm": ("batch_norm", "batch_norm_fused"),
-    "convolution_backward_data": ("convolution", "convolution_algorithms"),
-    "convolution_backward_filter": ("convolution", "convolution_algorithms"),
-    "convolution_descriptor": ("convolution_descriptors",),
-    "convolution_forward": ("convolution", "convolution_algorithms"),
+    "batch_norm": ("batch_norm.calls", "batch_norm.fused"),
+    "convolution_backward_data": ("convolution.calls", "convolution.algorithms"),
+    "convolution_backward_filter": ("convolution.calls", "convolution.algorithms"),
+    "convolution_descriptor": ("convolution.descriptors",),
+    "convolution_forward": ("convolution.calls", "convolution.algorithms"),
     "dropout": ("dropout",),
     "filter": ("filters",),
     "graph": ("backend",),
@@ -86,16 +86,16 @@ _MODULES = {
     "normalization": ("normalization",),
     "pooling": ("layers",),
     "reduce": ("reductions",),
-    "rnn": ("rnn",),
-    "rnn_descriptor": ("rnn_descriptors",),
-    "rnn_sequences": ("rnn_data", "rnn_v8", "rnn_ex"),
+    "rnn": ("rnn.calls",),
+    "rnn_descriptor": ("rnn.descriptors",),
+    "rnn_sequences": ("rnn.data", "rnn.v8", "rnn.ex"),
     "softmax": ("layers",),
     "spatial_transformer": ("spatial",),
     "tensor": ("tensors",),
     "tensor_ops": ("tensors",),
 }
 _STRUCTURES = {
-    f"cudnnConvolution{direction}AlgoPerf_t": "convolution_algorithms" for direction in ("Fwd", "BwdFilter", "BwdData")
+    f"cudnnConvolution{direction}AlgoPerf_t": "convolution.algorithms" for direction in ("Fwd", "BwdFilter", "BwdData")
 }
 _STATIC = tuple(name for name in globals() if name.startswith(("CUDNN_", "cudnn")))
 

@@ -10,8 +10,8 @@ from ..descriptors import _integer
 from ..enums import BatchNormMode
 from ..errors import NotSupported
 from ..handle import Handle
-from .batch_norm import demanded, parameters
-from .batch_norm_parts import (
+from .batch_norm.calls import demanded, parameters
+from .batch_norm.parts import (
     ADD_ACTIVATION,
     PLAIN,
     backward,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..capability_features import ALGORITHMS
+from ..capability.features import ALGORITHMS
 from ..dispatch.choice import choose
 from ..handle import Handle
 from ..recording.reader import Event, Recording

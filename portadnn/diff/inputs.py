@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._outside import host_memory
+from .._io.outside import host_memory
 from ..bfloat16 import as_float64
 from ..enums import DataType
 from ..errors import AllocFailed

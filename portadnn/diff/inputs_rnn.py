@@ -7,8 +7,8 @@ from typing import Any
 
 from ..enums import DataType
 from ..ops.dropout import STATES_SIZE
-from ..ops.rnn_layout import RNNMode
-from ..ops.rnn_problems import RNNForwardTraining
+from ..ops.rnn.layout import RNNMode
+from ..ops.rnn.problems import RNNForwardTraining
 from ..problem import TensorSpec
 
 

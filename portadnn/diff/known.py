@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._toml import tomllib
-from ..capability_rules import Condition, Query, all_hold, fits
+from .._io.toml import tomllib
+from ..capability.rules import Condition, Query, all_hold, fits
 
 if TYPE_CHECKING:
     from ..handle import Handle

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bfloat16 import as_float64
-from ..capability_features import ALGORITHMS
+from ..capability.features import ALGORITHMS
 from ..enums import DataType, DnnEnum, TensorFormat
 from ..problem import ALIGNMENT, Problem, TensorSpec
 from .cases import Case
 from .compare import bounds
 from .inputs import Buffers, make_buffers
 from .results import environment
-from .shrink import kind_of_failure
+from .shrink.shrink import kind_of_failure
 from .targets import Target
 from .verdict import CaseResult, Judgement, expect
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._outside import Fields
+from .._io.outside import Fields
 from .._version import __version__
 from ..handle import Handle
 from .compare import Difference

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..capability_features import ALGORITHMS
+from ..capability.features import ALGORITHMS
 from ..descriptors import TensorView
 from ..dispatch.choice import choose
 from ..dispatch.execute import execute
 from ..enums import DnnEnum, Status
 from ..errors import BadParam, DnnError, NotSupported, shown
-from ..find import median_time
+from ..finding.find import median_time
 from ..handle import Handle
 from ..problem import Problem
 from .buffers import on_host

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import mapping
-from .._outside import open_regular, read_text
+from .._io.outside import open_regular, read_text
 from ..errors import BadParam, DnnError, NotSupported, shown
 from ..migrate.events import Event
 from ..migrate.logs import follow

@@ -19,7 +19,18 @@
 """
 
 from .._version import __version__
-from .core import Graph as NodeGraph
+from .api.core import Graph as NodeGraph
+from .api.handles import create_handle, destroy_handle, get_stream, set_stream
+from .api.module import (
+    backend_version,
+    backend_version_string,
+    get_last_error_string,
+    graph,
+    graph_cache,
+    jit,
+)
+from .api.pygraph import pygraph
+from .api.wrapper import Graph
 from .data_types import data_type
 from .enums import (
     attention_implementation,
@@ -51,14 +62,10 @@ from .errors import (
     ShapeDeductionFailed,
     cudnnGraphNotSupportedError,
 )
-from .handles import create_handle, destroy_handle, get_stream, set_stream
 from .kernel_cache import create_device_properties, create_kernel_cache
 from .knobs import knob
-from .module import backend_version, backend_version_string, get_last_error_string, graph, graph_cache, jit
-from .pygraph import pygraph
 from .rules import RULES, Rule
 from .tensor import tensor
-from .wrapper import Graph
 
 __all__ = [
     "RULES",

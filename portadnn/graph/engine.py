@@ -1,7 +1,7 @@
 """The seam between graphs and what runs them: engines, which take frozen graphs or say why not, and their plans.
 
 A backend offers engines through :meth:`Backend.graph_engines`; one that works on every handle,
-:class:`~portadnn.graph.fallback.FallbackEngine`, is portadnn's own.
+:class:`~portadnn.graph.fallback.engine.FallbackEngine`, is portadnn's own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .arguments import whole
+from .api.arguments import whole
 from .cost import estimate
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail

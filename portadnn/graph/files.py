@@ -8,7 +8,7 @@ from typing import Any
 
 from .._version import __version__
 from ..errors import shown
-from .core import Graph
+from .api.core import Graph
 from .data_types import data_type
 from .engine import Config, GraphPlan
 from .enums import GraphEnum, knob_type, scalar_type, tensor_reordering

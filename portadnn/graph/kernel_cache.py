@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._outside import integer_of_64_bits, parse_json
+from .._io.outside import integer_of_64_bits, parse_json
 from .._version import __version__
 from ..errors import public, shown, written
+from .api.handles import handle_of
 from .engine import Config
 from .enums import knob_type
 from .errors import fail
-from .handles import handle_of
 from .operation_graph import OperationGraph
 
 if TYPE_CHECKING:

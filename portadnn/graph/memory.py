@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..enums import plain_number
 from ..errors import BadParam
 from ..host_arrays import DLPACK_CPU, host_bytes, is_torch
-from .arguments import number as read_number
+from .api.arguments import number as read_number
 from .data_types import data_type
 from .errors import GraphError, fail
 from .operation_graph import TensorInfo

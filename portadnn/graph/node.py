@@ -59,7 +59,7 @@ class Kind:
     Attributes
     ----------
     name : str
-        As the method of :class:`~portadnn.graph.pygraph`.
+        As the method of :class:`~portadnn.graph.api.pygraph`.
     settle : callable
         Checks a node's inputs and attributes and settles its outputs' dims and strides.
     computes : bool

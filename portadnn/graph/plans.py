@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import DnnError
-from ..find import median_time
+from ..finding.find import median_time
 from ..handle import Handle, log
 from ..registry import get_backend
-from .arguments import whole
+from .api.arguments import whole
 from .engine import Config, GraphEngine, GraphPlan, configurations
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
 from .explain import explain
-from .fallback import FallbackEngine, HostFallbackEngine
+from .fallback.engine import FallbackEngine, HostFallbackEngine
+from .fusion.engine import RegionsEngine
 from .operation_graph import OperationGraph
 from .pack import works_on_host
-from .regions_engine import RegionsEngine
 
 
 @dataclass

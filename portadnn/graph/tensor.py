@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..dispatch.bound_call import Marker
 from . import layout
-from .arguments import integers, text, truth
-from .arguments import number as _number
+from .api.arguments import integers, text, truth
+from .api.arguments import number as _number
 from .data_types import data_type
 from .enums import scalar_type, tensor_reordering
 from .errors import fail

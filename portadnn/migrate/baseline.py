@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from .._files import write_whole
-from .._outside import parse_json, read_text
+from .._io.files import write_whole
+from .._io.outside import parse_json, read_text
 from ..errors import BadParam
 from .findings import Finding
 

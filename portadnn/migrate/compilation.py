@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._outside import open_regular, parse_json, read_text
+from .._io.outside import open_regular, parse_json, read_text
 from ..errors import BadParam
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]{1,400})[">]', re.MULTILINE)

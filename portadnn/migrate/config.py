@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from .._outside import parse_toml, read_text
+from .._io.outside import parse_toml, read_text
 from ..errors import BadParam, shown
 from .rules.targets import TARGETS
 from .selection import check_patterns, check_severity, one_of

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from pathspec import GitIgnoreSpec
 
-from .._outside import is_open_pipe, kind_of
+from .._io.outside import is_open_pipe, kind_of
 from ..errors import BadParam, shown
 from . import compilation
 from .file_kinds import HEAD, Kind, may_be_read

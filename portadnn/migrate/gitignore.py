@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from .._outside import read_text
+from .._io.outside import read_text
 from ..errors import BadParam
 from .selection import check_patterns
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import mapping
-from .._toml import tomllib
+from .._io.toml import tomllib
 
 # Comments, strings and characters, and what is left.
 _LITERAL = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*", re.DOTALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .._outside import read_text
+from .._io.outside import read_text
 from ..errors import BadParam
 
 _KEPT = 32  # files in memory

@@ -27,23 +27,23 @@ from .enums import *  # noqa: F403
 
 if TYPE_CHECKING:
     from .activation import *  # noqa: F403
-    from .batch_norm import *  # noqa: F403
-    from .batch_norm_activation import *  # noqa: F403
-    from .convolution import *  # noqa: F403
-    from .convolution_algorithms import *  # noqa: F403
-    from .convolution_descriptor import *  # noqa: F403
+    from .batch_norm.activation import *  # noqa: F403
+    from .batch_norm.calls import *  # noqa: F403
+    from .convolution.algorithms import *  # noqa: F403
+    from .convolution.calls import *  # noqa: F403
+    from .convolution.descriptor import *  # noqa: F403
+    from .convolution.immediate import *  # noqa: F403
     from .ctc_loss import *  # noqa: F403
     from .dropout import *  # noqa: F403
     from .handle import *  # noqa: F403
-    from .immediate import *  # noqa: F403
     from .lrn import *  # noqa: F403
     from .normalization import *  # noqa: F403
     from .pooling import *  # noqa: F403
     from .reduce import *  # noqa: F403
-    from .rnn import *  # noqa: F403
-    from .rnn_descriptor import *  # noqa: F403
-    from .rnn_parameters import *  # noqa: F403
-    from .rnn_sequences import *  # noqa: F403
+    from .rnn.calls import *  # noqa: F403
+    from .rnn.descriptor import *  # noqa: F403
+    from .rnn.parameters import *  # noqa: F403
+    from .rnn.sequences import *  # noqa: F403
     from .softmax import *  # noqa: F403
     from .tensor import *  # noqa: F403
     from .tensor_ops import *  # noqa: F403
@@ -55,29 +55,29 @@ _MODULES = {
         miopenCreateActivationDescriptor miopenDestroyActivationDescriptor miopenGetActivationDescriptor
         miopenSetActivationDescriptor
     """,
-    "batch_norm": """
+    "batch_norm.calls": """
         miopenBatchNormalizationBackward miopenBatchNormalizationBackward_V2
         miopenBatchNormalizationForwardInference miopenBatchNormalizationForwardInferenceInvVariance
         miopenBatchNormalizationForwardInference_V2 miopenBatchNormalizationForwardTraining
         miopenBatchNormalizationForwardTraining_V2 miopenBatchNormalizationForwardTraining_V3
         miopenDeriveBNTensorDescriptor
     """,
-    "batch_norm_activation": """
+    "batch_norm.activation": """
         miopenBatchNormBackwardActivation miopenBatchNormForwardInferenceActivation
         miopenBatchNormForwardInferenceActivationInvVariance miopenBatchNormForwardTrainingActivation
         miopenBatchNormForwardTrainingActivation_V2
     """,
-    "convolution": """
+    "convolution.calls": """
         miopenConvolutionBackwardBias miopenConvolutionBackwardData miopenConvolutionBackwardDataGetWorkSpaceSize
         miopenConvolutionBackwardWeights miopenConvolutionBackwardWeightsGetWorkSpaceSize
         miopenConvolutionBiasActivationForward miopenConvolutionForward miopenConvolutionForwardGetWorkSpaceSize
         miopenFindConvolutionBackwardDataAlgorithm miopenFindConvolutionBackwardWeightsAlgorithm
         miopenFindConvolutionForwardAlgorithm
     """,
-    "convolution_algorithms": """
+    "convolution.algorithms": """
         miopenConvAlgoPerf_t miopenConvSolution_t
     """,
-    "convolution_descriptor": """
+    "convolution.descriptor": """
         miopenConvolutionDescriptor_t miopenCreateConvolutionDescriptor miopenDestroyConvolutionDescriptor
         miopenGetConvolutionAttribute miopenGetConvolutionDescriptor miopenGetConvolutionFindMode
         miopenGetConvolutionForwardOutputDim miopenGetConvolutionGroupCount miopenGetConvolutionNdDescriptor
@@ -99,7 +99,7 @@ _MODULES = {
         miopenGetKernelTime miopenGetStream miopenGetTuningPolicy miopenGetVersion miopenSetAllocator
         miopenSetStream miopenSetTuningPolicy
     """,
-    "immediate": """
+    "convolution.immediate": """
         miopenConvolutionBackwardDataCompileSolution miopenConvolutionBackwardDataGetSolution
         miopenConvolutionBackwardDataGetSolutionCount miopenConvolutionBackwardDataGetSolutionWorkspaceSize
         miopenConvolutionBackwardDataImmediate miopenConvolutionBackwardWeightsCompileSolution
@@ -130,22 +130,22 @@ _MODULES = {
         miopenGetReductionIndicesSize miopenGetReductionWorkspaceSize miopenReduceTensor
         miopenReduceTensorDescriptor_t miopenSetReduceTensorDescriptor
     """,
-    "rnn": """
+    "rnn.calls": """
         miopenGetRNNHiddenTensorSize miopenGetRNNInputTensorSize miopenGetRNNTrainingReserveSize
         miopenGetRNNWorkspaceSize miopenRNNBackwardData miopenRNNBackwardWeights miopenRNNForwardInference
         miopenRNNForwardTraining
     """,
-    "rnn_descriptor": """
+    "rnn.descriptor": """
         miopenCreateRNNDescriptor miopenDestroyRNNDescriptor miopenGetRNNDescriptor miopenGetRNNDescriptor_V2
         miopenGetRNNPaddingMode miopenRNNDescriptor_t miopenSetRNNDescriptor miopenSetRNNDescriptor_V2
         miopenSetRNNPaddingMode
     """,
-    "rnn_parameters": """
+    "rnn.parameters": """
         miopenGetRNNLayerBias miopenGetRNNLayerBiasOffset miopenGetRNNLayerBiasSize miopenGetRNNLayerParam
         miopenGetRNNLayerParamOffset miopenGetRNNLayerParamSize miopenGetRNNParamsDescriptor miopenGetRNNParamsSize
         miopenSetRNNLayerBias miopenSetRNNLayerParam
     """,
-    "rnn_sequences": """
+    "rnn.sequences": """
         miopenCreateSeqTensorDescriptor miopenDestroySeqTensorDescriptor miopenGetRNNDataSeqTensorDescriptor
         miopenGetRNNTempSpaceSizes miopenRNNBackwardSeqData miopenRNNBackwardWeightsSeqTensor miopenRNNForward
         miopenSeqTensorDescriptor_t miopenSetRNNDataSeqTensorDescriptor

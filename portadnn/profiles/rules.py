@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
-from .._toml import tomllib
+from .._io.toml import tomllib
 
 FILE = Path(__file__).parent / "rules.toml"
 

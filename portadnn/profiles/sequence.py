@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..enums import DnnEnum
 from ..errors import BadParam
-from ..ops.convolution import Convolution
-from ..ops.convolution_algorithms import largest_workspace
+from ..ops.convolution.algorithms import largest_workspace
+from ..ops.convolution.calls import Convolution
 from ..problem import Problem
 from ..watching import Call
 from .calls import DIRECTIONS, argument, handle_of, op_of, role_of, words

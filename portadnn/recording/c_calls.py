@@ -15,7 +15,7 @@ from typing import Any
 from ..enums import DataType
 from ..errors import DnnError
 from ..mapping import Function, Parameter, table
-from ..ops.convolution import ConvolutionForward
+from ..ops.convolution.calls import ConvolutionForward
 from ..problem import Problem, TensorSpec, parse
 from .decode import Undecodable, decode, spec_of_json
 from .reader import Event, Step

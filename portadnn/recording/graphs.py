@@ -18,7 +18,7 @@ from .memory import Memory
 from .reader import Event, Recording
 
 if TYPE_CHECKING:
-    from ..graph.methods_execute import ExecuteMethods
+    from ..graph.api.execute import ExecuteMethods
     from ..graph.operation_graph import OperationGraph, TensorInfo
 
 HOST = 1 << 62  # added to addresses of host memory: OpenCL's are as large (encode.place), and never these
@@ -56,12 +56,12 @@ class Run:
 
 def run_of(call: Call) -> Run | None:
     """Return what a call ran, if it ran a graph; None of others, and where an array cannot be told."""
-    if call.error is not None or "portadnn.graph.methods_execute" not in sys.modules:
+    if call.error is not None or "portadnn.graph.api.execute" not in sys.modules:
         return None
     given = _given(call)
     if given is None:
         return None
-    from ..graph.handles import handle_of
+    from ..graph.api.handles import handle_of
     from ..graph.pack import by_uid
 
     planned, pack, handle = given
@@ -77,7 +77,7 @@ def run_of(call: Call) -> Run | None:
 
 def _given(call: Call) -> tuple[ExecuteMethods, Mapping[Any, Any], Any] | None:
     """Return the graph with its plan, the pack and the handle of a call that runs one."""
-    from ..graph.methods_execute import ExecuteMethods
+    from ..graph.api.execute import ExecuteMethods
 
     if call.function == "cudnnBackendExecute":
         handle, plan, pack = (*call.arguments.values(), None, None, None)[:3]

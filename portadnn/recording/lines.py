@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._outside import Fields
+from .._io.outside import Fields
 from ..enums import DataType
 from ..errors import BadParam
 from ..problem import MAX_SPAN, TensorSpec

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from .._outside import Fields, open_regular, parse_json
+from .._io.outside import Fields, open_regular, parse_json
 from ..errors import BadParam
 from .lines import (
     LONGEST,

@@ -12,7 +12,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from .._outside import host_memory
+from .._io.outside import host_memory
 from ..dispatch.execute import execute
 from ..enums import Status
 from ..errors import AllocFailed, BadParam, DnnError

@@ -8,7 +8,7 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn_backends.base import Plan, Run
-from portadnn_backends.reference import DefinitionEngine
+from portadnn_backends.reference.backend import DefinitionEngine
 
 
 class Liar(DefinitionEngine):

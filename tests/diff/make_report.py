@@ -18,7 +18,7 @@ from portadnn.diff.reports import summary
 from portadnn.diff.reproduce import program
 from portadnn.diff.results import RunReport, environment, facts_of, now
 from portadnn.diff.running import Violation
-from portadnn.diff.shrink import shrink
+from portadnn.diff.shrink.shrink import shrink
 from portadnn.registry import get_backend
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))

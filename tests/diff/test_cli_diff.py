@@ -9,8 +9,8 @@ import signal
 import pytest
 from typer.testing import CliRunner
 
-from portadnn import cli_diff_run
-from portadnn.cli import app
+from portadnn.cli.diff import run as cli_diff_run
+from portadnn.cli.main import app
 from portadnn.diff import Case
 from portadnn.diff.campaign import Journal, Setup
 from portadnn.diff.results import report_from_json

@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from portadnn.cli_diff import app
+from portadnn.cli.diff.app import app
 
 LINE = "activation_forward x=f32:2x3x5x7 mode=tanh ; data=exact seed=4"
 

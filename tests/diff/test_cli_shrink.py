@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-import portadnn_backends.reference as backend
-from portadnn.cli_diff import app
-from portadnn_backends.reference_outcomes import outcomes
+import portadnn_backends.reference.backend as backend
+from portadnn.cli.diff.app import app
+from portadnn_backends.reference.outcomes import outcomes
 
 CASE = "softmax_forward x=f32:2x3x4x4 algorithm=log ; data=exact"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from portadnn.cli_diff import app
+from portadnn.cli.diff.app import app
 from portadnn.diff import Case, Verdict, reports
 from portadnn.diff.data import DATA_MODES
 

@@ -14,13 +14,13 @@ from graph_engines import Broken, Writer
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.diff import campaign
 from portadnn.diff.campaign import Setup
 from portadnn.diff.generate.graphs import KINDS, random_graph
-from portadnn.diff.graph_campaign import graph_runner, run_graphs, shrink_failures
-from portadnn.diff.graph_cases import GraphCase, examine, random_case, reproducer
-from portadnn.diff.graph_shrink import shrunk
+from portadnn.diff.graphs.campaign import graph_runner, run_graphs, shrink_failures
+from portadnn.diff.graphs.cases import GraphCase, examine, random_case, reproducer
+from portadnn.diff.graphs.shrink import shrunk
 from portadnn.diff.verdict import Verdict
 from portadnn.graph.engine import GraphPlan
 from portadnn.graph.enums import diagonal_alignment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lies import lying
 
-from portadnn.capability_rules import is_fact
+from portadnn.capability.rules import is_fact
 from portadnn.diff import Case, Verdict, examine
 from portadnn.diff.data import DATA_MODES
 from portadnn.diff.known import differences

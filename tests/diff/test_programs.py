@@ -126,7 +126,7 @@ def test_the_oracle_inside_the_program_sees_a_wrong_kernel(tmp_path):
     """The kernel that a program computes with is changed: the run on that target alone is blamed."""
     path = tmp_path / "wrong.py"
     path.write_text(
-        "import portadnn_backends.reference as reference\n"
+        "import portadnn_backends.reference.backend as reference\n"
         "honest = reference.outcomes\n"
         "def lie(problem, *rest):\n"
         "    found = honest(problem, *rest)\n"

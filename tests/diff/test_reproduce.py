@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import portadnn as dnn
-import portadnn_backends.reference as backend
+import portadnn_backends.reference.backend as backend
 from portadnn.diff import Case, Verdict, examine
 from portadnn.diff.reproduce import program
-from portadnn_backends.reference_outcomes import outcomes
+from portadnn_backends.reference.outcomes import outcomes
 
 
 @pytest.fixture(autouse=True)

@@ -7,15 +7,15 @@ import pytest
 import small_problems
 
 import portadnn as dnn
-import portadnn_backends.reference as backend
+import portadnn_backends.reference.backend as backend
 from portadnn.diff import Case, CaseResult, Judgement, Verdict, examine
 from portadnn.diff.data import Fill
-from portadnn.diff.shrink import Failure, failures, shrink
-from portadnn.diff.shrink_problem import derived, places, resized, size_at
-from portadnn.diff.shrink_steps import capped, data_steps, plain_steps, shortened, size_steps, smaller
+from portadnn.diff.shrink.problem import derived, places, resized, size_at
+from portadnn.diff.shrink.shrink import Failure, failures, shrink
+from portadnn.diff.shrink.steps import capped, data_steps, plain_steps, shortened, size_steps, smaller
 from portadnn.errors import BadParam
-from portadnn.ops.rnn_layout import Network, RNNMode
-from portadnn_backends.reference_outcomes import outcomes
+from portadnn.ops.rnn.layout import Network, RNNMode
+from portadnn_backends.reference.outcomes import outcomes
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 
 import portadnn.graph as cudnn
 from portadnn.diff.generate.graphs import MOVING
-from portadnn.diff.graph_cases import examine, random_case
+from portadnn.diff.graphs.cases import examine, random_case
 from portadnn.graph.layout import channels_last, row_major
 
 D = cudnn.data_type

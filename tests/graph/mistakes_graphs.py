@@ -7,7 +7,7 @@ from graphs import D, given
 from mistakes import NAME, NOT_SUPPORTED, SHAPE, UNSET, VALUE, out, wrong, x
 
 import portadnn.graph as cudnn
-from portadnn.graph.core import Graph
+from portadnn.graph.api.core import Graph
 
 M = cudnn.norm_forward_phase
 

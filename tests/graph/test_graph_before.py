@@ -13,7 +13,7 @@ from test_nvrtc import compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
 from portadnn.graph.support.on_paper import PaperHandle
-from portadnn_backends.fusion.product_engine import ProductEngine
+from portadnn_backends.fusion.product.engine import ProductEngine
 
 R = cudnn.reduction_mode
 

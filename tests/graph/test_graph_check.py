@@ -9,7 +9,7 @@ from test_graph_fallback import over
 from test_graph_patterns import everywhere, values_of
 
 import portadnn.graph as cudnn
-from portadnn.graph.checking import difference
+from portadnn.graph.checks.checking import difference
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.patterns import PATTERNS
 from portadnn.registry import get_backend

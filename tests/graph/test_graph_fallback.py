@@ -8,7 +8,7 @@ import pytest
 from graphs import D, demand_right, given, new, numbers, run, scalar
 
 import portadnn.graph as cudnn
-from portadnn.graph.fallback_run import ALIGNMENT, _Room
+from portadnn.graph.fallback.run import ALIGNMENT, _Room
 
 M, P, R = cudnn.norm_forward_phase, cudnn.resample_mode, cudnn.reduction_mode
 

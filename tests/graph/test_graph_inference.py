@@ -9,7 +9,7 @@ import pytest
 from graphs import D, given, new
 
 import portadnn.graph as cudnn
-from portadnn.graph.core import Graph
+from portadnn.graph.api.core import Graph
 
 M, P = cudnn.norm_forward_phase, cudnn.resample_mode
 

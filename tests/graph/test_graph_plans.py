@@ -12,7 +12,7 @@ from test_graph_fallback import CASES, over
 
 import portadnn as dnn
 import portadnn.graph as cudnn
-from portadnn.graph.core import Graph
+from portadnn.graph.api.core import Graph
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.errors import fail
 from portadnn.graph.files import as_data, graph_of

@@ -14,14 +14,14 @@ from portadnn.enums import DataType
 from portadnn.graph.layout import channels_last
 from portadnn.graph.support.on_paper import PaperHandle
 from portadnn.problem import TensorSpec
-from portadnn_backends import cuda
-from portadnn_backends.engines.conv_by_images import by_images
-from portadnn_backends.engines.conv_cpu_common import ConvCpu
-from portadnn_backends.engines.conv_epilogue import WrittenForward
-from portadnn_backends.engines.conv_gemm import ConvGemm
-from portadnn_backends.engines.conv_tensor_core import TensorCore
-from portadnn_backends.fusion.product_choice import chosen_for
-from portadnn_backends.fusion.product_engine import ProductEngine
+from portadnn_backends.cuda import device as cuda
+from portadnn_backends.engines.conv.by_images import by_images
+from portadnn_backends.engines.conv.cpu_common import ConvCpu
+from portadnn_backends.engines.conv.epilogue import WrittenForward
+from portadnn_backends.engines.conv.gemm import ConvGemm
+from portadnn_backends.engines.conv.tensor_core import TensorCore
+from portadnn_backends.fusion.product.choice import chosen_for
+from portadnn_backends.fusion.product.engine import ProductEngine
 
 M = cudnn.pointwise_mode
 

@@ -11,8 +11,8 @@ import portadnn.graph as cudnn
 from portadnn.enums import DataType
 from portadnn.graph.layout import channels_last
 from portadnn.problem import TensorSpec
-from portadnn_backends.engines.conv_by_images import by_images
-from portadnn_backends.engines.conv_epilogue import WrittenBackwardFilter
+from portadnn_backends.engines.conv.by_images import by_images
+from portadnn_backends.engines.conv.epilogue import WrittenBackwardFilter
 
 
 def _filters(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, **how):

@@ -11,7 +11,7 @@ from test_graph_regions import frozen
 
 import portadnn.graph as cudnn
 from portadnn.graph.layout import channels_last
-from portadnn_backends.fusion.product_engine import ProductEngine
+from portadnn_backends.fusion.product.engine import ProductEngine
 
 R = cudnn.reduction_mode
 

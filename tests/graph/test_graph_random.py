@@ -9,7 +9,7 @@ from test_graph_fallback import over
 from test_nvrtc import ARCHITECTURES, compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
-from portadnn_backends.graph_random import RandomEngine, described
+from portadnn_backends.engines.random_numbers import RandomEngine, described
 from portadnn_backends.philox import random_words
 
 LAW = cudnn.rng_distribution

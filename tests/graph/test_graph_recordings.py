@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn import graph
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.problem import TensorSpec
 from portadnn.recording import read
 from portadnn.recording.replay import Replay

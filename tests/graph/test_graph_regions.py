@@ -8,7 +8,7 @@ from graphs import D, buffer, demand_right, given, new, numbers, run
 from test_graph_fallback import CASES, over
 
 import portadnn.graph as cudnn
-from portadnn.graph.regions import regions_of
+from portadnn.graph.fusion.regions import regions_of
 from portadnn_backends.fusion.engine import FusionEngine
 
 R = cudnn.reduction_mode
@@ -74,8 +74,8 @@ def test_regions(name, monkeypatch):
     engine = FusionEngine()
     monkeypatch.setattr(engine, "why_not", lambda graph, handle: _refused(graph))
     backend = type("Backend", (), {"graph_engines": lambda self: [engine]})()
-    monkeypatch.setattr("portadnn.graph.regions.get_backend", lambda name: backend)
-    monkeypatch.setattr("portadnn.graph.regions.chain_of", lambda *arguments: None)
+    monkeypatch.setattr("portadnn.graph.fusion.regions.get_backend", lambda name: backend)
+    monkeypatch.setattr("portadnn.graph.fusion.regions.chain_of", lambda *arguments: None)
     build, want = GRAPHS[name]
     g = new()
     graph = frozen(g, build(g)[1])
@@ -265,8 +265,8 @@ def test_what_follows_a_product(handle, name):
 @over(["nothing pays", "the engine product has it all"])
 def test_what_is_slower_together_may_be_asked_for(handle, name, monkeypatch):
     """Where nothing is joined but on request, or all by another engine, the graph is taken for the request's sake."""
-    monkeypatch.setattr("portadnn.graph.regions._pays", lambda *args: False)
-    monkeypatch.setattr("portadnn.graph.regions._gains", lambda *args: name != "nothing pays")
+    monkeypatch.setattr("portadnn.graph.fusion.regions._pays", lambda *args: False)
+    monkeypatch.setattr("portadnn.graph.fusion.regions._gains", lambda *args: name != "nothing pays")
     build, nodes = FINISHED["relu alone"]
     (want,) = _evaluate("reference", build)[1]
     g, (got,) = _evaluate(handle, build, finish=1)

@@ -13,7 +13,7 @@ from scipy import ndimage
 from test_nvrtc import ARCHITECTURES, compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
-from portadnn_backends.graph_resample import ResampleEngine
+from portadnn_backends.engines.resample import ResampleEngine
 
 P = cudnn.resample_mode
 over = pytest.mark.parametrize("target", helper.targets(), ids=lambda target: target.name)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from portadnn._toml import tomllib
-from portadnn.cli import app
-from portadnn.cli_check import outputs
+from portadnn._io.toml import tomllib
+from portadnn.cli.check import outputs
+from portadnn.cli.main import app
 from portadnn.migrate import Config, check_text
 from portadnn.migrate.config import from_table
 from portadnn.migrate.reports import FORMATS

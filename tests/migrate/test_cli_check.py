@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from portadnn import migrate
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.errors import BadParam
 from portadnn.migrate import interpret
 
@@ -95,7 +95,7 @@ def test_mistakes_exit_with_two_and_say_what_was_expected(project, arguments, sa
 
 def test_the_command_itself_exits_so(project):
     def run(*arguments):
-        command = [sys.executable, "-m", "portadnn.cli", "check", *arguments]
+        command = [sys.executable, "-m", "portadnn.cli.main", "check", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
     found = run("src", "--fail-on", "W!")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.migrate.rules.table import rules
 
 RULES = Path(__file__).resolve().parents[2] / "docs" / "rules.md"

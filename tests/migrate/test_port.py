@@ -13,7 +13,7 @@ import tree_sitter_cpp
 from typer.testing import CliRunner
 
 from portadnn import mapping
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.migrate.port import files
 from portadnn.migrate.port.following import follow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from portadnn.cli import app
+from portadnn.cli.main import app
 
 PROGRAMS = Path(__file__).parent / "port_programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.txt"))

@@ -20,7 +20,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn.cli import app
+from portadnn.cli.main import app
 from portadnn.diff import Case, golden
 
 TESTS = Path(__file__).parents[1]

@@ -1,4 +1,4 @@
-"""The right calls of the methods of portadnn.graph.pygraph that add nodes, each with the building of its graph."""
+"""The right calls of the methods of portadnn.graph.api.pygraph that add nodes, each with the building of its graph."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...c_names.graph_descriptors import DESCRIBING, kinds
 from ...errors import BadParam, NotInitialized, NotSupported, shown
-from ...graph.handles import handle_of
+from ...graph.api.handles import handle_of
 from ...handle import Handle
 from ..calls import c_function, c_value
 from ..descriptors import destroy, made

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...c_names.graph_attributes import DescriptorKind
 from ...errors import BadParam
-from ...graph.core import Graph
+from ...graph.api.core import Graph
 from ...graph.data_types import data_type
 from ...graph.enums import pointwise_mode
 from ...graph.tensor import tensor

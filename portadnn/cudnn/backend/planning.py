@@ -9,12 +9,12 @@ from typing import Any
 
 from ...c_names.graph_descriptors import kinds
 from ...errors import BadParam
-from ...graph.core import Graph
+from ...graph.api.core import Graph
+from ...graph.api.execute import ExecuteMethods
 from ...graph.engine import Config, GraphEngine, checked
 from ...graph.errors import fail
 from ...graph.kernel_cache import DeviceProperties, create_device_properties
 from ...graph.knobs import knob
-from ...graph.methods_execute import ExecuteMethods
 from ...graph.operation_graph import OperationGraph
 from ...graph.plans import engines_of
 from ...handle import Handle

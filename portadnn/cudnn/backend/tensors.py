@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...errors import BadParam
-from ...graph.core import info_of
+from ...graph.api.core import info_of
+from ...graph.checks.validation import check_alone
 from ...graph.enums import scalar_type, tensor_reordering
 from ...graph.operation_graph import TensorInfo
 from ...graph.tensor import tensor
-from ...graph.validation import check_alone
 from .objects import BackendDescriptor
 
 

@@ -14,8 +14,8 @@ from ...descriptors import _items, _real
 from ...enums import plain_number
 from ...errors import BadParam, NotSupported, shown
 from ...graph import enums
+from ...graph.api.handles import handle_of
 from ...graph.data_types import data_type
-from ...graph.handles import handle_of
 from ..calls import c_value
 from ..declarations import declarations, enumeration
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..._outside import open_regular
+from ..._io.disk_cache import kernel_folder, make_private, trusted
+from ..._io.outside import open_regular
 from ..._version import __version__
-from ...disk_cache import kernel_folder, make_private, trusted
 from ...registry import package_folder
 from ..cases import Case
 from ..inputs import Buffers

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from ..._outside import Fields, open_regular, parse_json
+from ..._io.outside import Fields, open_regular, parse_json
 from ...errors import BadParam
 from ..results import environment, now, result_as_json, result_from_json
 from ..verdict import CaseResult

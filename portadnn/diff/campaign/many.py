@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from typing import Any
 
-from ...disk_cache import process_folder
+from ..._io.disk_cache import process_folder
 from ...errors import BadParam, NotSupported
 from ..cases import Case
 from ..verdict import CaseResult

@@ -8,7 +8,7 @@ from ...errors import BadParam, NotSupported
 from ..cases import Case
 from ..reproduce import program
 from ..results import RunReport
-from ..shrink import Failure, Shrunk, failures, shrink
+from ..shrink.shrink import Failure, Shrunk, failures, shrink
 from ..verdict import CaseResult
 from .campaign import BROKEN
 

@@ -8,7 +8,7 @@ from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...problem import _DTYPE_CODES, Problem, TensorSpec, parse
 from ..cases import Case, problem_line
-from ..shrink_steps import capped
+from ..shrink.steps import capped
 from .broken_kinds import BAD, UNSUPPORTED
 from .broken_rules import RULES
 from .draws import Draws

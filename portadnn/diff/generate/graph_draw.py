@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...graph.api.pygraph import pygraph
 from ...graph.data_types import data_type
 from ...graph.enums import GraphEnum
 from ...graph.errors import GraphError
 from ...graph.layout import Dims, channels_last, row_major
-from ...graph.pygraph import pygraph
 from ...graph.tensor import tensor
 from .draws import Draws
 
@@ -68,7 +68,7 @@ class Drawing:
     number, seed
         Which graph.
     handle
-        As :class:`~portadnn.graph.pygraph` takes it.
+        As :class:`~portadnn.graph.api.pygraph` takes it.
     plain
         Whether all tensors are FLOAT.
     """

@@ -62,7 +62,7 @@ def random_graph(
     plain
         Whether all tensors are FLOAT.
     handle
-        Of the graph, as :class:`~portadnn.graph.pygraph` takes it.
+        Of the graph, as :class:`~portadnn.graph.api.pygraph` takes it.
     """
     found = Draw(number, seed, handle=handle, plain=plain)
     found.draw(kinds, most)

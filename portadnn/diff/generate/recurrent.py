@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ops.rnn_layout import DirectionMode, Network, RNNInputMode, RNNMode
+from ...ops.rnn.layout import DirectionMode, Network, RNNInputMode, RNNMode
 from .draws import Draws
 from .layouts import tensor
 from .strata import TYPES, Choices, family

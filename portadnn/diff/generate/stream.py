@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from ...capability_features import ALGORITHMS
+from ...capability.features import ALGORITHMS
 from ...enums import DnnEnum
 from ...errors import BadParam, shown
 from ...handle import Handle

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..._files import write_whole
+from ..._io.files import write_whole
 from ...bfloat16 import as_float64
 from ...enums import DataType
 from ..data import FORMULA, places

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ..._outside import Fields, open_regular, parse_json
+from ..._io.outside import Fields, open_regular, parse_json
 from ...enums import DataType, Status
 from ...errors import BadParam, DnnError
 from ...problem import MAX_DIMS, MAX_SPAN, Problem, TensorSpec

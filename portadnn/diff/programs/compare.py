@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._outside import Fields, open_regular, parse_json
+from ..._io.outside import Fields, open_regular, parse_json
 from ...enums import DataType
 from ...errors import BadParam, DnnError
 from ...problem import parse

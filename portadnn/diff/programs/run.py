@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...cli_record import command_of
+from ...cli.record import command_of
 from ..targets import SCHEDULE, Target
 from .compare import ProgramReport, ProgramRun, compare, read_run
 from .tap import CHECKS, FOLDER

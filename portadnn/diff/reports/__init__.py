@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from ..._files import write_whole
+from ..._io.files import write_whole
 from ...errors import BadParam, shown
 from ..results import RunReport
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..._io.text import count, line_of
 from ..._page import escape, page
-from ..._text import count, line_of
 from ..results import RunReport
 from ..verdict import Verdict
 from .drawing import LEVEL_NAMES, histogram

@@ -5,8 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from ..._junit import document
-from ..._text import clean, line_of
+from ..._io.junit import document
+from ..._io.text import clean, line_of
 from ..results import RunReport
 from ..verdict import CaseResult, Verdict
 from .summary import blamed, command, decided, measure, operation, wrong_judgements

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ..._text import count
+from ..._io.text import count
 from ..compare import ULP_BINS, Difference
 from ..results import RunReport, by_operation
-from ..shrink import kind_of_failure
+from ..shrink.shrink import kind_of_failure
 from ..verdict import CaseResult, Judgement, Verdict
 
 WRONG = (Verdict.FAILED, Verdict.ERROR)

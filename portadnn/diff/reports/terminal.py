@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..._text import clean, count, line_of
+from ..._io.text import clean, count, line_of
 from ..results import RunReport
 from ..verdict import CaseResult, Verdict
 from .summary import (

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...enums import ActivationMode
-from ...ops.convolution import ConvolutionForward
-from ...ops.convolution_fused import ConvolutionBiasActivationForward
+from ...ops.convolution.calls import ConvolutionForward
+from ...ops.convolution.fused import ConvolutionBiasActivationForward
 from ...ops.tensor import SetTensor
 from ...problem import TensorSpec
 from ..data_types import data_type

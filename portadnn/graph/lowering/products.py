@@ -15,7 +15,7 @@ from ...enums import (
     SoftmaxAlgorithm,
     SoftmaxMode,
 )
-from ...ops.convolution import ConvolutionForward
+from ...ops.convolution.calls import ConvolutionForward
 from ...ops.reduce import ReduceTensor
 from ...ops.softmax import SoftmaxForward
 from ..layout import Dims

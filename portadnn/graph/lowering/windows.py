@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...enums import ConvolutionMode, MathType, NanPropagation, PoolingMode
-from ...ops.convolution import Convolution, ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
+from ...ops.convolution.calls import (
+    Convolution,
+    ConvolutionBackwardData,
+    ConvolutionBackwardFilter,
+    ConvolutionForward,
+)
 from ...ops.pooling import PoolingBackward, PoolingForward
 from ...ops.tensor import SetTensor
 from ..enums import resample_mode

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..arguments import flag, maybe_number, maybe_whole
+from ..api.arguments import flag, maybe_number, maybe_whole
 from ..data_types import data_type
 from ..enums import diagonal_alignment
 from ..layout import Dims, like, refines, row_major

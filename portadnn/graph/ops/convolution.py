@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import integers, member_of
+from ..api.arguments import integers, member_of
 from ..enums import convolution_mode
 from ..layout import Dims, channels_last
 from ..node import Attribute, Kind, Node, Port, register

@@ -5,7 +5,7 @@ The parameters say what is normalised together: the axes along which ``scale`` h
 
 from __future__ import annotations
 
-from ..arguments import flag, member_of
+from ..api.arguments import flag, member_of
 from ..enums import norm_forward_phase
 from ..layout import Dims, channels_last, like, row_major
 from ..node import Attribute, Kind, Node, Port, register

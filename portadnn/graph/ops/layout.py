@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...errors import shown
-from ..arguments import integers, listed, maybe_whole, member_of, whole
+from ..api.arguments import integers, listed, maybe_whole, member_of, whole
 from ..enums import reshape_mode
 from ..errors import fail
 from ..layout import like, row_major

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arguments import number
+from ..api.arguments import number
 from ..layout import broadcast, row_major
 from ..node import Attribute, Kind, Node, Port, register
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arguments import maybe_number, maybe_whole, member_of, number
+from ..api.arguments import maybe_number, maybe_whole, member_of, number
 from ..enums import pointwise_mode
 from ..layout import broadcast, like
 from ..node import Attribute, Kind, Node, Port, register

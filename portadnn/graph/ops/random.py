@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arguments import maybe_number, maybe_whole, member_of, number
+from ..api.arguments import maybe_number, maybe_whole, member_of, number
 from ..data_types import data_type
 from ..enums import rng_distribution
 from ..layout import row_major

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arguments import member_of
+from ..api.arguments import member_of
 from ..enums import reduction_mode
 from ..layout import channels_last
 from ..node import Attribute, Kind, Node, Port, register

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import shown
-from ..arguments import MOST_WHOLE, flag, integers, listed, member_of
+from ..api.arguments import MOST_WHOLE, flag, integers, listed, member_of
 from ..data_types import data_type
 from ..enums import padding_mode, resample_mode
 from ..errors import fail

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arguments import flag, whole
+from ..api.arguments import flag, whole
 from ..layout import like
 from ..node import Attribute, Kind, Node, Port, register
 

@@ -12,7 +12,7 @@ from ..tensor import tensor
 from .base import FLOAT, Builder, Pattern, pattern, rows
 
 if TYPE_CHECKING:
-    from ..pygraph import pygraph
+    from ..api.pygraph import pygraph
 
 Q = (2, 4, 24, 16)  # batch, heads, length, size
 MASKED = -1e9  # scores that do not count; -inf has no product with 0

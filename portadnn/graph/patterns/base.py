@@ -11,7 +11,7 @@ from ..layout import channels_last, row_major
 from ..tensor import tensor
 
 if TYPE_CHECKING:
-    from ..pygraph import pygraph
+    from ..api.pygraph import pygraph
 
 FLOAT = data_type.FLOAT
 

@@ -10,7 +10,7 @@ from ..tensor import tensor
 from .base import FLOAT, Builder, Pattern, channels, image, pattern
 
 if TYPE_CHECKING:
-    from ..pygraph import pygraph
+    from ..api.pygraph import pygraph
 
 PADDING = (1, 1)
 X = (2, 16, 6, 5)

@@ -9,7 +9,7 @@ from ..data_types import data_type
 from .base import FLOAT, Builder, Pattern, channels, image, pattern
 
 if TYPE_CHECKING:
-    from ..pygraph import pygraph
+    from ..api.pygraph import pygraph
 
 
 PARAMETERS = ("scale", "bias", "running_mean", "running_var")

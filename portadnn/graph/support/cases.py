@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core import Graph
+from ..api.core import Graph
 from ..data_types import data_type
 from ..enums import (
     norm_forward_phase,

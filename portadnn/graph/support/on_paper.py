@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...found import Found
+from ...finding.found import Found
 from ...handle import Handle
 from ...registry import get_backend
 

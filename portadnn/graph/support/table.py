@@ -113,7 +113,7 @@ def _together(labels: Sequence[str]) -> str:
 
 
 def _patterns(used: dict[str, str]) -> Iterator[list[str]]:
-    from ..pygraph import pygraph  # the class asks nothing of this module, but its modules are many
+    from ..api.pygraph import pygraph  # the class asks nothing of this module, but its modules are many
 
     for name, build in PATTERNS.items():
         graph = pygraph(name, data_type.HALF, data_type.FLOAT, data_type.FLOAT, handle=_handle("opencl, CPU"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..._toml import tomllib
+from ..._io.toml import tomllib
 from ...errors import shown
 from ..errors import fail
 

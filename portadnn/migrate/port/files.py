@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from ..._files import write_whole
-from ..._text import count
+from ..._io.files import write_whole
+from ..._io.text import count
 from ..events import Place
 from . import fields
 from .calls import find

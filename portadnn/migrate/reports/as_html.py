@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..._io.text import count
 from ..._page import escape as _e
 from ..._page import page
-from ..._text import count
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Call, Report

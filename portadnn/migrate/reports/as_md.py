@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..._text import clean, count, line_of
+from ..._io.text import clean, count, line_of
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Report
 from .text import excerpt, work

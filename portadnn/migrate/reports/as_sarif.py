@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..._text import clean
+from ..._io.text import clean
 from ..._version import __version__
 from ..baseline import fingerprints
 from ..events import Place

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ..._text import clean, count, line_of
+from ..._io.text import clean, count, line_of
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
 from ..program import Skipped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..._text import clean, count
+from ..._io.text import clean, count
 from ..events import Place
 from ..report import Effort
 from ..texts import Sources

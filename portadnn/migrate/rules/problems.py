@@ -174,7 +174,7 @@ def _scalars(situation: Situation, problem: Problem) -> dict[str, float]:
 
 
 def _algo(situation: Situation, op: str) -> DnnEnum | None:
-    from ...capability_features import ALGORITHMS
+    from ...capability.features import ALGORITHMS
 
     name = _in_portadnn(enumerator(situation.value("algo")))
     kind = ALGORITHMS.get(op)

@@ -49,14 +49,13 @@ def check(*words: str) -> Callable[[Look], Look]:
 
 @functools.cache
 def checks() -> Mapping[str, Check]:
-    """Return all checks: those of the modules ``checks_*.py`` of this folder."""
-    load("checks_")
+    """Return all checks: those of the modules of ``checks/``."""
+    load("checks")
     return _CHECKS
 
 
-def load(prefix: str) -> None:
-    """Import the modules of this folder whose names begin so: what is in them registers itself."""
-    package = __name__.rpartition(".")[0]
+def load(folder: str) -> None:
+    """Import the modules of a folder beside this file: what is in them registers itself."""
+    package = f"{__name__.rpartition('.')[0]}.{folder}"
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name.startswith(prefix):
-            importlib.import_module(f"{package}.{module.name}")
+        importlib.import_module(f"{package}.{module.name}")

@@ -33,14 +33,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ... import mapping
-from ..._toml import tomllib
+from ..._io.toml import tomllib
 from ..events import Library
 from ..findings import SEVERITIES, Severity
 from ..versions import numbers
 from . import conditions, sets, targets
 from .conditions import Condition
 from .registry import Check, checks
-from .sources import SourceCheck, source_checks
+from .sources.table import SourceCheck, source_checks
 from .targets import Target
 
 FOLDER = Path(__file__).parent

@@ -1,0 +1,204 @@
+"""What a convolution on tensor cores reads: tensors as they lie or packed copies, and the tile and splits chosen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from portadnn.enums import ConvolutionMode, DataType, TensorFormat
+from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
+from portadnn.problem import TensorSpec
+
+from ...base import LAUNCH_SECONDS, DeviceInfo
+from ..layouts import strides
+from .epilogue import sums_of
+from .geometry import Geometry, data_gradient, filter_gradient, forward
+from .prologue import computed, operand_of
+from .tensor_core_tiles import Choice, Product, choices
+
+CHUNK = 16  # bytes: what is copied at once
+_ALIGN = 256  # bytes, of the parts of the workspace
+_PACKING_RATE = 0.5  # of the device's bandwidth
+
+
+def pixel_lanes(spec: TensorSpec) -> int:
+    """Return how many neighbouring pixels, 8, 4 or 1, are one aligned vector wherever they start."""
+    steps, run = strides(spec), 1
+    for size, stride in zip(reversed(spec.dims[2:]), reversed(steps[2:]), strict=True):
+        if size > 1 and stride != run:
+            return 1
+        run *= size
+    for lanes in (8, 4):
+        aligned = spec.alignment >= min(CHUNK, lanes * spec.dtype.itemsize)
+        if aligned and run % lanes == 0 and all(s % lanes == 0 for s in steps[:2]):
+            return lanes
+    return 1
+
+
+def up(a: int, b: int) -> int:
+    """Return `a` rounded up to a multiple of `b`."""
+    return -(-a // b) * b
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image as the kernels read it.
+
+    Attributes
+    ----------
+    index : int
+        Of the problem's tensor.
+    source, spec : TensorSpec
+        The tensor, and what the kernel reads; the same where `native`.
+    groups, channels : int
+        Groups, and channels of each.
+    padded : int
+        Channels of a group with their padding.
+    operand : str
+        What prologue.h calls it.
+    planes : bool
+        Whether the kernel reads it as planes of neighbouring pixels; else as NHWC.
+    """
+
+    index: int
+    source: TensorSpec
+    spec: TensorSpec
+    groups: int
+    channels: int
+    padded: int
+    operand: str = "image"
+    planes: bool = False
+
+    @property
+    def native(self) -> bool:
+        """Whether the kernel reads the tensor itself."""
+        return self.spec is self.source
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed copy."""
+        return 0 if self.native else up(self.spec.size * self.spec.dtype.itemsize, _ALIGN)
+
+
+def make_image(problem: Convolution, name: str, *, gapless: bool = False, loads: bool = True) -> Image:
+    """Describe how the kernels read the tensor `name`.
+
+    Parameters
+    ----------
+    gapless
+        Whether they read it as one run of NHWC.
+    loads
+        Whether they can compute it as they load it; else packing does, if it is computed.
+    """
+    spec: TensorSpec = getattr(problem, name)
+    lanes = CHUNK // spec.dtype.itemsize
+    channels = spec.dims[1] // problem.groups
+    strides = [s for d, s in zip(spec.dims, spec.strides, strict=True) if d > 1]
+    padded = up(channels, lanes)
+    packed = TensorSpec.packed(spec.dtype, (spec.dims[0], problem.groups * padded, *spec.dims[2:]), TensorFormat.NHWC)
+    chunks = channels % lanes == 0 and (spec.strides[1] == 1 or spec.dims[1] == 1)
+    chunks = chunks and all(s % lanes == 0 for s in strides if s != 1) and spec.alignment >= CHUNK
+    chunks = chunks and strides.count(1) == (spec.dims[1] > 1)
+    if gapless:
+        chunks = chunks and spec.same_strides(packed)
+    index, operand = problem.tensor_names().index(name), operand_of(problem, name)
+    native = chunks and (loads or computed(problem, operand) is None)
+    return Image(index, spec, spec if native else packed, problem.groups, channels, padded, operand)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A direction of a convolution, ready to be compiled.
+
+    Attributes
+    ----------
+    images : tuple of Image
+        What is gathered, and for a filter gradient dy.
+    filter_pitch : int
+        Elements of a packed filter's column; 0 without one.
+    packs_filter : bool
+        Whether the filter is packed; else it is read as it is.
+    last : bool
+        Whether no more images follow, so that a filter gradient's parts can be added.
+    """
+
+    problem: Convolution
+    geometry: Geometry
+    images: tuple[Image, ...]
+    choice: Choice
+    filter_pitch: int
+    packs_filter: bool
+    last: bool = True
+
+    @property
+    def filter_size(self) -> int:
+        """Bytes of the packed filter."""
+        g = self.geometry
+        size = g.groups * g.phases * g.m * self.filter_pitch * self.problem.dtype.itemsize
+        return up(size, _ALIGN) if self.packs_filter else 0
+
+    @property
+    def workspace(self) -> int:
+        """Bytes of the packed tensors and the parts."""
+        return self.filter_size + sum(image.nbytes for image in self.images) + self.choice.parts_size
+
+    def seconds(self, info: DeviceInfo) -> float:
+        """Estimate the time, packing and launches included; of one chunk."""
+        launches = 1 + sum(not image.native for image in self.images) + self.packs_filter
+        moved = sum(image.nbytes + image.source.nbytes for image in self.images if not image.native)
+        moved += 2 * self.filter_size
+        return self.choice.seconds(info) + moved / (_PACKING_RATE * info.bandwidth) + launches * LAUNCH_SECONDS
+
+
+def best_choice(product: Product, info: DeviceInfo, *, whole: bool = False) -> Choice | None:
+    """Return the tile and splits with the least estimated time, one split if `whole`; None where no tile fits."""
+    options = (choice for choice in choices(product, info) if choice.splits == 1 or not whole)
+    return min(options, key=lambda choice: choice.seconds(info), default=None)
+
+
+def _planes(problem: Convolution, name: str) -> Image | None:
+    """Describe an image in planes that a 1 x 1 filter can read as they are; None where it cannot."""
+    spec: TensorSpec = getattr(problem, name)
+    plain = math.prod(problem.filter.dims[2:]) == 1 and not any(problem.padding) and set(problem.stride) == {1}
+    if not plain or pixel_lanes(spec) < 4:
+        return None
+    channels = spec.dims[1] // problem.groups
+    index = problem.tensor_names().index(name)
+    return Image(index, spec, spec, problem.groups, channels, up(channels, CHUNK // spec.dtype.itemsize), planes=True)
+
+
+def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | None:
+    """Set up a forward convolution or a data gradient, which gathers from the tensor `name`."""
+    image = (None if computed(problem, "image") else _planes(problem, name)) or make_image(problem, name)
+    seen = replace(problem, **{name: image.spec})
+    geometry = data_gradient(seen) if isinstance(problem, ConvolutionBackwardData) else forward(seen)
+    pitch = geometry.k // max(image.channels, 1) * image.padded
+    size = problem.dtype.itemsize
+    moved = image.spec.nbytes + problem.tensors[-1].nbytes
+    batches = geometry.groups * geometry.phases
+    product = Product(geometry.n, geometry.m, pitch, batches, size, moved, 8 if image.planes else 0)
+    choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
+    if choice is None:
+        return None
+    w = problem.filter
+    native = (
+        not isinstance(problem, ConvolutionBackwardData)
+        and problem.dtype is not DataType.FLOAT  # which has to be rounded
+        and problem.mode is ConvolutionMode.CROSS_CORRELATION
+        and image.padded == image.channels
+        and not computed(problem, "filter")
+        and w.alignment >= CHUNK
+        and w.same_strides(TensorSpec.packed(w.dtype, w.dims, TensorFormat.NHWC))
+    )
+    return Setup(problem, geometry, (image,), choice, pitch, not native)
+
+
+def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
+    """Set up a filter gradient."""
+    x, dy = make_image(problem, "x", loads=False), make_image(problem, "dy", gapless=True, loads=False)
+    geometry = filter_gradient(replace(problem, x=x.spec))  # type: ignore[call-arg]
+    columns = geometry.n // max(x.channels, 1) * x.padded
+    moved = x.spec.nbytes + dy.spec.nbytes
+    size = problem.dtype.itemsize
+    choice = best_choice(Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, 12, True), info)
+    return None if choice is None else Setup(problem, geometry, (x, dy), choice, 0, False)

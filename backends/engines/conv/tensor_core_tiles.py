@@ -1,0 +1,175 @@
+"""Tiles of the tensor-core convolutions, and what they are estimated to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...base import LAUNCH_SECONDS, DeviceInfo
+
+MOST_SPLITS = 256
+# mma.sync with 2-byte elements: operations of a multiprocessor per clock; TF32 has half of it
+_RATES = {"sm_80": 2048, "sm_90": 2700}
+_RATE = 1024
+_LANES = {"sm_80": 64}  # float32 multiply-adds per clock, as in the estimate of DeviceInfo.flops
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A work-group's tile (conv_mma.cu, conv_mma_filter.cu).
+
+    Attributes
+    ----------
+    bm, bn : int
+        Rows and columns.
+    wm, wn : int
+        Rows and columns of 32 work-items.
+    slice : int
+        Bytes of K in a stage.
+    stages : int
+        Slices in local memory.
+    share : float
+        Of the tensor cores' rate that it reaches when its inputs come in time.
+    """
+
+    bm: int
+    bn: int
+    wm: int
+    wn: int
+    slice: int
+    stages: int
+    share: float
+
+    @property
+    def items(self) -> int:
+        """Work-items of a work-group."""
+        return self.bm // self.wm * (self.bn // self.wn) * 32
+
+    def depth(self, item_size: int) -> int:
+        """Elements of K in a slice."""
+        return self.slice // item_size
+
+    def local_bytes(self, gap: int) -> int:
+        """Bytes of local memory, with a gap of so many columns."""
+        return self.stages * (self.bm + self.bn + gap) * self.slice
+
+    @property
+    def registers(self) -> int:
+        """Registers of a work-item, about: its sums, and what else it needs."""
+        return min(255, self.wm * self.wn // 32 + 90)
+
+
+# Shares as measured on an H200.
+IMAGE_TILES = (
+    Tile(128, 128, 64, 64, 64, 4, 0.7),
+    Tile(128, 128, 64, 32, 128, 3, 0.7),
+    Tile(256, 64, 64, 32, 64, 4, 0.58),
+    Tile(128, 64, 64, 32, 128, 3, 0.65),
+    Tile(128, 64, 64, 32, 64, 4, 0.6),
+    Tile(64, 128, 32, 64, 128, 3, 0.65),
+    Tile(64, 64, 32, 32, 128, 3, 0.58),
+    Tile(64, 64, 32, 32, 64, 4, 0.5),
+    Tile(128, 32, 32, 32, 64, 4, 0.5),
+)
+FILTER_TILES = (
+    Tile(128, 128, 64, 64, 128, 3, 0.49),
+    Tile(64, 128, 32, 64, 128, 3, 0.45),
+    Tile(128, 64, 64, 32, 128, 3, 0.46),
+    Tile(128, 64, 64, 32, 64, 4, 0.4),
+    Tile(64, 64, 32, 32, 128, 3, 0.42),
+)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product: `batches` times rows x columns, summed over `depth` elements of `item_size` bytes.
+
+    `gap`: columns that lie unused in local memory where K runs across its rows and elements have four bytes;
+    `across`: a filter gradient, whose parts are always added by a launch of its own.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    batches: int
+    item_size: int
+    bytes: int
+    gap: int
+    across: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A tile and the number of parts of K."""
+
+    product: Product
+    tile: Tile
+    splits: int
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Tiles along rows and columns."""
+        return -(-self.product.rows // self.tile.bm), -(-self.product.columns // self.tile.bn)
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """Rows and columns of whole tiles."""
+        return self.tiles[0] * self.tile.bm, self.tiles[1] * self.tile.bn
+
+    @property
+    def work_groups(self) -> int:
+        """Work-groups of the product."""
+        return self.tiles[0] * self.tiles[1] * self.product.batches * self.splits
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether sums go through the workspace."""
+        return self.product.across or self.splits > 1
+
+    @property
+    def parts_size(self) -> int:
+        """Bytes of the parts, float32."""
+        return 4 * self.padded[0] * self.padded[1] * self.product.batches * self.splits if self.has_parts else 0
+
+    @property
+    def local_bytes(self) -> int:
+        """Bytes of local memory of a work-group."""
+        return self.tile.local_bytes(self.product.gap if self.product.item_size == 4 else 0)
+
+    def seconds(self, info: DeviceInfo) -> float:
+        """Estimate the time of the product and of adding its parts, without packing.
+
+        Multiprocessors work through their share of tiles, several at a time as memory and registers allow; a rest takes
+        longer than its share, because fewer tiles hide less latency. Each tile has a fixed cost of a few slices.
+        """
+        product, tile, units = self.product, self.tile, max(info.compute_units, 1)
+        slices = -(-product.depth // tile.depth(product.item_size))
+        slices = -(-slices // self.splits) + 2 * tile.stages
+        limits = (dynamic_memory(info) // (self.local_bytes + 1024), 65536 // (tile.items * tile.registers))
+        resident = max(1, min(*limits, 2048 // tile.items))
+        full, rest = divmod(-(-self.work_groups // units), resident)
+        tiles = full * resident + (0.4 * resident + 0.6 * rest if rest else 0)
+        operations = 2 * tile.bm * tile.bn * tile.depth(product.item_size) * slices * tiles
+        clock = info.flops / (2 * _LANES.get(info.arch, 128) * units)
+        rate = _RATES.get(info.arch, _RATE) * clock * (2 / product.item_size)
+        traffic = (product.bytes + 2 * self.parts_size) / (0.8 * info.bandwidth)
+        return max(operations / (rate * tile.share), traffic) + (LAUNCH_SECONDS if self.has_parts else 0)
+
+
+def dynamic_memory(info: DeviceInfo) -> int:
+    """Return the local memory that a launch may ask for."""
+    return info.dynamic_memory or info.local_memory
+
+
+def choices(product: Product, info: DeviceInfo) -> Iterator[Choice]:
+    """Yield every tile that fits the device with every useful number of splits."""
+    for tile in FILTER_TILES if product.across else IMAGE_TILES:
+        slices = -(-product.depth // tile.depth(product.item_size))
+        splits = 1
+        while splits <= min(MOST_SPLITS, max(slices // (2 * tile.stages), 1)):
+            choice = Choice(product, tile, splits)
+            if tile.items <= info.max_work_group and choice.local_bytes <= dynamic_memory(info):
+                yield choice
+            if choice.work_groups > 8 * info.compute_units:
+                break
+            splits += max(splits // 8, 1)

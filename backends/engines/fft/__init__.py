@@ -1,0 +1,1 @@
+"""Convolutions by fast Fourier transforms."""

@@ -1,0 +1,1 @@
+"""Affine grids and grid sampling."""

@@ -1,0 +1,176 @@
+"""The gradients of scale and bias of layer, instance, group and RMS normalisation: sums over images."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from portadnn.enums import NormMode
+from portadnn.ops.normalization import NormalizationBackward
+from portadnn.problem import Problem, TensorSpec
+
+from ...base import (
+    MOST_COUNTERS,
+    Arg,
+    CountersArg,
+    Device,
+    DeviceInfo,
+    Launch,
+    ScalarArg,
+    TensorArg,
+    WorkspaceArg,
+)
+from ..layouts import Axis, offset_expression
+from ..tiles import Tile, storage_defines
+from .layout import Defines, Layout, make_layout, shape_of
+
+FILE = "shared/norm_parameters.cl"
+ROUNDS = 4  # as in norm.h
+_FINISH = {"gpu": (8, 32), "cpu": (64, 1)}  # parameters of a work-group that adds parts, and work-items of each
+
+
+class Workspace:
+    """Arrays of the problem's accumulator one after another in the workspace."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.dtype = problem.dtype.accumulator
+        self.size = 0
+
+    def take(self, numbers: int) -> WorkspaceArg:
+        """Return the argument of an array of so many numbers."""
+        start = self.size
+        self.size += -(-max(numbers, 1) * self.dtype.itemsize // 256) * 256
+        return WorkspaceArg(start, self.dtype)
+
+
+def arguments(problem: Problem, *names: str) -> list[Arg]:
+    """Return the arguments of those tensors that the problem has."""
+    return [TensorArg(problem.index(name)) for name in names if name in problem.names]
+
+
+def numbers(problem: Problem, *names: str) -> list[Arg]:
+    """Return the arguments of those run-time numbers."""
+    scalars = list(problem.scalars)
+    return [ScalarArg(scalars.index(name), problem.dtype.accumulator) for name in names]
+
+
+def sliced(tile: Tile, groups: int, info: DeviceInfo) -> Tile:
+    """Return the tile in slices, so that `groups` of them at a time fill the device."""
+    if 0 in (tile.outer_units, tile.reduce_units):
+        return tile
+    return tile.sliced(-(-8 * info.compute_units // groups), 2 * ROUNDS)
+
+
+def by_image(problem: Problem) -> bool:
+    """Tell whether a row's own sums are parts of the parameters' gradients: each row has one parameter."""
+    if not isinstance(problem, NormalizationBackward) or problem.dscale is None:
+        return False
+    return problem.mode is NormMode.INSTANCE_NORM or (
+        problem.mode is NormMode.GROUP_NORM and problem.groups == problem.x.dims[1]
+    )
+
+
+def by_kernel(problem: Problem) -> bool:
+    """Tell whether the parameters' gradients need a kernel of their own."""
+    return isinstance(problem, NormalizationBackward) and problem.dscale is not None and not by_image(problem)
+
+
+@dataclass(frozen=True)
+class ParameterSums:
+    """How :func:`launches` lays the sums out: outer units are parameters."""
+
+    layout: Layout
+
+    @classmethod
+    def of(cls, problem: NormalizationBackward, info: DeviceInfo) -> ParameterSums:
+        """Choose for a problem."""
+        shape = shape_of(problem)
+        if problem.mode is NormMode.GROUP_NORM:
+            kept: tuple[int, ...] = (1, 2)
+        else:
+            kept = tuple(range(problem.axis % len(shape.dims), len(shape.dims)))
+        others = {"STAT": shape.statistics(), **shape.others}
+        layout = make_layout(replace(shape, kept=kept, others=others, slots=None), info)
+        tile = layout.tile.shared(2 * ROUNDS, info)
+        return cls(layout.with_tile(sliced(tile, max(tile.groups, 1), info)))
+
+    @property
+    def parts(self) -> int:
+        """Numbers of the workspace for either gradient; 0 without slices."""
+        return 0 if self.layout.tile.slices == 1 else self.layout.tile.parts
+
+
+def launches(
+    problem: NormalizationBackward, stats: list[Arg], parts: list[Arg], device: Device, sums: ParameterSums
+) -> list[Launch]:
+    """Return the launches that make dscale and dbias from statistics in the workspace, or the saved ones."""
+    layout, tile = sums.layout, sums.layout.tile
+    if tile.outer_units == 0:
+        return []
+    defines: Defines = {**layout.defines(), **storage_defines(layout.shape.data["X"]), "PARAMETER_SUMS": 1}
+    defines.pop("PARAMETER_VECTORS", None)  # that is scale's place, not that of statistics
+    known = arguments(problem, "saved_mean", "saved_inv_variance")
+    if known:
+        defines["HAS_SAVED"] = 1
+    if problem.dbias is not None:
+        defines["HAS_DBIAS"] = 1
+    fenced = "grid_fence" in device.info.features and tile.slices > 1 and tile.groups <= MOST_COUNTERS
+    outputs, blends = parts, []
+    if tile.slices == 1 or fenced:
+        outputs = arguments(problem, "dscale", "dbias")
+        blends = numbers(problem, "alpha_param_diff", "beta_param_diff")
+    if fenced:
+        outputs = [*parts, CountersArg(tile.groups), *outputs]
+    kernel = device.compile(FILE, "norm_parameters", {**defines, **({"GRID_FENCED": 1} if fenced else {})})
+    args = (*arguments(problem, "x", "dy"), *(known or stats), *outputs, *blends)
+    made = [Launch(kernel, (tile.groups * tile.slices,), (tile.block,), args)]
+    if tile.slices > 1 and not fenced:
+        lanes = 1 if tile.along_reduce else tile.width
+        places = {
+            f"{name}_AT(p)": f"({name}_OUTER((p) / {lanes}u) + (p) % {lanes}u * {name}_STEP)"
+            for name in ("DSCALE", "DBIAS")
+            if name in layout.names
+        }
+        kept = {
+            key: value for key, value in defines.items() if key.startswith(("DTYPE", "HAS_DBIAS", "DSCALE", "DBIAS"))
+        }
+        made.append(_finish(problem, parts, tile.slices, tile.parts // tile.slices, {**kept, **places}, device))
+    return made
+
+
+def finish_images(problem: NormalizationBackward, parts: list[Arg], count: int, device: Device) -> list[Launch]:
+    """Return the launch that adds `count` parts, each of all parameters in the order of their dims."""
+    assert problem.dscale is not None
+    if problem.dscale.size == 0:
+        return []
+    defines: Defines = {**storage_defines(problem.x), "DSCALE_AT(p)": _place(problem.dscale)}
+    if problem.dbias is not None:
+        defines.update({"HAS_DBIAS": 1, "DBIAS_AT(p)": _place(problem.dbias)})
+    return [_finish(problem, parts, count, problem.dscale.size, defines, device)]
+
+
+def _place(spec: TensorSpec) -> str:
+    """Return C code for the place of element p, in the order of the dims."""
+    axes: list[Axis] = []
+    for size, stride in zip(spec.dims, spec.strides, strict=True):
+        if size > 1 and axes and axes[-1].strides[0] == size * stride:
+            axes[-1] = Axis(axes[-1].size * size, (stride,))
+        elif size > 1:
+            axes.append(Axis(size, (stride,)))
+    return offset_expression(axes or [Axis(1, (0,))], 0, "p")
+
+
+def _finish(
+    problem: NormalizationBackward, parts: list[Arg], count: int, parameters: int, defines: Defines, device: Device
+) -> Launch:
+    across, sharing = _FINISH[device.info.schedule]
+    sizes: Defines = {"FINISH": 1, "ACROSS": across, "SHARING": sharing}
+    sizes.update(PARTS=f"{count}u", PARAMETERS_ALL=f"{parameters}u")
+    unused: Defines = {"TO": 1, "TR": 1, "OUTER": "1u", "REDUCE": "1u", "SLICES": 1, "LENGTH": "1u", "ALONG_REDUCE": 1}
+    kernel = device.compile(FILE, "norm_finish", {**unused, "COUNT": "1u", **defines, **sizes})
+    args = (
+        *parts,
+        *arguments(problem, "dscale", "dbias"),
+        *numbers(problem, "alpha_param_diff", "beta_param_diff"),
+    )
+    return Launch(kernel, (math.ceil(parameters / across),), (across * sharing if sharing > 1 else 1,), args)

@@ -1,0 +1,162 @@
+"""Gradients of recurrent networks with respect to input and states: a launch a step, then a product for the input."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from portadnn.ops.rnn.layout import RNNMode, Step
+from portadnn.ops.rnn.problems import RNNBackwardData
+from portadnn.problem import Problem
+
+from ...base import Arg, Device, DeviceInfo, Engine, Kernel, Launch, Plan
+from ..gemm import Gemm, Matrix, int32, int64
+from .forward import seconds, why_not
+from .passes import Pass, Place
+from .steps import step_numbers
+
+_NONE = Step(0, 0, 0, 0, 0, 0)
+
+
+def beginnings(steps: list[Step]) -> list[Step]:
+    """Return, for each step in which sequences begin, its rows from `before_rows` on, as the step after which."""
+    return [
+        Step(step.rows, 0, step.before_rows, 0, step.rows, step.first) for step in steps if step.before_rows < step.rows
+    ]
+
+
+class Backward(Pass):
+    """Where everything of a backward pass lies, and its launches."""
+
+    turned = True
+
+    def __init__(self, problem: RNNBackwardData, info: DeviceInfo) -> None:
+        super().__init__(problem, info)
+        network = self.network
+        self.kept = problem.kept
+        self.gru = network.mode is RNNMode.GRU
+        self.packed = self.scratch(self.packed_size())
+        self.carry = self.scratch(network.width * self.sequence.batch if self.gru or self.lstm else 1)
+        self.h0 = self.state("hx") if self.gru else self.packed
+        self.c0 = self.state("cx") if self.lstm else self.packed
+        self.tiles = self.scratch(self.tile_size())
+        self.between = self.scratch(self.rows_of(1) if network.layers > 1 else 1)
+        twice = self.rounded and network.directions > 1 and network.inputs(0) > 0
+        self.sum = self.scratch(self.sequence.rows * network.features) if twice else self.tensor("dx")
+        self.products = self.gemm_scratch(gemm for layer in range(network.layers) for gemm in self.gemms(layer))
+
+    def gemms(self, layer: int) -> Iterator[Gemm]:
+        """Return the products that give the gradient of a layer's input, one added to the other."""
+        network = self.network
+        inputs, slots = network.inputs(layer), network.mode.slots * network.hidden
+        if not inputs:
+            return
+        to = self.sum if layer == 0 else self.between
+        for d in range(network.directions):
+            place = (self.tensor("reserve"), self.kept.gates(layer) + d * slots)
+            yield Gemm(
+                self.dtype,
+                self.sequence.rows,
+                inputs,
+                network.mode.gates * network.hidden,
+                self.matrix(place, slots, pitch=network.directions * slots),
+                self.matrix((self.tensor("w"), network.matrix(layer, d, False)), inputs, stored=True),
+                Matrix(to, 0, inputs, stored=to == self.tensor("dx")),
+                accumulate=d > 0,
+            )
+
+    def launches(self, device: Device) -> Iterator[Launch]:
+        """Return the launches of the whole pass."""
+        network = self.network
+        for name, place, needed in (("hx", self.h0, self.gru), ("cx", self.c0, self.lstm)):
+            if needed and not (self.has(name) and not self.rounded):
+                yield self.initial(device, name, place)  # type: ignore[arg-type]  # it is room in the workspace
+        for layer in reversed(range(network.layers)):
+            yield self.pack(device, layer, self.tensor("w"), self.packed)
+            yield from self._steps(device, layer)
+            yield from self._finish(device, layer)
+            for gemm in self.gemms(layer):
+                yield from gemm.launches(device, self.products)
+            if layer and self.kept.dropout:
+                yield self.dropout(device, layer - 1, (self.between, 0), (self.between, 0))
+        if not network.inputs(0):
+            args = (self.tensor("reserve"), self.tensor("dx"), int64(self.kept.gates(0)), int32(network.hidden))
+            yield self.elements(device, "rnn_gather", args, self.sequence.rows * network.hidden)
+        elif self.sum != self.tensor("dx"):
+            yield self.elements(device, "rnn_round", (self.sum, self.tensor("dx")), self.problem.data.size)
+
+    def _steps(self, device: Device, layer: int) -> Iterator[Launch]:
+        last = layer == self.network.layers - 1
+        reserve = self.tensor("reserve")
+        cells = self.kept.cells(layer) if self.lstm else 0
+        hidden: Place = (self.tensor("y"), 0) if last else (reserve, self.kept.hidden(layer))
+        defines = self.step_defines((reserve, self.kept.gates(layer)))
+        if last:
+            defines.update(H_STORED=1, DY_STORED=1)
+        given: list[Arg] = []
+        for name in ("dhy", "dcy"):
+            if self.has(name):
+                defines[f"HAS_{name.upper()}"] = 1
+                given.append(self.tensor(name))
+        kernel = self._kernel(device, defines)
+        dy = self.tensor("dy") if last else self.between
+        memory = (self.packed, reserve, self.carry, reserve, hidden[0], self.h0, self.c0, dy, *given)
+        places = (self.kept.gates(layer), cells, hidden[1], self.state_first(layer))
+        both = zip(*(reversed(self.sequence.steps(d)) for d in range(self.network.directions)), strict=True)
+        for steps in both:
+            yield self._launch(kernel, memory, places, steps)
+
+    def _finish(self, device: Device, layer: int) -> Iterator[Launch]:
+        wanted = [name for name in ("dhx", "dcx") if self.has(name)]
+        if not wanted:
+            return
+        reserve = self.tensor("reserve")
+        defines = self.step_defines((reserve, self.kept.gates(layer)))
+        defines.update({"FINISH": 1}, **{f"HAS_{name.upper()}": 1 for name in wanted})
+        kernel = self._kernel(device, defines)
+        memory: tuple[Arg, ...] = (self.packed, reserve, self.carry, *map(self.tensor, wanted))
+        places = (self.kept.gates(layer), 0, 0, self.state_first(layer))
+        begun = [beginnings(self.sequence.steps(d)) for d in range(self.network.directions)]
+        for steps in itertools.zip_longest(*begun, fillvalue=_NONE):
+            yield self._launch(kernel, memory, places, steps)
+
+    def _kernel(self, device: Device, defines: dict[str, int | float | str]) -> Kernel:
+        file = "opencl/rnn_backward_cpu.cl" if self.cpu else "shared/rnn_backward.cl"
+        return device.compile(file, "rnn_backward_step", defines)
+
+    def _launch(
+        self, kernel: Kernel, memory: tuple[Arg, ...], places: tuple[int, ...], steps: tuple[Step, ...]
+    ) -> Launch:
+        grid, block, cut = self.step_grid(max(step.rows for step in steps))
+        scratch = (self.tiles,) if self.cpu else ()
+        sizes = (int32(self.network.hidden), int32(self.sequence.batch))
+        args = (*memory, *scratch, *map(int64, places), *sizes, *cut, *step_numbers(steps))
+        return Launch(kernel, grid, block, args)
+
+
+class RnnBackwardData(Engine):
+    """Backward data, all cells, directions and lengths."""
+
+    name = "rnn_backward_data"
+    problems = (RNNBackwardData,)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        return why_not(problem, info)
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        return seconds(problem, info)
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, RNNBackwardData)
+        return Backward(problem, info).workspace if problem.sequence.rows else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, RNNBackwardData)
+        if not problem.sequence.rows:
+            return Plan(problem, self, 0, device.bind(()))
+        todo = Backward(problem, device.info)
+        launches = tuple(todo.launches(device))
+        return Plan(problem, self, todo.workspace, device.bind(launches), launches)
+
+
+ENGINES = (RnnBackwardData(),)

@@ -1,0 +1,175 @@
+"""Recurrent networks forward: one product for a layer's input, then a launch a step that multiplies and finishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from portadnn.ops.rnn.problems import RNNForwardInference, RNNForwardTraining
+from portadnn.problem import Problem
+
+from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, roofline
+from ..gemm import Gemm, Matrix, int32, int64
+from .passes import DROPOUT, Pass, Place
+from .steps import step_numbers
+
+
+class Forward(Pass):
+    """Where everything of a forward pass lies, and its launches."""
+
+    def __init__(self, problem: RNNForwardInference | RNNForwardTraining, info: DeviceInfo) -> None:
+        super().__init__(problem, info)
+        network = self.network
+        self.training = problem.training
+        self.drops = self.training and problem.kept.dropout
+        self.packed = self.scratch(self.packed_size())
+        self.bias = self.scratch(network.directions * network.mode.slots * network.hidden)
+        self.h0 = self.state("hx")
+        self.c0 = self.state("cx") if self.lstm else self.h0
+        self.tiles = self.scratch(self.tile_size())
+        self.last = self.scratch(self.rows_of(1)) if self.rounded else self.tensor("y")
+        if not self.training:
+            self._gates = self.scratch(self.rows_of(network.mode.slots))
+            self._cells = self.scratch(self.rows_of(1) if self.lstm else 1)
+            self._hidden = [self.scratch(self.rows_of(1)) for _ in range(min(network.layers - 1, 2))]
+        self.products = self.gemm_scratch(gemm for layer in range(network.layers) for gemm in self.gemms(layer))
+
+    def gates(self, layer: int) -> Place:
+        """Return where a layer's gates lie."""
+        return (self.tensor("reserve"), self.problem.kept.gates(layer)) if self.training else (self._gates, 0)
+
+    def cells(self, layer: int) -> Place:
+        """Return where an LSTM's layer's cells lie."""
+        if not self.lstm:
+            return self.bias, 0
+        return (self.tensor("reserve"), self.problem.kept.cells(layer)) if self.training else (self._cells, 0)
+
+    def hidden(self, layer: int) -> Place:
+        """Return where a layer's outputs lie."""
+        if layer == self.network.layers - 1:
+            return self.last, 0
+        if self.training:
+            return self.tensor("reserve"), self.problem.kept.hidden(layer)
+        return self._hidden[layer % 2], 0
+
+    def gemms(self, layer: int) -> Iterator[Gemm]:
+        """Return the product of a layer's input, unless it has no matrix."""
+        network = self.network
+        inputs, rows = network.inputs(layer), network.mode.gates * network.hidden
+        if not inputs:
+            return
+        below = (
+            self.matrix((self.tensor("x"), 0), inputs, stored=True)
+            if layer == 0
+            else self.matrix(self.below(layer) if self.drops else self.hidden(layer - 1), inputs)
+        )
+        first = network.matrix(layer, 0, False)
+        w = self.matrix((self.tensor("w"), first), inputs, stored=True).turned
+        slots = network.mode.slots * network.hidden
+        gates, place = self.gates(layer)
+        yield Gemm(
+            self.dtype,
+            self.sequence.rows,
+            rows,
+            inputs,
+            below,
+            Matrix(w.arg, w.first, w.rows, w.columns, network.matrix(layer, 1, False) - first, w.stored, w.aligned),
+            Matrix(gates, place, network.directions * slots, batch=slots),
+            network.directions,
+        )
+
+    def launches(self, device: Device) -> Iterator[Launch]:
+        """Return the launches of the whole pass."""
+        network = self.network
+        for name, state in (("hx", self.h0), ("cx", self.c0)):
+            if self.has(name) and not self.rounded:
+                continue
+            if name == "hx" or self.lstm:
+                yield self.initial(device, name, state)  # type: ignore[arg-type]  # it is room in the workspace
+        if self.drops:
+            kept = (self.tensor("states"), self.tensor("reserve"), int64(self.problem.kept.draw))
+            kernel = device.compile(DROPOUT, "rnn_draw", {f"DTYPE_{self.dtype.name}": 1})
+            yield Launch(kernel, (1,), (1,), kept)
+        for layer in range(network.layers):
+            yield self.pack(device, layer, self.tensor("w"), self.packed)
+            slots = network.mode.slots
+            first = (int64(network.bias(layer, 0, False)), int32(network.hidden))
+            size = network.directions * slots * network.hidden
+            yield self.elements(device, "rnn_bias", (self.tensor("w"), self.bias, *first), size)
+            if network.inputs(layer):
+                for gemm in self.gemms(layer):
+                    yield from gemm.launches(device, self.products)
+            else:
+                arg, place = self.gates(layer)
+                args = (self.tensor("x"), arg, int64(place), int32(network.hidden))
+                yield self.elements(device, "rnn_spread", args, self.rows_of(slots))
+            yield from self._steps(device, layer)
+            if self.drops and layer < network.layers - 1:
+                yield self.dropout(device, layer, self.hidden(layer), self.below(layer + 1))
+
+    def _steps(self, device: Device, layer: int) -> Iterator[Launch]:
+        network = self.network
+        gates, cells, hidden = self.gates(layer), self.cells(layer), self.hidden(layer)
+        defines = self.step_defines(hidden, (self.h0, 0))
+        outputs: list[Arg] = []
+        for name, define, wanted in (
+            ("y", "Y_ROUNDED", self.rounded and layer == network.layers - 1),
+            ("hy", "HAS_HY", self.has("hy")),
+            ("cy", "HAS_CY", self.has("cy")),
+        ):
+            if wanted:
+                defines[define] = 1
+                outputs.append(self.tensor(name))
+        if self.training:
+            defines["TRAINING"] = 1
+        file = "opencl/rnn_forward_cpu.cl" if self.cpu else "shared/rnn_forward.cl"
+        kernel = device.compile(file, "rnn_forward_step", defines)
+        scratch = (self.tiles,) if self.cpu else ()
+        memory = (self.packed, self.bias, gates[0], cells[0], hidden[0], self.h0, self.c0, *outputs, *scratch)
+        places = tuple(map(int64, (gates[1], cells[1], hidden[1], self.state_first(layer))))
+        sizes = (int32(network.hidden), int32(self.sequence.batch))
+        for steps in zip(*(self.sequence.steps(d) for d in range(network.directions)), strict=True):
+            grid, block, cut = self.step_grid(max(step.rows for step in steps))
+            yield Launch(kernel, grid, block, (*memory, *places, *sizes, *cut, *step_numbers(steps)))
+
+
+class RnnForward(Engine):
+    """Forward inference and training, all cells, directions and lengths."""
+
+    name = "rnn"
+    problems = (RNNForwardInference, RNNForwardTraining)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        return why_not(problem, info)
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        return seconds(problem, info)
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, (RNNForwardInference, RNNForwardTraining))
+        return Forward(problem, info).workspace if problem.sequence.rows else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, (RNNForwardInference, RNNForwardTraining))
+        if not problem.sequence.rows:
+            return Plan(problem, self, 0, device.bind(()))
+        todo = Forward(problem, device.info)
+        launches = tuple(todo.launches(device))
+        return Plan(problem, self, todo.workspace, device.bind(launches), launches)
+
+
+def why_not(problem: Problem, info: DeviceInfo) -> str | None:
+    """Return why a pass cannot run on a device, or None."""
+    if info.schedule == "cpu" and info.backend != "opencl":
+        return "its kernels for CPUs are written in OpenCL C"
+    return None
+
+
+def seconds(problem: Problem, info: DeviceInfo) -> float:
+    """Estimate a pass."""
+    from portadnn.ops.rnn.problems import RNN
+
+    assert isinstance(problem, RNN)
+    return roofline(problem, info, 0.4, launches=problem.num_layers * len(problem.sequence.batches))
+
+
+ENGINES = (RnnForward(),)

@@ -1,0 +1,197 @@
+"""What the passes of recurrent networks share: memory of the workspace, operands, and small launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from portadnn.enums import DataType
+from portadnn.ops.rnn.layout import RNNMode
+from portadnn.ops.rnn.problems import RNN
+
+from ...base import Arg, ConstantArg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg
+from ..conv.cpu_common import ceil_div, round_up
+from ..gemm import Gemm, Matrix, aligned, int32, int64
+from .steps import CpuTile, Defines, GpuTile, cell_defines, cpu_tile, gpu_tile
+
+Place = tuple[TensorArg | WorkspaceArg, int]  # memory, and elements before the first
+
+PREPARE = "shared/rnn_prepare.cl"
+DROPOUT = "shared/rnn_dropout.cl"
+_CHUNK = 1 << 13  # elements of a CPU's work-group
+
+
+class Pass:
+    """One pass over the layers of a problem, for a kind of device: where everything lies, and its launches.
+
+    Attributes
+    ----------
+    workspace : int
+        Bytes of scratch memory.
+    """
+
+    turned = False  # whether R's columns are read, as gradients do
+
+    def __init__(self, problem: RNN, info: DeviceInfo) -> None:
+        self.problem = problem
+        self.info = info
+        self.network = problem.network
+        self.sequence = problem.sequence
+        self.dtype = problem.dtype
+        self.real = problem.dtype.accumulator
+        self.rounded = self.real is not self.dtype
+        self.cpu = info.schedule == "cpu"
+        self.workspace = 0
+        self.tile: CpuTile | GpuTile = (cpu_tile if self.cpu else gpu_tile)(
+            self.network, self.dtype, max(self.sequence.batch, 1), info, self.turned
+        )
+
+    @property
+    def lstm(self) -> bool:
+        return self.network.mode is RNNMode.LSTM
+
+    # memory
+
+    def scratch(self, elements: int) -> WorkspaceArg:
+        """Return room in the workspace for that many numbers of the arithmetic type."""
+        place = WorkspaceArg(self.workspace, self.real)
+        self.workspace += round_up(max(elements, 1) * self.real.itemsize, 256)
+        return place
+
+    def tensor(self, name: str) -> TensorArg:
+        """Return a tensor, or the reserve space as numbers of the arithmetic type."""
+        return TensorArg(self.problem.index(name), dtype=self.real if name == "reserve" else None)
+
+    def has(self, name: str) -> bool:
+        return name in self.problem.names
+
+    def state_size(self) -> int:
+        """Return the numbers of an initial state of all layers."""
+        network = self.network
+        return network.layers * network.directions * self.sequence.batch * network.hidden
+
+    def state_first(self, layer: int) -> int:
+        """Return where a layer's part of a state begins."""
+        return layer * self.network.directions * self.sequence.batch * self.network.hidden
+
+    def rows_of(self, numbers: int) -> int:
+        """Return the size of a tensor with that many numbers for each unit, direction and row."""
+        return self.sequence.rows * self.network.width * numbers
+
+    # operands of products
+
+    def matrix(self, place: Place, columns: int, *, stored: bool = False, pitch: int | None = None) -> Matrix:
+        """Return rows of that many numbers as a matrix."""
+        arg, first = place
+        whole = not isinstance(arg, TensorArg) or aligned(self.problem.tensors[arg.index].alignment)
+        return Matrix(arg, first, pitch or columns, stored=stored, aligned=whole)
+
+    def below(self, layer: int) -> Place:
+        """Return where the reserve space has what a layer, not the first, read."""
+        return self.tensor("reserve"), self.problem.kept.dropped(layer - 1)
+
+    # launches
+
+    def dropout(self, device: Device, layer: int, from_: Place, to: Place) -> Launch:
+        """Return the launch that drops elements of what a layer passes on, or of the gradient of that."""
+        problem, kept = self.problem, self.problem.kept
+        schedule: Defines = {"SCHEDULE_CPU": 1, "CHUNK": _CHUNK // 4} if self.cpu else {}
+        kernel = device.compile(DROPOUT, "rnn_dropout", {f"DTYPE_{self.dtype.name}": 1, **schedule})
+        size = self.rows_of(1)
+        scale = 0.0 if problem.dropout == 1 else 1 / (1 - problem.dropout)
+        numbers: tuple[Arg, ...] = (
+            *map(int64, (from_[1], to[1], kept.draw)),
+            ConstantArg(np.uint32(layer)),
+            int64(round(problem.dropout * 2**32)),
+            ConstantArg(self.real.numpy.type(scale)),
+            int64(size),
+        )
+        blocks = ceil_div(size, 4)
+        groups, items = (ceil_div(blocks, _CHUNK // 4), 1) if self.cpu else (ceil_div(blocks, 256), 256)
+        return Launch(kernel, (groups,), (items,), (from_[0], to[0], self.tensor("reserve"), *numbers))
+
+    def elements(
+        self, device: Device, name: str, args: tuple[Arg, ...], size: int, more: Defines | None = None
+    ) -> Launch:
+        """Return a launch of rnn_prepare.cl with a work-item an element, whose number is its last argument."""
+        schedule: Defines = {"SCHEDULE_CPU": 1, "CHUNK": _CHUNK} if self.cpu else {}
+        mode = self.network.mode
+        gates: Defines = {"GATES": mode.gates, "SLOTS": mode.slots}
+        defines = {**cell_defines(self.network, self.dtype), **gates, **schedule, **(more or {})}
+        kernel = device.compile(PREPARE, name, defines)
+        groups, items = (ceil_div(size, _CHUNK), 1) if self.cpu else (ceil_div(size, 256), 256)
+        return Launch(kernel, (groups,), (items,), (*args, int64(size)))
+
+    def initial(self, device: Device, name: str, to: WorkspaceArg) -> Launch:
+        """Return the launch that fills a state with a tensor's numbers, or with zeros where there is none."""
+        source = (self.tensor(name),) if self.has(name) else ()
+        kernel = "rnn_widen" if source else "rnn_zero"
+        return self.elements(device, kernel, (*source, to), self.state_size())
+
+    def state(self, name: str) -> TensorArg | WorkspaceArg:
+        """Return where a state lies in the arithmetic type: the tensor, or room that :meth:`initial` fills.
+
+        There is room in any case: the workspace's size shall not depend on which states a call gives.
+        """
+        room = self.scratch(self.state_size())
+        return self.tensor(name) if self.has(name) and not self.rounded else room
+
+    def pack(self, device: Device, layer: int, w: TensorArg, to: WorkspaceArg) -> Launch:
+        """Return the launch that packs R of a layer for the steps."""
+        network, tile = self.network, self.tile
+        depth, panels = self.depth, tile.panels(network.hidden)
+        first = network.matrix(layer, 0, True)
+        between = network.matrix(layer, 1, True) - first
+        sizes = (network.hidden, depth, panels)
+        args: tuple[Arg, ...] = (w, to, int64(first), int64(between), *map(int32, sizes))
+        defines = {**cell_defines(network, self.dtype), **({"TURNED": 1} if self.turned else {})}
+        if isinstance(tile, CpuTile):
+            kernel = device.compile("opencl/rnn_pack_cpu.cl", "rnn_pack", {**defines, **tile.defines()})
+            return Launch(kernel, (network.directions * panels,), (1,), args)
+        defines.update(GATES=network.mode.gates, **tile.pack_defines())
+        kernel = device.compile("shared/rnn_pack.cl", "rnn_pack", defines)
+        size = self.packed_size()
+        return Launch(kernel, (ceil_div(size, 256),), (256,), (*args, int64(size)))
+
+    @property
+    def depth(self) -> int:
+        """Rows of a panel."""
+        return self.network.hidden * (self.network.mode.gates if self.turned else 1)
+
+    def packed_size(self) -> int:
+        """Return the numbers of a layer's packed R."""
+        columns = self.tile.columns if isinstance(self.tile, CpuTile) else self.tile.bn
+        return self.network.directions * self.tile.panels(self.network.hidden) * self.depth * columns
+
+    def tile_size(self) -> int:
+        """Return the numbers of the tiles through which a CPU's steps pass their sums."""
+        return (
+            self.tile.groups(self.network) * self.tile.rows * self.tile.columns if isinstance(self.tile, CpuTile) else 0
+        )
+
+    def step_defines(self, *places: Place) -> Defines:
+        """Return what the kernel of a step is told; `places` hold the states that it multiplies."""
+        if isinstance(self.tile, CpuTile):
+            whole: Defines = {"WHOLE_VECTORS": 1} if self.network.hidden % self.tile.lanes == 0 else {}
+            return {**cell_defines(self.network, self.dtype), **self.tile.defines(), **whole}
+        aligned_states = all(self.matrix(place, self.network.hidden).vectors(self.network.hidden) for place in places)
+        return {
+            **cell_defines(self.network, self.dtype),
+            **self.tile.defines(aligned_states and self.real is DataType.FLOAT),
+        }
+
+    def step_grid(self, rows: int) -> tuple[tuple[int], tuple[int], tuple[Arg, ...]]:
+        """Return the grid, the block, and the arguments that tell how the grid is cut."""
+        network, tile = self.network, self.tile
+        panels = tile.panels(network.hidden)
+        if isinstance(tile, CpuTile):
+            return (tile.groups(network),), (1,), (int32(panels),)
+        tiles = ceil_div(rows, tile.bm)
+        return (panels * tiles * network.directions,), (tile.items,), (int32(panels), int32(tiles))
+
+    def gemm_scratch(self, gemms: Iterator[Gemm]) -> int:
+        """Reserve room for the products, which run one after another; return where it begins."""
+        start = self.workspace
+        self.workspace += round_up(max((gemm.workspace(self.info) for gemm in gemms), default=0), 256)
+        return start

@@ -1,0 +1,156 @@
+"""Gradients of recurrent networks with respect to their parameters: products over all rows of all steps at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from portadnn.ops.rnn.layout import RNNMode, Step
+from portadnn.ops.rnn.problems import RNNBackwardWeights
+from portadnn.problem import Problem
+
+from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan
+from ..conv.cpu_common import ceil_div
+from ..gemm import Gemm, Matrix, int32, int64
+from .forward import seconds, why_not
+from .passes import Pass, Place
+from .steps import Defines, cell_defines
+
+_LANES = 64  # columns of a CPU's work-group that sums biases; a GPU's has 32
+_MANY_ROWS = 512  # rows from which a GPU's has four times the work-items
+
+
+def runs(steps: list[Step]) -> list[tuple[bool, int, int, int]]:
+    """Return where the states that rows started from lie, as runs: (initial, first row, first source row, rows)."""
+    found: list[tuple[bool, int, int, int]] = []
+    for step in sorted(steps, key=lambda step: step.first):
+        for initial, to, source, count in (
+            (False, step.first, step.before, step.before_rows),
+            (True, step.first + step.before_rows, step.before_rows, step.rows - step.before_rows),
+        ):
+            if not count:
+                continue
+            last = found[-1] if found else None
+            if last and last[0] == initial and (last[1] + last[3], last[2] + last[3]) == (to, source):
+                found[-1] = (*last[:3], last[3] + count)
+            else:
+                found.append((initial, to, source, count))
+    return found
+
+
+class Weights(Pass):
+    """Where everything of the pass lies, and its launches."""
+
+    def __init__(self, problem: RNNBackwardWeights, info: DeviceInfo) -> None:
+        super().__init__(problem, info)
+        self.kept = problem.kept
+        self.previous = self.scratch(self.rows_of(1))
+        self.products = self.gemm_scratch(gemm for layer in range(self.network.layers) for gemm in self.gemms(layer))
+
+    def hidden(self, layer: int) -> Place:
+        """Return where a layer's outputs lie."""
+        if layer == self.network.layers - 1:
+            return self.tensor("y"), 0
+        return self.tensor("reserve"), self.kept.hidden(layer)
+
+    def _gemm(self, layer: int, slot: int, gates: int, source: Matrix, first: int, columns: int) -> Gemm:
+        """Return dw[gates * hidden, columns] += (gradients of slots)' source, of both directions."""
+        network = self.network
+        slots = network.mode.slots * network.hidden
+        gradients = Matrix(
+            self.tensor("reserve"),
+            self.kept.gates(layer) + slot * network.hidden,
+            1,
+            network.directions * slots,
+            slots,
+        )
+        between = network.matrix(layer, 1, False) - network.matrix(layer, 0, False)
+        to = Matrix(self.tensor("dw"), first, columns, batch=between, stored=True)
+        rows = gates * network.hidden
+        k = self.sequence.rows
+        return Gemm(self.dtype, rows, columns, k, gradients, source, to, network.directions, accumulate=True)
+
+    def gemms(self, layer: int) -> Iterator[Gemm]:
+        """Return the products of a layer's W and R."""
+        network = self.network
+        mode, hidden = network.mode, network.hidden
+        inputs = network.inputs(layer)
+        if inputs:
+            x: Place = (self.tensor("x"), 0) if layer == 0 else self.below(layer)
+            source = self.matrix(x, inputs, stored=layer == 0)
+            yield self._gemm(layer, 0, mode.gates, source, network.matrix(layer, 0, False), inputs)
+        previous = Matrix(self.previous, 0, network.width, batch=hidden)
+        first = network.matrix(layer, 0, True)
+        if mode is RNNMode.GRU:
+            yield self._gemm(layer, 0, 2, previous, first, hidden)
+            yield self._gemm(layer, 3, 1, previous, first + 2 * hidden * hidden, hidden)
+        else:
+            yield self._gemm(layer, 0, mode.gates, previous, first, hidden)
+
+    def launches(self, device: Device) -> Iterator[Launch]:
+        """Return the launches of the whole pass."""
+        for layer in range(self.network.layers):
+            for direction in range(self.network.directions):
+                yield from self._previous(device, layer, direction)
+            for gemm in self.gemms(layer):
+                yield from gemm.launches(device, self.products)
+            yield self._biases(device, layer)
+
+    def _previous(self, device: Device, layer: int, direction: int) -> Iterator[Launch]:
+        """Gather the hidden states that the steps of a direction started from."""
+        network = self.network
+        hidden, width = network.hidden, network.width
+        outputs, place = self.hidden(layer)
+        states = self.state_first(layer) + direction * self.sequence.batch * hidden
+        for initial, row, source, count in runs(self.sequence.steps(direction)):
+            zero = initial and not self.has("hx")
+            from_, pitch, start = (outputs, width, place + source * width + direction * hidden)
+            if initial:
+                from_, pitch, start = (self.tensor("hx") if not zero else outputs), hidden, states + source * hidden
+            stored = (initial and not zero) or layer == network.layers - 1
+            numbers = (start, pitch, row * width + direction * hidden, width)
+            args = (from_, self.previous, *map(int64, numbers), int32(hidden), int32(zero))
+            more: Defines = {"FROM_STORED": 1} if stored else {}
+            yield self.elements(device, "rnn_rows", args, count * hidden, more)
+
+    def _biases(self, device: Device, layer: int) -> Launch:
+        network = self.network
+        columns = network.width * network.mode.slots
+        defines: Defines = {"GATES": network.mode.gates, "SLOTS": network.mode.slots}
+        shares = 32 if self.sequence.rows >= _MANY_ROWS and device.info.max_work_group >= 1024 else 8
+        defines |= {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {"SHARES": shares}
+        kernel = device.compile(
+            "shared/rnn_bias_gradient.cl", "rnn_bias_gradient", {**cell_defines(network, self.dtype), **defines}
+        )
+        places = (int64(self.kept.gates(layer)), int64(network.bias(layer, 0, False)))
+        sizes = tuple(map(int32, (network.hidden, self.sequence.rows, columns)))
+        grid, items = (ceil_div(columns, _LANES), 1) if self.cpu else (ceil_div(columns, 32), 32 * shares)
+        args: tuple[Arg, ...] = (self.tensor("reserve"), self.tensor("dw"), *places, *sizes)
+        return Launch(kernel, (grid,), (items,), args)
+
+
+class RnnBackwardWeights(Engine):
+    """Backward weights, all cells, directions and lengths."""
+
+    name = "rnn_backward_weights"
+    problems = (RNNBackwardWeights,)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        return why_not(problem, info)
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        return seconds(problem, info)
+
+    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
+        assert isinstance(problem, RNNBackwardWeights)
+        return Weights(problem, info).workspace if problem.sequence.rows else 0
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, RNNBackwardWeights)
+        if not problem.sequence.rows:
+            return Plan(problem, self, 0, device.bind(()))
+        todo = Weights(problem, device.info)
+        launches = tuple(todo.launches(device))
+        return Plan(problem, self, todo.workspace, device.bind(launches), launches)
+
+
+ENGINES = (RnnBackwardWeights(),)

@@ -1,0 +1,1 @@
+"""Expansion of nodes into scalar expressions."""

@@ -1,0 +1,121 @@
+"""The graph engine for a matrix product or a convolution with pointwise nodes around it, in one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from portadnn.descriptors import TensorView
+from portadnn.graph.cost import LAUNCH_SECONDS, SHARE
+from portadnn.graph.engine import GraphEngine, GraphPlan
+from portadnn.graph.enums import behavior_note
+from portadnn.graph.lowering.steps import View
+from portadnn.graph.operation_graph import OperationGraph
+from portadnn.graph.pack import lies_as
+from portadnn.ops.convolution.calls import ConvolutionBackwardFilter
+from portadnn.problem import ALIGNMENT
+
+from ...base import Plan
+from ..prepare import uid_of
+from .choice import WrittenProblem, bytes_of, chosen_for, computing_seconds, must_split, parts_of
+from .rules import RULES
+from .sums import join_launch
+
+if TYPE_CHECKING:
+    from portadnn.handle import Handle
+
+
+class _Running:
+    """A convolution with its text, ready to run."""
+
+    def __init__(self, graph: OperationGraph, handle: Handle) -> None:
+        self.chosen, self.device, self.label = chosen_for(graph, handle), handle.device, must_split(graph).product.label
+        self.source = self.chosen.source
+        self.plans: dict[int, Plan] = {}  # by the alignment of the operands
+        self.workspace_size = max(self._plan(alignment).workspace_size for alignment in self._alignments())
+
+    def _alignments(self) -> tuple[int, ...]:
+        return ALIGNMENT, self.chosen.problem.dtype.itemsize
+
+    def _plan(self, alignment: int) -> Plan:
+        if alignment not in self.plans:
+            problem, engine = self.chosen.problem, self.chosen.engine
+            specs: dict[str, Any] = {
+                name: replace(spec, alignment=min(spec.alignment, alignment))
+                for name, spec, view in zip(problem.inputs, problem.tensors, self.chosen.views, strict=False)
+                if view is not None
+            }
+            problem = replace(problem, **specs)
+            self.plans[alignment] = self._joined(engine.prepare(problem, self.device), problem)
+        return self.plans[alignment]
+
+    def _joined(self, plan: Plan, problem: WrittenProblem) -> Plan:
+        """Return the plan with the launch that joins the parts of sums."""
+        totals, engine = self.chosen.totals, plan.engine
+        if totals is None or problem.sums is None:
+            return plan
+        parts = parts_of(engine, problem, self.device.info)
+        kernel, launch = join_launch(
+            totals, problem.sums, parts, len(problem.names) + len(self.chosen.memory), self.device
+        )
+        self.source = f"{self.chosen.source}\n\n{kernel.text}"
+        launches = (*plan.launches, launch)
+        size = parts.offset + bytes_of(problem, parts)
+        return Plan(problem, engine, max(plan.workspace_size, size), self.device.bind(launches), launches)
+
+    def used(self, arrays: Mapping[int, Any]) -> tuple[Plan, list[Any], list[float]]:
+        """Return the plan for some memory, its tensors and its numbers."""
+        others = [arrays[uid_of(value)] for value in self.chosen.memory]
+        unread = arrays[uid_of(self.chosen.memory[-1])]  # stands for what the text reads and writes itself
+        operands = [None if view is None else self._operand(view, arrays[view.memory]) for view in self.chosen.views]
+        aligned = all(one is None or self.device.address(one) % ALIGNMENT == 0 for one in operands)
+        numbers = [float(arrays[uid_of(value)]) for value in self.chosen.numbers]
+        plan = self._plan(self._alignments()[not aligned])
+        tensors = [unread if one is None else one for one in (*operands, None)]
+        return plan, [*tensors, *others], [1.0, 0.0, *numbers]
+
+    def _operand(self, view: View, base: Any) -> Any:
+        if view.offset or not lies_as(base, view.spec):
+            return self.device.wrap(TensorView(view.spec, base, view.offset), self.label)
+        return base
+
+    def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
+        """Enqueue the launches; see :class:`GraphPlan`."""
+        plan, tensors, numbers = self.used(arrays)
+        plan.run(tensors, numbers, workspace)
+
+
+class ProductEngine(GraphEngine):
+    """A matrix product or a convolution that hands its sums to generated text instead of storing them.
+
+    The text computes the pointwise nodes after it and stores what is a result, in the kernels of the engines for
+    convolutions. What computes an operand is text, too, where these read it. Virtual tensors never reach memory.
+    """
+
+    name = "product"
+    follows = True
+    behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
+    rules = RULES
+
+    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
+        chosen, info = chosen_for(graph, handle), handle.info
+        output = chosen.problem.tensors[-1]
+        more = sum(value.size * value.memory_type.itemsize for value in chosen.memory) - output.nbytes
+        for view, spec in zip(chosen.views, chosen.problem.tensors, strict=False):
+            more -= 0 if view else spec.nbytes
+        nodes = (len(must_split(graph).rest.operations) - 1) * output.size / (SHARE * info.flops)
+        nodes += computing_seconds(chosen.engine, chosen.problem, handle)
+        launches = 1
+        if chosen.problem.sums is not None:
+            launches = 2
+            more = max(more, 0) + 2 * bytes_of(chosen.problem, parts_of(chosen.engine, chosen.problem, info))
+        moved = max(more, 0) / (SHARE * info.bandwidth)
+        if info.schedule == "cpu" and isinstance(chosen.problem, ConvolutionBackwardFilter):
+            moved += 2 * output.nbytes / info.bandwidth  # no gain: a pass over so little finds it in the caches
+        return chosen.engine.seconds(chosen.problem, info) + moved + nodes + launches * LAUNCH_SECONDS
+
+    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
+        running = _Running(graph, handle)
+        names = (tuple(operation.name for operation in graph.operations),)
+        return GraphPlan(self, graph, running.workspace_size, running.run, True, {}, names, running.source)

@@ -1,0 +1,130 @@
+"""Graphs by definition: node by node in NumPy and float64, and rounded to each tensor's type between nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from portadnn.graph import ragged
+from portadnn.graph.engine import GraphEngine, GraphPlan
+from portadnn.graph.enums import numerical_note
+from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
+
+from . import (
+    graph_attention as reference_graph_attention,
+)
+from . import (
+    graph_attention_fp8 as reference_graph_attention_fp8,
+)
+from . import (
+    graph_layout as reference_graph_layout,
+)
+from . import (
+    graph_norm as reference_graph_norm,
+)
+from . import (
+    graph_pointwise as reference_graph_pointwise,
+)
+from . import (
+    graph_products as reference_graph_products,
+)
+from . import (
+    graph_resample as reference_graph_resample,
+)
+
+if TYPE_CHECKING:
+    from portadnn.handle import Handle
+
+Array = npt.NDArray[Any]
+Definition = Callable[[OperationGraph, Operation, Mapping[str, Array]], Mapping[str, Any]]
+
+DEFINITIONS: dict[str, Definition] = {
+    **reference_graph_attention.DEFINITIONS,
+    **reference_graph_attention_fp8.DEFINITIONS,
+    **reference_graph_layout.DEFINITIONS,
+    **reference_graph_norm.DEFINITIONS,
+    **reference_graph_pointwise.DEFINITIONS,
+    **reference_graph_products.DEFINITIONS,
+    **reference_graph_resample.DEFINITIONS,
+}
+
+
+def outcomes(graph: OperationGraph, operation: Operation, tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Compute an operation's outputs without rounding them.
+
+    Parameters
+    ----------
+    tensors
+        The inputs by port, as numbers: float64, or int64 for INT64.
+
+    Returns
+    -------
+    dict
+        Arrays by port, in the dims of the outputs that the operation has.
+    """
+    with np.errstate(all="ignore"):  # overflow and NaN are results like others
+        found = DEFINITIONS[operation.kind](graph, operation, tensors)
+    return {port: np.broadcast_to(found[port], graph.by_uid[uid].dims) for port, uid in operation.outputs}
+
+
+class DefinitionGraphEngine(GraphEngine):
+    """Every operation, computed from its definition on the host."""
+
+    name = "definition"
+    numerical_notes = frozenset({numerical_note.STRICT_NAN_PROP})
+
+    def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
+        return [
+            fail("PG-ENGINE-002", node=operation.label, argument=self.name, expected=", ".join(sorted(DEFINITIONS)))
+            for operation in graph.operations
+            if operation.kind not in DEFINITIONS
+        ]
+
+    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
+        def run(arrays: Mapping[int, Any], workspace: Any) -> None:
+            evaluate(graph, arrays)
+
+        return GraphPlan(self, graph, 0, run)
+
+
+def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Array]:
+    """Run a graph on host arrays, and return the numbers of all its virtual tensors by uid.
+
+    Parameters
+    ----------
+    arrays
+        By uid, as :class:`~portadnn.graph.engine.GraphPlan` states. Outputs are written once all nodes are computed, so
+        that a failed call leaves them untouched.
+    """
+    known: dict[int, Array] = {}
+    for info in graph.tensors:
+        if info.by_value:
+            value = info.value if info.constant else arrays[info.uid]
+            known[info.uid] = info.data_type.rounded(np.full(info.dims, value))
+    for operation in graph.operations:
+        inputs = {}
+        for port, uid in operation.inputs:
+            if uid not in known:
+                known[uid] = _loaded(graph.by_uid[uid], arrays)
+            inputs[port] = known[uid]
+        shorter = ragged.lengths(graph, operation, known, lambda uid: arrays[uid])
+        inputs |= {port: shorter[uid] for port, uid in operation.inputs if uid in shorter}
+        found = outcomes(graph, operation, inputs)
+        known.update({uid: graph.by_uid[uid].data_type.rounded(found[port]) for port, uid in operation.outputs})
+    for info in graph.tensors:
+        if info.uid in graph.written and not info.virtual:
+            if info.ragged_offset is None:
+                arrays[info.uid][...] = info.data_type.stored(known[info.uid])
+            else:
+                ragged.store(info, arrays[info.uid], arrays[info.ragged_offset], known[info.uid])
+    return {info.uid: known[info.uid] for info in graph.tensors if info.virtual}
+
+
+def _loaded(info: TensorInfo, arrays: Mapping[int, Any]) -> Array:
+    if info.ragged_offset is None:
+        return info.data_type.loaded(arrays[info.uid])
+    return ragged.loaded(info, arrays[info.uid], arrays[info.ragged_offset])

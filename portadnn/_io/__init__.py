@@ -1,0 +1,1 @@
+"""Files, folders and texts from outside, read and written safely."""

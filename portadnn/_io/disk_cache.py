@@ -1,0 +1,261 @@
+"""Folders of portadnn's disk caches: where they are, whether they can be trusted, how large they may grow.
+
+A cache folder is created with mode 0700. One that belongs to another user, or that others may write to, is never read
+or written: whoever can put a file there could make this process run it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import BadParam, shown
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: folders of killed processes stay
+    fcntl = None  # type: ignore[assignment]
+
+DEFAULT_SIZE = 1 << 30  # bytes of the kernel cache
+UNFINISHED = "new-"  # begins the name of a file that is being written
+ABANDONED = 3600.0  # seconds after which an unfinished file counts as left by a killed process
+RUNNING = "running"  # below a cache's folder, the folders of processes
+_RUNNING_PREFIX = "portadnn-run-"
+_LOCK = "lock"  # held for as long as the process lives
+_YOUNG = 60.0  # seconds for which a folder without a held lock is taken to be in the making
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)(i?b)?\s*", re.IGNORECASE | re.ASCII)
+
+
+def kernel_folder() -> Path | None:
+    """Return the folder of compiled kernels, or None when caches are turned off or there is no home folder."""
+    text = os.environ.get("PORTADNN_CACHE_DIR")
+    if text is not None:
+        return Path(text) if text else None
+    base = os.environ.get("XDG_CACHE_HOME") or ""
+    try:
+        # the XDG specification has relative paths ignored
+        folder = Path(base) if os.path.isabs(base) else Path.home() / ".cache"  # noqa: PTH117
+    except RuntimeError:  # no home folder
+        return None
+    return folder / "portadnn" / "kernels"
+
+
+def size_limit() -> int:
+    """Return the bytes that the kernel cache may take: ``PORTADNN_CACHE_SIZE``, by default 1 GiB.
+
+    Raises
+    ------
+    BadParam
+        The variable is no size such as ``500M``.
+    """
+    text = os.environ.get("PORTADNN_CACHE_SIZE") or ""
+    if not text:
+        return DEFAULT_SIZE
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise BadParam(
+            argument="PORTADNN_CACHE_SIZE", expected="a number of bytes, or a size such as 500M or 2G", got=shown(text)
+        )
+    return int(match[1]) * _UNITS[match[2].lower()]
+
+
+def refusal(folder: Path) -> str | None:
+    """Return why a folder is not to be trusted; None where it is, or does not exist.
+
+    Raises
+    ------
+    OSError
+        It cannot be looked at.
+    """
+    try:
+        state = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not hasattr(os, "geteuid"):
+        return None
+    if state.st_uid != os.geteuid():
+        return f"it belongs to another user (uid {state.st_uid})"
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"other users may write to it (mode {stat.S_IMODE(state.st_mode):03o}; chmod go-w would do)"
+    return None
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder, and those above it that are missing, for this user alone.
+
+    Raises
+    ------
+    OSError
+        It cannot be created, or is no folder.
+    """
+    if not folder.is_dir():
+        if not folder.parent.is_dir():
+            make_private(folder.parent)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is no folder")
+
+
+def trusted(folder: Path) -> bool:
+    """Tell whether a folder may be used, with a warning, once for each folder, where it may not."""
+    try:
+        reason = refusal(folder)
+    except OSError:
+        return True  # whoever uses it finds out
+    if reason is not None:
+        _warn_once(folder, reason)
+    return reason is None
+
+
+@functools.cache
+def _warn_once(folder: Path, reason: str) -> None:
+    warnings.warn(f"cache folder {folder} is not used: {reason}", RuntimeWarning, stacklevel=4)
+
+
+def unusable(folder: Path) -> str | None:
+    """Return why nothing can be kept in a folder, which is created if it is missing; None where something can."""
+    try:
+        make_private(folder)
+        reason = refusal(folder)
+        if reason is None and not os.access(folder, os.W_OK | os.X_OK):
+            return "it cannot be written"
+    except OSError as error:
+        return f"it cannot be written ({error.strerror or error})"
+    return reason
+
+
+_FOLDERS: dict[int, Path] = {}  # this process's temporary folder, by process: a forked child has another
+
+
+def process_folder() -> Path:
+    """Return a temporary folder of this process's own, removed when it exits, or by a later process if it is killed.
+
+    Raises
+    ------
+    OSError
+        There is nowhere to make one.
+    """
+    process = os.getpid()
+    if process not in _FOLDERS:
+        folder = _FOLDERS[process] = make_running(Path(tempfile.gettempdir()))
+        hold(folder)  # for as long as the process lives
+        atexit.register(remove_folder, folder, process)
+    return _FOLDERS[process]
+
+
+def remove_folder(folder: Path, process: int) -> None:
+    """Remove a folder with all that is in it, unless another process than `process` does so."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# folders of processes
+
+
+def make_running(parent: Path) -> Path:
+    """Make a folder for this process below another; :func:`sweep` removes it once nothing holds its lock any more.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    sweep(parent)
+    return Path(tempfile.mkdtemp(dir=parent, prefix=_RUNNING_PREFIX))
+
+
+def hold(folder: Path) -> int:
+    """Lock a folder of :func:`make_running`; return the descriptor, which holds the lock until it is closed."""
+    lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    if fcntl is not None:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock
+
+
+def sweep(parent: Path) -> None:
+    """Remove the folders that killed processes left."""
+    for folder in parent.glob(f"{_RUNNING_PREFIX}*"):
+        with contextlib.suppress(OSError, AttributeError):  # the latter where there are no such locks
+            state = folder.lstat()
+            if state.st_uid != os.geteuid() or not stat.S_ISDIR(state.st_mode):
+                continue
+            if time.time() - state.st_mtime < _YOUNG:  # it may be in the making
+                continue
+            lock = folder / _LOCK
+            if lock.exists():
+                with lock.open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while the process lives
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# entries
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a cache: its path, its bytes and when it was used last (seconds since the epoch)."""
+
+    path: Path
+    size: int
+    used: float
+
+
+def entries(folder: Path, suffix: str) -> Iterator[Entry]:
+    """Iterate over the entries of a folder; nothing where there is no such folder."""
+    try:
+        with os.scandir(folder) as found:
+            for item in found:
+                if item.name.endswith(suffix):
+                    with contextlib.suppress(OSError):  # another process removed it
+                        state = item.stat(follow_symlinks=False)
+                        if stat.S_ISREG(state.st_mode):
+                            yield Entry(Path(item.path), state.st_size, state.st_mtime)
+    except OSError:
+        return
+
+
+def touch(path: Path) -> None:
+    """Note that an entry was used."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def prune(folder: Path, suffix: str, limit: int) -> None:
+    """Remove the least recently used entries until a tenth of the limit is free, if the limit is exceeded.
+
+    Files are removed one by one, which other processes that read or write them do not notice; a file that is being
+    written has another name.
+    """
+    found = sorted(entries(folder, suffix), key=lambda entry: entry.used)
+    total = sum(entry.size for entry in found)
+    if total > limit:
+        for entry in found:
+            if total <= limit - limit // 10:
+                break
+            with contextlib.suppress(OSError):
+                entry.path.unlink()
+            total -= entry.size
+    remove_unfinished(folder)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed processes left half written."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"{UNFINISHED}*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > ABANDONED:
+                    path.unlink()

@@ -1,0 +1,1 @@
+"""The ``portadnn`` command, one file for each subcommand."""

@@ -1,0 +1,1 @@
+"""``portadnn diff``, one file for each subcommand."""

@@ -1,0 +1,1 @@
+"""Batch normalization by cuDNN's names."""

@@ -1,0 +1,209 @@
+"""Descriptors of sequences for recurrent networks, and memory in their layouts (cuDNN 7.2 and later)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import portadnn as dnn
+
+from ...c_names.composed import check_output
+from ...descriptors import TensorView, _integer, _integers, _real
+from ...dispatch.problems import check_handle
+from ...enums import DataType
+from ...errors import BadParam, NotSupported
+from ...handle import Handle
+from ...problem import TensorSpec
+from ..calls import c_function, c_value
+from ..declarations import CEnum
+from ..descriptors import Descriptor, creator, destroy, made, value_of
+from ..memory import view
+from ..tensors import data_type
+
+SEQ_MAJOR_UNPACKED, SEQ_MAJOR_PACKED, BATCH_MAJOR_UNPACKED = range(3)  # cudnnRNNDataLayout_t
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """What an RNN data descriptor says.
+
+    Attributes
+    ----------
+    dtype, layout, steps, batch, features
+        Its arguments.
+    lengths : tuple of int
+        Of each sequence.
+    padding : object
+        What C's `paddingFill` points to, or None.
+    """
+
+    dtype: DataType
+    layout: CEnum
+    steps: int
+    batch: int
+    features: int
+    lengths: tuple[int, ...]
+    padding: Any = None
+    uniform: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uniform", set(self.lengths) == {self.steps})
+
+    @property
+    def batches(self) -> tuple[int, ...] | None:
+        """The numbers of sequences not yet over at each step; None where all are as long."""
+        if self.uniform:
+            return None
+        return tuple(sum(length > t for length in self.lengths) for t in range(max(self.lengths)))
+
+    @property
+    def spec(self) -> TensorSpec:
+        """The layout that portadnn's networks take."""
+        if self.uniform:
+            return TensorSpec.packed(self.dtype, (self.steps, self.batch, self.features))
+        return TensorSpec.packed(self.dtype, (sum(self.lengths), self.features, 1))
+
+
+class RNNDataDescriptor(Descriptor):
+    """A ``cudnnRNNDataDescriptor_t``."""
+
+    what = "RNN data descriptor"
+    made_by = "cudnnCreateRNNDataDescriptor"
+
+    def __init__(self) -> None:
+        self.views: dict[Any, Any] = {}
+
+
+cudnnCreateRNNDataDescriptor = creator("cudnnCreateRNNDataDescriptor", RNNDataDescriptor)
+
+
+@c_function
+def cudnnDestroyRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor) -> None:
+    destroy(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
+
+
+@c_function
+def cudnnSetRNNDataDescriptor(
+    RNNDataDesc: RNNDataDescriptor,
+    dataType: int,
+    layout: int,
+    maxSeqLength: int,
+    batchSize: int,
+    vectorSize: int,
+    seqLengthArray: Any,
+    paddingFill: Any,
+) -> None:
+    """Sequences of several lengths are sorted from the longest to the shortest, in every layout.
+
+    Padded ones are packed and unpacked by copies, one for each step. `paddingFill` is a number that outputs are padded
+    with, or NULL: what is there stays. They may have lengths of 0, as in cuDNN, but networks do not take such
+    descriptors.
+    """
+    made(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
+    steps, batch = _integer(maxSeqLength, "maxSeqLength", 1), _integer(batchSize, "batchSize", 1)
+    how = c_value("cudnnRNNDataLayout_t", layout, "layout")
+    lengths = _integers(seqLengthArray, "seqLengthArray", 1 if how == SEQ_MAJOR_PACKED else 0)[:batch]
+    if len(lengths) < batch or max(lengths) > steps:
+        raise BadParam(argument="seqLengthArray", expected=f"{batch} lengths of at most {steps}", got=lengths)
+    dtype, features = data_type(dataType, "dataType"), _integer(vectorSize, "vectorSize", 1)
+    if paddingFill is not None:
+        _real(paddingFill, "paddingFill")
+    if list(lengths) != sorted(lengths, reverse=True):
+        error = BadParam if how == SEQ_MAJOR_PACKED else NotSupported
+        raise error(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
+    value = Sequences(dtype, how, steps, batch, features, lengths, paddingFill)
+    RNNDataDesc.value, RNNDataDesc.views = value, {}
+
+
+@c_function
+def cudnnGetRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor, arrayLengthRequested: int) -> tuple[Any, ...]:
+    """`seqLengthArray` is a tuple of at most `arrayLengthRequested` lengths."""
+    value: Sequences = value_of(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
+    lengths = value.lengths[: _integer(arrayLengthRequested, "arrayLengthRequested", 0)]
+    sizes = (value.steps, value.batch, value.features)
+    return (data_type.c(value.dtype), value.layout, *sizes, lengths, value.padding)
+
+
+def data_value(descriptor: Any, name: str) -> Sequences:
+    """Return what a descriptor says of sequences that a network takes.
+
+    Raises
+    ------
+    NotSupported
+        A sequence has no steps.
+    """
+    value: Sequences = value_of(descriptor, RNNDataDescriptor, name)
+    if 0 in value.lengths:
+        raise NotSupported("leave out empty sequences", argument=name, expected="lengths >= 1", got=value.lengths)
+    return value
+
+
+def data_like(first: Any, other: Any, name: str) -> None:
+    """Demand sequences of the same lengths as those of `first`."""
+    if first.lengths != other.lengths or first.steps != other.steps or first.dtype is not other.dtype:
+        raise BadParam(
+            argument=name,
+            expected=f"{first.dtype} sequences of {first.lengths} steps",
+            got=f"{other.dtype} of {other.lengths}",
+        )
+
+
+def _nothing() -> None:
+    """There is nothing to copy back."""
+
+
+def data(
+    handle: Handle, descriptor: Any, memory: Any, name: str, desc: str, read: bool = True
+) -> tuple[Any, Callable[[], None]]:
+    """Return sequences as portadnn's networks take them, and what is to be called once they were written.
+
+    Batch-major and padded memory is copied: from it where it is read, and back to it.
+    """
+    value = data_value(descriptor, desc)
+    spec = value.spec
+    if memory is None:
+        raise BadParam(argument=name, expected=f"memory of {spec.size} elements", got="NULL")
+    if value.layout == SEQ_MAJOR_PACKED or (value.uniform and value.layout == SEQ_MAJOR_UNPACKED):
+        return view(handle, descriptor.views, memory, spec, name), _nothing
+    padded = _padded(value)
+    own = view(handle, descriptor.views, memory, padded, name)
+    packed = check_handle(handle).device.empty(spec)
+    if read:
+        for theirs, ours in _steps(handle, value, padded, own, packed):
+            dnn.transform_tensor(handle, theirs, ours)
+    else:
+        check_output(handle, own, name)
+
+    def back() -> None:
+        if value.padding is not None and not value.uniform:
+            dnn.set_tensor(handle, own, float(value.padding))
+        for theirs, ours in _steps(handle, value, padded, own, packed):
+            dnn.transform_tensor(handle, ours, theirs)
+
+    return packed, back
+
+
+def _padded(value: Sequences) -> TensorSpec:
+    """Return the layout of unpacked memory as dims (steps, batch, features)."""
+    dims = (value.steps, value.batch, value.features)
+    if value.layout == SEQ_MAJOR_UNPACKED:
+        return TensorSpec.packed(value.dtype, dims)
+    return TensorSpec(value.dtype, dims, (value.features, value.steps * value.features, 1))
+
+
+def _steps(handle: Handle, value: Sequences, padded: TensorSpec, own: Any, packed: Any) -> Iterator[tuple[Any, Any]]:
+    """Return pairs of the same numbers in both layouts: everything at once, or the rows of each step."""
+    if value.batches is None:
+        yield own, packed
+        return
+    wrap, first = handle.device.wrap, 0
+    after, between, _ = padded.strides
+    for step, rows in enumerate(value.batches):
+        dims = (rows, value.features, 1)
+        theirs = TensorSpec(value.dtype, dims, (between, 1, 1))
+        yield (
+            wrap(TensorView(theirs, own, step * after), "data"),
+            wrap(TensorView(TensorSpec.packed(value.dtype, dims), packed, first * value.features), "data"),
+        )
+        first += rows

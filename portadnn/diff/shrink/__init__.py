@@ -1,0 +1,1 @@
+"""Shrinking of a failing case to a small one."""

@@ -1,0 +1,1 @@
+"""Find: measure the engines of a problem, and keep the results."""

@@ -1,0 +1,1 @@
+"""What programs call: graphs, their methods, handles."""

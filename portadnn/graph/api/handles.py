@@ -1,0 +1,81 @@
+"""Handles as the Graph API's programs have them: integers, each standing for a :class:`portadnn.Handle`."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from ...errors import shown
+from ...handle import Handle
+from ..errors import fail
+
+_HANDLES: dict[int, Handle] = {}
+_NUMBERS = itertools.count(1)
+_DEFAULT: list[Handle] = []
+
+
+def create_handle(backend: str = "auto", device: int | None = None) -> int:
+    """Open a device and return a handle's number; ``portadnn.Handle`` says what the arguments mean.
+
+    Every place of the Graph API that takes such a number takes a ``portadnn.Handle`` as well.
+    """
+    number = next(_NUMBERS)
+    _HANDLES[number] = Handle(backend, device)
+    return number
+
+
+def destroy_handle(handle: Any) -> None:
+    """Close a handle.
+
+    Raises
+    ------
+    InvalidValue
+        It is none (PG-PLAN-003).
+    """
+    if handle is None:
+        raise fail("PG-PLAN-003", argument="handle", expected="what create_handle() returned", got=None)
+    found = handle_of(handle)
+    for number in [number for number, known in _HANDLES.items() if known is found]:
+        del _HANDLES[number]
+    found.close()
+
+
+def handle_of(handle: Any) -> Handle:
+    """Return the handle that a number stands for; None stands for one on the best device, which stays open.
+
+    Raises
+    ------
+    InvalidValue
+        It is none (PG-PLAN-003).
+    """
+    if isinstance(handle, Handle):
+        return handle
+    if handle is None:
+        if not _DEFAULT:
+            _DEFAULT.append(Handle())
+        return _DEFAULT[0]
+    found = _HANDLES.get(handle) if type(handle) is int else None
+    if found is None:
+        raise fail("PG-PLAN-003", argument="handle", expected="what create_handle() returned", got=shown(handle))
+    return found
+
+
+def set_stream(handle: Any, stream: Any) -> None:
+    """Enqueue on another stream from now on: a CuPy stream, its address, or a PyOpenCL queue; 0 changes nothing."""
+    found = handle_of(handle)
+    if isinstance(stream, int):
+        address = int.__int__(stream)
+        if address == 0:
+            return
+        if found.backend != "cuda":
+            raise fail("PG-PLAN-003", argument="stream", expected=f"a queue of {found.backend}", got=address)
+        import cupy
+
+        stream = cupy.cuda.ExternalStream(address)
+    found.set_stream(stream)
+
+
+def get_stream(handle: Any) -> Any:
+    """Return the stream in use: its address on CUDA, else the backend's object, or 0 where there are none."""
+    stream = handle_of(handle).device.stream
+    return getattr(stream, "ptr", stream) or 0

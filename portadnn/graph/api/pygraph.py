@@ -1,0 +1,191 @@
+"""``cudnn.pygraph``: a graph with the methods and the life cycle of cudnn-frontend's Python module.
+
+validate, build_operation_graph, create_execution_plans, check_support, build_plans, then execute as often as wanted;
+``build`` does all but the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ...errors import public
+from .. import memory
+from ..data_types import data_type, of_dtype
+from ..enums import heur_mode, scalar_type, tensor_reordering
+from ..errors import GraphError, fail
+from ..kernel_cache import DeviceProperties, KernelCache
+from ..tensor import tensor
+from .answers import AnswerMethods
+from .arguments import whole
+from .attention_fp8 import Fp8AttentionMethods
+from .builder import NOT_SET
+from .core import Graph
+from .handles import handle_of
+from .norm import NormMethods
+from .pointwise import PointwiseMethods
+from .tensors import OperationMethods
+
+Tensor: TypeAlias = tensor  # where the class's method of that name hides it
+
+
+class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, OperationMethods):
+    """A graph of operations.
+
+    Parameters
+    ----------
+    name
+        For messages.
+    io_data_type, intermediate_data_type, compute_data_type
+        Types of tensors in variant packs, of virtual tensors and of computations, where these have none of their own;
+        members of :class:`data_type`, or torch or NumPy dtypes.
+    handle
+        What ``create_handle`` returned, or a :class:`portadnn.Handle`; None takes the best device.
+    kernel_cache
+        What ``create_kernel_cache`` returned: remembers which plans were built, and builds them again without asking.
+    device_property
+        What ``create_device_properties`` returned; the handle's device has to be that one.
+    sm_count, sm_version, is_dynamic_shape_enabled, is_override_shape_enabled
+        Taken and without effect: kernels are chosen for the handle's device.
+    """
+
+    @public
+    def __init__(
+        self,
+        name: str = "test_graph",
+        io_data_type: Any = NOT_SET,
+        intermediate_data_type: Any = NOT_SET,
+        compute_data_type: Any = NOT_SET,
+        handle: Any = None,
+        sm_count: int | None = None,
+        sm_version: int | None = None,
+        kernel_cache: Any = None,
+        device_property: Any = None,
+        is_dynamic_shape_enabled: bool = False,
+        is_override_shape_enabled: bool = False,
+    ) -> None:
+        graph = Graph(name, io_data_type, intermediate_data_type, compute_data_type)
+        super().__init__(graph, handle, _checked(kernel_cache, KernelCache, "kernel_cache"))
+        if _checked(device_property, DeviceProperties, "device_property") is not None:
+            device_property.check(handle_of(handle))
+
+    # tensors
+
+    @public
+    def tensor(
+        self,
+        dim: Sequence[int],
+        stride: Sequence[int] = (),
+        data_type: Any = NOT_SET,
+        is_virtual: bool = False,
+        is_pass_by_value: bool = False,
+        ragged_offset: Tensor | None = None,
+        reordering_type: tensor_reordering = tensor_reordering.NONE,
+        name: str = "",
+        uid: int = -1,
+    ) -> Tensor:
+        """Make a tensor that comes from outside; dims and strides in logical order, strides in elements."""
+        made = tensor(name).set_dim(dim).set_stride(stride).set_data_type(data_type).set_is_virtual(is_virtual)
+        made.set_is_pass_by_value(is_pass_by_value).set_ragged_offset(ragged_offset).set_reordering_type(
+            reordering_type
+        )
+        if whole(uid, "uid") != -1:
+            made.set_uid(uid)
+        return self._graph.declare(made)
+
+    @public
+    def tensor_like(self, tensor_or_array: Any, name: str = "") -> Tensor:
+        """Make a tensor with the dims, strides and type of another one or of an array, of any library.
+
+        An array of one element in host memory is passed by value.
+        """
+        if isinstance(tensor_or_array, tensor):
+            other = tensor_or_array
+            made = tensor(name).set_dim(other.get_dim()).set_stride(other.get_stride())
+            return self._graph.declare(made.set_data_type(other.get_data_type()))
+        try:
+            dims, strides, kind = _look(tensor_or_array)
+        except GraphError:
+            raise
+        except Exception:  # a user's attributes may raise anything
+            got = type(tensor_or_array).__name__
+            raise fail("PG-TENSOR-019", argument="tensor_like", expected="an array or a tensor", got=got) from None
+        made = tensor(name).set_dim(dims).set_stride(strides).set_data_type(kind)
+        single = all(size == 1 for size in dims) and memory.is_host(tensor_or_array)
+        return self._graph.declare(made.set_is_pass_by_value(single))
+
+    @public
+    def tensor_scalar(self, value: float | int, scalar_type: scalar_type = scalar_type.COMPILE_TIME_CONST) -> Tensor:
+        """Make a number: a constant of the graph, or the value that holds unless a variant pack has another."""
+        made = tensor().set_value(value, _parse_scalar(scalar_type)).set_dim([1]).set_stride([1])
+        kind = data_type.INT32 if isinstance(made.value, int) else data_type.FLOAT
+        return self._graph.declare(made.set_data_type(kind))
+
+    @public
+    def query_tensor_attributes_of_uid(self, uid: int) -> Tensor:
+        """Return the tensor of a uid."""
+        number = whole(uid, "uid", "PG-TENSOR-022")
+        found = self._known().get(number)
+        if found is None:
+            raise fail("PG-TENSOR-022", argument="uid", expected=f"one of {sorted(self._known())}", got=number)
+        return found
+
+    # the life cycle
+
+    @public
+    def validate(self) -> None:
+        """Check the graph and infer what was not set: dims, strides and types."""
+        self._graph.validate()
+
+    @public
+    def build_operation_graph(self) -> None:
+        """Give uids to the tensors that have none and freeze the graph; validates it first."""
+        self._graph.validate()
+        self._frozen = self._graph.freeze()
+        self._drop_plans()
+        self._chosen = None
+
+    @public
+    def build(self, modes: Sequence[heur_mode] = (heur_mode.A, heur_mode.FALLBACK)) -> None:
+        """Do everything from ``validate`` to ``build_plans``."""
+        self.validate()
+        self.build_operation_graph()
+        self.create_execution_plans(modes)
+        self.check_support()
+        self.build_plans()
+
+    @public
+    def key(self) -> int:
+        """Return a number that graphs of one structure share, whatever their names and uids."""
+        self._graph.validate()
+        return self._graph.freeze().key()
+
+    def __str__(self) -> str:
+        return str(self._graph)
+
+    def __repr__(self) -> str:
+        return repr(self._graph)
+
+
+_parse_scalar = scalar_type.parse  # in the class the name is an argument as well
+
+
+def _checked(value: Any, kind: type[Any], argument: str) -> Any:
+    """Demand an object of a class, or None."""
+    if value is not None and not isinstance(value, kind):
+        expected = f"what create_{argument.replace('property', 'properties')}() returns"
+        raise fail("PG-NODE-004", argument=argument, expected=expected, got=type(value).__name__)
+    return value
+
+
+def _look(array: Any) -> tuple[list[int], list[int], data_type]:
+    """Return dims, strides in elements, and type of an array of any library."""
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or not hasattr(array, "shape"):
+        raise fail("PG-TENSOR-019", argument="tensor_like", expected="an array or a tensor", got=type(array).__name__)
+    dims = [int(size) for size in array.shape] or [1]
+    if callable(getattr(array, "stride", None)):  # torch
+        return dims, [int(step) for step in array.stride()] or [1], data_type.parse(dtype)
+    kind = of_dtype(dtype, "tensor_like")
+    strides = array.strides
+    return dims, [int(step) // kind.itemsize for step in strides] or [1], kind

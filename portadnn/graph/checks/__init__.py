@@ -1,0 +1,1 @@
+"""Validation of graphs against the specification."""

@@ -1,0 +1,1 @@
+"""Engine that runs a graph node by node."""

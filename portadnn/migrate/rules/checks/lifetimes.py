@@ -1,0 +1,139 @@
+"""Rules about handles and descriptors that are made and not destroyed, and about functions that were removed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ....mapping import table
+from ...answers import answer
+from ...events import Event
+from ...model.state import Deed
+from ..journals import once
+from ..registry import check
+from ..situation import Hit, Situation
+
+
+@check()
+def one_handle_for_each(situation: Situation) -> Iterator[Hit]:
+    """Yield where convolutions run on several handles, one after the other in a loop."""
+    made = _several(situation)
+    if made:
+        yield Hit(about="handle", related=((made[0], "the handles are made here"),))
+
+
+@check()
+def stream_for_each(situation: Situation) -> Iterator[Hit]:
+    """Yield where several handles get a stream each, in a loop."""
+    if _several(situation):
+        yield Hit()
+
+
+def _several(situation: Situation) -> list[Deed]:
+    """Return the calls that made the handles of a call in a loop, if it has several in turn."""
+    argument = situation.argument("handle")
+    if argument is None or not situation.event.in_loop or "[" not in argument.text:
+        return []
+    things = [
+        situation.state.things.get(option.data) if option.kind == "thing" else None for option in argument.value.options
+    ]
+    made = [
+        situation.journal[thing.created]
+        for thing in things
+        if thing is not None and thing.many and thing.created is not None and thing.created in situation.journal
+    ]
+    guarded = any(deed.event.guards for deed in made)  # as where each device gets its handle when it is first used
+    return made if len(made) == len(things) and not guarded else []
+
+
+@check("name", "destroy")
+def never_destroyed(situation: Situation) -> Iterator[Hit]:
+    """Yield, at the end of a program, where something was made that is not destroyed where others are."""
+    event = situation.event
+    argument = event.arguments[0] if event.arguments else None
+    if not situation.whole or argument is None or argument.value.kind != "pointer" or "[" in str(argument.value.data):
+        return
+    destroyed = once(situation.journal, "destroyed", _Destroyed)
+    near = destroyed.near.get((event.library, _scope(event)))
+    if near is None or destroyed.may_be(event, str(argument.value.data)):
+        return
+    name = _variable(str(argument.value.data)).removeprefix("this->").removeprefix("this.")
+    destroy = event.function.replace("Create", "Destroy", 1)
+    words = {"name": name, "destroy": f"{destroy if event.library == 'miopen' else _in_miopen(destroy)}({name});"}
+    yield Hit("possible", words=words, related=((near, "others are destroyed"),))
+
+
+def _in_miopen(function: str) -> str:
+    row = table().by_cudnn.get(function)
+    return row.miopen[0].name if row is not None and row.miopen else function
+
+
+def _scope(event: Event) -> str:
+    """Return the class that a call is in or is made for, or the function and its file."""
+    for function in (event.within, event.thread):
+        owner, separator, _ = function.rpartition("::")
+        if separator:
+            return owner
+    return f"{event.place.file}: {event.within}"
+
+
+def _variable(path: str) -> str:
+    """Return a variable's path without the numbers of functions' turns and of creations."""
+    return re.sub(r"#\d+|@\d+$|^::", "", path)
+
+
+def _member(path: str) -> str:
+    return re.split(r"->|\.", _variable(path))[-1]
+
+
+class _Destroyed:
+    """What the Destroy calls of a program are about.
+
+    Attributes
+    ----------
+    near : dict of (str, str) to Deed
+        The last of them by library and by class or function.
+    """
+
+    def __init__(self, journal: Mapping[int, Deed]) -> None:
+        self.near: dict[tuple[str, str], Deed] = {}
+        self._anything: set[str] = set()  # functions of which nobody knows what some call is about
+        self._made: set[tuple[str, str, str]] = set()  # function, member, and who made or destroys it
+        self._named: set[tuple[str, str]] = set()  # function and member, of what was made out of sight
+        for deed in journal.values():
+            if deed.event.function.startswith(("cudnnDestroy", "miopenDestroy")):
+                self._add(deed, journal)
+
+    def _add(self, deed: Deed, journal: Mapping[int, Deed]) -> None:
+        function = deed.event.function
+        self.near[deed.event.library, _scope(deed.event)] = deed
+        things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
+        if not things or any(not thing.certain or thing.many for thing in things):
+            self._anything.add(function)
+        for thing in things:
+            creator = journal.get(thing.created) if thing.created is not None else None
+            if creator is None:
+                self._named.add((function, _member(thing.id)))
+            else:
+                self._made.add((function, _member(thing.id), _scope(creator.event)))
+                self._made.add((function, _member(thing.id), _scope(deed.event)))
+
+    def may_be(self, made: Event, path: str) -> bool:
+        """Tell whether one may be about what a call made: it is, it is called so, or nobody knows what it is."""
+        function = made.function.replace("Create", "Destroy", 1)
+        return (
+            function in self._anything
+            or (function, _member(path), _scope(made)) in self._made
+            or (function, _member(path)) in self._named
+        )
+
+
+@check("gone", "instead")
+def removed(situation: Situation) -> Iterator[Hit]:
+    """Yield at functions that cuDNN 9 does not have."""
+    declared = situation.event.declared
+    if declared is None:
+        return
+    gone = f"from cuDNN {declared.removed} on" if declared.removed else f"after cuDNN {declared.headers[1]}"
+    instead = answer(situation.event, "cudnn-9").call
+    yield Hit(words={"gone": gone, "instead": f"{instead};" if instead else "nothing, it has no such function"})

@@ -1,0 +1,289 @@
+"""Rules on values that data cannot say: what follows from several arguments, or from shapes."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterator
+
+from ...values import Value, same
+from ..conditions import plain_type
+from ..registry import check
+from ..shapes import Shape, enumerator, number, numbers, packed, shape
+from ..situation import Hit, Situation
+
+_SCALARS = ("alpha", "beta", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff")
+
+
+@check("names", "read", "declared")
+def double_scalars(situation: Situation) -> Iterator[Hit]:
+    """Find scalars that are double, and read otherwise as float."""
+    found: list[tuple[str, str]] = []
+    certain = True
+    for name in _SCALARS:
+        value = situation.value(name)
+        if plain_type(value.type) != "double":
+            continue
+        known = number(value)
+        if known is None:
+            if name.startswith("alpha") and value.kind == "unknown":
+                found.append((name, "its first half"))
+                certain = False
+            continue
+        read = struct.unpack("<f", struct.pack("<d", float(known))[:4])[0]
+        if read != known:
+            found.append((name, f"{known:g} reads as {read:g}"))
+    if found:
+        texts = [a.text for name, _ in found if (a := situation.argument(name))]
+        values = (number(situation.value(name)) for name, _ in found)
+        declared = " ".join(
+            f"float {name}_ = {1 if value is None else value:g};"
+            for (name, _), value in zip(found, values, strict=True)
+        )
+        words = {
+            "names": ", ".join(texts),
+            "read": ", ".join(f"{name}: {what}" for name, what in found),
+            "declared": f"{declared}  // pass {' and '.join(f'&{name}_' for name, _ in found)}",
+        }
+        yield Hit("proven" if certain else "possible", found[0][0], words)
+
+
+@check()
+def adds_to_itself(situation: Situation) -> Iterator[Hit]:
+    """Find an OpTensor whose output is an operand."""
+    c = situation.argument("C")
+    for name, scale in (("A", "alpha1"), ("B", "alpha2")):
+        operand = situation.argument(name)
+        if c is None or operand is None or number(situation.value(scale)) == 0:
+            continue
+        in_source = situation.event.origin == "source"  # logs tell addresses, and not how the program writes them
+        if operand.text == c.text if in_source else same(operand.value, c.value):
+            yield Hit(about="beta")
+            return
+
+
+# Layouts ---------------------------------------------------------------------------------------------------------
+
+
+def _layouts(found: Shape) -> set[str]:
+    """Return the layouts that a tensor may be said to have: both where there is one channel or one point."""
+    if found.layout == "strided" or found.layout is None:
+        return {found.layout} if found.layout else set()
+    if found.dims is None or found.strides is None:
+        return {found.layout}
+    said = {"nchw", "nhwc"}
+    return {
+        layout
+        for layout in said
+        for plain in [packed(found.dims, "nhwc" if layout == "nhwc" else "nchw")]
+        if all(d == 1 or s == p for d, s, p in zip(found.dims, found.strides, plain, strict=True))
+    }
+
+
+def _copied(situation: Situation, descriptor: str, tensor: str) -> str:
+    texts = [a.text if (a := situation.argument(name)) else name for name in (descriptor, tensor)]
+    return (
+        "miopenTransformTensor(handle, &one, {0}, {1}, &zero, packedDesc, t);  "
+        "// t: a packed buffer in NCHW; use packedDesc and t for {0} and {1}"
+    ).format(*texts)
+
+
+def _of_layout(situation: Situation, layout: str, descriptor: str, tensor: str) -> Iterator[Hit]:
+    found = shape(situation, descriptor)
+    if _layouts(found) == {layout}:
+        strides = ", ".join(map(str, found.strides or ()))
+        yield Hit(words={"copied": _copied(situation, descriptor, tensor), "strides": f"strides {strides}"})
+
+
+@check("copied")
+def nhwc_x(situation: Situation) -> Iterator[Hit]:
+    """Find x is NHWC."""
+    yield from _of_layout(situation, "nhwc", "xDesc", "x")
+
+
+@check("copied")
+def nhwc_y(situation: Situation) -> Iterator[Hit]:
+    """Find y is NHWC."""
+    yield from _of_layout(situation, "nhwc", "yDesc", "y")
+
+
+@check("copied")
+def nhwc_dy(situation: Situation) -> Iterator[Hit]:
+    """Find dy is NHWC."""
+    yield from _of_layout(situation, "nhwc", "dyDesc", "dy")
+
+
+@check("copied")
+def nhwc_c(situation: Situation) -> Iterator[Hit]:
+    """Find C is NHWC."""
+    yield from _of_layout(situation, "nhwc", "cDesc", "C")
+
+
+@check("copied", "strides")
+def strided_x(situation: Situation) -> Iterator[Hit]:
+    """Find x has gaps."""
+    yield from _of_layout(situation, "strided", "xDesc", "x" if situation.argument("x") else "xData")
+
+
+_TRIPLES = (("xDesc", "wDesc", "yDesc"), ("dyDesc", "wDesc", "dxDesc"), ("xDesc", "dyDesc", "dwDesc"))
+
+
+@check("first", "first_layout", "second", "second_layout")
+def mixed_layouts(situation: Situation) -> Iterator[Hit]:
+    """Find tensors of a convolution of which one is NCHW and another NHWC."""
+    names = next(names for names in _TRIPLES if all(situation.argument(name) for name in names))
+    found = [(name, _layouts(shape(situation, name))) for name in names]
+    plain = [(name, next(iter(layouts))) for name, layouts in found if len(layouts) == 1]
+    for name, layout in plain[1:]:
+        if layout != plain[0][1] and "strided" not in (layout, plain[0][1]):
+            texts = [a.text for n in (plain[0][0], name) if (a := situation.argument(n))]
+            words = {"first": texts[0], "first_layout": plain[0][1].upper(), "second": texts[1]}
+            yield Hit(about=name, words={**words, "second_layout": layout.upper()})
+            return
+
+
+@check("groups", "axis", "desc", "stride")
+def group_strides(situation: Situation) -> Iterator[Hit]:
+    """Find a stride that the groups do not divide."""
+    groups = number(situation.field("convDesc.groupCount"))
+    for name in ("xDesc", "dxDesc", "yDesc", "dyDesc"):
+        argument = situation.argument(name)
+        found = shape(situation, name)
+        if argument is None or groups is None or groups <= 1 or found.strides is None:
+            continue
+        axis, stride = ("w", found.strides[-1]) if found.layout == "nhwc" else ("n", found.strides[0])
+        falling = tuple(sorted(found.strides, reverse=True)) == found.strides
+        if (found.layout != "strided" or falling) and stride % int(groups):
+            words = {"groups": f"{groups:g}", "axis": axis, "desc": argument.text, "stride": str(stride)}
+            yield Hit(about=name, words=words)
+            return
+
+
+# Shapes ----------------------------------------------------------------------------------------------------------
+
+
+def _of_pooling(situation: Situation, *names: str) -> tuple[int, ...] | None:
+    """Return the numbers of the first of these settings of the pooling descriptor."""
+    thing = situation.thing("poolingDesc", "poolDesc")
+    if thing is None or not thing.certain:
+        return None
+    return next((numbers(thing.fields[name]) for name in names if name in thing.fields), None)
+
+
+@check("elements")
+def big_window(situation: Situation) -> Iterator[Hit]:
+    """Find a maximum over so many elements that their places do not fit in a byte."""
+    mode = enumerator(situation.field("poolingDesc.mode")) or enumerator(situation.field("poolDesc.mode"))
+    window = _of_pooling(situation, "windowDimA")
+    thing = situation.thing("poolingDesc", "poolDesc")
+    if mode is None or "max" not in mode.lower() or window is None or math.prod(window) < 255:
+        return
+    index_type = None if thing is None else thing.fields.get("index_type")
+    if index_type is None or enumerator(index_type) == "miopenIndexUint8":
+        yield Hit(words={"elements": str(math.prod(window))})
+
+
+@check("window", "desc")
+def global_window(situation: Situation) -> Iterator[Hit]:
+    """Find a window as large as the padded image."""
+    window, image = _of_pooling(situation, "windowDimA"), shape(situation, "xDesc").dims
+    pads = _of_pooling(situation, "paddingA", "padA")
+    if window is None or image is None or pads is None or not len(window) == len(pads) == len(image) - 2:
+        return
+    if any(w >= size + 2 * pad for w, size, pad in zip(window, image[2:], pads, strict=True)):
+        argument = situation.argument("poolingDesc", "poolDesc")
+        yield Hit(words={"window": "x".join(map(str, window)), "desc": argument.text if argument else "it"})
+
+
+@check("fault", "remedy")
+def op_tensor_operands(situation: Situation) -> Iterator[Hit]:
+    """Find operands that do not fit each other."""
+    a, b, c = (shape(situation, name) for name in ("aDesc", "bDesc", "cDesc"))
+    text = {name: argument.text for name in ("aDesc", "bDesc", "cDesc") if (argument := situation.argument(name))}
+    if a.dims and c.dims and math.prod(a.dims) != math.prod(c.dims):
+        fault = f"{text['aDesc']} and {text['cDesc']} have different sizes ({_by(a.dims)} and {_by(c.dims)})"
+        yield Hit(about="aDesc", words={"fault": fault, "remedy": "// exchange A and B: B may be broadcast, A may not"})
+    if b.dtype and c.dtype and b.dtype != c.dtype:
+        fault = f"{text['bDesc']} is {b.dtype} and {text['cDesc']} is {c.dtype}"
+        yield Hit(about="bDesc", words={"fault": fault, "remedy": "// convert B to C's type first"})
+    if c.rank is not None and c.rank > 5:
+        fault = f"{text['cDesc']} has {c.rank} dims"
+        yield Hit(about="cDesc", words={"fault": fault, "remedy": "// put dims together: at most five"})
+
+
+def _by(dims: tuple[int, ...]) -> str:
+    return "x".join(map(str, dims))
+
+
+_ARGUMENTS = re.compile("_(MIN|MAX|AMAX)$")
+
+
+@check("fault", "remedy")
+def reduced_ranks(situation: Situation) -> Iterator[Hit]:
+    """Find a reduction of too many dims, into another number of them, or of half with indices."""
+    a, c = shape(situation, "aDesc"), shape(situation, "cDesc")
+    text = {name: argument.text for name in ("aDesc", "cDesc") if (argument := situation.argument(name))}
+    if a.rank is not None and a.rank > 6:
+        fault = f"{text['aDesc']} has {a.rank} dims"
+        yield Hit(
+            words={"fault": fault, "remedy": "// put neighbouring dims together that are both reduced or both kept"}
+        )
+    elif a.rank is not None and c.rank is not None and a.rank != c.rank:
+        fault = f"{text['aDesc']} has {a.rank} dims and {text['cDesc']} {c.rank}"
+        yield Hit(
+            words={"fault": fault, "remedy": f"// describe the output with {a.rank} dims, of 1 where it is reduced"}
+        )
+    indices = enumerator(situation.field("reduceTensorDesc.reduceTensorIndices"))
+    operation = enumerator(situation.field("reduceTensorDesc.reduceTensorOp")) or ""
+    wanted = indices == "CUDNN_REDUCE_TENSOR_FLATTENED_INDICES" and _ARGUMENTS.search(operation)
+    if wanted and a.dtype == "CUDNN_DATA_HALF":
+        fault = f"{text['aDesc']} is half, and indices are asked for"
+        yield Hit(words={"fault": fault, "remedy": "// convert to float first: indices are of float only"})
+
+
+_DIMS = ("n", "c", "h", "w", "k")
+_STRIDES = ("nStride", "cStride", "hStride", "wStride")
+_NO_LENGTH = "// leave the call out where the batch is empty: if (n > 0) { ... }"
+_NO_STRIDE = "// copy the broadcast view into a packed tensor first"
+
+
+@check("name", "what", "remedy")
+def zeros(situation: Situation) -> Iterator[Hit]:
+    """Find a dim or a stride that is 0."""
+    for names, arrays, what, remedy in (
+        (_DIMS, ("dimA", "filterDimA", "dimsA"), "lengths", _NO_LENGTH),
+        (_STRIDES, ("strideA", "stridesA"), "strides", _NO_STRIDE),
+    ):
+        given = [situation.value(name) for name in names if situation.argument(name)]
+        if len(given) > 1 and all(number(value) == 0 for value in given):
+            continue  # an object as it is before it is set
+        for name in (*names, *arrays):
+            argument = situation.argument(name)
+            if argument is not None and _has_zero(situation.value(name), array=name in arrays):
+                yield Hit(
+                    about=name,
+                    words={
+                        "name": f"{_named(name, argument.text)} {'has a' if name in arrays else 'is'}",
+                        "what": what,
+                        "remedy": remedy,
+                    },
+                )
+
+
+def _named(name: str, text: str) -> str:
+    return name if text.strip() in ("0", name) else f"{name} ({text})"
+
+
+def _has_zero(value: Value, *, array: bool) -> bool:
+    if not array:
+        return number(value) == 0
+    return value.kind == "items" and any(number(element) == 0 for element in value.data)
+
+
+@check()
+def fresh_statistics(situation: Situation) -> Iterator[Hit]:
+    """Find running statistics in memory that was just allocated, which nothing has filled since."""
+    thing = situation.thing("resultRunningMean")
+    if thing is not None and thing.kind == "memory" and thing.certain and "filled" not in thing.fields:
+        yield Hit("possible")

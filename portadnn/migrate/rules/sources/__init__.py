@@ -1,0 +1,1 @@
+"""Tables of the facts that migration rules rest on."""

@@ -1,0 +1,156 @@
+"""Checks of sources about the results of Find and the numbers of algorithms (:mod:`sources`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...program import (
+    Braces,
+    Cast,
+    Class,
+    Constant,
+    Declare,
+    Function,
+    Index,
+    Invocation,
+    Loop,
+    Member,
+    Name,
+    Unit,
+)
+from ..walking import walk
+from .table import SourceHit, source_check
+
+_RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf_t\b")
+_ALGORITHM = re.compile(r"\b(?:cudnnConvolution(?:Fwd|BwdData|BwdFilter)Algo_t|miopenConv\w*Algorithm_t)\b")
+_COUNT = re.compile(r"^CUDNN_CONVOLUTION_(FWD|BWD_DATA|BWD_FILTER)_ALGO_COUNT$")
+_IN_MIOPEN = {"Fwd": "fwd_algo", "BwdData": "bwd_data_algo", "BwdFilter": "bwd_weights_algo"}
+_LACKING = {
+    "status": "an algorithm that does not work is not among the results, so the test can go",
+    "determinism": "before Find, from MIOpen 2.16 on: "
+    "miopenSetConvolutionAttribute(convDesc, MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1)",
+    "mathType": "MIOpen has no math types, so it can go",
+}
+_HIGHEST = 5  # MIOpen's ImplicitGEMM, after a gap
+
+
+def _types(unit: Unit, function: Function) -> dict[str, str]:
+    """Return the types of the variables that a function sees by their names; arrays end with brackets."""
+    declared: list[Declare] = list(unit.variables)
+    declared += [member for class_ in _owners(unit, function) for member in class_.members]
+    types = {one.name: one.type + "[]" * len(one.array) for one in declared}
+    types |= {parameter.name: parameter.type for parameter in function.parameters}
+    for node in walk(function.body):
+        if isinstance(node, Declare):
+            types[node.name] = node.type + "[]" * len(node.array)
+        elif isinstance(node, Loop) and node.variable and node.values is not None:
+            types[node.variable] = types.get(_variable(node.values), "")
+    return types
+
+
+def _owners(unit: Unit, function: Function) -> list[Class]:
+    """Return the class of a method; of other functions all classes, whose members they may read."""
+    mine = [class_ for class_ in unit.classes if class_.name == function.owner]
+    return mine or list(unit.classes)
+
+
+def _variable(node: Any) -> str:
+    """Return the variable behind an expression such as ``perf[0]`` or ``this->perf``."""
+    while isinstance(node, (Index, Cast)):
+        node = node.base if isinstance(node, Index) else node.value
+    return node.name.rpartition("::")[2] if isinstance(node, (Name, Member)) else ""
+
+
+# S12 -------------------------------------------------------------------------------------------------------------
+
+
+@source_check("text", "instead")
+def result_field(unit: Unit) -> Iterator[SourceHit]:
+    """Find reads of fields that MIOpen's results do not have, the first of each in a function."""
+    for function in unit.functions:
+        types: dict[str, str] | None = None
+        nearest: dict[str, str] = {}  # the same name may be declared in several blocks
+        told: set[str] = set()
+        for node in walk(function.body):
+            if isinstance(node, Declare):
+                nearest[node.name] = node.type
+            if not isinstance(node, Member) or node.name not in {*_LACKING, "algo"}:
+                continue
+            types = _types(unit, function) if types is None else types
+            name = _variable(node.base)
+            result = _RESULT.search(nearest.get(name, "")) or _RESULT.search(types.get(name, ""))
+            instead = result and (_LACKING.get(node.name) or f"it is called {_IN_MIOPEN[result[1]]}")
+            if instead and instead not in told:
+                told.add(instead)
+                yield SourceHit(node.span, words={"text": node.name, "instead": instead})
+
+
+# S13 -------------------------------------------------------------------------------------------------------------
+
+
+@source_check("name")
+def count_of_algorithms(unit: Unit) -> Iterator[SourceHit]:
+    """Find uses of cuDNN's number of algorithms, the first of each in a function or among the file's variables."""
+    for holder in (*unit.functions, *unit.variables, *unit.classes):
+        body = holder.body if isinstance(holder, Function) else holder.members if isinstance(holder, Class) else holder
+        told: set[str] = set()
+        for node in walk(body):
+            name = node.name.rpartition("::")[2] if isinstance(node, Name) else ""
+            if _COUNT.match(name) and name not in told:
+                told.add(name)
+                yield SourceHit(node.span, words={"name": name})
+
+
+@source_check("array", "why")
+def indexed_by_algorithm(unit: Unit) -> Iterator[SourceHit]:
+    """Find arrays that are indexed by an algorithm's number."""
+    lengths = _lengths(unit)
+    for function in unit.functions:
+        types: dict[str, str] | None = None
+        for node in walk(function.body):
+            if not isinstance(node, Index) or isinstance(node.index, Constant):
+                continue
+            types = _types(unit, function) if types is None else types
+            name = _variable(node.base)
+            if not _is_algorithm(node.index, types) or not _is_array(types.get(name, "")):
+                continue
+            length = {**lengths, **_lengths(function.body)}.get(name)
+            cudnn = not _is_miopen(node.index, types)
+            if cudnn or (length is not None and length <= _HIGHEST):
+                why = "MIOpen's numbers are others" if cudnn else f"it has {length} elements"
+                yield SourceHit(node.span, words={"array": name, "why": why})
+
+
+def _is_array(type_: str) -> bool:
+    return type_.rstrip().endswith(("]", "*")) or re.search(r"\b(?:vector|array)\s*<", type_) is not None
+
+
+def _is_algorithm(node: Any, types: dict[str, str]) -> bool:
+    while isinstance(node, Cast) or (isinstance(node, Invocation) and len(node.arguments) == 1):
+        node = node.value if isinstance(node, Cast) else node.arguments[0]
+    if isinstance(node, Member) and node.name in {"algo", *_IN_MIOPEN.values()}:
+        return re.search(r"AlgoPerf_t\b", types.get(_variable(node.base), "")) is not None
+    return isinstance(node, (Name, Member)) and _ALGORITHM.search(types.get(_variable(node), "")) is not None
+
+
+def _is_miopen(node: Any, types: dict[str, str]) -> bool:
+    return any("miopen" in types.get(one.name, "") for one in walk(node) if isinstance(one, (Name, Member)))
+
+
+def _lengths(node: Any) -> dict[str, int]:
+    """Return the lengths of arrays that are declared somewhere, where the text says them."""
+    found: dict[str, int] = {}
+    for one in walk(tuple(node.variables) if isinstance(node, Unit) else node):
+        if isinstance(one, Declare) and re.search(r"\bvector\s*<", one.type):
+            values = one.value.values if isinstance(one.value, Braces) else one.arguments
+            if len(values) > 1 or isinstance(one.value, Braces):
+                found[one.name] = len(values)
+        elif isinstance(one, Declare) and one.array:
+            size = one.array[0]
+            if isinstance(size, Constant) and isinstance(size.value, int):
+                found[one.name] = size.value
+            elif size is None and isinstance(one.value, Braces):
+                found[one.name] = len(one.value.values)
+    return found

@@ -1,0 +1,199 @@
+"""Checks of sources about arguments, types and the status that calls return (:mod:`sources`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .... import mapping
+from ...interpret.texts import split_arguments
+from ...names import values_of_cudnn
+from ...program import (
+    Block,
+    Cast,
+    Constant,
+    Declare,
+    Function,
+    If,
+    Invocation,
+    Jump,
+    Name,
+    Operation,
+    Switch,
+    Unit,
+)
+from ..hints import identifiers
+from ..walking import walk
+from .table import SourceHit, source_check
+
+_INTEGER = re.compile(
+    r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"
+)
+
+
+def _last(name: str) -> str:
+    return name.rpartition("::")[2]
+
+
+def _callee(node: Invocation) -> str:
+    return _last(node.callee.name) if isinstance(node.callee, Name) else ""
+
+
+# A10 -------------------------------------------------------------------------------------------------------------
+
+_PLAIN = "miopenSet4dTensorDescriptor"
+_STRIDE = re.compile(r"stride", re.IGNORECASE)
+
+
+@source_check("name", "parameters", "corrected")
+def dropped_strides(unit: Unit) -> Iterator[SourceHit]:
+    """Find a function that takes strides of a tensor, and describes it without them."""
+    for function in unit.functions:
+        strides = [p.name for p in function.parameters if _STRIDE.search(p.name)]
+        calls = [node for node in walk(function.body) if isinstance(node, Invocation)]
+        plain = [call for call in calls if _callee(call) == _PLAIN]
+        used = {name for node in walk(function.body) if isinstance(node, Name) for name in identifiers(node.name)}
+        if len(plain) != 1 or len(strides) < 3 or used & set(strides):
+            continue
+        arguments = split_arguments(plain[0].text)
+        corrected = f"{_PLAIN}Ex({', '.join([*arguments, *strides])});" if arguments else f"{_PLAIN}Ex(...);"
+        words = {"name": function.name, "parameters": ", ".join(strides), "corrected": corrected}
+        yield SourceHit(plain[0].span, words=words, function=_PLAIN)
+
+
+# A23 -------------------------------------------------------------------------------------------------------------
+
+_NORMALISING = ("cudnnBatchNormalizationForwardTraining", "cudnnBatchNormalizationForwardInference")
+_CONSTANT = ("bnScale", "bnBias", "estimatedMean", "estimatedVariance")
+
+
+@source_check("pointers", "casts")
+def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
+    """Find parameters of batch normalisation that are pointers to constants."""
+    for function in unit.functions:
+        nodes = list(walk(function.body))
+        types = {p.name: p.type for p in function.parameters}
+        types |= {node.name: node.type for node in nodes if isinstance(node, Declare)}
+        for node in nodes:
+            if not isinstance(node, Invocation) or _callee(node) not in _NORMALISING:
+                continue
+            parameters = mapping.table().functions[_callee(node)].latest
+            given = zip((p.name for p in parameters), node.arguments, strict=False)
+            names = [a.name for p, a in given if p in _CONSTANT and isinstance(a, Name)]
+            constant = [name for name in names if re.match(r"(const \w.*|\w+ const ?)\*$", types.get(name, ""))]
+            if constant:
+                casts = [f"const_cast<{types[n].replace('const ', '', 1)}>({n})" for n in constant]
+                words = {"pointers": " and ".join(constant), "casts": ", ".join(casts)}
+                yield SourceHit(node.span, words=words, function=_callee(node))
+
+
+# V41 -------------------------------------------------------------------------------------------------------------
+
+_OF_DOUBLE = re.compile(r"<\s*(const\s+)?double\s*>")
+_DOUBLE = re.compile(r"double|float64|f64", re.IGNORECASE)
+
+
+@source_check("name")
+def double_as_float(unit: Unit) -> Iterator[SourceHit]:
+    """Find a table of types that says miopenFloat for double."""
+    for variable in unit.variables:
+        if _OF_DOUBLE.search(variable.name) and _says_float(variable.value):
+            yield SourceHit(variable.span, words={"name": variable.name})
+    for function in unit.functions:
+        yield from _returned(function)
+
+
+def _returned(function: Function) -> Iterator[SourceHit]:
+    special = _OF_DOUBLE.search(f"<{function.specialization}>")
+    for node in walk(function.body):
+        if special and isinstance(node, Jump) and _says_float(node.value):
+            yield SourceHit(node.span, words={"name": function.name})
+        if isinstance(node, Switch):
+            for values, block in node.cases:
+                named = any(isinstance(v, Name) and _DOUBLE.search(_last(v.name)) for v in values)
+                if named and len(values) == 1:
+                    yield from (
+                        SourceHit(jump.span, words={"name": function.name})
+                        for jump in walk(block)
+                        if isinstance(jump, Jump) and jump.kind == "return" and _says_float(jump.value)
+                    )
+
+
+def _says_float(value: Any) -> bool:
+    return isinstance(value, Name) and _last(value.name) == "miopenFloat"
+
+
+# A24 -------------------------------------------------------------------------------------------------------------
+
+
+@source_check("enumerator", "number", "counterpart", "other")
+def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
+    """Find an enumerator of cuDNN that becomes an int."""
+    for function in unit.functions:
+        for node in walk(function.body):
+            name = _as_integer(node)
+            value = values_of_cudnn()[_last(name)][0] if _last(name) in values_of_cudnn() else None
+            other = value is not None and value.miopen and value.number != value.miopen_number
+            if value is not None and other and "STATUS" not in (value.cudnn or ""):
+                words = {
+                    "enumerator": str(value.cudnn),
+                    "number": str(value.number),
+                    "counterpart": str(value.miopen),
+                    "other": str(value.miopen_number),
+                }
+                yield SourceHit(node.span, "possible", words)
+
+
+def _as_integer(node: Any) -> str:
+    if isinstance(node, (Cast, Declare)) and isinstance(node.value, Name) and _INTEGER.match(node.type.strip()):
+        return node.value.name
+    return ""
+
+
+# A25 -------------------------------------------------------------------------------------------------------------
+
+_STATUS = "CUDNN_STATUS_NOT_SUPPORTED"
+
+
+@source_check("what", "status")
+def fallback_on_status(unit: Unit) -> Iterator[SourceHit]:
+    """Find code that runs when a status says that something is not supported."""
+    for function in unit.functions:
+        for node in walk(function.body):
+            if isinstance(node, If) and (status := _compared(node.condition)) is not None and _acts(node):
+                words = {"what": f"the branch in line {node.then.span.line}", "status": status}
+                yield SourceHit(node.condition.span, "possible", words)
+            if isinstance(node, Switch):
+                for values, block in node.cases:
+                    if any(isinstance(v, Name) and _last(v.name) == _STATUS for v in values) and _falls_back(block):
+                        status = node.value.name if isinstance(node.value, Name) else "status"
+                        words = {"what": f"the case in line {values[0].span.line}", "status": status}
+                        yield SourceHit(values[0].span, "possible", words)
+
+
+def _compared(condition: Any) -> str | None:
+    """Return what is compared with the status in a condition; None where nothing is."""
+    for node in walk(condition):
+        if isinstance(node, Operation) and node.operator in ("==", "!=") and len(node.operands) == 2:
+            names = [_last(x.name) if isinstance(x, Name) else "" for x in node.operands]
+            if _STATUS in names:
+                other = node.operands[1 - names.index(_STATUS)]
+                return other.name if isinstance(other, Name) else "status"
+    return None
+
+
+def _falls_back(block: Block) -> bool:
+    """Tell whether a case assigns something: those that name a status, print it or throw do not."""
+    return any(isinstance(n, Operation) and n.operator.rstrip("=") in ("", "+", "-", "|", "&") for n in walk(block))
+
+
+def _acts(node: If) -> bool:
+    """Tell whether a branch does more than name the status."""
+    nodes = list(walk(node.then))
+    texts = all(not isinstance(n, Jump) or n.value is None or isinstance(n.value, Constant) for n in nodes) and not any(
+        isinstance(n, (Invocation, Operation)) for n in nodes
+    )
+    return not (texts and isinstance(node.then, Block) and len(node.then.statements) <= 1) or any(
+        isinstance(n, Jump) and n.kind in ("continue", "break") for n in nodes
+    )

@@ -1,0 +1,114 @@
+"""A check of sources about a Find that runs once (:mod:`sources`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...program import (
+    Block,
+    Constant,
+    Expression,
+    Function,
+    If,
+    Invocation,
+    Loop,
+    Member,
+    Name,
+    Operation,
+    Unit,
+)
+from ..walking import walk
+from .table import SourceHit, source_check
+
+_FINDS = re.compile(r"^(?:cudnnFindConvolution\w+|cudnnGetConvolution\w+Algorithm(?:_v7)?|miopenFindConvolution\w+)$")
+_SETS = re.compile(r"^(?:cudnnSetTensor|miopenSet(?:4d|Nd)?Tensor)\w*Descriptor\w*$")
+
+
+def _last(node: Any) -> str:
+    """Return the last part of a variable's or function's name; "" of other expressions."""
+    return node.name.rpartition("::")[2] if isinstance(node, (Name, Member)) else ""
+
+
+def _calls(node: Any, pattern: re.Pattern[str]) -> Iterator[Invocation]:
+    for one in walk(node):
+        if isinstance(one, Invocation) and pattern.match(_last(one.callee)):
+            yield one
+
+
+@source_check("flag", "descriptor", "where")
+def found_once(unit: Unit) -> Iterator[SourceHit]:
+    """Find a Find that a flag lets run once, while descriptors are set again."""
+    for function in unit.functions:
+        if not any(_FINDS.match(name.rpartition("::")[2]) for name in function.calls):
+            continue
+        for node in walk(function.body):
+            flag, body = _guarded(node)
+            finds = list(_calls(body, _FINDS)) if flag else []
+            if not finds or body is None or not _is_set(body, flag) or _is_reset(unit, flag):
+                continue
+            found = _set_again(unit, function, body, finds[0])
+            if found is not None:
+                descriptor, where = found
+                words = {"flag": flag, "descriptor": descriptor, "where": where}
+                yield SourceHit(finds[0].span, "possible", words, _last(finds[0].callee))
+
+
+def _guarded(node: Any) -> tuple[str, Block | None]:
+    """Return the flag of ``if (!flag)`` or ``while (!flag)``, alone or with other conditions, and what it guards."""
+    if not isinstance(node, (If, Loop)) or node.condition is None:
+        return "", None
+    return _negated(node.condition), node.then if isinstance(node, If) else node.body
+
+
+def _negated(condition: Expression) -> str:
+    if isinstance(condition, Operation) and condition.operator == "!":
+        return _last(condition.operands[0])
+    if isinstance(condition, Operation) and condition.operator == "&&":
+        return next((flag for operand in condition.operands if (flag := _negated(operand))), "")
+    return ""
+
+
+def _is_set(body: Block, flag: str) -> bool:
+    return any(target == flag and value is True for target, value in _assignments(body))
+
+
+def _is_reset(unit: Unit, flag: str) -> bool:
+    """Tell whether something but a constructor sets the flag to anything else than true."""
+    return any(
+        target == flag and value is not True
+        for function in unit.functions
+        if function.kind != "constructor"
+        for target, value in _assignments(function.body)
+    )
+
+
+def _assignments(node: Any) -> Iterator[tuple[str, Any]]:
+    for one in walk(node):
+        if isinstance(one, Operation) and one.operator == "=" and len(one.operands) == 2:
+            target, value = one.operands
+            yield _last(target), value.value if isinstance(value, Constant) else None
+
+
+def _set_again(unit: Unit, function: Function, body: Block, find: Invocation) -> tuple[str, str] | None:
+    """Return a descriptor of a Find that its function, or a method beside it, sets to what it is given."""
+    inside = {id(call) for call in _calls(body, _SETS)}
+    names = {_last(argument) for argument in find.arguments} - {""}
+    for other in unit.functions:
+        beside = other is function or (other.owner and other.owner == function.owner and other.kind == "method")
+        for call in _calls(other.body, _SETS) if beside else ():
+            described = _last(call.arguments[0]) if call.arguments else ""
+            if described in names and id(call) not in inside and _varies(call):
+                return described, other.name
+    return None
+
+
+def _varies(call: Invocation) -> bool:
+    """Tell whether a dimension that is set is no constant of the program."""
+    return any(
+        isinstance(node, (Name, Member, Invocation)) and not re.match(r"^(?:CUDNN_|MIOPEN_|miopen[A-Z])", _last(node))
+        for argument in call.arguments[2:]
+        for node in walk(argument)
+        if not (isinstance(node, (Name, Member)) and node.name in {"type", "dtype", "dataType", "data_type"})
+    )

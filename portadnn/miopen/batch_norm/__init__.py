@@ -1,0 +1,1 @@
+"""Batch normalization by MIOpen's names."""

@@ -1,0 +1,1 @@
+"""Convolutions by MIOpen's names."""

@@ -1,0 +1,221 @@
+"""Descriptors of recurrent networks."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import BadParam
+from ...ops.dropout import DropoutDescriptor
+from ...ops.rnn.descriptor import RNNDescriptor
+from ...ops.rnn.layout import DirectionMode, Network, RNNInputMode, RNNMode
+from ...ops.rnn.problems import network_of
+from ...problem import TensorSpec
+from ..descriptors import DATA_TYPES, Opaque, creator, destroy, made, value_of
+from ..dropout import miopenDropoutDescriptor_t
+from ..enums import (
+    miopenDataType_t,
+    miopenRNNAlgo_t,
+    miopenRNNBiasMode_t,
+    miopenRNNDirectionMode_t,
+    miopenRNNInputMode_t,
+    miopenRNNMode_t,
+    miopenRNNPaddingMode_t,
+)
+from ..names import function, integer, parse, unified
+
+# portadnn's number of each of MIOpen's gates: input, forget, output, new memory; update, reset, new memory
+GATES = {RNNMode.LSTM: (0, 1, 3, 2), RNNMode.GRU: (1, 0, 2)}
+
+
+@dataclass(frozen=True)
+class RNNSettings:
+    """What an RNN descriptor was set to."""
+
+    hidden: int
+    layers: int
+    dropout: miopenDropoutDescriptor_t | None
+    input_mode: miopenRNNInputMode_t
+    direction: miopenRNNDirectionMode_t
+    mode: miopenRNNMode_t
+    bias: miopenRNNBiasMode_t
+    algo: miopenRNNAlgo_t
+    data_type: miopenDataType_t
+    padding: miopenRNNPaddingMode_t = miopenRNNPaddingMode_t.miopenRNNIONotPadded
+
+    @property
+    def rnn(self) -> RNNDescriptor:
+        """Portadnn's descriptor."""
+        dropout = None
+        if self.dropout is not None:
+            dropout = value_of(self.dropout, miopenDropoutDescriptor_t, "dropoutDesc").descriptor
+        return _unified(self.hidden, self.layers, int(self.mode), int(self.direction), int(self.input_mode), dropout)
+
+    @functools.cached_property
+    def views(self) -> dict[Any, Any]:
+        """Arrays made of memory that the network was used with; see ``c_names/memory.py``."""
+        return {}
+
+    @property
+    def biased(self) -> bool:
+        """Whether there are biases."""
+        return self.bias is miopenRNNBiasMode_t.miopenRNNwithBias
+
+    def network(self, features: int) -> Network:
+        """Return the layers and where their parameters lie.
+
+        Raises
+        ------
+        BadParam
+            The first layer has no matrices (miopenRNNskip) and the input another size than the hidden state.
+        """
+        network = _network(self.rnn, features)
+        if network.skip and features != self.hidden:
+            raise BadParam(argument="xDesc", expected=f"{self.hidden} features, because of miopenRNNskip", got=features)
+        return network
+
+    def count(self, network: Network) -> int:
+        """Return the number of parameters: matrices, and biases where there are any."""
+        return network.size if self.biased else network.bias(0, 0, recurrent=False)
+
+    def gate(self, number: int) -> tuple[bool, int]:
+        """Return whether MIOpen's paramID belongs to the hidden state, and portadnn's number of the gate."""
+        mode = RNNMode(self.mode.value)
+        recurrent, gate = divmod(number, mode.gates)
+        return bool(recurrent), GATES.get(mode, (0,))[gate]
+
+
+@functools.lru_cache(256)
+def _network(rnn: RNNDescriptor, features: int) -> Network:
+    return network_of(rnn, features)
+
+
+@functools.lru_cache(256)
+def _unified(
+    hidden: int, layers: int, mode: int, direction: int, input_mode: int, dropout: DropoutDescriptor | None
+) -> RNNDescriptor:
+    """Return portadnn's descriptor; all its numbers are MIOpen's."""
+    return RNNDescriptor(hidden, layers, RNNMode(mode), DirectionMode(direction), RNNInputMode(input_mode), dropout)
+
+
+class miopenRNNDescriptor_t(Opaque):
+    """Sizes and modes of a recurrent network."""
+
+
+def rnn_settings(rnnDesc: Any) -> RNNSettings:
+    """Return what an RNN descriptor was set to."""
+    return value_of(rnnDesc, miopenRNNDescriptor_t, "rnnDesc")  # type: ignore[no-any-return]
+
+
+miopenCreateRNNDescriptor = creator("miopenCreateRNNDescriptor", miopenRNNDescriptor_t)
+
+
+@function
+def miopenDestroyRNNDescriptor(rnnDesc: miopenRNNDescriptor_t) -> None:
+    """Destroy a descriptor."""
+    destroy(rnnDesc, miopenRNNDescriptor_t, "rnnDesc")
+
+
+def _set(rnnDesc: Any, hsize: Any, nlayers: Any, dropoutDesc: Any, *modes: Any) -> None:
+    desc = made(rnnDesc, miopenRNNDescriptor_t, "rnnDesc")
+    hidden, layers = integer(hsize, "hsize", 1), integer(nlayers, "nlayers", 1)
+    if dropoutDesc is not None:
+        value_of(dropoutDesc, miopenDropoutDescriptor_t, "dropoutDesc")
+    kinds = (
+        (miopenRNNInputMode_t, "inMode"),
+        (miopenRNNDirectionMode_t, "direction"),
+        (miopenRNNMode_t, "rnnMode"),
+        (miopenRNNBiasMode_t, "biasMode"),
+        (miopenRNNAlgo_t, "algo"),
+        (miopenDataType_t, "dataType"),
+    )
+    parsed = [parse(kind, mode, name) for (kind, name), mode in zip(kinds, modes, strict=True)]
+    unified(DATA_TYPES, parsed[-1], "dataType")  # type: ignore[misc]
+    desc.value = RNNSettings(hidden, layers, dropoutDesc, *parsed)  # type: ignore[arg-type]
+
+
+@function
+def miopenSetRNNDescriptor(
+    rnnDesc: miopenRNNDescriptor_t,
+    hsize: int,
+    nlayers: int,
+    inMode: Any,
+    direction: Any,
+    rnnMode: Any,
+    biasMode: Any,
+    algo: Any,
+    dataType: Any,
+) -> None:
+    """Describe a network without dropout. The algorithm has no effect."""
+    _set(rnnDesc, hsize, nlayers, None, inMode, direction, rnnMode, biasMode, algo, dataType)
+
+
+@function
+def miopenSetRNNDescriptor_V2(
+    rnnDesc: miopenRNNDescriptor_t,
+    hsize: int,
+    nlayers: int,
+    dropoutDesc: miopenDropoutDescriptor_t | None,
+    inMode: Any,
+    direction: Any,
+    rnnMode: Any,
+    biasMode: Any,
+    algo: Any,
+    dataType: Any,
+) -> None:
+    """Describe a network with dropout between its layers, or without (None)."""
+    _set(rnnDesc, hsize, nlayers, dropoutDesc, inMode, direction, rnnMode, biasMode, algo, dataType)
+
+
+@function
+def miopenGetRNNDescriptor(
+    rnnDesc: miopenRNNDescriptor_t,
+) -> tuple[
+    miopenRNNMode_t, miopenRNNAlgo_t, miopenRNNInputMode_t, miopenRNNDirectionMode_t, miopenRNNBiasMode_t, int, int
+]:
+    """Return (rnnMode, algoMode, inputMode, dirMode, biasMode, hiddenSize, layer)."""
+    s = rnn_settings(rnnDesc)
+    return s.mode, s.algo, s.input_mode, s.direction, s.bias, s.hidden, s.layers
+
+
+@function
+def miopenGetRNNDescriptor_V2(
+    rnnDesc: miopenRNNDescriptor_t,
+) -> tuple[
+    int,
+    int,
+    miopenDropoutDescriptor_t | None,
+    miopenRNNInputMode_t,
+    miopenRNNDirectionMode_t,
+    miopenRNNMode_t,
+    miopenRNNBiasMode_t,
+    miopenRNNAlgo_t,
+    miopenDataType_t,
+]:
+    """Return (hiddenSize, layer, dropoutDesc, inputMode, dirMode, rnnMode, biasMode, algoMode, dataType)."""
+    s = rnn_settings(rnnDesc)
+    return s.hidden, s.layers, s.dropout, s.input_mode, s.direction, s.mode, s.bias, s.algo, s.data_type
+
+
+@function
+def miopenSetRNNPaddingMode(rnnDesc: miopenRNNDescriptor_t, paddingMode: Any) -> None:
+    """Choose whether the step-wise calls take padded sequences, which they do not: see miopenRNNForward."""
+    settings = rnn_settings(rnnDesc)
+    rnnDesc.value = replace(settings, padding=parse(miopenRNNPaddingMode_t, paddingMode, "paddingMode"))
+
+
+@function
+def miopenGetRNNPaddingMode(rnnDesc: miopenRNNDescriptor_t) -> miopenRNNPaddingMode_t:
+    """Return the padding mode."""
+    return rnn_settings(rnnDesc).padding
+
+
+def packed_parameters(settings: RNNSettings, network: Network, dtype: Any) -> TensorSpec:
+    """Return the spec of the parameters as a network's calls take them."""
+    return _packed(dtype, settings.count(network))
+
+
+@functools.lru_cache(256)
+def _packed(dtype: Any, count: int) -> TensorSpec:
+    return TensorSpec.packed(dtype, (count, 1, 1))

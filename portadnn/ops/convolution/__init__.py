@@ -1,0 +1,1 @@
+"""Convolutions: Problems, public functions, algorithms."""

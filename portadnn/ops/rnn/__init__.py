@@ -1,0 +1,1 @@
+"""Recurrent networks: Problems, public functions, layout of weights."""

@@ -1,0 +1,77 @@
+"""The descriptor of a recurrent network (guide sections 4.99 to 4.101)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...descriptors import Parameters, _integer, check_descriptor
+from ...enums import DataType
+from ...errors import public
+from ..dropout import DropoutDescriptor
+from .layout import DirectionMode, RNNInputMode, RNNMode
+
+
+@dataclass(frozen=True)
+class RNNDescriptor(Parameters):
+    """What a stack of recurrent layers computes (guide sections 4.99 to 4.101).
+
+    Parameters
+    ----------
+    hidden_size
+        Numbers of a layer's hidden state, in each direction.
+    num_layers
+        Layers on top of each other; each reads the outputs of the one below.
+    mode
+        RNN_RELU, RNN_TANH, LSTM or GRU (guide section 3.31).
+    direction
+        UNIDIRECTIONAL, or BIDIRECTIONAL: a second half of each layer reads the sequence from its end, and the layer's
+        output is both halves' side by side.
+    input_mode
+        LINEAR_INPUT, or SKIP_INPUT: the first layer adds its input, of hidden_size features, to every gate.
+    dropout
+        A :class:`DropoutDescriptor` with states: training drops elements of what each layer passes on to the next.
+        None, or a probability of 0, drops nothing.
+    compute_type
+        Type of the arithmetic; None takes the accumulator of the data type (float32 for float16 and bfloat16 data).
+
+    Raises
+    ------
+    BadParam
+        A size below 1, or an unknown mode or type.
+    """
+
+    hidden_size: int
+    num_layers: int = 1
+    mode: RNNMode = RNNMode.LSTM
+    direction: DirectionMode = DirectionMode.UNIDIRECTIONAL
+    input_mode: RNNInputMode = RNNInputMode.LINEAR_INPUT
+    dropout: DropoutDescriptor | None = None
+    compute_type: DataType | None = None
+
+    @public
+    def __post_init__(self) -> None:
+        self._set(
+            hidden_size=_integer(self.hidden_size, "hidden_size", 1),
+            num_layers=_integer(self.num_layers, "num_layers", 1),
+            mode=RNNMode.parse(self.mode, "mode"),
+            direction=DirectionMode.parse(self.direction, "direction"),
+            input_mode=RNNInputMode.parse(self.input_mode, "input_mode"),
+            dropout=None if self.dropout is None else check_descriptor(self.dropout, DropoutDescriptor, "dropout"),
+            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+        )
+
+    __hash__ = Parameters.__hash__
+
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The values in the order of the Problems' fields."""
+        return (
+            self.hidden_size,
+            self.num_layers,
+            self.mode,
+            self.direction,
+            self.input_mode,
+            0.0 if self.dropout is None else self.dropout.dropout,
+            self.compute_type,
+        )
