@@ -5,84 +5,27 @@ They compare and hash by value, so one descriptor serves every tensor or layer t
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
+from .arguments import as_integer, as_integers
 from .enums import DataType, TensorFormat
 from .errors import BadParam, DnnError, NotSupported, public, shown, written
 from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
-_MOST_VALUES = 1 << 20  # of a sequence: the steps of an RNN, at most
-
-
-def _integer(value: Any, argument: str, least: float = -math.inf, expected: str = "an integer") -> int:
-    try:
-        number = None if isinstance(value, (bool, np.bool_)) else int.__index__(index(value))
-    except Exception:  # a user's __index__ may raise anything
-        number = None
-    if number is None:
-        raise BadParam(argument=argument, expected=expected, got=shown(value))
-    if number < least:
-        raise BadParam(argument=argument, expected=f"an integer >= {least}", got=shown(number))
-    if number >= 2**64:
-        raise BadParam(argument=argument, expected="an integer of 64 bits", got=shown(number))
-    return number
-
-
-def _real(value: Any, argument: str, expected: str = "a number") -> float:
-    """Demand a number that float64 can hold: an integer or a float of Python's or NumPy's."""
-    if type(value) is float:
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise BadParam(argument=argument, expected=expected, got=shown(value))
-    try:
-        number = float(value)
-        beyond = math.isinf(number) and bool(value != number)  # too large for float64: a long double
-    except OverflowError:
-        beyond = True
-    except Exception:  # a user's subclass may raise anything
-        raise BadParam(argument=argument, expected=expected, got=shown(value)) from None
-    if beyond:
-        raise BadParam(argument=argument, expected=f"{expected} that float64 can hold", got=shown(value))
-    return number
-
-
-def _items(values: Any, argument: str, expected: str) -> tuple[Any, ...]:
-    """Return the items of a sequence, which is not endless."""
-    try:
-        if isinstance(values, (str, bytes)):
-            raise TypeError
-        items = tuple(itertools.islice(values, _MOST_VALUES + 1))
-    except Exception:  # a user's __iter__ may raise anything
-        raise BadParam(argument=argument, expected=expected, got=shown(values)) from None
-    if len(items) > _MOST_VALUES:
-        raise BadParam(argument=argument, expected=f"{expected}, at most {_MOST_VALUES}", got="more")
-    return items
-
-
-def _integers(values: Any, argument: str, least: int, count: int | None = None) -> tuple[int, ...]:
-    numbers = _items(values, argument, "a sequence of integers")
-    if count is not None and len(numbers) != count:
-        raise BadParam(argument=argument, expected=f"{count} integers", got=shown(numbers))
-    return tuple(_integer(v, f"{argument}[{i}]", least) for i, v in enumerate(numbers))
-
 
 def make_spec(dims: Any, dtype: Any, format: Any = TensorFormat.NCHW, strides: Any = None) -> TensorSpec:
     """Return the spec that a :class:`TensorDescriptor` of these arguments has; the errors are its errors."""
-    sizes = _integers(dims, "dims", 0)
+    sizes = as_integers(dims, "dims", 0)
     if len(sizes) > MAX_DIMS:
         raise NotSupported(argument="dims", expected=f"at most {MAX_DIMS} dims", got=sizes)
     if len(sizes) < 3:
         raise BadParam(argument="dims", expected="3 to 8 dims", got=sizes)
     layout = TensorFormat.parse(format, "format")
-    steps = packed_strides(sizes, layout) if strides is None else _integers(strides, "strides", 0, len(sizes))
+    steps = packed_strides(sizes, layout) if strides is None else as_integers(strides, "strides", 0, len(sizes))
     spec = TensorSpec(DataType.of(dtype), sizes, steps)
     if spec.span > MAX_SPAN:
         raise NotSupported(argument="dims", expected="at most 2**48 elements with gaps", got=spec.span)
@@ -150,7 +93,7 @@ class _Viewable:
         """
         if buffer is None:
             raise BadParam(argument="buffer", expected="a buffer or an array", got=None)
-        return TensorView(self.spec, buffer, _integer(offset, "offset", 0))
+        return TensorView(self.spec, buffer, as_integer(offset, "offset", 0))
 
 
 class TensorDescriptor(_Viewable):
@@ -215,7 +158,7 @@ class TensorDescriptor(_Viewable):
     @public
     def set_nd(cls, dtype: npt.DTypeLike | DataType, dims: Sequence[int], strides: Sequence[int]) -> TensorDescriptor:
         """Make an N-D descriptor; unlike the 4-D forms it refuses dims of 0 (guide section 4.11)."""
-        return cls(_integers(dims, "dims", 1), dtype, strides=strides)
+        return cls(as_integers(dims, "dims", 1), dtype, strides=strides)
 
     @public
     def get_4d(self) -> tuple[DataType, int, int, int, int, int, int, int, int]:
@@ -234,7 +177,7 @@ class TensorDescriptor(_Viewable):
     @public
     def get_nd(self, requested: int = MAX_DIMS) -> tuple[DataType, int, tuple[int, ...], tuple[int, ...]]:
         """Return (dtype, number of dims, the first `requested` dims, their strides) (guide section 4.12)."""
-        count = _integer(requested, "requested", 0)
+        count = as_integer(requested, "requested", 0)
         return (self.dtype, len(self.dims), self.dims[:count], self.strides[:count])
 
     def __eq__(self, other: object) -> bool:
@@ -303,7 +246,7 @@ class FilterDescriptor(_Viewable):
     @public
     def get_nd(self, requested: int = MAX_DIMS) -> tuple[DataType, TensorFormat, int, tuple[int, ...]]:
         """Return (dtype, format, dims, the first `requested` sizes) (guide sections 4.27, 4.29 and 4.31)."""
-        return (self.dtype, self.format, len(self.dims), self.dims[: _integer(requested, "requested", 0)])
+        return (self.dtype, self.format, len(self.dims), self.dims[: as_integer(requested, "requested", 0)])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FilterDescriptor) and (self.spec, self.format) == (other.spec, other.format)

@@ -194,6 +194,16 @@ class DataType(DnnEnum):
         return "bfloat16" if self is DataType.BFLOAT16 else _NUMPY_OF[self].name
 
     @property
+    def code(self) -> str:
+        """The name in problem lines and capability tables, such as ``"f32"``."""
+        return _CODES[self]
+
+    @classmethod
+    def of_code(cls, code: str) -> DataType | None:
+        """Return the data type with that name in problem lines, or None."""
+        return _OF_CODE.get(code)
+
+    @property
     def is_float(self) -> bool:
         """Whether operations compute in this type."""
         return self not in (DataType.INT32, DataType.UINT8)
@@ -269,6 +279,15 @@ _NUMPY_OF: dict[DataType, np.dtype[Any]] = {
     DataType.INT32: np.dtype(np.int32),
     DataType.UINT8: np.dtype(np.uint8),
 }
+_CODES = {
+    DataType.FLOAT: "f32",
+    DataType.DOUBLE: "f64",
+    DataType.HALF: "f16",
+    DataType.BFLOAT16: "bf16",
+    DataType.INT32: "i32",
+    DataType.UINT8: "u8",
+}
+_OF_CODE = {code: dtype for dtype, code in _CODES.items()}
 _DATA_TYPE_OF: dict[np.dtype[Any], DataType] = {dtype: member for member, dtype in _NUMPY_OF.items()}
 
 

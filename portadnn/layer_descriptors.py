@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .descriptors import Parameters, _integer, _integers, _real
+from .arguments import as_integer, as_integers, as_real
+from .descriptors import Parameters
 from .enums import (
     ActivationMode,
     ConvolutionMode,
@@ -25,7 +26,7 @@ from .problem import MAX_DIMS
 
 def _first(values: tuple[int, ...], requested: int) -> tuple[int, ...]:
     """Return the first values of a descriptor, at most as many as C's arrays may hold."""
-    if _integer(requested, "requested", 0) > MAX_DIMS:
+    if as_integer(requested, "requested", 0) > MAX_DIMS:
         raise NotSupported(argument="requested", expected=f"at most {MAX_DIMS}", got=requested)
     return values[:requested]
 
@@ -35,7 +36,7 @@ Sizes = tuple[int, ...]
 
 def _three(**arrays: Sequence[int]) -> tuple[Sizes, Sizes, Sizes]:
     """Return C's three arrays as tuples; none may be left out."""
-    first, second, third = (_integers(values, name, 0) for name, values in arrays.items())
+    first, second, third = (as_integers(values, name, 0) for name, values in arrays.items())
     return first, second, third
 
 
@@ -89,7 +90,7 @@ class ConvolutionDescriptor(Parameters):
 
     @public
     def __post_init__(self) -> None:
-        padding = _integers(self.padding, "padding", 0)
+        padding = as_integers(self.padding, "padding", 0)
         ones = (1,) * len(padding)
         if not padding:
             raise BadParam(argument="padding", expected="at least one spatial dimension", got=padding)
@@ -97,9 +98,9 @@ class ConvolutionDescriptor(Parameters):
             raise NotSupported(argument="padding", expected=f"at most {MAX_DIMS - 2} values", got=padding)
         self._set(
             padding=padding,
-            stride=_integers(ones if self.stride is None else self.stride, "stride", 1, len(padding)),
-            dilation=_integers(ones if self.dilation is None else self.dilation, "dilation", 1, len(padding)),
-            groups=_integer(self.groups, "groups", 1),
+            stride=as_integers(ones if self.stride is None else self.stride, "stride", 1, len(padding)),
+            dilation=as_integers(ones if self.dilation is None else self.dilation, "dilation", 1, len(padding)),
+            groups=as_integer(self.groups, "groups", 1),
             mode=ConvolutionMode.parse(self.mode, "mode"),
             compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
             math=MathType.parse(self.math, "math"),
@@ -207,7 +208,7 @@ class PoolingDescriptor(Parameters):
 
     @public
     def __post_init__(self) -> None:
-        window = _integers(self.window, "window", 1)
+        window = as_integers(self.window, "window", 1)
         if not window:
             raise BadParam(argument="window", expected="at least one spatial dimension", got=window)
         if len(window) > MAX_DIMS - 2:
@@ -216,8 +217,8 @@ class PoolingDescriptor(Parameters):
         self._set(
             mode=PoolingMode.parse(self.mode, "mode"),
             window=window,
-            padding=_integers((0,) * count if self.padding is None else self.padding, "padding", 0, count),
-            stride=_integers((1,) * count if self.stride is None else self.stride, "stride", 1, count),
+            padding=as_integers((0,) * count if self.padding is None else self.padding, "padding", 0, count),
+            stride=as_integers((1,) * count if self.stride is None else self.stride, "stride", 1, count),
             nan_propagation=NanPropagation.parse(self.nan_propagation, "nan_propagation"),
         )
 
@@ -316,7 +317,7 @@ class ActivationDescriptor(Parameters):
     @public
     def __post_init__(self) -> None:
         mode = ActivationMode.parse(self.mode, "mode")
-        ceiling, coef = _real(self.ceiling, "ceiling"), _real(self.coef, "coef")
+        ceiling, coef = as_real(self.ceiling, "ceiling"), as_real(self.coef, "coef")
         check_activation(mode, ceiling, coef)
         self._set(
             mode=mode,

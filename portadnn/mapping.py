@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ._io.toml import tomllib
-from .descriptors import _integer
+from .arguments import as_integer
 from .errors import BadParam, shown
 
 FOLDER = Path(__file__).parent / "porting_guide"
@@ -317,7 +317,7 @@ class Table:
         """Return names of the table that resemble `name`, the nearest first."""
         if not isinstance(name, str):
             raise BadParam(argument="name", expected="a name", got=shown(name), call="map")
-        name, count = str.__str__(name), _integer(count, "count", 1)
+        name, count = str.__str__(name), as_integer(count, "count", 1)
         known = {key.lower(): key for key in self._index if key != _folded(key)}
         near = difflib.get_close_matches(name.lower(), known, count, 0.6)
         near += [key for key in known if name.lower() in key and key not in near and len(name) > 3]

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..descriptors import TensorView, _integer
+from ..arguments import as_integer
+from ..descriptors import TensorView
 from ..dispatch.arrays import dtype_of, wrap
 from ..dispatch.problems import check_handle
 from ..enums import DataType
@@ -84,7 +85,7 @@ def view(handle: Handle, views: dict[Any, Any], memory: Any, spec: TensorSpec, n
         memory = memory.value or 0
     device = check_handle(handle).device
     address = _is_address(memory)
-    number = _integer(memory, name, 0) if address else 0
+    number = as_integer(memory, name, 0) if address else 0
     place = (number, key) if address else id(memory) if key is None else (id(memory), key, device)
     known = views.get(place)
     if known is not None and known[0] is device and (address or (known[1]() is memory and known[3]())):
@@ -118,7 +119,7 @@ def _size(size: Any, name: str) -> int:
     if not isinstance(size, (int, np.integer)):
         raise BadParam(argument=name, expected="a number of bytes", got=shown(size))
     try:
-        return _integer(size, name, 0)
+        return as_integer(size, name, 0)
     except BadParam:
         raise BadParam(argument=name, expected="a number of bytes", got=shown(size)) from None
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..descriptors import _integer, _integers
+from ..arguments import as_integer, as_integers
 from ..dispatch.bound_call import Versioned
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
@@ -96,8 +96,8 @@ def integers(
     values: Any, count: Any, argument: str, count_name: str = "nbDims", least: int = -(2**63)
 ) -> tuple[int, ...]:
     """Return the first `count` of an array of C, which may be any sequence of at least so many integers."""
-    number = _integer(count, count_name, 0)
-    found = _integers(values, argument, least)
+    number = as_integer(count, count_name, 0)
+    found = as_integers(values, argument, least)
     if len(found) < number:
         raise BadParam(argument=argument, expected=f"at least {number} values", got=found)
     return found[:number]

@@ -19,9 +19,9 @@ from ..enums import (
     TensorFormat,
 )
 from ..errors import BadParam, NotSupported, shown
-from ..problem import _DTYPE_CODES, FLOAT_TYPES, Problem, _parse_line, every_problem, packed_strides
+from ..problem import FLOAT_TYPES, Problem, every_problem, packed_strides, read_line
 
-DTYPES = tuple(_DTYPE_CODES[dtype] for dtype in FLOAT_TYPES)
+DTYPES = tuple(dtype.code for dtype in FLOAT_TYPES)
 RANKS = tuple(range(3, 10))
 LAYOUTS = ("nchw", "nhwc", "strided", "mixed", "repeated", "overlapping")
 ALGORITHMS: dict[str, type[DnnEnum]] = {
@@ -67,7 +67,7 @@ class Feature:
     @functools.cached_property
     def problem(self) -> Problem:
         """The problem, which is not validated."""
-        return _parse_line(self.line, valid=False)[0]
+        return read_line(self.line, valid=False)[0]
 
     @functools.cached_property
     def possible(self) -> bool:
@@ -81,7 +81,7 @@ class Feature:
     @functools.cached_property
     def scalars(self) -> dict[str, float]:
         """The run-time numbers that the line gives."""
-        return _parse_line(self.line, valid=False)[1]
+        return read_line(self.line, valid=False)[1]
 
 
 def _text(dtype: str, dims: tuple[int, ...], layout: str = "nchw") -> str:

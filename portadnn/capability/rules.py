@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..enums import DataType, DnnEnum, TensorFormat
-from ..problem import _DTYPE_CODES, ALIGNMENT, Problem, TensorSpec, packed_strides
+from ..problem import ALIGNMENT, Problem, TensorSpec, packed_strides
 
 Values = tuple[Any, ...]
 _COMPARISON = re.compile(r"(==|!=|<=|>=|<|>)\s*(\S+)")
@@ -38,7 +38,7 @@ def _values(value: Any) -> Values:
     if value is None:
         return ("none",)
     if isinstance(value, DataType):
-        return (_DTYPE_CODES[value],)
+        return (value.code,)
     if isinstance(value, DnnEnum):
         return (value.name.lower(),)
     if isinstance(value, (tuple, list, frozenset)):

@@ -28,7 +28,7 @@ from ..capability.text import (
 from ..dispatch.choice import check_type
 from ..enums import DnnEnum
 from ..errors import ArchMismatch, BadParam, NotSupported
-from ..problem import Problem, _parse_line
+from ..problem import Problem, read_line
 from ..registry import backend_names, get_backend
 
 COLOURS = {"yes": "green", "limits": "yellow", "no": "red"}
@@ -139,7 +139,7 @@ def opinions(line: str, algo: str | None, tables: Sequence[str]) -> tuple[Proble
     BadParam
         No problem line, or no such table or algorithm.
     """
-    problem, scalars = _parse_line(line, valid=False)
+    problem, scalars = read_line(line, valid=False)
     refusal = None
     try:
         problem.validate()

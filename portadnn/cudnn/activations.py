@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _real
+from ..arguments import as_real
 from ..enums import ActivationMode
 from ..errors import BadParam
 from ..handle import Handle
@@ -36,7 +36,7 @@ def cudnnSetActivationDescriptor(
     """`reluCeiling` is what cuDNN 6 calls `coef`: the ceiling of CLIPPED_RELU or the alpha of ELU. Others ignore it."""
     made(activationDesc, ActivationDescriptor, "activationDesc")
     how, nan = activation_mode(mode, "mode"), nan_option(reluNanOpt, "reluNanOpt")
-    coef = _real(reluCeiling, "reluCeiling")
+    coef = as_real(reluCeiling, "reluCeiling")
     activationDesc.value = _made(how, nan, coef, activationDesc.swish_beta)
     activationDesc.coef = coef
 
@@ -51,7 +51,7 @@ def cudnnGetActivationDescriptor(activationDesc: ActivationDescriptor) -> tuple[
 def cudnnSetActivationDescriptorSwishBeta(activationDesc: ActivationDescriptor, swish_beta: float) -> None:
     """Before or after the mode is set."""
     made(activationDesc, ActivationDescriptor, "activationDesc")
-    beta, value = _real(swish_beta, "swish_beta"), activationDesc.value
+    beta, value = as_real(swish_beta, "swish_beta"), activationDesc.value
     if value is not None:
         activationDesc.value = _made(value.mode, value.nan_propagation, activationDesc.coef, beta)
     activationDesc.swish_beta = beta

@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _integer
+from ..arguments import as_integer
 from ..dispatch.problems import check_handle
 from ..errors import BadParam
 from ..handle import Handle
@@ -40,7 +40,7 @@ def cudnnDropoutGetReserveSpaceSize(xdesc: TensorDescriptor) -> int:
 
 def _states(handle: Handle, states: Any, size: Any) -> Any:
     """Return the states as bytes; fewer than needed have a status of their own."""
-    least, given = dnn.dropout_get_states_size(handle), _integer(size, "stateSizeInBytes", 0)
+    least, given = dnn.dropout_get_states_size(handle), as_integer(size, "stateSizeInBytes", 0)
     if given < least:
         raise InvalidValue(argument="stateSizeInBytes", expected=f"at least {least}", got=given)
     return raw(handle, states, given, "states", "stateSizeInBytes")

@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _integer
+from ..arguments import as_integer
 from .calls import c_function
 from .descriptors import FilterDescriptor, creator, destroy, integers, made, value_of
 from .tensors import data_type, tensor_format
@@ -27,7 +27,7 @@ def _get_4d(descriptor: Any) -> tuple[Any, ...]:
 
 def _get_nd(descriptor: Any, requested: Any) -> tuple[Any, ...]:
     value = value_of(descriptor, FilterDescriptor, "filterDesc")
-    dtype, layout, count, dims = value.get_nd(_integer(requested, "nbDimsRequested", 0))
+    dtype, layout, count, dims = value.get_nd(as_integer(requested, "nbDimsRequested", 0))
     return data_type.c(dtype), tensor_format.c(layout), count, dims
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _integer
+from ..arguments import as_integer
 from ..enums import NanPropagation, PoolingMode, SoftmaxAlgorithm, SoftmaxMode, plain_number
 from ..errors import BadParam
 from ..handle import Handle
@@ -105,7 +105,7 @@ def _get_pooling_2d(descriptor: Any) -> tuple[Any, ...]:
 
 def _get_pooling_nd(descriptor: Any, requested: Any) -> tuple[Any, ...]:
     value = value_of(descriptor, PoolingDescriptor, "poolingDesc")
-    _, nan, count, *arrays = value.get_nd(_integer(requested, "nbDimsRequested", 0))
+    _, nan, count, *arrays = value.get_nd(as_integer(requested, "nbDimsRequested", 0))
     return (descriptor.mode, nan_option.c(nan), count, *arrays)
 
 
@@ -249,7 +249,7 @@ def cudnnGetPoolingNdForwardOutputDim(
     value = value_of(poolingDesc, PoolingDescriptor, "poolingDesc")
     x = value_of(inputTensorDesc, TensorDescriptor, "inputTensorDesc")
     dims = dnn.get_pooling_nd_forward_output_dim(value, x)
-    if _integer(nbDims, "nbDims", 1) != len(dims):
+    if as_integer(nbDims, "nbDims", 1) != len(dims):
         raise BadParam(argument="nbDims", expected=str(len(dims)), got=nbDims)
     return dims
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import as_integer
 from ..c_names.memory import raw, reader, view
-from ..descriptors import _integer
 from ..handle import Handle
 from .descriptors import FilterDescriptor, TensorDescriptor, value_of
 
@@ -36,7 +36,7 @@ def optional(handle: Handle, descriptor: Any, memory: Any, name: str, desc: str 
 
 def find_space(handle: Handle, memory: Any, size: Any) -> tuple[Any, int]:
     """Return the workspace of a FindEx call and the bytes that algorithms may need; with NULL it is the handle's."""
-    limit = _integer(size, "workSpaceSizeInBytes", 0)
+    limit = as_integer(size, "workSpaceSizeInBytes", 0)
     return (workspace(handle, memory, limit) if limit else None), limit
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _integer
+from ..arguments import as_integer
 from ..enums import BatchNormMode
 from ..errors import NotSupported
 from ..handle import Handle
@@ -34,7 +34,7 @@ def _norm(mode: Any, ops: Any, algo: Any, group_count: Any) -> tuple[BatchNormMo
     how = MODES[c_value("cudnnNormMode_t", mode, "mode")]
     fused = int(c_value("cudnnNormOps_t", ops, "normOps"))
     c_value("cudnnNormAlgo_t", algo, "algo")
-    if _integer(group_count, "groupCnt", 1) != 1:
+    if as_integer(group_count, "groupCnt", 1) != 1:
         raise NotSupported("channels are not normalised in groups", argument="groupCnt", expected="1", got=group_count)
     return how, fused
 

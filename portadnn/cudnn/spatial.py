@@ -9,7 +9,7 @@ import portadnn as dnn
 from ..enums import SamplerType
 from ..errors import BadParam
 from ..handle import Handle
-from ..ops.spatial_transformer import _check_four
+from ..ops.spatial_transformer import check_four
 from ..problem import TensorSpec
 from .calls import Choice, c_function
 from .descriptors import SpatialTransformerDescriptor, TensorDescriptor, creator, destroy, integers, made, value_of
@@ -47,7 +47,7 @@ def _packed(handle: Handle, descriptor: Any, memory: Any, name: str, theta: bool
     """Return a grid (n, h, w, 2), or matrices theta (n, 2, 3), which have no descriptor: they are packed."""
     value = _value(descriptor)
     dims = value.dims
-    _check_four(dims)
+    check_four(dims)
     shape = (dims[0], 2, 3) if theta else (dims[0], *dims[2:], 2)
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {shape}", got="NULL")

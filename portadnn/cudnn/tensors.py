@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ..descriptors import _integer
+from ..arguments import as_integer
 from ..enums import DataType, NanPropagation, OpTensorOp, TensorFormat
 from ..errors import BadParam
 from ..handle import Handle
@@ -92,7 +92,7 @@ def cudnnSetTensorNdDescriptorEx(
 def cudnnGetTensorNdDescriptor(tensorDesc: TensorDescriptor, nbDimsRequested: int) -> tuple[Any, ...]:
     """`dimA` and `strideA` are tuples of at most `nbDimsRequested` values; `nbDims` is the descriptor's own number."""
     value = value_of(tensorDesc, TensorDescriptor, "tensorDesc")
-    dtype, count, dims, strides = value.get_nd(_integer(nbDimsRequested, "nbDimsRequested", 0))
+    dtype, count, dims, strides = value.get_nd(as_integer(nbDimsRequested, "nbDimsRequested", 0))
     return data_type.c(dtype), count, dims, strides
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 from ..enums import Status
 from ..errors import BadParam, shown
-from ..problem import Problem, _parse_line
+from ..problem import Problem, read_line
 from .data import DATA_MODES, Fill
 
 _SEPARATOR = ";"
@@ -151,7 +151,7 @@ def one_memory(problem: Problem, pair: tuple[str, str]) -> bool:
 
 @functools.lru_cache(4096)
 def _parsed(line: str, valid: bool) -> tuple[Problem, dict[str, float]]:
-    return _parse_line(line, valid=valid)
+    return read_line(line, valid=valid)
 
 
 def problem_line(problem: Problem, numbers: dict[str, float] | None = None) -> str:

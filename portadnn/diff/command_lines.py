@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping
 
 from ..errors import BadParam, NotSupported, shown
-from ..problem import _DTYPE_CODES, Problem, parse
+from ..problem import Problem, parse
 from ..recording.driver_lines import driver_line
 from ..shapes import window_output
 from .cases import Case
@@ -281,7 +281,7 @@ def as_benchdnn_line(case: Case) -> str:
     problem: Problem = case.problem
     name = problem.op.removeprefix("convolution_")
     dirs = {"forward": "FWD_D", "backward_data": "BWD_D", "backward_filter": "BWD_W"}
-    code = _DTYPE_CODES[problem.dtype]
+    code = problem.dtype.code
     if name not in dirs:
         return f"# {problem}: only convolutions are written for benchdnn"
     p: object = problem

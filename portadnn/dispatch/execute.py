@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..descriptors import TensorView, _real
+from ..arguments import as_real
+from ..descriptors import TensorView
 from ..enums import DataType, DnnEnum
 from ..errors import BadParam, public
 from ..handle import Handle
@@ -70,7 +71,7 @@ def execute(
     numbers: Sequence[float] = scalars
     for number in scalars:
         if type(number) is not float:
-            numbers = [_real(value, name) for name, value in zip(kind.scalars, scalars, strict=True)]
+            numbers = [as_real(value, name) for name, value in zip(kind.scalars, scalars, strict=True)]
             break
     with check_handle(handle).lock:
         device = handle.device

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+from ..arguments import as_integer, as_integers, as_real
 from ..c_names.objects import integers as c_integers
-from ..descriptors import _integer, _integers, _real
 from ..dispatch.call_cache import cached_call
 from ..enums import DnnEnum, named
 from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign, shown
@@ -124,19 +124,19 @@ def boolean(value: Any, argument: str) -> bool:
 
 def integer(value: Any, argument: str, least: int = 0) -> int:
     """Demand an integer that is not too small."""
-    return _integer(value, argument, least)
+    return as_integer(value, argument, least)
 
 
 def integers(values: Any, argument: str, least: int = 0, count: int | None = None) -> tuple[int, ...]:
     """Demand C's array: at least `count` integers, of which the first `count` are taken."""
     if count is None:
-        return _integers(values, argument, least)
+        return as_integers(values, argument, least)
     return c_integers(values, count, argument, least=least)
 
 
 def number(value: Any, argument: str) -> float:
     """Demand a finite number."""
-    found = _real(value, argument)
+    found = as_real(value, argument)
     if not math.isfinite(found):
         raise BadParam(argument=argument, expected="a finite number", got=found)
     return found

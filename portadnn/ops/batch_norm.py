@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..descriptors import TensorDescriptor, _real, data_type_of, logical_dims
+from ..arguments import as_real
+from ..descriptors import TensorDescriptor, data_type_of, logical_dims
 from ..dispatch.execute import computes, execute
 from ..enums import BatchNormMode
 from ..errors import BadParam, NotSupported, public, shown
@@ -29,7 +30,7 @@ def check_epsilon(epsilon: Any, least: float) -> None:
     """Demand an epsilon of at least `least`, with what float32 makes of both."""
     if type(epsilon) is float and least <= epsilon < math.inf:
         return  # as every call but a wrong one has it
-    number = _real(epsilon, "epsilon")
+    number = as_real(epsilon, "epsilon")
     if not min(float(np.float32(least)), least) <= number < math.inf:
         raise BadParam(argument="epsilon", expected=f"a finite number >= {least}", got=epsilon)
 

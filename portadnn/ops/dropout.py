@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..descriptors import Parameters, TensorDescriptor, _integer, _real, check_descriptor, logical_dims
+from ..arguments import as_integer, as_real
+from ..descriptors import Parameters, TensorDescriptor, check_descriptor, logical_dims
 from ..dispatch.execute import computes, execute
 from ..dispatch.problems import check_handle
 from ..enums import DataType
@@ -178,9 +179,9 @@ class DropoutDescriptor(Parameters):
 
     @public
     def __post_init__(self) -> None:
-        number = _real(self.dropout, "dropout", "a probability, 0 to 1")
+        number = as_real(self.dropout, "dropout", "a probability, 0 to 1")
         _check_dropout(number)
-        seed = _integer(self.seed, "seed", expected="an integer of 64 bits, >= 0")
+        seed = as_integer(self.seed, "seed", expected="an integer of 64 bits, >= 0")
         _check_seed(seed)
         self._set(dropout=number, states=self.states, seed=seed)
 

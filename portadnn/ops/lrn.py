@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import Parameters, _integer, _real, check_descriptor
+from ..arguments import as_integer, as_real
+from ..descriptors import Parameters, check_descriptor
 from ..dispatch.execute import computes, execute
 from ..enums import DataType, LRNMode
 from ..errors import BadParam, NotSupported, public
@@ -58,8 +59,8 @@ class LRNDescriptor(Parameters):
 
     @public
     def __post_init__(self) -> None:
-        alpha, beta, k = (_real(getattr(self, name), name) for name in ("alpha", "beta", "k"))
-        n = _integer(self.n, "n")
+        alpha, beta, k = (as_real(getattr(self, name), name) for name in ("alpha", "beta", "k"))
+        n = as_integer(self.n, "n")
         check_lrn(n, alpha, beta, k)
         self._set(n=n, alpha=alpha, beta=beta, k=k)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..descriptors import _integer as integer
+from ..arguments import as_integer
 from ..dispatch.execute import computes, execute
 from ..enums import NormMode
 from ..errors import BadParam
@@ -192,7 +192,7 @@ class NormalizationBackward(Normalization):
 
 
 def _parameters(mode: Any, axis: Any, groups: Any) -> tuple[NormMode, int, int]:
-    return NormMode.parse(mode, "mode"), integer(axis, "axis", -8), integer(groups, "groups", 1)
+    return NormMode.parse(mode, "mode"), as_integer(axis, "axis", -8), as_integer(groups, "groups", 1)
 
 
 @computes

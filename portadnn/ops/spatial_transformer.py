@@ -91,7 +91,7 @@ class SpatialTransformer(Problem):
     def settle(cls, values: dict[str, Any], grid: str, image: str, typed: str) -> None:
         """Infer the grid's and the transformed image's specs, and drop what they repeat."""
         dims, dtype = values.get("dims", ()), values.get("data_type")
-        _check_four(dims)
+        check_four(dims)
         source = values.get(typed)
         if source is not None and dtype is source.dtype:
             values["data_type"] = None
@@ -111,7 +111,7 @@ class SpatialTransformer(Problem):
         dims: tuple[int, ...] = self.dims  # type: ignore[attr-defined]  # a field of every subclass
         data_type: DataType | None = self.data_type  # type: ignore[attr-defined]
         spec: TensorSpec = getattr(self, typed)
-        _check_four(dims)
+        check_four(dims)
         if data_type not in (None, spec.dtype):
             raise BadParam(argument=f"{typed}.dtype", expected=f"{data_type} as transformer", got=spec.dtype)
         for name in (*self.inputs, *self.outputs):
@@ -127,7 +127,8 @@ class SpatialTransformer(Problem):
             raise BadParam(argument=f"{image}.dims", expected=f"{dims} as transformer", got=got)
 
 
-def _check_four(dims: tuple[int, ...]) -> None:
+def check_four(dims: tuple[int, ...]) -> None:
+    """Demand four dims, as 2-D transformations have."""
     if dims and len(dims) != 4:
         raise NotSupported(
             "only 2-D transformations are supported", argument="transformer.dims", expected="4 dims", got=dims

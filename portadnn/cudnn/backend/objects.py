@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...arguments import as_integer
 from ...c_names.graph_attributes import Attribute, DescriptorKind
 from ...c_names.graph_descriptors import kinds
-from ...descriptors import _integer
 from ...enums import plain_number
 from ...errors import BadParam, NotInitialized, NotSupported, shown
 from ..calls import c_value
@@ -175,7 +175,7 @@ def hand_over(elements: Sequence[Any], requested: Any, places: Any) -> tuple[int
     BadParam
         The number requested is none, or there are fewer places; places for descriptors that are none.
     """
-    requested = _integer(requested, "requestedElementCount", 0, "a number of at least 0")
+    requested = as_integer(requested, "requestedElementCount", 0, "a number of at least 0")
     if elements and isinstance(elements[0], str):  # of text each character is an element
         return len(elements[0]), [elements[0][:requested]] if requested else []
     told = list(elements[:requested])

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import as_items, as_real
 from ...c_names.graph_attributes import Attribute
-from ...descriptors import _items, _real
 from ...enums import plain_number
 from ...errors import BadParam, NotSupported, shown
 from ...graph import enums
@@ -86,7 +86,7 @@ def _integer(type: str, value: Any, argument: str) -> tuple[Any, Any]:
 
 
 def _number(type: str, value: Any, argument: str) -> tuple[Any, Any]:
-    number = _real(value, argument, f"a number (CUDNN_TYPE_{type})")
+    number = as_real(value, argument, f"a number (CUDNN_TYPE_{type})")
     return number, number
 
 
@@ -160,7 +160,7 @@ def sequence(type: str, count: int, given: Any) -> Sequence[Any]:
     if isinstance(given, np.ndarray) and type != "VOID_PTR":  # an array behind a pointer is one element
         given = given.ravel().tolist()
     several = isinstance(given, list) or (isinstance(given, tuple) and not (type == "FRACTION" and count == 1))
-    elements = list(_items(given, "arrayOfElements", "a list of elements")) if several else [given]
+    elements = list(as_items(given, "arrayOfElements", "a list of elements")) if several else [given]
     if len(elements) < count:
         raise BadParam(
             argument="arrayOfElements", expected=f"at least elementCount = {count} elements", got=len(elements)

@@ -10,8 +10,8 @@ from typing import Any
 
 import portadnn as dnn
 
+from ...arguments import as_integer, as_real
 from ...c_names.composed import check_call
-from ...descriptors import _integer, _real
 from ...dispatch.problems import check_handle
 from ...enums import ActivationMode, BatchNormMode
 from ...errors import BadParam, NotSupported
@@ -45,7 +45,7 @@ def relu(descriptor: Any, ops: int) -> Any:
 def unblended(ops: int, **numbers: Any) -> None:
     """Demand that what is fused is not blended as well."""
     for name, (value, wanted) in numbers.items():
-        if ops != PLAIN and _real(value, name) != wanted:
+        if ops != PLAIN and as_real(value, name) != wanted:
             raise NotSupported("fused calls do not blend", argument=name, expected=str(wanted), got=value)
 
 
@@ -123,7 +123,7 @@ def _gradient(
         needed = spec.span * spec.dtype.itemsize
         if workspace is None:
             dz = check_handle(handle).device.empty(spec)
-        elif _integer(size, "workSpaceSizeInBytes", 0) < needed:
+        elif as_integer(size, "workSpaceSizeInBytes", 0) < needed:
             raise BadParam(argument="workSpaceSizeInBytes", expected=f"at least {needed}", got=size)
         else:
             dz = view(handle, y_desc.views, workspace, spec, "workSpace")
@@ -153,8 +153,8 @@ def backward(
     def check() -> None:
         """Refuse what the second operation would refuse, before the first one writes dz."""
         check_epsilon(epsilon, dnn.BN_MIN_EPSILON)
-        numbers = {name: _real(factor, name) for name, factor in zip(_FACTORS, factors, strict=True)}
-        numbers["epsilon"] = _real(epsilon, "epsilon")
+        numbers = {name: as_real(factor, name) for name, factor in zip(_FACTORS, factors, strict=True)}
+        numbers["epsilon"] = as_real(epsilon, "epsilon")
         tensors = (x, dy if dz is None else dz, scale[0], saved[0], saved[1], dx, scale[1], scale[2])
         check_call(handle, BatchNormalizationBackward, tensors, (mode,), numbers)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ...descriptors import _integer
+from ...arguments import as_integer
 from ...enums import ConvolutionMode, MathType
 from ...errors import BadParam
 from ..calls import Choice, c_function, c_value
@@ -157,7 +157,7 @@ def cudnnSetConvolutionNdDescriptor(
 def cudnnGetConvolutionNdDescriptor(convDesc: ConvolutionDescriptor, arrayLengthRequested: int) -> tuple[Any, ...]:
     """The arrays are tuples of at most `arrayLengthRequested` values; `arrayLength` is the descriptor's own number."""
     value = _value(convDesc)
-    requested = _integer(arrayLengthRequested, "arrayLengthRequested", 0)
+    requested = as_integer(arrayLengthRequested, "arrayLengthRequested", 0)
     count, padding, stride, dilation, mode, _ = value.get_nd(requested)
     return count, padding, stride, dilation, convolution_mode.c(mode), _dtype(value)
 
@@ -168,7 +168,7 @@ def cudnnGetConvolutionNdForwardOutputDim(
 ) -> tuple[int, ...]:
     conv, x, w = _three(convDesc, inputTensorDesc, filterDesc)
     dims = dnn.get_convolution_nd_forward_output_dim(conv, x, w)
-    if _integer(nbDims, "nbDims", 1) != len(dims):
+    if as_integer(nbDims, "nbDims", 1) != len(dims):
         raise BadParam(argument="nbDims", expected=str(len(dims)), got=nbDims)
     return dims
 
@@ -184,7 +184,7 @@ def _three(conv: Any, x: Any, w: Any) -> tuple[Any, Any, Any]:
 @c_function
 def cudnnSetConvolutionGroupCount(convDesc: ConvolutionDescriptor, groupCount: int) -> None:
     """Setting the geometry keeps the groups."""
-    _changed(convDesc, groups=_integer(groupCount, "groupCount", 1))
+    _changed(convDesc, groups=as_integer(groupCount, "groupCount", 1))
 
 
 @c_function

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import portadnn as dnn
 
+from ...arguments import as_integer, as_items
 from ...c_names.objects import Layout
-from ...descriptors import _integer, _items
 from ...errors import BadParam, shown
 from ...handle import Handle
 from ...ops.rnn.calls import checked_batches
@@ -22,11 +22,11 @@ from .descriptors import RNNDescriptor, rnn_value
 
 def steps(descriptors: Any, length: Any, name: str) -> list[dnn.TensorDescriptor]:
     """Return the descriptors of the steps from C's array of at least `length`."""
-    count = _integer(length, "seqLength", 1)
+    count = as_integer(length, "seqLength", 1)
     expected = f"a sequence of {count} tensor descriptors, one for each step"
     if not isinstance(descriptors, Sequence):
         raise BadParam(argument=name, expected=expected, got=shown(descriptors))
-    descriptors = _items(descriptors, name, expected)
+    descriptors = as_items(descriptors, name, expected)
     if len(descriptors) < count:
         raise BadParam(argument=name, expected=expected, got=len(descriptors))
     first = descriptors[0]

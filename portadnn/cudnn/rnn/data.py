@@ -8,8 +8,9 @@ from typing import Any
 
 import portadnn as dnn
 
+from ...arguments import as_integer, as_integers, as_real
 from ...c_names.composed import check_output
-from ...descriptors import TensorView, _integer, _integers, _real
+from ...descriptors import TensorView
 from ...dispatch.problems import check_handle
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
@@ -101,14 +102,14 @@ def cudnnSetRNNDataDescriptor(
     descriptors.
     """
     made(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
-    steps, batch = _integer(maxSeqLength, "maxSeqLength", 1), _integer(batchSize, "batchSize", 1)
+    steps, batch = as_integer(maxSeqLength, "maxSeqLength", 1), as_integer(batchSize, "batchSize", 1)
     how = c_value("cudnnRNNDataLayout_t", layout, "layout")
-    lengths = _integers(seqLengthArray, "seqLengthArray", 1 if how == SEQ_MAJOR_PACKED else 0)[:batch]
+    lengths = as_integers(seqLengthArray, "seqLengthArray", 1 if how == SEQ_MAJOR_PACKED else 0)[:batch]
     if len(lengths) < batch or max(lengths) > steps:
         raise BadParam(argument="seqLengthArray", expected=f"{batch} lengths of at most {steps}", got=lengths)
-    dtype, features = data_type(dataType, "dataType"), _integer(vectorSize, "vectorSize", 1)
+    dtype, features = data_type(dataType, "dataType"), as_integer(vectorSize, "vectorSize", 1)
     if paddingFill is not None:
-        _real(paddingFill, "paddingFill")
+        as_real(paddingFill, "paddingFill")
     if list(lengths) != sorted(lengths, reverse=True):
         error = BadParam if how == SEQ_MAJOR_PACKED else NotSupported
         raise error(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
@@ -120,7 +121,7 @@ def cudnnSetRNNDataDescriptor(
 def cudnnGetRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor, arrayLengthRequested: int) -> tuple[Any, ...]:
     """`seqLengthArray` is a tuple of at most `arrayLengthRequested` lengths."""
     value: Sequences = value_of(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
-    lengths = value.lengths[: _integer(arrayLengthRequested, "arrayLengthRequested", 0)]
+    lengths = value.lengths[: as_integer(arrayLengthRequested, "arrayLengthRequested", 0)]
     sizes = (value.steps, value.batch, value.features)
     return (data_type.c(value.dtype), value.layout, *sizes, lengths, value.padding)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ...descriptors import _integer
+from ...arguments import as_integer
 from ...dispatch.problems import check_handle
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
@@ -93,8 +93,8 @@ def _set(
     if dropout is not None or not dropout_may_be_null:
         value_of(dropout, DropoutDescriptor, "dropoutDesc")
     network = {
-        "hidden_size": _integer(hidden, "hiddenSize", 1),
-        "num_layers": _integer(layers, "numLayers", 1),
+        "hidden_size": as_integer(hidden, "hiddenSize", 1),
+        "num_layers": as_integer(layers, "numLayers", 1),
         "input_mode": input_mode(how_in, "inputMode"),
         "direction": direction_mode(direction, "direction"),
         "mode": rnn_mode(mode, "mode"),
@@ -185,8 +185,8 @@ def cudnnSetRNNDescriptor_v8(
     """Biases are double (CUDNN_RNN_DOUBLE_BIAS) and there is no projection: `projSize` is `hiddenSize`."""
     made(rnnDesc, RNNDescriptor, "rnnDesc")
     bias, math = _bias_mode(biasMode), math_type(mathType, "mathType")
-    features, flags = _integer(inputSize, "inputSize", 1), _integer(auxFlags, "auxFlags", 0)
-    _check_projection(_integer(projSize, "projSize", 0), _integer(hiddenSize, "hiddenSize", 1))
+    features, flags = as_integer(inputSize, "inputSize", 1), as_integer(auxFlags, "auxFlags", 0)
+    _check_projection(as_integer(projSize, "projSize", 0), as_integer(hiddenSize, "hiddenSize", 1))
     dtype = data_type(dataType, "dataType")
     _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, dirMode, cellMode, algo, mathPrec, True)
     rnnDesc.dtype, rnnDesc.bias_mode, rnnDesc.math = dtype, bias, math
@@ -336,8 +336,8 @@ def cudnnRNNGetClip_v9(rnnDesc: RNNDescriptor) -> tuple[Any, float, float]:
 def cudnnSetRNNProjectionLayers(handle: Handle, rnnDesc: RNNDescriptor, recProjSize: int, outProjSize: int) -> None:
     """Only what says that there is no projection: the hidden size, and 0."""
     check_handle(handle)
-    _check_projection(_integer(recProjSize, "recProjSize", 0), rnn_value(rnnDesc).hidden_size, "recProjSize")
-    if _integer(outProjSize, "outProjSize", 0):
+    _check_projection(as_integer(recProjSize, "recProjSize", 0), rnn_value(rnnDesc).hidden_size, "recProjSize")
+    if as_integer(outProjSize, "outProjSize", 0):
         raise NotSupported("there is no output projection", argument="outProjSize", expected="0", got=outProjSize)
 
 
@@ -352,7 +352,7 @@ def cudnnBuildRNNDynamic(handle: Handle, rnnDesc: RNNDescriptor, miniBatch: int)
     """Nothing is to be built: plans are made, and kept, when a network is first used."""
     check_handle(handle)
     rnn_value(rnnDesc)
-    _integer(miniBatch, "miniBatch", 1)
+    as_integer(miniBatch, "miniBatch", 1)
 
 
 class PersistentRNNPlan(Descriptor):
@@ -366,7 +366,7 @@ class PersistentRNNPlan(Descriptor):
 def cudnnCreatePersistentRNNPlan(rnnDesc: RNNDescriptor, minibatch: int, dataType: int) -> PersistentRNNPlan:
     """Nothing is to be built: plans are made, and kept, when a network is first used."""
     rnn_value(rnnDesc)
-    _integer(minibatch, "minibatch", 1)
+    as_integer(minibatch, "minibatch", 1)
     data_type(dataType, "dataType")
     return PersistentRNNPlan()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import portadnn as dnn
 
-from ...descriptors import _integer
+from ...arguments import as_integer
 from ...dispatch.choice import workspace_size
 from ...dispatch.overlap import check_apart, check_memory, extents_of
 from ...dispatch.problems import make_problem
@@ -35,7 +35,7 @@ def _step(descriptor: Any) -> dnn.TensorDescriptor:
 def _weights(handle: Handle, descriptor: Any, memory: Any, size: Any, name: str) -> Any:
     """Return a weight space as an array of parameters."""
     needed = dnn.get_rnn_params_size(handle, rnn_value(descriptor), _step(descriptor))
-    if _integer(size, "weightSpaceSize", 0) < needed:
+    if as_integer(size, "weightSpaceSize", 0) < needed:
         raise BadParam(argument="weightSpaceSize", expected=f"at least {needed}", got=size)
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {needed} bytes", got="NULL")

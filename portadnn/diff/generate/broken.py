@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
-from ...problem import _DTYPE_CODES, Problem, TensorSpec, parse
+from ...problem import Problem, TensorSpec, parse
 from ..cases import Case, problem_line
 from ..shrink.steps import capped
 from .broken_kinds import BAD, UNSUPPORTED
@@ -25,10 +25,10 @@ def rule_cases(op: str, dtype: DataType, seed: int = 0) -> Iterator[Case]:
     others = [other for other in TYPES if other is not dtype]
     wrong = DataType.DOUBLE if dtype.accumulator is DataType.FLOAT else DataType.FLOAT
     codes = {
-        "t": _DTYPE_CODES[dtype],
-        "o": _DTYPE_CODES[others[seed % len(others)]],
-        "p": _DTYPE_CODES[dtype.accumulator],
-        "wrong": _DTYPE_CODES[wrong],
+        "t": dtype.code,
+        "o": others[seed % len(others)].code,
+        "p": dtype.accumulator.code,
+        "wrong": wrong.code,
     }
     if dtype is DataType.DOUBLE:  # of which narrower data is no other case than a wrong type
         codes["o"] = "f32"
@@ -80,7 +80,7 @@ def _spec(problem: Problem, name: str) -> TensorSpec:
 
 def _broken_tensor(draws: Draws, spec: TensorSpec, kind: str) -> tuple[str, str]:
     """Return the text of a tensor that breaks a rule, and the status that is due."""
-    code = _DTYPE_CODES[spec.dtype]
+    code = spec.dtype.code
     if kind == "type":
         return str(spec).replace(code, "u8" if draws.integers(2) else "i32", 1).partition("@")[0], BAD
     if kind == "dims":

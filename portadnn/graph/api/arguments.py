@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...descriptors import _integer, _items
+from ...arguments import as_integer, as_items
 from ...errors import BadParam, shown
 from ..enums import GraphEnum
 from ..errors import fail
@@ -48,7 +48,7 @@ def maybe_number(value: Any, name: str) -> float | None:
 def whole(value: Any, name: str, id: str = "PG-NODE-004", expected: str = "an integer", fix: str | None = None) -> int:
     """Return an integer of 64 bits."""
     try:
-        found = _integer(value, name, -MOST_WHOLE - 1)
+        found = as_integer(value, name, -MOST_WHOLE - 1)
     except BadParam:
         found = MOST_WHOLE + 1
     if found > MOST_WHOLE:
@@ -66,7 +66,7 @@ def listed(
 ) -> list[Any]:
     """Return the items of a sequence that has an end."""
     try:
-        return list(_items(value, name, expected))
+        return list(as_items(value, name, expected))
     except BadParam as error:
         raise fail(id, argument=name, expected=error.expected, got=error.got, fix=fix) from None
 

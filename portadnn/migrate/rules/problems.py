@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...enums import DnnEnum
+from ...enums import DataType, DnnEnum
 from ...errors import BadParam, NotSupported
-from ...problem import Problem, _parse_line
+from ...problem import Problem, read_line
 from ..names import values_of_both
 from ..values import Value
 from .shapes import Shape, enumerator, number, numbers, packed, shape
 from .situation import Situation
 
-_TYPES = {"FLOAT": "f32", "DOUBLE": "f64", "HALF": "f16", "BFLOAT16": "bf16", "INT32": "i32", "UINT8": "u8"}
+_TYPES = {dtype.name: dtype.code for dtype in DataType}
 _MIOPEN_TYPES = {"miopenFloat": "f32", "miopenDouble": "f64", "miopenHalf": "f16", "miopenBFloat16": "bf16"}
 # What the library's own headers, and so its logs, call the descriptors of some functions
 _ALIASES = {
@@ -128,7 +128,7 @@ def problem_of(
         elif name in _NEEDED or (name == "mode" and op.startswith(_ALWAYS_NEEDED)):
             return None
     try:
-        problem = _parse_line(" ".join(words), valid=False)[0]
+        problem = read_line(" ".join(words), valid=False)[0]
     except (BadParam, NotSupported, ValueError, IndexError, KeyError):
         return None
     return problem, _scalars(situation, problem), _algo(situation, op)

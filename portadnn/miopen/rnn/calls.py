@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...arguments import as_items
 from ...c_names.objects import Layout
-from ...descriptors import _items
 from ...dispatch.problems import check_handle
 from ...errors import BadParam, NotSupported, shown
 from ...handle import Handle
@@ -38,7 +38,7 @@ def _listed(settings: RNNSettings, length: Any, descs: Any, argument: str) -> St
     if isinstance(descs, Desc) or not isinstance(descs, Sequence):
         raise BadParam(argument=argument, expected=expected, got=shown(descs))
     if type(descs) is not list:
-        descs = _items(descs, argument, expected)
+        descs = as_items(descs, argument, expected)
     if len(descs) < count:
         raise BadParam(argument=argument, expected=expected, got=len(descs))
     listed = descs[:count]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ...descriptors import _integer
+from ...arguments import as_integer
 from ...dispatch.choice import choose
 from ...dispatch.problems import check_handle
 from ...enums import (
@@ -29,7 +29,7 @@ from .calls import (
     ConvolutionBackwardData,
     ConvolutionBackwardFilter,
     ConvolutionForward,
-    _descriptor,
+    check_convolution,
     convolution_problem,
 )
 
@@ -109,7 +109,7 @@ FILTER = Direction(
 def _count(requested: Any, algos: type[DnnEnum]) -> int:
     if requested is None:
         return len(algos)
-    return _integer(requested, "requested", 1, "an integer >= 1")
+    return as_integer(requested, "requested", 1, "an integer >= 1")
 
 
 def _summary(direction: Direction[A, P], algo: A, problem: Problem, trials: Sequence[Trial]) -> P:
@@ -165,7 +165,7 @@ def find_ex(
     for name, tensor in zip(direction.kind.tensor_names(), tensors, strict=True):
         if tensor is None:
             raise BadParam(argument=name, expected="a tensor", got=None)
-    problem, trials = search_with(handle, direction.kind, tensors, _descriptor(conv), workspace, limit)
+    problem, trials = search_with(handle, direction.kind, tensors, check_convolution(conv), workspace, limit)
     return _sorted(direction, problem, trials, count)
 
 
@@ -198,7 +198,7 @@ def get(
         wanted = "PREFER_FASTEST" if memory_limit is None else "SPECIFY_WORKSPACE_LIMIT"
     limit: float = 0 if wanted == "NO_WORKSPACE" else float("inf")
     if wanted == "SPECIFY_WORKSPACE_LIMIT":
-        limit = _integer(memory_limit, "memory_limit", 0, "an integer >= 0")
+        limit = as_integer(memory_limit, "memory_limit", 0, "an integer >= 0")
     problem = convolution_problem(handle, direction.kind, tensors, conv)
     found = _sorted(direction, problem, _estimates(direction, handle, problem), len(direction.algos))
     for perf in found:

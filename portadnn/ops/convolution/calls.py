@@ -225,7 +225,7 @@ class ConvolutionBackwardBias(Problem):
         return self.dy.dims[0] * math.prod(self.dy.dims[2:])
 
 
-_descriptor = functools.partial(check_descriptor, kind=ConvolutionDescriptor, argument="conv")
+check_convolution = functools.partial(check_descriptor, kind=ConvolutionDescriptor, argument="conv")
 
 
 @computes
@@ -284,7 +284,7 @@ def convolution_forward(
         handle,
         ConvolutionForward,
         (x, w, y),
-        _descriptor(conv),
+        check_convolution(conv),
         (alpha, beta),
         algo=wanted,
         workspace=workspace,
@@ -337,7 +337,7 @@ def convolution_backward_data(
         handle,
         ConvolutionBackwardData,
         (w, dy, out),
-        _descriptor(conv),
+        check_convolution(conv),
         (alpha, beta),
         algo=wanted,
         workspace=workspace,
@@ -390,7 +390,7 @@ def convolution_backward_filter(
         handle,
         ConvolutionBackwardFilter,
         (x, dy, out),
-        _descriptor(conv),
+        check_convolution(conv),
         (alpha, beta),
         algo=wanted,
         workspace=workspace,
@@ -450,7 +450,7 @@ def get_convolution_nd_forward_output_dim(
 
 
 def _output_dims(conv: Any, x: Any, w: Any) -> tuple[int, ...]:
-    conv = _descriptor(conv)
+    conv = check_convolution(conv)
     x_dims = logical_dims(x, "x", TensorDescriptor)
     w_dims = logical_dims(w, "w", FilterDescriptor)
     return convolution_output_dims(x_dims, w_dims, conv.padding, conv.stride or (), conv.dilation or (), conv.groups)
@@ -481,7 +481,7 @@ def convolution_problem(
     """Return the problem of a convolution whose tensors are given as arrays or as descriptors."""
     check_handle(handle)
     specs = [t.spec if isinstance(t, (TensorDescriptor, FilterDescriptor)) else t for t in tensors]
-    problem = make_problem(handle, kind, specs, _descriptor(conv))
+    problem = make_problem(handle, kind, specs, check_convolution(conv))
     if WATCHERS:
         computing(problem)
     return problem

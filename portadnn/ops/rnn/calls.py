@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ...descriptors import TensorDescriptor, _integers, _items, check_descriptor
+from ...arguments import as_integers, as_items
+from ...descriptors import TensorDescriptor, check_descriptor
 from ...dispatch.execute import computes, execute
 from ...errors import BadParam, shown
 from ...handle import Handle
@@ -39,7 +40,7 @@ def checked_batches(batch_sizes: BatchSizes) -> tuple[int, ...]:
         return ()
     if type(batch_sizes) is tuple and all(type(n) is int and n < 2**48 for n in batch_sizes):
         return batch_sizes or _no_steps()
-    items = _items(batch_sizes, "batch_sizes", "a sequence of integers")
+    items = as_items(batch_sizes, "batch_sizes", "a sequence of integers")
     if any(isinstance(n, TensorDescriptor) for n in items):
         steps = [check_descriptor(step, TensorDescriptor, f"batch_sizes[{t}]") for t, step in enumerate(items)]
         for t, step in enumerate(steps):
@@ -48,7 +49,7 @@ def checked_batches(batch_sizes: BatchSizes) -> tuple[int, ...]:
                 raise BadParam(argument=f"batch_sizes[{t}]", expected=expected, got=shown(step))
         sizes = tuple(step.dims[0] for step in steps)
     else:
-        sizes = _integers(items, "batch_sizes", 1)
+        sizes = as_integers(items, "batch_sizes", 1)
     return sizes or _no_steps()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...descriptors import Parameters, _integer, check_descriptor
+from ...arguments import as_integer
+from ...descriptors import Parameters, check_descriptor
 from ...enums import DataType
 from ...errors import public
 from ..dropout import DropoutDescriptor
@@ -52,8 +53,8 @@ class RNNDescriptor(Parameters):
     @public
     def __post_init__(self) -> None:
         self._set(
-            hidden_size=_integer(self.hidden_size, "hidden_size", 1),
-            num_layers=_integer(self.num_layers, "num_layers", 1),
+            hidden_size=as_integer(self.hidden_size, "hidden_size", 1),
+            num_layers=as_integer(self.num_layers, "num_layers", 1),
             mode=RNNMode.parse(self.mode, "mode"),
             direction=DirectionMode.parse(self.direction, "direction"),
             input_mode=RNNInputMode.parse(self.input_mode, "input_mode"),

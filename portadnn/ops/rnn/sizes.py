@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ...descriptors import (
-    FilterDescriptor,
-    TensorDescriptor,
-    _integer,
-    _items,
-    data_type_of,
-    logical_dims,
-)
+from ...arguments import as_integer, as_items
+from ...descriptors import FilterDescriptor, TensorDescriptor, data_type_of, logical_dims
 from ...dispatch.arrays import spec_of, wrapped_one
 from ...dispatch.choice import workspace_size
 from ...dispatch.problems import check_handle, make_problem, raw_size
@@ -112,7 +106,7 @@ def _input(handle: Handle, x: Any, batch_sizes: BatchSizes) -> tuple[TensorSpec,
     batches = checked_batches(batch_sizes)
     if isinstance(x, TensorDescriptor):
         return x.spec, batches
-    steps = _items(x, "x", "a tensor, or the steps' descriptors") if isinstance(x, (list, tuple)) else ()
+    steps = as_items(x, "x", "a tensor, or the steps' descriptors") if isinstance(x, (list, tuple)) else ()
     if any(isinstance(step, TensorDescriptor) for step in steps):
         batches = checked_batches(steps)
         return TensorSpec.packed(steps[0].dtype, (sum(batches), *steps[0].dims[1:])), batches
@@ -166,7 +160,7 @@ def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_l
         ("layer", layer, network.layers * network.directions),
         ("lin_layer_id", lin_layer_id, 2 * gates),
     ):
-        if _integer(value, name, 0) >= count:
+        if as_integer(value, name, 0) >= count:
             raise BadParam(argument=name, expected=f"0 to {count - 1}", got=value)
     if w is None:
         raise BadParam(argument="w", expected="a tensor", got=None)
