@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
-from .enums import DataType
+from .enums import DataType, DnnEnum
 from .errors import BadParam, public, shown
 from .problem_line import field_types, parse_value, print_value
+from .registry import third_party_operations
 from .specs import (
     ALIGNMENT,
     FLOAT_TYPES,
@@ -65,14 +66,17 @@ PROBLEMS = _Kinds()
 
 @functools.cache
 def every_problem() -> dict[str, type[Problem]]:
-    """Return all Problem classes by operation."""
+    """Return all Problem classes by operation, those of other distributions included."""
     import importlib
     import pkgutil
 
     from . import ops
 
     for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
-        importlib.import_module(module.name)
+        if ".records" not in module.name:
+            importlib.import_module(module.name)
+    for point in third_party_operations():
+        point.load()
     return PROBLEMS
 
 
@@ -105,6 +109,8 @@ class Problem:
         Byte buffers (reserve spaces, states): packed tensors of UINT8 with one dim, which may be longer than needed.
     matrices : bool
         Whether calls take 2-D arrays (n, c) for (n, c, 1): their meaning is plain.
+    algorithms : type or None
+        The guide's algorithms that a call may ask for.
     """
 
     op: ClassVar[str] = ""
@@ -117,6 +123,7 @@ class Problem:
     absent: ClassVar[tuple[str, ...]] = ()
     raw: ClassVar[tuple[str, ...]] = ()
     matrices: ClassVar[bool] = False
+    algorithms: ClassVar[type[DnnEnum] | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -1,4 +1,4 @@
-"""Finding backends: entry points of the group ``portadnn.backends``, loaded when first asked for."""
+"""What other distributions add: backends and operations, by entry points that are loaded when first asked for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from portadnn_backends.base import Backend
 
 GROUP = "portadnn.backends"
+OPERATIONS = "portadnn.operations"  # each names a sequence of records
 
 
 @functools.cache
-def _entry_points() -> EntryPoints:
+def _entry_points(group: str = GROUP) -> EntryPoints:
     from importlib.metadata import entry_points  # takes as long as a third of `import portadnn`
 
-    return entry_points(group=GROUP)
+    return entry_points(group=group)
+
+
+def third_party_operations() -> EntryPoints:
+    """Return the entry points of operations of other distributions; each loads as a sequence of records."""
+    return _entry_points(OPERATIONS)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 
-from portadnn.diff.generate.layouts import INPUT_ONLY, LAYOUTS, tensor
+from portadnn.drawing.layouts import INPUT_ONLY, LAYOUTS, tensor
 from portadnn.enums import DataType
 
 __all__ = [

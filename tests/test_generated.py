@@ -17,7 +17,7 @@ from generated import draw, run, work
 from helper import Target, open_handle, targets
 
 import portadnn as dnn
-from portadnn.diff.generate.draws import Draws
+from portadnn.drawing.draws import Draws
 from portadnn.problem import parse_line
 from portadnn_backends.base import Plan, Run
 from portadnn_backends.engines import kernel_engines

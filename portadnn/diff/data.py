@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..enums import ActivationMode, DataType, MathType, OpTensorOp, PoolingMode, ReduceTensorOp
+from ..enums import ActivationMode, DataType, MathType, OpTensorOp, ReduceTensorOp
 from ..errors import BadParam, shown
+from ..operation import operations
 from ..problem import TensorSpec
 
 Words = npt.NDArray[np.uint64]
@@ -130,8 +131,6 @@ FINITE = ("exact", "random", "ties", "denormal", "cancelling")  # modes without 
 _NO_PROMISE = (
     ("batch_normalization_*", "*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),
     ("normalization_*", "*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),
-    ("lrn_*", "*", ("huge",), "squares overflow"),
-    ("divisive_*", "*", ("huge",), "squares overflow"),
     ("softmax_backward", "*", ("huge",), "products overflow before they cancel"),
     (
         "activation_backward",
@@ -144,7 +143,6 @@ _NO_PROMISE = (
     ("reduce_tensor", "MUL*", ("cancelling",), "a product of many overflows, and alpha may be 0"),
     ("reduce_tensor", "NORM2", ("huge", "denormal"), "squares overflow, or vanish"),
     ("reduce_tensor", "AVG", ("huge",), "sums overflow before they are divided"),
-    ("pooling_forward", "AVERAGE*", ("huge",), "sums overflow before they are divided"),
     ("spatial_tf_sampler_backward", "*", ("huge",), "differences of pixels overflow before weights multiply them"),
     (
         "rnn_*",
@@ -184,6 +182,8 @@ def kinds_for(op: str, problem: Any = None) -> tuple[str, ...]:
         if fnmatch(op, pattern) and fnmatch(mode, modes)
         for kind in kinds
     }
+    if op in operations():
+        without |= operations()[op].data.unsettled_kinds(mode)
     if getattr(problem, "math", None) is MathType.TENSOR_OP_ALLOW_CONVERSION:
         without.add("huge")  # the largest float32 numbers are rounded to infinity
     return tuple(kind for kind in ADVERSARIAL if kind not in without)
@@ -288,7 +288,6 @@ _EXACT_REDUCTIONS = (
     ReduceTensorOp.AMAX,
     ReduceTensorOp.NORM1,
 )
-_EXACT_POOLS = (PoolingMode.MAX, getattr(PoolingMode, "MAX_DETERMINISTIC", PoolingMode.MAX))
 
 
 def exact_results(problem: Any, numbers: Mapping[str, float]) -> bool:
@@ -300,8 +299,8 @@ def exact_results(problem: Any, numbers: Mapping[str, float]) -> bool:
         known = problem.mode in _EXACT_ACTIVATIONS
     elif op == "convolution_bias_activation_forward":
         known = problem.activation in _EXACT_ACTIVATIONS
-    elif op.startswith("pooling_"):
-        known = problem.mode in _EXACT_POOLS
+    elif op in operations():
+        known = operations()[op].data.exact_for(problem)
     elif op == "reduce_tensor":
         known = problem.operation in _EXACT_REDUCTIONS
     else:

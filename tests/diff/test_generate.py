@@ -18,9 +18,9 @@ from portadnn.diff.data import ADVERSARIAL, DATA_MODES, kinds_for
 from portadnn.diff.generate import SIZES, Mix, campaign, cases
 from portadnn.diff.generate.broken import general_cases, rule_cases
 from portadnn.diff.generate.broken_rules import RULES
-from portadnn.diff.generate.draws import Draws
-from portadnn.diff.generate.layouts import INPUT_ONLY, LAYOUTS, tensor
-from portadnn.diff.generate.strata import FAMILIES
+from portadnn.diff.generate.legacy import FAMILIES
+from portadnn.drawing.draws import Draws
+from portadnn.drawing.layouts import INPUT_ONLY, LAYOUTS, tensor
 from portadnn.enums import DataType, TensorFormat
 from portadnn.problem import TensorSpec, every_problem
 
@@ -192,7 +192,7 @@ def test_what_must_fail_fails(op):
     """Each rule's call, and each general one, ends with the status that is due and leaves memory alone."""
     handles = {"reference": Target.parse("reference").open()}
     dtype = TYPES[len(op) % 4]
-    wanted = sum(map(len, RULES[op].wrong.values()))
+    wanted = sum(map(len, RULES[op].changes.values()))
     found = list(rule_cases(op, dtype))
     assert len(found) == wanted  # each can be said in a line
     found += general_cases(next(iter(cases([op], count=1))).problem)

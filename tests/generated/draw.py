@@ -11,8 +11,8 @@ import itertools
 from collections import Counter
 
 from portadnn.diff.generate.convolutions import FUSED, ROLES, line_of
-from portadnn.diff.generate.geometries import SHAPES, shape_of
 from portadnn.diff.generate.numbers import BLENDS, PAIRS, WHOLE_BLENDS, WHOLE_PAIRS
+from portadnn.drawing.geometries import SHAPES, shape_of
 from portadnn.enums import DataType
 from portadnn.problem import parse_line
 

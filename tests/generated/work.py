@@ -17,7 +17,7 @@ import pytest
 
 from portadnn.diff.campaign import process
 from portadnn.diff.campaign.serving import is_well
-from portadnn.diff.generate.draws import Draws
+from portadnn.drawing.draws import Draws
 from portadnn.ops.convolution.calls import Convolution
 from portadnn.problem import parse_line
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...drawing.draws import Draws
+from ...drawing.strata import TYPES
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
+from ...operation import BAD, UNSUPPORTED
 from ...problem import Problem, TensorSpec, parse
 from ..cases import Case, problem_line
 from ..shrink.steps import capped
-from .broken_kinds import BAD, UNSUPPORTED
 from .broken_rules import RULES
-from .draws import Draws
-from .strata import TYPES
 
 RULES_AT_ONCE = 2
 MOST = 3  # along a dim of problems that break what holds for every tensor: nothing says whether a smaller one must fail
@@ -32,7 +32,7 @@ def rule_cases(op: str, dtype: DataType, seed: int = 0) -> Iterator[Case]:
     }
     if dtype is DataType.DOUBLE:  # of which narrower data is no other case than a wrong type
         codes["o"] = "f32"
-    for status, changes in rules.wrong.items():
+    for status, changes in rules.changes.items():
         for change in changes:
             words = {
                 name: text for name, _, text in (w.partition("=") for w in (*rules.right.split(), *change.split()))

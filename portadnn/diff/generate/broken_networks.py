@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .broken_kinds import BAD, UNSUPPORTED, Rules
+from ...operation import BAD, UNSUPPORTED
+from ...operation import Wrong as Rules
 
 _STEPS = "hidden_size=5 num_layers=1 mode=lstm"
 

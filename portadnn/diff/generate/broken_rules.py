@@ -9,7 +9,9 @@ gives. Sections are those of the guide for version 5; what is younger follows th
 
 from __future__ import annotations
 
-from .broken_kinds import BAD, UNSUPPORTED, Rules, one_larger, one_off
+from ...operation import BAD, UNSUPPORTED, operations
+from ...operation import Wrong as Rules
+from .broken_kinds import one_off
 from .broken_networks import NETWORKS
 
 _CONVOLUTION = (
@@ -22,8 +24,6 @@ _CONVOLUTION = (
     "padding=0,0",  # the result is then smaller
 )
 _FUSED = "x={t}:2x3x8x7 w={t}:4x3x3x3 z={t}:2x4x8x7 bias={t}:1x4x1x1 y={t}:2x4x8x7 padding=1,1 activation=relu"
-_POOLING = ("window=2", "window=0,2", "stride=0,2", "stride=2", "padding=1,1", "padding=0")
-_LRN = ("lrn_n=17", "lrn_n=0", "lrn_k=9.9e-6", "lrn_beta=0.0099", "lrn_k=0.0")
 _BATCH = (
     "x={o}:2x3x4x5",
     "scale={p}:1x4x1x1",
@@ -158,27 +158,6 @@ RULES: dict[str, Rules] = {
         "y={t}:2x3x4x5 dy={t}:2x3x4x5 dx={t}:2x3x4x5",
         {BAD: ("dy={t}:2x3x5x4", "dy={t}:2x3x4x5:nhwc", "dx={o}:2x3x4x5", "dx={t}:2x3x4x6", "in_place=dx:y")},
     ),
-    "pooling_forward": Rules(
-        "4.78",
-        "x={t}:2x3x8x6 y={t}:2x3x4x3 mode=max window=2,2 padding=0,0 stride=2,2",
-        {BAD: (*one_larger("y"), "y={t}:2x3x4x4", "y={t}:2x2x4x3", "y={o}:2x3x4x3", "y={t}:1x3x4x3", *_POOLING)},
-    ),
-    "pooling_backward": Rules(
-        "4.79",
-        "y={t}:2x3x4x3 dy={t}:2x3x4x3 x={t}:2x3x8x6 dx={t}:2x3x8x6 mode=max window=2,2 padding=0,0 stride=2,2",
-        {
-            BAD: (
-                *one_larger("y", "dy"),
-                "dy={t}:2x3x4x4",
-                "dx={t}:2x3x8x7",
-                "dx={o}:2x3x8x6",
-                "dx={t}:2x3x8x6:nhwc",
-                "dy={t}:2x3x4x3:nhwc",
-                "in_place=dx:x",
-                *_POOLING,
-            )
-        },
-    ),
     "activation_forward": Rules(
         "4.84",
         "x={t}:2x3x4x5 y={t}:2x3x4x5 mode=clipped_relu ceiling=1",
@@ -197,34 +176,6 @@ RULES: dict[str, Rules] = {
                 "y={t}:2x3x5x4 dy={t}:2x3x5x4",
             ),
         },
-    ),
-    "lrn_cross_channel_forward": Rules(
-        "4.91",
-        "x={t}:2x3x4x5 y={t}:2x3x4x5",
-        {BAD: (*_LRN, "in_place=y:x"), UNSUPPORTED: ("y={t}:2x3x4x6", "y={o}:2x3x4x5")},
-    ),
-    "lrn_cross_channel_backward": Rules(
-        "4.92",
-        "y={t}:2x3x4x5 dy={t}:2x3x4x5 x={t}:2x3x4x5 dx={t}:2x3x4x5",
-        {BAD: (*_LRN, "in_place=dx:x"), UNSUPPORTED: ("dy={t}:2x3x4x6", "dx={o}:2x3x4x5", "x={t}:2x4x4x5")},
-    ),
-    "divisive_normalization_forward": Rules(
-        "4.93",
-        "x={t}:2x3x4x5 y={t}:2x3x4x5 means={t}:2x3x4x5",
-        {
-            BAD: (
-                *_LRN,
-                "y={t}:2x3x4x6",
-                "means={o}:2x3x4x5",
-                "means={t}:1x3x4x5",
-                "x={t}:2x3x4 y={t}:2x3x4 means={t}:2x3x4",
-            )
-        },
-    ),
-    "divisive_normalization_backward": Rules(
-        "4.94",
-        "x={t}:2x3x4x5 dy={t}:2x3x4x5 dx={t}:2x3x4x5 means={t}:2x3x4x5 dmeans={t}:2x3x4x5",
-        {BAD: (*_LRN, "dy={t}:2x3x4x6", "dmeans={o}:2x3x4x5", "dx={t}:2x3x5x5", "in_place=dx:x")},
     ),
     "batch_normalization_forward_inference": Rules(
         "4.95",
@@ -320,4 +271,5 @@ RULES: dict[str, Rules] = {
         },
     ),
     **NETWORKS,
+    **{op: record.wrong for op, record in operations().items()},
 }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from ...drawing.draws import Draws
+from ...drawing.geometries import SHAPES, Geometry, shape_of
+from ...drawing.layouts import CLASSES, STRIDED, any_layout, tensor
+from ...drawing.sizes import EMPTY_ONE_IN, NAN
+from ...drawing.strata import TYPES, Choices
 from ...enums import ActivationMode, ConvolutionMode, DataType
 from ...problem import PROBLEMS
-from .draws import Draws
 from .elementwise import parameters
-from .geometries import SHAPES, Geometry, shape_of
-from .layouts import CLASSES, STRIDED, any_layout, tensor
-from .sizes import EMPTY_ONE_IN, NAN
-from .strata import TYPES, Choices, family
+from .legacy import family
 
 FUSED = "bias_activation_forward"
 ROLES = {  # names of image, filter and result

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, Tensors
+from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices
 from ...enums import ActivationMode, SoftmaxAlgorithm, SoftmaxMode
-from .draws import Draws
-from .layouts import CLASSES, Tensors
-from .sizes import NAN, RANKS, SIZES, image_dims
-from .strata import TYPES, Choices, family
+from .legacy import family
 
 _STRATA = {"dtype": TYPES, "layout": CLASSES}
 _TURNS = {"size": SIZES, "rank": RANKS}

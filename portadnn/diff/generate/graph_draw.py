@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...drawing.draws import Draws
 from ...graph.api.pygraph import pygraph
 from ...graph.data_types import data_type
 from ...graph.enums import GraphEnum
 from ...graph.errors import GraphError
 from ...graph.layout import Dims, channels_last, row_major
 from ...graph.tensor import tensor
-from .draws import Draws
 
 LARGEST = 65  # of dims
 ELEMENTS = 4096  # of a tensor, about

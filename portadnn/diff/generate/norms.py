@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, Tensors, tensor
+from ...drawing.sizes import IMAGE_RANKS, RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices
 from ...enums import BatchNormMode, NormMode
-from .draws import Draws
-from .layouts import CLASSES, Tensors, tensor
-from .sizes import IMAGE_RANKS, RANKS, SIZES, image_dims
-from .strata import TYPES, Choices, family
+from .legacy import family
 
 _STRATA = {"dtype": TYPES, "layout": CLASSES}
 _OPTIONAL = (("running", "saved"), ("saved",), (), ("running",))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...drawing.draws import Draws
 from ...problem import Problem
-from .draws import Draws
 
 # (alpha, beta) pairs; whole ones are for small whole numbers, whose results are then exact
 BLENDS = ((-1.25, 0.0), (0.5, 1.0), (1.0, 0.0), (2.0, -0.5), (0.0, 2.0), (1.0, 1.0))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ...drawing.draws import Draws
+from ...drawing.layouts import tensor
+from ...drawing.strata import TYPES, Choices
 from ...ops.rnn.layout import DirectionMode, Network, RNNInputMode, RNNMode
-from .draws import Draws
-from .layouts import tensor
-from .strata import TYPES, Choices, family
+from .legacy import family
 
 _SIZES = ("small", "odd", "one", "wide", "odd", "vector", "steps")
 _STATES = ("all", "none", "in", "out", "any")

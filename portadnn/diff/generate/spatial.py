@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .draws import Draws
-from .layouts import CLASSES, Tensors
-from .sizes import EMPTY_ONE_IN
-from .strata import TYPES, Choices, family
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, Tensors
+from ...drawing.sizes import EMPTY_ONE_IN
+from ...drawing.strata import TYPES, Choices
+from .legacy import family
 
 _STRATA = {"dtype": TYPES, "layout": CLASSES}
 _GRIDS = ("odd", "one", "long", "odd", "vector", "row", "many")

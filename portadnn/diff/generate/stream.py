@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from ...capability.features import ALGORITHMS
+from ...drawing.draws import Draws
 from ...enums import DnnEnum
 from ...errors import BadParam, shown
 from ...handle import Handle
@@ -17,9 +18,8 @@ from ..cases import Case, problem_line
 from ..data import DATA_MODES, exact_results, kinds_for
 from . import broken, convolutions, elementwise, norms, recurrent, spatial, tensor_ops, windows  # noqa: F401  # register
 from .claims import Claims
-from .draws import Draws
+from .legacy import FAMILIES
 from .numbers import numbers_of
-from .strata import FAMILIES
 
 PER_GEOMETRY = 4  # cases that share their kernels
 BROKEN_EVERY = 4  # geometries, after which a call follows that must fail
@@ -163,7 +163,7 @@ def _endless(ops: Sequence[str], seed: int, mix: Mix, claims: Claims) -> Iterato
 
 def _problem(op: str, seed: int, number: int, claims: Claims) -> Problem | None:
     """Return an operation's problem of a number; None for most of those that no target claims to compute."""
-    problem = parse(FAMILIES[op].line(seed, number))
+    problem = parse(FAMILIES[op].line(op, seed, number))
     if claims.taken(problem, problem.scalars) or Draws(seed, op, number, "refused").one_in(_REFUSED_ONE_IN):
         return problem
     return None

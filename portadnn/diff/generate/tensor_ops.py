@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
+from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices
 from ...enums import DataType, OpTensorOp, ReduceTensorOp
-from .draws import Draws
-from .layouts import CLASSES, LAYOUTS, Tensors, tensor
-from .sizes import NAN, RANKS, SIZES, image_dims
-from .strata import TYPES, Choices, family
+from .legacy import family
 
 _STRATA = {"dtype": TYPES, "layout": CLASSES}
 _TURNS = {"size": SIZES, "rank": RANKS}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ...shapes import convolution_output_dims
+from ..shapes import convolution_output_dims
 from .draws import Draws
 
 LARGEST = 33

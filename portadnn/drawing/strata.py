@@ -4,46 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ...enums import DataType
-from ...problem import FLOAT_TYPES
+from ..enums import DataType
+from ..problem import FLOAT_TYPES
 from .draws import Draws
 
 Choices = Mapping[str, Any]
-Drawer = Callable[[Draws, Choices], str]
+Drawer = Callable[[Draws, Choices, str], str]
 
 TYPES = (DataType.FLOAT, DataType.HALF, DataType.DOUBLE, DataType.BFLOAT16)
 assert set(TYPES) == set(FLOAT_TYPES)
 
 
 @dataclass(frozen=True)
-class Family:
-    """How the problems of one operation are drawn.
+class Drawing:
+    """How the problems of an operation are drawn.
 
     Attributes
     ----------
-    op : str
+    draw : callable
+        (draws, choices, operation) to a problem line, valid and without run-time numbers.
     crossed : dict of str to sequence
         Axes of which every combination is met before one comes again: types, layouts, modes.
     turns : dict of str to sequence
         Axes whose options take turns, each axis by itself.
-    draw : callable
-        (draws, choices) to a problem line, valid and without run-time numbers.
+    numbers : dict of str to tuple of float
+        Values of run-time numbers other than blending factors.
     """
 
-    op: str
-    crossed: Mapping[str, Sequence[Any]]
-    turns: Mapping[str, Sequence[Any]]
     draw: Drawer
+    crossed: Mapping[str, Sequence[Any]]
+    turns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    numbers: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def round(self) -> int:
         """How many problems have every combination once."""
         return math.prod(map(len, self.crossed.values()))
 
-    def choices(self, seed: int, number: int) -> dict[str, Any]:
+    def choices(self, op: str, seed: int, number: int) -> dict[str, Any]:
         """Return what problem `number` of a seed is to be.
 
         Combinations come in an order in which the options of every axis are spread evenly over any few problems: the
@@ -55,28 +56,12 @@ class Family:
         for name, options in self.crossed.items():
             place, index = divmod(place, len(options))
             offset += index
-            found[name] = Draws(seed, self.op, name, turn).shuffled(options)[offset % len(options)]
+            found[name] = Draws(seed, op, name, turn).shuffled(options)[offset % len(options)]
         for name, options in self.turns.items():
             block, index = divmod(number, len(options))
-            found[name] = Draws(seed, self.op, name, "turn", block).shuffled(options)[index]
+            found[name] = Draws(seed, op, name, "turn", block).shuffled(options)[index]
         return found
 
-    def line(self, seed: int, number: int) -> str:
+    def line(self, op: str, seed: int, number: int) -> str:
         """Return problem `number` of a seed."""
-        return self.draw(Draws(seed, self.op, number), self.choices(seed, number))
-
-
-FAMILIES: dict[str, Family] = {}
-
-
-def family(
-    *ops: str, crossed: Mapping[str, Sequence[Any]], turns: Mapping[str, Sequence[Any]] | None = None
-) -> Callable[[Callable[[Draws, Choices, str], str]], Callable[[Draws, Choices, str], str]]:
-    """Register a function (draws, choices, op) that draws the problems of some operations."""
-
-    def register(function: Callable[[Draws, Choices, str], str]) -> Callable[[Draws, Choices, str], str]:
-        for op in ops:
-            FAMILIES[op] = Family(op, crossed, turns or {}, lambda draws, choices, op=op: function(draws, choices, op))  # type: ignore[misc]
-        return function
-
-    return register
+        return self.draw(Draws(seed, op, number), self.choices(op, seed, number), op)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...enums import DataType, TensorFormat
-from ...problem import ALIGNMENT, TensorSpec, packed_strides
+from ..enums import DataType, TensorFormat
+from ..problem import ALIGNMENT, TensorSpec, packed_strides
 from .draws import Draws
 
 PLAIN = ("nchw", "nhwc")

@@ -1,0 +1,71 @@
+"""Records of local response normalisation across channels."""
+
+from __future__ import annotations
+
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, Tensors
+from ...drawing.plain import BLENDED, images
+from ...drawing.sizes import RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices, Drawing
+from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
+from ..lrn import (
+    LRNCrossChannelBackward,
+    LRNCrossChannelForward,
+    lrn_cross_channel_backward,
+    lrn_cross_channel_forward,
+)
+
+NUMBERS = (
+    "",
+    " lrn_alpha=1.0 lrn_beta=0.5 lrn_k=1.0",
+    " lrn_alpha=0.5 lrn_beta=0.6",
+    " lrn_alpha=2.0 lrn_beta=1.0 lrn_k=0.5",
+    " lrn_alpha=0.1",
+)
+MORE = {"lrn_n": (5, 4), **BLENDED}
+WRONG = ("lrn_n=17", "lrn_n=0", "lrn_k=9.9e-6", "lrn_beta=0.0099", "lrn_k=0.0")
+DATA = Data(unsettled=(("*", ("huge",), "squares overflow"),))
+
+
+def _lrn(draws: Draws, choices: Choices, op: str) -> str:
+    dims = image_dims(draws, choices)
+    tensors = Tensors(draws, choices["dtype"], choices["layout"])
+    rest = f"lrn_n={choices['n']}{choices['numbers']}"
+    if op.endswith("forward"):
+        return f"{op} x={tensors.text(dims)} y={tensors.text(dims, written=True)} {rest}"
+    inputs = " ".join(f"{name}={tensors.text(dims)}" for name in ("y", "dy", "x"))
+    return f"{op} {inputs} dx={tensors.text(dims, written=True)} {rest}"
+
+
+_DRAWING = Drawing(
+    _lrn,
+    crossed={"dtype": TYPES, "layout": CLASSES},
+    turns={"size": SIZES, "rank": RANKS, "n": (5, 4, 1, 2, 3, 16, 7), "numbers": NUMBERS},
+)
+
+RECORDS = (
+    Operation(
+        LRNCrossChannelForward,
+        lrn_cross_channel_forward,
+        _DRAWING,
+        Features(images("x", "|", "y"), {"lrn_n": 5}, more=MORE),
+        Wrong(
+            "4.91",
+            "x={t}:2x3x4x5 y={t}:2x3x4x5",
+            {BAD: (*WRONG, "in_place=y:x"), UNSUPPORTED: ("y={t}:2x3x4x6", "y={o}:2x3x4x5")},
+        ),
+        DATA,
+    ),
+    Operation(
+        LRNCrossChannelBackward,
+        lrn_cross_channel_backward,
+        _DRAWING,
+        Features(images("y", "dy", "|", "x", "dx"), {"lrn_n": 5}, more=MORE),
+        Wrong(
+            "4.92",
+            "y={t}:2x3x4x5 dy={t}:2x3x4x5 x={t}:2x3x4x5 dx={t}:2x3x4x5",
+            {BAD: (*WRONG, "in_place=dx:x"), UNSUPPORTED: ("dy={t}:2x3x4x6", "dx={o}:2x3x4x5", "x={t}:2x4x4x5")},
+        ),
+        DATA,
+    ),
+)

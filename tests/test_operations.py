@@ -1,0 +1,39 @@
+"""The records of operations: one of each Problem, whole, and loaded by tools only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import portadnn as dnn
+from portadnn.operation import operations
+
+
+def test_a_record_names_its_public_function():
+    for op, record in operations().items():
+        assert record.problem.op == op
+        assert record.function is getattr(dnn, op)
+
+
+@pytest.mark.parametrize("op", operations())
+def test_what_a_record_says_is_about_its_problem(op):
+    record = operations()[op]
+    kind = record.problem
+    names = set(kind.tensor_names())
+    assert set(record.drawing.numbers) <= set(kind.scalars)
+    assert {*(record.data.special or ()), *record.data.moderate} <= names
+    assert all(word.partition("=")[0] in kind.__dataclass_fields__ for word in record.wrong.right.split())
+    assert dnn.parse(record.drawing.line(op, 0, 0)).op == op
+
+
+def test_calls_load_no_records():
+    code = (
+        "import sys, numpy, portadnn\n"
+        "with portadnn.Handle('reference') as handle:\n"
+        "    portadnn.set_tensor(handle, numpy.ones((1, 2, 3), 'f'), 2)\n"
+        "print([name for name in sys.modules if name.startswith(('portadnn.drawing', 'portadnn.operation'))])\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
