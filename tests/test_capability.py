@@ -275,7 +275,7 @@ def idle_parts(table, rows):
 
     A backend's are those of its own file, which stand first; the files that it includes are others' as well.
     """
-    own = capability.files()[table.name].read_text("utf-8").count("[[rule]]") if table.runnable else None
+    own = capability.tables.files()[table.name].read_text("utf-8").count("[[rule]]") if table.runnable else None
     for i, rule in enumerate(table.rules[:own]):
         mine = [row for row in rows if rule.names(row[2].op)]
         for less in without_parts(rule):
