@@ -429,7 +429,7 @@ class Device(abc.ABC):
     # execution; a device without kernels leaves out `compile` and `bind`
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
-        """Compile kernel function `name` of kernel file `file` (such as ``"shared/pooling.cl"``).
+        """Compile kernel function `name` of kernel file `file` (such as ``"shared/pool/pooling.cl"``).
 
         `text` is what follows the file, where kernels are written at run time. Compiled programs are cached in memory
         and on disk; `defines` become ``#define`` lines.

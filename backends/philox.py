@@ -1,7 +1,7 @@
 """Philox4x32-10 in NumPy: the random numbers of dropout, the same on every device.
 
 Random words are a function of a counter and a key, without a state between them (Salmon et al. [1]_). The layout
-of counters is part of the interface: ``kernels_shared/philox.h`` states it.
+of counters is part of the interface: ``kernels_shared/common/philox.h`` states it.
 
 References
 ----------

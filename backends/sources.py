@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import Path
 
 FOLDERS = ("shared", "cuda", "opencl")
 GENERATED = "generated.h"  # stands for text that is written at run time, in files that ask for it
@@ -14,7 +15,7 @@ _INCLUDE = re.compile(r'^[ \t]*#include "([^"]+)"[ \t]*$', re.MULTILINE)
 
 @functools.cache
 def read(file: str) -> str:
-    """Return the text of ``"shared/x.cl"`` and the like."""
+    """Return the text of a kernel file, such as ``"shared/conv/gemm.cl"``."""
     folder, _, name = file.partition("/")
     if folder not in FOLDERS or not name:
         raise ValueError(f"no kernel file {file!r}")
@@ -23,17 +24,17 @@ def read(file: str) -> str:
 
 def kernel_files() -> list[str]:
     """List all kernel files, for tests that compile every one."""
+    roots = {folder: Path(str(files(f"portadnn_backends.kernels_{folder}"))) for folder in FOLDERS}
     return sorted(
-        f"{folder}/{entry.name}"
-        for folder in FOLDERS
-        for entry in files(f"portadnn_backends.kernels_{folder}").iterdir()
-        if entry.name.endswith((".cl", ".cu"))
+        f"{folder}/{file.relative_to(root).as_posix()}"
+        for folder, root in roots.items()
+        for file in root.rglob("*.c[lu]")
     )
 
 
 @functools.cache
 def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
-    """Return the text with includes expanded, looked up in the dialect's folder first, then in shared."""
+    """Return the text with includes expanded: paths in the dialect's folder, or else in shared."""
 
     def include(match: re.Match[str]) -> str:
         name = match[1]
@@ -55,7 +56,7 @@ def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
 def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str], text: str = "") -> str:
     """Return a whole translation unit for the dialect ``"cuda"`` or ``"opencl"``.
 
-    A kernel file includes ``types.h`` itself when it needs the storage types. Every file is included where it
+    A kernel file includes ``common/types.h`` itself when it needs the storage types. Every file is included where it
     is first asked for, with ``#line`` marks, so compiler messages name the file in the repository. `text` comes last;
     the define GENERATED is no define but text that takes the place of ``#include "generated.h"``.
     """

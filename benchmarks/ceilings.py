@@ -89,7 +89,7 @@ def fma_rate(handle: Handle, dtype: DataType) -> float | None:
     groups = max(info.compute_units, 1) * (32 if gpu else 4)
     defines = {f"DTYPE_{dtype.name}": 1, "VW": lanes, "WG": group, "CHAINS": CHAINS, "STEPS": STEPS}
     try:
-        kernel = device.compile("shared/fma_chain.cl", "fma_chain", defines)
+        kernel = device.compile("shared/common/fma_chain.cl", "fma_chain", defines)
     except DnnError:
         return None  # the reference runs no kernels
     out = device.empty(TensorSpec.packed(dtype, (1, 1, 1)))

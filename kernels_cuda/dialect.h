@@ -70,7 +70,7 @@ DEVICE unsigned short f16_from_float(float v) {
 DEVICE float f16_load(const unsigned short *p, i64 i) { return f16_to_float(p[i]); }
 DEVICE void f16_store(unsigned short *p, i64 i, float v) { p[i] = f16_from_float(v); }
 
-typedef unsigned short bf16_t;  // bfloat16.h
+typedef unsigned short bf16_t;  // common/bfloat16.h
 DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
 DEVICE u32 as_uint(float v) { return __float_as_uint(v); }
 #if __CUDA_ARCH__ >= 800

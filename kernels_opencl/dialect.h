@@ -80,7 +80,7 @@ typedef half f16_t;
 DEVICE float f16_load(const GLOBAL half *p, i64 i) { return vload_half(i, p); }
 DEVICE void f16_store(GLOBAL half *p, i64 i, float v) { vstore_half_rte(v, i, p); }
 
-typedef ushort bf16_t;  // bfloat16.h
+typedef ushort bf16_t;  // common/bfloat16.h
 
 #define PD_CAT_(a, b) a##b
 #define PD_CAT(a, b) PD_CAT_(a, b)

@@ -1,5 +1,5 @@
 // One operation of the dialect, applied lane by lane or vector by vector; tests/test_dialect.py writes PROBE.
-#include "types.h"
+#include "common/types.h"
 
 CONSTANT int one_two[2] = {1, 2};
 DEVICE real read(const LOCAL_ARG real *RESTRICT p, u64 i) { return p[i] * one_two[i & 0]; }

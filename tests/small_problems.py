@@ -22,29 +22,29 @@ from portadnn_backends import sources
 from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = (
-    "shared/fma_chain.cl",  # run by benchmarks, not by engines; tests/test_roofline.py has it
-    *(f"{folder}/attention" for folder in sources.FOLDERS),  # tests/graph/test_graph_attention_nvrtc.py has it
-    "shared/random_numbers.cl",  # of graphs, too: tests/graph/test_graph_random.py has it
-    "shared/resample.cl",  # tests/graph/test_graph_resample.py has it
+    "shared/common/fma_chain.cl",  # run by benchmarks, not by engines; tests/test_roofline.py has it
+    *(f"{folder}/attention/" for folder in sources.FOLDERS),  # tests/graph/test_graph_attention_nvrtc.py has it
+    "shared/tensor/random_numbers.cl",  # of graphs, too: tests/graph/test_graph_random.py has it
+    "shared/tensor/resample.cl",  # tests/graph/test_graph_resample.py has it
 )
 _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals
 # Kernels of kernels_shared/ for CPUs, kernels for devices with a feature, and kernels that devices with one need for
 # large problems at most
-_FOR_CPUS = {"shared/bias_gradient.cl bias_panel"}
+_FOR_CPUS = {"shared/tensor/bias_gradient.cl bias_panel"}
 _FEATURES = {
-    "cuda/softmax_cluster.cu softmax_cluster": "clusters",
-    "shared/norm_forward.cl norm_joint": "grid_fence",
-    "shared/norm_backward.cl norm_backward_joint": "grid_fence",
+    "cuda/softmax/cluster.cu softmax_cluster": "clusters",
+    "shared/norm/forward.cl norm_joint": "grid_fence",
+    "shared/norm/backward.cl norm_backward_joint": "grid_fence",
 }
 _SUBSTITUTES = {
-    "cuda/conv_mma_pack_filter.cu pack_filter": "grid_fence",
-    "shared/conv_gemm.cl pack_filter": "grid_fence",
-    "shared/conv_gemm.cl reduce_splits": "grid_fence",
-    "shared/dropout.cl dropout_advance": "grid_fence",
-    "shared/bias_gradient.cl bias_finish": "grid_fence",
-    "shared/affine_grid.cl affine_theta_finish": "grid_fence",
-    "shared/winograd_convolve.cl winograd_filter": "grid_fence",
-    "shared/winograd_gradient.cl winograd_gradient_sum": "grid_fence",
+    "cuda/conv/mma_pack_filter.cu pack_filter": "grid_fence",
+    "shared/conv/gemm.cl pack_filter": "grid_fence",
+    "shared/conv/gemm.cl reduce_splits": "grid_fence",
+    "shared/tensor/dropout.cl dropout_advance": "grid_fence",
+    "shared/tensor/bias_gradient.cl bias_finish": "grid_fence",
+    "shared/grid/affine.cl affine_theta_finish": "grid_fence",
+    "shared/winograd/convolve.cl winograd_filter": "grid_fence",
+    "shared/winograd/gradient.cl winograd_gradient_sum": "grid_fence",
 }
 _START = '#line 1 "dialect.h"'  # behind the defines
 _FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)

@@ -173,7 +173,7 @@ def test_nvrtc(dtype, monkeypatch):
 def test_functions_are_the_dialects():
     """Its words for functions say more than OpenCL C's: that vectors of 64 bytes stay whole."""
     for folder in ("shared", "opencl"):
-        for file in Path(str(files(f"portadnn_backends.kernels_{folder}"))).glob("*.[ch]*"):
+        for file in Path(str(files(f"portadnn_backends.kernels_{folder}"))).rglob("*.[ch]*"):
             if file.name not in ("dialect.h", "builtins.h", "__init__.py"):
                 text = re.sub(r"//.*", "", file.read_text(encoding="utf-8"))
                 assert not re.search(r"__kernel|\b(static|inline|noinline)\b", text), file.name
@@ -183,11 +183,11 @@ def test_every_name_of_the_dialect_is_probed():
     """Both headers define the same names, and the probe or a kernel uses each."""
     names = {}
     for dialect in ("cuda", "opencl"):
-        text = sources.read(f"{dialect}/dialect.h") + sources.read(f"{dialect}/vector.h")
+        text = sources.read(f"{dialect}/dialect.h") + sources.read(f"{dialect}/common/vector.h")
         defined = re.findall(r"^#define (\w+)", text, re.M) + re.findall(r"^DEVICE [\w ]+?\**(\w+)\(", text, re.M)
         defined += re.findall(r"^typedef .*?(\w+);", text, re.M)
         names[dialect] = {n for n in defined if not n.lower().startswith("pd_") and n != "uint"}
-    used = "".join(map(sources.read, sources.kernel_files())) + PROBE + sources.read("shared/types.h")
+    used = "".join(map(sources.read, sources.kernel_files())) + PROBE + sources.read("shared/common/types.h")
     used += "".join(statement for statement, _ in PROBES.values())
     both = names["opencl"] & names["cuda"]
     untested = {name for name in both if not re.search(rf"\b{name}\b", used)}

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OURS = {"portadnn", "portadnn_backends", "portadnn_pytest"}
 KERNEL_FOLDERS = ("kernels_shared", "kernels_cuda", "kernels_opencl")
 HOUSE = ("portadnn", "backends", *KERNEL_FOLDERS, "tests", "benchmarks", "examples", "docs", ".ci")
-KERNEL_SUFFIXES = {".c", ".cl", ".cu", ".h"}
+KERNEL_SUFFIXES = {".cl", ".cu", ".h"}
 HEAVY_LIBRARIES = ("cupy", "ml_dtypes", "pyopencl", "torch")
 
 pytestmark = pytest.mark.xdist_group("packaging")  # one worker builds once
@@ -145,8 +145,9 @@ def test_wheel_holds_every_file_of_its_packages(wheel: Path) -> None:
         place = package.replace(".", "/")
         for name in everything:
             path = ROOT / name
-            wanted = path.suffix in KERNEL_SUFFIXES | {".json", ".py", ".toml"} or path.name == "py.typed"
-            if wanted and path.parent == folder and f"{place}/{path.name}" not in inside:
+            wanted = path.suffix in {".json", ".py", ".toml"} or path.name == "py.typed"
+            wanted = path.suffix in KERNEL_SUFFIXES or (wanted and path.parent == folder)
+            if wanted and folder in path.parents and f"{place}/{path.relative_to(folder).as_posix()}" not in inside:
                 missing.append(name)
     data = (*source_files("portadnn/porting_guide/*"), *source_files("portadnn/profiles/*"))
     missing += [name for name in data if name not in inside]
@@ -198,8 +199,9 @@ def test_installed_kernels_are_readable(installed: Path, tmp_path: Path) -> None
     code = (
         "from importlib.resources import files\n"
         f"for folder in {KERNEL_FOLDERS}:\n"
-        "    for f in files('portadnn_backends.' + folder).iterdir():\n"
-        "        print(folder + '/' + f.name)\n"
+        "    root = files('portadnn_backends.' + folder)\n"
+        "    for f in root.rglob('*.*'):\n"
+        "        print(folder + '/' + f.relative_to(root).as_posix())\n"
     )
     seen = set(run(installed / "python", "-c", code, cwd=tmp_path).split())
     assert {k for k in source_files(*(f"{f}/*" for f in KERNEL_FOLDERS)) if Path(k).suffix in KERNEL_SUFFIXES} <= seen

@@ -18,7 +18,7 @@ KNOWN = (
 )
 LANES = 8
 PROBE = """
-#include "philox.h"
+#include "common/philox.h"
 KERNEL WG_SIZE(1, 1, 1) scalar(TENSOR(const u32, counters), TENSOR(u32, out), const u32 key0, const u32 key1) {
     BIND(const u32, counters);
     BIND(u32, out);

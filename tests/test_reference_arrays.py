@@ -120,7 +120,7 @@ def test_the_device_times_and_lends_memory(reference):
     with pytest.raises(dnn.BadParam, match="workspace"):
         device.workspace_size(5)
     with pytest.raises(dnn.NotSupported, match="no kernels"):
-        device.compile("shared/elementwise.cl", "elementwise", {})
+        device.compile("shared/tensor/elementwise.cl", "elementwise", {})
     with pytest.raises(dnn.NotSupported, match="no kernels"):
         device.bind([])
 

@@ -168,5 +168,5 @@ def test_multiply_adds_compile_for_cuda():
         pytest.skip(f"NVRTC: {type(error).__name__}")
     for dtype in ("FLOAT", "DOUBLE"):
         defines = {f"DTYPE_{dtype}": 1, "VW": 1, "WG": 256, "CHAINS": ceilings.CHAINS, "STEPS": ceilings.STEPS}
-        cubin = cuda.compile_cubin(sources.assemble("shared/fma_chain.cl", "cuda", defines), "sm_90")
+        cubin = cuda.compile_cubin(sources.assemble("shared/common/fma_chain.cl", "cuda", defines), "sm_90")
         assert b"fma_chain" in cubin

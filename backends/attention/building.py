@@ -14,7 +14,7 @@ from ..base import Arg, Device, Launch, WorkspaceArg
 from ..engines.conv.cpu_common import round_up
 from .operands import NUMBERS, PAGE_TABLES, RESULTS, Defines, Operands, Workspace, int32, int64
 
-_ROWS_FILE = "shared/attention_rows.cl"
+_ROWS_FILE = "shared/attention/rows.cl"
 ROW_MULTIPLE = 16  # numbers of rows of a head, so that vectors of them are within it
 
 
@@ -26,11 +26,11 @@ class Building:
     launches : list of Launch
         In order.
     numbers, words, counter : WorkspaceArg
-        What ``attention_start.cl`` fills.
+        What ``attention/start.cl`` fills.
     table : WorkspaceArg
-        Where sequences without padding begin, and how long they are (``attention_placed.h``).
+        Where sequences without padding begin, and how long they are (``attention/placed.h``).
     common : tuple of Arg
-        The arguments that ``attention.h`` calls ATTENTION.
+        The arguments that ``attention/attention.h`` calls ATTENTION.
     """
 
     items = 1  # of a work-group of the simple kernels
@@ -49,7 +49,7 @@ class Building:
         defines, args = operands.start()
         defines[f"DTYPE_{self.real.name}"] = 1
         self.launch(
-            "shared/attention_start.cl", "attention_start", defines, 1, (self.numbers, self.words, self.counter, *args)
+            "shared/attention/start.cl", "attention_start", defines, 1, (self.numbers, self.words, self.counter, *args)
         )
         if operands.ragged:
             self.find_sequences()

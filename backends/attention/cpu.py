@@ -16,8 +16,8 @@ from .building import Building
 from .operands import NUMBERS, Defines, Operands, int32
 
 _PACK_ROWS = 32
-_PACK_FILE = "opencl/attention_pack_cpu.cl"
-_FORWARD_FILE = "opencl/attention_cpu.cl"
+_PACK_FILE = "opencl/attention/pack_cpu.cl"
+_FORWARD_FILE = "opencl/attention/forward_cpu.cl"
 ROWS, COLUMNS = 48, 128  # of a tile of scores, about
 
 

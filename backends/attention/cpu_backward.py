@@ -12,7 +12,7 @@ from ..engines.conv.cpu_common import ceil_div
 from .cpu import CpuBuilding, Packed, Tile
 from .operands import Defines, Operands, int32
 
-_FILE = "opencl/attention_backward_cpu.cl"
+_FILE = "opencl/attention/backward_cpu.cl"
 
 
 class CpuBackward(CpuBuilding):

@@ -15,8 +15,8 @@ from .gpu_few import FewForward, FewTile
 from .gpu_mma import MmaBackward, MmaForward, MmaTile
 from .operands import Defines, Operands, int32
 
-_FORWARD_FILE = "shared/attention.cl"
-_BACKWARD_FILE = "shared/attention_backward.cl"
+_FORWARD_FILE = "shared/attention/forward.cl"
+_BACKWARD_FILE = "shared/attention/backward.cl"
 
 
 @dataclass(frozen=True)

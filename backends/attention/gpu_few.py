@@ -13,7 +13,7 @@ from . import gpu_mma
 from .building import Building
 from .operands import PAGE_TABLES, Defines, Operands, int32, int64
 
-_FILE = "cuda/attention_few_mma.cu"
+_FILE = "cuda/attention/few_mma.cu"
 _WARPS = 4
 _RESERVED = 1024  # bytes of local memory that each work-group takes besides
 _MOST_SLICES = 64

@@ -100,7 +100,7 @@ def _backward_bytes(part: Part, d: int, dv: int) -> int:
 
 
 def pitch(length: int) -> int:
-    """Return the bytes from one row of so many numbers to the next in local memory (attention_mma.h)."""
+    """Return the bytes from one row of so many numbers to the next in local memory (attention/mma.h)."""
     return 2 * round_up(length, 16) + 16
 
 
@@ -147,7 +147,7 @@ class MmaBuilding(Building):
         """Append a launch with a work-group for each tile; `args` are those before ATTENTION."""
         op = self.operands
         defines: Defines = {**element_defines(op), **part.defines(), **more}
-        file = "cuda/attention_backward_mma.cu" if op.backward else "cuda/attention_mma.cu"
+        file = "cuda/attention/backward_mma.cu" if op.backward else "cuda/attention/forward_mma.cu"
         self.launch(file, name, defines, tiles, (*args, *self.common), 32 * part.warps, local_bytes(part, op))
 
 

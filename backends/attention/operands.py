@@ -30,7 +30,7 @@ NUMBERS = (
 WORDS = ("SEED", "OFFSET")
 PAGE_TABLES = {"K": "PAGE_TABLE_K", "V": "PAGE_TABLE_V"}
 SCALAR_PORTS = frozenset((*NUMBERS, *WORDS))
-# tensors that may lie without padding (attention_placed.h), by their names in kernels
+# tensors that may lie without padding (attention/placed.h), by their names in kernels
 _ROWS = {"O": "o", "STATS": "stats", "MAX": "tops", "SUM_EXP": "sums"}
 _GRADIENTS = {"DO": "grad", "DQ": "dq", "DK": "dk", "DV": "dv"}
 _PAGES = {"PAGE_TABLE_K": "k_pages", "PAGE_TABLE_V": "v_pages"}
@@ -147,7 +147,7 @@ class Operands:
         return (self.tensor(port), *strides)
 
     def common(self, numbers: WorkspaceArg, words: WorkspaceArg, table: WorkspaceArg) -> tuple[Arg, ...]:
-        """Return what ATTENTION of ``attention.h`` declares; `table` is that of sequences without padding."""
+        """Return what ATTENTION of ``attention/attention.h`` declares; `table` is that of sequences without padding."""
         n, op = self.sizes, self.op
         left = FAR if op["left_bound"] is None else op["left_bound"]
         right = FAR if op["right_bound"] is None else op["right_bound"]
@@ -170,7 +170,7 @@ class Operands:
         return tuple(args)
 
     def defines(self) -> Defines:
-        """Return what ``attention.h`` is told of the node, without the types of what is multiplied."""
+        """Return what ``attention/attention.h`` is told of the node, without the types of what is multiplied."""
         found: Defines = {f"DTYPE_{self.real.name}": 1, **{name: place for place, name in enumerate(NUMBERS)}}
         for name, port in (("BIAS_T", "BIAS"), ("SINK_T", "SINK_TOKEN")):
             found.update(self.type_of(name, port))
@@ -205,7 +205,7 @@ class Operands:
     # numbers
 
     def start(self) -> tuple[Defines, tuple[Arg, ...]]:
-        """Return the defines that ``attention_start.cl`` needs, and its arguments behind those in the workspace."""
+        """Return the defines that ``attention/start.cl`` needs, and its arguments behind those in the workspace."""
         parameters, binds, body = "", "", ""
         args: list[Arg] = []
         for place, name in enumerate((*NUMBERS, *WORDS)):

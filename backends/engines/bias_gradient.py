@@ -24,7 +24,7 @@ from ..base import (
 from .layouts import place_defines
 from .tiles import SUM_BLOCK, Tile, make_tile, storage_defines
 
-_FILE = "shared/bias_gradient.cl"
+_FILE = "shared/tensor/bias_gradient.cl"
 _ROUNDS = 4  # loads in flight of a work-item that has many
 _AT_ONCE = 40  # registers for those of one that has few
 _PANEL = 4096  # channels

@@ -42,7 +42,7 @@ class Dropout(Engine):
 
 
 def _seed(problem: SetDropoutDescriptor, device: Device) -> Launch:
-    kernel = device.compile("shared/dropout.cl", "dropout_seed", {"DTYPE_FLOAT": 1})
+    kernel = device.compile("shared/tensor/dropout.cl", "dropout_seed", {"DTYPE_FLOAT": 1})
     low, high = (ConstantArg(np.uint32(problem.seed >> shift & 0xFFFFFFFF)) for shift in (0, 32))
     return Launch(kernel, (1,), (1,), (TensorArg(0), low, high))
 
@@ -79,7 +79,7 @@ class _Passes:
         if not flat:
             passes.append(self._rows(axes))
         if self._forward and not self._counts(passes[0].grid[0]):
-            advance = self.device.compile("shared/dropout.cl", "dropout_advance", {"DTYPE_FLOAT": 1})
+            advance = self.device.compile("shared/tensor/dropout.cl", "dropout_advance", {"DTYPE_FLOAT": 1})
             passes.append(Launch(advance, (1,), (1,), (self._tensor("states"),)))
         return tuple(passes)
 
@@ -167,7 +167,7 @@ class _Passes:
         return self._launch("dropout_apply", defines, groups, (*args, ConstantArg(np.uint32(size))))
 
     def _launch(self, name: str, defines: Defines, groups: int, args: tuple[Arg, ...]) -> Launch:
-        file = "shared/dropout.cl" if self._gpu else "opencl/dropout_cpu.cl"
+        file = "shared/tensor/dropout.cl" if self._gpu else "opencl/tensor/dropout_cpu.cl"
         kernel = self.device.compile(file, name, defines)
         return Launch(kernel, (groups,), (_WORK_GROUP if self._gpu else 1,), args)
 

@@ -40,7 +40,7 @@ _BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, Activatio
 
 
 def activation_defines(mode: ActivationMode, problem: Activation) -> dict[str, int | float]:
-    """Return the defines of activation.h."""
+    """Return the defines of common/activation.h."""
     defines: dict[str, int | float] = {f"ACTIVATION_{mode.name}": 1}
     if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
         defines["PROPAGATE_NAN"] = 1
@@ -94,7 +94,7 @@ def _vector_width(axes: list[Axis], specs: list[TensorSpec], info: DeviceInfo) -
 
 
 def _in_runs(axes: list[Axis], specs: list[TensorSpec]) -> bool:
-    """Tell whether vectors of the whole output meet at most two values of each repeated input (runs.h)."""
+    """Tell whether vectors of the whole output meet at most two values of each repeated input (common/runs.h)."""
     flat = [i for i, stride in enumerate(axes[-1].strides) if stride or i == len(specs) - 1]
     aligned = all(specs[i].alignment >= ALIGNMENT for i in flat)
     return aligned and in_runs(axes, flat, ALIGNMENT // specs[-1].dtype.itemsize)
@@ -164,7 +164,7 @@ class ElementwiseEngine(Engine):
                 defines[f"STEP_{name}"] = axes[-1].strides[i]
             for j in range(len(todo.inputs), 2):
                 defines[f"ROW_IN{j}(r)"] = defines[f"STEP_IN{j}"] = 0
-        kernel = device.compile("shared/elementwise.cl", "elementwise", defines)
+        kernel = device.compile("shared/tensor/elementwise.cl", "elementwise", defines)
         size = math.prod(axis.size for axis in axes)
         args: list[Arg] = [TensorArg(i) for i in indices]
         args += [ScalarArg(i, dtype.accumulator) for i in range(len(scalars))]

@@ -1,7 +1,7 @@
 """The matrix product that engines share: any sizes, operands turned over or not, added to what is there or not.
 
 It is no engine: :class:`Gemm` states one product (or several of one shape) by its operands' places, and gives the
-launches for a device. On GPUs it is kernels_shared/gemm.cl, on CPUs kernels_opencl/gemm_cpu.cl.
+launches for a device. On GPUs it is kernels_shared/gemm/gemm.cl, on CPUs kernels_opencl/gemm/gemm_cpu.cl.
 """
 
 from __future__ import annotations
@@ -200,12 +200,12 @@ class _Gpu:
         args += tuple(int64(side.first) for side in (a, b, c)) + tuple(int64(side.batch) for side in (a, b, c))
         steps = (max(a.rows, a.columns), max(b.rows, b.columns), c.rows)
         args += tuple(int32(v) for v in (*steps, gemm.m, gemm.n, gemm.k, gemm.accumulate))
-        yield Launch(device.compile("shared/gemm.cl", "gemm", defines), (self.groups,), (tile.items,), args)
+        yield Launch(device.compile("shared/gemm/gemm.cl", "gemm", defines), (self.groups,), (tile.items,), args)
         if self.splits > 1:
             numbers = (c.rows, gemm.m, gemm.n, gemm.batches, gemm.accumulate)
             last: tuple[Arg, ...] = (parts, c.arg, int64(c.first), int64(c.batch), *map(int32, numbers))
             grid = (ceil_div(gemm.m * gemm.n * gemm.batches, 256),)
-            yield Launch(device.compile("shared/gemm.cl", "gemm_reduce", defines), grid, (256,), last)
+            yield Launch(device.compile("shared/gemm/gemm.cl", "gemm_reduce", defines), grid, (256,), last)
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class _Cpu:
             defines["PACKED_A"] = 1
         if not stored:
             defines.pop("C_STORED", None)
-        file = "opencl/gemm_cpu.cl"
+        file = "opencl/gemm/gemm_cpu.cl"
         packed_a = WorkspaceArg(scratch, real)
         packed_b = WorkspaceArg(scratch + self.a_bytes, real)
         k_blocks = max(ceil_div(gemm.k, PACK_K), 1)

@@ -16,7 +16,7 @@ CPU_STREAMED = 48 << 20  # bytes of a call's tensors that a CPU's last cache doe
 
 
 def place_defines(problem: Problem) -> dict[str, int]:
-    """Return the define of ``types.h`` that makes places in tensors (``idx_t``) as wide as the problem needs."""
+    """Return the define of ``common/types.h`` that makes places in tensors (``idx_t``) as wide as the problem needs."""
     return {"WIDE_PLACES": 1} if needs_wide_places(problem) else {}
 
 

@@ -1,4 +1,4 @@
-"""Work that the work-groups of a launch share out in pieces: the host side of ``kernels_shared/pieces.h``."""
+"""Work that the work-groups of a launch share out in pieces: the host side of ``kernels_shared/common/pieces.h``."""
 
 from __future__ import annotations
 

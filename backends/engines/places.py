@@ -66,7 +66,7 @@ def bakes(problem: Problem, info: DeviceInfo) -> bool:
 def baked(args: Sequence[Arg], names: Sequence[str]) -> tuple[dict[str, str], tuple[Arg, ...]]:
     """Return the define that gives a kernel the numbers among its arguments by name, and the arguments without them.
 
-    With BAKED the kernel leaves these parameters out; BIND_NUMBERS (``types.h``) makes constants of them.
+    With BAKED the kernel leaves these parameters out; BIND_NUMBERS (``common/types.h``) makes constants of them.
     """
     values = [arg.value for arg in args if isinstance(arg, ConstantArg)]
     words = []

@@ -93,7 +93,7 @@ def described(graph: OperationGraph, device: Device) -> tuple[list[int], Scalars
     else:
         defines["MINIMUM"] = repr(float(operation["minimum"]))
         defines["SPAN"] = repr(float(operation["maximum"]) - float(operation["minimum"]))
-    kernel = device.compile("shared/random_numbers.cl", "random_numbers", defines)
+    kernel = device.compile("shared/tensor/random_numbers.cl", "random_numbers", defines)
     each = 2 if "DEVIATION" in defines else 4
     groups = max(-(-y.size // (each * _ITEMS)), 1)
     args = (TensorArg(memory.index(y.uid)), ConstantArg(np.int64(y.size)), *words)

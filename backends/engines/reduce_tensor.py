@@ -28,13 +28,13 @@ from .tiles import SUM_BLOCK, Tile, storage_defines, vector_lanes, vector_width
 
 Defines = dict[str, int | float | str]
 
-_ROUNDS = 4  # as in reduce_tensor.cl
+_ROUNDS = 4  # as in tensor/reduce_tensor.cl
 _EXACT = 1 << 24  # integers that a float counts exactly: places in a slice of a reduction with indices
 _FINISH = (8, 32)  # results of a GPU work-group of the second stage, and work-items of each
 _CPU_GRAIN = 1 << 16  # numbers of a CPU work-group: there is work for many cores
 _CPU_LONGEST = 1 << 11  # numbers added up in one lane: sums of sums round less
 _CPU_SEGMENT = 1 << 13  # numbers of a unit along a run
-_CPU_BLOCK = 8  # vectors of a block across, as in reduce_tensor_cpu.cl
+_CPU_BLOCK = 8  # vectors of a block across, as in tensor/reduce_tensor_cpu.cl
 _CPU_FINISH = 256  # results of a CPU work-group of the second stage
 
 
@@ -182,7 +182,7 @@ def _gpu_schedule(problem: ReduceTensor, space: Space, info: DeviceInfo) -> _Sch
     results, sharing = _FINISH
     defines.update(FINISH_RESULTS=results, FINISH_SHARING=sharing)
     return _Schedule(
-        "shared/reduce_tensor.cl",
+        "shared/tensor/reduce_tensor.cl",
         defines,
         tile.slices,
         tile.parts,
@@ -250,7 +250,7 @@ def _cpu_schedule(problem: ReduceTensor, space: Space, info: DeviceInfo) -> _Sch
     if problem.indices is not None:
         defines["I_OUTER(o)"] = offset_expression(outer, 1, "o")
     return _Schedule(
-        "opencl/reduce_tensor_cpu.cl",
+        "opencl/tensor/reduce_tensor_cpu.cl",
         defines,
         slices,
         parts,

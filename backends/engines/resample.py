@@ -243,7 +243,7 @@ class _Building:
         if cpu:
             common["ROWS_EACH"] = 1
         groups = min(info.compute_units * _GROUPS, rows) if cpu else -(-rows * dims[inner] // _ITEMS)
-        kernel = self.device.compile("shared/resample.cl", name, {**common, **defines})
+        kernel = self.device.compile("shared/tensor/resample.cl", name, {**common, **defines})
         self.launches.append(Launch(kernel, (max(groups, 1),), (int(common["ITEMS"]),), tuple(args)))
 
 

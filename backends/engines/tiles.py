@@ -1,4 +1,4 @@
-"""Tiles for reductions over some dimensions of a tensor: the host side of ``kernels_shared/reduce.h``."""
+"""Tiles for reductions over some dimensions of a tensor: the host side of ``kernels_shared/common/reduce.h``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .layouts import Axis, coalesce, offset_expression
 
 _GPU_VECTOR = 16  # bytes
 _CPU_VECTOR = 32  # bytes, in registers: PoCL 3.0 crashes on exp of 16 floats
-SUM_BLOCK = 128  # numbers that a work-item adds up one after the other: as in long_sums.h
+SUM_BLOCK = 128  # numbers that a work-item adds up one after the other: as in common/long_sums.h
 GROUP = 256  # work-items of a GPU work-group, unless a row needs more
 _ACROSS = 32  # neighbouring columns of a work-group: their loads are one run of memory
 
 
 @dataclass(frozen=True)
 class Tile:
-    """How a reduction is laid over work-groups; the fields are the macros of ``reduce.h``.
+    """How a reduction is laid over work-groups; the fields are the macros of ``common/reduce.h``.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Tile:
         return self.slices * self.outer_units * (1 if self.along_reduce else self.width)
 
     def defines(self, names: Sequence[str]) -> dict[str, int | str]:
-        """Return the macros of ``reduce.h`` and, for each tensor of the axes, NAME_OUTER(o) and NAME_REDUCE(r)."""
+        """Return the macros of ``common/reduce.h`` and, for each tensor, NAME_OUTER(o) and NAME_REDUCE(r)."""
         macros: dict[str, int | str] = {
             "VW": self.width,
             "OUTER": f"{self.outer_units}u",
@@ -213,5 +213,5 @@ def _power(n: int) -> int:
 
 
 def storage_defines(spec: TensorSpec) -> dict[str, Any]:
-    """Return the define of ``types.h`` for a tensor's storage."""
+    """Return the define of ``common/types.h`` for a tensor's storage."""
     return {f"DTYPE_{spec.dtype.name}": 1}

@@ -49,7 +49,7 @@ class TransposeEngine(Engine):
         b = next(axis for axis in axes if axis.strides[X] == 1)
         rest = [axis for axis in axes if axis is not a and axis is not b]
         kernel = device.compile(
-            "shared/transpose.cl",
+            "shared/tensor/transpose.cl",
             "transpose",
             {
                 f"DTYPE_{problem.dtype}": 1,

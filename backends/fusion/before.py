@@ -236,7 +236,7 @@ class _RunWriter(_Writer):
 
 
 def _macros(operand: str, tensors: Sequence[tuple[str, str]], numbers: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield the macros of prologue.h; a kernel's parameters have the operand's name before their own."""
+    """Yield the macros of conv/prologue.h; a kernel's parameters have the operand's name before their own."""
     word = operand.upper()
     own = [(kind, f"{operand}_{name}") for kind, name in tensors]
     values = [(kind, f"{operand}_{name}") for kind, name in numbers]

@@ -47,7 +47,7 @@ class Written:
     name : str
         Of the function.
     text : str
-        The function; ``fused.h`` goes before it.
+        The function; ``fusion/fused.h`` goes before it.
     memory : tuple of Value
         Its tensors, in order.
     numbers : tuple of Value

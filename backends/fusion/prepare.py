@@ -107,7 +107,7 @@ class Prepared:
         return cpu.write(stage, space, name, width, info.compute_units)
 
     def _launch(self, kernel: Written, defines: dict[str, int]) -> Launch:
-        compiled = self.device.compile("shared/fused.h", kernel.name, defines, self.source)
+        compiled = self.device.compile("shared/fusion/fused.h", kernel.name, defines, self.source)
         args: list[Arg] = []
         for value in kernel.memory:
             kind = BY_SIZE[value.memory_type.itemsize]

@@ -16,7 +16,7 @@ from portadnn.graph.enums import pointwise_mode, reduction_mode
 from portadnn.graph.layout import Dims
 from portadnn.graph.operation_graph import TensorInfo
 
-STORAGE = {  # names of fused.h
+STORAGE = {  # names of fusion/fused.h
     data_type.FLOAT: "f32",
     data_type.DOUBLE: "f64",
     data_type.HALF: "f16",
@@ -33,7 +33,7 @@ _WIDE = {data_type.DOUBLE: "D", data_type.INT32: "I", data_type.INT64: "L"}
 
 
 def register_of(kind: data_type) -> str:
-    """Return the register of fused.h that holds numbers of a type."""
+    """Return the register of fusion/fused.h that holds numbers of a type."""
     return _WIDE.get(kind, "F")
 
 
@@ -74,7 +74,7 @@ class Value:
 
     @property
     def register(self) -> str:
-        """The register of fused.h that holds them."""
+        """The register of fusion/fused.h that holds them."""
         if self.kind is not None:
             return register_of(self.kind)
         assert self.node is not None

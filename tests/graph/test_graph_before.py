@@ -275,17 +275,17 @@ LARGE = {
 
 
 TEXTS = [  # of CUDA: graphs, types, and the files of kernels that compute the image
-    ("NHWC", D.FLOAT, "shared/conv_gemm.cl"),
-    ("both", D.FLOAT, "shared/conv_gemm.cl"),
-    ("parts of sums", D.FLOAT, "shared/conv_gemm.cl"),
-    ("a gradient", D.FLOAT, "shared/conv_gemm.cl"),
-    ("NHWC", D.HALF, "cuda/conv_mma.cu"),
-    ("NCHW", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
-    ("parts of sums", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
-    ("a gradient", D.HALF, "cuda/conv_mma.cu"),
-    ("filters", D.FLOAT, "shared/conv_gemm.cl"),
-    ("filters", D.HALF, "cuda/conv_mma_pack_image.cu"),
-    ("filters, NCHW", D.BFLOAT16, "cuda/conv_mma_pack_image.cu"),
+    ("NHWC", D.FLOAT, "shared/conv/gemm.cl"),
+    ("both", D.FLOAT, "shared/conv/gemm.cl"),
+    ("parts of sums", D.FLOAT, "shared/conv/gemm.cl"),
+    ("a gradient", D.FLOAT, "shared/conv/gemm.cl"),
+    ("NHWC", D.HALF, "cuda/conv/mma.cu"),
+    ("NCHW", D.BFLOAT16, "cuda/conv/mma_pack_image.cu"),
+    ("parts of sums", D.BFLOAT16, "cuda/conv/mma_pack_image.cu"),
+    ("a gradient", D.HALF, "cuda/conv/mma.cu"),
+    ("filters", D.FLOAT, "shared/conv/gemm.cl"),
+    ("filters", D.HALF, "cuda/conv/mma_pack_image.cu"),
+    ("filters, NCHW", D.BFLOAT16, "cuda/conv/mma_pack_image.cu"),
 ]
 
 

@@ -238,8 +238,8 @@ def test_rows_are_not_packed(name):
     g = new("reference", D.HALF, D.FLOAT)
     ProductEngine().prepare(frozen(g, ROWS[name](g)[1]), handle)
     files = [file for file, _, _ in handle.device.sources.values()]
-    assert "cuda/conv_mma_pack_image.cu" not in files[: files.index("cuda/conv_mma.cu")]
-    assert "#define PLANES 1" in next(s for s, of in handle.device.sources.items() if of[0] == "cuda/conv_mma.cu")
+    assert "cuda/conv/mma_pack_image.cu" not in files[: files.index("cuda/conv/mma.cu")]
+    assert "#define PLANES 1" in next(s for s, of in handle.device.sources.items() if of[0] == "cuda/conv/mma.cu")
 
 
 @on_all([D.HALF, D.BFLOAT16])
@@ -367,17 +367,17 @@ LARGE = {
     "rows": _broadcast((300, 64), (64, 512), (300, 512)),
 }
 TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
-    "plain tiles": ("larger than a tile", D.FLOAT, "shared/conv_gemm.cl"),
-    "parts of sums": ("a long sum", D.FLOAT, "shared/conv_gemm.cl"),
-    "images": ("NHWC, in steps", D.FLOAT, "shared/conv_gemm.cl"),
-    "images, Winograd": ("NHWC", D.FLOAT, "shared/winograd_convolve.cl"),
-    "tensor cores": ("NHWC", D.HALF, "cuda/conv_mma.cu"),
-    "tensor cores, NCHW": ("NCHW", D.BFLOAT16, "cuda/conv_mma.cu"),
-    "tensor cores, rows": ("rows", D.HALF, "cuda/conv_mma.cu"),
-    "data gradient": ("a data gradient in steps", D.FLOAT, "shared/conv_gemm.cl"),
-    "data gradient, Winograd": ("a data gradient", D.FLOAT, "shared/winograd_convolve.cl"),
-    "tensor cores, data gradient": ("a data gradient", D.HALF, "cuda/conv_mma.cu"),
-    "tensor cores, parts of sums": ("a long sum", D.HALF, "cuda/conv_mma_reduce.cu"),
+    "plain tiles": ("larger than a tile", D.FLOAT, "shared/conv/gemm.cl"),
+    "parts of sums": ("a long sum", D.FLOAT, "shared/conv/gemm.cl"),
+    "images": ("NHWC, in steps", D.FLOAT, "shared/conv/gemm.cl"),
+    "images, Winograd": ("NHWC", D.FLOAT, "shared/winograd/convolve.cl"),
+    "tensor cores": ("NHWC", D.HALF, "cuda/conv/mma.cu"),
+    "tensor cores, NCHW": ("NCHW", D.BFLOAT16, "cuda/conv/mma.cu"),
+    "tensor cores, rows": ("rows", D.HALF, "cuda/conv/mma.cu"),
+    "data gradient": ("a data gradient in steps", D.FLOAT, "shared/conv/gemm.cl"),
+    "data gradient, Winograd": ("a data gradient", D.FLOAT, "shared/winograd/convolve.cl"),
+    "tensor cores, data gradient": ("a data gradient", D.HALF, "cuda/conv/mma.cu"),
+    "tensor cores, parts of sums": ("a long sum", D.HALF, "cuda/conv/mma_reduce.cu"),
 }
 
 

@@ -74,13 +74,13 @@ def test_parts_of_the_images_write_one_gradient():
 
 
 LARGE = {
-    "tiles": (_filters(16, 64, 28, 28, padding=[1, 1], filters=64), D.FLOAT, "shared/conv_gemm.cl"),
+    "tiles": (_filters(16, 64, 28, 28, padding=[1, 1], filters=64), D.FLOAT, "shared/conv/gemm.cl"),
     "tensor cores": (
         _filters(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
         D.HALF,
-        "cuda/conv_mma_reduce.cu",
+        "cuda/conv/mma_reduce.cu",
     ),
-    "tensor cores, NCHW": (_filters(16, 64, 28, 28, window=(1, 1), filters=128), D.BFLOAT16, "cuda/conv_mma_reduce.cu"),
+    "tensor cores, NCHW": (_filters(16, 64, 28, 28, window=(1, 1), filters=128), D.BFLOAT16, "cuda/conv/mma_reduce.cu"),
 }
 
 

@@ -218,32 +218,32 @@ def test_batches_alone_are_refused(handle, name):
 
 
 LARGE = {
-    "NHWC": (_statistics(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64), D.FLOAT, "shared/conv_gemm.cl"),
-    "NCHW": (_statistics(16, 64, 28, 28, window=(1, 1), filters=128), D.FLOAT, "shared/conv_gemm.cl"),
+    "NHWC": (_statistics(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64), D.FLOAT, "shared/conv/gemm.cl"),
+    "NCHW": (_statistics(16, 64, 28, 28, window=(1, 1), filters=128), D.FLOAT, "shared/conv/gemm.cl"),
     "with a beginning": (
         _statistics(16, 64, 28, 28, nhwc=True, before=True, filters=64),
         D.FLOAT,
-        "shared/conv_gemm.cl",
+        "shared/conv/gemm.cl",
     ),
-    "rows": (_matrix((300, 33), (33, 130), (300, 130), (0,)), D.FLOAT, "shared/conv_gemm.cl"),
-    "all": (_matrix((300, 4000), (4000, 130), (300, 130), (0, 1)), D.FLOAT, "shared/conv_gemm.cl"),
+    "rows": (_matrix((300, 33), (33, 130), (300, 130), (0,)), D.FLOAT, "shared/conv/gemm.cl"),
+    "all": (_matrix((300, 4000), (4000, 130), (300, 130), (0, 1)), D.FLOAT, "shared/conv/gemm.cl"),
     "tensor cores, NHWC": (
         _statistics(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
         D.HALF,
-        "cuda/conv_mma.cu",
+        "cuda/conv/mma.cu",
     ),
-    "tensor cores, NCHW": (_statistics(16, 64, 28, 28, window=(1, 1), filters=128), D.BFLOAT16, "cuda/conv_mma.cu"),
+    "tensor cores, NCHW": (_statistics(16, 64, 28, 28, window=(1, 1), filters=128), D.BFLOAT16, "cuda/conv/mma.cu"),
     "tensor cores, with a beginning": (
         _statistics(16, 64, 28, 28, nhwc=True, before=True, filters=64),
         D.HALF,
-        "cuda/conv_mma.cu",
+        "cuda/conv/mma.cu",
     ),
     "tensor cores, pixels": (
         _hidden(16, 64, 28, 28, axes=(1,), nhwc=True, filters=64),
         D.HALF,
-        "cuda/conv_mma.cu",
+        "cuda/conv/mma.cu",
     ),
-    "tensor cores, a long sum": (_matrix((300, 4000), (4000, 130), (300, 130), (0, 1)), D.HALF, "cuda/conv_mma.cu"),
+    "tensor cores, a long sum": (_matrix((300, 4000), (4000, 130), (300, 130), (0, 1)), D.HALF, "cuda/conv/mma.cu"),
 }
 
 

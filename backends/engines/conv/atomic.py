@@ -28,7 +28,7 @@ from ...base import (
 from .by_images import TILE_SET, images_at_a_time, launches_by_images
 from .geometry import axes, forward
 
-_FILE = "shared/conv_atomic.cl"
+_FILE = "shared/conv/atomic.cl"
 _GROUP = {"gpu": 256, "cpu": 64}
 _BLOCK = 4  # channels or filters of a work-item
 _SLOWER = {"gpu": 1, "cpu": 4}  # work-items without vectors

@@ -50,7 +50,7 @@ BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
 PACK_PANELS = 8  # packed side by side where the rows of a product are nearer neighbours than its channels
 PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
-FILE = "opencl/conv_cpu.cl"
+FILE = "opencl/conv/cpu.cl"
 
 
 def _filter_step(problem: Convolution, phases: Axes) -> int:
@@ -66,7 +66,7 @@ def _filter_step(problem: Convolution, phases: Axes) -> int:
 
 @dataclass(frozen=True)
 class Sum:
-    """Forward or backward data as the one sum that the kernel computes; see conv_cpu.cl.
+    """Forward or backward data as the one sum that the kernel computes; see conv/cpu.cl.
 
     Attributes
     ----------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardFilter
@@ -31,7 +30,7 @@ from .prologue import ComputedBackwardFilter, prologue_args, prologue_defines
 UNIT_PIXELS = 256  # products summed per visit of a register tile
 BLOCK_K = 128
 BLOCK_ELEMENTS = 64 * 1024  # of scratch x and of the sums of a tile, which stay in the L2 cache
-FILE = "opencl/conv_cpu_filter.cl"
+FILE = "opencl/conv/cpu_filter.cl"
 
 
 @dataclass(frozen=True)
@@ -143,17 +142,18 @@ class ConvCpuFilter(ConvCpu):
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
         blocks = blocks_of(problem, device.info) if problem.filter.size else None
-        return sum_of_shares(self, problem, device, FILE, blocks)
+        return sum_of_shares(self, problem, device, FILE, "conv_cpu_filter", blocks)
 
 
-def sum_of_shares(engine: Engine, problem: Problem, device: Device, file: str, blocks: Blocks | None) -> Plan:
-    """Return the plan of a file's kernels, named after it: to start a counter, to sum by shares, to add these.
+def sum_of_shares(
+    engine: Engine, problem: Problem, device: Device, file: str, name: str, blocks: Blocks | None
+) -> Plan:
+    """Return the plan of three kernels: NAME_start starts a counter, NAME sums by shares, NAME_sum adds these.
 
     `blocks` is None where there is nothing to compute.
     """
     if blocks is None:
         return Plan(problem, engine, 0, device.bind(()))
-    name = PurePath(file).stem
     real = problem.dtype.accumulator
     counter, partial = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
     launches = []

@@ -18,7 +18,7 @@ from ...base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg,
 from .cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
 from .direct_cpu import MOST_SCRATCH, TILES_PER_CORE, Window
 
-_FILE = "opencl/conv_depthwise_cpu.cl"
+_FILE = "opencl/conv/depthwise_cpu.cl"
 _BLOCK = 64  # channels: a few cache lines of each pixel
 
 

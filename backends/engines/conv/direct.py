@@ -32,8 +32,8 @@ from ...base import (
 )
 from .geometry import Geometry, axes, forward, image_sum
 
-_FILE = "shared/conv_direct.cl"
-_FILTER_FILE = "shared/conv_direct_filter.cl"
+_FILE = "shared/conv/direct.cl"
+_FILTER_FILE = "shared/conv/direct_filter.cl"
 _GROUP = 256
 _ROWS = 4  # pixels of a work-item, one below the other
 _UNROLLED = 40  # multiplications of a column of pixels and a tap column

@@ -17,7 +17,7 @@ from ...base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg,
 from .cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
 from .geometry import Geometry, axes, image_sum
 
-_FILE = "opencl/conv_direct_cpu.cl"
+_FILE = "opencl/conv/direct_cpu.cl"
 SCRATCH = 6 * 1024  # reals of copied input, half of an L1 cache; they lie on the stack, as do the sums
 MOST_SCRATCH = 48 * 1024  # where one row of one channel takes more
 _SUMS = 12 * 1024
@@ -50,7 +50,7 @@ class Taps:
 
 @dataclass(frozen=True)
 class Window:
-    """A sum, and the band of pixels whose input is in scratch at a time; the fields are macros of conv_direct_cpu.h.
+    """A sum, and the band of pixels whose input is in scratch at a time; the fields are macros of conv/direct_cpu.h.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from ...base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
 from .cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
 from .direct_cpu import MOST_SCRATCH, SCRATCH, TILES_PER_CORE, Window
 
-_FILE = "opencl/conv_direct_filter_cpu.cl"
+_FILE = "opencl/conv/direct_filter_cpu.cl"
 _SUMS = 12 * 1024  # reals of sums between bands
 _PIXELS = 256  # of a band, if it may be that large
 

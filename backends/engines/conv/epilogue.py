@@ -40,7 +40,7 @@ class Written:
     Attributes
     ----------
     text : str
-        What epilogue.h asks for. Places in the output are those in memory: it has no gaps.
+        What conv/epilogue.h asks for. Places in the output are those in memory: it has no gaps.
     vectors : bool
         Whether the text takes vectors of VW numbers, else one number at a time.
     storage : tuple of DataType
@@ -83,7 +83,7 @@ class WrittenBackwardFilter(Written, ConvolutionBackwardFilter):
 
 
 def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
-    """Return the defines of epilogue.h; none for a convolution alone. Where z has other strides, Z_STRIDES is one."""
+    """Return the defines of conv/epilogue.h: none for a convolution alone, Z_STRIDES where z has other strides."""
     if isinstance(problem, Written):
         return {
             "EPILOGUE_LANES": "VW" if problem.vectors else 1,

@@ -38,7 +38,7 @@ from .geometry import Geometry, data_gradient, filter_gradient, forward
 from .prologue import ComputedBackwardData, ComputedBackwardFilter, ComputedForward, prologue_args
 from .sums import Parts, after
 
-FILE = "shared/conv_gemm.cl"
+FILE = "shared/conv/gemm.cl"
 
 
 class ConvGemm(ByChoice[Choice]):

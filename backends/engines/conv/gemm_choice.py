@@ -21,7 +21,7 @@ _ALIGN = 256  # bytes, of the parts of the workspace
 
 @dataclass(frozen=True)
 class Tile:
-    """Sizes of a work-group's tile (gemm_tile.h), and what it reaches of the fastest tile's speed when it is full.
+    """Sizes of a work-group's tile (gemm/tile.h), and what it reaches of the fastest tile's speed when it is full.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ _INSIDE_LARGE, _LARGE = 1.06, 64 * 128
 # Time with images of two bytes a number, in that of float32: with rows along w, and with channels innermost, as
 # medians of eight forward products on an H200 (OpenCL; 1.02 to 1.3 and 1.65 to 2.0)
 _SHORT, _SHORT_CHANNELS_LAST = 1.1, 1.9
-_RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm_tile.h)
+_RESIDENT = 384  # work-items that a multiprocessor runs at a time (gemm/tile.h)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Choice:
     along : {"", "K", "M"}
         Side of the product along which the filter is read in vectors where it lies; "": it is packed, or gathered.
     packs_inside : bool
-        Whether the product's work-groups pack the filter before they go on (pieces.h); else a launch of its own does.
+        Whether the product's work-groups pack the filter before they go on (common/pieces.h); else another launch does.
     """
 
     geometry: Geometry

@@ -1,4 +1,4 @@
-"""Convolutions as matrix products: sizes, strides and taps as the kernels of conv_gemm.cl want to know them."""
+"""Convolutions as matrix products: sizes, strides and taps as the kernels of conv/gemm.cl want to know them."""
 
 from __future__ import annotations
 

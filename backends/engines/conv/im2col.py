@@ -24,7 +24,7 @@ from .cpu import ConvCpuGemm
 from .gemm import ConvGemmForward
 from .geometry import forward
 
-_FILE = "shared/im2col.cl"
+_FILE = "shared/conv/im2col.cl"
 _PARTS = 256  # bytes, the alignment of the product's workspace behind the matrix
 _CHUNKS_PER_CORE = 8
 _PRODUCTS: tuple[Engine, ...] = (ConvGemmForward(), ConvCpuGemm())

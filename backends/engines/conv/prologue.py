@@ -48,14 +48,14 @@ class Computed:
 
 @dataclass(frozen=True, kw_only=True)
 class WithComputed(Written):
-    """What a convolution has of whose operands at least one is computed by text (prologue.h).
+    """What a convolution has of whose operands at least one is computed by text (conv/prologue.h).
 
     That one's spec is without gaps; the tensor in its place is not read. `text` has what computes the operands as well.
 
     Attributes
     ----------
     before_image, before_filter : Computed or None
-        For what prologue.h calls the image and the filter; see `operand_of`. Their tensors and numbers come after those
+        For the image and the filter of conv/prologue.h; see `operand_of`. Their tensors and numbers come after those
         of what follows, in this order.
     """
 
@@ -93,7 +93,7 @@ class ComputesOperands(Protocol):
 
 
 def operand_of(problem: Problem, name: str) -> str:
-    """Return what prologue.h calls the input `name` of a convolution: "filter" for the rows of the product."""
+    """Return what conv/prologue.h calls the input `name` of a convolution: "filter" for the rows of the product."""
     rows = "dy" if isinstance(problem, ConvolutionBackwardFilter) else "w"
     return "filter" if name == rows else "image"
 
@@ -106,7 +106,7 @@ def computed(problem: Problem, operand: str) -> Computed | None:
 
 
 def prologue_defines(problem: Problem) -> dict[str, int | float | str]:
-    """Return the defines of prologue.h, which come beside those of epilogue.h."""
+    """Return the defines of conv/prologue.h, which come beside those of conv/epilogue.h."""
     return {f"PROLOGUE_{operand.upper()}": 1 for operand in OPERANDS if computed(problem, operand)}
 
 

@@ -17,7 +17,7 @@ ALIGNMENT = 256  # bytes, of the parts of the workspace
 
 @dataclass(frozen=True)
 class Sums:
-    """What is taken together (conv_sums.h), of the rows (channels of a group), the columns (pixels), and the groups.
+    """What is taken together (conv/sums.h), of the rows (channels of a group), the columns (pixels), and the groups.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Sums:
 
     @property
     def defines(self) -> dict[str, int | float | str]:
-        """What conv_sums.h is told beside the text."""
+        """What conv/sums.h is told beside the text."""
         flags = {"SUM_GROUPS": self.groups, "SUM_ROWS": self.rows, "SUM_COLUMNS": self.columns}
         return {"EPILOGUE_SUMS": self.count, **{name: int(own) for name, own in flags.items()}}
 

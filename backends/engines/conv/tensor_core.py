@@ -1,4 +1,4 @@
-"""Convolutions on tensor cores: NHWC images and packed filters as implicit matrix products (conv_mma*.cu)."""
+"""Convolutions on tensor cores: NHWC images and packed filters as implicit matrix products (conv/mma*.cu)."""
 
 from __future__ import annotations
 
@@ -198,17 +198,17 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
     grid, block = (choice.work_groups,), (choice.tile.items,)
     if choice.product.across:
         defines = gradient_defines(setup) | ({"ADD_PARTS": 1} if number else {})
-        kernel = device.compile("cuda/conv_mma_filter.cu", "conv_mma_filter", defines)
+        kernel = device.compile("cuda/conv/mma_filter.cu", "conv_mma_filter", defines)
         yield Launch(kernel, grid, block, (*args, parts), choice.local_bytes)
         if not setup.last:
             return
     else:
-        kernel = device.compile("cuda/conv_mma.cu", "conv_mma", product_defines(setup, inside))
+        kernel = device.compile("cuda/conv/mma.cu", "conv_mma", product_defines(setup, inside))
         made = prologue_args(problem, *(["image"] if setup.images[0].native else []), "filter")
         yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend, *made), local_bytes)
     if choice.has_parts:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
-        kernel = device.compile("cuda/conv_mma_reduce.cu", "conv_mma_reduce", reduce_defines(setup))
+        kernel = device.compile("cuda/conv/mma_reduce.cu", "conv_mma_reduce", reduce_defines(setup))
         yield Launch(kernel, (-(-elements // 256),), (256,), (parts, output(problem), *blend))
 
 
@@ -228,7 +228,7 @@ def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Laun
         "FILTER_PITCH": setup.filter_pitch,
     }
     return Launch(
-        device.compile("cuda/conv_mma_pack_filter.cu", "pack_filter", defines),
+        device.compile("cuda/conv/mma_pack_filter.cu", "pack_filter", defines),
         (tiles,),
         (256,),
         (source, packed, *prologue_args(setup.problem, "filter")),
@@ -237,7 +237,7 @@ def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Laun
 
 def _pack_image(image: Image, source: Arg, packed: Arg, problem: Convolution, device: Device) -> Launch:
     defines = image_defines(image, problem)
-    kernel = device.compile("cuda/conv_mma_pack_image.cu", "pack_image", defines)
+    kernel = device.compile("cuda/conv/mma_pack_image.cu", "pack_image", defines)
     lanes, width = CHUNK // image.spec.dtype.itemsize, image.groups * image.padded
     plane = math.prod(image.spec.dims[2:])
     if "TILED" in defines:

@@ -1,4 +1,4 @@
-"""What the kernels of convolutions on tensor cores (conv_mma*.cu) are compiled with."""
+"""What the kernels of convolutions on tensor cores (conv/mma*.cu) are compiled with."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Image:
     padded : int
         Channels of a group with their padding.
     operand : str
-        What prologue.h calls it.
+        What conv/prologue.h calls it.
     planes : bool
         Whether the kernel reads it as planes of neighbouring pixels; else as NHWC.
     """

@@ -16,7 +16,7 @@ _LANES = {"sm_80": 64}  # float32 multiply-adds per clock, as in the estimate of
 
 @dataclass(frozen=True)
 class Tile:
-    """A work-group's tile (conv_mma.cu, conv_mma_filter.cu).
+    """A work-group's tile (conv/mma.cu, conv/mma_filter.cu).
 
     Attributes
     ----------

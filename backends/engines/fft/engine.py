@@ -32,7 +32,7 @@ from ..conv.cpu_common import ceil_div, round_up
 from .geometry import TILE_LENGTHS, Place, Product, Scheme, Tiling
 from .setup import Setup, Work, blocks_of, work_of
 
-TILES_FILE, MULTIPLY_FILE = "shared/fft_tiles.cl", "shared/fft_multiply.cl"
+TILES_FILE, MULTIPLY_FILE = "shared/fft/tiles.cl", "shared/fft/multiply.cl"
 _MOST_PARTS = 64
 _MOST = 2**31 - 1
 

@@ -1,6 +1,6 @@
 """Convolution as products of spectra: which pixels a tile takes, and where its spectrum lies in which matrix.
 
-All three directions are c[m][n] = the sum over k of a[m][k] * conj(b[n][k]), once per frequency (fft_multiply.cl):
+All three directions are c[m][n] = the sum over k of a[m][k] * conj(b[n][k]), once per frequency (fft/multiply.cl):
 
 ================  ====================  ================  ================  =============================
 direction         rows m                columns n         sum over k        a, b, c are spectra of
@@ -104,7 +104,7 @@ def _reach(src: int, dst: int, taps: int, pad: int) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """Tiles of a tensor and the places of their spectra; the fields are PLACE_ARGS of fft_tiles.cl."""
+    """Tiles of a tensor and the places of their spectra; the fields are PLACE_ARGS of fft/tiles.cl."""
 
     images: int
     channels: int
@@ -143,7 +143,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Product:
-    """The matrices of one frequency; fields and order as in fft_multiply.cl, `add` apart."""
+    """The matrices of one frequency; fields and order as in fft/multiply.cl, `add` apart."""
 
     rows: int
     cols: int

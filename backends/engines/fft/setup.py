@@ -22,7 +22,7 @@ _GPU_ITEMS = {8: (8, 16), 16: (32, 4), 32: (64, 2), 64: (256, 1), 128: (256, 1),
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sums of a worker of fft_multiply.cl and workers of a work-group."""
+    """Sums of a worker of fft/multiply.cl and workers of a work-group."""
 
     tm: int
     tn: int
@@ -116,7 +116,7 @@ class Setup:
         return self.tiles if self.items > 1 else _GROUP_TILES
 
     def tile_defines(self, dtype: DataType, place: Place | None = None) -> dict[str, int | float | str]:
-        """Everything that fft_tiles.cl needs for a tensor that is read, or (without a place) written."""
+        """Everything that fft/tiles.cl needs for a tensor that is read, or (without a place) written."""
         few = place is not None and max(place.extent) <= self.tiling.length // (
             4 if self.tiling.length in (16, 32) else 8
         )

@@ -23,7 +23,7 @@ from ..places import baked, bakes
 from ..tiles import storage_defines
 from .places import words
 
-_FILE = "shared/affine_grid.cl"
+_FILE = "shared/grid/affine.cl"
 _SIZES = ["h", "w", "g_n", "g_h", "g_w", "g_2", "t_n", "t_r", "t_k"]
 _GROUP = 256
 _FINISH = {"gpu": 64, "cpu": 1}

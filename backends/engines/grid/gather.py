@@ -24,9 +24,9 @@ from .places import (
     words,
 )
 
-_GATHER = "shared/grid_gather.cl"
-_BINS = "shared/grid_bins.cl"
-_SMALL = "shared/grid_small.cl"
+_GATHER = "shared/grid/gather.cl"
+_BINS = "shared/grid/bins.cl"
+_SMALL = "shared/grid/small.cl"
 _GROUP = 256
 _SCAN_GROUP = 128  # work-items that sum up a row of counters, ...
 _EACH = 8  # ... so many of them each; those of bins_clear, too

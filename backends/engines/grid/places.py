@@ -24,7 +24,7 @@ from ..layouts import place_defines, strides
 from ..places import baked
 from ..tiles import storage_defines
 
-FILE = "shared/grid_sample.cl"
+FILE = "shared/grid/sample.cl"
 _SIZES = [
     "channels",
     "h",

@@ -26,7 +26,7 @@ from .places import (
     words,
 )
 
-_CPU_FILE = "opencl/grid_sample_cpu.cl"
+_CPU_FILE = "opencl/grid/sample_cpu.cl"
 _BAND = 3 << 20  # numbers of scratch of a CPU work-group that sums up dx
 _WHOLE = 3 << 20  # numbers of an image's scratch from which on a CPU reads x where it lies
 _READS = 6  # pixels copied that cost as much as a point read where it lies
@@ -34,7 +34,7 @@ _CPU_GROUPS = 4  # work-groups for each core, each with scratch of its own
 
 
 def _vectors(rows: int, w: int) -> int:
-    """Return the vectors of a CPU work-group's scratch, as grid_sample_cpu.cl counts them."""
+    """Return the vectors of a CPU work-group's scratch, as grid/sample_cpu.cl counts them."""
     return (rows + 3) * (w + 2) + 2
 
 

@@ -25,7 +25,7 @@ from .layout import Defines, Layout, Shape, make_layout, shape_of
 from .parameters import Workspace, arguments, by_image, by_kernel, finish_images, numbers
 
 _VECTOR = 64  # bytes, of what arithmetic is done in
-_BLOCK = 4  # as in norm_cpu.h
+_BLOCK = 4  # as in norm/cpu.h
 _PANEL = 16  # vectors of a panel: arrays of them stay in the first cache
 _WORK = 1 << 14  # numbers of a work-group at least: 64 KB of float32
 _SHARES = 4  # work-groups for each core, so that one that is late does not matter
@@ -212,7 +212,7 @@ def _by_group(problem: Problem) -> bool:
 
 
 def _slots(problem: Problem, way: Way) -> _Slots | None:
-    """Return where rows leave parts of parameters' gradients; see norm_rows_backward_cpu.cl."""
+    """Return where rows leave parts of parameters' gradients; see norm/rows_backward_cpu.cl."""
     if not by_kernel(problem):
         return None
     assert isinstance(problem, NormalizationBackward) and problem.dscale is not None
@@ -291,8 +291,8 @@ def _areas(problem: Problem, way: Way) -> _Areas:
 
 
 def _forward(problem: Problem, way: Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    stem = "norm_rows" if way.rows else "norm_columns"
-    file = f"opencl/{stem}_cpu.cl"
+    schedule = "rows" if way.rows else "columns"
+    stem, file = f"norm_{schedule}", f"opencl/norm/{schedule}_cpu.cl"
     grid, one = (way.groups,), (1,)
     blends = numbers(problem, "alpha", "beta", "epsilon")
     if is_inference(problem):
@@ -314,8 +314,8 @@ def _forward(problem: Problem, way: Way, defines: Defines, device: Device) -> tu
 
 
 def _backward(problem: Problem, way: Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    stem = "norm_rows" if way.rows else "norm_columns"
-    file = f"opencl/{stem}_backward_cpu.cl"
+    schedule = "rows" if way.rows else "columns"
+    stem, file = f"norm_{schedule}", f"opencl/norm/{schedule}_backward_cpu.cl"
     grid, one = (way.groups,), (1,)
     inputs, known, outputs, more, blends = backward_arguments(problem)
     defines.update(more)
@@ -334,7 +334,7 @@ def _backward(problem: Problem, way: Way, defines: Defines, device: Device) -> t
         launches.append(Launch(kernel, grid, one, (*inputs, *known, *outputs, *in_rows, *blends, *epsilon)))
     else:
         if areas.moments:
-            kernel = device.compile(f"opencl/{stem}_cpu.cl", f"{stem}_partial", {**defines, "PARTIAL": 1})
+            kernel = device.compile(f"opencl/norm/{schedule}_cpu.cl", f"{stem}_partial", {**defines, "PARTIAL": 1})
             launches.append(Launch(kernel, grid, one, (*arguments(problem, "x"), *areas.moments)))
             defines["FROM_PARTS"] = 1
         partial = device.compile(file, f"{stem}_backward_partial", {**defines, "PARTIAL": 1})

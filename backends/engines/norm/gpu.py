@@ -40,7 +40,7 @@ PROBLEMS = (
 )
 SAVED = ("saved_mean", "saved_inv_variance")
 RUNNING = ("running_mean", "running_variance")
-_FORWARD, _BACKWARD = "shared/norm_forward.cl", "shared/norm_backward.cl"
+_FORWARD, _BACKWARD = "shared/norm/forward.cl", "shared/norm/backward.cl"
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
 _JOINT = 48 << 20  # bytes of tensors that one launch goes through twice, because another one would cost more
@@ -193,7 +193,7 @@ def _inference(problem: Problem, way: _Way, defines: Defines, device: Device) ->
     args = [*arguments(problem, *problem.names), *numbers(problem, "alpha", "beta", "epsilon")]
     runs = inference_runs(way.layout, device.info)
     if runs is not None:
-        kernel = device.compile("shared/norm_runs.cl", "norm_runs", {**runs, **storage_defines(problem.tensors[0])})
+        kernel = device.compile("shared/norm/runs.cl", "norm_runs", {**runs, **storage_defines(problem.tensors[0])})
         size = problem.tensors[0].size
         groups = -(-size // (GROUP * ROUNDS * int(runs["VW"])))
         return (Launch(kernel, (groups,), (GROUP,), (*args, ConstantArg(np.uint32(size)))),)

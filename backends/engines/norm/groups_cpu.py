@@ -81,9 +81,9 @@ class CpuGroups(Engine):
             merge["HAS_SAVED"] = 1
             for name, spec in (("MEAN", problem.saved_mean), ("INV_VARIANCE", problem.saved_inv_variance)):
                 merge[f"SAVED_{name}_AT(n, g)"] = f"((n) * {spec.strides[0]}u + (g) * {spec.strides[1]}u)"
-        file, grid, one = "opencl/norm_columns_cpu.cl", (way.groups,), (1,)
+        file, grid, one = "opencl/norm/columns_cpu.cl", (way.groups,), (1,)
         partial = device.compile(file, "norm_columns_partial", {**defines, "PARTIAL": 1})
-        groups = device.compile("opencl/norm_groups_cpu.cl", "norm_groups", merge)
+        groups = device.compile("opencl/norm/groups_cpu.cl", "norm_groups", merge)
         given = device.compile(file, "norm_columns_given", {**defines, "GIVEN": 1})
         parameters = arguments(problem, "scale", "bias", *SAVED)
         launches = (

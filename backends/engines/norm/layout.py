@@ -1,4 +1,4 @@
-"""What normalisations have in common, as tiles of reduce.h: who is normalised with whom, and by which parameters."""
+"""Normalisations as tiles of common/reduce.h: what is normalised together, and by which parameters."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Layout:
     narrow: bool = False
 
     def defines(self) -> Defines:
-        """Return the macros of ``norm.h`` and ``reduce.h``."""
+        """Return the macros of ``norm/norm.h`` and ``common/reduce.h``."""
         macros: Defines = {**self.tile.defines(self.names), "COUNT": f"{self.shape.count}u"}
         macros.update((f"{name}_STEP", f"{step}u") for name, step in self.steps.items())
         if self.per_reduce:

@@ -24,8 +24,8 @@ from ..layouts import Axis, offset_expression
 from ..tiles import Tile, storage_defines
 from .layout import Defines, Layout, make_layout, shape_of
 
-FILE = "shared/norm_parameters.cl"
-ROUNDS = 4  # as in norm.h
+FILE = "shared/norm/parameters.cl"
+ROUNDS = 4  # as in norm/norm.h
 _FINISH = {"gpu": (8, 32), "cpu": (64, 1)}  # parameters of a work-group that adds parts, and work-items of each
 
 

@@ -23,11 +23,11 @@ from ...base import (
 from ..layouts import Axis, place_defines
 from ..tiles import storage_defines, vector_lanes, vector_width
 
-_FILE = "shared/pooling.cl"
-_CPU_FILE = "opencl/pooling_cpu.cl"
+_FILE = "shared/pool/pooling.cl"
+_CPU_FILE = "opencl/pool/pooling_cpu.cl"
 _CPU_ROW = 4096  # numbers of a row that a CPU work-item keeps in an array
 _GROUP = {"gpu": 256, "cpu": 64}
-_UNROLLED = 64  # loads of a work-item that pooling.cl unrolls
+_UNROLLED = 64  # loads of a work-item that pool/pooling.cl unrolls
 _MOST_INT = 2**31 - 1
 _EXACT = 2**24  # integers that a float32 lane holds
 

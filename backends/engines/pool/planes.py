@@ -12,7 +12,7 @@ from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, Te
 from ..layouts import stream_defines
 from .general import Defines, geometry
 
-_FILE = "opencl/pooling_planes_cpu.cl"
+_FILE = "opencl/pool/planes_cpu.cl"
 _MOST_KEPT = 32 << 10  # bytes of the rows that a work-item keeps
 _MOST_WINDOW = 32
 _FLOATS = 16  # lanes; PoCL 3.0 compiles nothing else of 64 bytes

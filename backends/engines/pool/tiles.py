@@ -11,7 +11,7 @@ from portadnn.problem import Problem, TensorSpec
 from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
 from .general import Defines, geometry, vectors_along
 
-_FILE = "shared/pooling_tiles.cl"
+_FILE = "shared/pool/tiles.cl"
 GROUP = 128
 OUTPUTS = {True: (1, 4), False: (2, 4)}  # rows and columns of outputs of a work-item, with vectors and without
 CELLS = (4, 4)  # of dx, raised to whole strides and vectors

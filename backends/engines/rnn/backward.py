@@ -121,7 +121,7 @@ class Backward(Pass):
             yield self._launch(kernel, memory, places, steps)
 
     def _kernel(self, device: Device, defines: dict[str, int | float | str]) -> Kernel:
-        file = "opencl/rnn_backward_cpu.cl" if self.cpu else "shared/rnn_backward.cl"
+        file = "opencl/rnn/backward_cpu.cl" if self.cpu else "shared/rnn/backward.cl"
         return device.compile(file, "rnn_backward_step", defines)
 
     def _launch(

@@ -121,7 +121,7 @@ class Forward(Pass):
                 outputs.append(self.tensor(name))
         if self.training:
             defines["TRAINING"] = 1
-        file = "opencl/rnn_forward_cpu.cl" if self.cpu else "shared/rnn_forward.cl"
+        file = "opencl/rnn/forward_cpu.cl" if self.cpu else "shared/rnn/forward.cl"
         kernel = device.compile(file, "rnn_forward_step", defines)
         scratch = (self.tiles,) if self.cpu else ()
         memory = (self.packed, self.bias, gates[0], cells[0], hidden[0], self.h0, self.c0, *outputs, *scratch)

@@ -17,8 +17,8 @@ from .steps import CpuTile, Defines, GpuTile, cell_defines, cpu_tile, gpu_tile
 
 Place = tuple[TensorArg | WorkspaceArg, int]  # memory, and elements before the first
 
-PREPARE = "shared/rnn_prepare.cl"
-DROPOUT = "shared/rnn_dropout.cl"
+PREPARE = "shared/rnn/prepare.cl"
+DROPOUT = "shared/rnn/dropout.cl"
 _CHUNK = 1 << 13  # elements of a CPU's work-group
 
 
@@ -114,7 +114,7 @@ class Pass:
     def elements(
         self, device: Device, name: str, args: tuple[Arg, ...], size: int, more: Defines | None = None
     ) -> Launch:
-        """Return a launch of rnn_prepare.cl with a work-item an element, whose number is its last argument."""
+        """Return a launch of rnn/prepare.cl with a work-item an element, whose number is its last argument."""
         schedule: Defines = {"SCHEDULE_CPU": 1, "CHUNK": _CHUNK} if self.cpu else {}
         mode = self.network.mode
         gates: Defines = {"GATES": mode.gates, "SLOTS": mode.slots}
@@ -147,10 +147,10 @@ class Pass:
         args: tuple[Arg, ...] = (w, to, int64(first), int64(between), *map(int32, sizes))
         defines = {**cell_defines(network, self.dtype), **({"TURNED": 1} if self.turned else {})}
         if isinstance(tile, CpuTile):
-            kernel = device.compile("opencl/rnn_pack_cpu.cl", "rnn_pack", {**defines, **tile.defines()})
+            kernel = device.compile("opencl/rnn/pack_cpu.cl", "rnn_pack", {**defines, **tile.defines()})
             return Launch(kernel, (network.directions * panels,), (1,), args)
         defines.update(GATES=network.mode.gates, **tile.pack_defines())
-        kernel = device.compile("shared/rnn_pack.cl", "rnn_pack", defines)
+        kernel = device.compile("shared/rnn/pack.cl", "rnn_pack", defines)
         size = self.packed_size()
         return Launch(kernel, (ceil_div(size, 256),), (256,), (*args, int64(size)))
 

@@ -32,7 +32,7 @@ def step_numbers(steps: Iterable[Step]) -> tuple[ConstantArg, ...]:
 
 @dataclass(frozen=True)
 class GpuTile:
-    """Tile sizes of rnn_product.h: results of a work-group and of a work-item, and parts of k.
+    """Tile sizes of rnn/product.h: results of a work-group and of a work-item, and parts of k.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class GpuTile:
 
     @property
     def local_reals(self) -> int:
-        """Numbers in local memory, as rnn_product.h has them."""
+        """Numbers in local memory, as rnn/product.h has them."""
         sides = 2 * self.parts * self.bk * (self.bm + 4 + self.bn)
         return max(sides, self.items * self.tm * self.tn if self.parts > 1 else 0)
 
@@ -138,7 +138,7 @@ def gpu_tile(network: Network, dtype: DataType, rows: int, info: DeviceInfo, tur
 
 @dataclass(frozen=True)
 class CpuTile:
-    """Register tile of rnn_step_cpu.h, and how many panels a work-group takes."""
+    """Register tile of rnn/step_cpu.h, and how many panels a work-group takes."""
 
     lanes: int
     vectors: int

@@ -119,7 +119,7 @@ class Weights(Pass):
         shares = 32 if self.sequence.rows >= _MANY_ROWS and device.info.max_work_group >= 1024 else 8
         defines |= {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {"SHARES": shares}
         kernel = device.compile(
-            "shared/rnn_bias_gradient.cl", "rnn_bias_gradient", {**cell_defines(network, self.dtype), **defines}
+            "shared/rnn/bias_gradient.cl", "rnn_bias_gradient", {**cell_defines(network, self.dtype), **defines}
         )
         places = (int64(self.kept.gates(layer)), int64(network.bias(layer, 0, False)))
         sizes = tuple(map(int32, (network.hidden, self.sequence.rows, columns)))

@@ -87,7 +87,7 @@ class ClusterSoftmax(Engine):
             defines["VECTOR_ALIGNED"] = 1
         if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
             defines[f"ALGO_{problem.algorithm.name}"] = 1
-        kernel = device.compile("cuda/softmax_cluster.cu", "softmax_cluster", defines)
+        kernel = device.compile("cuda/softmax/cluster.cu", "softmax_cluster", defines)
         real = problem.dtype.accumulator
         args = (TensorArg(0), TensorArg(1), ScalarArg(0, real), ScalarArg(1, real))
         launch = Launch(kernel, (tile.outer_units * cluster,), (GROUP,), args)

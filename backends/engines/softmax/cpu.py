@@ -10,8 +10,8 @@ from ...base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorA
 from ..layouts import offset_expression, place_defines, stream_defines
 from ..tiles import Tile, make_tile, storage_defines
 
-_FILE = "opencl/softmax_cpu.cl"
-_BACKWARD_FILE = "opencl/softmax_backward_cpu.cl"
+_FILE = "opencl/softmax/forward_cpu.cl"
+_BACKWARD_FILE = "opencl/softmax/backward_cpu.cl"
 _LANES = {DataType.FLOAT: 16, DataType.DOUBLE: 4, DataType.HALF: 8, DataType.BFLOAT16: 8}
 _SHORTEST = 8192  # numbers of a row: shorter ones are kept in an array
 _BLOCK = 4096  # numbers of a row at a time

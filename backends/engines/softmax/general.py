@@ -27,13 +27,13 @@ from ...base import (
 from ..layouts import place_defines
 from ..tiles import Tile, make_tile, storage_defines
 
-_FILE = "shared/softmax.cl"
+_FILE = "shared/softmax/softmax.cl"
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
 _CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
 _CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
-_ROUNDS = 4  # as in softmax.cl
+_ROUNDS = 4  # as in softmax/softmax.cl
 _NUMBERS = 16  # that a work-item keeps at least, where rows have them
 _LINE = 32  # work-items whose narrow loads are one run of memory
 

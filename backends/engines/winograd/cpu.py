@@ -40,7 +40,7 @@ from ..conv.epilogue import (
 from ..layouts import strides
 from .geometry import Direction, declined
 
-FILE = "opencl/winograd_cpu.cl"
+FILE = "opencl/winograd/winograd_cpu.cl"
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of v stays in the L1 cache
 SOURCE_ELEMENTS = 256 * 1024  # of the transformed inputs of a work-group, about the L2 cache
 TARGET_ELEMENTS = 64 * 1024  # of the products at a time

@@ -23,7 +23,7 @@ from ..conv.cpu_common import (
 from .cpu import FEW_FACTOR, SHARE, SUMMED
 from .geometry import Direction, declined
 
-FILE = "opencl/winograd_filter_cpu.cl"
+FILE = "opencl/winograd/filter_cpu.cl"
 SUM_ELEMENTS = 256 * 1024  # of the sums of a job, which stay in the L2 cache
 TILE_ELEMENTS = 192 * 1024  # of transformed tiles of both sides at a time
 JOBS_PER_CORE = 4
@@ -185,7 +185,7 @@ class WinogradFilterCpu(Engine):
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
         blocks = blocks_of(problem, device.info, self.variant) if problem.filter.size else None
-        return conv_cpu_filter.sum_of_shares(self, problem, device, FILE, blocks)
+        return conv_cpu_filter.sum_of_shares(self, problem, device, FILE, "winograd_filter_cpu", blocks)
 
 
 ENGINES = (

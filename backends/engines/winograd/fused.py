@@ -54,12 +54,12 @@ _OVERHEAD = 2.0  # slices that starting and finishing a work-group takes as long
 
 @dataclass(frozen=True)
 class Tile:
-    """Sizes of a work-group's tile in all 16 planes (winograd.h).
+    """Sizes of a work-group's tile in all 16 planes (winograd/winograd.h).
 
     Attributes
     ----------
     bm, bn, bk, tm, tn : int
-        As in gemm_tile.h.
+        As in gemm/tile.h.
     columns : int
         Of a work-item's `tn` columns, how many a convolution exchanges at a time.
     planes_each : int
@@ -232,7 +232,7 @@ def _pack_each(pieces: int, groups: int) -> int:
 class WinogradConvolve(Winograd):
     """Forward or data gradient: the filter is transformed into the workspace first, in the same launch if possible."""
 
-    FILE = "shared/winograd_convolve.cl"
+    FILE = "shared/winograd/convolve.cl"
     _launch = LAUNCH
 
     def _in_one_launch(self, problem: Convolution, tile: Tile, info: DeviceInfo) -> bool:

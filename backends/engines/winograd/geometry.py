@@ -80,7 +80,7 @@ class Direction:
         return n * -(-p // size) * -(-q // size), -(-p // size), -(-q // size)
 
     def geometry(self, size: int) -> dict[str, int]:
-        """Return the numbers of winograd.h, in the order of the kernels' parameters."""
+        """Return the numbers of winograd/winograd.h, in the order of the kernels' parameters."""
         tiles, tiles_h, tiles_w = self.tiles(size)
         wide, narrow = strides(self.wide), strides(self.narrow)
         return {

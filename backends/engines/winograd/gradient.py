@@ -34,7 +34,7 @@ class WinogradBackwardFilter(Winograd):
 
     name = "winograd_backward_filter"
     problems = (ConvolutionBackwardFilter,)
-    FILE = "shared/winograd_gradient.cl"
+    FILE = "shared/winograd/gradient.cl"
     _long = 30e-6  # where compilers cannot be told to save registers, the sum leaves room for one work-group, not two
 
     def algo(self, problem: Problem) -> DnnEnum | None:

@@ -32,15 +32,15 @@ from .geometry import Direction, declined, ints
 PLANES = 36
 ERROR_FACTOR = 16.0  # the transforms multiply by up to 8 and 1/24; measured, docs/kernels.md
 CHUNK = 256 << 20  # bytes of transformed tiles and products at a time; smaller chunks were slower on an H200
-_TRANSFORMS = "shared/winograd_transforms.cl"
-_MULTIPLY = "shared/winograd_multiply.cl"
+_TRANSFORMS = "shared/winograd/transforms.cl"
+_MULTIPLY = "shared/winograd/multiply.cl"
 _ALIGN = 256  # bytes, of the parts of the workspace
 _RESIDENT = 384  # work-items that a multiprocessor runs at a time
 _SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # into which the depth of a product may be cut
 _BANDWIDTH = 0.7  # of the device's, what the transforms reach
 
 
-# of a product (gemm_tile.h); shares of the multiply-adds that they reach
+# of a product (gemm/tile.h); shares of the multiply-adds that they reach
 TILES = {
     DataType.FLOAT: (Tile(64, 128, 8, 8, 0.6), Tile(64, 64, 8, 8, 0.55), Tile(32, 32, 4, 4, 0.25)),
     DataType.DOUBLE: (Tile(32, 32, 4, 4, 0.25),),

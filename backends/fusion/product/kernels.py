@@ -71,7 +71,7 @@ class Text:
     Attributes
     ----------
     text : str
-        What epilogue.h asks for.
+        What conv/epilogue.h asks for.
     memory, numbers : tuple of Value
         Its tensors and its numbers of the host's, in order.
     wide : bool

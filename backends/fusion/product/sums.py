@@ -124,7 +124,7 @@ class Totals:
         return offset(space.kept, 1, "item") or "0"
 
     def functions(self, vectors: bool) -> Sequence[str]:
-        """Return the functions that conv_sums.h asks for."""
+        """Return the functions that conv/sums.h asks for."""
 
         def chosen(texts: Sequence[str]) -> str:
             *others, last = texts
@@ -190,7 +190,7 @@ def join_launch(totals: Totals, sums: Sums, parts: Parts, tensors: int, device: 
     """
     kernel = totals.joined(parts.slices, device.info)
     lanes = widths(device.info)[0] if device.info.schedule == "cpu" else 1
-    compiled = device.compile("shared/fused.h", kernel.name, {"LANES": lanes}, kernel.text)
+    compiled = device.compile("shared/fusion/fused.h", kernel.name, {"LANES": lanes}, kernel.text)
     outputs = totals.outputs
     first, pitch = tensors - len(outputs), 4 * sums.pitch(parts.slices)
     args: tuple[Arg, ...] = (

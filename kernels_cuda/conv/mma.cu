@@ -1,0 +1,391 @@
+// Forward convolution and data gradient on tensor cores: an implicit matrix product of NHWC images and packed filters.
+//
+//      columns: filters of y, or channels of dx          chunks of 16 bytes of a tile's row lie XOR-swizzled,
+//        +-----BN-----+                                   such that ldmatrix and cp.async meet every bank once
+//        | WM x WN per|
+//   BM   | sub-group  |   rows: pixels (n, d, h, w)       K = taps x CPAD, in slices of SLICE bytes; STAGES slices
+//        +------------+                                   are in local memory, all but one still being copied
+//
+// K runs over the taps of the phase (conv/geometry.h) and, fastest, over the channels of a group, padded to chunks.
+//   image   element (pixel, tap, channel) at pixel offset + tap offset + group * CPAD + channel
+//   filter  [group][phase][column][FILTER_PITCH], K fastest
+//
+// A lane's columns are runs of 2 * RUN neighbours, and its rows of ROW_RUN (2: not), so that stores fill whole sectors.
+// PLANES: a 1 x 1 filter without stride or padding on an image whose pixels are neighbours (NCHW): A's slices have rows of
+// pixels, one for each channel, and nothing is packed (conv/mma_planes.h).
+// Results go to `out`, blended, in vectors of VW along columns (STORE_COLUMNS) or rows (STORE_ROWS), or one by one; or,
+// with SPLITS > 1, to parts[split][group][phase] of PADDED_ROWS x PADDED_COLS, columns fastest unless PARTS_BY_ROWS.
+//
+// FUSED_PACK: the work-groups pack the filter before they go on (common/pieces.h, conv/mma_pack_filter.h and its defines).
+//
+// With sums (conv/sums.h) work-items join theirs in the slices' local memory after the last slice.
+//
+// PROLOGUE_IMAGE: chunks of A are computed into registers before the slice's products and stored after them, a slice ahead.
+//
+// Defines: those of conv/geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
+// GROUPS PHASES SPLITS CPAD FILTER_PITCH BM BN WM WN
+// SLICE STAGES RUN ROW_RUN, ROUND_IMAGE COPY_CACHED.
+
+#include "common/types.h"
+#include "common/mma.h"
+#include "conv/geometry.h"
+#include "conv/column.h"
+#define PROLOGUE_RUN VE
+#include "conv/prologue.h"
+#include "conv/mma_element.h"
+#include "conv/epilogue.h"
+#ifdef FUSED_PACK
+#include "conv/mma_pack_filter.h"
+#include "common/pieces.h"
+#endif
+
+#define ITEMS (BM / WM * (BN / WN) * 32)
+#define CHUNKS (SLICE / 16)
+#define BK (CHUNKS * VE)
+#define PASS (ITEMS / CHUNKS)  // rows that the group copies at once
+#define A_PASSES ((BM + PASS - 1) / PASS)
+#define B_PASSES ((BN + PASS - 1) / PASS)
+#define MT (WM / 16)
+#define NT (WN / 8)
+#define STAGE_BYTES (A_BYTES + BN * SLICE)
+
+#define TILES_R (((u32)ROWS + BM - 1) / BM)
+#define TILES_C ((COLS + BN - 1) / BN)
+#define PADDED_ROWS ((i64)TILES_R * BM)
+#define PADDED_COLS ((i64)TILES_C * BN)
+
+// rows of tile i that row r (0 .. 15) of a product step is, and the bits that spread such rows over the banks
+#if ROW_RUN > 2
+#define A_ROW(i, r) ((i) / (ROW_RUN / 2) * (8 * ROW_RUN) + ROW_RUN * ((r) % 8) + (i) % (ROW_RUN / 2) * 2 + (r) / 8)
+#define A_SPREAD(row) ((row) / ROW_RUN % 8)
+#else
+#define A_ROW(i, r) (16 * (i) + (r))
+#define A_SPREAD(row) (CHUNKS == 4 ? (row) / 2 % 4 : (row) % 8)
+#endif
+#define B_ROW(j, c) ((j) / RUN * (8 * RUN) + (c) / 2 * (2 * RUN) + (j) % RUN * 2 + (c) % 2)
+#define B_SPREAD(row) (CHUNKS == 4 ? (row) / (2 * RUN) % 4 : (row) / (2 * RUN) % 4 * 2 + (row) % 2)
+#define PLACE(row, chunk, spread) (((((row) * CHUNKS) ^ (spread)) ^ (chunk)) * 16)
+
+#ifdef PLANES
+#include "conv/mma_planes.h"
+#else
+#define A_BYTES (BM * SLICE)
+#define TURN_ROWS(acc, tiles, item)
+#endif
+
+typedef struct {
+    int channel, d, h, w, k;  // the tap and the channel of a chunk, and their place in K
+} Place;
+
+DEVICE Place place_at(int k, const Phase *phase) {
+    Place at;
+    const int tap = k / CPAD;
+    at.k = k;
+    at.channel = k % CPAD;
+    at.w = tap % (phase->taps_w > 0 ? phase->taps_w : 1);
+    const int row = tap / (phase->taps_w > 0 ? phase->taps_w : 1);
+    at.h = row % (phase->taps_h > 0 ? phase->taps_h : 1);
+    at.d = row / (phase->taps_h > 0 ? phase->taps_h : 1);
+    return at;
+}
+
+DEVICE void advance(Place *at, const Phase *phase) {
+    at->k += BK;
+    at->channel += BK;
+    while (at->channel >= CPAD) {
+        at->channel -= CPAD;
+        if (++at->w < phase->taps_w) continue;
+        at->w = 0;
+        if (++at->h < phase->taps_h) continue;
+        at->h = 0;
+        ++at->d;
+    }
+}
+
+#ifdef EPILOGUE_SUMS  // whose rows are the columns here
+#define SUMS_M ((u32)COLS)
+#define SUMS_BM BN
+#define SUMS_BN BM
+#define SUMS_TILES_M TILES_C
+#define SUMS_TILES_N TILES_R
+#define SUMS_ITEMS_M (BN / WN * 4)
+#define SUMS_ITEMS_N (BM / WM * 8)
+#define SUMS_TM (2 * NT)
+#define SUMS_TN (2 * MT)
+#define SUMS_ROW(ty, i) ((ty) / 4 * WN + (ty) % 4 * (2 * RUN) + (i) / 2 / RUN * (8 * RUN) + (i) / 2 % RUN * 2 + (i) % 2)
+#define SUMS_COLUMN(tx, j) ((tx) / 8 * WM + A_ROW((j) / 2, (tx) % 8 + 8 * ((j) % 2)))
+#define SUMS_ACC [MT][NT][4]
+#define SUMS_AT(acc, i, j) acc[(j) / 2][(i) / 2][(j) % 2 * 2 + (i) % 2]
+#ifdef STORE_COLUMNS
+#define SUMS_STEP_M VW
+#else
+#define SUMS_STEP_M 1
+#endif
+#ifdef STORE_ROWS
+#define SUMS_STEP_N VW
+#else
+#define SUMS_STEP_N 1
+#endif
+#include "conv/sums.h"
+#endif
+
+KERNEL __launch_bounds__(ITEMS)
+conv_mma(const E *__restrict__ image,
+#ifdef FUSED_PACK
+         const T *__restrict__ weights, E *filter, int *counters,  // filter is written here: no read-only memory
+#else
+         const E *__restrict__ filter,
+#endif
+         T *out, float *__restrict__ parts, float alpha, float beta EPILOGUE_TENSORS IMAGE_TENSORS FILTER_TENSORS) {
+    GRID_WAIT();
+    EPILOGUE_BIND
+    IMAGE_BIND
+    FILTER_BIND
+    extern __shared__ __align__(128) unsigned char tiles[];
+    const u32 base = local_address(tiles);
+    const int item = threadIdx.x, lane = item % 32;
+    u32 group = blockIdx.x;
+    const int n0 = group % TILES_C * BN;
+    group /= TILES_C;
+    const u32 m0 = group % TILES_R * BM;
+    group /= TILES_R;
+    const int z = group % (GROUPS * PHASES), split = group / (GROUPS * PHASES);
+    const Phase phase = phase_of(z % PHASES);
+    const int all = phase.taps_d * phase.taps_h * phase.taps_w * CPAD;
+    const int slices = (all + BK - 1) / BK;
+    const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;
+
+    // what this work-item copies: chunk `chunk` of some rows of either tile
+    const int chunk = item % CHUNKS, row0 = item / CHUNKS;
+#ifdef PLANES
+    const u32 m = m0 + item % A_WIDE * PLANE_RUN;
+    const E *images = image + (u32)(z * CHANNELS) * IN_C + pixel_of(m, &phase).offset;
+    int channel = first * BK + item / A_WIDE;
+#else
+    const E *images = image + z / PHASES * CPAD;
+    Pixel pixels[A_PASSES];
+    UNROLL for (int i = 0; i < A_PASSES; ++i) {
+        const u32 m = m0 + row0 + i * PASS;
+        pixels[i] = pixel_of(m, &phase);
+        if (m >= (u32)ROWS) pixels[i].d = pixels[i].h = pixels[i].w = FAR_OUT;
+    }
+#endif
+    Place at = place_at(first * BK + chunk * VE, &phase);
+    const E *filters = filter + ((i64)z * COLS + n0 + row0) * FILTER_PITCH;
+
+#ifdef PROLOGUE_IMAGE
+    Chunk made[A_PASSES];
+    auto make_slice = [&]() {
+        const bool in = at.k < all;
+        const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
+        const u32 hop = TAP_OFFSET(d, h, w) + (u32)(at.channel + z / PHASES * CPAD);
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            float values[VE];
+            UNROLL for (int e = 0; e < VE; ++e) values[e] = 0;
+            if (in && inside(&pixels[i], d, h, w)) IMAGE_FILL(values, (u32)(pixels[i].offset + hop))
+            UNROLL for (int e = 0; e < VE; ++e) made[i].v[e] = element_of(values[e]);
+        }
+    };
+    auto put_slice = [&](int stage) {
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            const int row = row0 + i * PASS;
+            if (BM % PASS != 0 && row >= BM) break;
+            *(Chunk *)(tiles + stage * STAGE_BYTES + PLACE(row, chunk, A_SPREAD(row))) = made[i];
+        }
+    };
+#else
+    auto make_slice = [&]() {};
+    auto put_slice = [&](int stage) {};
+#endif
+    auto copy_slice = [&](int stage) {
+        const u32 to = base + stage * STAGE_BYTES;
+        const bool in = at.k < all;
+#ifdef PLANES
+        UNROLL for (int k = 0; k < BK; k += A_PASS) {
+            const int row = k + item / A_WIDE;
+            if (BK % A_PASS != 0 && row >= BK) break;
+            const bool reads = m < (u32)ROWS && channel + k < CHANNELS;
+            copy_bytes<RUN_BYTES>(to + RUN_PLACE(row, item % A_WIDE),
+                                  reads ? images + (u32)(channel + k) * IN_C : image, reads);
+        }
+        channel += BK;
+#elif !defined(PROLOGUE_IMAGE)
+        const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
+        const u32 hop = TAP_OFFSET(d, h, w) + (u32)at.channel;
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            const int row = row0 + i * PASS;
+            if (BM % PASS != 0 && row >= BM) break;
+            const bool reads = in && inside(&pixels[i], d, h, w);
+            copy_chunk(to + PLACE(row, chunk, A_SPREAD(row)), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
+        }
+#endif
+        UNROLL for (int i = 0; i < B_PASSES; ++i) {
+            const int row = row0 + i * PASS;
+            if (BN % PASS != 0 && row >= BN) break;
+            const bool reads = in && n0 + row < COLS;
+            copy_chunk(to + A_BYTES + PLACE(row, chunk, B_SPREAD(row)),
+                       reads ? filters + (i64)i * PASS * FILTER_PITCH + at.k : filter, reads);
+        }
+        advance(&at, &phase);
+    };
+
+#ifdef FUSED_PACK
+    LOCAL int slot[1];
+    int piece = first_piece(counters, slot, item, PACK_PIECES);
+    if (piece != ALL_DONE) {
+        while (piece < PACK_PIECES) {
+            const int next = reserve_piece(counters, item);
+            pack_piece(weights, filter, (E *)tiles, piece, item, ITEMS FILTER_ARGS);
+            piece = finish_piece(counters, slot, item, next);
+        }
+        wait_for_pieces(counters, item, PACK_PIECES);
+    }
+#endif
+
+    float acc[MT][NT][4];
+    UNROLL for (int i = 0; i < MT; ++i) {
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
+        }
+    }
+    UNROLL for (int s = 0; s < STAGES - 1; ++s) {
+        if (s < count) {
+            make_slice();
+            put_slice(s);
+            copy_slice(s);
+        }
+        copies_issued();
+    }
+
+    const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
+#ifdef PLANES
+    const u32 a_at = A_START(lane, wm);
+#else
+    const int a_row = wm + A_ROW(0, lane % 16);
+    const u32 a_at = PLACE(a_row, lane / 16, A_SPREAD(a_row));
+#endif
+    const int b_row = wn + B_ROW(lane / 16, lane % 8);
+    const u32 b_at = A_BYTES + PLACE(b_row, lane / 8 % 2, B_SPREAD(b_row));
+
+    for (int s = 0; s < count; ++s) {
+        copies_wait<STAGES - 2>();
+        __syncthreads();
+        const bool more = s + STAGES - 1 < count;
+        if (more) {
+            make_slice();
+            copy_slice((s + STAGES - 1) % STAGES);
+        }
+        copies_issued();
+        const u32 stage = base + s % STAGES * STAGE_BYTES;
+        UNROLL for (int step = 0; step < CHUNKS / 2; ++step) {
+            u32 a[MT][4], b[NT / 2][4];
+#ifdef PLANES
+            load_planes(a, stage, a_at, step);
+#else
+            UNROLL for (int i = 0; i < MT; ++i) {
+                const u32 down = (A_ROW(i, 0)) * SLICE;
+                load_matrices(a[i], stage + (a_at ^ (u32)(step * 32)) + down);
+#ifdef ROUND_IMAGE
+                UNROLL for (int e = 0; e < 4; ++e) a[i][e] = tf32_bits(__uint_as_float(a[i][e]));
+#endif
+            }
+#endif
+            UNROLL for (int j = 0; j < NT; j += 2) {
+                const u32 down = (B_ROW(j, 0)) * SLICE;
+                load_matrices(b[j / 2], stage + (b_at ^ (u32)(step * 32)) + down);
+            }
+            UNROLL for (int i = 0; i < MT; ++i) {
+                UNROLL for (int j = 0; j < NT; ++j) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+            }
+        }
+        if (more) put_slice((s + STAGES - 1) % STAGES);
+    }
+
+#ifdef FUSED_PACK
+    const int left = leave_pieces(counters, item);
+#endif
+    TURN_ROWS(acc, tiles, item)
+#define ROW(i, half) (m0 + wm + A_ROW(i, lane / 4 + 8 * (half)))
+#define COLUMN(j) (n0 + wn + (j) / RUN * (8 * RUN) + lane % 4 * (2 * RUN) + (j) % RUN * 2)
+#if SPLITS > 1
+    float *part = parts + (i64)group * (PADDED_ROWS * PADDED_COLS);
+    UNROLL for (int i = 0; i < MT; ++i) {
+#ifdef PARTS_BY_ROWS
+        UNROLL for (int j = 0; j < NT; ++j) {
+#if ROW_RUN == 4
+            if (i % 2) break;
+            UNROLL for (int e = 0; e < 2; ++e) {
+                const Four v = {{acc[i][j][e], acc[i][j][2 + e], acc[i + 1][j][e], acc[i + 1][j][2 + e]}};
+                *(Four *)(part + (COLUMN(j) + e) * PADDED_ROWS + ROW(i, 0)) = v;
+            }
+#else
+            UNROLL for (int e = 0; e < 4; ++e) part[(COLUMN(j) + e % 2) * PADDED_ROWS + ROW(i, e / 2)] = acc[i][j][e];
+#endif
+        }
+#else
+        UNROLL for (int half = 0; half < 2; ++half) {
+            UNROLL for (int j = 0; j < NT; j += 2) {
+                const Four v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1], acc[i][j + 1][2 * half],
+                                 acc[i][j + 1][2 * half + 1]}};
+                *(Four *)(part + ROW(i, half) * PADDED_COLS + COLUMN(j)) = v;
+            }
+        }
+#endif
+    }
+#else
+    T *to = out + (i64)(z / PHASES * COLS) * OUT_M;
+    EPILOGUE_SHIFT((i64)(z / PHASES * COLS) * Z_M, (i64)(z / PHASES * COLS) * BIAS_C)
+#if defined(EPILOGUE_SUMS)
+    __syncthreads();
+    const int ty = wn / WN * 4 + lane % 4, tx = wm / WM * 8 + lane / 4;
+    store_tile(to, n0, m0, &phase, tx, ty, alpha, beta, acc EPILOGUE_PASS(0, 0), sums_out, (float *)tiles, z / PHASES,
+               z % PHASES, item);
+#elif defined(STORE_ROWS)
+    UNROLL for (int i = 0; i < MT; i += VW / 2) {  // rows of VW / 2 tiles, both halves, are VW neighbours
+        const Column pixel = column_of(ROW(i, 0), &phase);
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int e = 0; e < 2; ++e) {
+                const int n = COLUMN(j) + e;
+                vreal v;
+                UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = acc[i + x / 2][j][x % 2 * 2 + e];
+                const i64 place = (u32)n * OUT_M + pixel.offset;
+                if (pixel.in && n < COLS) VFINISH(to, place, place, alpha, v, beta, VSPLAT(LOAD(bias, n * BIAS_C)));
+            }
+        }
+    }
+#else
+    UNROLL for (int i = 0; i < MT; ++i) {
+        UNROLL for (int half = 0; half < 2; ++half) {
+            const Column pixel = column_of(ROW(i, half), &phase);
+#if defined(STORE_COLUMNS)
+            UNROLL for (int j = 0; j < NT; j += VW / 2) {
+                const int n = COLUMN(j);
+                vreal v;
+                UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = acc[i][j + x / 2][half * 2 + x % 2];
+                if (!pixel.in || n >= COLS) continue;
+#ifdef EPILOGUE
+                vreal biases;
+                UNROLL for (int x = 0; x < VW; ++x) LANE(biases, x) = LOAD(bias, (n + x) * BIAS_C);
+#endif
+                const i64 place = (u32)n + pixel.offset;
+                VFINISH(to, place, place, alpha, v, beta, biases);
+            }
+#else
+            UNROLL for (int j = 0; j < NT; ++j) {
+                UNROLL for (int e = 0; e < 2; ++e) {
+                    const int n = COLUMN(j) + e;
+                    if (pixel.in && n < COLS) {
+                        FINISH(to, (i64)((u32)n * OUT_M + pixel.offset), (i64)((u32)n * Z_M + Z_COLUMN(pixel)),
+                               n * BIAS_C, alpha, acc[i][j][half * 2 + e], beta);
+                    }
+                }
+            }
+#endif
+        }
+    }
+#endif
+#endif
+#ifdef FUSED_PACK
+    close_pieces(counters, left, NGRP(0));
+#endif
+}

@@ -1,0 +1,196 @@
+// Filter gradient on tensor cores: filters by (tap, channel), summed over the pixels of all images.
+//
+//        columns (tap, c)                x and dy are NHWC: a slice of the tile is BK pixels of either, channels fastest,
+//        +-----BN-----+                  so K runs across the rows in local memory.
+//   BM   | WM x WN per|                  2 bytes: rows of chunks, XOR-swizzled, read by transposing ldmatrix.
+//  dy k  | sub-group  |                  4 bytes: rows of BM + 8 or BN + 4 words; a lane reads four neighbouring channels, which
+//        +------------+                  are rows (columns) of different tiles: ROW_OF and COLUMN_OF say which.
+//
+// The sum over pixels is split; parts[split][group] of PADDED_ROWS x PADDED_COLS are added in order by conv_mma_reduce.
+//
+// Defines: those of conv/geometry.h (the image is the packed x), ROWS (filters of a group) COLS (taps x CPAD) COUNT (pixels)
+// GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; ADD_PARTS: add to the parts of earlier images.
+
+#include "common/types.h"
+#include "common/mma.h"
+#include "conv/geometry.h"
+
+#define ITEMS (BM / WM * (BN / WN) * 32)
+#define MT (WM / 16)
+#define NT (WN / 8)
+#define A_CHUNKS (BM / VE)
+#define B_CHUNKS (BN / VE)
+#define A_PASS (ITEMS / A_CHUNKS)
+#define B_PASS (ITEMS / B_CHUNKS)
+#define A_PASSES ((BK + A_PASS - 1) / A_PASS)
+#define B_PASSES ((BK + B_PASS - 1) / B_PASS)
+#ifdef DTYPE_FLOAT
+#define A_PITCH ((BM + 8) * 4)
+#define B_PITCH ((BN + 4) * 4)
+#define A_PLACE(k, chunk) ((k) * A_PITCH + (chunk) * 16)
+#define B_PLACE(k, chunk) ((k) * B_PITCH + (chunk) * 16)
+#define ROW_OF(i, r) ((i) / 2 * 32 + (r) % 8 * 4 + (i) % 2 * 2 + (r) / 8)
+#define COLUMN_OF(j, c) ((j) / 4 * 32 + SPOT(c) * 4 + (j) % 4)
+#define SPOT(c) ((c) / 2 + (c) % 2 * 4)  // what the lanes of a row store is one run
+#else
+#define A_PITCH (BM * 2)
+#define B_PITCH (BN * 2)
+#define A_PLACE(k, chunk) ((k) * A_PITCH + ((chunk) ^ ((k) % 8)) * 16)
+#define B_PLACE(k, chunk) ((k) * B_PITCH + ((chunk) ^ ((k) % 8)) * 16)
+#define ROW_OF(i, r) (16 * (i) + (r))
+#define COLUMN_OF(j, c) (8 * (j) + (c))
+#endif
+#define STAGE_BYTES (BK * (A_PITCH + B_PITCH))
+
+#define TILES_R ((ROWS + BM - 1) / BM)
+#define TILES_C ((COLS + BN - 1) / BN)
+#define PADDED_ROWS ((i64)TILES_R * BM)
+#define PADDED_COLS ((i64)TILES_C * BN)
+
+#ifdef ADD_PARTS
+#define ADD_OLD(lanes, value, old) UNROLL for (int l = 0; l < lanes; ++l) value.v[l] += (old).v[l];
+#else
+#define ADD_OLD(lanes, value, old)
+#endif
+
+KERNEL __launch_bounds__(ITEMS)
+conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, float *__restrict__ parts) {
+    GRID_WAIT();
+    extern __shared__ __align__(128) unsigned char tiles[];
+    __shared__ Pixel places[2][BK];  // of the pixels of the next slice
+    const u32 base = local_address(tiles);
+    const int item = threadIdx.x, lane = item % 32;
+    u32 group = blockIdx.x;
+    const int n0 = group % TILES_C * BN;
+    group /= TILES_C;
+    const int m0 = group % TILES_R * BM;
+    group /= TILES_R;
+    const int z = group % GROUPS, split = group / GROUPS;
+    const Phase phase = phase_of(0);
+    const int slices = ((u32)COUNT + BK - 1) / BK;
+    const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;
+
+    // what this work-item copies: one chunk of a column (tap, c) and one of a row, of some pixels
+    const int a_chunk = item % A_CHUNKS, a_k = item / A_CHUNKS;
+    const int b_chunk = item % B_CHUNKS, b_k = item / B_CHUNKS;
+    const int column = n0 + b_chunk * VE, tap = column / CPAD;
+    const int d = tap / (SIZE_H * SIZE_W) * TAP_D, h = tap / SIZE_W % SIZE_H * TAP_H, w = tap % SIZE_W * TAP_W;
+    const bool a_in = m0 + a_chunk * VE < KPAD, b_in = column < COLS;
+    const E *images = image + z * CPAD + column % CPAD;
+    const u32 hop = TAP_OFFSET(d, h, w);
+    const E *gradients = gradient + z * KPAD + m0 + a_chunk * VE;
+    u32 pixel0 = (u32)first * BK;
+
+    auto place_slice = [&](int slice) {
+        if (item < BK) places[slice % 2][item] = pixel_of((u32)(first + slice) * BK + item, &phase);
+    };
+    auto copy_slice = [&](int slice) {
+        const int stage = slice % STAGES;
+        const u32 to = base + stage * STAGE_BYTES;
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            const int k = a_k + i * A_PASS;
+            if (BK % A_PASS != 0 && k >= BK) break;
+            const bool reads = a_in && pixel0 + k < (u32)COUNT;
+            copy_chunk(to + A_PLACE(k, a_chunk), reads ? gradients + (i64)(pixel0 + k) * (GROUPS * KPAD) : gradient, reads);
+        }
+        UNROLL for (int i = 0; i < B_PASSES; ++i) {
+            const int k = b_k + i * B_PASS;
+            if (BK % B_PASS != 0 && k >= BK) break;
+            const Pixel pixel = places[slice % 2][k];
+            const bool reads = b_in && pixel0 + k < (u32)COUNT && inside(&pixel, d, h, w);
+            copy_chunk(to + BK * A_PITCH + B_PLACE(k, b_chunk), reads ? images + (u32)(pixel.offset + hop) : image, reads);
+        }
+        pixel0 += BK;
+    };
+
+    float acc[MT][NT][4];
+    UNROLL for (int i = 0; i < MT; ++i) {
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
+        }
+    }
+    place_slice(0);
+    __syncthreads();
+    UNROLL for (int s = 0; s < STAGES - 1; ++s) {
+        if (s < count) copy_slice(s);
+        copies_issued();
+        place_slice(s + 1);
+        __syncthreads();
+    }
+    const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
+
+    for (int s = 0; s < count; ++s) {
+        copies_wait<STAGES - 2>();
+        __syncthreads();
+        if (s + STAGES - 1 < count) copy_slice(s + STAGES - 1);
+        copies_issued();
+        place_slice(s + STAGES);
+        const u32 a_tile = base + s % STAGES * STAGE_BYTES, b_tile = a_tile + BK * A_PITCH;
+        UNROLL for (int k = 0; k < BK; k += 2 * VE) {
+            u32 a[MT][4], b[NT][2];
+#ifdef DTYPE_FLOAT
+            UNROLL for (int x = 0; x < 2; ++x) {  // words t and t + 4 of K
+                const int row = k + 4 * x + lane % 4;
+                UNROLL for (int i = 0; i < MT; i += 2) {
+                    u32 v[4];
+                    load_chunk(v, a_tile + A_PLACE(row, (wm + i * 16) / 4 + lane / 4));
+                    UNROLL for (int e = 0; e < 4; ++e) {
+#ifdef ROUND_DY
+                        v[e] = tf32_bits(__uint_as_float(v[e]));
+#endif
+                        a[i + e / 2][2 * x + e % 2] = v[e];
+                    }
+                }
+                UNROLL for (int j = 0; j < NT; j += 4) {
+                    u32 v[4];
+                    load_chunk(v, b_tile + B_PLACE(row, (wn + j * 8) / 4 + SPOT(lane / 4)));
+                    UNROLL for (int e = 0; e < 4; ++e) {
+#ifdef ROUND_IMAGE
+                        v[e] = tf32_bits(__uint_as_float(v[e]));
+#endif
+                        b[j + e][x] = v[e];
+                    }
+                }
+            }
+#else
+            UNROLL for (int i = 0; i < MT; ++i) {
+                const int row = k + lane % 8 + lane / 16 * 8;
+                load_matrices_transposed(a[i], a_tile + A_PLACE(row, wm / 8 + 2 * i + lane / 8 % 2));
+            }
+            UNROLL for (int j = 0; j < NT; j += 2) {
+                u32 v[4];
+                load_matrices_transposed(v, b_tile + B_PLACE(k + lane % 16, wn / 8 + j + lane / 16));
+                UNROLL for (int e = 0; e < 4; ++e) b[j + e / 2][e % 2] = v[e];
+            }
+#endif
+            UNROLL for (int i = 0; i < MT; ++i) {
+                UNROLL for (int j = 0; j < NT; ++j) multiply(acc[i][j], a[i], b[j][0], b[j][1]);
+            }
+        }
+    }
+
+    float *part = parts + (i64)group * (PADDED_ROWS * PADDED_COLS) + (i64)(m0 + wm) * PADDED_COLS + n0 + wn;
+    UNROLL for (int i = 0; i < MT; ++i) {
+        UNROLL for (int half = 0; half < 2; ++half) {
+            float *row = part + ROW_OF(i, lane / 4 + half * 8) * PADDED_COLS;
+#ifdef DTYPE_FLOAT
+            UNROLL for (int e = 0; e < 2; ++e) {
+                UNROLL for (int j = 0; j < NT; j += 4) {
+                    Four v = {{acc[i][j][2 * half + e], acc[i][j + 1][2 * half + e], acc[i][j + 2][2 * half + e],
+                               acc[i][j + 3][2 * half + e]}};
+                    Four *const to = (Four *)(row + COLUMN_OF(j, lane % 4 * 2 + e));
+                    ADD_OLD(4, v, *to)
+                    *to = v;
+                }
+            }
+#else
+            UNROLL for (int j = 0; j < NT; ++j) {
+                Two v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1]}};
+                Two *const to = (Two *)(row + COLUMN_OF(j, lane % 4 * 2));
+                ADD_OLD(2, v, *to)
+                *to = v;
+            }
+#endif
+        }
+    }
+}

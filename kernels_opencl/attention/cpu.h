@@ -1,0 +1,112 @@
+// What attention's CPU kernels share. A work-group is one work-item with scratch memory of its own, and takes tiles from a counter.
+//
+//   rows     [z][rows, a multiple of MR][pitch, a multiple of NR]    one head after the other, in real, zeros beyond
+//   panels   [z][panel][length][NR]                                  the same turned over: vectors run along rows
+//
+//                NR columns of a panel of B
+//              +----------------------------+
+//    A's row   |  MR x NR: register tile    |    of TILE_ROWS x TILE_COLS scores of a work-group
+//              +----------------------------+
+//
+// Every product is one of rows by panels (scores) or of scores by rows. Scores are masked a run at a time: one row's
+// columns, or (DOWN) one column's rows.
+
+#include "conv/cpu.h"
+#include "attention/attention.h"
+
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define ROUND_UP(a, b) (((a) + (b) - 1) / (b) * (b))
+
+// c[MR][pitch] (+)= a[MR][a_step] * b[depth][b_step], NR columns
+NOINLINE void multiply(GLOBAL real *c, const int pitch, const GLOBAL real *a, const int a_step, const GLOBAL real *b,
+                       const int b_step, int depth, int add) {
+#define START_ROW(i) const GLOBAL real *a_row##i = a + (i64)(i) * a_step;
+#define STEP_ROW(i) { const vreal a##i = (vreal)(a_row##i[k]); COLS(FMA_VECTOR, i) }
+    ROWS(START_ROW)
+    ROWS(DECLARE_ROW)
+    for (int k = 0; k < depth; ++k) {
+        COLS(LOAD_B, 0)
+        ROWS(STEP_ROW)
+        b += b_step;
+    }
+    if (add) {
+        ROWS(ADD_ROW)
+    }
+    ROWS(WRITE_ROW)
+}
+
+// c[rows][TILE_COLS] = a[rows][pitch] * columns `first` (a multiple of NR) and following of panels
+DEVICE void multiply_panels(GLOBAL real *c, const GLOBAL real *a, int rows, int pitch, const GLOBAL real *panels, int first,
+                            int columns, int length) {
+    for (int j = 0; j < columns; j += NR)
+        for (int i = 0; i < rows; i += MR)
+            multiply(c + i * TILE_COLS + j, TILE_COLS, a + (i64)i * pitch, pitch, panels + (i64)(first + j) * length, NR, length, 0);
+}
+// c[rows][pitch] += a[rows][TILE_COLS], `depth` of each, * b[depth][pitch]
+DEVICE void multiply_rows(GLOBAL real *c, const GLOBAL real *a, int rows, int depth, const GLOBAL real *b, int pitch) {
+    for (int n = 0; n < pitch; n += NR)
+        for (int i = 0; i < rows; i += MR)
+            multiply(c + (i64)i * pitch + n, pitch, a + i * TILE_COLS, TILE_COLS, b + n, pitch, depth, 1);
+}
+
+DEVICE void fill(GLOBAL real *x, int from, int to, real value) {
+    for (; from < to && from % VW; ++from) x[from] = value;
+    for (; from + VW <= to; from += VW) RSTORE(VSPLAT(value), x + from);
+    for (; from < to; ++from) x[from] = value;
+}
+DEVICE void scale_row(GLOBAL real *x, int count, real factor) {  // count: a multiple of VW
+    for (int j = 0; j < count; j += VW) RSTORE(RLOAD(x + j) * factor, x + j);
+}
+DEVICE real highest(const GLOBAL real *x, int count) {
+    vreal top = RLOAD(x);
+    for (int j = VW; j < count; j += VW) {
+        const vreal v = RLOAD(x + j);
+        top = v > top ? v : top;
+    }
+    real found = LANE(top, 0);
+    UNROLL for (int lane = 1; lane < VW; ++lane) found = LANE(top, lane) > found ? LANE(top, lane) : found;
+    return found;
+}
+DEVICE real total(vreal v) {
+    real sum = 0;
+    UNROLL for (int lane = 0; lane < VW; ++lane) sum += LANE(v, lane);
+    return sum;
+}
+
+// A run of `count` scores from (i, j) on, along a row or (down) along a column, of which low .. high - 1 lie in its interval:
+// scaled, with what is added, and -inf where they do not count. Vectors beyond `count` are written too.
+DEVICE void finish_scores(const attention *at, const sequence *of, GLOBAL real *x, int count, int low, int high, int i, int j,
+                          const int down, real scale) {
+    const int wide = ROUND_UP(count, VW);
+    scale_row(x, wide, scale);
+#if defined(BIAS_T) || defined(ALIBI)
+    for (int t = low; t < high; ++t) x[t] += down ? added(at, of, i + t, j) : added(at, of, i, j + t);
+#endif
+#ifdef BLOCK_MASK
+    for (int t = low; t < high; ++t)
+        if (!(down ? in_block(at, of, i + t, j) : in_block(at, of, i, j + t))) x[t] = -INFINITY_OF(real);
+#endif
+    fill(x, 0, low, -INFINITY_OF(real));
+    fill(x, high, wide, -INFINITY_OF(real));
+}
+
+#ifdef DROPS
+// Multiply the run low .. high - 1 by what dropout makes of it
+DEVICE void drop_scores(const attention *at, const sequence *of, GLOBAL real *x, int low, int high, int i, int j, const int down) {
+    for (int t = low; t < high; ++t) x[t] *= down ? drop_factor(at, of, i + t, j) : drop_factor(at, of, i, j + t);
+}
+#else
+#define drop_scores(at, of, x, low, high, i, j, down)
+#endif
+
+// Numbers of `count` scores as they are after having been stored with a scale, and the largest of them
+#ifdef S_T
+DEVICE real store_scores(GLOBAL real *x, int count, real scale, real descale, real top) {
+    for (int t = 0; t < count; ++t) {
+        const real v = x[t], size = v < 0 ? -v : v;
+        top = size > top ? size : top;
+        x[t] = ROUNDED(S_T, v * scale) * descale;
+    }
+    return top;
+}
+#endif

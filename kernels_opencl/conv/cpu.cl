@@ -1,0 +1,275 @@
+// Forward and backward-data convolution on a CPU: implicit GEMM, the im2col matrix made block by block in scratch.
+//
+// Both directions are one sum,   dst[n, m, position] = sum over ch, taps of  A[m, ch, tap] * src[n, ch, position + tap]
+//   forward:        m = k, ch = c; a position is an output pixel, its source position * stride - pad + tap * dilation
+//   backward data:  m = c, ch = k; positions of one phase, that is, pixels h of dx with the same h % stride, see the same
+//                   taps, r with (h + pad - r * dilation) % stride == 0, and their sources in dy are neighbours
+//
+// A work-group takes one tile after the other from a common counter. A tile is TILE_ROWS rows of positions by TILE_COLS columns, times up to
+// TILE_M channels of dst, summed over blocks of BLOCK_CH channels of src:
+//
+//     packed [panel][k][MR]                scratch b [k][PITCH]: row k is one (ch, tap), shifted rows of src side by side
+//     +--+                                 +------+------+------+--+
+//     |MR|  x one row k: MR rows by NR     | row0 | row1 | row2 |  |   rows of TILE_COLS
+//     +--+    columns of the register      |      |      |      |  |
+//     |  |    tile at a time               +------+------+------+--+
+//                                          scratch c [TILE_M][PITCH]: sums so far, blended into dst after the last block
+
+#include "conv/cpu.h"
+#include "conv/cpu_multiply.h"
+#include "conv/cpu_store.h"
+
+// Taps of one phase along one axis: first, first + TAP_STEP, ...; the first one reads at position * SRC_STEP + offset.
+typedef struct {
+    int first, count, offset;
+} taps_t;
+
+DEVICE taps_t find_taps(int phase, const int size, const int pad, const int stride, const int dilation, const int step) {
+    taps_t taps;
+#ifdef BACKWARD_DATA
+    taps.first = 0;
+    while (taps.first < size && (phase + pad - taps.first * dilation) % stride != 0) ++taps.first;
+    taps.count = (size - taps.first + step - 1) / step;
+    taps.offset = (phase + pad - taps.first * dilation) / stride;
+#else
+    taps.first = 0;
+    taps.count = size;
+    taps.offset = -pad;
+#endif
+    return taps;
+}
+
+#define TAPS_OF(axis, phase) find_taps(phase, TAPS_##axis, PAD_##axis, STRIDE_##axis, DILATION_##axis, TAP_STEP_##axis)
+#define PHASE_D(phase) ((phase) / (PHASES_H * PHASES_W))
+#define PHASE_H(phase) ((phase) / PHASES_W % PHASES_H)
+#define PHASE_W(phase) ((phase) % PHASES_W)
+
+// Where tap (t, r, s) of a phase lies in the filter
+DEVICE int find_place(taps_t td, taps_t th, taps_t tw, int t, int r, int s) {
+    int ft = td.first + t * TAP_STEP_D, fr = th.first + r * TAP_STEP_H, fs = tw.first + s * TAP_STEP_W;
+#ifdef FLIP
+    ft = TAPS_D - 1 - ft, fr = TAPS_H - 1 - fr, fs = TAPS_W - 1 - fs;
+#endif
+    return ft * W_D + fr * W_H + fs * W_W;
+}
+
+DEVICE void find_places(int *places, taps_t td, taps_t th, taps_t tw) {
+    for (int t = 0; t < td.count; ++t)
+        for (int r = 0; r < th.count; ++r)
+            for (int s = 0; s < tw.count; ++s) *places++ = find_place(td, th, tw, t, r, s);
+}
+
+// Channels of a block in a phase: fewer taps leave room for more
+DEVICE int block_channels(int taps) {
+#if BLOCK_CH >= VW && S_C == 1
+    return taps ? MAX_TAPS * BLOCK_CH / taps / VW * VW : CH;
+#else
+    return taps ? MAX_TAPS * BLOCK_CH / taps : CH;
+#endif
+}
+
+#ifdef PACKED
+// Computed channels are neighbours (a row of a matrix): whole vectors of them are packed at a time
+#if defined(PROLOGUE_FILTER) && W_CH == 1 && MAX_TAPS == 1 && PHASES_D * PHASES_H * PHASES_W == 1
+#define FILTER_CHANNELS VW
+DEVICE void pack_channels(GLOBAL real *a, const int place, const int count, const int rows FILTER_PARAMS) {
+    for (int i = 0; i < MR; ++i) {
+        vreal v = (vreal)((real)0);
+        if (i < rows) v = prologue_filter((idx_t)(place + i * W_M), count FILTER_ARGS);
+        for (int j = 0; j < count; ++j) a[j * MR + i] = v[j];
+    }
+}
+#else
+#define FILTER_CHANNELS 1
+#endif
+
+// packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M. A work-group packs PACK_PANELS panels of a
+// block side by side, because they are neighbours in the filters of data gradients.
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile) FILTER_TENSORS) {
+    BIND(T, w);
+    FILTER_BIND
+    BIND(real, packed);
+    BIND(int, next_tile);
+    if (GRP(0) == 0 && GRP(1) == 0 && GRP(2) == 0) *next_tile = 0;
+    const int group = GRP(2) % GROUPS, phase = GRP(2) / GROUPS;
+    const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
+    const int taps = td.count * th.count * tw.count;
+    const int ch0 = GRP(1) * block_channels(taps), channels = MIN(block_channels(taps), CH - ch0);
+    const int first = GRP(0) * PACK_PANELS, end = MIN(first + PACK_PANELS, M_PADDED / MR);
+    GLOBAL real *block = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED;
+    for (int ch = 0; ch < channels; ++ch)
+        for (int panel = first; panel < end; ++panel) {
+#if FILTER_CHANNELS > 1
+            if (ch % VW) continue;
+            pack_channels(block + ((i64)panel * channels + ch) * MR, group * W_GROUP + panel * MR * W_M + ch0 + ch,
+                          MIN(VW, channels - ch), M - panel * MR FILTER_ARGS);
+            continue;
+#endif
+            GLOBAL real *a = block + ((i64)panel * channels + ch) * taps * MR;
+            const int rows = M - panel * MR;
+            for (int t = 0; t < td.count; ++t)
+                for (int r = 0; r < th.count; ++r)
+                    for (int s = 0; s < tw.count; ++s) {
+                        const int row = group * W_GROUP + panel * MR * W_M + (ch0 + ch) * W_CH;
+                        const int place = row + find_place(td, th, tw, t, r, s);
+#define PACK_ROW(i) a[i] = i < rows ? FILTER_LOAD(w, place, i * W_M) : (real)0;
+                        ROWS(PACK_ROW)
+                        a += MR;
+                    }
+        }
+}
+
+#else
+// The register tile with the filter where it lies: w at the tile's first channel and row, places[taps] the taps of a channel
+NOINLINE void multiply_in_place(GLOBAL real *c, const GLOBAL real *w, const GLOBAL real *b, const int pitch, int channels,
+                                int add, int rows, const int *places, int taps) {
+#define START_ROW(i) const GLOBAL real *w##i = w + MIN(i, rows - 1) * W_M;
+    ROWS(START_ROW)
+    ROWS(DECLARE_ROW)
+#define STEP_ROW(i) { const vreal a##i = (vreal)(w##i[at]); COLS(FMA_VECTOR, i) }
+#ifdef W_STEP
+    for (int at = 0; at < channels * MAX_TAPS * W_STEP; at += W_STEP) {
+#if W_STEP == 1
+#define NEXT_ROW(i) PREFETCH(w##i + MR * W_M + at);
+        if (at % 16 == 0) {
+            ROWS(NEXT_ROW)
+        }
+#endif
+        COLS(LOAD_B, 0)
+        ROWS(STEP_ROW)
+        b += pitch;
+    }
+#else
+    for (int ch = 0; ch < channels; ++ch)
+        for (int tap = 0; tap < taps; ++tap) {
+            const int at = ch * W_CH + places[tap];
+            COLS(LOAD_B, 0)
+            ROWS(STEP_ROW)
+            b += pitch;
+        }
+#endif
+    if (add) {
+        ROWS(ADD_ROW)
+    }
+    ROWS(WRITE_ROW)
+}
+#endif
+
+// Rows of positions: which image and which place in it
+typedef struct {
+    int n, d, h;
+} row_t;
+
+DEVICE row_t find_row(int row) {
+    row_t at;
+    at.h = row % GRID_H;
+    at.d = row / GRID_H % GRID_D;
+    at.n = row / (GRID_H * GRID_D);
+    return at;
+}
+
+// Fill one row of positions of b for channels ch0 and following
+DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t at, int q0, int count, int channels,
+                        taps_t td, taps_t th, taps_t tw IMAGE_PARAMS) {
+#if S_C == 1 && S_W != 1
+    const int taps = td.count * th.count * tw.count;
+#define CHANNELS_AT_ONCE 1
+#else
+    for (int ch = 0; ch < channels; ++ch, source += S_C)
+#endif
+        for (int t = 0; t < td.count; ++t) {
+            const int d = at.d * SRC_STEP_D + td.offset + t * TAP_SHIFT_D;
+            for (int r = 0; r < th.count; ++r) {
+                const int h = at.h * SRC_STEP_H + th.offset + r * TAP_SHIFT_H;
+                const int inside = d >= 0 && d < SRC_D && h >= 0 && h < SRC_H;
+                const int row = inside ? source + d * S_D + h * S_H : 0;
+                for (int s = 0; s < tw.count; ++s) {
+                    const int first = q0 * SRC_STEP_W + tw.offset + s * TAP_SHIFT_W;
+#ifdef CHANNELS_AT_ONCE
+                    copy_channels(b, taps * PITCH, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, channels,
+                                  SRC_SPAN IMAGE_ARGS);
+#else
+                    copy_row(b, src, row, first, SRC_STEP_W, count, inside ? SRC_W : 0, S_W, SRC_SPAN IMAGE_ARGS);
+#endif
+                    b += PITCH;
+                }
+            }
+        }
+}
+
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_start(TENSOR(int, next_tile)) {
+    BIND(int, next_tile);
+    *next_tile = 0;
+}
+
+#ifdef EPILOGUE_SUMS
+#include "conv/cpu_sums.h"
+#endif
+
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
+                                      TENSOR(int, next_tile), const real alpha, const real beta EPILOGUE_TENSORS IMAGE_TENSORS) {
+    BIND(T, src);
+    BIND(T, dst);
+    EPILOGUE_BIND
+    IMAGE_BIND
+    BIND(real, packed);
+    BIND(real, scratch);
+    BIND(int, next_tile);
+    GLOBAL real *b = scratch + (i64)GRP(0) * SCRATCH;
+    GLOBAL real *c = b + SCRATCH_B;
+    for (int tile = TAKE_TILE(next_tile); tile < TILES; tile = TAKE_TILE(next_tile)) {
+        const int segment = tile % SEGMENTS, row0 = tile / SEGMENTS % ROW_BLOCKS * TILE_ROWS;
+        const int m0 = tile / (SEGMENTS * ROW_BLOCKS) % M_BLOCKS * TILE_M, z = tile / (SEGMENTS * ROW_BLOCKS * M_BLOCKS);
+        const int group = z % GROUPS, phase = z / GROUPS;
+        const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
+        const int taps = td.count * th.count * tw.count;
+#ifndef PACKED
+        int places[MAX_TAPS];
+        find_places(places, td, th, tw);
+#endif
+        const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), channels_m = MIN(TILE_M, M - m0);
+        const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
+        const int block = block_channels(taps);
+        for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += block) {
+            const int channels = MIN(block, CH - ch0), depth = channels * taps;
+            for (int i = 0; i < rows; ++i) {
+                const row_t at = find_row(row0 + i);
+                const int source = at.n * S_N + (group * CH + ch0) * S_C;
+                pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw IMAGE_ARGS);
+            }
+#ifdef PACKED
+            const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;
+            for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
+                for (int m = 0; m < channels_m; m += MR)
+                    multiply_packed(c + m * PITCH + j, a + m * depth, b + j, PITCH, depth, ch0 > 0);
+#else
+            const GLOBAL real *a = packed + group * W_GROUP + ch0 * W_CH + m0 * W_M;
+            for (int m = 0; m < channels_m; m += MR)
+                for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
+                    multiply_in_place(c + m * PITCH + j, a + m * W_M, b + j, PITCH, channels, ch0 > 0, channels_m - m, places,
+                                      taps);
+#endif
+        }
+#ifdef EPILOGUE_SUMS
+        const Block at = {row0, rows, q0, columns, group * M + m0, phase};
+        const int column_slice = (phase * ROW_BLOCKS + row0 / TILE_ROWS) * SEGMENTS + segment;
+        store_sums(sums_out, c, at, channels_m, group, m0 / TILE_M, column_slice EPILOGUE_PASS(0, 0));
+#else
+        for (int i = 0; i < rows; ++i) {
+            const row_t at = find_row(row0 + i);
+            const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
+            const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
+            if (d >= DST_D || h >= DST_H || valid <= 0) continue;
+            const int channel = group * M + m0;
+            const int first = at.n * D_N + channel * D_C + d * D_D + h * D_H + q0 * DST_STEP_W + PHASE_W(phase) * D_W;
+#ifdef Z_STRIDES
+            const int z_first = at.n * Z_N + channel * Z_C + d * Z_D + h * Z_H + q0 * Z_W;
+#else
+            const int z_first = first;
+#endif
+            store_row(dst, first, c + i * TILE_COLS, PITCH, channels_m, valid, alpha,
+                      beta EPILOGUE_PASS(z_first, channel * BIAS_C));
+        }
+#endif
+    }
+}

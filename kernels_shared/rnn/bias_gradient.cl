@@ -1,0 +1,68 @@
+// Gradients of a recurrent layer's biases: sums over all rows of the gates' gradients, added to dw. W and R get the same,
+// but for a GRU's new memory, whose R has slot 3.
+//
+//   GPU: a work-group sums 32 columns, SHARES work-items each      CPU: a work-group of one sums LANES columns
+//
+// Rows are DIRECTIONS * SLOTS * hidden columns. dw: the biases of direction d begin at start + d * 2 * GATES * hidden.
+
+#include "common/types.h"
+
+#define IN_FLIGHT 8  // rows that a GPU's work-item reads before it adds
+#define ADD_TO(place, sum) STORE(dw, place, LOAD(dw, place) + (sum))
+
+DEVICE void add_bias(GLOBAL T *dw, i64 start, int hidden, int column, real sum) {
+    const int unit = column % hidden, slot = column / hidden % SLOTS, d = column / hidden / SLOTS;
+    const i64 w = start + (i64)d * 2 * GATES * hidden + unit, r = w + GATES * hidden;
+    if (slot < GATES) ADD_TO(w + slot * hidden, sum);
+    if (SLOTS == GATES || slot < GATES - 1) ADD_TO(r + slot * hidden, sum);
+    if (SLOTS > GATES && slot == GATES) ADD_TO(r + (GATES - 1) * hidden, sum);
+}
+
+#ifdef SCHEDULE_CPU
+KERNEL WG_SIZE(1, 1, 1)
+rnn_bias_gradient(TENSOR(const real, gates), TENSOR(T, dw), const i64 gates_start, const i64 start, const int hidden,
+                  const int rows, const int columns) {
+    GRID_WAIT();
+    BIND(const real, gates);
+    BIND(T, dw);
+    const int first = GRP(0) * LANES, last = first + LANES < columns ? first + LANES : columns;
+    const GLOBAL real *from = gates + gates_start;
+    real sums[LANES];
+    for (int j = 0; j < LANES; ++j) sums[j] = 0;
+    if (last - first == LANES) {
+        for (int row = 0; row < rows; ++row)
+            for (int j = 0; j < LANES; ++j) sums[j] += from[(i64)row * columns + first + j];
+    } else {
+        for (int row = 0; row < rows; ++row)
+            for (int j = first; j < last; ++j) sums[j - first] += from[(i64)row * columns + j];
+    }
+    for (int j = first; j < last; ++j) add_bias(dw, start, hidden, j, sums[j - first]);
+}
+#else
+KERNEL WG_SIZE(32 * SHARES, 1, 1)
+rnn_bias_gradient(TENSOR(const real, gates), TENSOR(T, dw), const i64 gates_start, const i64 start, const int hidden,
+                  const int rows, const int columns) {
+    GRID_WAIT();
+    BIND(const real, gates);
+    BIND(T, dw);
+    LOCAL real sums[32 * SHARES];
+    const int x = LID(0) % 32, y = LID(0) / 32, column = GRP(0) * 32 + x;
+    const GLOBAL real *from = gates + gates_start + column;
+    real sum[IN_FLIGHT];
+    UNROLL for (int k = 0; k < IN_FLIGHT; ++k) sum[k] = 0;
+    if (column < columns) {
+        int row = y;
+        for (; row + (IN_FLIGHT - 1) * SHARES < rows; row += IN_FLIGHT * SHARES)
+            UNROLL for (int k = 0; k < IN_FLIGHT; ++k) sum[k] += from[(i64)(row + k * SHARES) * columns];
+        for (; row < rows; row += SHARES) sum[0] += from[(i64)row * columns];
+    }
+    UNROLL for (int k = 1; k < IN_FLIGHT; ++k) sum[0] += sum[k];
+    sums[LID(0)] = sum[0];
+    BARRIER();
+    if (y == 0 && column < columns) {
+        real total = 0;
+        for (int k = 0; k < SHARES; ++k) total += sums[k * 32 + x];
+        add_bias(dw, start, hidden, column, total);
+    }
+}
+#endif
