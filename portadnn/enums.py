@@ -344,12 +344,19 @@ class NanPropagation(DnnEnum):
 
 
 class OpTensorOp(DnnEnum):
-    """The operation of :func:`~portadnn.op_tensor` (guide section 3.9)."""
+    """The operation of :func:`~portadnn.op_tensor` (guide section 3.9; SQRT and NOT came with cuDNN 6 and 7)."""
 
     ADD = 0
     MUL = 1
     MIN = 2
     MAX = 3
+    SQRT = 4
+    NOT = 5
+
+    @property
+    def unary(self) -> bool:
+        """Whether the operation has one operand: `b` and `alpha2` are not read."""
+        return self in (OpTensorOp.SQRT, OpTensorOp.NOT)
 
 
 class ReduceTensorOp(DnnEnum):

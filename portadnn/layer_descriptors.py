@@ -347,7 +347,7 @@ class OpTensorDescriptor(Parameters):
     Parameters
     ----------
     op
-        ADD, MUL, MIN or MAX.
+        ADD, MUL, MIN, MAX, SQRT or NOT.
     compute_type
         float32, or float64 for float64 destinations; None takes what the destination needs.
     nan_propagation

@@ -62,7 +62,9 @@ def op_tensor(problem, numbers, a, b):
     for index in grid(out.shape):
         u, v = numbers["alpha1"] * float(a[index]), numbers["alpha2"] * _pick(b, index)
         name = problem.operation.name
-        out[index] = {"ADD": u + v, "MUL": u * v, "MIN": v if v < u else u, "MAX": v if v > u else u}[name]
+        root = math.sqrt(u) if u >= 0 else math.nan
+        values = {"ADD": u + v, "MUL": u * v, "MIN": v if v < u else u, "MAX": v if v > u else u}
+        out[index] = {**values, "SQRT": root, "NOT": 1 - u}[name]
     return out
 
 

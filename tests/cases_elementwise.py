@@ -122,6 +122,10 @@ def _ops():
         a, c = tensor(dtype, (2, 3, 5, 7), other), tensor(dtype, (2, 3, 5, 7), layout)
         line = f"op_tensor a={a} b={tensor(dtype, dims)} c={c} operation={operation} "
         yield Case(line + f"alpha1={alpha1} alpha2={alpha2} beta={beta}", everywhere=number % 2 == 0)
+    for number, (operation, dtype, layout) in enumerate(itertools.product(("sqrt", "not"), TYPES, ("nchw", "nhwc"))):
+        a, c = tensor(dtype, (2, 5, 4, 7), layout), tensor(dtype, (2, 5, 4, 7), ("nchw", "nhwc")[number // 2 % 2])
+        yield Case(f"op_tensor a={a} b={tensor(dtype, (1, 5, 1, 1))} c={c} operation={operation} alpha1=3 beta=0.5")
+        yield Case(f"op_tensor a={a} b={a} c={a} operation={operation}", alias=("c", "a"), everywhere=number % 2 == 0)
     for number, (operation, dtype, layout) in enumerate(itertools.product(OPERATIONS, TYPES, ("nchw", "nhwc"))):
         x = tensor(dtype, (2, 5, 4, 6), layout)
         line = f"op_tensor a={x} b={x} c={x} operation={operation} alpha1=2 alpha2=-1 beta=1"

@@ -65,7 +65,7 @@ def _tensor_ops():
         yield f"add_tensor a={t}:1x3x1x1 c={t}:2x3x5x7"
         yield f"add_tensor a={t}:1x8x1x1 c={t}:2x8x4x8:nhwc beta=0"
         yield f"add_tensor a={t}:1x1x5x1x7 c={t}:2x3x5x2x7"
-        for op in ("add", "mul", "min", "max"):
+        for op in ("add", "mul", "min", "max", "sqrt", "not"):
             yield f"op_tensor a={t}:2x3x5x7 b={t}:1x3x1x1 c={t}:2x3x5x7 operation={op}"
     yield "scale_tensor y=f32:2x3x5x8/200,40,8,1 alpha=2"
     yield "set_tensor y=f32:2x3x5x8@4 value=1"

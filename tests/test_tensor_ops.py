@@ -9,6 +9,7 @@ from helper import assert_same, check, everywhere, over
 from ml_dtypes import bfloat16
 
 import portadnn as dnn
+import portadnn.cudnn as cudnn
 
 
 @over(TENSOR_CASES)
@@ -38,6 +39,37 @@ def test_minimum_and_maximum_of_nan(handle, dtype):
         op = dnn.OpTensorDescriptor(operation, nan_propagation=nan)
         c = handle.to_numpy(dnn.op_tensor(handle, op, handle.asarray(a), handle.asarray(b)))
         assert_same(c, row(*want, dtype=dtype), f"{operation} {nan}")
+
+
+@everywhere()
+@TYPES
+def test_sqrt_and_not_have_one_operand(handle, dtype):
+    a, b, prior = (
+        row(4, 0, -1, INF, NAN, dtype=dtype),
+        row(NAN, NAN, NAN, NAN, NAN, dtype=dtype),
+        row(1, 2, 3, 4, 5, dtype=dtype),
+    )
+    for operation, want in (("SQRT", (3, 0, NAN, INF, NAN)), ("NOT", (-8, 1, 3.25, -INF, NAN))):
+        for other in ((), (handle.asarray(b),)):
+            c = handle.to_numpy(dnn.op_tensor(handle, operation, handle.asarray(a), *other, alpha1=2.25))
+            assert_same(c, row(*want, dtype=dtype), operation)
+        c = dnn.op_tensor(handle, operation, handle.asarray(a), None, handle.asarray(prior), alpha1=2.25, beta=2)
+        want = np.array(want) + 2 * prior.astype(np.float64)
+        assert_same(handle.to_numpy(c), row(*want.ravel(), dtype=dtype), operation)
+    with pytest.raises(dnn.BadParam, match="b: expected a tensor"):
+        dnn.op_tensor(handle, "add", handle.asarray(a))
+
+
+@everywhere()
+def test_cudnn_looks_at_one_operand(handle):
+    """Neither the descriptor nor the memory of B, which programs pass as NULL."""
+    x, op = cudnn.cudnnCreateTensorDescriptor(), cudnn.cudnnCreateOpTensorDescriptor()
+    cudnn.cudnnSetTensor4dDescriptor(x, cudnn.CUDNN_TENSOR_NCHW, cudnn.CUDNN_DATA_FLOAT, 1, 1, 1, 3)
+    a, c = handle.asarray(np.float32([1, 4, 9])), handle.asarray(np.float32([0, 0, 0]))
+    for operation, want in ((cudnn.CUDNN_OP_TENSOR_SQRT, (1, 2, 3)), (cudnn.CUDNN_OP_TENSOR_NOT, (0, -3, -8))):
+        cudnn.cudnnSetOpTensorDescriptor(op, operation, cudnn.CUDNN_DATA_FLOAT, cudnn.CUDNN_NOT_PROPAGATE_NAN)
+        cudnn.cudnnOpTensor(handle, op, 1, x, a, 1, None, None, 0, x, c)
+        np.testing.assert_array_equal(handle.to_numpy(c), want)
 
 
 @everywhere()

@@ -62,7 +62,8 @@ def recipe(problem: Problem) -> Recipe:
         return Recipe("EPILOGUE", (2, 3), tuple(function.items()))
     if isinstance(problem, OpTensor):
         propagate = problem.nan_propagation is NanPropagation.PROPAGATE_NAN
-        return Recipe(problem.operation.name, (0, 1), (("PROPAGATE_NAN", 1),) if propagate else ())
+        reads = (0,) if problem.operation.unary else (0, 1)
+        return Recipe(problem.operation.name, reads, (("PROPAGATE_NAN", 1),) if propagate else ())
     if isinstance(problem, (ActivationForward, ActivationBackward)):
         function = activation_defines(problem.mode, problem)
         if isinstance(problem, ActivationForward):

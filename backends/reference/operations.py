@@ -105,6 +105,8 @@ def _add(problem: AddTensor, numbers: Numbers, a: Array) -> Array:
 
 def _op(problem: OpTensor, numbers: Numbers, a: Array, b: Array) -> Array:
     a = numbers["alpha1"] * a
+    if problem.operation.unary:
+        return np.sqrt(a) if problem.operation is OpTensorOp.SQRT else 1 - a
     b = numbers["alpha2"] * b
     if problem.operation is OpTensorOp.ADD:
         return a + b

@@ -70,6 +70,8 @@ def _terms(problem: Problem, numbers: dict[str, float], inputs: list[Array]) -> 
         return np.abs(definition(problem, numbers, *inputs)) * (1 + np.abs(problem.coef * inputs[0]))
     if isinstance(problem, PoolingBackward) and problem.mode is PoolingMode.MAX:
         return definition(problem, numbers, inputs[0], np.abs(inputs[1]), inputs[2])
+    if isinstance(problem, OpTensor) and problem.operation is OpTensorOp.NOT:
+        return 1 + numbers["alpha1"] * np.abs(inputs[0])
     selects = (
         isinstance(problem, ActivationForward)
         or (isinstance(problem, PoolingForward) and problem.mode is PoolingMode.MAX)

@@ -40,6 +40,8 @@ def _op(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
         OpTensorOp.MUL: torch.mul,
         OpTensorOp.MIN: torch.minimum if keeps else torch.fmin,
         OpTensorOp.MAX: torch.maximum if keeps else torch.fmax,
+        OpTensorOp.SQRT: lambda a, b: torch.sqrt(a),
+        OpTensorOp.NOT: lambda a, b: 1 - a,
     }
     function = functions[p.operation]
     a, b = t["a"], t["b"]

@@ -56,6 +56,10 @@
 #define RESULT(a, b) LESSER((a) * s0, (b) * s1)
 #elif defined(OP_MAX)
 #define RESULT(a, b) GREATER((a) * s0, (b) * s1)
+#elif defined(OP_SQRT)
+#define RESULT(a, b) sqrt((a) * s0)
+#elif defined(OP_NOT)
+#define RESULT(a, b) (VSPLAT(1) - (a) * s0)
 #elif defined(OP_ACTIVATION)
 #define RESULT(a, b) (VACTIVATE(a) * s0)
 #elif defined(OP_EPILOGUE)  // out = activation(out + s1 * in0 + in1), where in0 is not read with s1 == 0

@@ -160,11 +160,13 @@ def cudnnOpTensor(
     cDesc: TensorDescriptor,
     C: Any,
 ) -> None:
+    """SQRT and NOT look at neither `bDesc` nor `B`."""
+    op = value_of(opTensorDesc, OpTensorDescriptor, "opTensorDesc")
     dnn.op_tensor(
         handle,
-        value_of(opTensorDesc, OpTensorDescriptor, "opTensorDesc"),
+        op,
         tensor(handle, aDesc, A, "A", desc="aDesc"),
-        tensor(handle, bDesc, B, "B", desc="bDesc"),
+        None if op.op.unary else tensor(handle, bDesc, B, "B", desc="bDesc"),
         tensor(handle, cDesc, C, "C", desc="cDesc"),
         alpha1=alpha1,
         alpha2=alpha2,

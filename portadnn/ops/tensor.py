@@ -75,7 +75,7 @@ class AddTensor(Problem):
 
 @dataclass(frozen=True)
 class OpTensor(Problem):
-    """c = op(alpha1 * a, alpha2 * b) + beta * c, where dims of b may be 1."""
+    """c = op(alpha1 * a, alpha2 * b) + beta * c, where dims of b may be 1; SQRT and NOT do not read b."""
 
     matrices = True
 
@@ -118,6 +118,12 @@ class OpTensor(Problem):
 
     def flops(self) -> int:
         return 4 * self.c.size
+
+    def unread(self, numbers: Mapping[str, float]) -> set[str]:
+        return super().unread(numbers) | ({"b"} if self.operation.unary else set())
+
+    def bytes(self) -> int:
+        return super().bytes() - (self.b.nbytes if self.operation.unary else 0)
 
     def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         op = OpTensorDescriptor(self.operation, self.compute_type, self.nan_propagation)
@@ -224,7 +230,7 @@ def op_tensor(
     handle: Handle,
     op: OpTensorDescriptor | OpTensorOp | str,
     a: Any,
-    b: Any,
+    b: Any = None,
     c: Any = None,
     *,
     alpha1: float = 1.0,
@@ -238,10 +244,11 @@ def op_tensor(
     handle
         Where to compute.
     op
-        ADD, MUL, MIN or MAX, or a descriptor that also states NaN propagation and compute type.
+        ADD, MUL, MIN, MAX, SQRT (``sqrt(alpha1 * a)``) or NOT (``1 - alpha1 * a``), or a descriptor that also states
+        NaN propagation and compute type.
     a, b, c
         Tensors of 3 to 5 dims and one type; `a` has the dims of `c`, those of `b` may be 1. `c` may be `a`
-        itself, and `b` itself where a, b and c are all the same.
+        itself, and `b` itself where a, b and c are all the same. SQRT and NOT do not read `b`, which may be left out.
     alpha1, alpha2, beta
         Factors; with ``beta == 0`` c is not read.
 
@@ -260,6 +267,8 @@ def op_tensor(
     descriptor = _BY_NAME.get(op) if type(op) is str else op
     if not isinstance(descriptor, OpTensorDescriptor):
         descriptor = _DESCRIPTORS[OpTensorOp.parse(op, "op")]
+    if b is None and descriptor.op.unary:
+        b = a
     return execute(handle, OpTensor, (a, b, c), descriptor, (alpha1, alpha2, beta))
 
 
