@@ -26,7 +26,7 @@ _CHILD = """
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]  # not the working directory
 import json, resource, time
-from portadnn.cli import main
+from portadnn.cli.main import main
 began = time.perf_counter()
 try:
     main(sys.argv[1:])

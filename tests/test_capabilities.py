@@ -14,6 +14,7 @@ from helper import Case, check, every_target, open_handle
 
 import portadnn as dnn
 from portadnn import capability
+from portadnn.capability import tables as capability_tables
 from portadnn.capability.features import ALGORITHMS, Feature, axes, line
 from portadnn.dispatch.choice import candidates, prepare
 from portadnn.dispatch.problems import with_room
@@ -39,7 +40,7 @@ EVERYWHERE = [target for target in every_target() if not target.slow]
 def test_tables_agree_with_problems_and_engines_and_no_line_is_idle(name, tmp_path):
     known = capability.table(name)
     assert list(faults(known, name)) == []
-    for path in capability.files()[name].parent.glob("*.toml"):
+    for path in capability_tables.files()[name].parent.glob("*.toml"):
         (tmp_path / path.name).write_text(path.read_text("utf-8"), "utf-8")
     assert [line for part in PARTS[name] for line in idle_lines(known, tmp_path, part)] == []
 
@@ -155,7 +156,7 @@ def test_find_and_the_call_itself_refuse_with_the_tables_reason(monkeypatch):
         'title = "no softmax, no convolution"\nrunnable = true\n'
         '[[rule]]\nop = ["softmax_*", "convolution_*"]\nanswer = "no"\nreason = "out of order"\nsource = "a test"\n'
     )
-    monkeypatch.setattr(capability, "_table_of", lambda backend: capability.read(text, backend))
+    monkeypatch.setattr(capability_tables, "_table_of", lambda backend: capability.read(text, backend))
     x, w = np.ones((1, 2, 4, 4), np.float32), np.ones((3, 2, 3, 3), np.float32)
     conv = dnn.ConvolutionDescriptor((0, 0))
     with dnn.Handle("reference") as handle:

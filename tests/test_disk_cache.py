@@ -179,7 +179,7 @@ def test_a_relative_xdg_folder_is_ignored(monkeypatch, tmp_path):
 
 def test_temporary_folders_do_not_stay(tmp_path):
     """One is left by a process that is killed, and goes with the next."""
-    program = "import os, sys\nfrom portadnn import disk_cache\nfolder = disk_cache.process_folder()\n"
+    program = "import os, sys\nfrom portadnn._io import disk_cache\nfolder = disk_cache.process_folder()\n"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
 
     def run(ending):

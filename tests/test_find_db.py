@@ -172,7 +172,7 @@ def test_threads_and_handles_share_it(path):
 WRITER = """
 import sys, warnings
 warnings.simplefilter("error")
-from portadnn.find_db import FindDatabase, Place
+from portadnn.finding.database import FindDatabase, Place
 database = FindDatabase(sys.argv[1])
 for j in range(30):
     database.store(sys.argv[2], Place("device", "driver", "1.0", "engines"), {f"engine{j}": float(j)})

@@ -231,7 +231,7 @@ def test_check_reads_sources_in_processes_while_a_handle_is_open(backend, tmp_pa
     for number in range(40):
         (tmp_path / f"{number}.cu").write_text("void f() { cudnnHandle_t h; cudnnCreate(&h); cudnnDestroy(h); }\n")
     program = f"""
-from portadnn.cli import main
+from portadnn.cli.main import main
 handle = dnn.Handle()
 x, y = use(handle)
 try:

@@ -107,7 +107,7 @@ def test_a_damaged_cache_is_rebuilt(tmp_path, temporary, variable, damage):
 
 
 REUSED = f"""
-from portadnn_backends import pocl_cache
+from portadnn_backends.opencl import pocl_cache
 def refuse(self):
     raise SystemExit("a program was compiled")
 pocl_cache.Workplace._folders = refuse
@@ -195,7 +195,7 @@ def test_info_says_why_pocl_has_no_devices(temporary):
     program = """
 import tempfile
 tempfile.mkdtemp = lambda *args, **kwargs: (_ for _ in ()).throw(OSError(28, "No space left on device"))
-from portadnn.cli import main
+from portadnn.cli.main import main
 main(["info"])
 """
     done = run(temporary, program, HOME="/dev/null")
@@ -244,7 +244,7 @@ def test_a_workplace_that_was_removed_is_made_again(temporary, tmp_path):
     program = PROGRAM.replace(
         "    w = ", "    import shutil; shutil.rmtree(next(iter(pocl_cache._WORKPLACES.values())).path)\n    w = "
     )
-    program = f"from portadnn_backends import pocl_cache{program}"
+    program = f"from portadnn_backends.opencl import pocl_cache{program}"
     check(run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept")))
     assert not list((tmp_path / "kept" / disk_cache.RUNNING).iterdir())
 
@@ -254,7 +254,7 @@ def test_a_workplace_that_is_lost_is_named(temporary, tmp_path):
     program = """
 import os, shutil
 import portadnn as dnn
-from portadnn_backends import pocl_cache
+from portadnn_backends.opencl import pocl_cache
 with dnn.Handle("opencl") as handle:
     (place,) = pocl_cache._WORKPLACES.values()
     shutil.rmtree(place.path)

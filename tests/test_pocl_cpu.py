@@ -71,7 +71,7 @@ def test_a_known_processor_keeps_its_name(monkeypatch):
 
 PROGRAM = """
 import pyopencl as cl
-from portadnn_backends import pocl_cpu
+from portadnn_backends.opencl import pocl_cpu
 for platform in cl.get_platforms():
     if "Portable Computing" in platform.name:
         device = platform.get_devices()[0]

@@ -19,7 +19,7 @@ import portadnn as dnn
 from portadnn.bfloat16 import BITS
 from portadnn.diff import Case, Verdict, examine
 from portadnn.diff.generate import Mix, cases
-from portadnn.diff.shrink import shrink
+from portadnn.diff.shrink.shrink import shrink
 
 assert dnn.DataType.BFLOAT16.storage == BITS, "ml_dtypes is there"
 with dnn.Handle("reference", profile="") as handle:
