@@ -45,6 +45,7 @@ from .enums import (
     SoftmaxMode,
     Status,
     TensorFormat,
+    get_error_string,
 )
 from .errors import (
     AllocFailed,
@@ -56,7 +57,6 @@ from .errors import (
     InternalError,
     NotInitialized,
     NotSupported,
-    get_error_string,
 )
 from .handle import Handle
 from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor

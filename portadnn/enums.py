@@ -8,287 +8,43 @@ with or without cuDNN's prefix or a part of it) into the member and raises
 
 from __future__ import annotations
 
-import contextlib
-import operator
-from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from .data_type import FLOATS, DataType, Limits
+from .enumeration import DnnEnum, named, plain_number
+from .errors import public
 
-import numpy as np
-
-from . import bfloat16
-from .errors import BadParam, shown
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-E = TypeVar("E", bound="DnnEnum")
-
-
-def plain_number(value: Any, c_name: str = "") -> int | None:
-    """Return a plain integer, or the number of a member of the enumeration called `c_name`; None for anything else.
-
-    Members of another enumeration are integers to Python, but their numbers mean something else here.
-    """
-    kind = type(value)
-    if kind is bool or (hasattr(kind, "__members__") and kind.__name__ != c_name):  # C++ bindings' have it, too
-        return None
-    try:
-        return int.__index__(operator.index(value))
-    except Exception:  # a user's __index__ may raise anything
-        return None
-
-
-def named(value: Any) -> str:
-    """Return a value as messages show it, a member of an enumeration with the enumeration's name."""
-    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else shown(value)
-
-
-class DnnEnum(IntEnum):
-    """An enumeration whose members can be given by member, number or name."""
-
-    @classmethod
-    def parse(cls: type[E], value: Any, argument: str = "value") -> E:
-        """Return the member that `value` stands for.
-
-        Raises
-        ------
-        BadParam
-            `value` is no member, member number or member name of this enumeration. A member of another one is none,
-            except of the same enumeration under its name in C.
-        """
-        if isinstance(value, cls):
-            return value
-        if isinstance(value, str):
-            member = cls._named(value)
-            if member is not None:
-                return member
-        else:
-            number = plain_number(value, cls.c_enumeration())
-            if number is not None and number in cls._value2member_map_:
-                return cls(number)
-        names = ", ".join(member.name for member in cls)
-        raise BadParam(argument=argument, expected=f"a {cls.__name__} ({names})", got=named(value))
-
-    @classmethod
-    def c_enumeration(cls) -> str:
-        """Return the enumeration's name in cuDNN's header, such as ``cudnnPoolingMode_t``."""
-        return _C_ENUMERATIONS.get(cls.__name__, f"cudnn{cls.__name__}_t")
-
-    @classmethod
-    def _named(cls: type[E], text: str) -> E | None:
-        """Return the member with that name, which may begin with words of cuDNN's prefix."""
-        name = str.upper(text)
-        for member in cls:
-            if name == member.name:
-                return member
-        for member in cls:
-            if name.endswith("_" + member.name) and ("_" + member.c_name).endswith("_" + name):
-                return member
-        return None
-
-    @property
-    def c_name(self) -> str:
-        """The name in cuDNN's header, such as ``CUDNN_POOLING_MAX``."""
-        prefix = _C_PREFIXES[type(self).__name__]
-        return prefix + (self.name.removeprefix("ALGO_") if prefix.endswith("_ALGO_") else self.name)
-
-    def __str__(self) -> str:
-        return self.name
-
-    __hash__ = int.__hash__  # in C: enumerations are part of every plan lookup
-
-
-_C_PREFIXES = {
-    "DataType": "CUDNN_DATA_",
-    "TensorFormat": "CUDNN_TENSOR_",
-    "ConvolutionMode": "CUDNN_",
-    "NanPropagation": "CUDNN_",
-    "OpTensorOp": "CUDNN_OP_TENSOR_",
-    "ReduceTensorOp": "CUDNN_REDUCE_TENSOR_",
-    "ReduceTensorIndices": "CUDNN_REDUCE_TENSOR_",
-    "ActivationMode": "CUDNN_ACTIVATION_",
-    "PoolingMode": "CUDNN_POOLING_",
-    "SoftmaxAlgorithm": "CUDNN_SOFTMAX_",
-    "SoftmaxMode": "CUDNN_SOFTMAX_MODE_",
-    "BatchNormMode": "CUDNN_BATCHNORM_",
-    "LRNMode": "CUDNN_LRN_",
-    "DivNormMode": "CUDNN_DIVNORM_",
-    "NormMode": "CUDNN_",
-    "MathType": "CUDNN_",
-    "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
-    "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
-    "ConvolutionBwdFilterAlgo": "CUDNN_CONVOLUTION_BWD_FILTER_ALGO_",
-    "ConvolutionFwdPreference": "CUDNN_CONVOLUTION_FWD_",
-    "ConvolutionBwdDataPreference": "CUDNN_CONVOLUTION_BWD_DATA_",
-    "ConvolutionBwdFilterPreference": "CUDNN_CONVOLUTION_BWD_FILTER_",
-    "SamplerType": "CUDNN_SAMPLER_",
-    "Status": "CUDNN_STATUS_",
-}
-
-
-_C_ENUMERATIONS = {  # of which C's names are not made of ours
-    "ReduceTensorIndicesType": "cudnnIndicesType_t",
-    "NormMode": "cudnnBackendNormMode_t",
-}
-
-
-FLOATS = "float16, bfloat16, float32 or float64"  # as messages name the types that operations compute in
-
-
-class Limits(NamedTuple):
-    """What numbers of a type can be: as ``numpy.finfo``, which does not know all of them.
-
-    Attributes
-    ----------
-    eps : float
-        From 1 to the next number.
-    lowest : float
-        The lowest finite number.
-    smallest_normal, smallest_subnormal : float
-        The smallest positive numbers, with all digits and with one.
-    """
-
-    eps: float
-    lowest: float
-    smallest_normal: float
-    smallest_subnormal: float
-
-
-class DataType(DnnEnum):
-    """Storage type of a tensor or filter (guide section 3.11; BFLOAT16 is of cuDNN 8).
-
-    The integer types (of cuDNN 6) are those of indices and of byte buffers; operations compute in the others.
-    """
-
-    FLOAT = 0
-    DOUBLE = 1
-    HALF = 2
-    INT32 = 4
-    UINT8 = 6
-    BFLOAT16 = 9
-
-    @property
-    def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype with the same storage; that of BFLOAT16 is ``ml_dtypes.bfloat16``.
-
-        Raises
-        ------
-        NotSupported
-            BFLOAT16, and ml_dtypes is not installed.
-        """
-        return bfloat16.numpy_dtype() if self is DataType.BFLOAT16 else _NUMPY_OF[self]
-
-    @property
-    def storage(self) -> np.dtype[Any]:
-        """The dtype of arrays on devices: `numpy`, or two plain bytes for BFLOAT16 where ml_dtypes is missing."""
-        return bfloat16.storage_dtype() if self is DataType.BFLOAT16 else _NUMPY_OF[self]
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return 2 if self is DataType.BFLOAT16 else _NUMPY_OF[self].itemsize
-
-    @property
-    def type_name(self) -> str:
-        """The name of the NumPy dtype, such as ``"float32"``."""
-        return "bfloat16" if self is DataType.BFLOAT16 else _NUMPY_OF[self].name
-
-    @property
-    def code(self) -> str:
-        """The name in problem lines and capability tables, such as ``"f32"``."""
-        return _CODES[self]
-
-    @classmethod
-    def of_code(cls, code: str) -> DataType | None:
-        """Return the data type with that name in problem lines, or None."""
-        return _OF_CODE.get(code)
-
-    @property
-    def is_float(self) -> bool:
-        """Whether operations compute in this type."""
-        return self not in (DataType.INT32, DataType.UINT8)
-
-    @property
-    def limits(self) -> Limits:
-        """The type's precision and range."""
-        if self is DataType.BFLOAT16:
-            return Limits(2.0**-7, -(2 - 2.0**-7) * 2.0**127, 2.0**-126, 2.0**-133)
-        info: np.finfo[Any] = np.finfo(_NUMPY_OF[self])
-        return Limits(*map(float, (info.eps, info.min, info.smallest_normal, info.smallest_subnormal)))
-
-    @property
-    def accumulator(self) -> DataType:
-        """The type in which sums are kept: float32 for the types of 16 bits, the type itself otherwise."""
-        return DataType.FLOAT if self in (DataType.HALF, DataType.BFLOAT16) else self
-
-    def stored(self, values: npt.ArrayLike) -> np.ndarray[Any, Any]:
-        """Return numbers rounded to this type, as an array of the dtype `storage`."""
-        if self is DataType.BFLOAT16:
-            return bfloat16.rounded(values).view(self.storage)
-        return np.asarray(values).astype(self.storage, copy=False)
-
-    @classmethod
-    def of(cls, dtype: npt.DTypeLike | DataType | int, argument: str = "dtype") -> DataType:
-        """Return the data type of a NumPy dtype, a name such as ``"float16"``, or a member's name or number.
-
-        Raises
-        ------
-        BadParam
-            The dtype is none that portadnn computes in.
-        """
-        if isinstance(dtype, cls):
-            found: DataType | None = dtype
-        elif isinstance(dtype, int):
-            number = plain_number(dtype, cls.c_enumeration())
-            found = next((member for member in cls if member == number), None)
-        else:
-            found = cls._stored_as(dtype)
-        if found is None or not found.is_float:
-            expected = f"{FLOATS}, as a DataType or NumPy's" if isinstance(dtype, Enum) else FLOATS
-            raise BadParam(argument=argument, expected=expected, got=named(dtype))
-        return found
-
-    @classmethod
-    def of_array(cls, dtype: np.dtype[Any], argument: str) -> DataType:
-        """Return the data type of an array, which may hold indices or bytes.
-
-        Raises
-        ------
-        BadParam
-            The dtype is none that portadnn stores.
-        """
-        found = cls._stored_as(dtype)
-        if found is None:
-            raise BadParam(argument=argument, expected=FLOATS, got=shown(dtype))
-        return found
-
-    @classmethod
-    def _stored_as(cls, dtype: Any) -> DataType | None:
-        found = cls._named(dtype) if isinstance(dtype, str) else None
-        if found is None and dtype is not None:  # None is float64 to NumPy
-            with contextlib.suppress(Exception):  # NumPy asks objects for an attribute
-                kind = np.dtype(dtype)
-                found = cls.BFLOAT16 if bfloat16.is_bfloat16(kind) else _DATA_TYPE_OF.get(kind)
-        return found
-
-
-_NUMPY_OF: dict[DataType, np.dtype[Any]] = {
-    DataType.FLOAT: np.dtype(np.float32),
-    DataType.DOUBLE: np.dtype(np.float64),
-    DataType.HALF: np.dtype(np.float16),
-    DataType.INT32: np.dtype(np.int32),
-    DataType.UINT8: np.dtype(np.uint8),
-}
-_CODES = {
-    DataType.FLOAT: "f32",
-    DataType.DOUBLE: "f64",
-    DataType.HALF: "f16",
-    DataType.BFLOAT16: "bf16",
-    DataType.INT32: "i32",
-    DataType.UINT8: "u8",
-}
-_OF_CODE = {code: dtype for dtype, code in _CODES.items()}
-_DATA_TYPE_OF: dict[np.dtype[Any], DataType] = {dtype: member for member, dtype in _NUMPY_OF.items()}
+__all__ = [
+    "FLOATS",
+    "ActivationMode",
+    "BatchNormMode",
+    "ConvolutionBwdDataAlgo",
+    "ConvolutionBwdDataPreference",
+    "ConvolutionBwdFilterAlgo",
+    "ConvolutionBwdFilterPreference",
+    "ConvolutionFwdAlgo",
+    "ConvolutionFwdPreference",
+    "ConvolutionMode",
+    "DataType",
+    "DivNormMode",
+    "DnnEnum",
+    "LRNMode",
+    "Limits",
+    "MathType",
+    "NanPropagation",
+    "NormMode",
+    "OpTensorOp",
+    "PoolingMode",
+    "ReduceTensorIndices",
+    "ReduceTensorIndicesType",
+    "ReduceTensorOp",
+    "SamplerType",
+    "SoftmaxAlgorithm",
+    "SoftmaxMode",
+    "Status",
+    "TensorFormat",
+    "get_error_string",
+    "named",
+    "plain_number",
+]
 
 
 class TensorFormat(DnnEnum):
@@ -546,3 +302,31 @@ class Status(DnnEnum):
     EXECUTION_FAILED = 8
     NOT_SUPPORTED = 9
     LICENSE_ERROR = 10
+
+
+_STRINGS = {
+    0: "success",
+    1: "the library was not initialised",
+    2: "resource allocation failed",
+    3: "an incorrect value or parameter was passed",
+    4: "an internal operation failed",
+    5: "invalid value",
+    6: "the device lacks a required feature",
+    7: "access to device memory failed",
+    8: "the device program failed to execute",
+    9: "the requested functionality is not supported",
+    10: "a licence is required",
+}
+
+
+@public
+def get_error_string(status: int) -> str:
+    """Return the name and meaning of a status number (guide section 4.2).
+
+    Raises
+    ------
+    BadParam
+        `status` is none of the numbers of guide section 3.2.
+    """
+    member = Status.parse(status, "status")
+    return f"{member.name}: {_STRINGS[int(member)]}"

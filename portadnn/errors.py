@@ -195,33 +195,3 @@ def foreign(library: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return named
 
     return mark
-
-
-_STRINGS = {
-    0: "success",
-    1: "the library was not initialised",
-    2: "resource allocation failed",
-    3: "an incorrect value or parameter was passed",
-    4: "an internal operation failed",
-    5: "invalid value",
-    6: "the device lacks a required feature",
-    7: "access to device memory failed",
-    8: "the device program failed to execute",
-    9: "the requested functionality is not supported",
-    10: "a licence is required",
-}
-
-
-@public
-def get_error_string(status: int) -> str:
-    """Return the name and meaning of a status number (guide section 4.2).
-
-    Raises
-    ------
-    BadParam
-        `status` is none of the numbers of guide section 3.2.
-    """
-    from .enums import Status
-
-    member = Status.parse(status, "status")
-    return f"{member.name}: {_STRINGS[int(member)]}"
