@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from portadnn.errors import NotSupported
 from portadnn.problem import Problem, TensorSpec
 
 from .programs import Program
-
-if TYPE_CHECKING:
-    from portadnn.graph.engine import GraphEngine
 
 Schedule = Literal["gpu", "cpu"]
 
@@ -678,8 +675,8 @@ class Backend(abc.ABC):
         """Return what computes exact results, if the backend has such definitions."""
         return None
 
-    def graph_engines(self) -> Sequence[GraphEngine]:
-        """List the engines that take whole graphs, in order of preference; graphs can be cut into Problems besides."""
+    def graph_engines(self) -> Sequence[Any]:
+        """List the engines that take whole graphs (portadnn.graph.engine.GraphEngine), in order of preference."""
         return ()
 
     def engines_version(self) -> str:

@@ -9,11 +9,13 @@ from typing import Any
 from portadnn.errors import DnnError
 
 from .base import Backend, Device, DeviceInfo, Engine
-from .cuda import device as cuda
+from .cuda import BACKEND as CUDA
+from .cuda.device import CudaDevice
+from .cuda.streams import usable_stream
 from .vendor_cudnn import library
 
 
-class CudnnDevice(cuda.CudaDevice):
+class CudnnDevice(CudaDevice):
     """A device of the CUDA backend, for cuDNN to compute on."""
 
 
@@ -25,7 +27,7 @@ class CudnnBackend(Backend):
     install = 'pip install nvidia-cudnn-cu13 "portadnn[cuda13]" (or nvidia-cudnn-cu12 and [cuda12], as the driver is)'
 
     def why_unavailable(self) -> str | None:
-        missing = [cuda.BACKEND.why_unavailable()]
+        missing = [CUDA.why_unavailable()]
         try:
             library.load()
         except DnnError as error:
@@ -34,12 +36,12 @@ class CudnnBackend(Backend):
 
     def devices(self) -> Sequence[DeviceInfo]:
         version = f"cuDNN {library.load().version_text}"
-        return [replace(info, backend=self.name, version=version) for info in cuda.BACKEND.devices()]
+        return [replace(info, backend=self.name, version=version) for info in CUDA.devices()]
 
     def open(self, index: int, stream: Any = None) -> Device:
-        opened = cuda.BACKEND.open(index, stream)  # which checks both
+        opened = CUDA.open(index, stream)  # which checks both
         opened.close()
-        return CudnnDevice(index, self.devices()[index], cuda.usable_stream(stream, index))
+        return CudnnDevice(index, self.devices()[index], usable_stream(stream, index))
 
     def engines(self) -> Sequence[Engine]:
         from .vendor_cudnn.engines import cudnn_engines

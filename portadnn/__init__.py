@@ -61,6 +61,7 @@ from .errors import (
 from .handle import Handle
 from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
 from .problem import Problem, TensorSpec, parse, parse_line
+from .profiles import attach as _attach  # noqa: F401  # handles ask it for profiles
 from .profiles.violations import ProfileWarning, Violation
 from .tracing import trace, trace_as_asked
 

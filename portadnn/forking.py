@@ -14,23 +14,31 @@ import os
 import sys
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .errors import NotInitialized
 
-if TYPE_CHECKING:
-    from .handle import Handle
+
+class Owner(Protocol):
+    """A handle: it has a device of this process."""
+
+    def settle(self) -> None:
+        """Wait for what the device has under way."""
+
+    def lose(self) -> Any:
+        """Give up device and caches without touching them; return what may not be released in the child."""
+
 
 ADVICE = "use the start method spawn (multiprocessing.get_context('spawn')), or open the first handle in the child"
-_HANDLES: weakref.WeakSet[Handle] = weakref.WeakSet()
-_LOST: weakref.WeakSet[Handle] = weakref.WeakSet()
+_HANDLES: weakref.WeakSet[Owner] = weakref.WeakSet()
+_LOST: weakref.WeakSet[Owner] = weakref.WeakSet()
 _STARTED: set[str] = set()  # runtimes that this process started
 _INHERITED: set[str] = set()  # those that an ancestor started before it forked
 _FRAGILE: weakref.WeakSet[Any] = weakref.WeakSet()  # objects that a driver would be asked to release
 _DRIVERS = ("libpocl", "libnvidia-opencl", "libamdocl", "libigdrcl", "libMesaOpenCL", "libRusticlOpenCL")
 
 
-def register(handle: Handle) -> None:
+def register(handle: Owner) -> None:
     """Have a handle marked as lost in children that are forked from now on."""
     _HANDLES.add(handle)
 
@@ -40,7 +48,7 @@ def register_fragile(one: Any) -> None:
     _FRAGILE.add(one)
 
 
-def reason(handle: Handle) -> str:
+def reason(handle: Owner) -> str:
     """Return why a handle has no device."""
     if handle in _LOST:
         return f"the handle was opened before this process was forked, and does not work in it: {ADVICE}"
@@ -67,10 +75,8 @@ def check(runtime: str) -> None:
 def _before() -> None:
     """Wait for what is under way: a driver's thread may hold a lock that nobody would release in the child."""
     for handle in list(_HANDLES):
-        device = handle._device
-        if device is not None:
-            with contextlib.suppress(Exception):  # whoever waits next is told
-                device.synchronize()
+        with contextlib.suppress(Exception):  # whoever waits next is told
+            handle.settle()
 
 
 def _after_in_child() -> None:
@@ -81,17 +87,11 @@ def _after_in_child() -> None:
     for one in list(_FRAGILE):
         _keep_for_ever(one)
     for handle in list(_HANDLES):
-        _lose(handle)
+        lost = handle.lose()
+        if lost is not None:
+            _keep_for_ever(lost)
+            _LOST.add(handle)
     _HANDLES.clear()
-
-
-def _lose(handle: Handle) -> None:
-    """Take a handle's device away, and all calls that it remembers."""
-    if handle._device is None:
-        return
-    handle.lock._at_fork_reinit()  # type: ignore[attr-defined]  # another thread of the parent's may have held it
-    _keep_for_ever(handle._lose())
-    _LOST.add(handle)
 
 
 def _keep_for_ever(one: Any) -> None:

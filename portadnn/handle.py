@@ -6,8 +6,9 @@ import itertools
 import logging
 import os
 import threading
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,18 +28,37 @@ from .problem import TensorSpec
 from .registry import backend_names, get_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from portadnn_backends.base import Device, DeviceInfo, Engine
 
     from .dispatch.capture import CapturedStep
     from .problem import Problem
-    from .profiles.names import Profile
     from .profiles.violations import Violation
-    from .profiles.watch import ProfileWatch
 
 log = logging.getLogger("portadnn")
 _SERIALS = itertools.count(1)  # the handles of this process, for logs and recordings
+
+
+class Judge(Protocol):
+    """What judges a handle's calls as another library would: a profile at work."""
+
+    @property
+    def violations(self) -> list[Violation]:
+        """What that library would not have taken so far."""
+
+    def release(self) -> Any:
+        """End it."""
+
+
+# from the arguments `profile` and `mode` to what starts to judge a handle; set by portadnn.profiles
+Choose = Callable[[str | None, str | None], "Callable[[Handle], Judge] | None"]
+_CHOOSE: list[Choose] = []
+
+
+def judge_handles_by(choose: Choose) -> None:
+    """Have `choose` find the profiles that handles to come ask for."""
+    _CHOOSE.append(choose)
 
 
 class Handle:
@@ -93,9 +113,8 @@ class Handle:
     ) -> None:
         self.serial = next(_SERIALS)
         self._device: Device | None = None
-        self._watch: ProfileWatch | None = None
-        self._unwatch: Callable[[], Any] | None = None
-        rules = _profile(profile, mode)
+        self._judge: Judge | None = None
+        judges = [choose(profile, mode) for choose in _CHOOSE]
         name, index = _select(backend, device)
         self.backend = name
         chosen = get_backend(name)
@@ -116,10 +135,9 @@ class Handle:
         self._start_caches()
         if cache_bytes is not None:
             self.plans.most_bytes = _bytes(cache_bytes, "cache_bytes")
-        if rules is not None:
-            from .profiles.watch import watch_handle
-
-            self._watch, self._unwatch = watch_handle(self, *rules)
+        for judge in judges:
+            if judge is not None:
+                self._judge = judge(self)
         forking.register(self)
 
     def _start_caches(self) -> None:
@@ -127,8 +145,16 @@ class Handle:
         self.plans = PlanCache(self.calls.drop_plan)
         self.scratches = ScratchPool()
 
-    def _lose(self) -> tuple[Any, ...]:
+    def settle(self) -> None:
+        """Wait for what the device has under way, before a fork."""
+        if self._device is not None:
+            self._device.synchronize()
+
+    def lose(self) -> tuple[Any, ...] | None:
         """Give up device and caches without touching them, in a forked child; return what may not be released there."""
+        if self._device is None:
+            return None
+        self.lock._at_fork_reinit()  # type: ignore[attr-defined]  # another thread of the parent's may have held it
         lost = (self._device, self.calls, self.plans, self.scratches)
         self.scratches.invalidate()
         self._start_caches()
@@ -138,7 +164,7 @@ class Handle:
     @property
     def violations(self) -> list[Violation]:
         """What the library of the handle's profile would not have taken so far; empty without a profile."""
-        return [] if self._watch is None else self._watch.reporter.violations
+        return [] if self._judge is None else self._judge.violations
 
     @property
     def device(self) -> Device:
@@ -338,8 +364,8 @@ class Handle:
             if self._device is None:
                 return
             self._device.host_access("closes the handle")
-        if self._unwatch is not None:
-            self._unwatch()
+        if self._judge is not None:
+            self._judge.release()
         with self.lock:
             device, self._device = self._device, None
             if device is not None:  # another thread was faster
@@ -411,16 +437,6 @@ def _device_from_environment() -> int:
     if not text.isdecimal() or len(text) > 9:
         raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=shown(text))
     return int(text)
-
-
-def _profile(profile: str | None, mode: str | None) -> tuple[Profile, str] | None:
-    """Return the profile and what to do about violations, or None; who wants none does not import them."""
-    if profile is None and mode is None and not os.environ.get("PORTADNN_PROFILE"):
-        return None
-    from .profiles.names import chosen_mode, chosen_profile
-
-    chosen, what = chosen_profile(profile), chosen_mode(mode)
-    return None if chosen is None else (chosen, what)
 
 
 def _schedule_override() -> Literal["gpu", "cpu"] | None:

@@ -11,7 +11,7 @@ import portadnn as dnn
 from portadnn.dispatch.choice import candidates
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.cuda import device as cuda
+from portadnn_backends.cuda.devices import features
 from portadnn_backends.engines.conv import gemm as conv_gemm
 from portadnn_backends.engines.conv.gemm_choice import TILES as TILES_OF
 from portadnn_backends.engines.conv.gemm_choice import Choice
@@ -142,7 +142,7 @@ def test_short_products_pack_the_filter_in_their_launch(images, launches):
 
 @pytest.mark.parametrize(("major", "waits"), [(6, False), (7, True), (9, True)])
 def test_work_groups_wait_for_each_other_on_devices_that_can(major, waits):
-    assert shares_pieces(replace(H200, features=cuda.features(major))) == waits
+    assert shares_pieces(replace(H200, features=features(major))) == waits
     assert not shares_pieces(replace(H200, features=frozenset()))
 
 

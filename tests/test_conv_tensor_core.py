@@ -11,7 +11,7 @@ from portadnn.dispatch.choice import candidates
 from portadnn.enums import MathType
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.cuda import device as cuda
+from portadnn_backends.cuda.devices import features
 from portadnn_backends.engines.conv import gemm as conv_gemm
 from portadnn_backends.engines.conv import tensor_core as conv_tensor_core
 from portadnn_backends.engines.conv import tensor_core_setup as conv_tensor_core_setup
@@ -20,7 +20,7 @@ from portadnn_backends.engines.conv.tensor_core_tiles import FILTER_TILES, IMAGE
 H200 = DeviceInfo(
     "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
     max_work_group=1024, local_memory=48 << 10, dynamic_memory=227 << 10, global_memory=1 << 37,
-    max_allocation=1 << 37, flops=67e12, bandwidth=4.8e12, arch="sm_90", features=cuda.features(9),
+    max_allocation=1 << 37, flops=67e12, bandwidth=4.8e12, arch="sm_90", features=features(9),
 )  # fmt: skip
 
 # channels that fill chunks and some that do not, strides and dilations that share factors, two groups
@@ -213,7 +213,7 @@ def test_what_they_decline(direction):
         assert (reason is None) == permitted
     assert "forbids" in engine.why_not(parse(line(direction, rest="math=fma")), H200)
     assert "DOUBLE" in engine.why_not(parse(line(direction, dtype="f64")), H200)
-    old = replace(H200, features=cuda.features(7))
+    old = replace(H200, features=features(7))
     assert "no tensor cores" in engine.why_not(parse(line(direction)), old)
     assert "no tile" in engine.why_not(parse(line(direction)), replace(H200, dynamic_memory=1024))
 

@@ -21,6 +21,7 @@ import portadnn as dnn
 from portadnn_backends import sources
 from portadnn_backends.base import Device, DeviceInfo, Kernel
 from portadnn_backends.cuda import device as cuda
+from portadnn_backends.cuda.devices import features
 from portadnn_backends.engines import kernel_engines
 from portadnn_backends.programs import Program
 
@@ -66,7 +67,7 @@ class Recorder(Device):
             global_memory=40 << 30,
             max_allocation=40 << 30,
             arch=arch,
-            features=cuda.features(int(arch[3:-1])) - LACKING.get(arch, set()),
+            features=features(int(arch[3:-1])) - LACKING.get(arch, set()),
         )
         self.refused: list[str] = []
         self.kernels: set[tuple[str, str]] = set()

@@ -1,5 +1,5 @@
 """CUDA backend: devices through CuPy."""
 
-from .device import BACKEND
+from .backend import BACKEND
 
 __all__ = ["BACKEND"]

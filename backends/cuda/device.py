@@ -1,14 +1,12 @@
-"""The CUDA backend: NVIDIA GPUs through CuPy, kernels compiled by NVRTC."""
+"""An NVIDIA GPU through CuPy: arrays, memory, compiling and launching."""
 
 from __future__ import annotations
 
 import functools
-import os
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,41 +14,30 @@ from portadnn import forking
 from portadnn.bfloat16 import is_bfloat16
 from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
-from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported, written
+from portadnn.errors import AllocFailed, BadParam, ExecutionFailed, NotSupported, written
 from portadnn.host_arrays import is_torch, span_bytes, torch_layout, type_name
 from portadnn.problem import TensorSpec
 
 from .. import kernel_cache
-from ..arrays import check_view, check_view_dtype, hint, inverse, is_word, storage_order
+from ..arrays import check_view, check_view_dtype, hint, inverse, storage_order
 from ..base import (
     MOST_COUNTERS,
-    Backend,
     BoundLaunches,
     CountersArg,
     Device,
     DeviceInfo,
-    Engine,
     Kernel,
     Launch,
 )
 from ..guards import guard, holds_shape
 from ..programs import Programs
-from ..vendor_cudnn import library
+from .compiler import compile_cubin, nvrtc_options
+from .devices import cupy as _cupy
+from .devices import devices as _devices
 from .launch import Step
-
-if TYPE_CHECKING:
-    from portadnn.graph.engine import GraphEngine
-
+from .streams import TorchStream, usable_stream
 
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
-
-
-@functools.cache
-def _cupy() -> Any:
-    with kernel_cache.cupy_folder():
-        import cupy
-
-    return cupy
 
 
 @functools.cache
@@ -63,94 +50,6 @@ def _module_type() -> Any:
             forking.register_fragile(self)
 
     return Module
-
-
-def nvrtc_options(arch: str) -> tuple[str, ...]:
-    """Return the compiler options for a target such as ``"sm_90"``."""
-    return (f"-arch={arch}", "--std=c++17", "-default-device")
-
-
-def compile_cubin(source: str, arch: str) -> bytes:
-    """Compile CUDA C++ to machine code with NVRTC; needs no GPU.
-
-    Raises
-    ------
-    CompileError
-        With source and log.
-    """
-    from cupy.cuda import nvrtc
-
-    program = nvrtc.createProgram(source, "portadnn.cu", (), ())
-    try:
-        try:
-            nvrtc.compileProgram(program, nvrtc_options(arch))
-        except nvrtc.NVRTCError:
-            log = nvrtc.getProgramLog(program)
-            raise CompileError(f"NVRTC refused a kernel for {arch}", source=source, log=log) from None
-        return nvrtc.getCUBIN(program)  # type: ignore[no-any-return]
-    finally:
-        nvrtc.destroyProgram(program)
-
-
-@functools.cache
-def _nvrtc_version() -> str:
-    from cupy.cuda import nvrtc
-
-    return ".".join(map(str, nvrtc.getVersion()))
-
-
-def features(major: int) -> frozenset[str]:
-    """Return what kernels may ask of a GPU with that major compute capability."""
-    least = {
-        "mma": 8,  # mma.sync of half, bfloat16 and TF32, and cp.async
-        "clusters": 9,
-        "atomic64": 6,
-        "grid_fence": 7,  # acquire and release; every work-item that began goes on
-        "early_launches": 9,
-    }
-    newer = {name for name, generation in least.items() if major >= generation}
-    return frozenset({"shuffle", "inline_ptx"} | newer)
-
-
-def _describe(index: int) -> DeviceInfo:
-    runtime = _cupy().cuda.runtime
-    properties = runtime.getDeviceProperties(index)
-    clock, memory_clock, bus_width = (runtime.deviceGetAttribute(attribute, index) for attribute in (13, 36, 37))
-    lanes = 64 if (properties["major"], properties["minor"]) in ((7, 0), (7, 5), (8, 0)) else 128
-    return DeviceInfo(
-        backend="cuda",
-        name=properties["name"].decode(),
-        vendor="NVIDIA",
-        kind="gpu",
-        driver=str(runtime.driverGetVersion()),
-        version=f"CUDA {runtime.runtimeGetVersion()}, NVRTC {_nvrtc_version()}",
-        platform="CUDA",
-        schedule="gpu",
-        compute_units=properties["multiProcessorCount"],
-        simd_width=properties["warpSize"],
-        max_work_group=properties["maxThreadsPerBlock"],
-        local_memory=properties["sharedMemPerBlock"],
-        dynamic_memory=runtime.deviceGetAttribute(97, index),  # cudaDevAttrMaxSharedMemoryPerBlockOptin
-        global_memory=properties["totalGlobalMem"],
-        max_allocation=properties["totalGlobalMem"],
-        fp64=True,
-        arch=f"sm_{properties['major']}{properties['minor']}",
-        flops=2e3 * clock * lanes * properties["multiProcessorCount"],  # clocks are in kHz
-        bandwidth=2e3 * memory_clock * bus_width / 8,
-        features=features(properties["major"]),
-    )
-
-
-@functools.cache
-def _devices() -> tuple[DeviceInfo, ...]:
-    return tuple(_describe(index) for index in range(_cupy().cuda.runtime.getDeviceCount()))
-
-
-def index_of(name: str) -> int | None:
-    """Return the number of the first device of that name; None where there is none."""
-    if BACKEND.why_unavailable() is not None:
-        return None
-    return next((index for index, info in enumerate(_devices()) if info.name == name), None)
 
 
 def _storage(dtype: DataType) -> np.dtype[Any]:
@@ -527,109 +426,3 @@ class CudaDevice(Device):
 
     def close(self) -> None:
         self._counters.clear()
-
-
-class TorchStream:
-    """PyTorch's current stream of a device, whichever that is when it is asked for."""
-
-    def __init__(self, index: int) -> None:
-        import torch
-
-        self._index = index
-        self._current = torch._C._cuda_getCurrentRawStream  # what torch's own compilers ask
-
-    @property
-    def ptr(self) -> int:
-        """Address of the CUDA stream."""
-        return self._current(self._index)  # type: ignore[no-any-return]
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.ptr  # version of the protocol
-
-    def as_cupy(self) -> Any:
-        """Return it as CuPy's, whatever torch's current one will be then."""
-        cuda = _cupy().cuda
-        if hasattr(cuda.Stream, "from_external"):  # from CuPy 14 on, where the other way warns
-            return cuda.Stream.from_external(self)
-        return cuda.ExternalStream(self.ptr, self._index)
-
-
-def usable_stream(stream: Any, index: int) -> Any:
-    """Return a CuPy stream of device `index`, PyTorch's current one for "torch", or None for CuPy's current one."""
-    cupy = _cupy()
-    if stream is None:
-        return None
-    if is_word(stream, "torch"):
-        try:
-            return TorchStream(index)
-        except (AttributeError, ImportError) as error:
-            raise NotSupported(f"torch with CUDA is not installed: {error}", argument="stream") from None
-    if not isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
-        raise BadParam(argument="stream", expected="a CuPy stream or 'torch'", got=type_name(stream))
-    if getattr(stream, "device_id", -1) not in (-1, index):
-        raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
-    return stream
-
-
-def _offered() -> Sequence[Engine]:
-    """Return cuDNN's engines where ``PORTADNN_VENDOR=1`` asks for them and the library is there."""
-    if os.environ.get("PORTADNN_VENDOR") != "1":
-        return ()
-    from ..vendor_cudnn.engines import offered_engines
-
-    try:
-        library.load()
-    except NotSupported as error:
-        warnings.warn(f"PORTADNN_VENDOR=1: {error}", RuntimeWarning, stacklevel=2)
-        return ()
-    return offered_engines()
-
-
-class CudaBackend(Backend):
-    """CUDA through CuPy."""
-
-    name = "cuda"
-    install = 'pip install "portadnn[cuda13]" (or [cuda12], as the driver is)'
-
-    def why_unavailable(self) -> str | None:
-        try:
-            cupy = _cupy()
-        except (ImportError, OSError) as error:
-            first_line = (str(error).strip() or "ImportError").splitlines()[0]
-            return f"CuPy cannot be imported ({first_line})"
-        forking.check("cuda")
-        try:
-            if not cupy.cuda.runtime.getDeviceCount():
-                return "there is no NVIDIA GPU"
-            forking.started("cuda")
-            return None
-        except cupy.cuda.runtime.CUDARuntimeError as error:
-            return f"the CUDA driver does not answer ({error})"
-
-    def devices(self) -> Sequence[DeviceInfo]:
-        return _devices()
-
-    def open(self, index: int, stream: Any = None) -> Device:
-        found = _devices()
-        if not 0 <= index < len(found):
-            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index)
-        return CudaDevice(index, found[index], usable_stream(stream, index))
-
-    def engines(self) -> Sequence[Engine]:
-        from ..engines import kernel_engines
-
-        return (*kernel_engines(), *_offered())
-
-    def graph_engines(self) -> Sequence[GraphEngine]:
-        from ..graph_engines import kernel_graph_engines
-
-        return kernel_graph_engines()
-
-    def engines_version(self) -> str:
-        from ..engines import kernel_engines_version
-
-        vendor = "; cuDNN " + library.load().version_text if _offered() else ""
-        return kernel_engines_version() + vendor
-
-
-BACKEND = CudaBackend()

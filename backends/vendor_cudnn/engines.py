@@ -59,12 +59,13 @@ def connection_of(device: CudaDevice) -> CupyConnection:
 def _probe(info: DeviceInfo) -> tuple[CudaDevice, CupyConnection] | None:
     """Return a device and a handle to ask what the library takes on such a one; None where there is none here."""
     if info.name not in _probes:
-        from ..cuda import device as cuda
+        from ..cuda.device import CudaDevice
+        from ..cuda.devices import index_of
 
-        index = cuda.index_of(info.name)
+        index = index_of(info.name)
         if index is None:
             return None  # a device of tests
-        device = cuda.CudaDevice(index, info)
+        device = CudaDevice(index, info)
         try:
             _probes[info.name] = device, connection_of(device)
         except DnnError:

@@ -16,7 +16,7 @@ from ..watching import WATCHERS
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, LaunchRun
 
-    from ..handle import Handle
+    from .owner import Owner
     from .plan_cache import CachedPlan
     from .scratch import Lease
 
@@ -153,7 +153,7 @@ class CallRecorder:
         """Note what cannot be repeated by launches."""
         self.reason = what
 
-    def scratch(self, handle: Handle, nbytes: int) -> Any:
+    def scratch(self, handle: Owner, nbytes: int) -> Any:
         """Return the handle's scratch memory, and note that the call uses it."""
         self.lease = handle.scratches.get(handle.device, nbytes)
         return self.lease.memory
@@ -200,7 +200,7 @@ class BoundCall:
 
     def __init__(
         self,
-        handle: Handle,
+        handle: Owner,
         arguments: Arguments,
         holds: Callable[[], bool],
         recorder: CallRecorder,
@@ -214,7 +214,7 @@ class BoundCall:
 
 
 def _again(
-    handle: Handle, holds: Callable[[], bool], lease: Lease, relaunch: Callable[[], bool], plans: Sequence[CachedPlan]
+    handle: Owner, holds: Callable[[], bool], lease: Lease, relaunch: Callable[[], bool], plans: Sequence[CachedPlan]
 ) -> Callable[[], bool]:
     """Return the function that launches again. What can change is looked at under the handle's lock."""
     acquire, release = handle.lock.acquire, handle.lock.release  # half the time of a with statement

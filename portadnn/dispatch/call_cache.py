@@ -17,7 +17,7 @@ from ..watching import WATCHERS
 from .bound_call import PLAIN, Arguments, BoundCall, CallRecorder, result_of
 
 if TYPE_CHECKING:
-    from ..handle import Handle
+    from .owner import Owner
     from .plan_cache import CachedPlan
 
 MOST_CALLS = 8192  # that a handle keeps bound, and as many that it noted
@@ -38,7 +38,7 @@ class CallCache(dict[Key, BoundCall]):
         self._arguments: dict[Key, Arguments] = {}  # of calls that were to be bound
         self._firsts: dict[Any, Any] = {}  # the first of equal descriptors and numbers
 
-    def make(self, handle: Handle, key: Key, call: Callable[[], Any], values: Sequence[Any]) -> Any:
+    def make(self, handle: Owner, key: Key, call: Callable[[], Any], values: Sequence[Any]) -> Any:
         """Make a call that is not bound; note it the first time, and bind it when it comes again.
 
         Parameters
@@ -109,7 +109,7 @@ class CallCache(dict[Key, BoundCall]):
         return tuple(words), [swaps.get(id(value), value) for value in values]
 
     def _bind(
-        self, handle: Handle, key: Key, arguments: Arguments, call: Callable[[], Any], values: Sequence[Any]
+        self, handle: Owner, key: Key, arguments: Arguments, call: Callable[[], Any], values: Sequence[Any]
     ) -> Any:
         """Make a call and bind its launches."""
         self.pop(key, None)
@@ -170,7 +170,7 @@ def _drop(cache: weakref.ref[CallCache], key: Key, _: Any) -> None:
 def cached_call(
     function: Callable[..., Any],
     make: Callable[..., Any],
-    handle_type: type[Handle],
+    handle_type: type[Any],
     translate: Callable[[DnnError], None] | None = None,
 ) -> Callable[..., Any]:
     """Return a function that repeats what is bound, and else calls `make`.

@@ -16,7 +16,7 @@ from .replacement import Replacement
 if TYPE_CHECKING:
     from portadnn_backends.base import BoundLaunches, Device, LaunchRun, Run
 
-    from ..handle import Handle
+    from .owner import Owner
     from .plan_cache import CachedPlan
 
 _log = logging.getLogger("portadnn")
@@ -111,7 +111,7 @@ class CapturedStep:
         The thread that records.
     """
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Owner) -> None:
         self.mode, self.reason = "launches", ""
         self.thread = 0
         self._handle = handle
@@ -193,7 +193,7 @@ class CapturedStep:
         """Refuse what a replay cannot repeat."""
         raise NotSupported(f"handle.capture() records calls, and not what the host does: this {what}")
 
-    def scratch(self, handle: Handle, nbytes: int) -> Any:
+    def scratch(self, handle: Owner, nbytes: int) -> Any:
         """Return scratch memory of the step's own."""
         memory, size = self._scratch
         if size < nbytes:

@@ -61,7 +61,7 @@ class SupportRule:
     Attributes
     ----------
     id : str
-        As in :data:`~portadnn.graph.rules.RULES`.
+        As in :data:`~portadnn.graph.errors.RULES`.
     says : str
         What a graph has to be like.
     broken : callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..dispatch.bound_call import Marker
 from . import layout
@@ -15,8 +15,14 @@ from .data_types import data_type
 from .enums import scalar_type, tensor_reordering
 from .errors import fail
 
-if TYPE_CHECKING:
-    from .node import Node
+
+class Producer(Protocol):
+    """The node that writes a tensor."""
+
+    @property
+    def label(self) -> str:
+        """Kind and name, for messages."""
+
 
 DEFAULT_ALIGNMENT = 16  # bytes
 MOST_DIMS = 64  # that are kept; validate demands fewer
@@ -58,7 +64,7 @@ class tensor(Marker):
         self._alignment = DEFAULT_ALIGNMENT
         self._vector = (1, -1)
         self._uid: int | None = None
-        self.producer: Node | None = None  # set by the graph
+        self.producer: Producer | None = None  # set by the graph
         self.port = ""  # of the producer
 
     # what programs ask and set

@@ -21,7 +21,7 @@ from .program import Skipped, Unit
 from .reading import Look, look, read_all
 from .report import Checked, Report, Silenced, sort_key
 from .rules.engine import Judge
-from .rules.sources.table import judge_sources
+from .rules.judge_sources import judge_sources
 from .rules.table import rules
 from .selection import Comments, chosen
 from .streams import Judged, Progress

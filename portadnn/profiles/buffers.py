@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import BadParam
 from ..handle import Handle
 from ..problem import TensorSpec
 from ..watching import Call
-from .checks import Check, Event, Recent, where
-
-if TYPE_CHECKING:
-    from .watch import ProfileWatch
+from .checks import Check, Event, Recent, Watch, where
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Buffers(Check):
     wrote itself in between counts. That costs a copy to the host, after each Find and before such a read.
     """
 
-    def __init__(self, watch: ProfileWatch) -> None:
+    def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._scrambled: Recent[int, _Scrambled] = Recent()
         self._finds: dict[Call, Event] = {}

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..handle import Handle
 from ..problem import Problem
 from ..watching import Call
 from .calls import Role
-
-if TYPE_CHECKING:
-    from .watch import ProfileWatch
-
+from .names import Profile
+from .rules import Rule
 
 MOST = 1 << 16  # what is remembered of each kind
 K = TypeVar("K")
@@ -65,6 +63,20 @@ class Event:
     role: Role
 
 
+class Watch(Protocol):
+    """What checks belong to and report to."""
+
+    profile: Profile
+    refused: set[Call]
+
+    @property
+    def handle(self) -> Handle | None:
+        """The handle, while it exists."""
+
+    def report(self, rule: str | Rule, call: Call, words: dict[str, Any], site: tuple[str, int] | None = None) -> None:
+        """Tell of a violation."""
+
+
 class Check:
     """One part of a profile; it is told of every event and reports through the watch.
 
@@ -74,7 +86,7 @@ class Check:
         What it belongs to.
     """
 
-    def __init__(self, watch: ProfileWatch) -> None:
+    def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.profile = watch.profile
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..watching import Call
-from .checks import Check, Event, Recent
-
-if TYPE_CHECKING:
-    from .watch import ProfileWatch
+from .checks import Check, Event, Recent, Watch
 
 _SAVED = ("saved_mean", "saved_inv_variance")
 _C_SAVED = (("savedMean", "savedInvVariance"), ("resultSaveMean", "resultSaveInvVariance"))
@@ -17,7 +12,7 @@ _C_SAVED = (("savedMean", "savedInvVariance"), ("resultSaveMean", "resultSaveInv
 class Pairs(Check):
     """Remembers which forward call wrote which mean and inverse variance, on whatever handle."""
 
-    def __init__(self, watch: ProfileWatch) -> None:
+    def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._count = 0
         self._writer: Recent[int, tuple[int, int]] = Recent()  # by address: which call, and where its x is

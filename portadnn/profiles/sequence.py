@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..enums import DnnEnum
 from ..errors import BadParam
@@ -13,12 +13,9 @@ from ..ops.convolution.calls import Convolution
 from ..problem import Problem
 from ..watching import Call
 from .calls import DIRECTIONS, argument, handle_of, op_of, role_of, words
-from .checks import Check, Event, Recent, where
+from .checks import Check, Event, Recent, Watch, where
 from .reports import root_of
 from .results import succeeded
-
-if TYPE_CHECKING:
-    from .watch import ProfileWatch
 
 _PLAIN_RUN = re.compile("miopenConvolution(Forward|BackwardData|BackwardWeights)")
 _WORKSPACES = ("workspace", "workSpace")
@@ -38,7 +35,7 @@ class _Search:
 class Sequences(Check):
     """Follows the problems of one handle from the workspace's size to the convolution."""
 
-    def __init__(self, watch: ProfileWatch) -> None:
+    def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._searches: Recent[Problem, _Search] = Recent()
         self._elsewhere: Recent[Problem, str] = Recent()

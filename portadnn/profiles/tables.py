@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .. import capability
 from ..enums import DnnEnum
 from ..errors import BadParam
 from ..problem import Problem
 from .calls import DIRECTIONS, argument
-from .checks import MOST, Check, Event
+from .checks import MOST, Check, Event, Watch
 from .functions import computes
 from .reports import root_of
 from .rules import Rule, advice, rules
-
-if TYPE_CHECKING:
-    from .watch import ProfileWatch
 
 # Which of the porting guide's key differences a rule of the table states: by its operations, or else by its conditions.
 _OPERATIONS = re.compile("transform_tensor|dropout_|rnn_|divisive_normalization_")
@@ -38,7 +34,7 @@ _MIGRATION_RULE = re.compile(r"\brules.*?\b([SAV]\d\d)\b")
 class Tables(Check):
     """Asks the library's table about every problem."""
 
-    def __init__(self, watch: ProfileWatch) -> None:
+    def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._known: dict[object, tuple[tuple[Rule, dict[str, str]], ...]] = {}
 

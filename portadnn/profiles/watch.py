@@ -20,6 +20,7 @@ from .results import Results
 from .rules import Rule, rules
 from .sequence import Sequences
 from .tables import Tables
+from .violations import Violation
 from .workspaces import Workspaces
 
 CHECKS: dict[str, tuple[type[Check], ...]] = {
@@ -37,7 +38,14 @@ class ProfileWatch:
         It is not kept alive.
     profile, mode
         Which library, and ``"warn"`` or ``"error"``.
+
+    Attributes
+    ----------
+    release : callable
+        Ends the watch.
     """
+
+    release: weakref.finalize[Any, Any]
 
     def __init__(self, handle: Handle, profile: Profile, mode: str) -> None:
         self._handle = weakref.ref(handle)
@@ -51,6 +59,11 @@ class ProfileWatch:
     def handle(self) -> Handle | None:
         """The handle, while it exists."""
         return self._handle()
+
+    @property
+    def violations(self) -> list[Violation]:
+        """What was reported so far."""
+        return self.reporter.violations
 
     def before(self, call: Call) -> None:
         """Judge what the arguments alone tell, of calls that the program makes itself."""
@@ -100,19 +113,10 @@ def _release(watch: ProfileWatch) -> None:
         WATCHERS.remove(watch)
 
 
-def watch_handle(handle: Handle, profile: Profile, mode: str) -> tuple[ProfileWatch, weakref.finalize[Any, Any]]:
-    """Judge a handle's calls from now on.
-
-    Returns
-    -------
-    watch, release
-        Calling the second ends it; a handle that nobody closes ends it when it is collected.
-    """
+def watch_handle(handle: Handle, profile: Profile, mode: str) -> ProfileWatch:
+    """Judge a handle's calls until it is closed or collected, or ``release()`` is called."""
     watch = ProfileWatch(handle, profile, mode)
     WATCHERS.append(watch)
-    release = weakref.finalize(handle, _release, watch)
-    release.atexit = False
-    return watch, release
-
-
-__all__ = ["ProfileWatch", "watch_handle"]
+    watch.release = weakref.finalize(handle, _release, watch)
+    watch.release.atexit = False
+    return watch

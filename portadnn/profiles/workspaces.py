@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..enums import PoolingMode
 from ..errors import DnnError
 from ..watching import Call
 from .calls import handle_of
-from .checks import Check, Event, Recent
+from .checks import Check, Event, Recent, Watch
 from .reports import root_of
-
-if TYPE_CHECKING:
-    from .watch import ProfileWatch
 
 _BACKWARD = {"pooling_forward": "pooling_backward", "lrn_cross_channel_forward": "lrn_cross_channel_backward"}
 _MIOPEN = {"miopenPoolingBackward": "pooling_backward", "miopenLRNBackward": "lrn_cross_channel_backward"}
@@ -24,7 +21,7 @@ _FLAGS = ("do_backward", "doBackward")
 class Workspaces(Check):
     """Remembers forward calls of pooling and LRN, on whatever handle, and what they were given to write."""
 
-    def __init__(self, watch: ProfileWatch) -> None:
+    def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._made: Recent[tuple[str, str, int], bool] = Recent()  # by backward operation, "x" or "y", and its address
         self._filled: Recent[int, tuple[str, int, int]] = Recent()  # by workspace: backward operation, x and y

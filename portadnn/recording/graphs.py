@@ -1,132 +1,18 @@
-"""Graphs in recordings: a graph is written once, each run of it with the memory of its tensors, and replayed so."""
+"""Graphs of recordings, replayed: each is built once for a handle, and run with the memory of its tensors."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import DnnError
 from ..handle import Handle
 from ..problem import TensorSpec
-from ..watching import Call
 from .decode import Undecodable, spec_of_json
-from .encode import GRAPHS, spec_json
+from .encode import GRAPHS
+from .graph_runs import GRAPH_RUNS
 from .memory import Memory
 from .reader import Event, Recording
-
-if TYPE_CHECKING:
-    from ..graph.api.execute import ExecuteMethods
-    from ..graph.operation_graph import OperationGraph, TensorInfo
-
-HOST = 1 << 62  # added to addresses of host memory: OpenCL's are as large (encode.place), and never these
-GRAPH_RUNS = frozenset(
-    ("ExecuteMethods.execute", "ExecuteMethods.execute_plan_at_index", "cudnnBackendExecute")
-)  # functions
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a graph, as a recording has it.
-
-    Attributes
-    ----------
-    graph : OperationGraph
-    data : callable
-        Returns the graph as JSON has it.
-    handle : Handle
-        Where it ran.
-    tensors : dict of str to dict
-        The tensors by their uids, as forms have them.
-    addresses : tuple of int
-        Where they lie.
-    scalars : dict of str to float
-        What was passed by value, by uid.
-    """
-
-    graph: OperationGraph
-    data: Callable[[], dict[str, Any]]
-    handle: Handle
-    tensors: dict[str, dict[str, Any]]
-    addresses: tuple[int, ...]
-    scalars: dict[str, float]
-
-
-def run_of(call: Call) -> Run | None:
-    """Return what a call ran, if it ran a graph; None of others, and where an array cannot be told."""
-    if call.error is not None or "portadnn.graph.api.execute" not in sys.modules:
-        return None
-    given = _given(call)
-    if given is None:
-        return None
-    from ..graph.api.handles import handle_of
-    from ..graph.pack import by_uid
-
-    planned, pack, handle = given
-    frozen = planned._frozen
-    if frozen is None:
-        return None
-    opened = handle_of(planned._handle if handle is None else handle)
-    try:
-        return _run(planned, frozen, opened, by_uid(frozen, pack, planned._known()))
-    except (DnnError, AttributeError, TypeError, ValueError):
-        return None
-
-
-def _given(call: Call) -> tuple[ExecuteMethods, Mapping[Any, Any], Any] | None:
-    """Return the graph with its plan, the pack and the handle of a call that runs one."""
-    from ..graph.api.execute import ExecuteMethods
-
-    if call.function == "cudnnBackendExecute":
-        handle, plan, pack = (*call.arguments.values(), None, None, None)[:3]
-        planned = getattr(plan, "value", None)
-        pack = getattr(getattr(pack, "value", None), "buffers", None)
-    elif call.args and call.function in GRAPH_RUNS:
-        named = call.arguments
-        planned, pack, handle = call.args[0], named.get("tensor_to_device_buffer"), named.get("handle")
-    else:
-        return None
-    if not isinstance(planned, ExecuteMethods) or not isinstance(pack, Mapping):
-        return None
-    return planned, pack, getattr(handle, "handle", handle)
-
-
-def _run(planned: ExecuteMethods, frozen: OperationGraph, handle: Handle, values: Mapping[int, Any]) -> Run:
-    from ..graph import memory
-    from ..graph.files import as_data
-    from ..graph.pack import spec_of
-
-    tensors, addresses, scalars = {}, [], {}
-    for info in frozen.packed:
-        name, value = str(info.uid), values.get(info.uid, info.value)
-        if info.by_value:
-            scalars[name] = float(info.data_type.rounded(memory.number(value, info)).item())
-        else:
-            tensors[name] = spec_json(spec_of(info))
-            addresses.append(_address(handle.device, value, info, spec_of(info)))
-    return Run(frozen, lambda: as_data(planned._graph, frozen), handle, tensors, tuple(addresses), scalars)
-
-
-def _address(device: Any, value: Any, info: TensorInfo, spec: TensorSpec) -> int:
-    """Return where a buffer of a pack lies."""
-    from ..descriptors import TensorView
-    from ..graph import memory
-    from ..graph.pack import works_on_host
-
-    if device.owns(value):
-        return int(device.address(value))
-    if memory.is_host(value) or (isinstance(value, int) and works_on_host(device)):
-        start = memory.view(value, info, output=False).ctypes.data
-        return int(start) + (0 if works_on_host(device) else HOST)
-    try:
-        return int(device.address(device.wrap(value, info.name)))
-    except DnnError:
-        return int(device.address(device.wrap(TensorView(spec, value), info.name)))
-
-
-# replaying
 
 
 def left_out(event: Event) -> str:

@@ -24,7 +24,7 @@ from ..handle import Handle, log
 from ..watching import OURS, WATCHERS, Call, outside
 from .encode import MOST_TEXT, encode, place, spec_json, tensor_json
 from .forms import arguments_of, device_of, handle_of, status_of
-from .graphs import GRAPH_RUNS, Run, run_of
+from .graph_runs import GRAPH_RUNS, Run, run_of
 from .keys import ARRAY, MODES, arrays_of, kept, key_of
 from .writer import BACKLOG, Writer
 

@@ -68,7 +68,7 @@ def find(text: str, *, target: str = "miopen-3", cudnn_version: str | None = Non
     """Return what the rules say of a program."""
     from portadnn.migrate import cpp, interpret
     from portadnn.migrate.rules.engine import Judge
-    from portadnn.migrate.rules.sources.table import judge_sources
+    from portadnn.migrate.rules.judge_sources import judge_sources
 
     unit = cpp.read(text.encode(), "program.cpp", cudnn_version=cudnn_version)
     versions = {library: version for library, version in (("cudnn", cudnn_version), *more.items()) if version}

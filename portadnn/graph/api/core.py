@@ -130,7 +130,7 @@ class Graph:
         Raises
         ------
         GraphValidationError
-            With the id of the rule, see :data:`~portadnn.graph.rules.RULES`.
+            With the id of the rule, see :data:`~portadnn.graph.errors.RULES`.
         """
         return check_graph(self)
 

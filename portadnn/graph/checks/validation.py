@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeAlias
 
 from ...problem import MAX_DIMS, TensorSpec
 from .. import layout
@@ -14,8 +15,19 @@ from ..node import Node
 from ..order import identity, in_order
 from ..tensor import tensor
 
-if TYPE_CHECKING:
-    from ..api.core import Graph
+
+class Graph(Protocol):
+    """A graph as its checks see it: :class:`~portadnn.graph.api.core.Graph`."""
+
+    name: str
+    nodes: list[Node]
+    declared: list[tensor]
+    io_data_type: data_type
+    intermediate_data_type: data_type
+    compute_data_type: data_type
+
+    def tensors(self) -> Iterator[tensor]:
+        """Yield all tensors, each once."""
 
 
 def check_graph(graph: Graph) -> list[Node]:

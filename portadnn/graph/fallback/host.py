@@ -65,5 +65,5 @@ class DefinitionOnHost(GraphEngine):
 
 def by_definition(graph: OperationGraph, handle: Handle) -> GraphEngine:
     """Return the engine that computes graphs by definition on the host."""
-    engines = get_backend("reference").graph_engines()
+    engines: Sequence[GraphEngine] = get_backend("reference").graph_engines()
     return next((engine for engine in engines if not engine.why_not(graph, handle)), engines[0])

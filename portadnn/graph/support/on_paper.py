@@ -62,7 +62,7 @@ class PaperHandle(Handle):
         self.serial = -1
         self.backend = info.backend
         self._device: Any = _PaperDevice(info)
-        self._watch = self._unwatch = None
+        self._judge = None
         chosen = get_backend(self.backend)
         self.engines = tuple(chosen.engines())
         self.found = Found(None, lambda: "")

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from ...events import Place
-from ...findings import Certainty, Finding
+from ...findings import Certainty
 from ...program import Span, Unit
-from .. import registry, targets
-
-if TYPE_CHECKING:
-    from ..table import Rule
+from .. import registry
 
 
 @dataclass(frozen=True)
@@ -58,30 +53,3 @@ def source_checks() -> Mapping[str, SourceCheck]:
     """Return all checks of sources: those of the modules of this folder."""
     registry.load("sources")
     return _CHECKS
-
-
-def judge_sources(
-    units: Iterable[Unit], target: str = "miopen-3", table: Mapping[str, Rule] | None = None
-) -> list[Finding]:
-    """Return what the rules say of sources themselves, in their order."""
-    from ..table import rules
-
-    judge = targets.TARGETS[target]
-    known = (rules() if table is None else table).values()
-    cases = [(rule, case) for rule in known for case in rule.cases if case.source and case.serves(judge)]
-    found: dict[object, Finding] = {}
-    for unit in units:
-        for rule, case in cases:
-            for hit in case.source.look(unit) if case.source else ():
-                words = {**hit.words, "target": judge.title}
-                finding = Finding(
-                    rule.id,
-                    case.severity,
-                    hit.certainty,
-                    Place.of(unit.file, hit.span),
-                    case.message.format_map(words),
-                    case.fix.format_map(words),
-                    hit.function,
-                )
-                found.setdefault(finding.key, finding)
-    return list(found.values())

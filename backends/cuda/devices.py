@@ -1,0 +1,93 @@
+"""The NVIDIA GPUs of this machine, as CuPy finds them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from portadnn import forking
+
+from .. import kernel_cache
+from ..base import DeviceInfo
+from .compiler import nvrtc_version
+
+
+@functools.cache
+def cupy() -> Any:
+    """Return CuPy."""
+    with kernel_cache.cupy_folder():
+        import cupy as module
+
+    return module
+
+
+def why_unavailable() -> str | None:
+    """Return None when there is a GPU and what it takes, else the reason."""
+    try:
+        runtime = cupy().cuda.runtime
+    except (ImportError, OSError) as error:
+        first_line = (str(error).strip() or "ImportError").splitlines()[0]
+        return f"CuPy cannot be imported ({first_line})"
+    forking.check("cuda")
+    try:
+        if not runtime.getDeviceCount():
+            return "there is no NVIDIA GPU"
+        forking.started("cuda")
+        return None
+    except runtime.CUDARuntimeError as error:
+        return f"the CUDA driver does not answer ({error})"
+
+
+def features(major: int) -> frozenset[str]:
+    """Return what kernels may ask of a GPU with that major compute capability."""
+    least = {
+        "mma": 8,  # mma.sync of half, bfloat16 and TF32, and cp.async
+        "clusters": 9,
+        "atomic64": 6,
+        "grid_fence": 7,  # acquire and release; every work-item that began goes on
+        "early_launches": 9,
+    }
+    newer = {name for name, generation in least.items() if major >= generation}
+    return frozenset({"shuffle", "inline_ptx"} | newer)
+
+
+def _describe(index: int) -> DeviceInfo:
+    runtime = cupy().cuda.runtime
+    properties = runtime.getDeviceProperties(index)
+    clock, memory_clock, bus_width = (runtime.deviceGetAttribute(attribute, index) for attribute in (13, 36, 37))
+    lanes = 64 if (properties["major"], properties["minor"]) in ((7, 0), (7, 5), (8, 0)) else 128
+    return DeviceInfo(
+        backend="cuda",
+        name=properties["name"].decode(),
+        vendor="NVIDIA",
+        kind="gpu",
+        driver=str(runtime.driverGetVersion()),
+        version=f"CUDA {runtime.runtimeGetVersion()}, NVRTC {nvrtc_version()}",
+        platform="CUDA",
+        schedule="gpu",
+        compute_units=properties["multiProcessorCount"],
+        simd_width=properties["warpSize"],
+        max_work_group=properties["maxThreadsPerBlock"],
+        local_memory=properties["sharedMemPerBlock"],
+        dynamic_memory=runtime.deviceGetAttribute(97, index),  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+        global_memory=properties["totalGlobalMem"],
+        max_allocation=properties["totalGlobalMem"],
+        fp64=True,
+        arch=f"sm_{properties['major']}{properties['minor']}",
+        flops=2e3 * clock * lanes * properties["multiProcessorCount"],  # clocks are in kHz
+        bandwidth=2e3 * memory_clock * bus_width / 8,
+        features=features(properties["major"]),
+    )
+
+
+@functools.cache
+def devices() -> tuple[DeviceInfo, ...]:
+    """Return what is known of each GPU."""
+    return tuple(_describe(index) for index in range(cupy().cuda.runtime.getDeviceCount()))
+
+
+def index_of(name: str) -> int | None:
+    """Return the number of the first device of that name; None where there is none."""
+    if why_unavailable() is not None:
+        return None
+    return next((index for index, info in enumerate(devices()) if info.name == name), None)

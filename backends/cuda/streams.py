@@ -1,0 +1,53 @@
+"""The streams that a handle may be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from portadnn.errors import BadParam, NotSupported
+from portadnn.host_arrays import type_name
+
+from ..arrays import is_word
+from .devices import cupy
+
+
+class TorchStream:
+    """PyTorch's current stream of a device, whichever that is when it is asked for."""
+
+    def __init__(self, index: int) -> None:
+        import torch
+
+        self._index = index
+        self._current = torch._C._cuda_getCurrentRawStream  # what torch's own compilers ask
+
+    @property
+    def ptr(self) -> int:
+        """Address of the CUDA stream."""
+        return self._current(self._index)  # type: ignore[no-any-return]
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.ptr  # version of the protocol
+
+    def as_cupy(self) -> Any:
+        """Return it as CuPy's, whatever torch's current one will be then."""
+        cuda = cupy().cuda
+        if hasattr(cuda.Stream, "from_external"):  # from CuPy 14 on, where the other way warns
+            return cuda.Stream.from_external(self)
+        return cuda.ExternalStream(self.ptr, self._index)
+
+
+def usable_stream(stream: Any, index: int) -> Any:
+    """Return a CuPy stream of device `index`, PyTorch's current one for "torch", or None for CuPy's current one."""
+    cuda = cupy().cuda
+    if stream is None:
+        return None
+    if is_word(stream, "torch"):
+        try:
+            return TorchStream(index)
+        except (AttributeError, ImportError) as error:
+            raise NotSupported(f"torch with CUDA is not installed: {error}", argument="stream") from None
+    if not isinstance(stream, (cuda.Stream, cuda.ExternalStream)):
+        raise BadParam(argument="stream", expected="a CuPy stream or 'torch'", got=type_name(stream))
+    if getattr(stream, "device_id", -1) not in (-1, index):
+        raise BadParam(argument="stream", expected=f"a stream of device {index}", got=f"device {stream.device_id}")
+    return stream

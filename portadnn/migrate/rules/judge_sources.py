@@ -1,0 +1,36 @@
+"""What the rules say of a program's source files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..events import Place
+from ..findings import Finding
+from ..program import Unit
+from . import targets
+from .table import Rule, rules
+
+
+def judge_sources(
+    units: Iterable[Unit], target: str = "miopen-3", table: Mapping[str, Rule] | None = None
+) -> list[Finding]:
+    """Return what the rules say of sources themselves, in their order."""
+    judge = targets.TARGETS[target]
+    known = (rules() if table is None else table).values()
+    cases = [(rule, case) for rule in known for case in rule.cases if case.source and case.serves(judge)]
+    found: dict[object, Finding] = {}
+    for unit in units:
+        for rule, case in cases:
+            for hit in case.source.look(unit) if case.source else ():
+                words = {**hit.words, "target": judge.title}
+                finding = Finding(
+                    rule.id,
+                    case.severity,
+                    hit.certainty,
+                    Place.of(unit.file, hit.span),
+                    case.message.format_map(words),
+                    case.fix.format_map(words),
+                    hit.function,
+                )
+                found.setdefault(finding.key, finding)
+    return list(found.values())
