@@ -5,17 +5,22 @@ BIN    := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs wheel clean
+.PHONY: help demo test test-all lint format docs wheel clean
 
 help:  ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
 	$(BIN)/portadnn demo $(DEMO_ARGS)
 
 # A worker that dies ends the run: pytest-xdist may wait forever for the one that takes its place.
-test: $(VENV)/.stamp-test  ## Run every test that this machine can run
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0 $(TEST_ARGS)
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0
+
+test: $(VENV)/.stamp-test  ## Run the tests, without those that are marked `long`
+	$(PYTEST) $(TEST_ARGS)
+
+test-all: $(VENV)/.stamp-test  ## Run every test that this machine can run
+	$(PYTEST) -m "" $(TEST_ARGS)
 
 lint: $(VENV)/.stamp-dev  ## Check style and types
 	$(BIN)/ruff check .

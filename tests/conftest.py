@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import durations
 import helper
 import pytest
 import torch_differences
@@ -15,8 +16,14 @@ def pytest_report_header():
     return f"portadnn kernel backends: {'; '.join(lines) or 'none'}"
 
 
+def pytest_addoption(parser):
+    parser.addoption("--cpu-seconds", type=int, metavar="N", help="print the N tests and files that take most CPU time")
+
+
 def pytest_configure(config):
     """Fail at once when a backend that must be there is not."""
+    if config.getoption("--cpu-seconds"):
+        config.pluginmanager.register(durations.Durations(config.getoption("--cpu-seconds")), "cpu_seconds")
     for name in helper.backends_in("PORTADNN_REQUIRE_BACKENDS") or ():
         reason = get_backend(name).why_unavailable()
         if reason is not None:

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pairwise
 import pytest
 import vendor
 
@@ -150,14 +151,18 @@ class Case:
 def over(table, kernels=False):
     """Parametrise a test with ``handle`` and ``case``: every case of the table on every target.
 
+    Cases that repeat what others have, value by value in pairs, are ``long``: see ``pairwise``.
+
     With `kernels` on those that run portadnn's kernels, for tests of certain engines.
     """
-    params = [
-        pytest.param(target, case, id=f"{target.name}-{case}")
-        for target in (targets() if kernels else every_target())
-        for case in (table[:1] if target.missing else table)  # one skip tells it all
-        if case.everywhere or not target.slow
-    ]
+    params = []
+    for target in targets() if kernels else every_target():
+        rows = table[:1] if target.missing else [case for case in table if case.everywhere or not target.slow]
+        demands = [pairwise.demands_of_line(case.line, data=case.data, alias=case.alias) for case in rows]
+        params += [
+            pytest.param(target, case, id=f"{target.name}-{case}", marks=marks)
+            for case, marks in zip(rows, pairwise.marks(demands), strict=True)
+        ]
     return pytest.mark.parametrize(("handle", "case"), params, indirect=["handle"])
 
 

@@ -1,0 +1,81 @@
+"""Choose few rows of a table that still have every pair of two parameters' values that the table has.
+
+A fault in one place shows with one value or with two; rows that bring no new pair repeat the same code, and are left
+to ``make test-all`` (the marker ``long``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import pytest
+
+from portadnn.problem import TensorSpec, parse_line
+
+
+def pairs(row: Mapping[str, Hashable]) -> set[Hashable]:
+    """Return the pairs of two parameters with their values; of a single parameter, that one."""
+    items = sorted(row.items(), key=lambda item: item[0])
+    return set(itertools.combinations(items, 2)) or set(items)
+
+
+def cover(demands: Sequence[AbstractSet[Hashable]]) -> list[int]:
+    """Return indices of sets whose union is the union of all sets, in ascending order.
+
+    Greedy: the set with most members that are still missing comes next, the earliest of equals.
+    """
+    left = [set(each) for each in demands]
+    missing = set().union(*left)
+    queue = [(-len(each), index) for index, each in enumerate(left)]
+    heapq.heapify(queue)
+    chosen = []
+    while missing:
+        _, index = heapq.heappop(queue)
+        left[index] &= missing
+        if queue and (-len(left[index]), index) > queue[0]:
+            heapq.heappush(queue, (-len(left[index]), index))
+        else:
+            chosen.append(index)
+            missing -= left[index]
+    return sorted(chosen)
+
+
+def marks(demands: Sequence[AbstractSet[Hashable]]) -> list[tuple[pytest.MarkDecorator, ...]]:
+    """Return the marks of each row: none for those that `cover` chooses, ``long`` for the others."""
+    chosen = set(cover(demands))
+    return [() if index in chosen else (pytest.mark.long,) for index in range(len(demands))]
+
+
+def product(*values: Sequence[Any]) -> list[Any]:
+    """Return the rows of a product for `pytest.mark.parametrize`, with the marks of `marks`."""
+    rows = list(itertools.product(*values))
+    found = marks([pairs({str(at): at_value for at, at_value in enumerate(map(str, row))}) for row in rows])
+    return [pytest.param(*row, marks=marked) for row, marked in zip(rows, found, strict=True)]
+
+
+def demands_of_line(line: str, **more: Hashable) -> set[Hashable]:
+    """Return what only this problem line may have in a table: pairs of its values, and its sizes as a whole.
+
+    Of a layout its order, gaps, overlaps and alignment count; of paddings, strides and dilations whether they are 0, 1
+    or more.
+    """
+    problem, numbers = parse_line(line)
+    row: dict[str, Hashable] = dict(more)
+    for name, spec in zip(problem.names, problem.tensors, strict=True):
+        row[name] = spec.dtype
+        lowest = min(spec.strides, default=1)
+        row[f"{name}.layout"] = (spec.format, spec.size == spec.span, spec.overlapping, lowest < 1)
+        row[f"{name}.aligned"] = "@" in str(spec)
+    for field in dataclasses.fields(problem):
+        value = getattr(problem, field.name)
+        if isinstance(value, tuple) and all(type(one) is int for one in value):
+            row[field.name] = tuple(sorted({min(one, 2) for one in value}))
+        elif not isinstance(value, TensorSpec):
+            row[field.name] = str(value)
+    row |= {name: min(abs(number), 1.5) for name, number in numbers.items()}
+    return {(problem.op, pair) for pair in pairs(row)} | {(problem.op, *(spec.dims for spec in problem.tensors))}
