@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,6 +86,12 @@ class Function:
         What it returns, where that is no status.
     changes : tuple of Change
         Later signatures, in order.
+    remark : str or None
+        What the functions of ``portadnn.cudnn`` and ``portadnn.miopen`` do otherwise or in detail.
+    null : tuple of str
+        Parameters that may be NULL.
+    layouts, arguments : dict of str to str
+        Descriptors of memory that are not called like it; parameters by what portadnn's own function calls them.
     """
 
     name: str
@@ -98,6 +104,10 @@ class Function:
     removed: str | None = None
     returns: str | None = None
     changes: tuple[Change, ...] = ()
+    remark: str | None = None
+    null: tuple[str, ...] = ()
+    layouts: Mapping[str, str] = field(default_factory=dict, hash=False)
+    arguments: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def signatures(self) -> tuple[tuple[Parameter, ...], ...]:
@@ -476,6 +486,7 @@ def _function(name: str, library: Library, entry: dict[str, Any]) -> Function:
         for change in entry.pop("changes", ())
     )
     first, last = entry.pop("headers")
+    entry["null"] = tuple(entry.get("null", ()))
     return Function(name, library, _parameters(entry.pop("parameters")), (first, last), changes=changes, **entry)
 
 

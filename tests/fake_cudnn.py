@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from portadnn.cudnn.declarations import declarations
+from portadnn.mapping import table
 from portadnn_backends.vendor_cudnn.connection import CupyConnection
 from portadnn_backends.vendor_cudnn.library import Library
 
@@ -134,7 +134,7 @@ class Device:
 
 def parameters(name):
     """Return types and names of a C function's parameters, as the porting guide's declarations have them."""
-    text = declarations()["functions"][name]["c"]
+    text = table().functions[name].c
     inside = text[text.index("(") + 1 : -1]
     found = [re.fullmatch(r"(.*?)\s*(\w+)\s*(\[\])?", word.strip()) for word in inside.split(",")]
     return [(match[1] + (" *" if match[3] else ""), match[2]) for match in found]

@@ -13,22 +13,37 @@ from test_mapping import GUIDE, agrees
 
 import portadnn as dnn
 from portadnn import cudnn
-from portadnn.cudnn import declarations
-from portadnn.cudnn.refused import reason
+from portadnn.c_names.generate import FOLDERS, generate
+from portadnn.c_names.generate.front_end import returned
+from portadnn.c_names.refused import reason
 from portadnn.errors import DnnError
 from portadnn.mapping import table
 
-FUNCTIONS = declarations.declarations()["functions"]
-ENUMERATIONS = declarations.declarations()["enumerations"]
+FUNCTIONS = {name: f for name, f in table().functions.items() if f.library == "cudnn"}
+ENUMERATIONS = {
+    e.cudnn: {v.cudnn: v.number for v in e.values if v.cudnn and v.number is not None}
+    for e in table().enumerations
+    if e.cudnn
+}
+
+
+def taken(name: str) -> list[str]:
+    return [p.name for p in FUNCTIONS[name].parameters if not returned(name, p)]
+
+
+def given_back(name: str) -> list[str]:
+    return [p.name for p in FUNCTIONS[name].parameters if returned(name, p)]
 
 
 def parameters(name: str) -> list[str]:
     return [p.name for p in inspect.signature(getattr(cudnn, name)).parameters.values() if p.kind is not p.KEYWORD_ONLY]
 
 
-def test_declarations_are_up_to_date():
-    text = declarations.FILE.read_text(encoding="utf-8")
-    assert text == declarations.generate(), "run python -m portadnn.cudnn.declarations"
+@pytest.mark.parametrize("library", FOLDERS)
+def test_generated_files_are_up_to_date(library):
+    folder = FOLDERS[library]
+    found = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*.py")}
+    assert found == generate(library), "run python -m portadnn.c_names.generate"
 
 
 def test_all_functions_of_the_guide_and_of_the_table_are_there():
@@ -41,14 +56,14 @@ def test_all_functions_of_the_guide_and_of_the_table_are_there():
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signature_and_documentation_are_the_tables(name):
-    entry, function = FUNCTIONS[name], getattr(cudnn, name)
+    function = getattr(cudnn, name)
     assert function.__name__ == name
     own = parameters(name)
-    extra = own[len(entry["parameters"]) :]  # what later versions append
-    assert own[: len(entry["parameters"])] == entry["parameters"]
-    assert not extra or extra == ["later"] or set(extra) <= set(entry["later"][1])
-    assert entry["c"] in function.__doc__
-    assert all(result in function.__doc__ for result in entry["returns"])
+    extra = own[len(taken(name)) :]  # what later versions append
+    assert own[: len(taken(name))] == taken(name)
+    assert not extra or extra == ["later"] or set(extra) <= {p.name for p in FUNCTIONS[name].latest}
+    assert FUNCTIONS[name].c in function.__doc__
+    assert all(result in function.__doc__ for result in given_back(name))
 
 
 @pytest.mark.parametrize(
@@ -56,21 +71,20 @@ def test_signature_and_documentation_are_the_tables(name):
 )
 def test_parameters_are_those_that_the_guide_prints(section, function, kind, told):
     """In their order where the guide has one; those that C fills are returned."""
-    entry = FUNCTIONS[function]
-    assert f"guide {section}" in entry["history"]
+    assert f"guide {section}" in FUNCTIONS[function].history
     if kind == "as":
         assert parameters(function) == parameters(told[0])
         return
-    own = [name.lower() for name in parameters(function) if name in entry["parameters"]]
-    returned = [name.lower() for name in entry["returns"]]
-    taken = [name for name in told if not any(agrees(name, result) for result in returned if name != "?")]
+    own = [name.lower() for name in parameters(function) if name in taken(function)]
+    results = [name.lower() for name in given_back(function)]
+    wanted = [name for name in told if not any(agrees(name, result) for result in results if name != "?")]
     if kind == "=":
-        for _ in range(len(taken) - len(own)):  # names that the text has lost may be results'
-            taken.remove("?")
-        assert len(own) == len(taken)
-        assert all(map(agrees, taken, own)), f"{own} is not {taken}"
+        for _ in range(len(wanted) - len(own)):  # names that the text has lost may be results'
+            wanted.remove("?")
+        assert len(own) == len(wanted)
+        assert all(map(agrees, wanted, own)), f"{own} is not {wanted}"
     else:
-        assert all(name == "?" or any(agrees(name, other) for other in own) for name in taken)
+        assert all(name == "?" or any(agrees(name, other) for other in own) for name in wanted)
 
 
 def test_enumerations_have_cudnns_values():
@@ -108,7 +122,7 @@ def test_what_cannot_be_served_says_why(name):
 
 def test_nothing_that_portadnn_computes_is_refused():
     refused = {name for name in FUNCTIONS if "Not supported" in getattr(cudnn, name).__doc__}
-    assert not [name for name in refused if FUNCTIONS[name]["portadnn"]]
+    assert not [name for name in refused if table().by_cudnn[name].portadnn]
     assert not refused & {name for name, _ in PLACES}
 
 

@@ -13,8 +13,9 @@ import pytest
 import portadnn as dnn
 from portadnn import cudnn, graph, miopen
 from portadnn.cudnn.calls import Choice, c_value
-from portadnn.cudnn.declarations import declarations, enumeration
+from portadnn.cudnn.enumerations import enumeration
 from portadnn.enums import DnnEnum
+from portadnn.mapping import table
 from portadnn.miopen.enums import MIOpenEnum
 from portadnn.miopen.names import parse
 
@@ -26,12 +27,12 @@ class Own(enum.IntEnum):
     ONE = 1
 
 
-C_NAMES = sorted(declarations()["enumerations"])
+C_NAMES = sorted(e.cudnn for e in table().enumerations if e.cudnn)
 CUDNNS = [enumeration(name) for name in C_NAMES]
 MIOPENS = MIOpenEnum.__subclasses__()
 GRAPHS = [kind for _, kind in inspect.getmembers(graph, inspect.isclass) if issubclass(kind, enum.IntEnum)]
 UNIFIED = [kind for kind in DnnEnum.__subclasses__() if kind.__module__.startswith("portadnn")]
-MODULES = [importlib.import_module(f"portadnn.cudnn.{module.name}") for module in pkgutil.iter_modules(cudnn.__path__)]
+MODULES = [importlib.import_module(module.name) for module in pkgutil.walk_packages(cudnn.__path__, "portadnn.cudnn.")]
 CHOICES = {
     choice.c_name: choice for module in MODULES for choice in vars(module).values() if isinstance(choice, Choice)
 }

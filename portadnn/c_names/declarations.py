@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +23,6 @@ _RETURNED = {
     ("miopenFindConvolutionForwardAlgorithm", "perfResults"),
     ("miopenGetRNNDataSeqTensorDescriptor", "paddingMarker"),
 }
-
-
-class CEnum(IntEnum):
-    """Base of a library's enumerations: members are the integers of the C headers."""
-
-    __hash__ = int.__hash__
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def returned(function: str, parameter: Parameter) -> bool:

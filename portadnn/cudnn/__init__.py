@@ -35,27 +35,10 @@ from ..errors import (
 )
 
 if TYPE_CHECKING:
-    from .activations import *  # noqa: F403
-    from .backend import *  # noqa: F403
-    from .batch_norm.calls import *  # noqa: F403
-    from .batch_norm.fused import *  # noqa: F403
-    from .convolution.algorithms import *  # noqa: F403
-    from .convolution.calls import *  # noqa: F403
-    from .convolution.descriptors import *  # noqa: F403
-    from .dropout import *  # noqa: F403
-    from .filters import *  # noqa: F403
-    from .handles import *  # noqa: F403
-    from .layers import *  # noqa: F403
-    from .normalization import *  # noqa: F403
-    from .reductions import *  # noqa: F403
-    from .response_norm import *  # noqa: F403
-    from .rnn.calls import *  # noqa: F403
-    from .rnn.data import *  # noqa: F403
-    from .rnn.descriptors import *  # noqa: F403
-    from .rnn.ex import *  # noqa: F403
-    from .rnn.v8 import *  # noqa: F403
-    from .spatial import *  # noqa: F403
-    from .tensors import *  # noqa: F403
+    from .convolution.algorithms import cudnnConvolutionBwdDataAlgoPerf_t as cudnnConvolutionBwdDataAlgoPerf_t
+    from .convolution.algorithms import cudnnConvolutionBwdFilterAlgoPerf_t as cudnnConvolutionBwdFilterAlgoPerf_t
+    from .convolution.algorithms import cudnnConvolutionFwdAlgoPerf_t as cudnnConvolutionFwdAlgoPerf_t
+    from .generated.index import *  # noqa: F403
 
 # Names that other wrappers give to errors; they also leave out the _t of enumerations.
 cudnnError = DnnError
@@ -70,68 +53,33 @@ CUDNN_BN_MIN_EPSILON = 1e-5
 CUDNN_LRN_MIN_N, CUDNN_LRN_MAX_N = 1, 16
 CUDNN_LRN_MIN_K, CUDNN_LRN_MIN_BETA = 1e-5, 0.01
 
-# Where the functions of each topic of the mapping table are. Modules are imported when first asked for.
-_MODULES = {
-    "activation": ("activations",),
-    "batch_norm": ("batch_norm.calls", "batch_norm.fused"),
-    "convolution_backward_data": ("convolution.calls", "convolution.algorithms"),
-    "convolution_backward_filter": ("convolution.calls", "convolution.algorithms"),
-    "convolution_descriptor": ("convolution.descriptors",),
-    "convolution_forward": ("convolution.calls", "convolution.algorithms"),
-    "dropout": ("dropout",),
-    "filter": ("filters",),
-    "graph": ("backend",),
-    "handle": ("handles",),
-    "lrn": ("response_norm",),
-    "normalization": ("normalization",),
-    "pooling": ("layers",),
-    "reduce": ("reductions",),
-    "rnn": ("rnn.calls",),
-    "rnn_descriptor": ("rnn.descriptors",),
-    "rnn_sequences": ("rnn.data", "rnn.v8", "rnn.ex"),
-    "softmax": ("layers",),
-    "spatial_transformer": ("spatial",),
-    "tensor": ("tensors",),
-    "tensor_ops": ("tensors",),
-}
-_STRUCTURES = {
-    f"cudnnConvolution{direction}AlgoPerf_t": "convolution.algorithms" for direction in ("Fwd", "BwdFilter", "BwdData")
-}
+_STRUCTURES = tuple(f"cudnnConvolution{way}AlgoPerf_t" for way in ("Fwd", "BwdFilter", "BwdData"))
 _STATIC = tuple(name for name in globals() if name.startswith(("CUDNN_", "cudnn")))
-
-
-def _function(name: str, topic: str) -> Any:
-    for module in _MODULES.get(topic, ()):
-        found = vars(import_module(f".{module}", __name__)).get(name)
-        if found is not None:
-            return found
-    from .refused import refused
-
-    return refused(name)
 
 
 def _find(name: str) -> Any:
     """Return a function, an enumeration, a value of one or a structure; None for other names."""
-    from .declarations import constants, declarations, enumeration
+    from .enumerations import enumeration
+    from .generated.enums import CONSTANTS, TOPICS
+    from .generated.index import MODULES
 
-    known = declarations()
-    if name in known["functions"]:
-        return _function(name, known["functions"][name]["topic"])
+    if name in MODULES:
+        return getattr(import_module(f".generated.{MODULES[name]}", __name__), name)
     for enum in (name, f"{name}_t"):
-        if enum in known["enumerations"]:
+        if enum in TOPICS:
             return enumeration(enum)
-    if name in constants():
-        return enumeration(constants()[name])[name]
+    if name in CONSTANTS:
+        return enumeration(CONSTANTS[name])[name]
     if name in _STRUCTURES:
-        return getattr(import_module(f".{_STRUCTURES[name]}", __name__), name)
+        return getattr(import_module(".convolution.algorithms", __name__), name)
     return None
 
 
 def _names() -> list[str]:
-    from .declarations import constants, declarations
+    from .generated.enums import CONSTANTS, TOPICS
+    from .generated.index import MODULES
 
-    known = declarations()
-    return sorted({*_STATIC, *known["functions"], *known["enumerations"], *constants(), *_STRUCTURES})
+    return sorted({*_STATIC, *MODULES, *TOPICS, *CONSTANTS, *_STRUCTURES})
 
 
 def __getattr__(name: str) -> Any:

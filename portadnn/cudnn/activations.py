@@ -9,15 +9,11 @@ import portadnn as dnn
 from ..arguments import as_real
 from ..enums import ActivationMode
 from ..errors import BadParam
-from ..handle import Handle
-from .calls import Choice, c_function
-from .descriptors import ActivationDescriptor, TensorDescriptor, creator, destroy, made, value_of
-from .memory import tensor
+from .calls import Choice
+from .descriptors import ActivationDescriptor, made
 from .tensors import nan_option
 
 activation_mode = Choice("cudnnActivationMode_t", ActivationMode)
-
-cudnnCreateActivationDescriptor = creator("cudnnCreateActivationDescriptor", ActivationDescriptor)
 
 
 def _made(mode: ActivationMode, nan: Any, coef: float, swish_beta: float) -> dnn.ActivationDescriptor:
@@ -29,11 +25,7 @@ def _made(mode: ActivationMode, nan: Any, coef: float, swish_beta: float) -> dnn
     return dnn.ActivationDescriptor(mode, nan)
 
 
-@c_function
-def cudnnSetActivationDescriptor(
-    activationDesc: ActivationDescriptor, mode: int, reluNanOpt: int, reluCeiling: float
-) -> None:
-    """`reluCeiling` is what cuDNN 6 calls `coef`: the ceiling of CLIPPED_RELU or the alpha of ELU. Others ignore it."""
+def cudnnSetActivationDescriptor(activationDesc, mode, reluNanOpt, reluCeiling):
     made(activationDesc, ActivationDescriptor, "activationDesc")
     how, nan = activation_mode(mode, "mode"), nan_option(reluNanOpt, "reluNanOpt")
     coef = as_real(reluCeiling, "reluCeiling")
@@ -41,15 +33,11 @@ def cudnnSetActivationDescriptor(
     activationDesc.coef = coef
 
 
-@c_function
-def cudnnGetActivationDescriptor(activationDesc: ActivationDescriptor) -> tuple[Any, Any, float]:
-    value = value_of(activationDesc, ActivationDescriptor, "activationDesc")
-    return activation_mode.c(value.mode), nan_option.c(value.nan_propagation), activationDesc.coef
+def cudnnGetActivationDescriptor(activation, activationDesc):
+    return activation_mode.c(activation.mode), nan_option.c(activation.nan_propagation), activationDesc.coef
 
 
-@c_function
-def cudnnSetActivationDescriptorSwishBeta(activationDesc: ActivationDescriptor, swish_beta: float) -> None:
-    """Before or after the mode is set."""
+def cudnnSetActivationDescriptorSwishBeta(activationDesc, swish_beta):
     made(activationDesc, ActivationDescriptor, "activationDesc")
     beta, value = as_real(swish_beta, "swish_beta"), activationDesc.value
     if value is not None:
@@ -57,64 +45,8 @@ def cudnnSetActivationDescriptorSwishBeta(activationDesc: ActivationDescriptor, 
     activationDesc.swish_beta = beta
 
 
-@c_function
-def cudnnGetActivationDescriptorSwishBeta(activationDesc: ActivationDescriptor) -> float:
+def cudnnGetActivationDescriptorSwishBeta(activationDesc):
     return made(activationDesc, ActivationDescriptor, "activationDesc").swish_beta
-
-
-@c_function
-def cudnnDestroyActivationDescriptor(activationDesc: ActivationDescriptor) -> None:
-    destroy(activationDesc, ActivationDescriptor, "activationDesc")
-
-
-@c_function
-def cudnnActivationForward(
-    handle: Handle,
-    activationDesc: ActivationDescriptor,
-    alpha: float,
-    xDesc: TensorDescriptor,
-    x: Any,
-    beta: float,
-    yDesc: TensorDescriptor,
-    y: Any,
-) -> None:
-    """`y` may be `x`."""
-    dnn.activation_forward(
-        handle,
-        tensor(handle, xDesc, x, "x"),
-        value_of(activationDesc, ActivationDescriptor, "activationDesc"),
-        tensor(handle, yDesc, y, "y"),
-        alpha=alpha,
-        beta=beta,
-    )
-
-
-@c_function
-def cudnnActivationBackward(
-    handle: Handle,
-    activationDesc: ActivationDescriptor,
-    alpha: float,
-    yDesc: TensorDescriptor,
-    y: Any,
-    dyDesc: TensorDescriptor,
-    dy: Any,
-    xDesc: TensorDescriptor,
-    x: Any,
-    beta: float,
-    dxDesc: TensorDescriptor,
-    dx: Any,
-) -> None:
-    """`dx` may be `dy`."""
-    dnn.activation_backward(
-        handle,
-        tensor(handle, yDesc, y, "y"),
-        tensor(handle, dyDesc, dy, "dy"),
-        tensor(handle, xDesc, x, "x"),
-        value_of(activationDesc, ActivationDescriptor, "activationDesc"),
-        tensor(handle, dxDesc, dx, "dx"),
-        alpha=alpha,
-        beta=beta,
-    )
 
 
 _PLAIN: dict[ActivationMode, dnn.ActivationDescriptor] = {}
@@ -130,95 +62,9 @@ def _plain(mode: Any) -> dnn.ActivationDescriptor:
     return _PLAIN[how]
 
 
-@c_function
-def cudnnActivationForward_v3(
-    handle: Handle,
-    mode: int,
-    alpha: float,
-    xDesc: TensorDescriptor,
-    x: Any,
-    beta: float,
-    yDesc: TensorDescriptor,
-    y: Any,
-) -> None:
-    """NaN does not propagate through RELU. `y` may be `x`."""
-    arrays = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
-    dnn.activation_forward(handle, arrays[0], _plain(mode), arrays[1], alpha=alpha, beta=beta)
+def cudnnActivationForward_v3(handle, x, y, mode, alpha, beta):
+    dnn.activation_forward(handle, x, _plain(mode), y, alpha=alpha, beta=beta)
 
 
-@c_function
-def cudnnActivationBackward_v3(
-    handle: Handle,
-    mode: int,
-    alpha: float,
-    yDesc: TensorDescriptor,
-    y: Any,
-    dyDesc: TensorDescriptor,
-    dy: Any,
-    xDesc: TensorDescriptor,
-    x: Any,
-    beta: float,
-    dxDesc: TensorDescriptor,
-    dx: Any,
-) -> None:
-    """`dx` may be `dy`."""
-    dnn.activation_backward(
-        handle,
-        tensor(handle, yDesc, y, "y"),
-        tensor(handle, dyDesc, dy, "dy"),
-        tensor(handle, xDesc, x, "x"),
-        _plain(mode),
-        tensor(handle, dxDesc, dx, "dx"),
-        alpha=alpha,
-        beta=beta,
-    )
-
-
-@c_function
-def cudnnActivationForward_v4(
-    handle: Handle,
-    activationDesc: ActivationDescriptor,
-    alpha: float,
-    xDesc: TensorDescriptor,
-    x: Any,
-    beta: float,
-    yDesc: TensorDescriptor,
-    y: Any,
-) -> None:
-    """`y` may be `x`."""
-    dnn.activation_forward(
-        handle,
-        tensor(handle, xDesc, x, "x"),
-        value_of(activationDesc, ActivationDescriptor, "activationDesc"),
-        tensor(handle, yDesc, y, "y"),
-        alpha=alpha,
-        beta=beta,
-    )
-
-
-@c_function
-def cudnnActivationBackward_v4(
-    handle: Handle,
-    activationDesc: ActivationDescriptor,
-    alpha: float,
-    yDesc: TensorDescriptor,
-    y: Any,
-    dyDesc: TensorDescriptor,
-    dy: Any,
-    xDesc: TensorDescriptor,
-    x: Any,
-    beta: float,
-    dxDesc: TensorDescriptor,
-    dx: Any,
-) -> None:
-    """`dx` may be `dy`."""
-    dnn.activation_backward(
-        handle,
-        tensor(handle, yDesc, y, "y"),
-        tensor(handle, dyDesc, dy, "dy"),
-        tensor(handle, xDesc, x, "x"),
-        value_of(activationDesc, ActivationDescriptor, "activationDesc"),
-        tensor(handle, dxDesc, dx, "dx"),
-        alpha=alpha,
-        beta=beta,
-    )
+def cudnnActivationBackward_v3(handle, y, dy, x, mode, dx, alpha, beta):
+    dnn.activation_backward(handle, y, dy, x, _plain(mode), dx, alpha=alpha, beta=beta)

@@ -1,15 +1,16 @@
-"""What every function of this module is made with: its name, its documentation, and the choices of its enumerations."""
+"""What cuDNN's functions are made with: their frame, and the choices of their enumerations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from ..c_names.enumerations import CEnum
 from ..dispatch.call_cache import cached_call
 from ..enums import DnnEnum, named, plain_number
 from ..errors import BadParam, NotSupported, foreign
 from ..handle import Handle
-from .declarations import CEnum, declarations, docstring, enumeration
+from .enumerations import enumeration
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,8 +20,7 @@ _mark = foreign("cudnn")
 
 
 def c_function(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function as cuDNN's: it is watched under its C name, errors carry that, the table documents it."""
-    function.__doc__ = docstring(function.__name__, function.__doc__)
+    """Mark a function as cuDNN's: it is watched under its C name, and errors carry that."""
     function.__module__ = "portadnn.cudnn"
     return cached_call(function, _mark(function), Handle)
 
@@ -64,7 +64,7 @@ class Choice(Generic[E]):
         return self._sought(value, argument)
 
     def _sought(self, value: Any, argument: str) -> E:
-        values: dict[str, int] = declarations()["enumerations"][self.c_name]
+        values = enumeration(self.c_name).__members__
         number = plain_number(value, self.c_name)
         if number in self._members:
             return self._members[number]
@@ -95,5 +95,5 @@ def c_value(c_name: str, value: Any, argument: str) -> CEnum:
     number = plain_number(value, c_name)
     if number is not None and number in kind._value2member_map_:
         return kind(number)
-    names = ", ".join(declarations()["enumerations"][c_name])
+    names = ", ".join(kind.__members__)
     raise BadParam(argument=argument, expected=f"a {c_name} ({names})", got=named(value))

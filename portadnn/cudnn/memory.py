@@ -14,9 +14,9 @@ __all__ = [
     "find_space",
     "optional",
     "raw",
+    "scratch",
     "tensor",
     "view",
-    "workspace",
 ]
 
 
@@ -37,9 +37,9 @@ def optional(handle: Handle, descriptor: Any, memory: Any, name: str, desc: str 
 def find_space(handle: Handle, memory: Any, size: Any) -> tuple[Any, int]:
     """Return the workspace of a FindEx call and the bytes that algorithms may need; with NULL it is the handle's."""
     limit = as_integer(size, "workSpaceSizeInBytes", 0)
-    return (workspace(handle, memory, limit) if limit else None), limit
+    return (scratch(handle, memory, limit) if limit else None), limit
 
 
-def workspace(handle: Handle, memory: Any, size: Any, name: str = "workSpace") -> Any:
+def scratch(handle: Handle, memory: Any, size: Any) -> Any:
     """Return a workspace; NULL leaves it to the handle, whatever the size."""
-    return None if memory is None else raw(handle, memory, size, name)
+    return None if memory is None else raw(handle, memory, size, "workSpace")

@@ -404,7 +404,7 @@ def _written(name: str, arguments: Sequence[str]) -> str:
 def _of_portadnn(event: Event) -> Answered:
     """Answer for ``portadnn.cudnn``, which has cuDNN's functions; what C returns through pointers is returned there."""
     from .. import cudnn
-    from ..cudnn.refused import reason
+    from ..c_names.refused import reason
 
     function = getattr(cudnn, event.function, None)
     if function is None:

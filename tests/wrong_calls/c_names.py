@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from portadnn.mapping import Function
+
 from .scene import CHANNELS, FILTER, GRID, IMAGE, RESERVE, STATE, STEPS, THETA, WEIGHTS, WORKSPACE, Call, Scene
 
 Word = Callable[[Scene], Any]
@@ -142,7 +144,7 @@ class Vocabulary:
     def __init__(
         self,
         module: Any,
-        declarations: Mapping[str, Any],
+        declarations: Mapping[str, Function],
         descriptors: Mapping[str, Word],
         special: Mapping[str, Mapping[str, Word]],
         enumerations: Mapping[str, int],
@@ -180,7 +182,7 @@ class Vocabulary:
             return BY_NAME[name](scene)
         if kind.endswith("_t") or kind == "libraryPropertyType":
             return next(iter(getattr(self.module, kind)), 0) if hasattr(self.module, kind) else 0
-        raise KeyError(f"{entry['c']}: {name} ({kind})")
+        raise KeyError(f"{entry.c}: {name} ({kind})")
 
     def _which(self, function: str, name: str, kind: str, rnn: bool) -> str:
         if name.startswith("derived"):
@@ -217,7 +219,7 @@ class Vocabulary:
 
     def _of(self, name: str) -> Callable[[Scene], Call]:
         target = getattr(self.module, name)
-        kinds = c_types(self.declarations[name]["c"])
+        kinds = c_types(self.declarations[name].c)
         parameters = inspect.signature(target).parameters
         keywords = frozenset(n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY)
         wanted = [n for n in parameters if n in kinds]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from portadnn import cudnn
-from portadnn.cudnn.declarations import declarations
+from portadnn.mapping import table
 
 from . import backend_descriptors
 from .c_names import DIMS, Vocabulary, Word
@@ -192,7 +192,7 @@ ENUMERATIONS = {
     "cudnnConvolutionBwdFilterAlgo_t": 1,
     "cudnnConvolutionBwdDataAlgo_t": 1,
 }
-FUNCTIONS = declarations()["functions"]
+FUNCTIONS = {name: f for name, f in table().functions.items() if f.library == "cudnn"}
 VOCABULARY = Vocabulary(cudnn, FUNCTIONS, DESCRIPTORS, SPECIAL, ENUMERATIONS)
 
 

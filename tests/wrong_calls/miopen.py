@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from portadnn import miopen
-from portadnn.miopen.declarations import DECLARATIONS
+from portadnn.mapping import table
 
 from .c_names import DIMS, Vocabulary, Word
 from .scene import CHANNELS, IMAGE, WORKSPACE, Call, Scene
@@ -162,7 +162,7 @@ ENUMERATIONS = {
     "miopenConvFwdAlgorithm_t": 5,
     "miopenConvolutionFindMode_t": 2,
 }
-FUNCTIONS = DECLARATIONS.content["functions"]
+FUNCTIONS = {name: f for name, f in table().functions.items() if f.library == "miopen"}
 VOCABULARY = Vocabulary(miopen, FUNCTIONS, DESCRIPTORS, SPECIAL, ENUMERATIONS)
 
 

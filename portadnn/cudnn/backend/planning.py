@@ -48,7 +48,7 @@ class PlannedGraph(ExecuteMethods):
     @property
     def handle(self) -> Handle:
         """The handle that it is planned for."""
-        return self._handle  # type: ignore[no-any-return]
+        return self._handle
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ...graph import enums
 from ...graph.api.handles import handle_of
 from ...graph.data_types import data_type
 from ..calls import c_value
-from ..declarations import declarations, enumeration
+from ..enumerations import enumeration
 
 # Types whose elements are members of an enumeration: its name in C, what its members' names begin with, and the
 # enumeration of graphs with the same members, None where graphs have none.
@@ -54,7 +54,7 @@ def _members(type: str) -> dict[int, Any]:
     """Return the members of graphs by the numbers of C."""
     c_name, prefix, ours = ENUMERATIONS[type]
     assert ours is not None
-    values: dict[str, int] = declarations()["enumerations"][c_name]
+    values = enumeration(c_name).__members__
     names = {name: _SAME.get(name, name.removeprefix(prefix)) for name in values}
     return {values[name]: ours[member] for name, member in names.items() if member in ours.__members__}
 

@@ -13,11 +13,9 @@ from ...errors import BadParam, shown
 from ...handle import Handle
 from ...ops.rnn.calls import checked_batches
 from ...problem import TensorSpec
-from ..calls import c_function
 from ..descriptors import FilterDescriptor, TensorDescriptor, made, value_of
-from ..memory import filter_, optional, raw, view, workspace
+from ..memory import view
 from ..tensors import data_type
-from .descriptors import RNNDescriptor, rnn_value
 
 
 def steps(descriptors: Any, length: Any, name: str) -> list[dnn.TensorDescriptor]:
@@ -101,257 +99,88 @@ def together(x: tuple[int, ...] | None, y: tuple[int, ...] | None, name: str) ->
     return x
 
 
-@c_function
-def cudnnGetRNNWorkspaceSize(handle: Handle, rnnDesc: RNNDescriptor, seqLength: int, xDesc: Any) -> int:
-    """`xDesc` is a sequence of at least `seqLength` tensor descriptors, as in the passes."""
-    return dnn.get_rnn_workspace_size(handle, rnn_value(rnnDesc), steps(xDesc, seqLength, "xDesc"))
+def cudnnGetRNNWorkspaceSize(handle, rnn, seqLength, xDesc):
+    return dnn.get_rnn_workspace_size(handle, rnn, steps(xDesc, seqLength, "xDesc"))
 
 
-@c_function
-def cudnnGetRNNTrainingReserveSize(handle: Handle, rnnDesc: RNNDescriptor, seqLength: int, xDesc: Any) -> int:
-    """`xDesc` is a sequence of at least `seqLength` tensor descriptors, as in the passes."""
-    return dnn.get_rnn_training_reserve_size(handle, rnn_value(rnnDesc), steps(xDesc, seqLength, "xDesc"))
+def cudnnGetRNNTrainingReserveSize(handle, rnn, seqLength, xDesc):
+    return dnn.get_rnn_training_reserve_size(handle, rnn, steps(xDesc, seqLength, "xDesc"))
 
 
-def _step(descriptor: Any) -> dnn.TensorDescriptor:
-    value: dnn.TensorDescriptor = value_of(descriptor, TensorDescriptor, "xDesc")
-    if not value.spec.is_packed():
-        raise BadParam(argument="xDesc", expected="a packed step", got=shown(value))
-    return value
+def _packed(step: dnn.TensorDescriptor) -> dnn.TensorDescriptor:
+    if not step.spec.is_packed():
+        raise BadParam(argument="xDesc", expected="a packed step", got=shown(step))
+    return step
 
 
-@c_function
-def cudnnGetRNNParamsSize(handle: Handle, rnnDesc: RNNDescriptor, xDesc: TensorDescriptor, dataType: int) -> int:
-    """`xDesc` is one step's descriptor."""
-    dtype = data_type(dataType, "dataType")
-    return dnn.get_rnn_params_size(handle, rnn_value(rnnDesc), _step(xDesc), dtype)
+def cudnnGetRNNParamsSize(handle, rnn, x, dataType):
+    return dnn.get_rnn_params_size(handle, rnn, _packed(x), data_type(dataType, "dataType"))
 
 
-def _set_part(handle: Handle, descriptor: FilterDescriptor, part: Any) -> None:
+def _set_part(handle: Handle, descriptor: FilterDescriptor, part: Any) -> Any:
     """Give a filter descriptor the dims of a part of the parameters: zeros where there is none."""
     dims = (0, 0, 0) if part is None else tuple(part.shape)
     dtype = dnn.DataType.FLOAT if part is None else handle.device.signature(part)[2]
     descriptor.set(dnn.FilterDescriptor(dims, dtype))
+    return part
 
 
-@c_function
-def cudnnGetRNNLinLayerMatrixParams(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    layer: int,
-    xDesc: TensorDescriptor,
-    wDesc: FilterDescriptor,
-    w: Any,
-    linLayerID: int,
-    linLayerMatDesc: FilterDescriptor,
-) -> Any:
-    """`linLayerMat` is an array (1, hidden size, columns) on the memory of `w`; `linLayerMatDesc` is set to its layout.
-
-    None, and dims of 0, for the first layer's input with CUDNN_SKIP_INPUT.
-    """
+def cudnnGetRNNLinLayerMatrixParams(handle, rnn, layer, x, w, linLayerID, linLayerMatDesc):
     made(linLayerMatDesc, FilterDescriptor, "linLayerMatDesc")
-    parameters, step = filter_(handle, wDesc, w, "w"), _step(xDesc)
-    part = dnn.get_rnn_lin_layer_matrix_params(handle, rnn_value(rnnDesc), layer, step, parameters, linLayerID)
-    _set_part(handle, linLayerMatDesc, part)
-    return part
+    part = dnn.get_rnn_lin_layer_matrix_params(handle, rnn, layer, _packed(x), w, linLayerID)
+    return _set_part(handle, linLayerMatDesc, part)
 
 
-@c_function
-def cudnnGetRNNLinLayerBiasParams(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    layer: int,
-    xDesc: TensorDescriptor,
-    wDesc: FilterDescriptor,
-    w: Any,
-    linLayerID: int,
-    linLayerBiasDesc: FilterDescriptor,
-) -> Any:
-    """`linLayerBias` is an array (1, hidden size, 1) on the memory of `w`; `linLayerBiasDesc` is set to its layout."""
+def cudnnGetRNNLinLayerBiasParams(handle, rnn, layer, x, w, linLayerID, linLayerBiasDesc):
     made(linLayerBiasDesc, FilterDescriptor, "linLayerBiasDesc")
-    parameters, step = filter_(handle, wDesc, w, "w"), _step(xDesc)
-    part = dnn.get_rnn_lin_layer_bias_params(handle, rnn_value(rnnDesc), layer, step, parameters, linLayerID)
-    _set_part(handle, linLayerBiasDesc, part)
-    return part
+    part = dnn.get_rnn_lin_layer_bias_params(handle, rnn, layer, _packed(x), w, linLayerID)
+    return _set_part(handle, linLayerBiasDesc, part)
 
 
-@c_function
-def cudnnRNNForwardInference(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    seqLength: int,
-    xDesc: Any,
-    x: Any,
-    hxDesc: TensorDescriptor,
-    hx: Any,
-    cxDesc: TensorDescriptor,
-    cx: Any,
-    wDesc: FilterDescriptor,
-    w: Any,
-    yDesc: Any,
-    y: Any,
-    hyDesc: TensorDescriptor,
-    hy: Any,
-    cyDesc: TensorDescriptor,
-    cy: Any,
-    workspace: Any,
-    workSpaceSizeInBytes: int,
-) -> None:
-    """`xDesc` and `yDesc` are sequences of tensor descriptors (n, features, 1), one for each step.
-
-    States are (layers * directions, n, hidden size), and may be NULL: zeros, or not wanted.
-    """
-    rnn = rnn_value(rnnDesc)
+def cudnnRNNForwardInference(handle, rnn, seqLength, xDesc, x, yDesc, y, hx, cx, w, hy, cy, workspace):
     inputs, batches = sequence(handle, xDesc, seqLength, x, "x")
     outputs, batches_y = sequence(handle, yDesc, seqLength, y, "y")
-    dnn.rnn_forward_inference(
-        handle,
-        inputs,
-        optional(handle, hxDesc, hx, "hx"),
-        optional(handle, cxDesc, cx, "cx"),
-        filter_(handle, wDesc, w, "w"),
-        rnn,
-        outputs,
-        optional(handle, hyDesc, hy, "hy"),
-        optional(handle, cyDesc, cy, "cy"),
-        batch_sizes=together(batches, batches_y, "yDesc"),
-        workspace=_scratch(handle, workspace, workSpaceSizeInBytes),
-    )
+    options = {"batch_sizes": together(batches, batches_y, "yDesc"), "workspace": workspace}
+    dnn.rnn_forward_inference(handle, inputs, hx, cx, w, rnn, outputs, hy, cy, **options)
 
 
-def _scratch(handle: Handle, memory: Any, size: Any) -> Any:
-    return workspace(handle, memory, size)
-
-
-@c_function
-def cudnnRNNForwardTraining(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    seqLength: int,
-    xDesc: Any,
-    x: Any,
-    hxDesc: TensorDescriptor,
-    hx: Any,
-    cxDesc: TensorDescriptor,
-    cx: Any,
-    wDesc: FilterDescriptor,
-    w: Any,
-    yDesc: Any,
-    y: Any,
-    hyDesc: TensorDescriptor,
-    hy: Any,
-    cyDesc: TensorDescriptor,
-    cy: Any,
-    workspace: Any,
-    workSpaceSizeInBytes: int,
-    reserveSpace: Any,
-    reserveSpaceSizeInBytes: int,
-) -> None:
-    """As cudnnRNNForwardInference; the reserve space goes on to cudnnRNNBackwardData."""
-    rnn = rnn_value(rnnDesc)
+def cudnnRNNForwardTraining(handle, rnn, seqLength, xDesc, x, yDesc, y, hx, cx, w, hy, cy, reserveSpace, workspace):
     inputs, batches = sequence(handle, xDesc, seqLength, x, "x")
     outputs, batches_y = sequence(handle, yDesc, seqLength, y, "y")
-    dnn.rnn_forward_training(
-        handle,
-        inputs,
-        optional(handle, hxDesc, hx, "hx"),
-        optional(handle, cxDesc, cx, "cx"),
-        filter_(handle, wDesc, w, "w"),
-        rnn,
-        outputs,
-        optional(handle, hyDesc, hy, "hy"),
-        optional(handle, cyDesc, cy, "cy"),
-        raw(handle, reserveSpace, reserveSpaceSizeInBytes, "reserveSpace"),
-        batch_sizes=together(batches, batches_y, "yDesc"),
-        workspace=_scratch(handle, workspace, workSpaceSizeInBytes),
-    )
+    options = {"batch_sizes": together(batches, batches_y, "yDesc"), "workspace": workspace}
+    dnn.rnn_forward_training(handle, inputs, hx, cx, w, rnn, outputs, hy, cy, reserveSpace, **options)
 
 
-@c_function
 def cudnnRNNBackwardData(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    seqLength: int,
-    yDesc: Any,
-    y: Any,
-    dyDesc: Any,
-    dy: Any,
-    dhyDesc: TensorDescriptor,
-    dhy: Any,
-    dcyDesc: TensorDescriptor,
-    dcy: Any,
-    wDesc: FilterDescriptor,
-    w: Any,
-    hxDesc: TensorDescriptor,
-    hx: Any,
-    cxDesc: TensorDescriptor,
-    cx: Any,
-    dxDesc: Any,
-    dx: Any,
-    dhxDesc: TensorDescriptor,
-    dhx: Any,
-    dcxDesc: TensorDescriptor,
-    dcx: Any,
-    workspace: Any,
-    workSpaceSizeInBytes: int,
-    reserveSpace: Any,
-    reserveSpaceSizeInBytes: int,
-) -> None:
-    """Gradients of states may be NULL. The reserve space is changed and goes on to cudnnRNNBackwardWeights."""
-    rnn = rnn_value(rnnDesc)
+    handle,
+    rnn,
+    seqLength,
+    yDesc,
+    y,
+    dyDesc,
+    dy,
+    dxDesc,
+    dx,
+    dhy,
+    dcy,
+    w,
+    hx,
+    cx,
+    dhx,
+    dcx,
+    reserveSpace,
+    workspace,
+):
     outputs, batches = sequence(handle, yDesc, seqLength, y, "y")
     gradients, batches_dy = sequence(handle, dyDesc, seqLength, dy, "dy")
     inputs, batches_dx = sequence(handle, dxDesc, seqLength, dx, "dx")
     together(batches, batches_dy, "dyDesc")
-    dnn.rnn_backward_data(
-        handle,
-        outputs,
-        gradients,
-        optional(handle, dhyDesc, dhy, "dhy"),
-        optional(handle, dcyDesc, dcy, "dcy"),
-        filter_(handle, wDesc, w, "w"),
-        optional(handle, hxDesc, hx, "hx"),
-        optional(handle, cxDesc, cx, "cx"),
-        rnn,
-        inputs,
-        optional(handle, dhxDesc, dhx, "dhx"),
-        optional(handle, dcxDesc, dcx, "dcx"),
-        raw(handle, reserveSpace, reserveSpaceSizeInBytes, "reserveSpace"),
-        batch_sizes=together(batches, batches_dx, "dxDesc"),
-        workspace=_scratch(handle, workspace, workSpaceSizeInBytes),
-    )
+    given = (outputs, gradients, dhy, dcy, w, hx, cx, rnn, inputs, dhx, dcx, reserveSpace)
+    dnn.rnn_backward_data(handle, *given, batch_sizes=together(batches, batches_dx, "dxDesc"), workspace=workspace)
 
 
-@c_function
-def cudnnRNNBackwardWeights(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    seqLength: int,
-    xDesc: Any,
-    x: Any,
-    hxDesc: TensorDescriptor,
-    hx: Any,
-    yDesc: Any,
-    y: Any,
-    workspace: Any,
-    workSpaceSizeInBytes: int,
-    dwDesc: FilterDescriptor,
-    dw: Any,
-    reserveSpace: Any,
-    reserveSpaceSizeInBytes: int,
-) -> None:
-    """The gradient is added to what `dw` holds, as in C."""
-    rnn = rnn_value(rnnDesc)
+def cudnnRNNBackwardWeights(handle, rnn, seqLength, xDesc, x, hx, yDesc, y, reserveSpace, dw, workspace):
     inputs, batches = sequence(handle, xDesc, seqLength, x, "x")
     outputs, batches_y = sequence(handle, yDesc, seqLength, y, "y")
-    dnn.rnn_backward_weights(
-        handle,
-        inputs,
-        optional(handle, hxDesc, hx, "hx"),
-        outputs,
-        raw(handle, reserveSpace, reserveSpaceSizeInBytes, "reserveSpace"),
-        rnn,
-        filter_(handle, dwDesc, dw, "dw"),
-        batch_sizes=together(batches, batches_y, "yDesc"),
-        workspace=_scratch(handle, workspace, workSpaceSizeInBytes),
-    )
+    options = {"batch_sizes": together(batches, batches_y, "yDesc"), "workspace": workspace}
+    dnn.rnn_backward_weights(handle, inputs, hx, outputs, reserveSpace, rnn, dw, **options)

@@ -10,15 +10,15 @@ import portadnn as dnn
 
 from ...arguments import as_integer, as_integers, as_real
 from ...c_names.composed import check_output
+from ...c_names.enumerations import CEnum
 from ...descriptors import TensorView
 from ...dispatch.problems import check_handle
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...handle import Handle
 from ...problem import TensorSpec
-from ..calls import c_function, c_value
-from ..declarations import CEnum
-from ..descriptors import Descriptor, creator, destroy, made, value_of
+from ..calls import c_value
+from ..descriptors import Descriptor, made, value_of
 from ..memory import view
 from ..tensors import data_type
 
@@ -76,31 +76,9 @@ class RNNDataDescriptor(Descriptor):
         self.views: dict[Any, Any] = {}
 
 
-cudnnCreateRNNDataDescriptor = creator("cudnnCreateRNNDataDescriptor", RNNDataDescriptor)
-
-
-@c_function
-def cudnnDestroyRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor) -> None:
-    destroy(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
-
-
-@c_function
 def cudnnSetRNNDataDescriptor(
-    RNNDataDesc: RNNDataDescriptor,
-    dataType: int,
-    layout: int,
-    maxSeqLength: int,
-    batchSize: int,
-    vectorSize: int,
-    seqLengthArray: Any,
-    paddingFill: Any,
-) -> None:
-    """Sequences of several lengths are sorted from the longest to the shortest, in every layout.
-
-    Padded ones are packed and unpacked by copies, one for each step. `paddingFill` is a number that outputs are padded
-    with, or NULL: what is there stays. They may have lengths of 0, as in cuDNN, but networks do not take such
-    descriptors.
-    """
+    RNNDataDesc, dataType, layout, maxSeqLength, batchSize, vectorSize, seqLengthArray, paddingFill
+):
     made(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
     steps, batch = as_integer(maxSeqLength, "maxSeqLength", 1), as_integer(batchSize, "batchSize", 1)
     how = c_value("cudnnRNNDataLayout_t", layout, "layout")
@@ -117,13 +95,10 @@ def cudnnSetRNNDataDescriptor(
     RNNDataDesc.value, RNNDataDesc.views = value, {}
 
 
-@c_function
-def cudnnGetRNNDataDescriptor(RNNDataDesc: RNNDataDescriptor, arrayLengthRequested: int) -> tuple[Any, ...]:
-    """`seqLengthArray` is a tuple of at most `arrayLengthRequested` lengths."""
-    value: Sequences = value_of(RNNDataDesc, RNNDataDescriptor, "RNNDataDesc")
-    lengths = value.lengths[: as_integer(arrayLengthRequested, "arrayLengthRequested", 0)]
-    sizes = (value.steps, value.batch, value.features)
-    return (data_type.c(value.dtype), value.layout, *sizes, lengths, value.padding)
+def cudnnGetRNNDataDescriptor(RNNData, arrayLengthRequested):
+    lengths = RNNData.lengths[: as_integer(arrayLengthRequested, "arrayLengthRequested", 0)]
+    sizes = (RNNData.steps, RNNData.batch, RNNData.features)
+    return (data_type.c(RNNData.dtype), RNNData.layout, *sizes, lengths, RNNData.padding)
 
 
 def data_value(descriptor: Any, name: str) -> Sequences:

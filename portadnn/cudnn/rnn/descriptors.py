@@ -12,9 +12,9 @@ from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...handle import Handle
 from ...ops.rnn.layout import DirectionMode, RNNInputMode, RNNMode
-from ..calls import Choice, c_function, c_value
+from ..calls import Choice, c_value
 from ..convolution.descriptors import math_type
-from ..descriptors import Descriptor, DropoutDescriptor, creator, destroy, made, value_of
+from ..descriptors import Descriptor, DropoutDescriptor, made, value_of
 from ..tensors import data_type, nan_option
 
 rnn_mode = Choice("cudnnRNNMode_t", RNNMode)
@@ -60,21 +60,9 @@ class RNNDescriptor(Descriptor):
         self.network, self._built = network, (None, None)
 
 
-cudnnCreateRNNDescriptor = creator("cudnnCreateRNNDescriptor", RNNDescriptor)
-
-
-@c_function
-def cudnnDestroyRNNDescriptor(rnnDesc: RNNDescriptor) -> None:
-    destroy(rnnDesc, RNNDescriptor, "rnnDesc")
-
-
 def rnn_value(descriptor: Any) -> dnn.RNNDescriptor:
     """Return portadnn's descriptor."""
-    if type(descriptor) is RNNDescriptor:
-        value = descriptor.value
-        if value is not None:
-            return value  # type: ignore[no-any-return]
-    return value_of(descriptor, RNNDescriptor, "rnnDesc")  # type: ignore[no-any-return]
+    return value_of(descriptor, RNNDescriptor, "rnnDesc")
 
 
 def _set(
@@ -88,7 +76,7 @@ def _set(
     algo: Any,
     precision: Any,
     dropout_may_be_null: bool = False,
-) -> RNNDescriptor:
+) -> None:
     made(descriptor, RNNDescriptor, "rnnDesc")
     if dropout is not None or not dropout_may_be_null:
         value_of(dropout, DropoutDescriptor, "dropoutDesc")
@@ -103,22 +91,9 @@ def _set(
     c_value("cudnnRNNAlgo_t", algo, "algo")
     descriptor.value, descriptor.dropout, descriptor.algo = network, dropout, int(algo)
     descriptor.dtype = network["compute_type"]
-    return descriptor  # type: ignore[no-any-return]
 
 
-@c_function
-def cudnnSetRNNDescriptor(
-    rnnDesc: RNNDescriptor,
-    hiddenSize: int,
-    numLayers: int,
-    dropoutDesc: DropoutDescriptor,
-    inputMode: int,
-    direction: int,
-    mode: int,
-    dataType: int,
-    *later: Any,
-) -> None:
-    """The arguments of cuDNN 7, which begin with a handle and have an algorithm before the type, are taken as well."""
+def cudnnSetRNNDescriptor(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, dataType, *later):
     if isinstance(rnnDesc, Handle):
         arguments = (hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, dataType, *later)
         if len(arguments) != 9:
@@ -132,57 +107,32 @@ def cudnnSetRNNDescriptor(
     _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, 0, dataType)
 
 
-@c_function
-def cudnnSetRNNDescriptor_v5(
-    rnnDesc: RNNDescriptor,
-    hiddenSize: int,
-    numLayers: int,
-    dropoutDesc: DropoutDescriptor,
-    inputMode: int,
-    direction: int,
-    mode: int,
-    dataType: int,
-) -> None:
-    _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, 0, dataType)
+def cudnnSetRNNDescriptor_v5(*settings):
+    _set(*(*settings[:-1], 0, settings[-1]))
 
 
-@c_function
-def cudnnSetRNNDescriptor_v6(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    hiddenSize: int,
-    numLayers: int,
-    dropoutDesc: DropoutDescriptor,
-    inputMode: int,
-    direction: int,
-    mode: int,
-    algo: int,
-    dataType: int,
-) -> None:
-    """`algo` is kept: all algorithms compute the same, and portadnn chooses by itself."""
+def cudnnSetRNNDescriptor_v6(handle, *settings):
     check_handle(handle)
-    _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, algo, dataType)
+    _set(*settings)
 
 
-@c_function
 def cudnnSetRNNDescriptor_v8(
-    rnnDesc: RNNDescriptor,
-    algo: int,
-    cellMode: int,
-    biasMode: int,
-    dirMode: int,
-    inputMode: int,
-    dataType: int,
-    mathPrec: int,
-    mathType: int,
-    inputSize: int,
-    hiddenSize: int,
-    projSize: int,
-    numLayers: int,
-    dropoutDesc: DropoutDescriptor | None,
-    auxFlags: int,
-) -> None:
-    """Biases are double (CUDNN_RNN_DOUBLE_BIAS) and there is no projection: `projSize` is `hiddenSize`."""
+    rnnDesc,
+    algo,
+    cellMode,
+    biasMode,
+    dirMode,
+    inputMode,
+    dataType,
+    mathPrec,
+    mathType,
+    inputSize,
+    hiddenSize,
+    projSize,
+    numLayers,
+    dropoutDesc,
+    auxFlags,
+):
     made(rnnDesc, RNNDescriptor, "rnnDesc")
     bias, math = _bias_mode(biasMode), math_type(mathType, "mathType")
     features, flags = as_integer(inputSize, "inputSize", 1), as_integer(auxFlags, "auxFlags", 0)
@@ -212,144 +162,113 @@ def _check_projection(size: int, hidden: Any, argument: str = "projSize") -> Non
         )
 
 
-def _get(descriptor: Any) -> tuple[Any, ...]:
-    value = rnn_value(descriptor)
+def cudnnGetRNNDescriptor(cudnnHandle, rnn, rnnDesc):
+    check_handle(cudnnHandle)
     return (
-        value.hidden_size,
-        value.num_layers,
-        descriptor.dropout,
-        input_mode.c(value.input_mode),
-        direction_mode.c(value.direction),
-        rnn_mode.c(value.mode),
-        c_value("cudnnRNNAlgo_t", descriptor.algo, "algo"),
-        data_type.c(value.compute_type),
+        rnn.hidden_size,
+        rnn.num_layers,
+        rnnDesc.dropout,
+        input_mode.c(rnn.input_mode),
+        direction_mode.c(rnn.direction),
+        rnn_mode.c(rnn.mode),
+        c_value("cudnnRNNAlgo_t", rnnDesc.algo, "algo"),
+        data_type.c(rnn.compute_type),
     )
 
 
-@c_function
-def cudnnGetRNNDescriptor(cudnnHandle: Handle, rnnDesc: RNNDescriptor) -> tuple[Any, ...]:
-    check_handle(cudnnHandle)
-    return _get(rnnDesc)
+def cudnnGetRNNDescriptor_v6(handle, rnn, rnnDesc):
+    return cudnnGetRNNDescriptor(handle, rnn, rnnDesc)
 
 
-@c_function
-def cudnnGetRNNDescriptor_v6(handle: Handle, rnnDesc: RNNDescriptor) -> tuple[Any, ...]:
-    check_handle(handle)
-    return _get(rnnDesc)
+def cudnnGetRNNDescriptor_v8(rnn, rnnDesc):
+    return (
+        c_value("cudnnRNNAlgo_t", rnnDesc.algo, "algo"),
+        rnn_mode.c(rnn.mode),
+        c_value("cudnnRNNBiasMode_t", rnnDesc.bias_mode, "biasMode"),
+        direction_mode.c(rnn.direction),
+        input_mode.c(rnn.input_mode),
+        data_type.c(rnnDesc.dtype),
+        data_type.c(rnn.compute_type),
+        math_type.c(rnnDesc.math),
+        rnnDesc.input_size,
+        rnn.hidden_size,
+        rnn.hidden_size,
+        rnn.num_layers,
+        rnnDesc.dropout,
+        rnnDesc.aux_flags,
+    )
 
 
-@c_function
-def cudnnGetRNNDescriptor_v8(rnnDesc: RNNDescriptor) -> tuple[Any, ...]:
-    hidden, layers, dropout, how_in, direction, mode, algo, precision = _get(rnnDesc)
-    bias = c_value("cudnnRNNBiasMode_t", rnnDesc.bias_mode, "biasMode")
-    types = (data_type.c(rnnDesc.dtype), precision, math_type.c(rnnDesc.math))
-    sizes = (rnnDesc.input_size, hidden, hidden, layers)
-    return (algo, mode, bias, direction, how_in, *types, *sizes, dropout, rnnDesc.aux_flags)
-
-
-@c_function
-def cudnnSetRNNMatrixMathType(desc: RNNDescriptor, math: int) -> None:
-    """It is kept and has no effect: recurrent networks compute in float."""
+def cudnnSetRNNMatrixMathType(desc, math):
     made(desc, RNNDescriptor, "desc").math = math_type(math, "math")
 
 
-@c_function
-def cudnnGetRNNMatrixMathType(rnnDesc: RNNDescriptor) -> Any:
+def cudnnGetRNNMatrixMathType(rnnDesc):
     return math_type.c(made(rnnDesc, RNNDescriptor, "rnnDesc").math)
 
 
-@c_function
-def cudnnSetRNNBiasMode(rnnDesc: RNNDescriptor, biasMode: int) -> None:
-    """CUDNN_RNN_DOUBLE_BIAS; a network with fewer biases is one whose others are 0."""
+def cudnnSetRNNBiasMode(rnnDesc, biasMode):
     made(rnnDesc, RNNDescriptor, "rnnDesc").bias_mode = _bias_mode(biasMode)
 
 
-@c_function
-def cudnnGetRNNBiasMode(rnnDesc: RNNDescriptor) -> Any:
+def cudnnGetRNNBiasMode(rnnDesc):
     return c_value("cudnnRNNBiasMode_t", made(rnnDesc, RNNDescriptor, "rnnDesc").bias_mode, "biasMode")
 
 
-@c_function
-def cudnnSetRNNPaddingMode(rnnDesc: RNNDescriptor, paddingMode: int) -> None:
-    """It is kept: whether sequences are padded is told by the RNN data descriptors."""
+def cudnnSetRNNPaddingMode(rnnDesc, paddingMode):
     mode = c_value("cudnnRNNPaddingMode_t", paddingMode, "paddingMode")
     made(rnnDesc, RNNDescriptor, "rnnDesc").padding_mode = int(mode)
 
 
-@c_function
-def cudnnGetRNNPaddingMode(rnnDesc: RNNDescriptor) -> Any:
+def cudnnGetRNNPaddingMode(rnnDesc):
     mode = made(rnnDesc, RNNDescriptor, "rnnDesc").padding_mode
     return c_value("cudnnRNNPaddingMode_t", mode, "paddingMode")
 
 
-def _clip(descriptor: Any, mode: Any) -> None:
-    made(descriptor, RNNDescriptor, "rnnDesc")
-    if c_value("cudnnRNNClipMode_t", mode, "clipMode") != 0:
-        raise NotSupported("cells are not clipped", argument="clipMode", expected="CUDNN_RNN_CLIP_NONE", got=mode)
+def cudnnRNNSetClip_v9(rnnDesc, clipMode):
+    made(rnnDesc, RNNDescriptor, "rnnDesc")
+    if c_value("cudnnRNNClipMode_t", clipMode, "clipMode") != 0:
+        raise NotSupported("cells are not clipped", argument="clipMode", expected="CUDNN_RNN_CLIP_NONE", got=clipMode)
 
 
-def _no_clip(descriptor: Any) -> Any:
-    made(descriptor, RNNDescriptor, "rnnDesc")
-    return c_value("cudnnRNNClipMode_t", 0, "clipMode")
-
-
-@c_function
-def cudnnRNNSetClip(
-    handle: Handle, rnnDesc: RNNDescriptor, clipMode: int, clipNanOpt: int, lclip: float, rclip: float
-) -> None:
-    """CUDNN_RNN_CLIP_NONE only."""
-    check_handle(handle)
+def cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt):
     nan_option(clipNanOpt, "clipNanOpt")
-    _clip(rnnDesc, clipMode)
+    cudnnRNNSetClip_v9(rnnDesc, clipMode)
 
 
-@c_function
-def cudnnRNNGetClip(handle: Handle, rnnDesc: RNNDescriptor) -> tuple[Any, Any, float, float]:
+def cudnnRNNSetClip(handle, rnnDesc, clipMode, clipNanOpt):
     check_handle(handle)
-    return _no_clip(rnnDesc), nan_option.c(0), 0.0, 0.0
+    cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt)
 
 
-@c_function
-def cudnnRNNSetClip_v8(rnnDesc: RNNDescriptor, clipMode: int, clipNanOpt: int, lclip: float, rclip: float) -> None:
-    """CUDNN_RNN_CLIP_NONE only."""
-    nan_option(clipNanOpt, "clipNanOpt")
-    _clip(rnnDesc, clipMode)
+def cudnnRNNGetClip_v9(rnnDesc):
+    made(rnnDesc, RNNDescriptor, "rnnDesc")
+    return c_value("cudnnRNNClipMode_t", 0, "clipMode"), 0.0, 0.0
 
 
-@c_function
-def cudnnRNNGetClip_v8(rnnDesc: RNNDescriptor) -> tuple[Any, Any, float, float]:
-    return _no_clip(rnnDesc), nan_option.c(0), 0.0, 0.0
+def cudnnRNNGetClip_v8(rnnDesc):
+    mode, *limits = cudnnRNNGetClip_v9(rnnDesc)
+    return (mode, nan_option.c(0), *limits)
 
 
-@c_function
-def cudnnRNNSetClip_v9(rnnDesc: RNNDescriptor, clipMode: int, lclip: float, rclip: float) -> None:
-    """CUDNN_RNN_CLIP_NONE only."""
-    _clip(rnnDesc, clipMode)
+def cudnnRNNGetClip(handle, rnnDesc):
+    check_handle(handle)
+    return cudnnRNNGetClip_v8(rnnDesc)
 
 
-@c_function
-def cudnnRNNGetClip_v9(rnnDesc: RNNDescriptor) -> tuple[Any, float, float]:
-    return _no_clip(rnnDesc), 0.0, 0.0
-
-
-@c_function
-def cudnnSetRNNProjectionLayers(handle: Handle, rnnDesc: RNNDescriptor, recProjSize: int, outProjSize: int) -> None:
-    """Only what says that there is no projection: the hidden size, and 0."""
+def cudnnSetRNNProjectionLayers(handle, rnnDesc, recProjSize, outProjSize):
     check_handle(handle)
     _check_projection(as_integer(recProjSize, "recProjSize", 0), rnn_value(rnnDesc).hidden_size, "recProjSize")
     if as_integer(outProjSize, "outProjSize", 0):
         raise NotSupported("there is no output projection", argument="outProjSize", expected="0", got=outProjSize)
 
 
-@c_function
-def cudnnGetRNNProjectionLayers(handle: Handle, rnnDesc: RNNDescriptor) -> tuple[int, int]:
+def cudnnGetRNNProjectionLayers(handle, rnnDesc):
     check_handle(handle)
     return rnn_value(rnnDesc).hidden_size, 0
 
 
-@c_function
-def cudnnBuildRNNDynamic(handle: Handle, rnnDesc: RNNDescriptor, miniBatch: int) -> None:
-    """Nothing is to be built: plans are made, and kept, when a network is first used."""
+def cudnnBuildRNNDynamic(handle, rnnDesc, miniBatch):
     check_handle(handle)
     rnn_value(rnnDesc)
     as_integer(miniBatch, "miniBatch", 1)
@@ -362,22 +281,13 @@ class PersistentRNNPlan(Descriptor):
     made_by = "cudnnCreatePersistentRNNPlan"
 
 
-@c_function
-def cudnnCreatePersistentRNNPlan(rnnDesc: RNNDescriptor, minibatch: int, dataType: int) -> PersistentRNNPlan:
-    """Nothing is to be built: plans are made, and kept, when a network is first used."""
+def cudnnCreatePersistentRNNPlan(rnnDesc, minibatch, dataType):
     rnn_value(rnnDesc)
     as_integer(minibatch, "minibatch", 1)
     data_type(dataType, "dataType")
     return PersistentRNNPlan()
 
 
-@c_function
-def cudnnSetPersistentRNNPlan(rnnDesc: RNNDescriptor, plan: PersistentRNNPlan) -> None:
-    """It has no effect."""
+def cudnnSetPersistentRNNPlan(rnnDesc, plan):
     made(rnnDesc, RNNDescriptor, "rnnDesc")
     made(plan, PersistentRNNPlan, "plan")
-
-
-@c_function
-def cudnnDestroyPersistentRNNPlan(plan: PersistentRNNPlan) -> None:
-    destroy(plan, PersistentRNNPlan, "plan")

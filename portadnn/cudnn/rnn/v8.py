@@ -14,11 +14,11 @@ from ...errors import BadParam
 from ...handle import Handle
 from ...ops.rnn.problems import RNNBackwardWeights
 from ...problem import TensorSpec
-from ..calls import c_function, c_value
+from ..calls import c_value
 from ..descriptors import TensorDescriptor, made
-from ..memory import optional, raw, view, workspace
-from .data import RNNDataDescriptor, data, data_like, data_value
-from .descriptors import RNNDescriptor, rnn_value
+from ..memory import raw, view
+from .data import data, data_like, data_value
+from .descriptors import rnn_value
 
 _TRAINING = 1  # CUDNN_FWD_MODE_TRAINING
 _SET = 1  # CUDNN_WGRAD_MODE_SET
@@ -53,31 +53,15 @@ def _check_input(descriptor: Any, sequences: Any) -> None:
         )
 
 
-@c_function
-def cudnnGetRNNWeightSpaceSize(handle: Handle, rnnDesc: RNNDescriptor) -> int:
-    """Of a network that was set by cudnnSetRNNDescriptor_v8."""
-    return dnn.get_rnn_params_size(handle, rnn_value(rnnDesc), _step(rnnDesc))
+def cudnnGetRNNWeightSpaceSize(handle, rnn, rnnDesc):
+    return dnn.get_rnn_params_size(handle, rnn, _step(rnnDesc))
 
 
-@c_function
-def cudnnGetRNNWeightParams(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    pseudoLayer: int,
-    weightSpaceSize: int,
-    weightSpace: Any,
-    linLayerID: int,
-    mDesc: TensorDescriptor,
-    bDesc: TensorDescriptor,
-) -> tuple[Any, Any]:
-    """`mAddr` and `bAddr` are arrays on the memory of `weightSpace`; `mDesc` and `bDesc` are set to their layouts.
-
-    None, and dims of 0, for the first layer's input with CUDNN_SKIP_INPUT.
-    """
+def cudnnGetRNNWeightParams(handle, rnnDesc, pseudoLayer, weightSpaceSize, weightSpace, linLayerID, mDesc, bDesc):
     made(mDesc, TensorDescriptor, "mDesc")
     made(bDesc, TensorDescriptor, "bDesc")
     parameters = _weights(handle, rnnDesc, weightSpace, weightSpaceSize, "weightSpace")
-    place = (handle, rnn_value(rnnDesc), pseudoLayer, _step(rnnDesc), parameters, linLayerID)
+    place = (handle, rnnDesc.value, pseudoLayer, _step(rnnDesc), parameters, linLayerID)
     matrix, bias = dnn.get_rnn_lin_layer_matrix_params(*place), dnn.get_rnn_lin_layer_bias_params(*place)
     for descriptor, part in ((mDesc, matrix), (bDesc, bias)):
         dims = (0, 0, 0) if part is None else tuple(part.shape)
@@ -85,12 +69,8 @@ def cudnnGetRNNWeightParams(
     return matrix, bias
 
 
-@c_function
-def cudnnGetRNNTempSpaceSizes(
-    handle: Handle, rnnDesc: RNNDescriptor, fMode: int, xDesc: RNNDataDescriptor
-) -> tuple[int, int]:
-    """The reserve space of inference has 0 bytes."""
-    rnn, sequences = rnn_value(rnnDesc), data_value(xDesc, "xDesc")
+def cudnnGetRNNTempSpaceSizes(handle, rnn, rnnDesc, fMode, xDesc):
+    sequences = data_value(xDesc, "xDesc")
     _check_input(rnnDesc, sequences)
     training = c_value("cudnnForwardMode_t", fMode, "fMode") == _TRAINING
     x = dnn.TensorDescriptor(sequences.spec.dims, sequences.dtype)
@@ -100,105 +80,71 @@ def cudnnGetRNNTempSpaceSizes(
     return size, dnn.get_rnn_training_reserve_size(handle, rnn, x, batch_sizes=sequences.batches)
 
 
-def _scratch(handle: Handle, memory: Any, size: Any) -> Any:
-    return workspace(handle, memory, size)
-
-
-@c_function
 def cudnnRNNForward(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    fwdMode: int,
-    devSeqLengths: Any,
-    xDesc: RNNDataDescriptor,
-    x: Any,
-    yDesc: RNNDataDescriptor,
-    y: Any,
-    hDesc: TensorDescriptor,
-    hx: Any,
-    hy: Any,
-    cDesc: TensorDescriptor,
-    cx: Any,
-    cy: Any,
-    weightSpaceSize: int,
-    weightSpace: Any,
-    workSpaceSize: int,
-    workSpace: Any,
-    reserveSpaceSize: int,
-    reserveSpace: Any,
-) -> None:
-    """`devSeqLengths` has no effect: the lengths are those of `xDesc`."""
-    rnn, sequences = rnn_value(rnnDesc), data_value(xDesc, "xDesc")
+    handle,
+    rnn,
+    rnnDesc,
+    fwdMode,
+    xDesc,
+    x,
+    yDesc,
+    y,
+    hx,
+    cx,
+    hy,
+    cy,
+    weightSpaceSize,
+    weightSpace,
+    workSpace,
+    reserveSpaceSize,
+    reserveSpace,
+):
+    sequences = data_value(xDesc, "xDesc")
     training = c_value("cudnnForwardMode_t", fwdMode, "fwdMode") == _TRAINING
     _check_input(rnnDesc, sequences)
     data_like(sequences, data_value(yDesc, "yDesc"), "yDesc")
     weights = _weights(handle, rnnDesc, weightSpace, weightSpaceSize, "weightSpace")
-    h, c = optional(handle, hDesc, hx, "hx", "hDesc"), optional(handle, cDesc, cx, "cx", "cDesc")
-    last_h, last_c = optional(handle, hDesc, hy, "hy", "hDesc"), optional(handle, cDesc, cy, "cy", "cDesc")
     inputs, _ = data(handle, xDesc, x, "x", "xDesc")
     outputs, back = data(handle, yDesc, y, "y", "yDesc", read=False)
-    options: dict[str, Any] = {
-        "batch_sizes": sequences.batches,
-        "workspace": _scratch(handle, workSpace, workSpaceSize),
-    }
+    given = (inputs, hx, cx, weights, rnn, outputs, hy, cy)
+    options = {"batch_sizes": sequences.batches, "workspace": workSpace}
     if training:
         reserve = raw(handle, reserveSpace, reserveSpaceSize, "reserveSpace", "reserveSpaceSize")
-        dnn.rnn_forward_training(handle, inputs, h, c, weights, rnn, outputs, last_h, last_c, reserve, **options)
+        dnn.rnn_forward_training(handle, *given, reserve, **options)
     else:
-        dnn.rnn_forward_inference(handle, inputs, h, c, weights, rnn, outputs, last_h, last_c, **options)
+        dnn.rnn_forward_inference(handle, *given, **options)
     back()
 
 
-@c_function
 def cudnnRNNBackwardData_v8(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    devSeqLengths: Any,
-    yDesc: RNNDataDescriptor,
-    y: Any,
-    dy: Any,
-    xDesc: RNNDataDescriptor,
-    dx: Any,
-    hDesc: TensorDescriptor,
-    hx: Any,
-    dhy: Any,
-    dhx: Any,
-    cDesc: TensorDescriptor,
-    cx: Any,
-    dcy: Any,
-    dcx: Any,
-    weightSpaceSize: int,
-    weightSpace: Any,
-    workSpaceSize: int,
-    workSpace: Any,
-    reserveSpaceSize: int,
-    reserveSpace: Any,
-) -> None:
-    """`devSeqLengths` has no effect. The reserve space is changed and goes on to cudnnRNNBackwardWeights_v8."""
-    rnn, sequences = rnn_value(rnnDesc), data_value(xDesc, "xDesc")
+    handle,
+    rnn,
+    rnnDesc,
+    yDesc,
+    y,
+    dy,
+    xDesc,
+    dx,
+    dhy,
+    dcy,
+    hx,
+    cx,
+    dhx,
+    dcx,
+    weightSpaceSize,
+    weightSpace,
+    workSpace,
+    reserveSpace,
+):
+    sequences = data_value(xDesc, "xDesc")
     _check_input(rnnDesc, sequences)
     data_like(sequences, data_value(yDesc, "yDesc"), "yDesc")
     weights = _weights(handle, rnnDesc, weightSpace, weightSpaceSize, "weightSpace")
     outputs, _ = data(handle, yDesc, y, "y", "yDesc")
     gradients, _ = data(handle, yDesc, dy, "dy", "yDesc")
     inputs, back = data(handle, xDesc, dx, "dx", "xDesc", read=False)
-    dnn.rnn_backward_data(
-        handle,
-        outputs,
-        gradients,
-        optional(handle, hDesc, dhy, "dhy", "hDesc"),
-        optional(handle, cDesc, dcy, "dcy", "cDesc"),
-        weights,
-        optional(handle, hDesc, hx, "hx", "hDesc"),
-        optional(handle, cDesc, cx, "cx", "cDesc"),
-        rnn,
-        inputs,
-        optional(handle, hDesc, dhx, "dhx", "hDesc"),
-        optional(handle, cDesc, dcx, "dcx", "cDesc"),
-        raw(handle, reserveSpace, reserveSpaceSize, "reserveSpace", "reserveSpaceSize"),
-        batch_sizes=sequences.batches,
-        workspace=_scratch(handle, workSpace, workSpaceSize),
-    )
+    given = (outputs, gradients, dhy, dcy, weights, hx, cx, rnn, inputs, dhx, dcx, reserveSpace)
+    dnn.rnn_backward_data(handle, *given, batch_sizes=sequences.batches, workspace=workSpace)
     back()
 
 
@@ -216,40 +162,31 @@ def _check_gradient(handle: Handle, tensors: tuple[Any, ...], params: tuple[Any,
     check_apart(device, problem, extents_of(problem), present, scratch, needed)
 
 
-@c_function
 def cudnnRNNBackwardWeights_v8(
-    handle: Handle,
-    rnnDesc: RNNDescriptor,
-    addGrad: int,
-    devSeqLengths: Any,
-    xDesc: RNNDataDescriptor,
-    x: Any,
-    hDesc: TensorDescriptor,
-    hx: Any,
-    yDesc: RNNDataDescriptor,
-    y: Any,
-    weightSpaceSize: int,
-    dweightSpace: Any,
-    workSpaceSize: int,
-    workSpace: Any,
-    reserveSpaceSize: int,
-    reserveSpace: Any,
-) -> None:
-    """CUDNN_WGRAD_MODE_ADD adds to what `dweightSpace` holds, CUDNN_WGRAD_MODE_SET replaces it."""
-    rnn, sequences = rnn_value(rnnDesc), data_value(xDesc, "xDesc")
+    handle,
+    rnn,
+    rnnDesc,
+    addGrad,
+    xDesc,
+    x,
+    hx,
+    yDesc,
+    y,
+    weightSpaceSize,
+    dweightSpace,
+    workSpace,
+    reserveSpace,
+):
+    sequences = data_value(xDesc, "xDesc")
     replace = c_value("cudnnWgradMode_t", addGrad, "addGrad") == _SET
     _check_input(rnnDesc, sequences)
     data_like(sequences, data_value(yDesc, "yDesc"), "yDesc")
     gradient = _weights(handle, rnnDesc, dweightSpace, weightSpaceSize, "dweightSpace")
     inputs, _ = data(handle, xDesc, x, "x", "xDesc")
     outputs, _ = data(handle, yDesc, y, "y", "yDesc")
-    states = optional(handle, hDesc, hx, "hx", "hDesc")
-    reserve = raw(handle, reserveSpace, reserveSpaceSize, "reserveSpace", "reserveSpaceSize")
-    scratch = _scratch(handle, workSpace, workSpaceSize)
     batches = sequences.batches
     if replace:
-        _check_gradient(handle, (inputs, states, outputs, reserve, gradient), (rnn, batches or ()), scratch)
+        _check_gradient(handle, (inputs, hx, outputs, reserveSpace, gradient), (rnn, batches or ()), workSpace)
         dnn.set_tensor(handle, gradient, 0.0)
-    dnn.rnn_backward_weights(
-        handle, inputs, states, outputs, reserve, rnn, gradient, batch_sizes=batches, workspace=scratch
-    )
+    options = {"batch_sizes": batches, "workspace": workSpace}
+    dnn.rnn_backward_weights(handle, inputs, hx, outputs, reserveSpace, rnn, gradient, **options)

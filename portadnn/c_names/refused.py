@@ -1,13 +1,6 @@
-"""cuDNN's functions that portadnn cannot serve: they exist, and say why and what comes nearest."""
+"""Why portadnn cannot serve a function of cuDNN's, and what comes nearest."""
 
 from __future__ import annotations
-
-import inspect
-from typing import Any
-
-from ..errors import NotSupported
-from .calls import c_function
-from .declarations import declarations
 
 # The beginning of the names, and why; the first that fits counts.
 REASONS = (
@@ -44,22 +37,3 @@ def reason(name: str) -> str:
         if place >= 0:
             return why
     return "portadnn has nothing like it"
-
-
-def refused(name: str) -> Any:
-    """Return a function of cuDNN that raises NotSupported, with its signature and documentation."""
-    why = reason(name)
-    parameters = [
-        inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        for p in declarations()["functions"][name]["parameters"]
-    ]
-    signature = inspect.Signature(parameters)
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        signature.bind(*args, **kwargs)
-        raise NotSupported(why)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Not supported: {why}."
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return c_function(function)

@@ -1,0 +1,1 @@
+"""Functions and enumerations of cuDNN, written from the mapping table."""

@@ -1,0 +1,24 @@
+"""Enumerations of cuDNN, with its numbers."""
+
+# Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
+
+from ....c_names.enumerations import CEnum
+
+
+class cudnnOpTensorOp_t(CEnum):
+    """cuDNN's enumeration, which stands for miopenTensorOp_t."""
+
+    CUDNN_OP_TENSOR_ADD = 0
+    CUDNN_OP_TENSOR_MUL = 1
+    CUDNN_OP_TENSOR_MIN = 2
+    CUDNN_OP_TENSOR_MAX = 3
+    CUDNN_OP_TENSOR_SQRT = 4
+    CUDNN_OP_TENSOR_NOT = 5
+
+
+CUDNN_OP_TENSOR_ADD = cudnnOpTensorOp_t.CUDNN_OP_TENSOR_ADD
+CUDNN_OP_TENSOR_MUL = cudnnOpTensorOp_t.CUDNN_OP_TENSOR_MUL
+CUDNN_OP_TENSOR_MIN = cudnnOpTensorOp_t.CUDNN_OP_TENSOR_MIN
+CUDNN_OP_TENSOR_MAX = cudnnOpTensorOp_t.CUDNN_OP_TENSOR_MAX
+CUDNN_OP_TENSOR_SQRT = cudnnOpTensorOp_t.CUDNN_OP_TENSOR_SQRT
+CUDNN_OP_TENSOR_NOT = cudnnOpTensorOp_t.CUDNN_OP_TENSOR_NOT
