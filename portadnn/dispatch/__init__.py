@@ -1,4 +1,4 @@
-"""From a call to a launch: Problems of arguments, plans, calls that are repeated, captured sequences.
+"""From a call to its launches: Problems, plans, the call cache, captured steps.
 
 docs/internals.md shows how a call runs. Backends import nothing of this.
 """

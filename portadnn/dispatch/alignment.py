@@ -1,4 +1,4 @@
-"""Arrays in host memory that are not aligned to their elements: a call computes on copies of them."""
+"""Aligned copies of host arrays whose elements are misaligned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Originals = dict[int, tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any]]]  #
 def aligned(
     device: Device, kind: type[Problem], arrays: Sequence[Any], signatures: Sequence[Any]
 ) -> tuple[Sequence[Any], Sequence[Any], Originals]:
-    """Return arrays and signatures with copies in place of arrays that are not aligned, and what they are copies of.
+    """Replace misaligned arrays by copies; return arrays, signatures and the originals.
 
     Memory of a device is not copied; its Problem refuses it.
     """
@@ -44,7 +44,7 @@ def aligned(
 
 
 def check_writable(problem: Problem, kind: type[Problem], originals: Originals) -> None:
-    """Refuse read-only outputs, whose copies can be written."""
+    """Refuse read-only outputs: their aligned copies are writable."""
     for i, (_, host, _) in originals.items():
         name = kind.tensor_names()[i]
         if name in problem.written and not host.flags.writeable:
@@ -52,7 +52,7 @@ def check_writable(problem: Problem, kind: type[Problem], originals: Originals) 
 
 
 def put_back(problem: Problem, kind: type[Problem], arrays: Sequence[Any], originals: Originals) -> Sequence[Any]:
-    """Write the elements of the outputs' copies to where they belong; return the arrays that were given."""
+    """Copy results back into the caller's outputs, and return these."""
     names = kind.tensor_names()
     given = list(arrays)
     for i, (array, host, copy) in originals.items():
@@ -63,7 +63,7 @@ def put_back(problem: Problem, kind: type[Problem], arrays: Sequence[Any], origi
 
 
 def _copy(host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a copy with the same strides, as calls compare the strides of their tensors."""
+    """Return an aligned copy with the same strides."""
     steps = sum((d - 1) * s for d, s in zip(host.shape, host.strides, strict=True)) if host.size else 0
     memory = np.empty(steps // host.itemsize + 1, host.dtype)
     copy: np.ndarray[Any, Any] = np.ndarray(host.shape, host.dtype, memory, strides=host.strides)
@@ -72,7 +72,7 @@ def _copy(host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def tell_of_copies(device: Device) -> None:
-    """Log once for each kind of device that calls copy arrays."""
+    """Log, once for each kind of device, that calls copy misaligned arrays."""
     if device.info.name not in _told:
         _told.add(device.info.name)
         _log.info("%s computes on copies of arrays that are not aligned to their elements", device.info.name)

@@ -1,4 +1,4 @@
-"""From what a caller passes for a tensor to a device's own array and its spec."""
+"""Conversion of tensor arguments to native arrays and TensorSpecs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def wrapped_one(device: Device, tensor: Any, name: str) -> Any:
 
 
 def dtype_of(value: Any) -> Any:
-    """Return what an object calls its dtype; None where it has none, or will not say."""
+    """Return an object's ``dtype`` attribute, or None."""
     try:
         return value.dtype
     except Exception:  # a raw buffer; an object whose attributes raise anything

@@ -1,4 +1,4 @@
-"""A call bound to its arguments: its launches with all that they touch, and what must not have changed."""
+"""Calls bound to their arguments: launches, the objects they use, and guards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = (bool, int, float, str, bytes, type(None), Enum, np.generic)
 
 
 class Versioned:
-    """Base of objects that can be set; every change gives another version.
+    """Base of mutable descriptors; every change increments the version.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class Versioned:
 
 
 class Marker:
-    """Base of objects that stand for something in a call's key, and are no arrays."""
+    """Base of objects in a call's key that are not arrays."""
 
 
 class Arguments:
-    """What a call was given: arrays and descriptors held weakly, all else strongly.
+    """Arguments of a call: arrays and descriptors by weak reference, other values by strong reference.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Arguments:
     __slots__ = ("_strong", "_versions", "_weak", "arrays", "failures", "patience")
 
     def __init__(self, values: Sequence[Any], dead: Callable[[Any], None]) -> None:
-        """Take note of values; `dead` is called when one that is held weakly goes.
+        """Store values; call `dead` when a weakly referenced one is collected.
 
         Raises
         ------
@@ -88,11 +88,11 @@ class Arguments:
                 self.arrays.append(ref)
 
     def current(self) -> bool:
-        """Tell whether objects that can be set are as they were."""
+        """Tell whether all versions of mutable descriptors are unchanged."""
         return all(getattr(ref(), "version", None) == version for ref, version in self._versions)
 
     def guard(self, device: Device) -> Callable[[], bool] | None:
-        """Return the function that tells whether all is as it was; None where the device cannot tell."""
+        """Return the guard: a function that tells whether the arguments are unchanged. None if the device has none."""
         holds = device.guard(self.arrays)
         if holds is None or not self._versions:
             return holds
@@ -134,41 +134,41 @@ class CallRecorder:
         self.reason = ""
 
     def launch(self, run: LaunchRun, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
-        """Launch with arguments of the call's own."""
+        """Launch with arguments bound to this call."""
         if run.launches:
             own = run.device.bind(run.launches)
             own.call(arrays, scalars, workspace)
             self.relaunches.append(own.relaunch)
 
     def opaque(self, run: Callable[..., None], *args: Any) -> None:
-        """Run what does more than to launch: it cannot be bound."""
+        """Run a computation that does more than launch; the call cannot be bound."""
         self.reason = "it computes outside of kernels"
         run(*args)
 
     def allocated(self, memory: Any) -> None:
-        """Keep memory that was handed out meanwhile."""
+        """Keep a reference to memory allocated during the call."""
         self.kept.append(memory)
 
     def host_access(self, what: str) -> None:
-        """Note what cannot be repeated by launches."""
+        """Record a host access, which launches cannot repeat."""
         self.reason = what
 
     def scratch(self, handle: Owner, nbytes: int) -> Any:
-        """Return the handle's scratch memory, and note that the call uses it."""
+        """Return the handle's scratch memory, and record its use."""
         self.lease = handle.scratches.get(handle.device, nbytes)
         return self.lease.memory
 
     def planned(self, cached: CachedPlan) -> None:
-        """Note a plan that the call uses."""
+        """Record a plan that the call uses."""
         self.plans.append(cached)
 
     def operands(self, tensors: Sequence[Any]) -> None:
-        """Note tensors and workspaces as they were passed."""
+        """Record the tensors and workspaces as passed."""
         self.tensors.update(map(id, tensors))
 
 
 class _Plans:
-    """Several plans, marked as used at once."""
+    """Several plans whose use is marked together."""
 
     def __init__(self, plans: Sequence[CachedPlan]) -> None:
         self._plans = plans
@@ -184,7 +184,7 @@ class _Plans:
 
 
 class BoundCall:
-    """A call bound to its arguments: all its launches, ready to be made again.
+    """Call bound to its arguments: all launches, ready to be repeated.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class BoundCall:
 def _again(
     handle: Owner, holds: Callable[[], bool], lease: Lease, relaunch: Callable[[], bool], plans: Sequence[CachedPlan]
 ) -> Callable[[], bool]:
-    """Return the function that launches again. What can change is looked at under the handle's lock."""
+    """Return the function that repeats the launches; it checks mutable state under the handle's lock."""
     acquire, release = handle.lock.acquire, handle.lock.release  # half the time of a with statement
     device, plan = handle.device, plans[0] if len(plans) == 1 else _Plans(plans)
 
@@ -241,7 +241,7 @@ def _again(
 
 
 def _in_order(relaunches: Sequence[Callable[[], bool]]) -> Callable[[], bool]:
-    """Return a function that makes all launches; only the first may find that nothing holds any longer."""
+    """Return a function that makes all launches in order; only the first may fail its check."""
     if len(relaunches) == 1:
         return relaunches[0]
     first, *others = relaunches
@@ -257,7 +257,7 @@ def _in_order(relaunches: Sequence[Callable[[], bool]]) -> Callable[[], bool]:
 
 
 def result_of(result: Any, values: Sequence[Any]) -> Callable[[], Any] | None:
-    """Return what gives a call's result again: what was passed, or None; None for a result that was made for it."""
+    """Return a getter of the call's result among its arguments; None if the result was allocated."""
     known = {id(value) for value in values}
     several = type(result) is tuple
     results = result if several else (result,)
@@ -275,7 +275,7 @@ def _nothing() -> None:
 
 
 def _frozen(value: Any) -> bool:
-    """Tell whether a value stays the same for as long as it is the same object."""
+    """Tell whether a value is immutable."""
     parameters = getattr(type(value), "__dataclass_params__", None)
     return parameters is not None and bool(parameters.frozen) and not isinstance(value, TensorView)
 

@@ -1,4 +1,4 @@
-"""Calls that are repeated with the same arguments: looked up by identity, guarded, and launched again.
+"""Cache of bound calls, keyed by argument identity.
 
 A call is noted the first time, bound to its arguments the second time, and from then on only its launches are made
 again. Arrays are held weakly: with them goes what was noted of their calls, so an identity never means another array.
@@ -29,7 +29,7 @@ Key = tuple[Hashable, ...]
 
 
 class CallCache(dict[Key, BoundCall]):
-    """The bound calls of one handle, and those that were noted. The oldest go first."""
+    """Bound calls of one handle, and keys seen once; the oldest are evicted first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class CallCache(dict[Key, BoundCall]):
         self._firsts: dict[Any, Any] = {}  # the first of equal descriptors and numbers
 
     def make(self, handle: Owner, key: Key, call: Callable[[], Any], values: Sequence[Any]) -> Any:
-        """Make a call that is not bound; note it the first time, and bind it when it comes again.
+        """Make a call in full; remember its key the first time, bind it the second time.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class CallCache(dict[Key, BoundCall]):
         return self._bind(handle, key, arguments, call, values)
 
     def _again(self, key: Key, values: Sequence[Any]) -> bool:
-        """Tell whether a call was made before with these very objects; note it if not."""
+        """Tell whether a call with these objects was seen before; remember it if not."""
         seen = self._seen.get(key)
         if seen is not None and all(one() is not None for one in seen if type(one) is weakref.ref):
             self._seen.pop(key, None)  # another thread may have been faster
@@ -91,7 +91,7 @@ class CallCache(dict[Key, BoundCall]):
         return False
 
     def _with_firsts(self, key: Key, values: Sequence[Any]) -> tuple[Key, Sequence[Any]]:
-        """Return key and values with the first of all equal descriptors and numbers; the same if there are no others.
+        """Replace descriptors and numbers in key and values by the first equal ones.
 
         Zeros count by identity: 0.0 and -0.0 are equal, but not the same argument.
         """
@@ -111,7 +111,7 @@ class CallCache(dict[Key, BoundCall]):
     def _bind(
         self, handle: Owner, key: Key, arguments: Arguments, call: Callable[[], Any], values: Sequence[Any]
     ) -> Any:
-        """Make a call and bind its launches."""
+        """Make a call, and bind its launches."""
         self.pop(key, None)
         with handle.lock:
             device = handle._device
@@ -135,18 +135,18 @@ class CallCache(dict[Key, BoundCall]):
         return result
 
     def drop_plan(self, plan: CachedPlan) -> None:
-        """Forget the calls that run a plan."""
+        """Drop the calls that run a plan."""
         for key, call in self.copy().items():  # which no array that goes meanwhile can change
             if plan in call.plans:
                 self.pop(key, None)
 
     def drop(self, key: Key) -> None:
-        """Forget a call."""
+        """Drop a call."""
         self.pop(key, None)
         self._arguments.pop(key, None)
 
     def clear(self) -> None:
-        """Forget all calls."""
+        """Drop all calls."""
         super().clear()
         self._seen.clear()
         self._arguments.clear()
@@ -173,7 +173,7 @@ def cached_call(
     handle_type: type[Any],
     translate: Callable[[DnnError], None] | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that repeats what is bound, and else calls `make`.
+    """Return a function that repeats a bound call, or else calls `make`.
 
     Its first argument is the handle. What else it does must depend on nothing but its arguments.
 

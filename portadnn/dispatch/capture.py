@@ -1,4 +1,4 @@
-"""A sequence of calls, recorded once and run again as one by ``step.replay()``."""
+"""Captured steps: calls recorded once, and replayed as one by ``step.replay()``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Swap = Callable[[Any], Any]
 
 
 class _Launches:
-    """Kernel launches with arguments of their own."""
+    """Kernel launches with bound arguments."""
 
     def __init__(self, run: LaunchRun, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         self.run = run
@@ -48,7 +48,7 @@ class _Launches:
         return self.run.launches, self.arrays, self.scalars, self.workspace
 
     def record(self, recorder: Any) -> None:
-        """Launch, and have it recorded."""
+        """Launch, and record it."""
         recorder.launch(self.run, self.arrays, self.scalars, self.workspace)
 
     def replaced(self, swap: Swap) -> _Launches:
@@ -59,14 +59,14 @@ class _Launches:
 
 
 class _Opaque:
-    """A computation that is more than launches, such as one on the host."""
+    """Computation that is more than launches, for instance on the host."""
 
     def __init__(self, run: Run | Callable[..., None], args: Sequence[Any]) -> None:
         self.run, self.args = run, args
 
     @property
     def memory(self) -> list[Any]:
-        """Whatever is passed."""
+        """Return all arguments."""
         found: list[Any] = []
         for arg in self.args:
             found += arg.values() if isinstance(arg, dict) else arg if isinstance(arg, (list, tuple)) else [arg]
@@ -76,11 +76,11 @@ class _Opaque:
         self.run(*self.args)
 
     def bound(self) -> BoundLaunches:
-        """Refuse to be in a graph."""
+        """Refuse to become part of a graph."""
         raise NotSupported("a call computes outside of kernels")
 
     def record(self, recorder: Any) -> None:
-        """Run, and have it recorded."""
+        """Run, and record it."""
         recorder.opaque(self.run, *self.args)
 
     def replaced(self, swap: Swap) -> _Opaque:
@@ -95,7 +95,7 @@ class _Opaque:
 
 
 class CapturedStep:
-    """Calls that were recorded, ready to run again.
+    """Recorded calls, ready to be replayed.
 
     Calls run as usual while they are recorded. A replay repeats what they enqueued, with the same arrays and numbers.
     The step keeps all arrays alive, and results that the calls allocated are overwritten by each replay.
@@ -160,7 +160,7 @@ class CapturedStep:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
-        """Have the step refuse to replay where only a part of a call was recorded."""
+        """Make the step refuse replays if only a part of a call was recorded."""
         try:
             yield
         except Exception as error:
@@ -187,14 +187,14 @@ class CapturedStep:
         self._parts.append(_Opaque(run, args))
 
     def allocated(self, memory: Any) -> None:
-        """Take no notice: the calls that use the memory keep it."""
+        """Do nothing: the calls that use the memory keep it alive."""
 
     def host_access(self, what: str) -> None:
-        """Refuse what a replay cannot repeat."""
+        """Refuse host accesses, which a replay cannot repeat."""
         raise NotSupported(f"handle.capture() records calls, and not what the host does: this {what}")
 
     def scratch(self, handle: Owner, nbytes: int) -> Any:
-        """Return scratch memory of the step's own."""
+        """Return scratch memory that belongs to the step."""
         memory, size = self._scratch
         if size < nbytes:
             with self._whole():
@@ -203,10 +203,10 @@ class CapturedStep:
         return memory
 
     def planned(self, cached: CachedPlan) -> None:
-        """Take no notice: the launches are kept themselves."""
+        """Do nothing: the step keeps the launches."""
 
     def operands(self, tensors: Sequence[Any]) -> None:
-        """Keep what was passed."""
+        """Keep the arguments alive."""
         owns = self._handle.device.owns
         known = set(map(id, self._owners))
         self._owners += [one for one in tensors if one is not None and id(one) not in known and not owns(one)]
@@ -214,7 +214,7 @@ class CapturedStep:
     # replaying
 
     def __len__(self) -> int:
-        """Return how many computations a replay makes."""
+        """Return the number of computations of a replay."""
         return len(self._parts)
 
     def bound_launches(self) -> list[BoundLaunches]:
@@ -229,7 +229,7 @@ class CapturedStep:
 
     @public
     def replay(self) -> None:
-        """Enqueue everything again, on the handle's current stream.
+        """Enqueue all launches on the handle's current stream.
 
         In the block of another capture the replay is recorded there.
 
@@ -258,7 +258,7 @@ class CapturedStep:
 
     @public
     def update(self, old: Any, new: Any) -> None:
-        """Use another array from the next replay on, in the place of one and of the views of it.
+        """Replace an array, and its views, from the next replay on.
 
         The array that is replaced is not kept alive any longer. A CUDA graph is built again by the next replay.
 
@@ -286,7 +286,7 @@ class CapturedStep:
             self._outdated = True
 
     def _prepare(self, device: Device) -> None:
-        """Make a graph of the launches, where the device has such."""
+        """Instantiate a graph of the launches, if the device has graphs."""
         graph, self.mode, self.reason = None, "launches", ""
         try:
             graph = device.graph(self.bound_launches())

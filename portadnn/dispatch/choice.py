@@ -1,4 +1,4 @@
-"""Which engine computes a Problem, and its plan."""
+"""Choice of the engine for a Problem, and its plan."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def candidates(
 
 
 def choose(handle: Handle, problem: Problem, algo: DnnEnum | None = None) -> Engine:
-    """Return the one of :func:`candidates` that Find measured as the fastest, or else the first."""
+    """Return the candidate that Find measured as fastest, else the first one."""
     info = check_handle(handle).device.info
     return handle.found.best(candidates(handle.engines_for(problem), problem, info, algo), problem, info)
 

@@ -1,4 +1,4 @@
-"""A call's way to the device: its Problem and plan, the checks of memory and numbers, and the launches."""
+"""Execution of a call: Problem, plan, checks of memory and numbers, launches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 def computes(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a public function as :func:`~portadnn.errors.public` does, one that only hands its arguments to `execute`.
+    """Mark a public function that only passes its arguments to `execute`.
 
     Its calls are cached by the identities of their arguments.
     """
@@ -102,7 +102,7 @@ def execute(
 
 
 def run_recorded(device: Device, run: Callable[..., None], recordable: bool, *args: Any) -> None:
-    """Call what runs a plan; a recorder of the device is told where it does more than to launch."""
+    """Run a plan; report to the device's recorder if it does more than launch."""
     recorder: Any = device.recorder
     if recorder is None or recordable:
         run(*args)
@@ -111,7 +111,7 @@ def run_recorded(device: Device, run: Callable[..., None], recordable: bool, *ar
 
 
 def _results(kind: type[Problem], tensors: Sequence[Any], arrays: Sequence[Any]) -> Any:
-    """Return the outputs: what the caller passed, or the arrays that were made of it or for it."""
+    """Return the outputs: the caller's objects, or arrays allocated for them."""
     if len(kind.outputs) == 1:
         return _result(kind, tensors, tensors[-1], arrays[-1])
     first = len(kind.inputs)
@@ -147,7 +147,7 @@ def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], para
 def _complete(
     handle: Handle, kind: type[Problem], entry: Entry, tensors: Sequence[Any], numbers: Sequence[float]
 ) -> Sequence[Any]:
-    """Return the tensors with outputs allocated that were left out, and something for inputs that are not read."""
+    """Allocate omitted outputs, and substitute inputs that are not read."""
     if not (entry.allocate or entry.skipped):
         return tensors
     for i, number in entry.skipped:
@@ -163,7 +163,7 @@ def _complete(
 
 
 def _check(handle: Handle, entry: Entry, arrays: Sequence[Any], numbers: Sequence[float]) -> None:
-    """Check what a plan does not fix: where the tensors lie, and the numbers."""
+    """Check what a plan does not fix: addresses and run-time numbers."""
     device, problem = handle.device, entry.plan.problem
     addresses = [device.address(array) for array in arrays]
     if WATCHERS:
@@ -182,14 +182,14 @@ def _check(handle: Handle, entry: Entry, arrays: Sequence[Any], numbers: Sequenc
 
 
 def _check_single(problem: Problem, numbers: Sequence[float]) -> None:
-    """Refuse finite numbers that float32 cannot hold."""
+    """Refuse finite numbers that overflow float32."""
     for name, number in zip(problem.scalars, numbers, strict=True):
         if math.isfinite(number) and abs(number) > FLOAT_MAX:
             raise BadParam(argument=name, expected="a number that float32 can hold", got=number)
 
 
 def _scratch(handle: Handle, entry: Entry, arrays: Sequence[Any], workspace: Any) -> Any:
-    """Return the workspace to run with: the caller's, checked, or the handle's."""
+    """Return the workspace: the caller's after checks, or the handle's."""
     device, plan = handle.device, entry.plan
     if workspace is None:
         return handle.scratch(plan.workspace_size) if plan.workspace_size else None

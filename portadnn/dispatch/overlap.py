@@ -1,4 +1,4 @@
-"""Where tensors and workspaces of a call may lie, and which may share memory; the others are refused."""
+"""Checks of aliasing between tensors and workspaces."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SEARCH_LIMIT = 100_000  # candidates to try when two strided tensors interleave
 
 
 def extents_of(problem: Problem) -> tuple[int, ...]:
-    """Return the bytes from the first to the last element of each tensor."""
+    """Return the memory extent of each tensor."""
     return tuple(spec.span * spec.dtype.itemsize for spec in problem.tensors)
 
 
 def check_memory(problem: Problem, extents: Sequence[int], addresses: Sequence[int]) -> None:
-    """Refuse outputs that share memory with an input, except in place where the operation allows it."""
+    """Refuse outputs that alias an input, except in-place pairs of the operation."""
     for out in range(len(addresses) - len(problem.written), len(addresses)):
         start = addresses[out]
         end = start + extents[out]
@@ -62,7 +62,7 @@ def _check_shared(problem: Problem, out: int, other: int, addresses: Sequence[in
 def check_apart(
     device: Device, problem: Problem, extents: Sequence[int], arrays: Sequence[Any], workspace: Any, size: int
 ) -> None:
-    """Demand that the first `size` bytes of a workspace belong to no tensor."""
+    """Demand that the first `size` bytes of a workspace alias no tensor."""
     start = device.address(workspace)
     for name, array, extent in zip(problem.names, arrays, extents, strict=True):
         if extent and device.address(array) < start + size and start < device.address(array) + extent:
@@ -71,7 +71,7 @@ def check_apart(
 
 @dataclass(frozen=True)
 class Extent:
-    """Where a tensor's elements lie: the first one's address, dims, and strides and size of an element in bytes."""
+    """Memory extent of a tensor: address, dims, strides and element size in bytes."""
 
     address: int
     dims: tuple[int, ...]
@@ -80,20 +80,20 @@ class Extent:
 
     @classmethod
     def of(cls, spec: TensorSpec, address: int) -> Extent:
-        """Return where a tensor with that first address lies."""
+        """Return the extent of a tensor at an address."""
         size = spec.dtype.itemsize
         return cls(address, spec.dims, tuple(s * size for s in spec.strides), size)
 
     @property
     def end(self) -> int:
-        """The address after the last element's."""
+        """Address after the last element."""
         if 0 in self.dims:
             return self.address
         return self.address + self.itemsize + sum((d - 1) * s for d, s in zip(self.dims, self.strides, strict=True))
 
     @property
     def gapless(self) -> bool:
-        """Tell whether every byte from the first element to the last belongs to just one element."""
+        """Tell whether elements fill the extent without gaps or overlaps."""
         length = self.itemsize
         for stride, dim in sorted((s, d) for d, s in zip(self.dims, self.strides, strict=True) if d != 1):
             if stride != length:
@@ -103,7 +103,7 @@ class Extent:
 
 
 def share_memory(one: Extent, other: Extent) -> bool:
-    """Tell whether two tensors have a byte in common."""
+    """Tell whether two tensors alias."""
     if one.end <= other.address or other.end <= one.address:
         return False
     base = min(one.address, other.address) - ALIGNMENT  # device addresses need not fit the host's
@@ -118,7 +118,7 @@ def share_memory(one: Extent, other: Extent) -> bool:
 
 
 def check_workspace_alignment(device: Device, workspace: Any) -> None:
-    """Demand that a workspace begins where vectors of any type may lie."""
+    """Demand that a workspace is aligned for vectors of any type."""
     misaligned = device.address(workspace) % ALIGNMENT
     if misaligned:
         expected = f"an address that is a multiple of {ALIGNMENT} bytes"
@@ -126,7 +126,7 @@ def check_workspace_alignment(device: Device, workspace: Any) -> None:
 
 
 class _Phantom:
-    """Stands for memory that NumPy must not touch: only its addresses are compared."""
+    """Array interface of memory that only NumPy's address arithmetic may use."""
 
     def __init__(self, extent: Extent, base: int) -> None:
         self.__array_interface__ = {

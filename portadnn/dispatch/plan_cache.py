@@ -1,4 +1,4 @@
-"""The plans of a handle, by problem and by the layouts of arguments; the least recently used go first."""
+"""Plan cache of a handle, by Problem and by argument layouts; evicts the least recently used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PlanKey = tuple[Any, Any]  # problem, algorithm
 
 @dataclass(eq=False, slots=True)
 class CachedPlan:
-    """A plan with what depends on it.
+    """Plan, and the bound calls that depend on it.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class CachedPlan:
 
 @dataclass(slots=True)
 class Entry:
-    """A plan as calls with certain layouts use it, with what each call still has to do around it.
+    """Plan for certain argument layouts, with the remaining work of each call.
 
     Attributes
     ----------
@@ -72,13 +72,13 @@ class Entry:
         return self.cached.plan
 
     def used(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Return the arrays of the tensors that the problem has."""
+        """Return the arrays of the Problem's tensors."""
         return arrays if self.present is None else [arrays[i] for i in self.present]
 
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What a handle keeps of its calls.
+    """Counts and sizes of a handle's caches.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class CacheInfo:
 
 
 class PlanCache:
-    """The plans of one handle; used under its lock.
+    """Plans of one handle; used under its lock.
 
     Parameters
     ----------
@@ -121,19 +121,19 @@ class PlanCache:
         return len(self._plans)
 
     def entry(self, key: Hashable) -> Entry | None:
-        """Return what serves calls with these layouts."""
+        """Return the entry for calls with these layouts."""
         entry = self._entries.get(key)
         if entry is not None:
             entry.cached.used = True
         return entry
 
     def add(self, key: Hashable, entry: Entry) -> None:
-        """Keep an entry for calls with these layouts."""
+        """Add an entry for calls with these layouts."""
         self._entries[key] = entry
         entry.cached.entries.append(key)
 
     def plan(self, problem: Problem, algo: Any, prepare: Callable[[], Plan]) -> CachedPlan:
-        """Return the plan for a problem, prepared if there is none."""
+        """Return the plan for a Problem; prepare it if missing."""
         key = (problem, algo)
         cached = self._plans.get(key)
         if cached is None:
@@ -146,7 +146,7 @@ class PlanCache:
         return cached
 
     def _make_room(self, nbytes: int) -> None:
-        """Drop the plans that were used least recently: each that was used since the last look gets another turn."""
+        """Evict least recently used plans; plans used since the last pass get a second chance."""
         while self._plans and (len(self._plans) >= self.most_plans or self.nbytes + nbytes > self.most_bytes):
             key = next(iter(self._plans))
             cached = self._plans.pop(key)
@@ -176,6 +176,6 @@ class PlanCache:
 
 
 def _programs(plan: Plan) -> Iterable[int]:
-    """Return the bytes of each compiled program that a plan uses."""
+    """Return the size in bytes of each compiled program of a plan."""
     programs = {id(launch.kernel.program): launch.kernel.program for launch in plan.launches}
     return [program.nbytes for program in programs.values()]

@@ -1,4 +1,4 @@
-"""From the arguments of a call to its Problem: native arrays, their specs, and what follows from them."""
+"""Construction of Problems from call arguments."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def check_handle(handle: Any) -> Handle:
-    """Demand a handle; a closed one raises when its device is asked for."""
+    """Demand a handle; a closed one raises when its device is accessed."""
     if not isinstance(handle, Handle):
         raise BadParam(argument="handle", expected="a portadnn.Handle", got=shown(handle))
     return handle
 
 
 def wrapped(device: Device, kind: type[Problem], tensors: Sequence[Any]) -> list[Any]:
-    """Turn views and other libraries' tensors into native arrays; errors name the argument."""
+    """Convert views and other libraries' tensors to native arrays; errors name the argument."""
     named = zip(tensors, kind.tensor_names(), strict=True)
     return [None if tensor is None else wrapped_one(device, tensor, name) for tensor, name in named]
 

@@ -1,4 +1,4 @@
-"""An array that takes another's place in recorded calls, with all views of it."""
+"""Replacement of an array, and of its views, in recorded calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """What a recorded call does."""
+    """Recorded part of a call."""
 
     @property
     def memory(self) -> list[Any]:
@@ -44,7 +44,7 @@ class Replacement:
         self._before, self._after = self._extent(self._old), self._extent(self._new)
 
     def check(self, parts: Iterable[Part]) -> None:
-        """Refuse arrays whose exchange would not mean the same in every call.
+        """Refuse arrays whose replacement would be ambiguous.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Replacement:
             raise BadParam(argument="old", expected="an array of the recorded calls", got="one that none of them uses")
 
     def covers(self, memory: Any) -> bool:
-        """Tell whether an array of a call is the old one, or a view of it."""
+        """Tell whether an array is the old one, or a view of it."""
         if not self._device.owns(memory):
             return False
         extent = self._extent(memory)
@@ -81,14 +81,14 @@ class Replacement:
         return inside and self._before.gapless
 
     def keeps(self, owner: Any) -> bool:
-        """Tell whether another library's array, or a view, is still needed after the exchange."""
+        """Tell whether an object is still needed after the replacement."""
         try:
             return not self.covers(self._device.wrap(owner, "old"))
         except DnnError:  # a raw buffer
             return True
 
     def swapped(self, memory: Any) -> Any:
-        """Return what stands in the place of an argument of a call."""
+        """Return the replacement of an argument."""
         if not self.covers(memory):
             return memory
         device, signature = self._device, self._device.signature(memory)

@@ -1,4 +1,4 @@
-"""The handle's own workspace: one block for each stream, shared by its calls in the stream's order."""
+"""Scratch memory of a handle: one block for each stream, shared by its calls in stream order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Lease:
-    """What launches that are bound to a handle's memory need; they ask under the handle's lock whether it holds.
+    """Lease of scratch memory that bound launches hold; checked under the handle's lock.
 
     Attributes
     ----------
@@ -29,20 +29,20 @@ class Lease:
         self.size = size
 
     def end(self) -> None:
-        """Let the memory go: nothing is launched with it any more."""
+        """End the lease: no launch uses the memory any more."""
         self.valid = False
         self.memory = None
 
 
 class ScratchPool:
-    """The scratch memory of a handle, used under its lock."""
+    """Scratch memory of a handle; used under its lock."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, Lease] = {}
         self.base = Lease()  # of launches that need no scratch memory
 
     def get(self, device: Device, nbytes: int) -> Lease:
-        """Return the current stream's block, of at least `nbytes`; a larger one takes the place of a smaller one."""
+        """Return the current stream's block, grown to at least `nbytes`."""
         key = device.stream_key()
         lease = self._blocks.get(key)
         if lease is None or lease.size < nbytes:
@@ -56,19 +56,19 @@ class ScratchPool:
         self._blocks.pop(key).end()
 
     def clear(self, device: Device) -> None:
-        """Drop all blocks, and whatever is bound to them or to the handle."""
+        """Drop all blocks and the calls bound to them."""
         if self._blocks:
             device.synchronize()
         self.end()
 
     def end(self) -> None:
-        """Do so without waiting, for a device that was waited for."""
+        """End the lease without waiting: the device is idle."""
         for lease in (*self._blocks.values(), self.base):
             lease.end()
         self._blocks.clear()
         self.base = Lease()
 
     def invalidate(self) -> None:
-        """Have nothing launched with this memory any more, and keep it."""
+        """Invalidate the lease, and keep the memory."""
         for lease in (*self._blocks.values(), self.base):
             lease.valid = False
