@@ -1,4 +1,4 @@
-"""The find database: what Find measured, kept in a SQLite file that programs may share (``PORTADNN_FIND_DB``).
+"""Find database: Find's measurements in a SQLite file shared by programs (``PORTADNN_FIND_DB``).
 
 A row is one engine's time for one problem at one :class:`Place`: a device under a driver, with a version of portadnn
 and of its kernels. Times of another place do not count, so nothing has to be thrown away when something is updated.
@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Place:
-    """Where and by what times were measured; times of another place do not count.
+    """Origin of timings: device, driver and versions; timings of other origins are ignored.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class Place:
 
 
 class _Foreign(Exception):
-    """The file is a database, but not one of ours."""
+    """The file is a database of another program."""
 
 
 class FindDatabase:
-    """A file of timings. What goes wrong with it is warned of, and never stops a computation.
+    """File of timings. Failures warn, and never stop a computation.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class FindDatabase:
         self._read_only = False
 
     def load(self, problem: str, place: Place) -> dict[str, float]:
-        """Return the seconds of each engine that was timed on the problem; empty where nothing is known."""
+        """Return the seconds of each engine timed on the problem."""
 
         def read(connection: sqlite3.Connection) -> dict[str, float]:
             if self._is_new(connection):
@@ -105,7 +105,7 @@ class FindDatabase:
         return self._access(read, "rw") or {}
 
     def store(self, problem: str, place: Place, seconds: Mapping[str, float]) -> None:
-        """Add the times of some engines for a problem, replacing older ones."""
+        """Store the timings of engines for a problem, replacing older ones."""
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
@@ -121,7 +121,7 @@ class FindDatabase:
             self._access(write, "rwc")
 
     def _there(self) -> bool:
-        """Tell whether there is a file; one that is not regular, which might never answer, is not used."""
+        """Tell whether a regular file exists."""
         try:
             mode = None if self._off else self.path.stat().st_mode
         except FileNotFoundError:
@@ -137,7 +137,7 @@ class FindDatabase:
         return False
 
     def _access(self, work: Callable[[sqlite3.Connection], R], mode: str) -> R | None:
-        """Do some work on a connection; set a bad file aside and try once more, and warn of everything else."""
+        """Run work on a connection; set a damaged file aside and retry once; warn of other errors."""
         for _ in range(2):
             try:
                 return self._work(work, mode)
@@ -186,7 +186,7 @@ class FindDatabase:
         return True
 
     def _set_aside(self, reason: str) -> bool:
-        """Rename a bad file, once among all processes; return whether the place is free or good now."""
+        """Rename a damaged file, once among all processes; return whether the path is usable."""
         try:
             with self.path.open("rb") as file:
                 if fcntl is not None:

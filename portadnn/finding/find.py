@@ -1,4 +1,4 @@
-"""Find: run every engine that takes a problem, and remember how long each took."""
+"""Find: time every engine that takes a problem."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAMPLE = 1 << 16  # random numbers, repeated over a tensor
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one engine.
+    """Outcome of timing one engine.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Trial:
 
 
 def plain_search(handle: Handle, problem: Problem) -> list[Trial]:
-    """Try all engines on memory of our own.
+    """Time all engines on memory that portadnn allocates.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def search_with(
     workspace: Any,
     limit: int | None = None,
 ) -> tuple[Problem, list[Trial]]:
-    """Try the engines on a caller's tensors, whose outputs are overwritten.
+    """Time the engines on the caller's tensors; outputs are overwritten.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def search_with(
 def _search(
     handle: Handle, problem: Problem, tensors: Callable[[], Sequence[Any]], workspace: Any, limit: int | None
 ) -> list[Trial]:
-    """Return a trial of each engine that has an algorithm's number; `tensors` is asked once something has to run."""
+    """Return a trial of each engine with an algorithm number; `tensors` is called if one has to run."""
     from .. import capability  # read when the first search is made
 
     device = handle.device
@@ -147,7 +147,7 @@ def _search(
 
 
 def _takers(engines: Sequence[Engine], problem: Problem, info: DeviceInfo) -> tuple[list[Trial], list[Engine]]:
-    """Return trials of the engines that decline, and the others, those first that are thought fast."""
+    """Return trials of engines that decline, and the other engines, fastest estimate first."""
     trials, takers = [], []
     for engine in engines:
         reason = engine.refusal(problem, info)
@@ -161,7 +161,7 @@ def _takers(engines: Sequence[Engine], problem: Problem, info: DeviceInfo) -> tu
 def _attempt(
     device: Device, engine: Engine, problem: Problem, arrays: Sequence[Any], workspace: Any, best: float | None
 ) -> Trial:
-    """Run one engine; whatever goes wrong is its result."""
+    """Time one engine; an error becomes its outcome."""
     memory = engine.workspace(problem, device.info)
     try:
         plan = engine.prepare(problem, device)
@@ -182,7 +182,7 @@ def _attempt(
 
 
 def median_time(device: Device, run: Callable[[], None], best: float | None = None) -> float:
-    """Return the median seconds of a run, measured once where it takes far longer than `best`."""
+    """Return the median seconds of a run; a single run if it takes far longer than `best`."""
     run()  # compiles what is compiled late, and fills caches
     device.synchronize()
     first = device.time(run)
@@ -201,7 +201,7 @@ def median_time(device: Device, run: Callable[[], None], best: float | None = No
 
 
 def sample(device: Device, spec: TensorSpec) -> Any:
-    """Return a new tensor with that layout and alignment, full of random numbers: some devices are faster on zeros."""
+    """Return a new tensor of random numbers: some devices are faster on zeros."""
     skip = 0 if spec.alignment == ALIGNMENT else spec.alignment // spec.dtype.itemsize
     numbers = spec.dtype.stored(np.random.default_rng(0).standard_normal(_SAMPLE))
     memory = device.asarray(np.resize(numbers, spec.span + skip))

@@ -1,4 +1,4 @@
-"""What a handle knows of the speed of engines: measured by its own Finds, or by others and kept in a find database."""
+"""Known timings of engines: from a handle's own Finds and from the find database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Found:
-    """Measured seconds of engines, by problem, or by a text that stands for another computation.
+    """Measured seconds of engines, by problem or by the text of another computation.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Found:
             self._database = FindDatabase(path)
 
     def place(self, info: DeviceInfo) -> Place:
-        """Return the key of a device's times in the database."""
+        """Return the database key of a device."""
         from .database import Place
 
         device = (info.backend, info.platform, info.vendor, info.name, info.arch, info.schedule)
@@ -45,23 +45,23 @@ class Found:
         return Place("; ".join(map(str, (*device, *sizes))), driver, __version__, self._version())
 
     def stored(self, problem: Problem | str, info: DeviceInfo) -> dict[str, float]:
-        """Return the seconds of engines that the database holds for the problem on such a device."""
+        """Return the database's seconds of engines for a problem on a device."""
         return {} if self._database is None else self._database.load(str(problem), self.place(info))
 
     def add(
         self, problem: Problem | str, info: DeviceInfo, seconds: Mapping[str, float], new: Mapping[str, float]
     ) -> None:
-        """Remember the outcome of a search, and store those times that are new."""
+        """Add the outcome of a search, and store new timings."""
         self._mine[problem] = dict(seconds)
         if self._database is not None:
             self._database.store(str(problem), self.place(info), new)
 
     def seconds(self, problem: Problem | str, info: DeviceInfo) -> Mapping[str, float]:
-        """Return all times that are known: those of this handle, or else the database's."""
+        """Return all known timings: this handle's, or else the database's."""
         return self._mine.get(problem) or self.stored(problem, info)
 
     def best(self, engines: Sequence[Engine], problem: Problem, info: DeviceInfo) -> Engine:
-        """Return the fastest of some engines, which come in the order of their estimates, as far as is known.
+        """Return the fastest engine by known timings, or None.
 
         A search of this handle decides. Without one the database does, where it knows the engine that is thought
         fastest: if that one was left out, others may only have been timed because workspace was short.
