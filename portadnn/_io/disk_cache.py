@@ -1,4 +1,4 @@
-"""Folders of portadnn's disk caches: where they are, whether they can be trusted, how large they may grow.
+"""Folders of disk caches: location, trust, size limit.
 
 A cache folder is created with mode 0700. One that belongs to another user, or that others may write to, is never read
 or written: whoever can put a file there could make this process run it.
@@ -39,7 +39,7 @@ _SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)(i?b)?\s*", re.IGNORECASE | re.ASC
 
 
 def kernel_folder() -> Path | None:
-    """Return the folder of compiled kernels, or None when caches are turned off or there is no home folder."""
+    """Return the folder of compiled kernels; None if caches are off or there is no home folder."""
     text = os.environ.get("PORTADNN_CACHE_DIR")
     if text is not None:
         return Path(text) if text else None
@@ -53,7 +53,7 @@ def kernel_folder() -> Path | None:
 
 
 def size_limit() -> int:
-    """Return the bytes that the kernel cache may take: ``PORTADNN_CACHE_SIZE``, by default 1 GiB.
+    """Return the size limit of the kernel cache in bytes: ``PORTADNN_CACHE_SIZE``, by default 1 GiB.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def size_limit() -> int:
 
 
 def refusal(folder: Path) -> str | None:
-    """Return why a folder is not to be trusted; None where it is, or does not exist.
+    """Return why a folder cannot be trusted; None if it can, or does not exist.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def refusal(folder: Path) -> str | None:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder, and those above it that are missing, for this user alone.
+    """Create a folder and its missing parents with mode 0700.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def make_private(folder: Path) -> None:
 
 
 def trusted(folder: Path) -> bool:
-    """Tell whether a folder may be used, with a warning, once for each folder, where it may not."""
+    """Tell whether a folder can be trusted; warn once for each one that cannot."""
     try:
         reason = refusal(folder)
     except OSError:
@@ -126,7 +126,7 @@ def _warn_once(folder: Path, reason: str) -> None:
 
 
 def unusable(folder: Path) -> str | None:
-    """Return why nothing can be kept in a folder, which is created if it is missing; None where something can."""
+    """Create a folder if missing; return why it is unusable, or None."""
     try:
         make_private(folder)
         reason = refusal(folder)
@@ -141,7 +141,7 @@ _FOLDERS: dict[int, Path] = {}  # this process's temporary folder, by process: a
 
 
 def process_folder() -> Path:
-    """Return a temporary folder of this process's own, removed when it exits, or by a later process if it is killed.
+    """Return this process's temporary folder, removed at exit, or by a later process.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def process_folder() -> Path:
 
 
 def remove_folder(folder: Path, process: int) -> None:
-    """Remove a folder with all that is in it, unless another process than `process` does so."""
+    """Remove a folder tree, if the current process is `process`."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -166,7 +166,7 @@ def remove_folder(folder: Path, process: int) -> None:
 
 
 def make_running(parent: Path) -> Path:
-    """Make a folder for this process below another; :func:`sweep` removes it once nothing holds its lock any more.
+    """Make a folder for this process below another; :func:`sweep` removes it when its lock is free.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def hold(folder: Path) -> int:
 
 
 def sweep(parent: Path) -> None:
-    """Remove the folders that killed processes left."""
+    """Remove the folders of killed processes."""
     for folder in parent.glob(f"{_RUNNING_PREFIX}*"):
         with contextlib.suppress(OSError, AttributeError):  # the latter where there are no such locks
             state = folder.lstat()
@@ -207,7 +207,7 @@ def sweep(parent: Path) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of a cache: its path, its bytes and when it was used last (seconds since the epoch)."""
+    """Cache file: path, size in bytes, time of last use in seconds since the epoch."""
 
     path: Path
     size: int
@@ -215,7 +215,7 @@ class Entry:
 
 
 def entries(folder: Path, suffix: str) -> Iterator[Entry]:
-    """Iterate over the entries of a folder; nothing where there is no such folder."""
+    """Iterate over the entries of a folder, if it exists."""
     try:
         with os.scandir(folder) as found:
             for item in found:
@@ -229,7 +229,7 @@ def entries(folder: Path, suffix: str) -> Iterator[Entry]:
 
 
 def touch(path: Path) -> None:
-    """Note that an entry was used."""
+    """Mark an entry as used."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
@@ -253,7 +253,7 @@ def prune(folder: Path, suffix: str, limit: int) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes left half written."""
+    """Remove incomplete files of killed processes."""
     with contextlib.suppress(OSError):
         for path in folder.glob(f"{UNFINISHED}*"):
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, contents: bytes) -> None:
-    """Write a file; until all of it is there, what was there before stays. Its mode stays too, or is 644.
+    """Replace a file atomically; keep its mode, or set 644.
 
     A device or a named pipe is written to, and stays what it is.
 

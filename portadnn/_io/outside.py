@@ -1,4 +1,4 @@
-"""Files that other programs wrote: opened without blocking, read up to a limit, and refused with the place at fault."""
+"""Reading of untrusted files: without blocking, up to a size limit, with located errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPENED = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|\d+)/fd/\d+")  # what a s
 
 
 def open_regular(path: str | os.PathLike[str], argument: str = "path") -> BinaryIO:
-    """Open a regular file for reading; named pipes and devices are refused before they can block.
+    """Open a regular file for reading; refuse named pipes and devices, which could block.
 
     Raises
     ------
@@ -41,13 +41,13 @@ def open_regular(path: str | os.PathLike[str], argument: str = "path") -> Binary
 
 
 def kind_of(mode: int) -> str:
-    """Return what a file is that is not regular."""
+    """Return the kind of a file that is not regular."""
     kinds = {"a folder": stat.S_ISDIR, "a named pipe": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
     return next((name for name, test in kinds.items() if test(mode)), "a device")
 
 
 def is_open_pipe(path: str) -> bool:
-    """Tell whether a path names what a shell has opened already, as in ``<(command)``."""
+    """Tell whether a path names an open descriptor of the shell, as ``<(command)`` does."""
     return _OPENED.fullmatch(path) is not None
 
 
@@ -102,7 +102,7 @@ def integer_of_64_bits(text: str) -> int:
 
 
 def parse_json(text: str | bytes, argument: str, parse_int: Callable[[str], int] | None = None) -> Any:
-    """Return JSON's value; lists and objects nest at most `MOST_DEPTH` deep.
+    """Parse JSON; refuse nesting deeper than `MOST_DEPTH`.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def parse_json(text: str | bytes, argument: str, parse_int: Callable[[str], int]
 
 
 def parse_toml(text: str, argument: str) -> dict[str, Any]:
-    """Return the tables of TOML.
+    """Parse TOML.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def parse_toml(text: str, argument: str) -> dict[str, Any]:
 
 
 def check_depth(value: Any, argument: str) -> None:
-    """Refuse what nests too deep."""
+    """Refuse values nested too deeply."""
     level = [value]
     for _ in range(MOST_DEPTH + 1):
         level = [
@@ -165,7 +165,7 @@ def _too_deep(argument: str) -> BadParam:
 
 
 class Fields:
-    """The fields of an object that came from a file; each is taken with its type, or refused by its name.
+    """Fields of an object from a file, taken by name and type, or refused.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class Fields:
         self.values: dict[str, Any] = values
 
     def refuse(self, name: str, expected: str, got: Any) -> NoReturn:
-        """Raise the error of a field; `got` is shown short."""
+        """Raise the error of a field; `got` is shortened."""
         where = f"{self.place}: {name}" if name else self.place
         raise BadParam(argument=where, expected=expected, got=shown(got)[:120])
 
@@ -190,7 +190,7 @@ class Fields:
         return name in self.values
 
     def take(self, name: str, kind: type[Any] | tuple[type[Any], ...], expected: str, default: Any = ...) -> Any:
-        """Return a field of a type; a missing one is refused where there is no default."""
+        """Return a field of a type; refuse a missing one without a default."""
         if name not in self.values:
             if default is ...:
                 self.refuse(name, expected, "nothing")
@@ -241,7 +241,7 @@ class Fields:
 
 
 def host_memory() -> int:
-    """Return the bytes of the host's memory; 0 where the system does not say."""
+    """Return the host's memory in bytes; 0 if unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""``python -m portadnn``: what lies in the working directory is data, and is not imported.
+"""Keep ``python -m portadnn`` from importing files of the working directory.
 
 ``-m`` puts the working directory before all other folders, so that a ``json.py`` of whatever is checked or compared
 would run. This module is imported before any other; it looks at the command line, because programs that are run by

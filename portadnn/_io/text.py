@@ -1,4 +1,4 @@
-"""Text that is safe to show, and words for numbers."""
+"""Text that is safe to print, and counts in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TAB = 4
 
 
 def clean(text: str) -> str:
-    """Return text that no terminal, file or parser trips over: control characters and bytes that are no text show.
+    """Escape control characters and undecodable bytes of a text.
 
     Line ends stay; tabs become spaces.
     """

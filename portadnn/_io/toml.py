@@ -1,4 +1,4 @@
-"""TOML: Python reads it itself from 3.11 on."""
+"""TOML reader: ``tomllib``, or ``tomli`` before Python 3.11."""
 
 from __future__ import annotations
 
