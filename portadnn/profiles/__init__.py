@@ -1,1 +1,1 @@
-"""Profiles: what another library would say to this program, told while it runs (docs/profiles.md)."""
+"""Profiles: enforce another library's rules at run time (docs/profiles.md)."""

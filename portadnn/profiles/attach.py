@@ -1,4 +1,4 @@
-"""How handles come by profiles: importing this module makes ``Handle(profile=...)`` known to handles."""
+"""Registration of profiles with handles, for ``Handle(profile=...)``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .names import chosen_mode, chosen_profile
 
 
 def choose(profile: str | None, mode: str | None) -> Callable[[Handle], Judge] | None:
-    """Return what starts to judge a handle's calls, or None without a profile, of which then nothing is imported."""
+    """Return the function that attaches a profile to a handle; None without a profile."""
     if profile is None and mode is None and not os.environ.get("PORTADNN_PROFILE"):
         return None
     library, what = chosen_profile(profile), chosen_mode(mode)

@@ -1,4 +1,4 @@
-"""Tensors that Find overwrote and that are read as they are (rule S09)."""
+"""Detection of reads of tensors that Find overwrote (rule S09)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .checks import Check, Event, Recent, Watch, where
 
 @dataclass(frozen=True)
 class _Scrambled:
-    """What Find left in a tensor: its layout, a digest of its contents, and where Find was called."""
+    """Tensor overwritten by Find: layout, digest of its contents, call site."""
 
     spec: TensorSpec
     digest: bytes
@@ -23,7 +23,7 @@ class _Scrambled:
 
 
 class Buffers(Check):
-    """Remembers what Find wrote, until something else is written there.
+    """Tensors overwritten by Find, until they are written again.
 
     A tensor is reported only where the very numbers that Find left are about to be read, so that what the program
     wrote itself in between counts. That costs a copy to the host, after each Find and before such a read.
@@ -65,7 +65,7 @@ class Buffers(Check):
 
 
 def _digest(handle: Handle, call: Call, name: str) -> bytes | None:
-    """Return a digest of a tensor's contents, None where the call does not name it or the device cannot copy it."""
+    """Return a digest of a tensor's contents; None if it is absent or cannot be copied."""
     array: Any = call.arguments.get(name)
     try:
         return None if array is None else hashlib.blake2b(handle.to_numpy(array).tobytes()).digest()

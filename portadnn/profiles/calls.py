@@ -1,4 +1,4 @@
-"""What calls are about: which role a function has in the sequence of a convolution, and its calls in words."""
+"""Roles of functions in a convolution's sequence of calls, and their names in messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Role = Literal["find", "find_ex", "get", "size", "max_count", ""]
 
 @dataclass(frozen=True)
 class Direction:
-    """A direction of convolution: its tensors, and what its functions are called."""
+    """Direction of convolution: its tensors and function names."""
 
     tensors: str  # of portadnn's calls, in order
     out: str
@@ -39,7 +39,7 @@ DIRECTIONS = {
 
 @functools.cache
 def role_of(library: str, function: str) -> Role:
-    """Return what a function does before a convolution runs; "" for all other functions."""
+    """Return a function's role before a convolution: size, Find or Get; "" for others."""
     name = function.lower().replace("_", "").removeprefix(library)
     if name.startswith("findconvolution"):
         return "find_ex" if library == "miopen" or name.endswith("ex") else "find"
@@ -51,7 +51,7 @@ def role_of(library: str, function: str) -> Role:
 
 
 def handle_of(call: Call) -> Handle | None:
-    """Return the handle of a call, its own or that of the call that made it."""
+    """Return the handle of a call, or of the outer call."""
     at: Call | None = call
     while at is not None:
         first = at.args[0] if at.args else at.kwargs.get("handle")
@@ -63,7 +63,7 @@ def handle_of(call: Call) -> Handle | None:
 
 
 def argument(call: Call, *names: str) -> Any:
-    """Return an argument by any of its names, of the call or of the one that the program made; None where left out."""
+    """Return an argument by any of its names, from the call or its outer call; None if omitted."""
     for at in (call, root_of(call)):
         given = at.arguments
         for name in names:
@@ -73,7 +73,7 @@ def argument(call: Call, *names: str) -> Any:
 
 
 def plain(problem: Problem) -> Problem:
-    """Return the problem as other libraries tell problems apart: without alignment and strides that say nothing."""
+    """Return the problem without alignments and meaningless strides."""
     changed = {}
     for field in fields(problem):
         spec = getattr(problem, field.name)
@@ -85,7 +85,7 @@ def plain(problem: Problem) -> Problem:
 
 
 def op_of(function: str) -> str:
-    """Return the direction that a function's name, of whatever library, is about."""
+    """Return the direction of convolution that a function's name stands for."""
     name = function.lower().replace("_", "")
     if "backwarddata" in name:
         return "convolution_backward_data"
@@ -100,7 +100,7 @@ def c_call(name: str) -> str:
 
 
 def words(op: str, problem: Problem | None = None) -> dict[str, str]:
-    """Return what fills the braces of messages about a direction of convolution."""
+    """Return the values of message placeholders for a direction of convolution."""
     direction = DIRECTIONS[op]
     return {
         "problem": str(problem or op),

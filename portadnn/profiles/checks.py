@@ -1,4 +1,4 @@
-"""What the checks of a profile share: the events that they are told of."""
+"""Events and base classes of a profile's checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class Recent(dict[K, V]):
-    """A dictionary that forgets the oldest entries, so that a program may run for ever."""
+    """Dictionary of bounded size; evicts the oldest entries."""
 
     def __setitem__(self, key: K, value: V) -> None:
         self.pop(key, None)
@@ -31,7 +31,7 @@ class Recent(dict[K, V]):
 
 @dataclass(frozen=True)
 class Event:
-    """A call that is about to compute something, or that asks about it.
+    """Call that computes a problem, or queries about one.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Event:
 
 
 class Watch(Protocol):
-    """What checks belong to and report to."""
+    """Interface of the watch that checks report to."""
 
     profile: Profile
     refused: set[Call]
@@ -74,11 +74,11 @@ class Watch(Protocol):
         """The handle, while it exists."""
 
     def report(self, rule: str | Rule, call: Call, words: dict[str, Any], site: tuple[str, int] | None = None) -> None:
-        """Tell of a violation."""
+        """Report a violation."""
 
 
 class Check:
-    """One part of a profile; it is told of every event and reports through the watch.
+    """Check of a profile; sees every event and reports through the watch.
 
     Parameters
     ----------
@@ -91,20 +91,20 @@ class Check:
         self.profile = watch.profile
 
     def before(self, call: Call) -> None:
-        """Look at a call of the program, before it is made; calls inside of calls are not told."""
+        """Examine an outermost call before it runs."""
 
     def computing(self, event: Event) -> None:
-        """Look at what is about to be computed or asked about."""
+        """Examine a computation or query before it runs."""
 
     def after(self, call: Call) -> None:
-        """Look at a call that returned or raised."""
+        """Examine a call that returned or raised."""
 
     def report(self, rule: str, call: Call, **words: Any) -> None:
-        """Tell of a violation."""
+        """Report a violation."""
         self.watch.report(rule, call, words)
 
 
 def where(call: Call) -> str:
-    """Return the call's place in a few letters."""
+    """Return the call site as ``file:line``."""
     file, line = call.site
     return f"{Path(file).name}:{line}"

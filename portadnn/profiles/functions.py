@@ -1,4 +1,4 @@
-"""Functions and arguments that the library does not have (K1, K6, K8, S04, S05, S13, V06, F01)."""
+"""Checks for functions and arguments that the library lacks (K1, K6, K8, S04, S05, S13, V06, F01)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SUFFIX = re.compile(r"_v\d+$")
 
 
 class Functions(Check):
-    """Looks at the names of the functions that the program calls, and at what can be seen in the arguments."""
+    """Check of function names and arguments."""
 
     def before(self, call: Call) -> None:
         if self.profile.library == "miopen" and self._convolution(call):
@@ -41,7 +41,7 @@ class Functions(Check):
                     self.report("V06", call, name=name, value=value.item())
 
     def _convolution(self, call: Call) -> bool:
-        """Report functions that have no place in MIOpen's order of calls; tell whether this was one."""
+        """Report functions outside MIOpen's order of calls; tell whether this was one."""
         role = role_of(call.library, call.function)
         if role not in ("get", "find", "max_count"):
             return False
@@ -58,7 +58,7 @@ class Functions(Check):
 
 @functools.cache
 def computes(library: str, function: str, op: str) -> bool:
-    """Tell whether an operation is what the mapping table says that a function stands for."""
+    """Tell whether the mapping table has an operation for a function."""
     return any(op in row.portadnn for row in _rows(library, function))
 
 
@@ -70,7 +70,7 @@ def _rows(library: str, function: str) -> list[mapping.Row]:
 
 
 def _has(profile: Profile, function: mapping.Function) -> bool:
-    """Tell whether the library of the profile has a function."""
+    """Tell whether the profile's library has a function."""
     first, last = function.headers
     if profile.name == "miopen-1":
         return first == "1.0.0"
@@ -81,7 +81,7 @@ def _has(profile: Profile, function: mapping.Function) -> bool:
 
 @functools.cache
 def missing(profile: Profile, library: str, function: str) -> tuple[str, str, str] | None:
-    """Return the rule, the function and the way out where the profile's library lacks a function; None otherwise.
+    """Return rule, function and fix if the profile's library lacks a function, else None.
 
     Constructors of descriptors are not judged: what they describe is, when it is computed. Nor is what the mapping
     table knows no counterpart of: the capability table is asked, when it is computed.
@@ -116,7 +116,7 @@ def missing(profile: Profile, library: str, function: str) -> tuple[str, str, st
 
 
 def _successors(profile: Profile, rows: Sequence[mapping.Row], functions: Sequence[mapping.Function]) -> list[str]:
-    """Return what the library has in place of functions: other versions, or functions with one name in portadnn."""
+    """Return the library's substitutes of functions: other versions, or the same name in portadnn."""
     bases = {_SUFFIX.sub("", function.name) for function in functions}
     table = mapping.table()
     found = [name for name, each in table.functions.items() if _SUFFIX.sub("", name) in bases and _has(profile, each)]

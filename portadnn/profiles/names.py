@@ -1,4 +1,4 @@
-"""The libraries that have profiles, and how a caller names them."""
+"""Libraries with profiles, and how callers name them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import BadParam, shown
 
 @dataclass(frozen=True)
 class Profile:
-    """A library whose rules can be enforced.
+    """Library whose rules can be enforced.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Profile:
 
     @property
     def major(self) -> int:
-        """The major version."""
+        """Major version."""
         return int(self.name.rpartition("-")[2])
 
 
@@ -51,7 +51,7 @@ MODES = ("warn", "error")
 
 
 def chosen_profile(profile: object) -> Profile | None:
-    """Return the profile that a caller asks for: its name, None for ``PORTADNN_PROFILE``'s, "" for none.
+    """Return a profile by name; None for that of ``PORTADNN_PROFILE``, "" for none.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def chosen_profile(profile: object) -> Profile | None:
 
 
 def chosen_mode(mode: object) -> str:
-    """Return what to do about violations: a caller's choice, None for ``PORTADNN_PROFILE_MODE``'s or else "warn".
+    """Return the mode: the caller's, else ``PORTADNN_PROFILE_MODE``, else "warn".
 
     Raises
     ------

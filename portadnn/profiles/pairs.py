@@ -1,4 +1,4 @@
-"""The two statistics that batch normalisation saves (rule S21)."""
+"""Check of batch normalisation's saved statistics (rule S21)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _C_SAVED = (("savedMean", "savedInvVariance"), ("resultSaveMean", "resultSaveInv
 
 
 class Pairs(Check):
-    """Remembers which forward call wrote which mean and inverse variance, on whatever handle."""
+    """Pairs of mean and inverse variance by the forward call that wrote them."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)

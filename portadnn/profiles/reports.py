@@ -1,4 +1,4 @@
-"""Telling of violations: once for each place in the program, as warnings or as errors."""
+"""Reports of violations: once for each call site, as warnings or errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ log = logging.getLogger("portadnn.profiles")
 
 
 class _Words(dict[str, Any]):
-    """What fills the braces of messages; what is not known is left as it is."""
+    """Values of message placeholders; unknown ones stay as they are."""
 
     def __missing__(self, name: str) -> str:
         return f"<{name}>"
 
 
 class Reporter:
-    """Collects the violations of one handle, and warns or raises.
+    """Collector of a handle's violations; warns or raises.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Reporter:
         self._lock = threading.Lock()
 
     def report(self, rule: Rule, call: str, site: tuple[str, int], words: dict[str, Any]) -> None:
-        """Tell of a violation, in the mode "warn" once for each place.
+        """Report a violation; in the mode "warn" once for each call site.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Reporter:
 
 
 def root_of(call: Call) -> Call:
-    """Return the call that the program made, of which `call` is a part."""
+    """Return the outermost call that contains `call`."""
     while call.parent is not None:
         call = call.parent
     return call

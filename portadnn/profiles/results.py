@@ -1,4 +1,4 @@
-"""Results of Find and Get that notice what the library's own would not have (rules S11 and S12)."""
+"""Find and Get results that detect reads of fields the library lacks (rules S11 and S12)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INSTEAD = {
 
 
 def succeeded(result: Any) -> Iterator[Any]:
-    """Go through the results of algorithms that can run; C's names return their number before them."""
+    """Iterate over the results of algorithms that succeeded."""
     if isinstance(result, tuple) and len(result) == 2:
         result = result[1]
     for perf in result if isinstance(result, list) else ():
@@ -36,13 +36,13 @@ def _class_of(value: Any) -> Any:
 
 @functools.cache
 def _fields(kind: Any) -> frozenset[str]:
-    """Return the fields of results, portadnn's or those of the cuDNN names; nothing for all else."""
+    """Return the fields of a result class; none for other classes."""
     names: Any = getattr(kind, "__dataclass_fields__", None) or getattr(kind, "_fields", ())
     return frozenset(names) if {"algo", "status", "memory"} <= set(names) else frozenset()
 
 
 class Results(Check):
-    """Gives programs results that report what is read of them."""
+    """Check that gives programs results which report reads."""
 
     def after(self, call: Call) -> None:
         if call.parent is not None or call.error is not None or handle_of(call) is not self.watch.handle:
@@ -68,7 +68,7 @@ class Results(Check):
 
 
 class _Results(list[Any]):
-    """Results, of which only the first `count` would have been returned."""
+    """List of results, of which the library would return the first `count`."""
 
     def __init__(self, perfs: list[Any], report: Any, count: int) -> None:
         super().__init__(perfs)
@@ -86,7 +86,7 @@ class _Results(list[Any]):
 
 
 def _reader() -> tuple[str, int] | None:
-    """Return where the program reads a result; None where portadnn does, or code without a file."""
+    """Return the program's line that reads a result; None inside portadnn."""
     frame = sys._getframe(2)
     file = frame.f_code.co_filename
     return None if file.startswith((_OURS, "<")) else (file, frame.f_lineno)
@@ -94,7 +94,7 @@ def _reader() -> tuple[str, int] | None:
 
 @functools.cache
 def _watched_class(kind: Any) -> Any:
-    """Return a class like that of a result whose fields tell when they are read."""
+    """Return a subclass of a result's class whose fields report reads."""
 
     def read(self: Any, name: str) -> Any:
         if name in _fields(kind):
@@ -119,7 +119,7 @@ def _itself(perf: Any) -> Any:
 
 
 def _copy(perf: Any, report: Any, known: tuple[str, ...]) -> Any:
-    """Return a result with the same contents that reports what is read of it but is not known there."""
+    """Return a copy of a result that reports reads of fields the library lacks."""
     kind = _watched_class(_class_of(perf))
     if isinstance(perf, tuple):
         copy = tuple.__new__(kind, perf)

@@ -1,4 +1,4 @@
-"""The rules of the profiles: data, read from rules.toml."""
+"""Rules of the profiles, read from rules.toml."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = Path(__file__).parent / "rules.toml"
 
 @dataclass(frozen=True)
 class Rule:
-    """Something that a library demands of its callers.
+    """Rule of a library about its callers.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Rule:
 
     @property
     def error_class(self) -> type[errors.DnnError] | None:
-        """What is raised in the mode "error"."""
+        """Return the error class raised in the mode "error"."""
         return getattr(errors, self.error) if self.error else None
 
 
@@ -68,7 +68,7 @@ def rules() -> Mapping[str, Rule]:
 
 
 def advice(rule: str, facts: Iterable[str]) -> str:
-    """Return what to do about a rule of a capability table, by the migration rule's id or by what it is about."""
+    """Return the fix for a rule of a capability table, by the migration rule's id or its topic."""
     known = _file()
     about = [fact.rpartition(".")[2] for fact in facts]  # of w.layout the layout
     for texts, names in ((known["advice"], [rule]), (known["advice_on"], about)):

@@ -1,4 +1,4 @@
-"""The order of a convolution's calls: size, Find, run (rules S01 to S08, S10, S14, S15, S20)."""
+"""Check of the order of a convolution's calls: size, Find, run (rules S01 to S08, S10, S14, S15, S20)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIZES = ("workSpaceSizeInBytes", "workSpaceSize")
 
 @dataclass
 class _Search:
-    """A Find that ran: the algorithms with their workspaces, where, with which filter, and whether it was used."""
+    """Find call that ran: algorithms, workspaces, call site, filter, and whether it was used."""
 
     memory: dict[DnnEnum, int]
     where: str
@@ -33,7 +33,7 @@ class _Search:
 
 
 class Sequences(Check):
-    """Follows the problems of one handle from the workspace's size to the convolution."""
+    """Sequence of calls for each problem of a handle, from workspace size to convolution."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
@@ -153,7 +153,7 @@ class Sequences(Check):
         self.report("S01", event.call, **facts)
 
     def _short(self, event: Event, need: int, given: int, facts: dict[str, str], unasked: str) -> None:
-        """Report a workspace that is too small: of the right problem, of another one, or never asked for."""
+        """Report a workspace that is too small, or that was never queried."""
         facts = {**facts, "need": str(need), "given": str(given)}
         other = next((p for p in tuple(self._sizes) if p.op == event.problem.op), None)
         if event.problem in self._sizes or (other is None and not unasked):
@@ -173,7 +173,7 @@ class Sequences(Check):
         return self._memory(call, argument(call, *_WORKSPACES))
 
     def _memory(self, call: Call, workspace: Any) -> int:
-        """Return the bytes of a workspace; what is none is for the call to refuse."""
+        """Return the bytes of a workspace; None if it is no memory."""
         handle = handle_of(call)
         if workspace is None or handle is None:
             return 0

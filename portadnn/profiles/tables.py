@@ -1,4 +1,4 @@
-"""What the library does not compute, as its capability table says."""
+"""Check of problems against the library's capability table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MIGRATION_RULE = re.compile(r"\brules.*?\b([SAV]\d\d)\b")
 
 
 class Tables(Check):
-    """Asks the library's table about every problem."""
+    """Check that asks the library's table about every problem."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
@@ -56,7 +56,7 @@ class Tables(Check):
             self.watch.report(rule, event.call, words)
 
     def _algo(self, event: Event) -> DnnEnum | None:
-        """Return the algorithm that is asked for, where the library's are cuDNN's; rule S14 speaks of MIOpen's."""
+        """Return the requested algorithm if the library's are cuDNN's; MIOpen's fall under rule S14."""
         direction = DIRECTIONS.get(event.problem.op)
         if self.profile.library != "cudnn" or direction is None or not event.scalars:
             return None
@@ -67,7 +67,7 @@ class Tables(Check):
             return None
 
     def _judge(self, event: Event, algo: DnnEnum | None, own: bool) -> Iterator[tuple[Rule, dict[str, str]]]:
-        """Say what the table does; `own`: of a call of the library's, which cannot ask for all that cuDNN's can."""
+        """Judge a problem by the table; `own` marks a call by the library's own names."""
         verdict = capability.table(self.profile.name).judge(event.problem, event.scalars or None, algo=algo)
         problem = f"({event.problem}{_numbers(event)})"
         for rule in verdict.rules:
@@ -94,7 +94,7 @@ def _numbers(event: Event) -> str:
 
 
 def _rule(rule: capability.Rule, problem: Problem) -> Rule:
-    """Return the profile's rule that a rule of the table stands for: T01, under the migration rule's name if any."""
+    """Return the profile's rule for a rule of the table: T01, under the migration rule's name if any."""
     if "key difference" in rule.source:
         if _OPERATIONS.match(problem.op):
             return rules()["K8"]

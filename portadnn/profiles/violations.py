@@ -1,4 +1,4 @@
-"""What is told of a violation."""
+"""Violations and their warning class."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 
 class ProfileWarning(UserWarning):
-    """A program does something that the library of its handle's profile would not take."""
+    """Warning of a call that the library of the handle's profile would refuse."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that another library would have refused, or computed otherwise.
+    """Violation: something that another library would refuse or compute differently.
 
     Attributes
     ----------

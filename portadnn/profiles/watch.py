@@ -1,4 +1,4 @@
-"""The watcher that a handle with a profile brings along: it asks the checks about every call."""
+"""Watch of a handle with a profile: runs the checks on every call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHECKS: dict[str, tuple[type[Check], ...]] = {
 
 
 class ProfileWatch:
-    """A watcher that judges the calls of one handle, and those without any, as a library would.
+    """Watch that judges the calls of one handle, and calls without a handle.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ class ProfileWatch:
 
     @property
     def violations(self) -> list[Violation]:
-        """What was reported so far."""
+        """Violations reported so far."""
         return self.reporter.violations
 
     def before(self, call: Call) -> None:
-        """Judge what the arguments alone tell, of calls that the program makes itself."""
+        """Judge an outermost call by its arguments alone."""
         if call.parent is None and handle_of(call) in (None, self.handle):
             for check in self._checks:
                 check.before(call)
 
     def computing(self, call: Call, problem: Problem, scalars: Sequence[float], addresses: Sequence[int]) -> None:
-        """Judge what is about to be computed or asked about."""
+        """Judge a computation or query before it runs."""
         handle = handle_of(call)
         if handle is None:
             return
@@ -90,14 +90,14 @@ class ProfileWatch:
             check.computing(event)
 
     def _plain(self, problem: Problem) -> Problem:
-        """Return :func:`plain` of a problem; those of plans come again and again as the same objects."""
+        """Return :func:`plain` of a problem, cached by identity."""
         known = self._known.get(id(problem))
         if known is None:
             known = self._known[id(problem)] = problem, plain(problem)
         return known[1]
 
     def after(self, call: Call) -> None:
-        """Remember what calls did."""
+        """Record the effects of a call."""
         for check in self._checks:
             check.after(call)
         self.refused.discard(call)
@@ -114,7 +114,7 @@ def _release(watch: ProfileWatch) -> None:
 
 
 def watch_handle(handle: Handle, profile: Profile, mode: str) -> ProfileWatch:
-    """Judge a handle's calls until it is closed or collected, or ``release()`` is called."""
+    """Judge a handle's calls until it is closed, collected or ``release()`` is called."""
     watch = ProfileWatch(handle, profile, mode)
     WATCHERS.append(watch)
     watch.release = weakref.finalize(handle, _release, watch)

@@ -1,4 +1,4 @@
-"""Workspaces that pooling and LRN keep from forward to backward, and group counts that Set forgets (S16 to S19)."""
+"""Checks of pooling's and LRN's workspaces and of group counts (S16 to S19)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLAGS = ("do_backward", "doBackward")
 
 
 class Workspaces(Check):
-    """Remembers forward calls of pooling and LRN, on whatever handle, and what they were given to write."""
+    """Forward calls of pooling and LRN, and the workspaces they wrote."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
@@ -106,13 +106,13 @@ class Workspaces(Check):
 
 
 def _keeps(call: Call) -> bool:
-    """Tell whether one of MIOpen's backward calls reads a workspace: averages do not."""
+    """Tell whether a backward call of MIOpen reads a workspace; averages do not."""
     pool = getattr(getattr(call.arguments.get("poolDesc"), "value", None), "pool", None)
     return call.function != "miopenPoolingBackward" or getattr(pool, "mode", None) is PoolingMode.MAX
 
 
 def _address(call: Call, *names: str) -> int | None:
-    """Return where an argument of one of MIOpen's calls lies; None where that cannot be told."""
+    """Return the address of an argument of a MIOpen call; None if unknown."""
     given, handle = call.arguments, handle_of(call)
     memory = next((given[name] for name in names if name in given), None)
     if memory is None or handle is None:
