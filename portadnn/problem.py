@@ -179,6 +179,18 @@ class Problem:
             raise BadParam(argument="problem", expected="the Problem of an operation", got="one without tensors")
         return self.tensors[0].dtype
 
+    def parse_algo(self, name: str) -> DnnEnum:
+        """Return the guide's algorithm of that name.
+
+        Raises
+        ------
+        BadParam
+            The operation has no such algorithm.
+        """
+        if self.algorithms is None:
+            raise BadParam(argument="algo", expected=f"none: {self.op} has no algorithms", got=shown(name))
+        return self.algorithms.parse(name, "algo")
+
     def flops(self) -> int:
         """Return the floating-point operations that the definition needs."""
         return sum(getattr(self, name).size for name in self.written)

@@ -8,11 +8,11 @@ import functools
 import itertools
 
 import portadnn as dnn
-from portadnn.capability.features import ALGORITHMS, OPERATIONS, Feature, axes, features, line
+from portadnn.capability.features import Feature, axes, features, line
 from portadnn.capability.rules import Query
 from portadnn.capability.tables import decide
 from portadnn.dispatch.choice import check_type
-from portadnn.problem import every_problem
+from portadnn.operation import operation, operations
 from portadnn.registry import get_backend
 from portadnn_backends.base import DeviceInfo
 
@@ -58,7 +58,7 @@ def cells(op):
             choices = {a: u, b: v}
             algo = choices.pop("algo", None)
             text = line(op, **choices)
-            member = None if algo is None else ALGORITHMS[op].parse(algo)
+            member = None if algo is None else operation(op).algorithms.parse(algo)
             found.setdefault((text, member), Feature(op, f"{a}+{b}", f"{u}+{v}", text, member))
     return tuple(found.values())
 
@@ -104,7 +104,7 @@ def faults(table, backend, known=None):
             yield f"{rule.feature}: limits of a backend say what lies beyond them"
     changed = None if known is None else {*table.rules} ^ {*known.rules}
     met = set()
-    for op in every_problem():
+    for op in operations():
         rules = table.rules_of(op)
         touched = None if changed is None else [rule for rule in changed if rule.names(op)]
         for cell, query, why in queries(op, backend) if touched != [] else ():
@@ -129,9 +129,3 @@ def _wrong(cell, verdict, why):
     if why != "no engine takes it" and not any((rule.message or rule.reason) in why for rule in verdict.rules):
         return [f"{cell.line}: {verdict.reason}, where the error is: {why}"]
     return []
-
-
-def operations():
-    """Return the names of all operations, which the features have to know."""
-    assert set(OPERATIONS) == set(every_problem())
-    return tuple(OPERATIONS)

@@ -9,16 +9,17 @@ import brute
 import cases_rnn
 import numpy as np
 import pytest
-from capability_conformance import cells, faults, operations
+from capability_conformance import cells, faults
 from helper import Case, check, every_target, open_handle
 
 import portadnn as dnn
 from portadnn import capability
 from portadnn.capability import tables as capability_tables
-from portadnn.capability.features import ALGORITHMS, Feature, axes, line
+from portadnn.capability.features import Feature, axes, line
 from portadnn.dispatch.choice import candidates, prepare
 from portadnn.dispatch.problems import with_room
-from portadnn.problem import every_problem, parse
+from portadnn.operation import operation, operations
+from portadnn.problem import parse
 from portadnn_backends.reference.outcomes import outcomes
 
 PARTS = {
@@ -65,7 +66,7 @@ def idle_lines(known, folder, part):
 def chosen(op, backend):
     """Return features that together make each choice of an operation that a table takes, as many at a time as fit."""
     table = capability.table(backend)
-    algo_of = ALGORITHMS[op].parse if op in ALGORITHMS else None
+    algo_of = operation(op).algorithms.parse if operation(op).algorithms else None
     values = {axis: SMALL.get(axis, all_values) for axis, all_values in axes(op).items()}
     if op.startswith("pooling"):
         values.pop("stride")  # of which one is enormous
@@ -145,10 +146,6 @@ def test_a_plan_that_exists_asks_no_table(monkeypatch):
         for _ in range(3):
             dnn.softmax_forward(handle, np.ones((1, 1, 2, 2), np.float32))
     assert len(asked) == 1
-
-
-def test_every_operation_has_features():
-    assert set(operations()) == set(every_problem())
 
 
 def test_find_and_the_call_itself_refuse_with_the_tables_reason(monkeypatch):

@@ -12,10 +12,11 @@ import pytest
 
 import portadnn as dnn
 from portadnn import capability
-from portadnn.capability.features import ALGORITHMS, OPERATIONS, Feature, features
+from portadnn.capability.features import Feature, features
 from portadnn.capability.rules import is_fact
 from portadnn.capability.text import effects_of
 from portadnn.enums import ConvolutionFwdAlgo
+from portadnn.operation import operations
 from portadnn.problem import every_problem, parse, parse_line
 from portadnn.registry import backend_names
 
@@ -219,7 +220,7 @@ def test_runnable_tables_are_those_of_backends(table):
 def parsed(row):
     answer, reason, line, *algo = row
     op = line.split()[0]
-    feature = Feature(op, "", "", line, ALGORITHMS[op].parse(algo[0]) if algo else None)
+    feature = Feature(op, "", "", line, operations()[op].algorithms.parse(algo[0]) if algo else None)
     return answer, reason, feature.problem, feature.scalars, feature.algo
 
 
@@ -246,10 +247,10 @@ def test_tables_say_what_documents_and_sources_do(name):
 @pytest.mark.parametrize("name", STATED)
 def test_tables_speak_of_every_operation_and_algorithm(name):
     table = capability.table(name)
-    found = {op: table.judge(features(op)[0].problem, features(op)[0].scalars).answer for op in OPERATIONS}
+    found = {op: table.judge(features(op)[0].problem, features(op)[0].scalars).answer for op in operations()}
     said = capability_facts.PLAIN[name]
     assert found == {op: answer for answer, ops in said.items() for op in ops.split()}
-    algorithms = {op: " ".join(table.algorithms(op)) for op in ALGORITHMS}
+    algorithms = {op: " ".join(table.algorithms(op)) for op, record in operations().items() if record.algorithms}
     assert algorithms == capability_facts.ALGORITHMS[name]
 
 

@@ -9,6 +9,11 @@ import pytest
 
 import portadnn as dnn
 from portadnn.operation import operations
+from portadnn.problem import every_problem
+
+
+def test_every_problem_has_a_record():
+    assert list(operations()) == sorted(every_problem())
 
 
 def test_a_record_names_its_public_function():

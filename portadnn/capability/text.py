@@ -11,7 +11,8 @@ from fnmatch import fnmatchcase
 
 from ..errors import BadParam, shown
 from ..mapping_text import STYLE
-from .features import OPERATIONS, Feature, features
+from ..operation import operations as records
+from .features import Feature, features
 from .tables import Table, Verdict, decide, table, table_names
 
 
@@ -67,10 +68,11 @@ def operations(patterns: Sequence[str] = ()) -> tuple[str, ...]:
     BadParam
         A pattern fits none.
     """
+    known = records()
     for pattern in patterns:
-        if not any(fnmatchcase(op, pattern) for op in OPERATIONS):
-            raise BadParam(argument="op", expected=f"one of {', '.join(OPERATIONS)}", got=shown(pattern))
-    return tuple(op for op in OPERATIONS if not patterns or any(fnmatchcase(op, pattern) for pattern in patterns))
+        if not any(fnmatchcase(op, pattern) for op in known):
+            raise BadParam(argument="op", expected=f"one of {', '.join(known)}", got=shown(pattern))
+    return tuple(op for op in known if not patterns or any(fnmatchcase(op, pattern) for pattern in patterns))
 
 
 def rows(op: str, chosen: Sequence[Column]) -> tuple[Row, ...]:

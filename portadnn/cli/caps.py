@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from ..capability.features import ALGORITHMS
 from ..capability.tables import Table, table, table_names
 from ..capability.text import (
     as_html,
@@ -27,7 +26,7 @@ from ..capability.text import (
 )
 from ..dispatch.choice import check_type
 from ..enums import DnnEnum
-from ..errors import ArchMismatch, BadParam, NotSupported
+from ..errors import ArchMismatch, NotSupported
 from ..problem import Problem, read_line
 from ..registry import backend_names, get_backend
 
@@ -145,9 +144,7 @@ def opinions(line: str, algo: str | None, tables: Sequence[str]) -> tuple[Proble
         problem.validate()
     except NotSupported as error:
         refusal = str(error)
-    if algo is not None and problem.op not in ALGORITHMS:
-        raise BadParam(argument="algo", expected="none: the operation has no algorithms", got=algo)
-    member = None if algo is None else ALGORITHMS[problem.op].parse(algo, "algo")
+    member = None if algo is None else problem.parse_algo(algo)
     found = [
         opinion
         for name in tables or table_names()

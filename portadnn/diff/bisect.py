@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..capability.features import ALGORITHMS
 from ..dispatch.choice import choose
 from ..handle import Handle
 from ..recording.reader import Event, Recording
@@ -65,7 +64,7 @@ def by_engine(
     look = examine or (lambda case: examine_here(case, {target: handle}))
     rows = []
     for engine in handle.engines_for(problem):
-        algo = engine.algo(problem) if problem.op in ALGORITHMS else None
+        algo = engine.algo(problem) if problem.algorithms is not None else None
         name = algo.name.lower() if algo is not None else ""
         reason = engine.refusal(problem, handle.info)
         if reason is not None:

@@ -13,15 +13,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..enums import ActivationMode, DataType, MathType, OpTensorOp, ReduceTensorOp
+from ..enums import DataType, MathType
 from ..errors import BadParam, shown
-from ..operation import operations
+from ..operation import operation
 from ..problem import TensorSpec
 
 Words = npt.NDArray[np.uint64]
@@ -126,43 +125,7 @@ FORMULA = 1  # counts the versions of what this module makes: golden files name 
 ADVERSARIAL = DATA_MODES[2:]
 FINITE = ("exact", "random", "ties", "denormal", "cancelling")  # modes without NaN, infinities and overflow
 
-# Data on which an operation's results are nobody's promise: patterns of operations and of their modes ("*" for all),
-# the kinds of data, and why.
-_NO_PROMISE = (
-    ("batch_normalization_*", "*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),
-    ("normalization_*", "*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),
-    ("softmax_backward", "*", ("huge",), "products overflow before they cancel"),
-    (
-        "activation_backward",
-        "*",
-        ("huge",),
-        "alpha * dy overflows before a derivative of 0 multiplies it, or behind it",
-    ),
-    ("op_tensor", "MUL", ("huge",), "the product of an infinite and a vanished factor, which come in any order"),
-    ("reduce_tensor", "MUL*", ("huge", "inf"), "products of many overflow or vanish, as their order is"),
-    ("reduce_tensor", "MUL*", ("cancelling",), "a product of many overflows, and alpha may be 0"),
-    ("reduce_tensor", "NORM2", ("huge", "denormal"), "squares overflow, or vanish"),
-    ("reduce_tensor", "AVG", ("huge",), "sums overflow before they are divided"),
-    ("spatial_tf_sampler_backward", "*", ("huge",), "differences of pixels overflow before weights multiply them"),
-    (
-        "rnn_*",
-        "*",
-        ("nan", "inf", "huge"),
-        "maxima and masks of gradients may pass over NaN; gates overflow on the way",
-    ),
-    ("rnn_*", "*", ("cancelling",), "saturated gates magnify the rounding of large sums"),
-    ("activation_*", "SWISH", ("cancelling",), "a sigmoid below the smallest normal number, times a large one"),
-    ("convolution_bias_*", "SWISH", ("cancelling",), "a sigmoid below the smallest normal number, times a large one"),
-)
 _MODE_NAMES = ("activation", "operation", "mode")
-# Operands that take special values; others would meet padding, which engines multiply or leave out.
-_SPECIAL_OPERANDS = {
-    "convolution_forward": ("x", "y"),
-    "convolution_bias_activation_forward": ("x", "z", "bias", "y"),
-    "convolution_backward_data": ("dy", "dx"),
-    "convolution_backward_filter": ("x", "dw"),
-}
-_MODERATE = {"spatial_tf_sampler_forward": ("grid",), "spatial_tf_sampler_backward": ("grid",)}  # large: all outside
 
 
 def kinds_for(op: str, problem: Any = None) -> tuple[str, ...]:
@@ -176,14 +139,7 @@ def kinds_for(op: str, problem: Any = None) -> tuple[str, ...]:
         Its problem, where the mode is to count: of the operation alone all kinds are returned that a mode takes.
     """
     mode = next((m.name for m in (getattr(problem, name, None) for name in _MODE_NAMES) if m is not None), "")
-    without = {
-        kind
-        for pattern, modes, kinds, _ in _NO_PROMISE
-        if fnmatch(op, pattern) and fnmatch(mode, modes)
-        for kind in kinds
-    }
-    if op in operations():
-        without |= operations()[op].data.unsettled_kinds(mode)
+    without = operation(op).data.unsettled_kinds(mode)
     if getattr(problem, "math", None) is MathType.TENSOR_OP_ALLOW_CONVERSION:
         without.add("huge")  # the largest float32 numbers are rounded to infinity
     return tuple(kind for kind in ADVERSARIAL if kind not in without)
@@ -191,9 +147,10 @@ def kinds_for(op: str, problem: Any = None) -> tuple[str, ...]:
 
 def kind_of(op: str, name: str, data: str) -> str:
     """Return how one tensor of an operation is filled in a mode."""
-    if data == "cancelling" and name in _MODERATE.get(op, ()):
+    known = operation(op).data
+    if data == "cancelling" and name in known.moderate:
         return "random"
-    if data in ("nan", "inf") and name not in _SPECIAL_OPERANDS.get(op, (name,)):
+    if data in ("nan", "inf") and known.special is not None and name not in known.special:
         return "random"
     return data
 
@@ -269,48 +226,11 @@ class Fill:
             return spec.dtype.stored(found)
 
 
-_EXACT_OPS = {
-    "transform_tensor",
-    "add_tensor",
-    "op_tensor",
-    "set_tensor",
-    "scale_tensor",
-    "convolution_forward",
-    "convolution_backward_data",
-    "convolution_backward_filter",
-    "convolution_backward_bias",
-}
-_EXACT_ACTIVATIONS = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, ActivationMode.IDENTITY)
-_EXACT_REDUCTIONS = (
-    ReduceTensorOp.ADD,
-    ReduceTensorOp.MIN,
-    ReduceTensorOp.MAX,
-    ReduceTensorOp.AMAX,
-    ReduceTensorOp.NORM1,
-)
-
-
 def exact_results(problem: Any, numbers: Mapping[str, float]) -> bool:
     """Tell whether small whole numbers have whole results that every sum, in any order, finds without rounding."""
-    op = problem.op
-    if op == "op_tensor" and problem.operation is OpTensorOp.SQRT:
-        known = False
-    elif op in _EXACT_OPS:
-        known = True
-    elif op.startswith("activation_"):
-        known = problem.mode in _EXACT_ACTIVATIONS
-    elif op == "convolution_bias_activation_forward":
-        known = problem.activation in _EXACT_ACTIVATIONS
-    elif op in operations():
-        known = operations()[op].data.exact_for(problem)
-    elif op == "reduce_tensor":
-        known = problem.operation in _EXACT_REDUCTIONS
-    else:
-        known = False
-    if not known or any(4 * number % 1 for number in (*numbers.values(), getattr(problem, "ceiling", 0.0))):
+    exact = operation(problem.op).data.exact_for(problem)
+    if not exact or any(4 * number % 1 for number in (*numbers.values(), getattr(problem, "ceiling", 0.0))):
         return False
     factors = LARGEST_WHOLE**2 * (max(map(abs, numbers.values()), default=1.0) + 1) ** 2 * 16
-    if op == "op_tensor" and problem.operation is OpTensorOp.MUL:
-        factors *= max(map(abs, numbers.values()))
     length = max(problem.reduction_length(name) for name in problem.written)
     return bool(length * factors < _EXACT_LIMITS[problem.dtype.accumulator])

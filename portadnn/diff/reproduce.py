@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bfloat16 import as_float64
-from ..capability.features import ALGORITHMS
 from ..enums import DataType, DnnEnum, TensorFormat
 from ..problem import ALIGNMENT, Problem, TensorSpec
 from .cases import Case
@@ -153,7 +152,7 @@ def _call(case: Case, problem: Problem) -> list[str]:
     given, named = problem.call_arguments({name: _Name(name) for name in problem.names})
     words = [_source(value) for value in given]
     words += [f"{name}={_source(value)}" for name, value in {**named, **numbers}.items()]
-    if case.algo and problem.op in ALGORITHMS:
+    if case.algo and problem.algorithms is not None:
         words.append(f'algo="{case.algo}"')
     return [f"dnn.{problem.op}(handle, {', '.join(words)})"]
 

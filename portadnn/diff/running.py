@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..capability.features import ALGORITHMS
 from ..descriptors import TensorView
 from ..dispatch.choice import choose
 from ..dispatch.execute import execute
 from ..enums import DnnEnum, Status
-from ..errors import BadParam, DnnError, NotSupported, shown
+from ..errors import DnnError, NotSupported
 from ..finding.find import median_time
 from ..handle import Handle
 from ..problem import Problem
@@ -99,11 +98,7 @@ def algorithm(problem: Problem, name: str) -> DnnEnum | None:
     BadParam
         The operation has no such algorithm.
     """
-    if not name:
-        return None
-    if problem.op not in ALGORITHMS:
-        raise BadParam(argument="algo", expected=f"none: {problem.op} has no algorithms", got=shown(name))
-    return ALGORITHMS[problem.op].parse(name, "algo")
+    return problem.parse_algo(name) if name else None
 
 
 def status_of(error: BaseException) -> str:

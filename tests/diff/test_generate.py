@@ -17,11 +17,10 @@ from portadnn.diff import Case, Target, Verdict, examine
 from portadnn.diff.data import ADVERSARIAL, DATA_MODES, kinds_for
 from portadnn.diff.generate import SIZES, Mix, campaign, cases
 from portadnn.diff.generate.broken import general_cases, rule_cases
-from portadnn.diff.generate.broken_rules import RULES
-from portadnn.diff.generate.legacy import FAMILIES
 from portadnn.drawing.draws import Draws
 from portadnn.drawing.layouts import INPUT_ONLY, LAYOUTS, tensor
 from portadnn.enums import DataType, TensorFormat
+from portadnn.operation import operations
 from portadnn.problem import TensorSpec, every_problem
 
 TYPES = (DataType.FLOAT, DataType.HALF, DataType.DOUBLE, DataType.BFLOAT16)
@@ -57,10 +56,6 @@ def sample():
 
 def problems(sample, op):
     return [case.problem for case in sample if case.expect == "SUCCESS" and case.line.startswith(f"{op} ")]
-
-
-def test_every_operation_has_a_family_and_rules():
-    assert set(FAMILIES) == set(RULES) == set(every_problem())
 
 
 def test_every_prefix_is_a_fair_sample(sample):
@@ -187,19 +182,19 @@ def test_targets_decide_what_is_asked_for():
         assert asked and {c.engine for c in asked} <= names
 
 
-@pytest.mark.parametrize("op", sorted(RULES))
+@pytest.mark.parametrize("op", operations())
 def test_what_must_fail_fails(op):
     """Each rule's call, and each general one, ends with the status that is due and leaves memory alone."""
     handles = {"reference": Target.parse("reference").open()}
     dtype = TYPES[len(op) % 4]
-    wanted = sum(map(len, RULES[op].changes.values()))
+    wanted = sum(map(len, operations()[op].wrong.changes.values()))
     found = list(rule_cases(op, dtype))
     assert len(found) == wanted  # each can be said in a line
     found += general_cases(next(iter(cases([op], count=1))).problem)
     for case in found:
         result = examine(case, handles)
         assert result.verdict is Verdict.PASSED, f"{case}: {result.reason}"
-    right = Case(RULES[op].right.join((f"{op} ", "")).format(t="f32", o="f16", p="f32", wrong="f64"))
+    right = Case(operations()[op].wrong.right.join((f"{op} ", "")).format(t="f32", o="f16", p="f32", wrong="f64"))
     right.problem.validate()
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 
-from portadnn.diff.generate.convolutions import FUSED, ROLES, line_of
 from portadnn.diff.generate.numbers import BLENDS, PAIRS, WHOLE_BLENDS, WHOLE_PAIRS
 from portadnn.drawing.geometries import SHAPES, shape_of
 from portadnn.enums import DataType
+from portadnn.ops.records.convolution import FUSED, ROLES, line_of
 from portadnn.problem import parse_line
 
 __all__ = ["FUSED", "ROLES", "STORAGES", "Source", "lines"]

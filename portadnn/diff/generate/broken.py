@@ -8,11 +8,10 @@ from ...drawing.draws import Draws
 from ...drawing.strata import TYPES
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
-from ...operation import BAD, UNSUPPORTED
+from ...operation import BAD, UNSUPPORTED, operation
 from ...problem import Problem, TensorSpec, parse
 from ..cases import Case, problem_line
 from ..shrink.steps import capped
-from .broken_rules import RULES
 
 RULES_AT_ONCE = 2
 MOST = 3  # along a dim of problems that break what holds for every tensor: nothing says whether a smaller one must fail
@@ -21,7 +20,7 @@ _GENERAL = ("type", "dims", "too many dims", "overlap")
 
 def rule_cases(op: str, dtype: DataType, seed: int = 0) -> Iterator[Case]:
     """Yield a case for every rule of an operation, with tensors of one type."""
-    rules = RULES[op]
+    rules = operation(op).wrong
     others = [other for other in TYPES if other is not dtype]
     wrong = DataType.DOUBLE if dtype.accumulator is DataType.FLOAT else DataType.FLOAT
     codes = {

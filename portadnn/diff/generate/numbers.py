@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...drawing.draws import Draws
+from ...operation import operation
 from ...problem import Problem
 
 # (alpha, beta) pairs; whole ones are for small whole numbers, whose results are then exact
@@ -13,11 +14,6 @@ PAIRS = ((1.5, 0.0), (0.5, 1.0), (-1.25, -0.5), (1.0, 0.75), (0.25, 0.0), (0.0, 
 WHOLE_PAIRS = ((1.0, 1.0), (1.0, 0.0), (2.0, -1.0), (3.0, 0.0), (-1.0, 2.0), (0.0, 1.0))
 _BETAS = (0.0, 1.0, -0.5, 0.0)
 _WHOLE_BETAS = (0.0, 1.0, 0.0, -2.0)
-_OTHERS = {
-    "epsilon": (1e-5, 1e-5, 1e-3, 0.25),
-    "exponential_average_factor": (1.0, 0.5, 0.1, 1.0, 0.0),
-    "value": (2.0, -1.5, 0.0, 65504.0, 0.1),
-}
 
 
 def numbers_of(
@@ -38,11 +34,12 @@ def numbers_of(
     """
     kinds = (WHOLE_BLENDS, WHOLE_PAIRS) if whole else (BLENDS, PAIRS)
     blends, pairs = ([pair for pair in kind if pair[0] or vanish] for kind in kinds)
+    pools = operation(problem.op).drawing.numbers
     found: dict[str, float] = {}
     for name in problem.scalars:
         kind, _, rest = name.partition("_")
-        if name in _OTHERS:
-            found[name] = draws.choice(_OTHERS[name])
+        if name in pools:
+            found[name] = draws.choice(pools[name])
         elif name in ("alpha1", "alpha2"):
             found[name] = pairs[turn % len(pairs)][name == "alpha2"]
         elif kind == "beta" and "alpha1" in found:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from ...capability.features import ALGORITHMS
 from ...drawing.draws import Draws
 from ...enums import DnnEnum
 from ...errors import BadParam, shown
 from ...handle import Handle
-from ...problem import Problem, every_problem, parse
+from ...operation import operation, operations
+from ...problem import Problem, parse
 from ..cases import Case, problem_line
 from ..data import DATA_MODES, exact_results, kinds_for
-from . import broken, convolutions, elementwise, norms, recurrent, spatial, tensor_ops, windows  # noqa: F401  # register
+from . import broken
 from .claims import Claims
-from .legacy import FAMILIES
 from .numbers import numbers_of
 
 PER_GEOMETRY = 4  # cases that share their kernels
@@ -123,7 +121,7 @@ SIZES = {"quick": 1_000, "default": 6_000, "thorough": 20_000, "full": 50_000}
 
 
 def _operations(ops: Iterable[str]) -> tuple[str, ...]:
-    known = sorted(every_problem())
+    known = list(operations())
     wanted = [ops] if isinstance(ops, str) else list(ops)
     for word in wanted:
         if not any(fnmatch(op, word) for op in known):
@@ -163,7 +161,7 @@ def _endless(ops: Sequence[str], seed: int, mix: Mix, claims: Claims) -> Iterato
 
 def _problem(op: str, seed: int, number: int, claims: Claims) -> Problem | None:
     """Return an operation's problem of a number; None for most of those that no target claims to compute."""
-    problem = parse(FAMILIES[op].line(op, seed, number))
+    problem = parse(operation(op).drawing.line(op, seed, number))
     if claims.taken(problem, problem.scalars) or Draws(seed, op, number, "refused").one_in(_REFUSED_ONE_IN):
         return problem
     return None
@@ -209,14 +207,9 @@ def _aliases(problem: Problem) -> tuple[str, ...]:
     )
 
 
-@functools.cache
-def _algorithms(op: str) -> tuple[DnnEnum, ...]:
-    return tuple(dict.fromkeys(ALGORITHMS[op])) if op in ALGORITHMS else ()
-
-
 def _algorithm(draws: Draws, problem: Problem, number: int, claims: Claims) -> DnnEnum | None:
     """Return an algorithm to ask for, which a target claims to have for the problem; rather one with conditions."""
-    taken = [algo for algo in _algorithms(problem.op) if claims.taken(problem, problem.scalars, algo)]
+    taken = [algo for algo in dict.fromkeys(problem.algorithms or ()) if claims.taken(problem, problem.scalars, algo)]
     choosy = [algo for algo in taken if algo.name.startswith("WINOGRAD")]
     if not choosy and number % _FFT_EVERY == 0:
         choosy = [algo for algo in taken if algo.name.startswith("FFT")]

@@ -131,7 +131,7 @@ def problem_of(
         problem = read_line(" ".join(words), valid=False)[0]
     except (BadParam, NotSupported, ValueError, IndexError, KeyError):
         return None
-    return problem, _scalars(situation, problem), _algo(situation, op)
+    return problem, _scalars(situation, problem), _algo(situation, problem)
 
 
 def _text(found: Shape) -> str | None:
@@ -173,11 +173,9 @@ def _scalars(situation: Situation, problem: Problem) -> dict[str, float]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _algo(situation: Situation, op: str) -> DnnEnum | None:
-    from ...capability.features import ALGORITHMS
-
+def _algo(situation: Situation, problem: Problem) -> DnnEnum | None:
     name = _in_portadnn(enumerator(situation.value("algo")))
-    kind = ALGORITHMS.get(op)
+    kind = problem.algorithms
     if name is None or kind is None:
         return None
     try:

@@ -126,6 +126,7 @@ class ConvolutionForward(Convolution):
     """y = alpha * conv(x, w) + beta * y."""
 
     op: ClassVar[str] = "convolution_forward"
+    algorithms: ClassVar[type[DnnEnum]] = ConvolutionFwdAlgo
     inputs: ClassVar[tuple[str, ...]] = ("x", "w")
     outputs: ClassVar[tuple[str, ...]] = ("y",)
 
@@ -149,6 +150,7 @@ class ConvolutionBackwardData(Convolution):
     """dx = alpha * (gradient with respect to the input) + beta * dx."""
 
     op: ClassVar[str] = "convolution_backward_data"
+    algorithms: ClassVar[type[DnnEnum]] = ConvolutionBwdDataAlgo
     inputs: ClassVar[tuple[str, ...]] = ("w", "dy")
     outputs: ClassVar[tuple[str, ...]] = ("dx",)
     roles: ClassVar[tuple[str, str, str]] = ("dx", "w", "dy")
@@ -173,6 +175,7 @@ class ConvolutionBackwardFilter(Convolution):
     """dw = alpha * (gradient with respect to the filter) + beta * dw."""
 
     op: ClassVar[str] = "convolution_backward_filter"
+    algorithms: ClassVar[type[DnnEnum]] = ConvolutionBwdFilterAlgo
     inputs: ClassVar[tuple[str, ...]] = ("x", "dy")
     outputs: ClassVar[tuple[str, ...]] = ("dw",)
     roles: ClassVar[tuple[str, str, str]] = ("x", "dw", "dy")

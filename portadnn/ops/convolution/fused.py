@@ -16,6 +16,7 @@ from ...enums import (
     ConvolutionFwdAlgo,
     ConvolutionMode,
     DataType,
+    DnnEnum,
     MathType,
     NanPropagation,
 )
@@ -31,6 +32,7 @@ class ConvolutionBiasActivationForward(Convolution):
     """y = activation(alpha1 * conv(x, w) + alpha2 * z + bias)."""
 
     op: ClassVar[str] = "convolution_bias_activation_forward"
+    algorithms: ClassVar[type[DnnEnum]] = ConvolutionFwdAlgo
     inputs: ClassVar[tuple[str, ...]] = ("x", "w", "z", "bias")
     outputs: ClassVar[tuple[str, ...]] = ("y",)
     scalars: ClassVar[dict[str, float]] = {"alpha1": 1.0, "alpha2": 0.0}

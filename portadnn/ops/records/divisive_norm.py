@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
-from ...drawing.plain import IMAGE_RANKS as PLAIN_RANKS
-from ...drawing.plain import images
 from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...operation import BAD, Features, Operation, Wrong
@@ -40,7 +39,7 @@ RECORDS = (
         DivisiveNormalizationForward,
         divisive_normalization_forward,
         _DRAWING,
-        Features(images("x", "|", "y"), {"lrn_n": 5}, PLAIN_RANKS, more=MORE),
+        Features(plain.images("x", "|", "y"), {"lrn_n": 5}, plain.IMAGE_RANKS, more=MORE),
         Wrong(
             "4.93",
             "x={t}:2x3x4x5 y={t}:2x3x4x5 means={t}:2x3x4x5",
@@ -60,7 +59,7 @@ RECORDS = (
         DivisiveNormalizationBackward,
         divisive_normalization_backward,
         _DRAWING,
-        Features(images("x", "dy", "|", "dx"), {"lrn_n": 5}, PLAIN_RANKS, more=MORE),
+        Features(plain.images("x", "dy", "|", "dx"), {"lrn_n": 5}, plain.IMAGE_RANKS, more=MORE),
         Wrong(
             "4.94",
             "x={t}:2x3x4x5 dy={t}:2x3x4x5 dx={t}:2x3x4x5 means={t}:2x3x4x5 dmeans={t}:2x3x4x5",

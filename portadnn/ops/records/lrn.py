@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
-from ...drawing.plain import BLENDED, images
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
@@ -22,7 +22,7 @@ NUMBERS = (
     " lrn_alpha=2.0 lrn_beta=1.0 lrn_k=0.5",
     " lrn_alpha=0.1",
 )
-MORE = {"lrn_n": (5, 4), **BLENDED}
+MORE = {"lrn_n": (5, 4), **plain.BLENDED}
 WRONG = ("lrn_n=17", "lrn_n=0", "lrn_k=9.9e-6", "lrn_beta=0.0099", "lrn_k=0.0")
 DATA = Data(unsettled=(("*", ("huge",), "squares overflow"),))
 
@@ -48,7 +48,7 @@ RECORDS = (
         LRNCrossChannelForward,
         lrn_cross_channel_forward,
         _DRAWING,
-        Features(images("x", "|", "y"), {"lrn_n": 5}, more=MORE),
+        Features(plain.images("x", "|", "y"), {"lrn_n": 5}, more=MORE),
         Wrong(
             "4.91",
             "x={t}:2x3x4x5 y={t}:2x3x4x5",
@@ -60,7 +60,7 @@ RECORDS = (
         LRNCrossChannelBackward,
         lrn_cross_channel_backward,
         _DRAWING,
-        Features(images("y", "dy", "|", "x", "dx"), {"lrn_n": 5}, more=MORE),
+        Features(plain.images("y", "dy", "|", "x", "dx"), {"lrn_n": 5}, more=MORE),
         Wrong(
             "4.92",
             "y={t}:2x3x4x5 dy={t}:2x3x4x5 x={t}:2x3x4x5 dx={t}:2x3x4x5",

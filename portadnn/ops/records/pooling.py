@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
-from ...drawing.plain import BLENDED, WINDOW_RANKS, Choices, Describe, dims_of, layouts_of, text
-from ...drawing.plain import SIZES as PLAIN_SIZES
 from ...drawing.sizes import IMAGE_RANKS, NAN, SIZES, image_dims
-from ...drawing.strata import TYPES, Drawing
+from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import PoolingMode
 from ...operation import BAD, Data, Features, Operation, Wrong, output_of_forward
 from ...shapes import pooling_output_dims
@@ -70,20 +69,20 @@ _DRAWING = Drawing(
 )
 
 
-def _plain(*names: str) -> Describe:
+def _plain(*names: str) -> plain.Describe:
     def tensors(c: Choices) -> dict[str, str]:
         window = c["window"]
-        x = (1, 1, *(1,) * (len(window) - 1), 2**30 + 1) if c.get("size") == "wide" else dims_of(c)
+        x = (1, 1, *(1,) * (len(window) - 1), 2**30 + 1) if c.get("size") == "wide" else plain.dims_of(c)
         if max(window) > 2:
             x = (1, 1, *window[:3], *(1,) * (len(window) - 3))
-        steps, pads = (c.get(name, (plain,) * len(window)) for name, plain in (("stride", 1), ("padding", 0)))
+        steps, pads = (c.get(name, (value,) * len(window)) for name, value in (("stride", 1), ("padding", 0)))
         axes = zip(x[2:], window, pads, steps, strict=True)
         y = (*x[:2], *(max(1 + (size + 2 * p - w) // s, 0) for size, w, p, s in axes))
-        layout_in, layout_out = layouts_of(c)
+        layout_in, layout_out = plain.layouts_of(c)
         if "dx" in names:  # whose strides are those of x
             layout_in, layout_out = layout_out, layout_in
         sizes = {"x": (x, layout_in), "dx": (x, layout_in), "y": (y, layout_out), "dy": (y, layout_out)}
-        return {name: text(c["dtype"], *sizes[name]) for name in names}
+        return {name: plain.text(c["dtype"], *sizes[name]) for name in names}
 
     return tensors
 
@@ -93,12 +92,12 @@ def _default_window(c: Choices) -> Mapping[str, Any]:
 
 
 def _features(*names: str) -> Features:
-    more = {"window": ("2", "4097"), "stride": ("1", str(2**30)), "padding": ("0", "1", "2"), **BLENDED}
+    more = {"window": ("2", "4097"), "stride": ("1", str(2**30)), "padding": ("0", "1", "2"), **plain.BLENDED}
     return Features(
         _plain(*names),
         {"mode": "max"},
-        WINDOW_RANKS,
-        sizes=(*PLAIN_SIZES, "wide"),
+        plain.WINDOW_RANKS,
+        sizes=(*plain.SIZES, "wide"),
         more=more,
         implied=_default_window,
     )

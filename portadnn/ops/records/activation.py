@@ -1,0 +1,100 @@
+"""Records of activations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...drawing import plain
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, Tensors
+from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices, Drawing
+from ...enums import ActivationMode
+from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong, output_of_forward
+from ..activation import ActivationBackward, ActivationForward, activation_backward, activation_forward
+
+EXACT = (
+    ActivationMode.RELU,
+    ActivationMode.CLIPPED_RELU,
+    ActivationMode.IDENTITY,
+)  # whole numbers stay whole
+UNSETTLED = ("SWISH", ("cancelling",), "a sigmoid below the smallest normal number, times a large one")
+
+
+def parameters(draws: Draws, mode: ActivationMode) -> str:
+    """Return the numbers of an activation, as a problem line has them."""
+    if mode is ActivationMode.CLIPPED_RELU:
+        return f" ceiling={draws.choice((0.5, 1.0, 2.0, 6.0, 0.0))}"
+    if mode in (ActivationMode.ELU, ActivationMode.SWISH):
+        return f" coef={draws.choice((1.0, 0.5, 1.75))}"
+    return ""
+
+
+def implied(c: Choices) -> Mapping[str, Any]:
+    """Return the ceiling that a clipped activation needs."""
+    return {"ceiling": 0.5} if "clipped_relu" in (c.get("mode"), c.get("activation")) else {}
+
+
+def _activation(draws: Draws, choices: Choices, op: str) -> str:
+    dims = image_dims(draws, choices)
+    tensors = Tensors(draws, choices["dtype"], choices["layout"])
+    mode = choices["mode"]
+    rest = f"mode={mode.name.lower()}{parameters(draws, mode)}{choices['nan']}"
+    if op == "activation_forward":
+        return f"{op} x={tensors.text(dims)} y={tensors.text(dims, written=True)} {rest}"
+    y, x = tensors.choose(), tensors.choose(written=True)
+    y, x = tensors.text(dims, y), tensors.text(dims, x)
+    return f"{op} y={y} dy={y} x={x} dx={x} {rest}"
+
+
+def _exact(problem: Any) -> bool:
+    return problem.mode in EXACT
+
+
+_DRAWING = Drawing(
+    _activation,
+    crossed={"dtype": TYPES, "layout": CLASSES, "mode": tuple(ActivationMode)},
+    turns={"size": SIZES, "rank": RANKS, "nan": NAN},
+)
+
+
+RECORDS = (
+    Operation(
+        ActivationForward,
+        activation_forward,
+        _DRAWING,
+        Features(plain.images("x", "|", "y"), {"mode": "relu"}, more=plain.BLENDED, implied=implied),
+        Wrong(
+            "4.84",
+            "x={t}:2x3x4x5 y={t}:2x3x4x5 mode=clipped_relu ceiling=1",
+            {BAD: ("y={t}:2x3x4x6", "y={o}:2x3x4x5", "ceiling=-1", "ceiling=nan", "ceiling=inf", "mode=elu coef=inf")},
+        ),
+        Data((UNSETTLED,), _exact),
+    ),
+    Operation(
+        ActivationBackward,
+        activation_backward,
+        _DRAWING,
+        Features(plain.images("y", "dy", "|", "x", "dx"), {"mode": "relu"}, more=plain.BLENDED, implied=implied),
+        Wrong(
+            "4.85",
+            "y={t}:2x3x4x5 dy={t}:2x3x4x5 x={t}:2x3x4x5 dx={t}:2x3x4x5 mode=relu",
+            {
+                BAD: ("mode=clipped_relu ceiling=-2", "in_place=dx:x"),
+                UNSUPPORTED: (
+                    "dy={t}:2x3x4x6",
+                    "dy={t}:2x3x4x5:nhwc",
+                    "x={o}:2x3x4x5 dx={o}:2x3x4x5",
+                    "dx={t}:2x3x4x5:nhwc",
+                    "y={t}:2x3x5x4 dy={t}:2x3x5x4",
+                ),
+            },
+        ),
+        Data(
+            (UNSETTLED, ("*", ("huge",), "alpha * dy overflows before a derivative of 0 multiplies it, or behind it")),
+            _exact,
+            fit=output_of_forward(ActivationForward),
+        ),
+    ),
+)

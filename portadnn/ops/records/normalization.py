@@ -1,0 +1,143 @@
+"""Records of layer, RMS, group and instance normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...drawing import plain
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, Tensors, tensor
+from ...drawing.sizes import RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices, Drawing
+from ...enums import NormMode
+from ...operation import BAD, Features, Operation, Wrong
+from ..normalization import NormalizationBackward, NormalizationForward, normalization_backward, normalization_forward
+from .batch_norm import BLENDED_GRADIENTS, DATA, EPSILON, described, enough, images
+
+_PARAMETERS = ("both", "scale", "none", "both")
+
+
+def _sample(draws: Draws, choices: Choices, op: str) -> str:
+    mode, dtype = choices["mode"], choices["dtype"]
+    dims = image_dims(draws, choices)
+    if dims[0]:
+        dims = enough(dims, len(dims) - 1)
+    rank = len(dims)
+    rest = f"mode={mode.name.lower()}"
+    if mode in (NormMode.LAYER_NORM, NormMode.RMS_NORM):
+        axis = draws.integers(1, rank)
+        parameters, statistics = (*(1,) * axis, *dims[axis:]), (*dims[:axis], *(1,) * (rank - axis))
+        rest += f" axis={axis - rank if draws.integers(2) else axis}"
+    else:
+        parameters, channels = (1, dims[1], *(1,) * (rank - 2)), dims[1]
+        if mode is NormMode.GROUP_NORM:
+            channels = draws.choice([g for g in range(1, dims[1] + 1) if dims[1] % g == 0])
+            rest += f" groups={channels}"
+        statistics = (dims[0], channels, *(1,) * (rank - 2))
+    tensors = Tensors(draws, dtype, choices["layout"])
+    forward = op.endswith("forward")
+    words = [images(tensors, dims, *((("x",), ("y",)) if forward else (("x", "dy"), ("dx",))))]
+    names: list[str] = [] if choices["parameters"] == "none" else ["scale"]
+    if choices["parameters"] == "both":
+        names += ["bias"] if forward else ["dscale", "dbias"]
+    elif names and not forward:
+        names += ["dscale"]
+    words += [f"{name}={tensor(dtype.accumulator, parameters)}" for name in names]
+    if choices["saved"]:
+        kept = ["saved_inv_variance"] if mode is NormMode.RMS_NORM else ["saved_mean", "saved_inv_variance"]
+        words += [f"{name}={tensor(dtype.accumulator, statistics)}" for name in kept]
+    return f"{op} {' '.join(words)} {rest}"
+
+
+_DRAWING = Drawing(
+    _sample,
+    crossed={"dtype": TYPES, "layout": CLASSES, "mode": tuple(NormMode)},
+    turns={"size": SIZES, "rank": RANKS, "parameters": _PARAMETERS, "saved": (True, False)},
+    numbers={"epsilon": EPSILON},
+)
+
+
+def _described(*, backward: bool) -> plain.Describe:
+    def tensors(c: Choices) -> dict[str, str]:
+        found = described(backward=backward)({**c, "saved": False})
+        dims, mode = plain.dims_of(c), c.get("mode", "layer_norm")
+        from_axis = mode in ("layer_norm", "rms_norm")
+        p = (1, *dims[1:]) if from_axis else (1, dims[1], *(1,) * (len(dims) - 2))
+        found["scale"] = plain.text(plain.parameter_type(c), p)
+        if not backward and mode != "rms_norm":
+            found["bias"] = plain.text(plain.parameter_type(c), p)
+        if c.get("saved"):
+            s = (dims[0], {"instance_norm": 8, "group_norm": 4}.get(mode, 1), *(1,) * (len(dims) - 2))
+            found |= {
+                "saved_mean": plain.text(plain.parameter_type(c), s),
+                "saved_inv_variance": plain.text(plain.parameter_type(c), s),
+            }
+        return found
+
+    return tensors
+
+
+def _implied(c: Choices) -> Mapping[str, Any]:
+    return {"groups": 4} if c.get("mode") == "group_norm" else {}
+
+
+RECORDS = (
+    Operation(
+        NormalizationForward,
+        normalization_forward,
+        _DRAWING,
+        Features(
+            _described(backward=False),
+            {"mode": "layer_norm"},
+            more={"saved": (False, True), **plain.BLENDED},
+            implied=_implied,
+        ),
+        Wrong(
+            "graph API, NormalizationForward",
+            "x={t}:2x6x4x5 y={t}:2x6x4x5 scale={p}:1x6x1x1 bias={p}:1x6x1x1 mode=group_norm groups=3",
+            {
+                BAD: (
+                    "groups=4",
+                    "groups=0",
+                    "groups=7",
+                    "groups=12",
+                    "axis=2",
+                    "scale={p}:1x3x1x1",
+                    "scale={wrong}:1x6x1x1",
+                    "bias={p}:1x5x1x1",
+                    "scale=",
+                    "mode=instance_norm",
+                    "y={t}:2x6x5x4",
+                    "mode=layer_norm groups=1 axis=4",
+                    "saved_mean={p}:2x3x1x1",
+                )
+            },
+        ),
+        DATA,
+    ),
+    Operation(
+        NormalizationBackward,
+        normalization_backward,
+        _DRAWING,
+        Features(_described(backward=True), {"mode": "layer_norm"}, more=BLENDED_GRADIENTS, implied=_implied),
+        Wrong(
+            "graph API, NormalizationBackward",
+            "x={t}:2x6x4x5 dy={t}:2x6x4x5 dx={t}:2x6x4x5 scale={p}:1x6x1x1 dscale={p}:1x6x1x1 dbias={p}:1x6x1x1 "
+            "mode=group_norm groups=2",
+            {
+                BAD: (
+                    "groups=5",
+                    "dy={t}:2x6x5x4",
+                    "dx={o}:2x6x4x5",
+                    "dscale={p}:1x5x1x1",
+                    "dbias={wrong}:1x6x1x1",
+                    "saved_inv_variance={p}:2x2x1x1",
+                    "mode=rms_norm groups=1 axis=-5",
+                    "in_place=dx:x",
+                )
+            },
+        ),
+        DATA,
+    ),
+)

@@ -1,0 +1,110 @@
+"""Records of reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...drawing import plain
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
+from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices, Drawing
+from ...enums import DataType, ReduceTensorOp
+from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
+from ..reduce import ReduceTensor, reduce_tensor
+
+_EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
+
+
+_REDUCED = ("spatial", "any", "all", "channels", "batch", "last", "any", "none")
+
+_EXACT = (ReduceTensorOp.ADD, ReduceTensorOp.NORM1, *_EXTREMES)
+
+
+def _kept(draws: Draws, dims: tuple[int, ...], reduced: str) -> tuple[int, ...]:
+    """Return the dims of a reduction's result."""
+    axes = {
+        "spatial": range(2, len(dims)),
+        "all": range(len(dims)),
+        "channels": (1,),
+        "batch": (0,),
+        "last": (len(dims) - 1,),
+        "none": (),
+        "any": [axis for axis in range(len(dims)) if draws.integers(2)],
+    }[reduced]
+    return tuple(1 if axis in axes else size for axis, size in enumerate(dims))
+
+
+def _reduce(draws: Draws, choices: Choices, op: str) -> str:
+    operation = choices["operation"]
+    dims = image_dims(draws, choices, empty=False)
+    kept = _kept(draws, dims, choices["reduced"])
+    tensors = Tensors(draws, choices["dtype"], choices["layout"])
+    words = [op, f"a={tensors.text(dims)}", f"c={tensors.text(kept, written=True)}"]
+    if choices["indices"] and operation in _EXTREMES:
+        words.append(f"indices={tensor(DataType.INT32, kept, draws.choice(LAYOUTS) if draws.one_in(3) else 'nchw')}")
+    return " ".join(words) + f" operation={operation.name.lower()}{choices['nan']}"
+
+
+def _plain(c: Choices) -> dict[str, str]:
+    layout_in, layout_out = plain.layouts_of(c)
+    dims = plain.dims_of(c)
+    kept = (dims[0], 1, *(1 for _ in dims[2:]))
+    found = {"a": plain.text(c["dtype"], dims, layout_in), "c": plain.text(plain.stored_type(c), kept, layout_out)}
+    return found | ({"indices": plain.text("i32", kept)} if c.get("indices") else {})
+
+
+def _implied(c: Choices) -> Mapping[str, Any]:
+    return {"operation": "max"} if c.get("indices") else {}
+
+
+def _exact(problem: Any) -> bool:
+    return problem.operation in _EXACT
+
+
+RECORDS = (
+    Operation(
+        ReduceTensor,
+        reduce_tensor,
+        Drawing(
+            _reduce,
+            crossed={"dtype": TYPES, "layout": CLASSES, "operation": tuple(ReduceTensorOp)},
+            turns={"size": SIZES, "rank": RANKS, "reduced": _REDUCED, "nan": NAN, "indices": (False, True, False)},
+        ),
+        Features(
+            _plain,
+            {"operation": "add"},
+            more={"indices": (False, True), **plain.TYPES, **plain.BLENDED},
+            implied=_implied,
+        ),
+        Wrong(
+            "6.0, cudnnReduceTensor",
+            "a={t}:2x3x4x5 c={t}:2x1x4x1 operation=max",
+            {
+                BAD: (
+                    "c={t}:2x1x4",
+                    "c={t}:2x3x4x4",
+                    "c={t}:2x1x3x1",
+                    "c={t}:2x3x2x5",
+                    "a={t}:0x3x4x5 c={t}:1x3x4x5",
+                    "indices=i32:2x3x4x5",
+                    "indices=f32:2x1x4x1",
+                    "operation=add indices=i32:2x1x4x1",
+                    "a={t}:3x5 c={t}:3x1",
+                    "c={t}:2x3x4x5 in_place=c:a",
+                ),
+                UNSUPPORTED: ("c={o}:2x1x4x1", "compute_type={wrong}"),
+            },
+        ),
+        Data(
+            (
+                ("MUL*", ("huge", "inf"), "products of many overflow or vanish, as their order is"),
+                ("MUL*", ("cancelling",), "a product of many overflows, and alpha may be 0"),
+                ("NORM2", ("huge", "denormal"), "squares overflow, or vanish"),
+                ("AVG", ("huge",), "sums overflow before they are divided"),
+            ),
+            _exact,
+        ),
+    ),
+)
