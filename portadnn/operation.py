@@ -28,10 +28,10 @@ from typing import Any
 
 from .drawing.plain import LAYOUTS, RANKS, SIZES, Describe
 from .drawing.strata import Drawing
+from .entry_points import OPERATIONS, entry_points
 from .enums import DnnEnum
 from .errors import BadParam, shown
 from .problem import Problem, TensorSpec
-from .registry import third_party_operations
 
 BAD, UNSUPPORTED = "BAD_PARAM", "NOT_SUPPORTED"
 
@@ -214,7 +214,7 @@ def operations() -> Mapping[str, Operation]:
 
     names = [f"{records.__name__}.{module.name}" for module in pkgutil.iter_modules(records.__path__)]
     known = [importlib.import_module(name).RECORDS for name in names]
-    known += [point.load() for point in third_party_operations()]
+    known += [point.load() for point in entry_points(OPERATIONS)]
     return {record.op: record for record in sorted(itertools.chain(*known), key=lambda record: record.op)}
 
 

@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
+from .entry_points import OPERATIONS, entry_points
 from .enums import DataType, DnnEnum
 from .errors import BadParam, public, shown
 from .problem_line import field_types, parse_value, print_value
-from .registry import third_party_operations
 from .specs import (
     ALIGNMENT,
     FLOAT_TYPES,
@@ -75,7 +75,7 @@ def every_problem() -> dict[str, type[Problem]]:
     for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
         if ".records" not in module.name:
             importlib.import_module(module.name)
-    for point in third_party_operations():
+    for point in entry_points(OPERATIONS):
         point.load()
     return PROBLEMS
 

@@ -1,4 +1,4 @@
-"""What other distributions add: backends and operations, by entry points that are loaded when first asked for."""
+"""Finding backends: entry points of the group ``portadnn.backends``, loaded when first asked for."""
 
 from __future__ import annotations
 
@@ -7,33 +7,17 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from .entry_points import BACKENDS, entry_points
 from .errors import BadParam, shown
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
-
     from portadnn_backends.base import Backend
-
-GROUP = "portadnn.backends"
-OPERATIONS = "portadnn.operations"  # each names a sequence of records
-
-
-@functools.cache
-def _entry_points(group: str = GROUP) -> EntryPoints:
-    from importlib.metadata import entry_points  # takes as long as a third of `import portadnn`
-
-    return entry_points(group=group)
-
-
-def third_party_operations() -> EntryPoints:
-    """Return the entry points of operations of other distributions; each loads as a sequence of records."""
-    return _entry_points(OPERATIONS)
 
 
 @functools.cache
 def backend_names() -> tuple[str, ...]:
     """Return the names of all registered backends, whether or not they work here."""
-    return tuple(sorted({point.name for point in _entry_points()}))
+    return tuple(sorted({point.name for point in entry_points(BACKENDS)}))
 
 
 def default_backend_names() -> tuple[str, ...]:
@@ -44,7 +28,7 @@ def default_backend_names() -> tuple[str, ...]:
 @functools.cache
 def backend_packages() -> dict[str, str]:
     """Return the name of the package that holds each backend."""
-    return {point.name: point.module.rpartition(".")[0] or point.module for point in _entry_points()}
+    return {point.name: point.module.rpartition(".")[0] or point.module for point in entry_points(BACKENDS)}
 
 
 @functools.cache
@@ -64,7 +48,7 @@ def get_backend(name: str) -> Backend:
     BadParam
         No backend of that name is installed.
     """
-    for point in _entry_points():
+    for point in entry_points(BACKENDS):
         if point.name == name:
             return cast("Backend", point.load())
     raise BadParam(argument="backend", expected=f"auto or one of {', '.join(backend_names())}", got=shown(name))

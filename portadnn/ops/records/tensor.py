@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
