@@ -14,13 +14,14 @@ from ..watching import Call
 from .encode import spec_json
 
 if TYPE_CHECKING:
-    from ..graph.api.execute import ExecuteMethods
+    from ..graph.api.planned import Planned
     from ..graph.operation_graph import OperationGraph, TensorInfo
 
 HOST = 1 << 62  # added to addresses of host memory: OpenCL's are as large (encode.place), and never these
+_RUNS = ("execute", "execute_plan_at_index")
 GRAPH_RUNS = frozenset(
-    ("ExecuteMethods.execute", "ExecuteMethods.execute_plan_at_index", "cudnnBackendExecute")
-)  # functions
+    [f"{owner}.{name}" for owner in ("pygraph", "ExecuteMethods") for name in _RUNS] + ["cudnnBackendExecute"]
+)  # functions; recordings of earlier versions have the second owner
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Run:
 
 def run_of(call: Call) -> Run | None:
     """Return what a call ran, if it ran a graph; None of others, and where an array cannot be told."""
-    if call.error is not None or "portadnn.graph.api.execute" not in sys.modules:
+    if call.error is not None or "portadnn.graph.api.execution" not in sys.modules:
         return None
     given = _given(call)
     if given is None:
@@ -71,9 +72,9 @@ def run_of(call: Call) -> Run | None:
         return None
 
 
-def _given(call: Call) -> tuple[ExecuteMethods, Mapping[Any, Any], Any] | None:
+def _given(call: Call) -> tuple[Planned, Mapping[Any, Any], Any] | None:
     """Return the graph with its plan, the pack and the handle of a call that runs one."""
-    from ..graph.api.execute import ExecuteMethods
+    from ..graph.api.planned import Planned
 
     if call.function == "cudnnBackendExecute":
         handle, plan, pack = (*call.arguments.values(), None, None, None)[:3]
@@ -84,12 +85,12 @@ def _given(call: Call) -> tuple[ExecuteMethods, Mapping[Any, Any], Any] | None:
         planned, pack, handle = call.args[0], named.get("tensor_to_device_buffer"), named.get("handle")
     else:
         return None
-    if not isinstance(planned, ExecuteMethods) or not isinstance(pack, Mapping):
+    if not isinstance(planned, Planned) or not isinstance(pack, Mapping):
         return None
     return planned, pack, getattr(handle, "handle", handle)
 
 
-def _run(planned: ExecuteMethods, frozen: OperationGraph, handle: Handle, values: Mapping[int, Any]) -> Run:
+def _run(planned: Planned, frozen: OperationGraph, handle: Handle, values: Mapping[int, Any]) -> Run:
     from ..graph import memory
     from ..graph.files import as_data
     from ..graph.pack import spec_of

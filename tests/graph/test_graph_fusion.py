@@ -11,6 +11,7 @@ from test_nvrtc import compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
 from portadnn.diff.generate.graphs import JOINED
+from portadnn.graph.api.pointwise import pointwise
 from portadnn.graph.pointwise_modes import MODES
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.fusion.engine import FusionEngine
@@ -99,7 +100,7 @@ def _all_of(kind, dims):
         outs = []
         for one in KINDS[kind]:
             known = {name: PARAMETERS[name] for name in MODES[one].parameters if name in PARAMETERS}
-            outs.append(g._pointwise(one.name, tuple(inputs[: MODES[one].operands]), D.NOT_SET, "", **known))
+            outs.append(pointwise(g, one.name, tuple(inputs[: MODES[one].operands]), D.NOT_SET, "", **known))
         if kind == "1 operands":
             outs.append(g.relu(inputs[0], lower_clip=-0.5, upper_clip=2.0))
         return inputs, outs

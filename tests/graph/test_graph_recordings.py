@@ -83,7 +83,7 @@ def test_a_graph_is_computed_again(tmp_path, here, there, on_host, explained):
     try:
         report = made.run()
         assert report.same
-        runs = [outcome for outcome in report.outcomes if outcome.event.function == "ExecuteMethods.execute"]
+        runs = [outcome for outcome in report.outcomes if outcome.event.function == "pygraph.execute"]
         assert [outcome.kind for outcome in runs] == ["ok", "ok"]
         event = runs[-1].event
         a, b, c = (numbers(made, event, name) for name in event.tensors)
@@ -105,8 +105,8 @@ def test_what_is_not_made_again_is_said(tmp_path):
             made.execute({a: x})
     report = replay(read(path))
     said = {outcome.event.function: outcome.reason for outcome in report.outcomes if outcome.kind == "left out"}
-    assert said["ExecuteMethods.bind"] == "the calls of what bind() returns are not recorded"
-    assert said["ExecuteMethods.execute"] == "an error of a graph, whose checks are not replayed"
+    assert said["pygraph.bind"] == "the calls of what bind() returns are not recorded"
+    assert said["pygraph.execute"] == "an error of a graph, whose checks are not replayed"
     assert "graphs are replayed where they run" in said["pygraph.build"]
     assert all(outcome.kind in ("ok", "left out") for outcome in report.outcomes)
 
@@ -114,7 +114,7 @@ def test_what_is_not_made_again_is_said(tmp_path):
 def test_a_graph_that_no_engine_takes_here_is_unsupported(tmp_path, monkeypatch):
     recording = recorded(tmp_path / "run.jsonl", "reference")
     monkeypatch.setattr("portadnn.graph.plans.engines_of", lambda handle: [])
-    kinds = {o.kind for o in replay(recording).outcomes if o.event.function == "ExecuteMethods.execute"}
+    kinds = {o.kind for o in replay(recording).outcomes if o.event.function == "pygraph.execute"}
     assert kinds == {"unsupported"}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import BadParam, shown
+from ...graph.api.execution import execute as run_graph
 from ...handle import Handle
 from ..descriptors import made
 from .objects import BackendDescriptor
@@ -68,4 +69,4 @@ def execute(handle: Handle, plan: Any, pack: Any) -> None:
             expected=f"{planned.needed} bytes (CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)",
             got="NULL",
         )
-    planned.execute(given.buffers, given.workspace, None if handle is planned.handle else handle)
+    run_graph(planned, given.buffers, given.workspace, None if handle is planned.handle else handle)

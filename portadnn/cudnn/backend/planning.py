@@ -10,7 +10,16 @@ from typing import Any
 from ...c_names.graph_descriptors import kinds
 from ...errors import BadParam
 from ...graph.api.core import Graph
-from ...graph.api.execute import ExecuteMethods
+from ...graph.api.files import deserialize, to_json
+from ...graph.api.planned import Planned
+from ...graph.api.plans import (
+    build_plans,
+    create_execution_plan,
+    create_execution_plans,
+    get_engine_and_knobs_at_index,
+    get_execution_plan_count,
+    get_workspace_size,
+)
 from ...graph.engine import Config, GraphEngine, checked
 from ...graph.errors import fail
 from ...graph.kernel_cache import DeviceProperties, create_device_properties
@@ -33,7 +42,7 @@ class Built:
     handle: Handle
 
 
-class PlannedGraph(ExecuteMethods):
+class PlannedGraph(Planned):
     """A finalized graph with a plan, or the candidates of heuristics."""
 
     def __init__(self, built: Built, handle: Handle) -> None:
@@ -43,7 +52,7 @@ class PlannedGraph(ExecuteMethods):
     @functools.cached_property
     def needed(self) -> int:
         """Bytes of workspace that the plan needs; it stays the one that it is."""
-        return self.get_workspace_size()
+        return get_workspace_size(self)
 
     @property
     def handle(self) -> Handle:
@@ -133,8 +142,8 @@ def finalize_heuristics(descriptor: BackendDescriptor) -> list[Choice]:
     """
     built: Built = descriptor.one("ENGINEHEUR_OPERATION_GRAPH")
     planned = PlannedGraph(built, built.handle)
-    planned.create_execution_plans([descriptor.one("ENGINEHEUR_MODE")])
-    found = (planned.get_engine_and_knobs_at_index(i) for i in range(planned.get_execution_plan_count()))
+    create_execution_plans(planned, [descriptor.one("ENGINEHEUR_MODE")])
+    found = (get_engine_and_knobs_at_index(planned, i) for i in range(get_execution_plan_count(planned)))
     engines = engines_of(built.handle)
     choices = [(Engine(built, number, engines[number]), knobs) for number, knobs in found]
     return [Choice(engine, Config(engine.engine, knobs)) for engine, knobs in choices]
@@ -156,8 +165,8 @@ def planned_choice(choice: Choice, handle: Handle) -> PlannedGraph:
             got=f"one on {handle.backend}",
         )
     planned = PlannedGraph(built, handle)
-    planned.create_execution_plan(choice.engine.number, choice.config.knobs)
-    planned.build_plans()
+    create_execution_plan(planned, choice.engine.number, choice.config.knobs)
+    build_plans(planned)
     return planned
 
 
@@ -184,8 +193,8 @@ def finalize_plan(descriptor: BackendDescriptor) -> PlannedGraph:
         return planned_choice(choice, handle)
     graph = new_graph()
     planned = PlannedGraph(Built(graph, OperationGraph("", (), ()), handle), handle)
-    planned.deserialize(handle, text)
-    if not planned.get_execution_plan_count():
+    deserialize(planned, handle, text)
+    if not get_execution_plan_count(planned):
         raise BadParam(argument="CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION", expected="a plan", got="a graph")
     return planned
 
@@ -266,6 +275,6 @@ RESULTS: dict[str, Callable[[Any], list[Any]]] = {
     "EXECUTION_PLAN_WORKSPACE_SIZE": lambda planned: [planned.needed],
     "EXECUTION_PLAN_COMPUTED_INTERMEDIATE_UIDS": lambda _: [],
     "EXECUTION_PLAN_RUN_ONLY_INTERMEDIATE_UIDS": lambda _: [],
-    "EXECUTION_PLAN_JSON_REPRESENTATION": lambda planned: [planned.to_json()],
+    "EXECUTION_PLAN_JSON_REPRESENTATION": lambda planned: [to_json(planned)],
     "DEVICEPROP_JSON_REPRESENTATION": lambda properties: [properties.serialize()],
 }

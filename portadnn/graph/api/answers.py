@@ -7,118 +7,112 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._version import __version__
-from ...errors import public, shown
+from ...errors import shown
 from .. import pictures
 from ..engine import Config
 from ..errors import fail
-from ..explain import Explanation, explain
-from ..operation_graph import OperationGraph
+from ..explain import Explanation
+from ..explain import explain as ask_engines
 from ..plans import engines_of
 from ..reproducer import script
 from ..surfaces import Judgement, judge
 from .arguments import integers, text, whole
-from .execute import ExecuteMethods
+from .builder import method
+from .files import to_json
 from .handles import handle_of
+from .planned import Planned
 
 
-class AnswerMethods(ExecuteMethods):
-    """A graph that answers."""
+@method
+def explain(self: Planned, handle: Any = None) -> Explanation:
+    """Ask each engine of a handle, by default the graph's, whether it takes the graph, and why not.
 
-    def _as_it_is(self) -> OperationGraph:
-        """Return the frozen graph, or what it would be now."""
-        if self._frozen is not None:
-            return self._frozen
-        self._graph.validate()
-        return self._graph.freeze()
+    The filters of the program count. ``print(graph.explain())`` shows all reasons with node, tensor and fix;
+    ``as_dict`` and ``to_json`` have it as data. ``cudnnGraphNotSupportedError.explanation`` is such an object.
 
-    @public
-    def explain(self, handle: Any = None) -> Explanation:
-        """Ask each engine of a handle, by default the graph's, whether it takes the graph, and why not.
+    Raises
+    ------
+    GraphValidationError
+        The graph is wrong whatever the engine.
+    """
+    graph, opened = self._as_it_is(), handle_of(self._handle if handle is None else handle)
+    engines = engines_of(opened)
+    takers = [Config(engine) for engine in engines if not engine.why_not(graph, opened)]
+    judged = [self._filters.refusal(one, functools.partial(one.prepare, graph, opened)) for one in takers]
+    excluded = [reason for reason in judged if reason is not None]
+    built = self._plans.get(opened.serial)
+    chosen = None
+    if built is not None and self._chosen is not None and opened is handle_of(self._handle):
+        chosen = built.config(self._chosen).name
+    return ask_engines(graph, opened, engines, excluded, chosen)
 
-        The filters of the program count. ``print(graph.explain())`` shows all reasons with node, tensor and fix;
-        ``as_dict`` and ``to_json`` have it as data. ``cudnnGraphNotSupportedError.explanation`` is such an object.
 
-        Raises
-        ------
-        GraphValidationError
-            The graph is wrong whatever the engine.
-        """
-        graph, opened = self._as_it_is(), handle_of(self._handle if handle is None else handle)
-        engines = engines_of(opened)
-        takers = [Config(engine) for engine in engines if not engine.why_not(graph, opened)]
-        judged = [self._filters.refusal(one, functools.partial(one.prepare, graph, opened)) for one in takers]
-        excluded = [reason for reason in judged if reason is not None]
-        built = self._plans.get(opened.serial)
-        chosen = None
-        if built is not None and self._chosen is not None and opened is handle_of(self._handle):
-            chosen = built.config(self._chosen).name
-        return explain(graph, opened, engines, excluded, chosen)
+@method
+def check_against(self: Planned, library: str, cc: Sequence[int] | None = None) -> Judgement:
+    """Tell whether another library would take the graph, by its documentation, and which rules it breaks if not.
 
-    @public
-    def check_against(self, library: str, cc: Sequence[int] | None = None) -> Judgement:
-        """Tell whether another library would take the graph, by its documentation, and which rules it breaks if not.
+    Parameters
+    ----------
+    library
+        ``"cudnn-9"``, ``"miopen-3"`` or ``"hipdnn"``.
+    cc
+        The compute capability of the NVIDIA GPU, such as (8, 0). Without it, what depends on it is unknown.
 
-        Parameters
-        ----------
-        library
-            ``"cudnn-9"``, ``"miopen-3"`` or ``"hipdnn"``.
-        cc
-            The compute capability of the NVIDIA GPU, such as (8, 0). Without it, what depends on it is unknown.
+    Returns
+    -------
+    Judgement
+        ``answer`` is "yes", "no" or "unknown"; ``broken`` are the rules of the surface that comes nearest, with
+        node, tensor and source; ``print`` shows all.
 
-        Returns
-        -------
-        Judgement
-            ``answer`` is "yes", "no" or "unknown"; ``broken`` are the rules of the surface that comes nearest, with
-            node, tensor and source; ``print`` shows all.
+    Raises
+    ------
+    InvalidValue
+        No such library or compute capability (PG-SURFACE-001, 002).
+    """
+    return judge(self._as_it_is(), text(library, "library"), _capability(cc))
 
-        Raises
-        ------
-        InvalidValue
-            No such library or compute capability (PG-SURFACE-001, 002).
-        """
-        return judge(self._as_it_is(), text(library, "library"), _capability(cc))
 
-    # pictures
+def _parts(self: Planned, handle: Any) -> Sequence[Sequence[str]]:
+    """Return the names of the nodes that the chosen plan computes together, once there is one."""
+    if self._chosen is None:
+        return ()
+    plans = self._plans_on(self._handle if handle is None else handle)
+    return plans.plan(self._index(plans)).parts
 
-    def _parts(self, handle: Any) -> Sequence[Sequence[str]]:
-        """Return the names of the nodes that the chosen plan computes together, once there is one."""
-        if self._chosen is None:
-            return ()
-        plans = self._plans_on(self._handle if handle is None else handle)
-        return plans.plan(self._index(plans)).parts
 
-    @public
-    def to_dot(self, handle: Any = None) -> str:
-        """Return a picture of the graph in graphviz's language, with what the plan computes together in boxes."""
-        return pictures.to_dot(self._as_it_is(), self._parts(handle))
+@method
+def to_dot(self: Planned, handle: Any = None) -> str:
+    """Return a picture of the graph in graphviz's language, with what the plan computes together in boxes."""
+    return pictures.to_dot(self._as_it_is(), _parts(self, handle))
 
-    @public
-    def to_mermaid(self, handle: Any = None) -> str:
-        """Return a picture of the graph as a flowchart of Mermaid, with what the plan computes together in boxes."""
-        return pictures.to_mermaid(self._as_it_is(), self._parts(handle))
 
-    @public
-    def to_svg(self, handle: Any = None) -> str:
-        """Return :meth:`to_dot` as an SVG picture, laid out by graphviz.
+@method
+def to_mermaid(self: Planned, handle: Any = None) -> str:
+    """Return a picture of the graph as a flowchart of Mermaid, with what the plan computes together in boxes."""
+    return pictures.to_mermaid(self._as_it_is(), _parts(self, handle))
 
-        Raises
-        ------
-        cudnnGraphNotSupportedError
-            graphviz is not installed (PG-PICTURE-001).
-        """
-        return pictures.to_svg(pictures.to_dot(self._as_it_is(), self._parts(handle)))
 
-    # somewhere else
+@method
+def to_svg(self: Planned, handle: Any = None) -> str:
+    """Return :meth:`to_dot` as an SVG picture, laid out by graphviz.
 
-    @public
-    def reproducer(self, seed: int = 0) -> str:
-        """Return a script that builds the graph, runs its plan on seeded data and checks it node by node.
+    Raises
+    ------
+    cudnnGraphNotSupportedError
+        graphviz is not installed (PG-PICTURE-001).
+    """
+    return pictures.to_svg(pictures.to_dot(self._as_it_is(), _parts(self, handle)))
 
-        It needs nothing but portadnn. Without the plan's engine it takes another one, and says so.
-        """
-        seed, handle = whole(seed, "seed"), handle_of(self._handle)
-        facts = {"library": f"portadnn {__version__}", "backend": handle.backend, "device": handle.info.name}
-        return script(self._as_it_is(), self.to_json(), planned=self._chosen is not None, seed=seed, **facts)
+
+@method
+def reproducer(self: Planned, seed: int = 0) -> str:
+    """Return a script that builds the graph, runs its plan on seeded data and checks it node by node.
+
+    It needs nothing but portadnn. Without the plan's engine it takes another one, and says so.
+    """
+    seed, handle = whole(seed, "seed"), handle_of(self._handle)
+    facts = {"library": f"portadnn {__version__}", "backend": handle.backend, "device": handle.info.name}
+    return script(self._as_it_is(), to_json(self), planned=self._chosen is not None, seed=seed, **facts)
 
 
 def _capability(cc: Any) -> tuple[int, int] | None:

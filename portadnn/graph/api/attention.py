@@ -19,210 +19,214 @@ Function = Callable[..., Any] | None
 _AUTO = attention_implementation.AUTO
 
 
-class AttentionMethods(Builder):
-    """Attention, forward and backward."""
+def add_attention(
+    self: Builder,
+    kind: str,
+    inputs: Mapping[str, Any],
+    results: Mapping[str, Maybe],
+    compute: Any,
+    name: str,
+    **attributes: Any,
+) -> Mapping[str, tensor]:
+    """Add a node, with numbers of an exact type for the scale, and tensors of the program's for some outputs."""
+    inputs = {**inputs, "ATTN_SCALE": number(inputs.get("ATTN_SCALE"), data_type.DOUBLE)}
+    return self._graph.add(kind, inputs, attributes, results=results, compute_type=compute, name=name).outputs
 
-    def _attention(
+
+def sdpa(
+    self: Builder,
+    q: tensor,
+    k: tensor,
+    v: tensor,
+    is_inference: bool | None = None,
+    attn_scale: Any = None,
+    bias: Maybe = None,
+    block_mask: Maybe = None,
+    use_alibi_mask: bool = False,
+    use_padding_mask: bool = False,
+    seq_len_q: Maybe = None,
+    seq_len_kv: Maybe = None,
+    use_causal_mask: bool = False,
+    use_causal_mask_bottom_right: bool = False,
+    sliding_window_length: int | None = None,
+    diagonal_alignment: Any = TOP_LEFT,
+    diagonal_band_left_bound: int | None = None,
+    diagonal_band_right_bound: int | None = None,
+    dropout: Any = None,
+    rng_dump: Maybe = None,
+    paged_attention_k_table: Maybe = None,
+    paged_attention_v_table: Maybe = None,
+    paged_attention_max_seq_len_kv: int | None = None,
+    compute_data_type: Any = NOT_SET,
+    name: str = "",
+    score_mod: Function = None,
+    generate_stats: bool | None = None,
+    implementation: Any = _AUTO,
+    score_max: Maybe = None,
+    score_sum_exp: Maybe = None,
+    sink_token: Maybe = None,
+    unfuse_fma: bool = False,
+    *,
+    sliding_window: int | None = None,
+    left_bound: int | None = None,
+    right_bound: int | None = None,
+    fn: Function = None,
+) -> list[Maybe]:
+    """Return the attention O, (b, h_q, s_q, d_v), and the logarithm of the sums of exponentials or None.
+
+    Parameters
+    ----------
+    q, k, v
+        (b, h_q, s_q, d), (b, h_k, s_kv, d) and (b, h_v, s_kv, d_v), in any layout. h_k and h_v divide h_q:
+        neighbouring heads of queries share one of keys.
+    is_inference, generate_stats
+        Whether statistics are returned: (b, h_q, s_q, 1), FLOAT, for ``sdpa_backward``.
+    attn_scale
+        What the products are multiplied by, a number or a tensor; 1 by default.
+    bias
+        Added to the scores, dims 1 or theirs.
+    block_mask
+        (b, h_q, ceil(s_q / 128), ceil(s_kv / 1024)), UINT8: a bit for each block of 128 x 128 scores that counts.
+    use_alibi_mask
+        Adds ``slope * (column - row)``, with a slope for each head.
+    use_padding_mask, seq_len_q, seq_len_kv
+        Lengths of the sequences, (b, 1, 1, 1), INT32 or INT64.
+    use_causal_mask, use_causal_mask_bottom_right, diagonal_alignment
+        Row i sees columns up to i, or up to i + keys - queries.
+    diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window
+        Columns at and before row - bound are left out.
+    diagonal_band_right_bound, right_bound
+        Columns after row + bound are left out.
+    dropout
+        ``(probability, seed, offset)``, as ``rng`` draws with a probability of 1 - p for all scores in logical
+        order, or ``(mask, scale)``.
+    rng_dump
+        Receives the mask of 0 and 1, with the dims of the scores.
+    paged_attention_k_table, paged_attention_v_table, paged_attention_max_seq_len_kv
+        Tables (b, 1, pages, 1) into k and v, which then are containers (pages, h, page, d).
+    score_max, score_sum_exp
+        Receive each row's maximum and its sum of ``exp(score - maximum)``, (b, h_q, s_q, 1).
+    sink_token
+        A score for each head, (1, h_q, 1, 1), that takes part in the sum and has no value.
+    score_mod, fn
+        Refused.
+    implementation, unfuse_fma
+        Taken and without effect.
+    """
+    refuse_functions(score_mod=score_mod, fn=fn)
+    drawn, probability = dropout_ports(dropout, backward=False)
+    attention_implementation.parse(implementation, "implementation")
+    inputs = {
+        **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},
+        **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
+        **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
+    }
+    wanted = stats_wanted(is_inference, generate_stats)
+    out = add_attention(
         self,
-        kind: str,
-        inputs: Mapping[str, Any],
-        results: Mapping[str, Maybe],
-        compute: Any,
-        name: str,
-        **attributes: Any,
-    ) -> Mapping[str, tensor]:
-        """Add a node, with numbers of an exact type for the scale, and tensors of the program's for some outputs."""
-        inputs = {**inputs, "ATTN_SCALE": number(inputs.get("ATTN_SCALE"), data_type.DOUBLE)}
-        return self._graph.add(kind, inputs, attributes, results=results, compute_type=compute, name=name).outputs
+        "sdpa",
+        inputs,
+        {"MAX": score_max, "SUM_EXP": score_sum_exp, "RNG_DUMP": rng_dump},
+        compute_data_type,
+        name,
+        **band(
+            use_causal_mask,
+            use_causal_mask_bottom_right,
+            diagonal_alignment,
+            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
+            right(diagonal_band_right_bound, right_bound),
+        ),
+        use_alibi_mask=use_alibi_mask,
+        use_padding_mask=use_padding_mask,
+        dropout_probability=probability,
+        generate_stats=wanted,
+        max_seq_len_kv=paged_attention_max_seq_len_kv,
+    )
+    return [out["O"], out["STATS"] if wanted else None]
 
-    def sdpa(
+
+def sdpa_backward(
+    self: Builder,
+    q: tensor,
+    k: tensor,
+    v: tensor,
+    o: tensor,
+    dO: tensor,
+    stats: tensor,
+    attn_scale: Any = None,
+    bias: Maybe = None,
+    dBias: Maybe = None,
+    use_alibi_mask: bool = False,
+    use_padding_mask: bool = False,
+    seq_len_q: Maybe = None,
+    seq_len_kv: Maybe = None,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
+    use_causal_mask: bool = False,
+    use_causal_mask_bottom_right: bool = False,
+    sliding_window_length: int | None = None,
+    diagonal_alignment: Any = TOP_LEFT,
+    diagonal_band_left_bound: int | None = None,
+    diagonal_band_right_bound: int | None = None,
+    dropout: Any = None,
+    rng_dump: Maybe = None,
+    use_deterministic_algorithm: bool = False,
+    compute_data_type: Any = NOT_SET,
+    name: str = "",
+    score_mod: Function = None,
+    score_mod_bprop: Function = None,
+    sink_token: Maybe = None,
+    dSink_token: Maybe = None,
+    *,
+    sliding_window: int | None = None,
+    left_bound: int | None = None,
+    right_bound: int | None = None,
+    fn: Function = None,
+) -> list[tensor]:
+    """Return the gradients to queries, keys and values, from the forward call's result `o` and its statistics.
+
+    Parameters
+    ----------
+    dO
+        The gradient to o.
+    dBias, dSink_token
+        Receive the gradients to the bias and to the sink, in their dims.
+    dropout
+        ``(probability, seed, offset)`` as forward, or ``(mask, scale, 1 / scale)``.
+    max_total_seq_len_q, max_total_seq_len_kv, use_deterministic_algorithm
+        Taken and without effect: results always are the same bits.
+    """
+    refuse_functions(score_mod=score_mod, score_mod_bprop=score_mod_bprop, fn=fn)
+    drawn, probability = dropout_ports(dropout, backward=True)
+    inputs = {
+        **{"Q": q, "K": k, "V": v, "O": o, "DO": dO, "STATS": stats, "ATTN_SCALE": attn_scale, "BIAS": bias},
+        **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
+    }
+    out = add_attention(
         self,
-        q: tensor,
-        k: tensor,
-        v: tensor,
-        is_inference: bool | None = None,
-        attn_scale: Any = None,
-        bias: Maybe = None,
-        block_mask: Maybe = None,
-        use_alibi_mask: bool = False,
-        use_padding_mask: bool = False,
-        seq_len_q: Maybe = None,
-        seq_len_kv: Maybe = None,
-        use_causal_mask: bool = False,
-        use_causal_mask_bottom_right: bool = False,
-        sliding_window_length: int | None = None,
-        diagonal_alignment: Any = TOP_LEFT,
-        diagonal_band_left_bound: int | None = None,
-        diagonal_band_right_bound: int | None = None,
-        dropout: Any = None,
-        rng_dump: Maybe = None,
-        paged_attention_k_table: Maybe = None,
-        paged_attention_v_table: Maybe = None,
-        paged_attention_max_seq_len_kv: int | None = None,
-        compute_data_type: Any = NOT_SET,
-        name: str = "",
-        score_mod: Function = None,
-        generate_stats: bool | None = None,
-        implementation: Any = _AUTO,
-        score_max: Maybe = None,
-        score_sum_exp: Maybe = None,
-        sink_token: Maybe = None,
-        unfuse_fma: bool = False,
-        *,
-        sliding_window: int | None = None,
-        left_bound: int | None = None,
-        right_bound: int | None = None,
-        fn: Function = None,
-    ) -> list[Maybe]:
-        """Return the attention O, (b, h_q, s_q, d_v), and the logarithm of the sums of exponentials or None.
+        "sdpa_backward",
+        inputs,
+        {"DBIAS": dBias, "DSINK_TOKEN": dSink_token, "RNG_DUMP": rng_dump},
+        compute_data_type,
+        name,
+        **band(
+            use_causal_mask,
+            use_causal_mask_bottom_right,
+            diagonal_alignment,
+            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
+            right(diagonal_band_right_bound, right_bound),
+        ),
+        use_alibi_mask=use_alibi_mask,
+        use_padding_mask=use_padding_mask,
+        dropout_probability=probability,
+    )
+    return [out["DQ"], out["DK"], out["DV"]]
 
-        Parameters
-        ----------
-        q, k, v
-            (b, h_q, s_q, d), (b, h_k, s_kv, d) and (b, h_v, s_kv, d_v), in any layout. h_k and h_v divide h_q:
-            neighbouring heads of queries share one of keys.
-        is_inference, generate_stats
-            Whether statistics are returned: (b, h_q, s_q, 1), FLOAT, for ``sdpa_backward``.
-        attn_scale
-            What the products are multiplied by, a number or a tensor; 1 by default.
-        bias
-            Added to the scores, dims 1 or theirs.
-        block_mask
-            (b, h_q, ceil(s_q / 128), ceil(s_kv / 1024)), UINT8: a bit for each block of 128 x 128 scores that counts.
-        use_alibi_mask
-            Adds ``slope * (column - row)``, with a slope for each head.
-        use_padding_mask, seq_len_q, seq_len_kv
-            Lengths of the sequences, (b, 1, 1, 1), INT32 or INT64.
-        use_causal_mask, use_causal_mask_bottom_right, diagonal_alignment
-            Row i sees columns up to i, or up to i + keys - queries.
-        diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window
-            Columns at and before row - bound are left out.
-        diagonal_band_right_bound, right_bound
-            Columns after row + bound are left out.
-        dropout
-            ``(probability, seed, offset)``, as ``rng`` draws with a probability of 1 - p for all scores in logical
-            order, or ``(mask, scale)``.
-        rng_dump
-            Receives the mask of 0 and 1, with the dims of the scores.
-        paged_attention_k_table, paged_attention_v_table, paged_attention_max_seq_len_kv
-            Tables (b, 1, pages, 1) into k and v, which then are containers (pages, h, page, d).
-        score_max, score_sum_exp
-            Receive each row's maximum and its sum of ``exp(score - maximum)``, (b, h_q, s_q, 1).
-        sink_token
-            A score for each head, (1, h_q, 1, 1), that takes part in the sum and has no value.
-        score_mod, fn
-            Refused.
-        implementation, unfuse_fma
-            Taken and without effect.
-        """
-        refuse_functions(score_mod=score_mod, fn=fn)
-        drawn, probability = dropout_ports(dropout, backward=False)
-        attention_implementation.parse(implementation, "implementation")
-        inputs = {
-            **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},
-            **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
-            **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
-        }
-        wanted = stats_wanted(is_inference, generate_stats)
-        out = self._attention(
-            "sdpa",
-            inputs,
-            {"MAX": score_max, "SUM_EXP": score_sum_exp, "RNG_DUMP": rng_dump},
-            compute_data_type,
-            name,
-            **band(
-                use_causal_mask,
-                use_causal_mask_bottom_right,
-                diagonal_alignment,
-                left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-                right(diagonal_band_right_bound, right_bound),
-            ),
-            use_alibi_mask=use_alibi_mask,
-            use_padding_mask=use_padding_mask,
-            dropout_probability=probability,
-            generate_stats=wanted,
-            max_seq_len_kv=paged_attention_max_seq_len_kv,
-        )
-        return [out["O"], out["STATS"] if wanted else None]
 
-    def sdpa_backward(
-        self,
-        q: tensor,
-        k: tensor,
-        v: tensor,
-        o: tensor,
-        dO: tensor,
-        stats: tensor,
-        attn_scale: Any = None,
-        bias: Maybe = None,
-        dBias: Maybe = None,
-        use_alibi_mask: bool = False,
-        use_padding_mask: bool = False,
-        seq_len_q: Maybe = None,
-        seq_len_kv: Maybe = None,
-        max_total_seq_len_q: int | None = None,
-        max_total_seq_len_kv: int | None = None,
-        use_causal_mask: bool = False,
-        use_causal_mask_bottom_right: bool = False,
-        sliding_window_length: int | None = None,
-        diagonal_alignment: Any = TOP_LEFT,
-        diagonal_band_left_bound: int | None = None,
-        diagonal_band_right_bound: int | None = None,
-        dropout: Any = None,
-        rng_dump: Maybe = None,
-        use_deterministic_algorithm: bool = False,
-        compute_data_type: Any = NOT_SET,
-        name: str = "",
-        score_mod: Function = None,
-        score_mod_bprop: Function = None,
-        sink_token: Maybe = None,
-        dSink_token: Maybe = None,
-        *,
-        sliding_window: int | None = None,
-        left_bound: int | None = None,
-        right_bound: int | None = None,
-        fn: Function = None,
-    ) -> list[tensor]:
-        """Return the gradients to queries, keys and values, from the forward call's result `o` and its statistics.
+scaled_dot_product_flash_attention = sdpa
 
-        Parameters
-        ----------
-        dO
-            The gradient to o.
-        dBias, dSink_token
-            Receive the gradients to the bias and to the sink, in their dims.
-        dropout
-            ``(probability, seed, offset)`` as forward, or ``(mask, scale, 1 / scale)``.
-        max_total_seq_len_q, max_total_seq_len_kv, use_deterministic_algorithm
-            Taken and without effect: results always are the same bits.
-        """
-        refuse_functions(score_mod=score_mod, score_mod_bprop=score_mod_bprop, fn=fn)
-        drawn, probability = dropout_ports(dropout, backward=True)
-        inputs = {
-            **{"Q": q, "K": k, "V": v, "O": o, "DO": dO, "STATS": stats, "ATTN_SCALE": attn_scale, "BIAS": bias},
-            **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
-        }
-        out = self._attention(
-            "sdpa_backward",
-            inputs,
-            {"DBIAS": dBias, "DSINK_TOKEN": dSink_token, "RNG_DUMP": rng_dump},
-            compute_data_type,
-            name,
-            **band(
-                use_causal_mask,
-                use_causal_mask_bottom_right,
-                diagonal_alignment,
-                left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-                right(diagonal_band_right_bound, right_bound),
-            ),
-            use_alibi_mask=use_alibi_mask,
-            use_padding_mask=use_padding_mask,
-            dropout_probability=probability,
-        )
-        return [out["DQ"], out["DK"], out["DV"]]
 
-    scaled_dot_product_flash_attention = sdpa
-    scaled_dot_product_flash_attention_backward = sdpa_backward
+scaled_dot_product_flash_attention_backward = sdpa_backward
 
 
 def left(bound: int | None, short: int | None, window: int | None, short_window: int | None) -> int | None:

@@ -10,184 +10,188 @@ from typing import Any, NoReturn
 
 from ..errors import fail
 from ..tensor import tensor
-from .attention import AttentionMethods, Function, Maybe, left, right
+from .attention import Function, Maybe, add_attention, left, right
 from .attention_options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted
-from .builder import NOT_SET
+from .builder import NOT_SET, Builder
 
 
-class Fp8AttentionMethods(AttentionMethods):
-    """Attention of FP8 tensors, forward and backward."""
+def sdpa_fp8(
+    self: Builder,
+    q: tensor,
+    k: tensor,
+    v: tensor,
+    descale_q: Any,
+    descale_k: Any,
+    descale_v: Any,
+    descale_s: Any,
+    scale_s: Any,
+    scale_o: Any,
+    is_inference: bool | None = None,
+    attn_scale: Any = None,
+    bias: Maybe = None,
+    use_alibi_mask: bool = False,
+    use_padding_mask: bool = False,
+    seq_len_q: Maybe = None,
+    seq_len_kv: Maybe = None,
+    use_causal_mask: bool = False,
+    use_causal_mask_bottom_right: bool = False,
+    sliding_window: int | None = None,
+    diagonal_alignment: Any = TOP_LEFT,
+    left_bound: int | None = None,
+    right_bound: int | None = None,
+    dropout: Any = None,
+    rng_dump: Maybe = None,
+    paged_attention_k_table: Maybe = None,
+    paged_attention_v_table: Maybe = None,
+    paged_attention_max_seq_len_kv: int | None = None,
+    compute_data_type: Any = NOT_SET,
+    name: str = "",
+    fn: Function = None,
+    generate_stats: bool | None = None,
+    score_max: Maybe = None,
+    score_sum_exp: Maybe = None,
+    sink_token: Maybe = None,
+    *,
+    block_mask: Maybe = None,
+    score_mod: Function = None,
+    sliding_window_length: int | None = None,
+    diagonal_band_left_bound: int | None = None,
+    diagonal_band_right_bound: int | None = None,
+) -> list[Maybe]:
+    """Return O, the statistics or None, and the largest probability and output; see :meth:`sdpa`.
 
-    def sdpa_fp8(
+    The probabilities are stored in the type of q, times `scale_s`, before they meet the values.
+    """
+    refuse_functions(score_mod=score_mod, fn=fn)
+    drawn, probability = dropout_ports(dropout, backward=False)
+    inputs = {
+        **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},
+        **{"DESCALE_Q": descale_q, "DESCALE_K": descale_k, "DESCALE_V": descale_v, "DESCALE_S": descale_s},
+        **{"SCALE_S": scale_s, "SCALE_O": scale_o, "SINK_TOKEN": sink_token, **drawn},
+        **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv},
+        **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
+    }
+    wanted = stats_wanted(is_inference, generate_stats)
+    out = add_attention(
         self,
-        q: tensor,
-        k: tensor,
-        v: tensor,
-        descale_q: Any,
-        descale_k: Any,
-        descale_v: Any,
-        descale_s: Any,
-        scale_s: Any,
-        scale_o: Any,
-        is_inference: bool | None = None,
-        attn_scale: Any = None,
-        bias: Maybe = None,
-        use_alibi_mask: bool = False,
-        use_padding_mask: bool = False,
-        seq_len_q: Maybe = None,
-        seq_len_kv: Maybe = None,
-        use_causal_mask: bool = False,
-        use_causal_mask_bottom_right: bool = False,
-        sliding_window: int | None = None,
-        diagonal_alignment: Any = TOP_LEFT,
-        left_bound: int | None = None,
-        right_bound: int | None = None,
-        dropout: Any = None,
-        rng_dump: Maybe = None,
-        paged_attention_k_table: Maybe = None,
-        paged_attention_v_table: Maybe = None,
-        paged_attention_max_seq_len_kv: int | None = None,
-        compute_data_type: Any = NOT_SET,
-        name: str = "",
-        fn: Function = None,
-        generate_stats: bool | None = None,
-        score_max: Maybe = None,
-        score_sum_exp: Maybe = None,
-        sink_token: Maybe = None,
-        *,
-        block_mask: Maybe = None,
-        score_mod: Function = None,
-        sliding_window_length: int | None = None,
-        diagonal_band_left_bound: int | None = None,
-        diagonal_band_right_bound: int | None = None,
-    ) -> list[Maybe]:
-        """Return O, the statistics or None, and the largest probability and output; see :meth:`sdpa`.
+        "sdpa_fp8",
+        inputs,
+        {"MAX": score_max, "SUM_EXP": score_sum_exp, "RNG_DUMP": rng_dump},
+        compute_data_type,
+        name,
+        **band(
+            use_causal_mask,
+            use_causal_mask_bottom_right,
+            diagonal_alignment,
+            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
+            right(diagonal_band_right_bound, right_bound),
+        ),
+        use_alibi_mask=use_alibi_mask,
+        use_padding_mask=use_padding_mask,
+        dropout_probability=probability,
+        generate_stats=wanted,
+        max_seq_len_kv=paged_attention_max_seq_len_kv,
+    )
+    return [out["O"], out["STATS"] if wanted else None, out["AMAX_S"], out["AMAX_O"]]
 
-        The probabilities are stored in the type of q, times `scale_s`, before they meet the values.
-        """
-        refuse_functions(score_mod=score_mod, fn=fn)
-        drawn, probability = dropout_ports(dropout, backward=False)
-        inputs = {
-            **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},
-            **{"DESCALE_Q": descale_q, "DESCALE_K": descale_k, "DESCALE_V": descale_v, "DESCALE_S": descale_s},
-            **{"SCALE_S": scale_s, "SCALE_O": scale_o, "SINK_TOKEN": sink_token, **drawn},
-            **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv},
-            **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
-        }
-        wanted = stats_wanted(is_inference, generate_stats)
-        out = self._attention(
-            "sdpa_fp8",
-            inputs,
-            {"MAX": score_max, "SUM_EXP": score_sum_exp, "RNG_DUMP": rng_dump},
-            compute_data_type,
-            name,
-            **band(
-                use_causal_mask,
-                use_causal_mask_bottom_right,
-                diagonal_alignment,
-                left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-                right(diagonal_band_right_bound, right_bound),
-            ),
-            use_alibi_mask=use_alibi_mask,
-            use_padding_mask=use_padding_mask,
-            dropout_probability=probability,
-            generate_stats=wanted,
-            max_seq_len_kv=paged_attention_max_seq_len_kv,
-        )
-        return [out["O"], out["STATS"] if wanted else None, out["AMAX_S"], out["AMAX_O"]]
 
-    def sdpa_fp8_backward(
+def sdpa_fp8_backward(
+    self: Builder,
+    q: tensor,
+    k: tensor,
+    v: tensor,
+    o: tensor,
+    dO: tensor,
+    stats: tensor,
+    descale_q: Any,
+    descale_k: Any,
+    descale_v: Any,
+    descale_o: Any,
+    descale_dO: Any,
+    descale_s: Any,
+    descale_dP: Any,
+    scale_s: Any,
+    scale_dQ: Any,
+    scale_dK: Any,
+    scale_dV: Any,
+    scale_dP: Any,
+    attn_scale: Any = None,
+    use_padding_mask: bool = False,
+    seq_len_q: Maybe = None,
+    seq_len_kv: Maybe = None,
+    use_causal_mask: bool = False,
+    use_causal_mask_bottom_right: bool = False,
+    diagonal_alignment: Any = TOP_LEFT,
+    left_bound: int | None = None,
+    right_bound: int | None = None,
+    use_deterministic_algorithm: bool = False,
+    dropout: Any = None,
+    compute_data_type: Any = NOT_SET,
+    name: str = "",
+    sink_token: Maybe = None,
+    dSink_token: Maybe = None,
+    *,
+    bias: Maybe = None,
+    dBias: Maybe = None,
+    use_alibi_mask: bool = False,
+    rng_dump: Maybe = None,
+    sliding_window: int | None = None,
+    sliding_window_length: int | None = None,
+    diagonal_band_left_bound: int | None = None,
+    diagonal_band_right_bound: int | None = None,
+) -> list[tensor]:
+    """Return the gradients to queries, keys and values, and the largest magnitudes of these and of the scores'.
+
+    See :meth:`sdpa_backward`. Probabilities and the gradient of the scores (which contains `attn_scale`) are stored
+    in the type of q, times `scale_s` and `scale_dP`.
+    """
+    drawn, probability = dropout_ports(dropout, backward=True)
+    inputs = {
+        **{"Q": q, "K": k, "V": v, "O": o, "DO": dO, "STATS": stats, "ATTN_SCALE": attn_scale, "BIAS": bias},
+        **{"DESCALE_Q": descale_q, "DESCALE_K": descale_k, "DESCALE_V": descale_v, "DESCALE_O": descale_o},
+        **{"DESCALE_DO": descale_dO, "DESCALE_S": descale_s, "DESCALE_DP": descale_dP, "SCALE_S": scale_s},
+        **{"SCALE_DQ": scale_dQ, "SCALE_DK": scale_dK, "SCALE_DV": scale_dV, "SCALE_DP": scale_dP},
+        **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
+    }
+    out = add_attention(
         self,
-        q: tensor,
-        k: tensor,
-        v: tensor,
-        o: tensor,
-        dO: tensor,
-        stats: tensor,
-        descale_q: Any,
-        descale_k: Any,
-        descale_v: Any,
-        descale_o: Any,
-        descale_dO: Any,
-        descale_s: Any,
-        descale_dP: Any,
-        scale_s: Any,
-        scale_dQ: Any,
-        scale_dK: Any,
-        scale_dV: Any,
-        scale_dP: Any,
-        attn_scale: Any = None,
-        use_padding_mask: bool = False,
-        seq_len_q: Maybe = None,
-        seq_len_kv: Maybe = None,
-        use_causal_mask: bool = False,
-        use_causal_mask_bottom_right: bool = False,
-        diagonal_alignment: Any = TOP_LEFT,
-        left_bound: int | None = None,
-        right_bound: int | None = None,
-        use_deterministic_algorithm: bool = False,
-        dropout: Any = None,
-        compute_data_type: Any = NOT_SET,
-        name: str = "",
-        sink_token: Maybe = None,
-        dSink_token: Maybe = None,
-        *,
-        bias: Maybe = None,
-        dBias: Maybe = None,
-        use_alibi_mask: bool = False,
-        rng_dump: Maybe = None,
-        sliding_window: int | None = None,
-        sliding_window_length: int | None = None,
-        diagonal_band_left_bound: int | None = None,
-        diagonal_band_right_bound: int | None = None,
-    ) -> list[tensor]:
-        """Return the gradients to queries, keys and values, and the largest magnitudes of these and of the scores'.
+        "sdpa_fp8_backward",
+        inputs,
+        {"DBIAS": dBias, "DSINK_TOKEN": dSink_token, "RNG_DUMP": rng_dump},
+        compute_data_type,
+        name,
+        **band(
+            use_causal_mask,
+            use_causal_mask_bottom_right,
+            diagonal_alignment,
+            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
+            right(diagonal_band_right_bound, right_bound),
+        ),
+        use_alibi_mask=use_alibi_mask,
+        use_padding_mask=use_padding_mask,
+        dropout_probability=probability,
+    )
+    return [out[port] for port in ("DQ", "DK", "DV", "AMAX_DQ", "AMAX_DK", "AMAX_DV", "AMAX_DP")]
 
-        See :meth:`sdpa_backward`. Probabilities and the gradient of the scores (which contains `attn_scale`) are stored
-        in the type of q, times `scale_s` and `scale_dP`.
-        """
-        drawn, probability = dropout_ports(dropout, backward=True)
-        inputs = {
-            **{"Q": q, "K": k, "V": v, "O": o, "DO": dO, "STATS": stats, "ATTN_SCALE": attn_scale, "BIAS": bias},
-            **{"DESCALE_Q": descale_q, "DESCALE_K": descale_k, "DESCALE_V": descale_v, "DESCALE_O": descale_o},
-            **{"DESCALE_DO": descale_dO, "DESCALE_S": descale_s, "DESCALE_DP": descale_dP, "SCALE_S": scale_s},
-            **{"SCALE_DQ": scale_dQ, "SCALE_DK": scale_dK, "SCALE_DV": scale_dV, "SCALE_DP": scale_dP},
-            **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
-        }
-        out = self._attention(
-            "sdpa_fp8_backward",
-            inputs,
-            {"DBIAS": dBias, "DSINK_TOKEN": dSink_token, "RNG_DUMP": rng_dump},
-            compute_data_type,
-            name,
-            **band(
-                use_causal_mask,
-                use_causal_mask_bottom_right,
-                diagonal_alignment,
-                left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-                right(diagonal_band_right_bound, right_bound),
-            ),
-            use_alibi_mask=use_alibi_mask,
-            use_padding_mask=use_padding_mask,
-            dropout_probability=probability,
-        )
-        return [out[port] for port in ("DQ", "DK", "DV", "AMAX_DQ", "AMAX_DK", "AMAX_DV", "AMAX_DP")]
 
-    def sdpa_mxfp8(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse: a scale for each block of elements is not supported."""
-        raise _block_scaled("sdpa_mxfp8", "sdpa_fp8, with one scale for each tensor")
+def sdpa_mxfp8(self: Builder, *arguments: Any, **options: Any) -> NoReturn:
+    """Refuse: a scale for each block of elements is not supported."""
+    raise _block_scaled("sdpa_mxfp8", "sdpa_fp8, with one scale for each tensor")
 
-    def sdpa_mxfp8_backward(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse: a scale for each block of elements is not supported."""
-        raise _block_scaled("sdpa_mxfp8_backward", "sdpa_fp8_backward, with one scale for each tensor")
 
-    def block_scale_quantize(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse: a scale for each block of elements is not supported."""
-        raise _block_scaled("block_scale_quantize", "mul with a scale for the tensor, and a reduction AMAX")
+def sdpa_mxfp8_backward(self: Builder, *arguments: Any, **options: Any) -> NoReturn:
+    """Refuse: a scale for each block of elements is not supported."""
+    raise _block_scaled("sdpa_mxfp8_backward", "sdpa_fp8_backward, with one scale for each tensor")
 
-    def block_scale_dequantize(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refuse: a scale for each block of elements is not supported."""
-        raise _block_scaled("block_scale_dequantize", "mul with a descale for the tensor")
+
+def block_scale_quantize(self: Builder, *arguments: Any, **options: Any) -> NoReturn:
+    """Refuse: a scale for each block of elements is not supported."""
+    raise _block_scaled("block_scale_quantize", "mul with a scale for the tensor, and a reduction AMAX")
+
+
+def block_scale_dequantize(self: Builder, *arguments: Any, **options: Any) -> NoReturn:
+    """Refuse: a scale for each block of elements is not supported."""
+    raise _block_scaled("block_scale_dequantize", "mul with a descale for the tensor")
 
 
 def _block_scaled(call: str, instead: str) -> Exception:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
 
+from ...errors import public
 from ..data_types import data_type
 from ..tensor import tensor
 from .core import Graph
 
 NOT_SET = data_type.NOT_SET
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def method(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a function as :func:`~portadnn.errors.public`, under the name that it has as a method of ``pygraph``."""
+    function.__qualname__ = f"pygraph.{function.__name__}"
+    return public(function)
 
 
 class Builder:

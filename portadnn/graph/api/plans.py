@@ -3,245 +3,193 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from ...errors import public
-from ..engine import Config, GraphEngine, checked
+from ..engine import checked
 from ..enums import behavior_note, build_plan_policy, heur_mode, knob_type, numerical_note
-from ..errors import fail
-from ..kernel_cache import KernelCache
 from ..knobs import knob
-from ..operation_graph import OperationGraph
-from ..plans import Filters, Plans, engines_of
-from ..tensor import tensor
+from ..plans import engines_of
 from .arguments import listed, pairs, text, whole
-from .builder import Builder
-from .core import Graph
+from .builder import method
 from .handles import handle_of
+from .planned import Planned
 
-Self = TypeVar("Self", bound="PlanMethods")
+Self = TypeVar("Self", bound=Planned)
 
 
-class PlanMethods(Builder):
-    """A graph with its candidates on handles."""
+@method
+def create_execution_plans(self: Planned, modes: Sequence[heur_mode]) -> None:
+    """Ask the heuristics for engines, in the order of the modes.
 
-    def __init__(self, graph: Graph, handle: Any, cache: KernelCache | None) -> None:
-        super().__init__(graph)
-        self._handle = handle
-        self._cache = cache
-        self._frozen: OperationGraph | None = None
-        self._plans: dict[int, Plans] = {}  # by the handle's serial
-        self._modes: list[heur_mode] = []
-        self._only: tuple[str, Mapping[knob_type, int]] | None = None  # the one plan that the program asked for
-        self._filters = Filters()
-        self._chosen: int | None = None
+    A ranks engines by estimates; B puts first what ``autotune`` timed, now or earlier (``PORTADNN_FIND_DB``).
+    """
+    wanted = listed(modes, "modes", "PG-PLAN-004", fix="[heur_mode.A, heur_mode.FALLBACK]")
+    self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in wanted], None
+    self._drop_plans()
+    self._plans_on(self._handle)
 
-    def _known(self) -> dict[int, tensor]:
-        """Return the program's tensors by uid."""
-        return {one.get_uid(): one for one in self._graph.tensors() if one.has_uid()}
 
-    def _graph_frozen(self) -> OperationGraph:
-        if self._frozen is None:
-            raise fail(
-                "PG-PLAN-001",
-                expected="build_operation_graph() first",
-                got="no frozen graph",
-                fix="graph.build([heur_mode.A])",
-            )
-        return self._frozen
+@method
+def create_execution_plan(self: Planned, engine_id: int, knobs: Mapping[knob_type, int] | None = None) -> None:
+    """Take one engine, with some knobs set, and no other plan.
 
-    def _plans_on(self, handle: Any) -> Plans:
-        """Return the candidates on a handle, which need not be the graph's."""
-        frozen = self._graph_frozen()
-        if not self._modes:
-            raise fail("PG-PLAN-001", expected="create_execution_plans([heur_mode.A]) first", got="no candidates")
-        opened = handle_of(handle)
-        found = self._plans.get(opened.serial)
-        if found is None:
-            found = Plans(frozen, opened)
-            only = self._only or (None if self._cache is None else self._cache.known(frozen, opened))
-            config = None
-            if only is not None:
-                named = [engine for engine in engines_of(opened) if engine.name == only[0]]
-                config = checked(named[0], frozen, opened, only[1]) if named else None
-            found.query(self._modes, config)
-            self._plans[opened.serial] = found
-        return found
+    Raises
+    ------
+    InvalidValue
+        No such engine, knob or value (PG-PLAN-006).
+    """
+    engine = self._engine(engine_id)
+    given = {} if knobs is None else pairs(knobs, "knobs", "PG-PLAN-006", "a dict of integers by knob_type")
+    values = {knob_type.parse(kind, "knobs"): whole(value, "knobs", "PG-PLAN-006") for kind, value in given.items()}
+    checked(engine, self._graph_frozen(), handle_of(self._handle), values)
+    self._modes, self._only = list(heur_mode), (engine.name, values)
+    self._drop_plans()
+    self._plans_on(self._handle)
 
-    def _drop_plans(self) -> None:
-        self._plans.clear()
 
-    # the life cycle
+@method
+def check_support(self: Planned) -> None:
+    """Choose the first engine that the filters leave."""
+    self._chosen = self._plans_on(self._handle).chosen(self._filters)[0]
 
-    @public
-    def create_execution_plans(self, modes: Sequence[heur_mode]) -> None:
-        """Ask the heuristics for engines, in the order of the modes.
 
-        A ranks engines by estimates; B puts first what ``autotune`` timed, now or earlier (``PORTADNN_FIND_DB``).
-        """
-        wanted = listed(modes, "modes", "PG-PLAN-004", fix="[heur_mode.A, heur_mode.FALLBACK]")
-        self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in wanted], None
-        self._drop_plans()
-        self._plans_on(self._handle)
-
-    @public
-    def create_execution_plan(self, engine_id: int, knobs: Mapping[knob_type, int] | None = None) -> None:
-        """Take one engine, with some knobs set, and no other plan.
-
-        Raises
-        ------
-        InvalidValue
-            No such engine, knob or value (PG-PLAN-006).
-        """
-        engine = self._engine(engine_id)
-        given = {} if knobs is None else pairs(knobs, "knobs", "PG-PLAN-006", "a dict of integers by knob_type")
-        values = {knob_type.parse(kind, "knobs"): whole(value, "knobs", "PG-PLAN-006") for kind, value in given.items()}
-        checked(engine, self._graph_frozen(), handle_of(self._handle), values)
-        self._modes, self._only = list(heur_mode), (engine.name, values)
-        self._drop_plans()
-        self._plans_on(self._handle)
-
-    @public
-    def check_support(self) -> None:
-        """Choose the first engine that the filters leave."""
-        self._chosen = self._plans_on(self._handle).chosen(self._filters)[0]
-
-    @public
-    def build_plans(self, policy: build_plan_policy = build_plan_policy.HEURISTICS_CHOICE) -> None:
-        """Build the first plan, or all of them."""
-        plans = self._plans_on(self._handle)
-        numbers = plans.chosen(self._filters)
-        for number in numbers if build_plan_policy.parse(policy) is build_plan_policy.ALL else numbers[:1]:
-            plans.plan(number)
-        self._choose(plans, numbers[0])
-
-    @public
-    def build_plan_at_index(self, index: int) -> None:
-        """Build one plan, which ``execute`` then takes."""
-        plans, number = self._plans_on(self._handle), whole(index, "index", "PG-PLAN-002")
+@method
+def build_plans(self: Planned, policy: build_plan_policy = build_plan_policy.HEURISTICS_CHOICE) -> None:
+    """Build the first plan, or all of them."""
+    plans = self._plans_on(self._handle)
+    numbers = plans.chosen(self._filters)
+    for number in numbers if build_plan_policy.parse(policy) is build_plan_policy.ALL else numbers[:1]:
         plans.plan(number)
-        self._choose(plans, number)
+    self._choose(plans, numbers[0])
 
-    def _choose(self, plans: Plans, number: int) -> None:
-        self._chosen = number
-        if self._cache is not None:
-            self._cache.add(plans.graph, plans.handle, plans.config(number))
 
-    # what is known of plans
+@method
+def build_plan_at_index(self: Planned, index: int) -> None:
+    """Build one plan, which ``execute`` then takes."""
+    plans, number = self._plans_on(self._handle), whole(index, "index", "PG-PLAN-002")
+    plans.plan(number)
+    self._choose(plans, number)
 
-    @public
-    def get_workspace_size(self) -> int:
-        """Return the bytes of workspace that the chosen plan needs; 0 before there is one."""
-        return self.get_workspace_size_plan_at_index(self._chosen) if self._chosen is not None else 0
 
-    @public
-    def get_workspace_size_plan_at_index(self, index: int) -> int:
-        """Return the bytes of workspace that a plan needs; 0 where it is not built."""
-        plan = self._plans_on(self._handle).built.get(whole(index, "index", "PG-PLAN-002"))
-        return 0 if plan is None else plan.workspace_size
+@method
+def get_workspace_size(self: Planned) -> int:
+    """Return the bytes of workspace that the chosen plan needs; 0 before there is one."""
+    return get_workspace_size_plan_at_index(self, self._chosen) if self._chosen is not None else 0
 
-    @public
-    def get_execution_plan_count(self) -> int:
-        """Return the number of candidates."""
-        return len(self._plans_on(self._handle).candidates) if self._plans else 0
 
-    @public
-    def get_plan_name(self) -> str:
-        """Return the name of the chosen plan."""
-        return self.get_plan_name_at_index(self._chosen or 0)
+@method
+def get_workspace_size_plan_at_index(self: Planned, index: int) -> int:
+    """Return the bytes of workspace that a plan needs; 0 where it is not built."""
+    plan = self._plans_on(self._handle).built.get(whole(index, "index", "PG-PLAN-002"))
+    return 0 if plan is None else plan.workspace_size
 
-    @public
-    def get_plan_name_at_index(self, index: int) -> str:
-        """Return the name of a plan: ``"eng_fallback_k12=2"``, with the numbers of the knobs that are set."""
-        return self._config(index).name
 
-    @public
-    def get_plan_source(self) -> str:
-        """Return the text of the kernels that were written for the graph; "" where all come from files."""
-        return self.get_plan_source_at_index(self._chosen or 0)
+@method
+def get_execution_plan_count(self: Planned) -> int:
+    """Return the number of candidates."""
+    return len(self._plans_on(self._handle).candidates) if self._plans else 0
 
-    @public
-    def get_plan_source_at_index(self, index: int) -> str:
-        """Return the text of the kernels that were written for a plan, which is built where it is not."""
-        return self._plans_on(self._handle).plan(index).source
 
-    @public
-    def get_engine_and_knobs_at_index(self, index: int) -> tuple[int, dict[knob_type, int]]:
-        """Return what ``create_execution_plan`` takes to make the plan again."""
-        config = self._config(index)
-        names = [engine.name for engine in engines_of(handle_of(self._handle))]
-        return names.index(config.engine.name), dict(config.knobs)
+@method
+def get_plan_name(self: Planned) -> str:
+    """Return the name of the chosen plan."""
+    return get_plan_name_at_index(self, self._chosen or 0)
 
-    @public
-    def get_behavior_notes(self) -> list[behavior_note]:
-        """Return the notes of the chosen plan."""
-        return self.get_behavior_notes_for_plan_at_index(self._chosen or 0)
 
-    @public
-    def get_behavior_notes_for_plan_at_index(self, index: int) -> list[behavior_note]:
-        """Return the notes of a plan."""
-        return sorted(self._config(index).engine.behavior_notes)
+@method
+def get_plan_name_at_index(self: Planned, index: int) -> str:
+    """Return the name of a plan: ``"eng_fallback_k12=2"``, with the numbers of the knobs that are set."""
+    return self._config(index).name
 
-    @public
-    def get_numeric_notes_for_plan_at_index(self, index: int) -> list[numerical_note]:
-        """Return what a plan does to numbers."""
-        return sorted(self._config(index).engine.numerical_notes)
 
-    def _config(self, index: int) -> Config:
-        return self._plans_on(self._handle).config(index)
+@method
+def get_plan_source(self: Planned) -> str:
+    """Return the text of the kernels that were written for the graph; "" where all come from files."""
+    return get_plan_source_at_index(self, self._chosen or 0)
 
-    @public
-    def get_engine_count(self) -> int:
-        """Return the number of engines of the handle."""
-        return len(engines_of(handle_of(self._handle)))
 
-    @public
-    def get_knobs_for_engine(self, engine_id: int) -> list[knob]:
-        """Return what can be set of an engine for this graph; nothing where the engine does not take the graph."""
-        engine, graph, handle = self._engine(engine_id), self._graph_frozen(), handle_of(self._handle)
-        return [] if engine.why_not(graph, handle) else list(engine.knobs(graph, handle))
+@method
+def get_plan_source_at_index(self: Planned, index: int) -> str:
+    """Return the text of the kernels that were written for a plan, which is built where it is not."""
+    return self._plans_on(self._handle).plan(index).source
 
-    def _engine(self, engine_id: int) -> GraphEngine:
-        engines = engines_of(handle_of(self._handle))
-        number = whole(engine_id, "engine_id", "PG-PLAN-006")
-        if not 0 <= number < len(engines):
-            raise fail("PG-PLAN-006", argument="engine_id", expected=f"0 to {len(engines) - 1}", got=number)
-        return engines[number]
 
-    # filters
+@method
+def get_engine_and_knobs_at_index(self: Planned, index: int) -> tuple[int, dict[knob_type, int]]:
+    """Return what ``create_execution_plan`` takes to make the plan again."""
+    config = self._config(index)
+    names = [engine.name for engine in engines_of(handle_of(self._handle))]
+    return names.index(config.engine.name), dict(config.knobs)
 
-    @public
-    def select_numeric_notes(self: Self, notes: Sequence[numerical_note]) -> Self:
-        """Take only engines with all of these notes."""
-        self._filters.wanted.update(numerical_note.parse(note, "notes") for note in listed(notes, "notes"))
-        return self
 
-    @public
-    def deselect_numeric_notes(self: Self, notes: Sequence[numerical_note]) -> Self:
-        """Take no engine with one of these notes."""
-        self._filters.unwanted.update(numerical_note.parse(note, "notes") for note in listed(notes, "notes"))
-        return self
+@method
+def get_behavior_notes(self: Planned) -> list[behavior_note]:
+    """Return the notes of the chosen plan."""
+    return get_behavior_notes_for_plan_at_index(self, self._chosen or 0)
 
-    @public
-    def select_behavior_notes(self: Self, notes: Sequence[behavior_note]) -> Self:
-        """Take only engines with all of these notes."""
-        self._filters.wanted.update(behavior_note.parse(note, "notes") for note in listed(notes, "notes"))
-        return self
 
-    @public
-    def deselect_behavior_notes(self: Self, notes: Sequence[behavior_note]) -> Self:
-        """Take no engine with one of these notes."""
-        self._filters.unwanted.update(behavior_note.parse(note, "notes") for note in listed(notes, "notes"))
-        return self
+@method
+def get_behavior_notes_for_plan_at_index(self: Planned, index: int) -> list[behavior_note]:
+    """Return the notes of a plan."""
+    return sorted(self._config(index).engine.behavior_notes)
 
-    @public
-    def deselect_engines(self: Self, names: Sequence[str]) -> Self:
-        """Take no engine whose plans' names contain one of these."""
-        self._filters.names.update([text(name, "names") for name in listed(names, "names")])
-        return self
 
-    @public
-    def deselect_workspace_greater_than(self: Self, workspace: int) -> Self:
-        """Take no plan that needs more bytes of workspace."""
-        self._filters.workspace = whole(workspace, "workspace")
-        return self
+@method
+def get_numeric_notes_for_plan_at_index(self: Planned, index: int) -> list[numerical_note]:
+    """Return what a plan does to numbers."""
+    return sorted(self._config(index).engine.numerical_notes)
+
+
+@method
+def get_engine_count(self: Planned) -> int:
+    """Return the number of engines of the handle."""
+    return len(engines_of(handle_of(self._handle)))
+
+
+@method
+def get_knobs_for_engine(self: Planned, engine_id: int) -> list[knob]:
+    """Return what can be set of an engine for this graph; nothing where the engine does not take the graph."""
+    engine, graph, handle = self._engine(engine_id), self._graph_frozen(), handle_of(self._handle)
+    return [] if engine.why_not(graph, handle) else list(engine.knobs(graph, handle))
+
+
+@method
+def select_numeric_notes(self: Self, notes: Sequence[numerical_note]) -> Self:
+    """Take only engines with all of these notes."""
+    self._filters.wanted.update(numerical_note.parse(note, "notes") for note in listed(notes, "notes"))
+    return self
+
+
+@method
+def deselect_numeric_notes(self: Self, notes: Sequence[numerical_note]) -> Self:
+    """Take no engine with one of these notes."""
+    self._filters.unwanted.update(numerical_note.parse(note, "notes") for note in listed(notes, "notes"))
+    return self
+
+
+@method
+def select_behavior_notes(self: Self, notes: Sequence[behavior_note]) -> Self:
+    """Take only engines with all of these notes."""
+    self._filters.wanted.update(behavior_note.parse(note, "notes") for note in listed(notes, "notes"))
+    return self
+
+
+@method
+def deselect_behavior_notes(self: Self, notes: Sequence[behavior_note]) -> Self:
+    """Take no engine with one of these notes."""
+    self._filters.unwanted.update(behavior_note.parse(note, "notes") for note in listed(notes, "notes"))
+    return self
+
+
+@method
+def deselect_engines(self: Self, names: Sequence[str]) -> Self:
+    """Take no engine whose plans' names contain one of these."""
+    self._filters.names.update([text(name, "names") for name in listed(names, "names")])
+    return self
+
+
+@method
+def deselect_workspace_greater_than(self: Self, workspace: int) -> Self:
+    """Take no plan that needs more bytes of workspace."""
+    self._filters.workspace = whole(workspace, "workspace")
+    return self

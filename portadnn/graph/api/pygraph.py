@@ -16,20 +16,17 @@ from ..enums import heur_mode, scalar_type, tensor_reordering
 from ..errors import GraphError, fail
 from ..kernel_cache import DeviceProperties, KernelCache
 from ..tensor import tensor
-from .answers import AnswerMethods
+from . import answers, attention, attention_fp8, execution, files, norm, plans, pointwise, tensors
 from .arguments import whole
-from .attention_fp8 import Fp8AttentionMethods
 from .builder import NOT_SET
 from .core import Graph
 from .handles import handle_of
-from .norm import NormMethods
-from .pointwise import PointwiseMethods
-from .tensors import OperationMethods
+from .planned import Planned
 
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it
 
 
-class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods, OperationMethods):
+class pygraph(Planned):
     """A graph of operations.
 
     Parameters
@@ -159,6 +156,147 @@ class pygraph(AnswerMethods, PointwiseMethods, NormMethods, Fp8AttentionMethods,
         """Return a number that graphs of one structure share, whatever their names and uids."""
         self._graph.validate()
         return self._graph.freeze().key()
+
+    # operations: functions of the modules beside this one
+
+    add = pointwise.add
+    sub = pointwise.sub
+    mul = pointwise.mul
+    div = pointwise.div
+    add_square = pointwise.add_square
+    logical_and = pointwise.logical_and
+    logical_or = pointwise.logical_or
+    bias = pointwise.bias
+    scale = pointwise.scale
+    max = pointwise.max
+    min = pointwise.min
+    mod = pointwise.mod
+    pow = pointwise.pow
+    sqrt = pointwise.sqrt
+    rsqrt = pointwise.rsqrt
+    reciprocal = pointwise.reciprocal
+    abs = pointwise.abs
+    ceil = pointwise.ceil
+    floor = pointwise.floor
+    neg = pointwise.neg
+    exp = pointwise.exp
+    log = pointwise.log
+    sin = pointwise.sin
+    cos = pointwise.cos
+    tan = pointwise.tan
+    erf = pointwise.erf
+    identity = pointwise.identity
+    tanh = pointwise.tanh
+    sigmoid = pointwise.sigmoid
+    elu = pointwise.elu
+    gelu = pointwise.gelu
+    gelu_approx_tanh = pointwise.gelu_approx_tanh
+    softplus = pointwise.softplus
+    logical_not = pointwise.logical_not
+    relu = pointwise.relu
+    leaky_relu = pointwise.leaky_relu
+    swish = pointwise.swish
+    relu_backward = pointwise.relu_backward
+    leaky_relu_backward = pointwise.leaky_relu_backward
+    tanh_backward = pointwise.tanh_backward
+    sigmoid_backward = pointwise.sigmoid_backward
+    elu_backward = pointwise.elu_backward
+    gelu_backward = pointwise.gelu_backward
+    gelu_approx_tanh_backward = pointwise.gelu_approx_tanh_backward
+    softplus_backward = pointwise.softplus_backward
+    cmp_eq = pointwise.cmp_eq
+    cmp_neq = pointwise.cmp_neq
+    cmp_gt = pointwise.cmp_gt
+    cmp_ge = pointwise.cmp_ge
+    cmp_lt = pointwise.cmp_lt
+    cmp_le = pointwise.cmp_le
+    binary_select = pointwise.binary_select
+    gen_index = pointwise.gen_index
+    swish_backward = pointwise.swish_backward
+
+    conv_fprop = tensors.conv_fprop
+    conv_dgrad = tensors.conv_dgrad
+    conv_wgrad = tensors.conv_wgrad
+    matmul = tensors.matmul
+    reduction = tensors.reduction
+    genstats = tensors.genstats
+    softmax = tensors.softmax
+    resample = tensors.resample
+    resample_backward = tensors.resample_backward
+    rng = tensors.rng
+    slice = tensors.slice
+    reshape = tensors.reshape
+    transpose = tensors.transpose
+    concatenate = tensors.concatenate
+
+    batchnorm = norm.batchnorm
+    batchnorm_inference = norm.batchnorm_inference
+    batchnorm_backward = norm.batchnorm_backward
+    bn_finalize = norm.bn_finalize
+    dbn_weight = norm.dbn_weight
+    layernorm = norm.layernorm
+    layernorm_backward = norm.layernorm_backward
+    adalayernorm = norm.adalayernorm
+    adalayernorm_backward = norm.adalayernorm_backward
+    instancenorm = norm.instancenorm
+    instancenorm_backward = norm.instancenorm_backward
+    rmsnorm = norm.rmsnorm
+    rmsnorm_backward = norm.rmsnorm_backward
+
+    sdpa = attention.sdpa
+    sdpa_backward = attention.sdpa_backward
+    scaled_dot_product_flash_attention = attention.scaled_dot_product_flash_attention
+    scaled_dot_product_flash_attention_backward = attention.scaled_dot_product_flash_attention_backward
+
+    sdpa_fp8 = attention_fp8.sdpa_fp8
+    sdpa_fp8_backward = attention_fp8.sdpa_fp8_backward
+    sdpa_mxfp8 = attention_fp8.sdpa_mxfp8
+    sdpa_mxfp8_backward = attention_fp8.sdpa_mxfp8_backward
+    block_scale_quantize = attention_fp8.block_scale_quantize
+    block_scale_dequantize = attention_fp8.block_scale_dequantize
+
+    # plans, execution, files and answers: functions of the modules beside this one
+
+    create_execution_plans = plans.create_execution_plans
+    create_execution_plan = plans.create_execution_plan
+    check_support = plans.check_support
+    build_plans = plans.build_plans
+    build_plan_at_index = plans.build_plan_at_index
+    get_workspace_size = plans.get_workspace_size
+    get_workspace_size_plan_at_index = plans.get_workspace_size_plan_at_index
+    get_execution_plan_count = plans.get_execution_plan_count
+    get_plan_name = plans.get_plan_name
+    get_plan_name_at_index = plans.get_plan_name_at_index
+    get_plan_source = plans.get_plan_source
+    get_plan_source_at_index = plans.get_plan_source_at_index
+    get_engine_and_knobs_at_index = plans.get_engine_and_knobs_at_index
+    get_behavior_notes = plans.get_behavior_notes
+    get_behavior_notes_for_plan_at_index = plans.get_behavior_notes_for_plan_at_index
+    get_numeric_notes_for_plan_at_index = plans.get_numeric_notes_for_plan_at_index
+    get_engine_count = plans.get_engine_count
+    get_knobs_for_engine = plans.get_knobs_for_engine
+    select_numeric_notes = plans.select_numeric_notes
+    deselect_numeric_notes = plans.deselect_numeric_notes
+    select_behavior_notes = plans.select_behavior_notes
+    deselect_behavior_notes = plans.deselect_behavior_notes
+    deselect_engines = plans.deselect_engines
+    deselect_workspace_greater_than = plans.deselect_workspace_greater_than
+
+    execute = execution.execute
+    execute_plan_at_index = execution.execute_plan_at_index
+    bind = execution.bind
+    autotune = execution.autotune
+
+    to_json = files.to_json
+    serialize = files.serialize
+    deserialize = files.deserialize
+
+    explain = answers.explain
+    check_against = answers.check_against
+    to_dot = answers.to_dot
+    to_mermaid = answers.to_mermaid
+    to_svg = answers.to_svg
+    reproducer = answers.reproducer
 
     def __str__(self) -> str:
         return str(self._graph)

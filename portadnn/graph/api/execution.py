@@ -1,0 +1,252 @@
+"""The methods of :class:`~portadnn.graph.api.pygraph` that run plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...dispatch.execute import run_recorded
+from ...dispatch.overlap import check_workspace_alignment
+from ...errors import shown
+from ...finding.find import sample
+from ...handle import Handle
+from ...host_arrays import refuse_mask
+from .. import memory
+from ..checks.checking import Check
+from ..engine import GraphPlan
+from ..errors import fail
+from ..operation_graph import TensorInfo
+from ..pack import bind as bind_pack
+from ..pack import by_uid, spec_of
+from ..plans import Plans, Timing, engines_of
+from .arguments import pairs, whole
+from .builder import method
+from .handles import handle_of
+from .planned import Planned
+
+if TYPE_CHECKING:
+    from portadnn_backends.base import Device
+
+
+@method
+def execute(
+    self: Planned,
+    tensor_to_device_buffer: Mapping[Any, Any],
+    workspace: Any = None,
+    handle: Any = None,
+    override_uids: Any = None,
+    override_shapes: Any = None,
+    override_strides: Any = None,
+    check: str | None = None,
+) -> None:
+    """Run the plan on a variant pack.
+
+    Parameters
+    ----------
+    tensor_to_device_buffer
+        Buffers by tensor or uid: arrays of the handle's backend, of any library in the same memory (DLPack), or in
+        host memory. They are read with the graph's dims and strides. Host arrays are copied to other devices and
+        results back to them. Packs of the device's own arrays that come again cost little more than their launches.
+    workspace
+        At least ``get_workspace_size()`` bytes, as an array or buffer of the backend; None or anything of the
+        host's lets the plan take its own.
+    handle
+        By default the graph's.
+    check
+        "reference" compares every node on the device, with all virtual tensors in memory, with its definition in
+        float64 of the same inputs, and then the results; the first node that is off is named. It takes long.
+
+    Raises
+    ------
+    GraphCheckFailed
+        A node, or what nodes compute together, is off (PG-CHECK-001, 002). The results are in the pack.
+    """
+    if check is not None:
+        _checked(self, tensor_to_device_buffer, workspace, handle, override_uids, check)
+        return
+    _run(self, tensor_to_device_buffer, workspace, None, handle, override_uids)
+
+
+@method
+def execute_plan_at_index(
+    self: Planned,
+    tensor_to_device_buffer: Mapping[Any, Any],
+    workspace: Any,
+    index: int,
+    handle: Any = None,
+    override_uids: Any = None,
+    override_shapes: Any = None,
+    override_strides: Any = None,
+) -> None:
+    """Run one of the plans; see :meth:`execute`."""
+    number = index if type(index) is int else whole(index, "index", "PG-PLAN-002")
+    _run(self, tensor_to_device_buffer, workspace, number, handle, override_uids)
+
+
+@method
+def bind(
+    self: Planned, tensor_to_device_buffer: Mapping[Any, Any], workspace: Any = None, handle: Any = None
+) -> Callable[[], None]:
+    """Return a function without arguments that runs the plan on these buffers, which it keeps, as often as called.
+
+    Everything is checked once, now.
+    """
+    pack = dict(_pack(tensor_to_device_buffer))
+    _bound(self, pack, workspace, None, handle, None)
+    calls, key, alive = self._opened(handle).calls, _key(self, pack, workspace, None), self._alive
+
+    def call() -> None:
+        bound = calls.get(key) if alive is self._alive else None
+        if bound is None or not bound.again():
+            execute(self, pack, workspace, handle)  # which those who watch are told of
+
+    return call
+
+
+@method
+def autotune(
+    self: Planned, tensor_to_device_buffer: Mapping[Any, Any] | None = None, workspace: Any = None, handle: Any = None
+) -> list[Timing]:
+    """Time every configuration that the filters leave, on a variant pack or on memory of its own; take the fastest.
+
+    The candidates are these configurations then, the fastest first, whatever created the plans. Times are kept: by
+    the handle, and for later processes where there is a Find database (``PORTADNN_FIND_DB``); ``heur_mode.B`` reads
+    them. Outputs of the pack are overwritten.
+    """
+    frozen, opened = self._graph_frozen(), handle_of(self._handle if handle is None else handle)
+    plans = self._plans_on(opened)
+    if tensor_to_device_buffer is None:
+        arrays = {info.uid: _sample(info, opened) for info in frozen.packed}
+    else:
+        values = by_uid(frozen, _pack(tensor_to_device_buffer), self._known())
+        arrays = bind_pack(frozen, opened.device, values).arrays
+    rows = plans.autotune(self._filters, arrays, lambda plan: _workspace(self, plan, plans, workspace))
+    self._drop_calls()
+    self._choose(plans, 0)
+    return rows
+
+
+def _bound(
+    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
+) -> tuple[Plans, GraphPlan, dict[int, Any], Any, Any]:
+    """Return plans, plan, arrays, workspace and what has to be copied back for a pack, all checked."""
+    if overrides is not None:
+        raise fail("PG-PLAN-005", argument="override_uids", expected="None: shapes are the graph's", got=overrides)
+    if self._frozen is None or self._chosen is None:
+        raise fail(
+            "PG-PLAN-001",
+            expected="a built graph",
+            got="no plan",
+            fix="graph.build([heur_mode.A, heur_mode.FALLBACK])",
+        )
+    plans = self._plans_on(self._handle if handle is None else handle)
+    plan = plans.plan(self._index(plans) if index is None else index)
+    values = by_uid(self._frozen, pack, self._known())
+    with plans.handle.lock:
+        bound = bind_pack(self._frozen, plans.handle.device, values)
+    return plans, plan, bound.arrays, _workspace(self, plan, plans, workspace), bound
+
+
+def _run(
+    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
+) -> None:
+    if type(pack) is not dict:
+        pack = _pack(pack)
+    if overrides is None:
+        opened = self._opened(handle)
+        key = _key(self, pack, workspace, index)
+        bound = opened.calls.get(key)
+        if bound is not None and bound.again():
+            return
+        opened.calls.make(
+            opened,
+            key,
+            lambda: _run_anew(self, pack, workspace, index, handle, None),
+            (self._alive, *pack, *pack.values(), workspace),
+        )
+        return
+    _run_anew(self, pack, workspace, index, handle, overrides)
+
+
+def _key(self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None) -> tuple[Any, ...]:
+    """Return what tells a call from others: plan, tensors and the identities of what is passed."""
+    tensors = [key if type(key) is int else id(key) for key in pack]
+    number = self._chosen if index is None else index
+    return ("graph", id(self._alive), number, *tensors, *map(id, pack.values()), id(workspace))
+
+
+def _run_anew(
+    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
+) -> None:
+    with self._opened(handle).lock:
+        plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, index, handle, overrides)
+        device = plans.handle.device
+        recorder: Any = device.recorder
+        if recorder is not None:
+            recorder.operands((*bound.operands, workspace))
+        run_recorded(device, plan.run, plan.recordable, arrays, scratch)
+        bound.fetch(device)
+
+
+def _checked(self: Planned, pack: Mapping[Any, Any], workspace: Any, handle: Any, overrides: Any, check: str) -> None:
+    pack = _pack(pack)
+    if not isinstance(check, str) or str.__str__(check) != "reference":
+        raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=shown(check))
+    plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, None, handle, overrides)
+    with plans.handle.lock:
+        checked = Check(plan, plans.handle, engines_of(plans.handle), arrays)
+        plan.run(arrays, scratch)
+        bound.fetch(plans.handle.device)
+        checked.judge()
+
+
+def _workspace(self: Planned, plan: GraphPlan, plans: Plans, given: Any) -> Any:
+    device, needed = plans.handle.device, plan.workspace_size
+    if needed == 0:
+        return None
+    if given is not None and not isinstance(given, int):
+        native = _native_workspace(device, given)
+        if native is not None:
+            size = device.workspace_size(native)
+            if size < needed:
+                raise fail(
+                    "PG-PACK-011",
+                    argument="workspace",
+                    expected=f"{needed} bytes",
+                    got=f"{size} bytes",
+                    fix="get_workspace_size()",
+                )
+            check_workspace_alignment(device, native)
+            return native
+    with plans.handle.lock:
+        place = (plans.handle.serial, device.stream_key())
+        own = self._scratch.get(place)
+        if own is None or device.workspace_size(own) < needed:
+            own = self._scratch[place] = device.workspace(needed)
+        if device.recorder is not None:
+            device.recorder.allocated(own)  # a bound call keeps it
+        return own
+
+
+def _pack(given: Any) -> dict[Any, Any]:
+    return pairs(given, "variant pack", "PG-PACK-006", "a dict of buffers by tensor or uid")
+
+
+def _native_workspace(device: Device, given: Any) -> Any:
+    """Return a workspace of the program's as the device's memory; None for host memory that the device cannot use."""
+    if memory.is_host(given) and not device.host_memory:
+        refuse_mask(given, "workspace")
+        return None
+    return device.native_workspace(given)
+
+
+def _sample(info: TensorInfo, handle: Handle) -> Any:
+    """Return memory for a tensor to be timed with: random floats, zeros of other types, which may be places."""
+    if info.by_value:
+        return 1.0 if info.value is None else info.value
+    spec = spec_of(info)
+    if info.data_type.is_float and info.data_type.problem_type is not None:
+        return sample(handle.device, spec)
+    return handle.device.asarray(np.zeros(spec.dims, spec.dtype.storage))

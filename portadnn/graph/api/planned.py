@@ -1,0 +1,112 @@
+"""The state behind :class:`~portadnn.graph.api.pygraph`: a graph with its candidates and its plan on handles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...dispatch.bound_call import Marker
+from ...handle import Handle
+from ..engine import Config, GraphEngine, checked
+from ..enums import heur_mode, knob_type
+from ..errors import fail
+from ..kernel_cache import KernelCache
+from ..operation_graph import OperationGraph
+from ..plans import Filters, Plans, engines_of
+from ..tensor import tensor
+from .arguments import whole
+from .builder import Builder
+from .core import Graph
+from .handles import handle_of
+
+
+class _PlansAlive(Marker):
+    """Stands for the plans of a graph in the keys of calls: other plans, another object."""
+
+
+class Planned(Builder):
+    """A graph with its candidates on handles."""
+
+    def __init__(self, graph: Graph, handle: Any, cache: KernelCache | None) -> None:
+        super().__init__(graph)
+        self._handle = handle
+        self._cache = cache
+        self._frozen: OperationGraph | None = None
+        self._plans: dict[int, Plans] = {}  # by the handle's serial
+        self._modes: list[heur_mode] = []
+        self._only: tuple[str, Mapping[knob_type, int]] | None = None  # the one plan that the program asked for
+        self._filters = Filters()
+        self._chosen: int | None = None
+        self._scratch: dict[tuple[int, int], Any] = {}  # by the handle's serial and the stream
+        self._alive = _PlansAlive()
+
+    def _known(self) -> dict[int, tensor]:
+        """Return the program's tensors by uid."""
+        return {one.get_uid(): one for one in self._graph.tensors() if one.has_uid()}
+
+    def _graph_frozen(self) -> OperationGraph:
+        if self._frozen is None:
+            raise fail(
+                "PG-PLAN-001",
+                expected="build_operation_graph() first",
+                got="no frozen graph",
+                fix="graph.build([heur_mode.A])",
+            )
+        return self._frozen
+
+    def _as_it_is(self) -> OperationGraph:
+        """Return the frozen graph, or what it would be now."""
+        if self._frozen is not None:
+            return self._frozen
+        self._graph.validate()
+        return self._graph.freeze()
+
+    def _opened(self, handle: Any) -> Handle:
+        """Return a handle, by default the graph's."""
+        return handle_of(self._handle if handle is None else handle)
+
+    def _plans_on(self, handle: Any) -> Plans:
+        """Return the candidates on a handle, which need not be the graph's."""
+        frozen = self._graph_frozen()
+        if not self._modes:
+            raise fail("PG-PLAN-001", expected="create_execution_plans([heur_mode.A]) first", got="no candidates")
+        opened = handle_of(handle)
+        found = self._plans.get(opened.serial)
+        if found is None:
+            found = Plans(frozen, opened)
+            only = self._only or (None if self._cache is None else self._cache.known(frozen, opened))
+            config = None
+            if only is not None:
+                named = [engine for engine in engines_of(opened) if engine.name == only[0]]
+                config = checked(named[0], frozen, opened, only[1]) if named else None
+            found.query(self._modes, config)
+            self._plans[opened.serial] = found
+        return found
+
+    def _drop_plans(self) -> None:
+        self._plans.clear()
+        self._drop_calls()
+
+    def _drop_calls(self) -> None:
+        self._alive = _PlansAlive()
+
+    def _choose(self, plans: Plans, number: int) -> None:
+        self._chosen = number
+        if self._cache is not None:
+            self._cache.add(plans.graph, plans.handle, plans.config(number))
+
+    def _index(self, plans: Plans) -> int:
+        """Return the chosen plan's number; on another handle than the graph's that of its own first choice."""
+        if self._chosen is not None and plans.handle is handle_of(self._handle):
+            return self._chosen
+        return plans.chosen(self._filters)[0]
+
+    def _config(self, index: int) -> Config:
+        return self._plans_on(self._handle).config(index)
+
+    def _engine(self, engine_id: int) -> GraphEngine:
+        engines = engines_of(handle_of(self._handle))
+        number = whole(engine_id, "engine_id", "PG-PLAN-006")
+        if not 0 <= number < len(engines):
+            raise fail("PG-PLAN-006", argument="engine_id", expected=f"0 to {len(engines) - 1}", got=number)
+        return engines[number]
