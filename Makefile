@@ -16,7 +16,7 @@ demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
 # A worker that dies ends the run: pytest-xdist may wait forever for the one that takes its place.
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0
 
-test: $(VENV)/.stamp-test  ## Run the tests, without those that are marked `long`
+test: $(VENV)/.stamp-test  ## Run the tests, without the long ones
 	$(PYTEST) $(TEST_ARGS)
 
 test-all: $(VENV)/.stamp-test  ## Run every test that this machine can run

@@ -23,7 +23,6 @@ from portadnn_backends.base import Plan, Run
 from portadnn_backends.engines import kernel_engines
 
 SETTINGS = work.Settings("reference", variants=6)
-SAMPLE = {draw.FUSED: 1}  # problems of each engine, in 6 variants; of the other directions 2
 ENGINES = [
     (target, engine, kind.op.removeprefix("convolution_"))
     for target in targets()
@@ -33,13 +32,13 @@ ENGINES = [
 ]
 
 
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("target", "engine", "direction"), ENGINES, ids=[f"{t.name}-{e.name}-{d}" for t, e, d in ENGINES]
 )
-def test_sample(target, engine, direction):
-    """Each engine is right on what it takes, and has a reason for what it refuses."""
-    part = work.Part(engine.name, direction, 0)
-    count = SAMPLE.get(direction, 2)
+def test_sample(target, engine, direction, count):
+    """Each engine is right on what it takes, in 6 variants, and has a reason for what it refuses."""
+    part = work.Part(engine.name, direction, count)
     outcome = work.do_on(open_handle(target), engine, part, SETTINGS, count)
     assert not outcome.failures, "\n".join(f"{f['line']} {f['data']}: {f['message']}" for f in outcome.failures)
     assert not outcome.silent

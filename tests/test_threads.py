@@ -19,7 +19,7 @@ from portadnn.dispatch.bound_call import CallRecorder
 from portadnn.dispatch.call_cache import CallCache
 
 STORM = Path(__file__).with_name("thread_storm.py")
-SECONDS = float(os.environ.get("PORTADNN_THREADS_SECONDS", "8"))  # of each backend; 60 for a long look
+SECONDS = float(os.environ.get("PORTADNN_THREADS_SECONDS", "3"))  # of each backend; 60 for a long look
 JOBS = {
     *("relu", "add", "bias gradient", "convolution", "cudnnConvolutionForward", "cudnnActivationForward", "graph"),
     *("shared_output", "output_left_out", "refused", "clear", "collect"),

@@ -38,13 +38,15 @@ def test_the_file_has_every_operation_of_the_library():
     assert computed >= set(every_problem()) - {*NO_CALL, "set_dropout_descriptor"}
 
 
+@pytest.mark.parametrize("part", ["a third", pytest.param("the rest", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("handle", "op"),
     [pytest.param(target, op, id=f"{target.name}-{op}") for target in targets() if not target.slow for op in ENTRIES],
     indirect=["handle"],
 )
-def test_agrees_with_what_was_recorded(handle, op):
-    entries = tuple(ENTRIES[op])
+def test_agrees_with_what_was_recorded(handle, op, part):
+    """The cases were drawn at random, so that a third is a sample of all."""
+    entries = tuple(entry for at, entry in enumerate(ENTRIES[op]) if (at % 3 == 0) is (part == "a third"))
     report = check(replace(GOLDEN, entries=entries), {"here": handle})
     wrong = [f"{r.case}\n    {r.reason}" for r in report.results if r.verdict in (Verdict.FAILED, Verdict.ERROR)]
     assert not wrong, "\n".join(wrong)

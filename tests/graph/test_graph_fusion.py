@@ -37,11 +37,14 @@ PLAIN_NODES = [name for name, build in NODES.items() if _takes(build)]
 
 
 def on_all(names=("",)):
-    """Parametrise a test with kernel backends and schedules, and with names; a missing backend is skipped once."""
+    """Parametrise a test with kernel backends and schedules, and with names; a missing backend is skipped once.
+
+    Slow targets take every other name; the rest are ``long``.
+    """
     params = [
-        pytest.param(target, name, id=f"{target.name}-{name}")
+        pytest.param(target, name, id=f"{target.name}-{name}", marks=[pytest.mark.long] * (target.slow and at % 2))
         for target in helper.targets()
-        for name in (names[:1] if target.missing else names)
+        for at, name in enumerate(names[:1] if target.missing else names)
     ]
     return pytest.mark.parametrize(("handle", "name"), params, indirect=["handle"])
 
