@@ -136,7 +136,7 @@ def test_opencl(dtype, width, aligned, opencl, monkeypatch):
     for i, name in enumerate(names):
         if i % BATCH == 0:
             source = all_probes("opencl", dtype, width, aligned, monkeypatch, names[i : i + BATCH])
-            program = opencl.device._build(source)
+            program = opencl.device.compiler.build(source)
         numpy = PROBES[name][1]
         out = cl.array.to_device(queue, np.concatenate([pad, np.ones(N, store), np.full(16, 7, store)]))
         kernel = cl.Kernel(program, f"probe{i % BATCH}")

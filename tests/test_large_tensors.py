@@ -7,7 +7,7 @@ from helper import Case, check, everywhere, over, targets
 import portadnn as dnn
 from portadnn.dispatch.choice import candidates
 from portadnn.problem import TensorSpec, parse_line
-from portadnn_backends import base
+from portadnn_backends import engine as engine_base
 
 # every kernel of an engine that takes large tensors, by layout and schedule
 WIDE = [
@@ -39,7 +39,7 @@ WIDE = [
 @over(WIDE)
 def test_wide_places(handle, case, monkeypatch):
     """With the limit lowered, every engine that stays compiles its kernels with 64-bit places, and is right."""
-    monkeypatch.setattr(base, "NARROW_SPAN", 4)
+    monkeypatch.setattr(engine_base, "NARROW_SPAN", 4)
     problem, _ = parse_line(case.line)
     takers = candidates(handle.engines_for(problem), problem, handle.info)
     for engine in takers:
@@ -51,7 +51,7 @@ def test_wide_places(handle, case, monkeypatch):
 
 @everywhere()
 def test_engines_of_narrow_places_say_so(handle, monkeypatch):
-    monkeypatch.setattr(base, "NARROW_SPAN", 4)
+    monkeypatch.setattr(engine_base, "NARROW_SPAN", 4)
     problem = dnn.parse("convolution_forward x=f32:1x1x3x3 w=f32:1x1x3x3")
     if handle.backend == "reference":
         assert candidates(handle.engines_for(problem), problem, handle.info)
@@ -62,10 +62,10 @@ def test_engines_of_narrow_places_say_so(handle, monkeypatch):
 
 def test_limit():
     small, large = (dnn.parse(f"scale_tensor y=f16:{n}x1x1") for n in (2**31, 2**31 + 1))
-    assert not base.needs_wide_places(small)
-    assert base.needs_wide_places(large)
+    assert not engine_base.needs_wide_places(small)
+    assert engine_base.needs_wide_places(large)
     repeated = dnn.parse("convolution_backward_bias dy=f32:2147483649x1x1/0,0,0")
-    assert base.needs_wide_places(repeated), "one element in memory, but as many terms to count"
+    assert engine_base.needs_wide_places(repeated), "one element in memory, but as many terms to count"
 
 
 # 8.6 GB of float16, so that 32-bit places would wrap around

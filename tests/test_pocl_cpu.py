@@ -146,7 +146,10 @@ def test_declared_functions_are_those_of_the_compilers_own_header(real, width):
         x, y = np.append(x, pad), np.append(y, pad)
         text, queue = functions(real, width), handle.get_stream()
         results = []
-        for program in (handle.device._build_alone(text), handle.device._compile(cl.Program(queue.context, text))):
+        for program in (
+            handle.device.compiler.build_alone(text),
+            handle.device.compiler.compile(cl.Program(queue.context, text)),
+        ):
             out = cl.array.zeros(queue, (len(CALLS) + 1) * x.size, real)
             halves = cl.array.zeros(queue, x.size, np.uint16)
             arrays = [cl.array.to_device(queue, x), cl.array.to_device(queue, y), out, halves]

@@ -1,5 +1,5 @@
 """OpenCL backend: devices through PyOpenCL."""
 
-from .device import BACKEND
+from .backend import BACKEND
 
 __all__ = ["BACKEND"]

@@ -1,43 +1,37 @@
-"""The OpenCL backend: any OpenCL 1.2 device through PyOpenCL; PoCL makes the CPU one."""
+"""An OpenCL device through PyOpenCL: arrays, memory and launching."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from portadnn.descriptors import TensorView
-from portadnn.errors import AllocFailed, BadParam, CompileError, ExecutionFailed, NotSupported
+from portadnn.errors import AllocFailed, BadParam, ExecutionFailed, NotSupported
 from portadnn.host_arrays import host_array, host_workspace, memory_at, span_bytes, type_name
 from portadnn.problem import TensorSpec
 
-from .. import kernel_cache
-from ..arrays import check_view, check_view_dtype, hint, host_view, inverse, is_word, storage_order
+from ..arrays import check_view, check_view_dtype, hint, host_view, inverse, storage_order
 from ..base import (
     MOST_COUNTERS,
-    Backend,
     BoundLaunches,
     Device,
     DeviceInfo,
-    Engine,
     Kernel,
     Launch,
 )
 from ..guards import Guard, Refs, guard
 from ..programs import Programs
 from . import command_buffer as opencl_command_buffer
-from . import pocl_cache, pocl_cpu
-from .devices import build_options, found_devices, opencl, why_no_devices
+from . import pocl_cache
+from .compiler import Compiler
+from .devices import opencl
 from .host import HostMemory
 from .launch import Calls, Seen, Step, direct_enqueue, enqueue, pack_doubles
-
-if TYPE_CHECKING:
-    from portadnn.graph.engine import GraphEngine
 
 
 class _Signature(tuple[Any, ...]):
@@ -94,7 +88,6 @@ class OpenCLDevice(Device):
     def __init__(self, device: Any, info: DeviceInfo, queue: Any = None) -> None:
         cl = opencl()
         self.info = info
-        self.build_options = build_options(device, info)
         self._device = device
         self._own_queue: Any = None
         self._programs = Programs()
@@ -109,6 +102,7 @@ class OpenCLDevice(Device):
             self._own_queue = queue = cl.CommandQueue(self._context, device)
         else:
             self._context = queue.context
+        self.compiler = Compiler(self._context, device, info)
         self._queue = queue
         direct = (
             direct_enqueue(device, queue) if info.kind == "gpu" else None
@@ -369,53 +363,11 @@ class OpenCLDevice(Device):
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
         def build(source: str) -> tuple[Any, int]:
-            with pocl_cache.building(self.info, self.build_options, source):
-                program = self._build(source)
+            with pocl_cache.building(self.info, self.compiler.options, source):
+                program = self.compiler.build(source)
             return program, (8 if self.info.kind == "cpu" else 2) * len(source)  # PoCL keeps so much
 
         return Kernel(name, self._programs.get(file, "opencl", defines, text, build))
-
-    def _build(self, source: str) -> Any:
-        cl = opencl()
-        info = self.info
-        key = ("opencl", source, self.build_options, info.platform, info.name, info.driver, info.version)
-        # PoCL has a cache of its own, and compiles every kernel for all work-group sizes when asked for its binary
-        keep = "Portable Computing" not in info.platform and "PoCL" not in info.version
-        binary = kernel_cache.load(key) if keep else None
-        if binary is not None:
-            try:
-                program = cl.Program(self._context, [self._device], [binary])
-                return self._compile(program)
-            except cl.Error:
-                pass  # the driver refuses the binary: build anew and replace it
-        alone = pocl_cpu.takes_builtins(info)
-        program = self._build_alone(source) if alone else None
-        if program is not None:
-            return program
-        program = cl.Program(self._context, source)
-        try:
-            program = self._compile(program)
-        except cl.Error as error:
-            raise CompileError(f"OpenCL on {info.name} refused a kernel", source=source, log=str(error)) from None
-        if alone:
-            warnings.warn("a kernel needs more than builtins.h declares: it is compiled slowly", stacklevel=2)
-        if keep:
-            position = program.get_info(cl.program_info.DEVICES).index(self._device)
-            kernel_cache.store(key, program.get_info(cl.program_info.BINARIES)[position])
-        return program
-
-    def _build_alone(self, source: str) -> Any:
-        """Build without the compiler's own header; None where the kernel needs more of it than ``builtins.h`` has."""
-        cl = opencl()
-        try:
-            return self._compile(cl.Program(self._context, pocl_cpu.BUILTINS + source), pocl_cpu.NO_HEADER)
-        except cl.Error:
-            return None
-
-    def _compile(self, program: Any, option: str = "") -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyOpenCL warns about any compiler output
-            return program.build(self.build_options + option, devices=[self._device], cache_dir=False)
 
     def binding(self, launches: Sequence[Launch]) -> tuple[Callable[..., None], Callable[[], bool]]:
         cl = opencl()
@@ -567,55 +519,3 @@ def _scratch_type() -> Any:
             self.serial = next(_SERIAL)
 
     return Scratch
-
-
-class OpenCLBackend(Backend):
-    """OpenCL through PyOpenCL."""
-
-    name = "opencl"
-    install = 'pip install "portadnn[cpu]" (PoCL for the CPU), or the OpenCL driver of your GPU'
-
-    def why_unavailable(self) -> str | None:
-        try:
-            cl = opencl()
-        except ImportError as error:
-            return f"PyOpenCL cannot be imported ({error})"
-        try:
-            return None if found_devices() else why_no_devices()
-        except cl.Error as error:
-            return f"no OpenCL platform was found ({error})"
-
-    def devices(self) -> Sequence[DeviceInfo]:
-        return [info for _, info in found_devices()]
-
-    def open(self, index: int, stream: Any = None) -> Device:
-        found = found_devices()
-        if is_word(stream, "torch") and 0 <= index < len(found) and found[index][1].kind == "cpu":
-            stream = None  # torch has no streams on the CPU
-        if stream is not None:
-            check_queue(stream)
-            for device, info in found:
-                if device == stream.device:
-                    return OpenCLDevice(device, info, stream)
-            raise BadParam(argument="stream", expected="a queue of a listed device", got=stream.device.name)
-        if not 0 <= index < len(found):
-            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index)
-        return OpenCLDevice(*found[index])
-
-    def engines(self) -> Sequence[Engine]:
-        from ..engines import kernel_engines
-
-        return kernel_engines()
-
-    def graph_engines(self) -> Sequence[GraphEngine]:
-        from ..graph_engines import kernel_graph_engines
-
-        return kernel_graph_engines()
-
-    def engines_version(self) -> str:
-        from ..engines import kernel_engines_version
-
-        return kernel_engines_version()
-
-
-BACKEND = OpenCLBackend()

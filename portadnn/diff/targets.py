@@ -85,7 +85,7 @@ class Target:
             device: Any = handle.device
             device.info = replace(handle.info, compute_units=LARGE_GPU[0], simd_width=LARGE_GPU[1])
             if hasattr(device, "build_options"):
-                device.build_options += " -cl-opt-disable"  # what a CPU's optimiser makes of them proves nothing
+                device.compiler.options += " -cl-opt-disable"  # what a CPU's optimiser makes of them proves nothing
         return handle
 
 
