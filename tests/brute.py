@@ -1,6 +1,6 @@
 """The definitions once more, one element at a time in plain Python: what the reference backend is checked against.
 
-Shares nothing with ``backends/reference/operations.py``. Slow, so for small tensors only.
+Shares nothing with ``backends/reference/definitions``. Slow, so for small tensors only.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def cases(kind, count):
 
 def contents(problem, stored):
     """Return the numbers of a reserve space that mean something, by section."""
-    from portadnn_backends.reference.rnn import Kept
+    from portadnn_backends.reference.definitions.rnn import Kept
 
     kept, network = Kept(problem, np.asarray(stored)), problem.network
     found = {}

@@ -10,6 +10,11 @@ import pytest
 import portadnn as dnn
 from portadnn.operation import operations
 from portadnn.problem import every_problem
+from portadnn_backends.reference.outcomes import DEFINITIONS
+from portadnn_backends.torch_engines.engine import WAYS
+from portadnn_backends.vendor_cudnn.engines import MAKERS
+
+DIRECTIONS = ("forward", "backward_data", "backward_filter", "bias_activation_forward")  # each algorithm has an engine
 
 
 def test_every_problem_has_a_record():
@@ -31,6 +36,16 @@ def test_what_a_record_says_is_about_its_problem(op):
     assert {*(record.data.special or ()), *record.data.moderate} <= names
     assert all(word.partition("=")[0] in kind.__dataclass_fields__ for word in record.wrong.right.split())
     assert dnn.parse(record.drawing.line(op, 0, 0)).op == op
+
+
+def test_backends_have_every_operation_or_it_is_named_here():
+    known = every_problem()
+    assert set(DEFINITIONS) == set(known.values())
+    assert set(WAYS) == set(known.values())
+    assert known.keys() - MAKERS.keys() == {f"convolution_{d}" for d in DIRECTIONS} | {
+        "normalization_forward",
+        "normalization_backward",
+    }
 
 
 def test_calls_load_no_records():

@@ -17,15 +17,13 @@ from portadnn.descriptors import TensorView
 from portadnn.enums import DnnEnum
 from portadnn.errors import AllocFailed, BadParam
 from portadnn.host_arrays import check_host, host_array, host_room, host_workspace, is_masked, span_bytes, type_name
-from portadnn.ops.tensor import ScaleTensor, SetTensor
 from portadnn.problem import Problem, TensorSpec
 
 from .. import algorithms
 from ..arrays import host_view, is_word
 from ..base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from . import outcomes as reference_outcomes
-from .operations import store
-from .outcomes import KINDS, outcomes
+from .outcomes import DEFINITIONS, outcomes, store
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
@@ -159,7 +157,7 @@ class DefinitionEngine(Engine):
 
     name = "definition"
     wide = True
-    problems = (*KINDS, SetTensor, ScaleTensor)
+    problems = tuple(DEFINITIONS)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Name the direct algorithms, those that need no workspace and are deterministic."""

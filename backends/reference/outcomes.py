@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from portadnn import bfloat16
 from portadnn.bfloat16 import as_float64
 from portadnn.problem import Problem
 
-from . import dropout as reference_dropout
-from . import lrn as reference_lrn
-from . import norm as reference_norm
-from . import reduce as reference_reduce
-from . import rnn as reference_rnn
-from . import spatial as reference_spatial
-from .definition import Definition, Evaluate
-from .operations import DEFINITIONS as SIMPLE
-from .operations import Array, evaluate, rounded_numbers
-from .terms import absolute_terms
+from . import definitions
+from .definition import Array, Definition, Evaluate, Numbers
 
-DEFINITIONS: dict[type[Problem], Definition] = {
-    **reference_dropout.DEFINITIONS,
-    **reference_lrn.DEFINITIONS,
-    **reference_norm.DEFINITIONS,
-    **reference_rnn.DEFINITIONS,
-    **reference_reduce.DEFINITIONS,
-    **reference_spatial.DEFINITIONS,
-}
 
-KINDS = (*SIMPLE, *DEFINITIONS)
+def _all() -> dict[type[Problem], Definition]:
+    names = [f"{definitions.__name__}.{module.name}" for module in pkgutil.iter_modules(definitions.__path__)]
+    return {kind: known for name in names for kind, known in importlib.import_module(name).DEFINITIONS.items()}
+
+
+DEFINITIONS = _all()
 
 
 def outcomes(
@@ -45,18 +37,15 @@ def outcomes(
         The problem's tensors in the order of ``problem.names``, of any type and strides. Outputs that are not read
         may hold anything.
     scalars
-        The run-time numbers in the order of ``problem.scalars``; see
-        :func:`~portadnn_backends.reference.operations.rounded_numbers`.
+        The run-time numbers in the order of ``problem.scalars``. They are rounded to the accumulator's type: the C
+        interface takes them as float, or as double for double tensors.
 
     Returns
     -------
     dict
         Float64 arrays by output name, in the outputs' dims; without byte buffers whose contents are an engine's own.
     """
-    definition = DEFINITIONS.get(type(problem))
-    if definition is None:
-        return {problem.outputs[-1]: evaluate(problem, tensors, scalars)}
-    return _results(definition.values, problem, tensors, scalars)
+    return _results(DEFINITIONS[type(problem)].values, problem, tensors, scalars)
 
 
 def terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequence[float]) -> dict[str, Array]:
@@ -67,16 +56,24 @@ def terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequen
     tensors, scalars
         As for :func:`outcomes`.
     """
-    definition = DEFINITIONS.get(type(problem))
-    if definition is None:
-        return {problem.outputs[-1]: absolute_terms(problem, tensors, scalars)}
-    return _results(definition.terms, problem, tensors, scalars)
+    return _results(DEFINITIONS[type(problem)].terms, problem, tensors, scalars)
 
 
 def _results(
     function: Evaluate, problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequence[float]
 ) -> dict[str, npt.NDArray[Any]]:
+    round_number = problem.dtype.accumulator.numpy.type
     with np.errstate(all="ignore"):  # overflow and NaN are results like others, and outputs may hold anything
+        numbers: Numbers = {name: float(round_number(s)) for name, s in zip(problem.scalars, scalars, strict=True)}
         arrays = {name: as_float64(tensor) for name, tensor in zip(problem.names, tensors, strict=True)}
-        found = function(problem, rounded_numbers(problem, scalars), arrays)
+        found = function(problem, numbers, arrays)
         return {name: np.broadcast_to(value, getattr(problem, name).dims) for name, value in found.items()}
+
+
+def store(tensor: npt.NDArray[Any], values: Array) -> None:
+    """Round numbers into a tensor."""
+    with np.errstate(all="ignore"):  # indices and bytes are whole numbers
+        if bfloat16.is_bfloat16(tensor.dtype):
+            tensor.view(np.uint16)[...] = bfloat16.rounded(values)
+        else:
+            tensor[...] = values

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -17,10 +16,7 @@ from portadnn.ops.batch_norm import (
 from portadnn.ops.normalization import Normalization, NormalizationBackward, NormalizationForward
 from portadnn.problem import Problem
 
-from .definition import Definition
-from .operations import Array, Numbers
-
-Arrays = Mapping[str, Array]
+from ..definition import Array, Arrays, Definition, Numbers
 
 
 def blend(alpha: float, value: Array, beta: float, prior: Array) -> Array:

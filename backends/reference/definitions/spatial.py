@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
@@ -13,10 +13,8 @@ from portadnn.ops.spatial_sampler import SpatialTfSamplerBackward, SpatialTfSamp
 from portadnn.ops.spatial_transformer import SpatialTfGridGeneratorBackward, SpatialTfGridGeneratorForward
 from portadnn.problem import TensorSpec
 
-from .definition import Definition
-from .operations import Array, Numbers
+from ..definition import Array, Arrays, Definition, Numbers
 
-Arrays = Mapping[str, Array]
 Sampler = SpatialTfSamplerForward | SpatialTfSamplerBackward
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,8 @@ import numpy.typing as npt
 from portadnn.ops.dropout import STATES_SIZE, DropoutBackward, DropoutForward, SetDropoutDescriptor
 from portadnn.problem import Problem
 
-from ..philox import keep_mask
-from .definition import Definition
-from .operations import Array, Numbers
-
-Tensors = Mapping[str, Array]
+from ...philox import keep_mask
+from ..definition import Array, Arrays, Definition, Numbers
 
 
 def _states(seed: int, draw: int) -> Array:
@@ -28,13 +24,13 @@ def _scaled(x: Array, keep: npt.NDArray[Any], problem: DropoutForward | DropoutB
     return np.where(keep.reshape(x.shape) != 0, x * scale, 0.0)
 
 
-def _set(problem: SetDropoutDescriptor, numbers: Numbers, tensors: Tensors) -> Tensors:
+def _set(problem: SetDropoutDescriptor, numbers: Numbers, tensors: Arrays) -> Arrays:
     states = tensors["states"].copy()
     states[:STATES_SIZE] = _states(problem.seed, 0)
     return {"states": states}
 
 
-def _forward(problem: DropoutForward, numbers: Numbers, tensors: Tensors) -> Tensors:
+def _forward(problem: DropoutForward, numbers: Numbers, tensors: Arrays) -> Arrays:
     x, mask, states = tensors["x"], tensors["reserve_space"].copy(), tensors["states"].copy()
     seed, draw = (int(word) for word in states[:16].astype(np.uint8).view("<u8"))
     keep = keep_mask(x.size, problem.dropout, seed, draw)
@@ -46,13 +42,13 @@ def _forward(problem: DropoutForward, numbers: Numbers, tensors: Tensors) -> Ten
     return {"y": _scaled(x, keep, problem), "reserve_space": mask, "states": states}
 
 
-def _backward(problem: DropoutBackward, numbers: Numbers, tensors: Tensors) -> Tensors:
+def _backward(problem: DropoutBackward, numbers: Numbers, tensors: Arrays) -> Arrays:
     dy = tensors["dy"]
     bits = np.unpackbits(tensors["reserve_space"].astype(np.uint8), bitorder="little")
     return {"dx": _scaled(dy, bits[: dy.size], problem)}
 
 
-def _terms(problem: Problem, numbers: Numbers, tensors: Tensors) -> Tensors:
+def _terms(problem: Problem, numbers: Numbers, tensors: Arrays) -> Arrays:
     """Return the results' sizes: each is one product."""
     values = DEFINITIONS[type(problem)].values(problem, numbers, tensors)
     return {name: np.abs(value) for name, value in values.items() if name in ("y", "dx")}

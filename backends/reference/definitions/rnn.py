@@ -6,7 +6,6 @@ it, of earlier steps and layers as far as the derivatives let their errors throu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +20,8 @@ from portadnn.ops.rnn.problems import (
     RNNForwardTraining,
 )
 
-from ..philox import keep_mask
-from .definition import Definition
-from .operations import Array, Numbers
-
-Arrays = Mapping[str, Array]
+from ...philox import keep_mask
+from ..definition import Array, Arrays, Definition, Numbers
 
 
 @dataclass(frozen=True)

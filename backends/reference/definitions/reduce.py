@@ -13,11 +13,7 @@ from portadnn.enums import NanPropagation, ReduceTensorOp
 from portadnn.ops.reduce import EXTREMES, ReduceTensor
 from portadnn.problem import Problem
 
-from .definition import Definition
-from .operations import Array, Numbers
-
-Tensors = Mapping[str, Array]
-
+from ..definition import Array, Arrays, Definition, Numbers, blend, blend_terms
 
 _SUMS: dict[ReduceTensorOp, Callable[[Array], Any]] = {  # of the last axis
     ReduceTensorOp.ADD: lambda a: a.sum(-1),
@@ -54,7 +50,7 @@ def _extremes(problem: ReduceTensor, rows: Array) -> tuple[Array, npt.NDArray[np
     return best, found.argmax(-1)
 
 
-def _values(problem: ReduceTensor, numbers: Numbers, tensors: Tensors) -> Mapping[str, Any]:
+def _values(problem: ReduceTensor, numbers: Numbers, tensors: Arrays) -> Mapping[str, Any]:
     rows = _in_rows(problem, tensors["a"])
     outcome: dict[str, Any] = {}
     if problem.operation in EXTREMES:
@@ -63,22 +59,16 @@ def _values(problem: ReduceTensor, numbers: Numbers, tensors: Tensors) -> Mappin
             outcome["indices"] = where.reshape(problem.c.dims)
     else:
         best = _SUMS[problem.operation](rows)
-    c = numbers["alpha"] * best.reshape(problem.c.dims)
-    if numbers["beta"] != 0:
-        c = c + numbers["beta"] * tensors["c"]
-    return {"c": c, **outcome}
+    return {"c": blend(numbers, best.reshape(problem.c.dims), tensors["c"]), **outcome}
 
 
-def _terms(problem: ReduceTensor, numbers: Numbers, tensors: Tensors) -> Mapping[str, Any]:
+def _terms(problem: ReduceTensor, numbers: Numbers, tensors: Arrays) -> Mapping[str, Any]:
     rows = np.abs(_in_rows(problem, tensors["a"]))
     if problem.operation in EXTREMES:
         sums = np.abs(_extremes(problem, _in_rows(problem, tensors["a"]))[0])
     else:
         sums = _SUMS[problem.operation](rows)
-    terms = abs(numbers["alpha"]) * np.nan_to_num(sums).reshape(problem.c.dims)
-    if numbers["beta"] != 0:
-        terms = terms + abs(numbers["beta"]) * np.abs(tensors["c"])
-    return {"c": terms}
+    return {"c": blend_terms(numbers, np.nan_to_num(sums).reshape(problem.c.dims), tensors["c"])}
 
 
 DEFINITIONS: dict[type[Problem], Definition] = {ReduceTensor: Definition(_values, _terms)}

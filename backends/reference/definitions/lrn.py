@@ -7,18 +7,15 @@ With s = k + weight * sum over the window of squared distances, a number x becom
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from portadnn.ops.divisive_norm import DivisiveNormalizationBackward, DivisiveNormalizationForward
 from portadnn.ops.lrn import LRNCrossChannelBackward, LRNCrossChannelForward, Window
 
-from .definition import Definition, Outcome
-from .operations import Array, Numbers
+from ..definition import Array, Arrays, Definition, Numbers, Outcome, blend, blend_terms
 
-Arrays = Mapping[str, Array]
 _LRN = (1,)
 
 
@@ -75,27 +72,18 @@ class _Parts:
         return self.window.beta * self.window.weight * g * self.factor / self.s
 
 
-def _blend(numbers: Numbers, value: Any, prior: Array) -> Any:
-    value = numbers["alpha"] * value
-    return value if numbers["beta"] == 0 else value + numbers["beta"] * prior
-
-
-def _blend_terms(numbers: Numbers, value: Any, prior: Array) -> Any:
-    return _blend({name: abs(number) for name, number in numbers.items()}, value, np.abs(prior))
-
-
 def _lrn_parts(problem: LRNCrossChannelForward | LRNCrossChannelBackward, x: Array) -> _Parts:
     window = problem.window
     return _Parts(window, _sums(x * x, window.before, window.after))
 
 
 def _lrn(problem: LRNCrossChannelForward, numbers: Numbers, t: Arrays) -> Outcome:
-    return {"y": _blend(numbers, t["x"] * _lrn_parts(problem, t["x"]).factor, t["y"])}
+    return {"y": blend(numbers, t["x"] * _lrn_parts(problem, t["x"]).factor, t["y"])}
 
 
 def _lrn_terms(problem: LRNCrossChannelForward, numbers: Numbers, t: Arrays) -> Outcome:
     parts = _lrn_parts(problem, t["x"])
-    return {"y": _blend_terms(numbers, np.abs(t["x"]) * parts.factor * parts.factor_error, t["y"])}
+    return {"y": blend_terms(numbers, np.abs(t["x"]) * parts.factor * parts.factor_error, t["y"])}
 
 
 def _lrn_gradient(problem: LRNCrossChannelBackward, numbers: Numbers, t: Arrays) -> Outcome:
@@ -103,7 +91,7 @@ def _lrn_gradient(problem: LRNCrossChannelBackward, numbers: Numbers, t: Arrays)
     parts = _lrn_parts(problem, x)
     # channel j is in the windows of those that lie `after` before it to `before` behind it
     through = _sums(parts.slope(dy * x), window.after, window.before)
-    return {"dx": _blend(numbers, dy * parts.factor - 2 * x * through, t["dx"])}
+    return {"dx": blend(numbers, dy * parts.factor - 2 * x * through, t["dx"])}
 
 
 def _lrn_gradient_terms(problem: LRNCrossChannelBackward, numbers: Numbers, t: Arrays) -> Outcome:
@@ -111,7 +99,7 @@ def _lrn_gradient_terms(problem: LRNCrossChannelBackward, numbers: Numbers, t: A
     parts = _lrn_parts(problem, x)
     slope = np.abs(parts.slope(dy * x)) * parts.slope_error
     through = _sums(slope, window.after, window.before)
-    return {"dx": _blend_terms(numbers, dy * parts.factor * parts.factor_error + 2 * x * through, t["dx"])}
+    return {"dx": blend_terms(numbers, dy * parts.factor * parts.factor_error + 2 * x * through, t["dx"])}
 
 
 def _means(t: Arrays) -> Array:
@@ -123,12 +111,12 @@ def _divisive_parts(problem: DivisiveNormalizationForward | DivisiveNormalizatio
 
 
 def _divisive(problem: DivisiveNormalizationForward, numbers: Numbers, t: Arrays) -> Outcome:
-    return {"y": _blend(numbers, t["x"] * _divisive_parts(problem, t).factor, t["y"])}
+    return {"y": blend(numbers, t["x"] * _divisive_parts(problem, t).factor, t["y"])}
 
 
 def _divisive_terms(problem: DivisiveNormalizationForward, numbers: Numbers, t: Arrays) -> Outcome:
     parts = _divisive_parts(problem, t)
-    return {"y": _blend_terms(numbers, np.abs(t["x"]) * parts.factor * parts.factor_error, t["y"])}
+    return {"y": blend_terms(numbers, np.abs(t["x"]) * parts.factor * parts.factor_error, t["y"])}
 
 
 def _divisive_gradient(problem: DivisiveNormalizationBackward, numbers: Numbers, t: Arrays) -> Outcome:
@@ -136,9 +124,9 @@ def _divisive_gradient(problem: DivisiveNormalizationBackward, numbers: Numbers,
     parts = _divisive_parts(problem, t)
     slope = parts.slope(dy * x)
     through = _gathered(x, m, slope, window, np.positive)
-    found = {"dx": _blend(numbers, dy * parts.factor - 2 * through, t["dx"])}
+    found = {"dx": blend(numbers, dy * parts.factor - 2 * through, t["dx"])}
     if problem.dmeans is not None:
-        found["dmeans"] = _blend(numbers, 2 * slope * _sums_of_gaps(x, m, window, 1), t["dmeans"])
+        found["dmeans"] = blend(numbers, 2 * slope * _sums_of_gaps(x, m, window, 1), t["dmeans"])
     return found
 
 
@@ -147,9 +135,9 @@ def _divisive_gradient_terms(problem: DivisiveNormalizationBackward, numbers: Nu
     parts = _divisive_parts(problem, t)
     slope = np.abs(parts.slope(dy * x)) * parts.slope_error
     through = _gathered(x, m, slope, window, np.abs)
-    found = {"dx": _blend_terms(numbers, dy * parts.factor * parts.factor_error + 2 * through, t["dx"])}
+    found = {"dx": blend_terms(numbers, dy * parts.factor * parts.factor_error + 2 * through, t["dx"])}
     if problem.dmeans is not None:
-        found["dmeans"] = _blend_terms(numbers, 2 * slope * _sums_of_gaps(x, m, window, 3), t["dmeans"])
+        found["dmeans"] = blend_terms(numbers, 2 * slope * _sums_of_gaps(x, m, window, 3), t["dmeans"])
     return found
 
 
