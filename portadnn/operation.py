@@ -28,6 +28,7 @@ from typing import Any
 
 from .drawing.plain import LAYOUTS, RANKS, SIZES, Describe
 from .drawing.strata import Drawing
+from .driver.form import Driver
 from .entry_points import OPERATIONS, entry_points
 from .enums import DnnEnum
 from .errors import BadParam, shown
@@ -187,6 +188,8 @@ class Operation:
         What a wrong call is.
     data : Data
         Which data it may be given, and which has settled or exact results.
+    driver : Driver or None
+        How MIOpenDriver's command lines name it, where they can.
     """
 
     problem: type[Problem]
@@ -195,6 +198,7 @@ class Operation:
     features: Features
     wrong: Wrong
     data: Data = Data()
+    driver: Driver | None = None
 
     @property
     def op(self) -> str:

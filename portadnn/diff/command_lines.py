@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from ..driver.form import tensor_text
 from ..errors import BadParam, NotSupported, shown
+from ..operation import operations
 from ..problem import Problem, parse
 from ..recording.driver_lines import driver_line
 from ..shapes import window_output
@@ -14,26 +16,7 @@ from .cases import Case
 
 _DRIVER_TYPES = {"": "f32", "fp16": "f16", "bfp16": "bf16", "fp64": "f64", "fp32": "f32", "fp16fp32": "f16"}
 _DRIVER_TYPES |= {"bfp16fp32": "bf16"}
-_LONG = {
-    "batchsize": "n",
-    "in_channels": "c",
-    "in_h": "H",
-    "in_w": "W",
-    "out_channels": "k",
-    "fil_h": "y",
-    "fil_w": "x",
-    "pad_h": "p",
-    "pad_w": "q",
-    "conv_stride_h": "u",
-    "conv_stride_w": "v",
-    "dilation_h": "l",
-    "dilation_w": "j",
-    "forw": "F",
-    "mode": "m",
-    "group_count": "g",
-}
 _OPTION = re.compile(r"--?([A-Za-z_$!@#]\w*)=?(.*)")
-Options = Mapping[str, str]
 
 
 def as_driver_line(case: Case) -> str:
@@ -64,12 +47,13 @@ def from_driver_line(line: str) -> list[str]:
     if start < 0 or start + 1 >= len(words):
         raise BadParam(argument="line", expected="a call of MIOpenDriver", got=shown(line[:80]))
     match = re.fullmatch(r"([a-z]+?)((?:b?fp\d+)*)", words[start + 1])
-    reader = _READERS.get(match[1]) if match else None
-    if match is None or reader is None or match[2] not in _DRIVER_TYPES:
-        known = ", ".join(_READERS)
+    drivers = {record.driver.name: record.driver for record in operations().values() if record.driver}
+    driver = drivers.get(match[1]) if match else None
+    if match is None or driver is None or driver.read is None or match[2] not in _DRIVER_TYPES:
+        known = ", ".join(name for name, one in drivers.items() if one.read)
         raise NotSupported(argument="driver", expected=f"{known}, in a float type", got=words[start + 1])
     try:
-        lines = reader(_options(words[start + 2 :], {} if match[1] == "pool" else _LONG), _DRIVER_TYPES[match[2]])
+        lines = driver.read(_options(words[start + 2 :], driver.letters), _DRIVER_TYPES[match[2]])
     except (ValueError, KeyError, ArithmeticError) as error:
         raise BadParam(argument="line", expected="whole numbers in options", got=f"{line[:80]!r} ({error})") from None
     return [str(parse(text)) for text in lines]
@@ -88,113 +72,6 @@ def _options(words: list[str], letters: Mapping[str, str]) -> dict[str, str]:
             found[name] = word
     return found
 
-
-def _directions(options: Options, names: Mapping[int, str]) -> list[str]:
-    """Return the directions of the flag F, whose bits name them; 0 is all."""
-    wanted = int(options.get("F", "0"))
-    return [name for bit, name in names.items() if wanted == 0 or wanted & bit]
-
-
-def _image(options: Options) -> tuple[int, ...]:
-    return tuple(
-        int(options.get(name, default)) for name, default in zip("ncHW", ("100", "3", "32", "32"), strict=True)
-    )
-
-
-def _tensor(dtype: str, dims: tuple[int, ...], layout: str = "") -> str:
-    return f"{dtype}:{'x'.join(map(str, dims))}{':nhwc' if layout.endswith('C') else ''}"
-
-
-def _conv(options: Options, t: str) -> list[str]:
-    deep = options.get("spatial_dim", options.get("_", "2")) == "3"
-
-    def numbers(letters: str, long: str, default: str) -> tuple[int, ...]:
-        first = (options.get(long, options.get("!", default)),) if deep else ()
-        return tuple(int(n) for n in (*first, *(options.get(letter, default) for letter in letters)))
-
-    if options.get("m", "conv") != "conv":
-        raise NotSupported(argument="-m", expected="conv", got=options["m"])
-    n, c, groups = (int(options.get(o, d)) for o, d in (("n", "100"), ("c", "3"), ("g", "1")))
-    k = int(options.get("k", "32"))
-    size, taps = numbers("HW", "in_d", "32"), numbers("yx", "fil_d", "3")
-    pads, steps, holes = (
-        numbers("pq", "pad_d", "0"),
-        numbers("uv", "conv_stride_d", "1"),
-        numbers("lj", "dilation_d", "1"),
-    )
-    out = tuple(window_output(*axis) for axis in zip(size, taps, pads, steps, holes, strict=True))
-    image = _tensor(t, (n, c, *size), options.get("in_layout", options.get("I", "")))
-    filter = _tensor(t, (k, c // max(groups, 1), *taps), options.get("fil_layout", ""))
-    result = _tensor(t, (n, k, *out), options.get("out_layout", ""))
-    rest = " ".join(
-        f"{name}={','.join(map(str, values))}"
-        for name, values in (("padding", pads), ("stride", steps), ("dilation", holes))
-    )
-    lines = {
-        "forward": f"x={image} w={filter} y={result}",
-        "backward_data": f"w={filter} dy={result} dx={image}",
-        "backward_filter": f"x={image} dy={result} dw={filter}",
-    }
-    names = _directions(options, {1: "forward", 2: "backward_data", 4: "backward_filter"})
-    return [f"convolution_{name} {lines[name]} {rest} groups={groups}" for name in names]
-
-
-_ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu", "", "", "", "clipped_relu", "", "elu")
-
-
-def _activ(options: Options, t: str) -> list[str]:
-    number = int(options.get("m", "3"))
-    mode = _ACTIVATIONS[number] if 0 <= number < len(_ACTIVATIONS) else ""
-    if not mode:
-        raise NotSupported(argument="-m", expected="an activation that portadnn has", got=number)
-    alpha = float(options.get("A", "0") or 0)
-    rest = f" ceiling={alpha}" if mode == "clipped_relu" else f" coef={alpha}" if mode == "elu" else ""
-    names = _directions(options, {1: "forward", 2: "backward"})
-    return [f"activation_{name} x={_tensor(t, _image(options))} mode={mode}{rest}" for name in names]
-
-
-def _softmax(options: Options, t: str) -> list[str]:
-    algorithm = ("fast", "accurate", "log")[int(options.get("a", "1"))]
-    mode = ("instance", "channel")[int(options.get("m", "1"))]
-    blend = f"alpha={float(options.get('A', '1'))} beta={float(options.get('B', '0'))}"
-    names = {"forward": "x", "backward": "y"}
-    return [
-        f"softmax_{name} {names[name]}={_tensor(t, _image(options))} algorithm={algorithm} mode={mode} {blend}"
-        for name in _directions(options, {1: "forward", 2: "backward"})
-    ]
-
-
-def _lrn(options: Options, t: str) -> list[str]:
-    if options.get("m", "cross") != "cross":
-        raise NotSupported(argument="-m", expected="cross", got=options["m"])
-    numbers = {"lrn_n": "N", "lrn_alpha": "A", "lrn_beta": "B", "lrn_k": "K"}
-    rest = " ".join(f"{name}={options[letter]}" for name, letter in numbers.items() if letter in options)
-    names = _directions(options, {1: "forward", 2: "backward"})
-    return [f"lrn_cross_channel_{name} x={_tensor(t, _image(options))} {rest}" for name in names]
-
-
-def _pool(options: Options, t: str) -> list[str]:
-    modes = {"max": "max", "avg": "average_count_exclude_padding", "avg_in": "average_count_include_padding"}
-    dims, _, layout = options["input"].partition(",")
-    sizes = tuple(map(int, dims.split("x")))
-    axes = "dhw"[-(len(sizes) - 2) :]
-
-    def numbers(long: str, default: str) -> str:
-        return ",".join(str(int(options.get(f"{long}_{axis}", default))) for axis in axes)
-
-    rest = f"window={numbers('win', '3')} stride={numbers('pool_stride', '1')} padding={numbers('pad', '0')}"
-    x = _tensor(t, sizes, layout if layout.endswith("C") else "")
-    names = ["forward"] if options.get("F") == "1" else ["forward", "backward"]
-    return [f"pooling_{name} x={x} mode={modes[options.get('m', 'max')]} {rest}" for name in names]
-
-
-_READERS: dict[str, Callable[[Options, str], list[str]]] = {
-    "conv": _conv,
-    "pool": _pool,
-    "activ": _activ,
-    "softmax": _softmax,
-    "lrn": _lrn,
-}
 
 # benchdnn
 
@@ -264,9 +141,9 @@ def from_benchdnn_line(line: str) -> str:
     n, groups = keys.get("mb", 2), max(keys.get("g", 1), 1)
     t = _BENCHDNN_TYPES[dtype]
     dims = {
-        "image": _tensor(t, (n, keys["ic"], *sizes)),
-        "filter": _tensor(t, (keys["oc"], keys["ic"] // groups, *taps)),
-        "result": _tensor(t, (n, keys["oc"], *out)),
+        "image": tensor_text(t, (n, keys["ic"], *sizes)),
+        "filter": tensor_text(t, (keys["oc"], keys["ic"] // groups, *taps)),
+        "result": tensor_text(t, (n, keys["oc"], *out)),
     }
     roles = {"forward": "x w y", "backward_data": "dx w dy", "backward_filter": "x dw dy"}[direction].split()
     tensors = " ".join(f"{name}={text}" for name, text in zip(roles, dims.values(), strict=True))

@@ -10,7 +10,9 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
 from ...enums import ActivationMode
+from ...errors import NotSupported
 from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong, output_of_forward
 from ..activation import ActivationBackward, ActivationForward, activation_backward, activation_forward
 
@@ -59,6 +61,29 @@ _DRAWING = Drawing(
 )
 
 
+_NUMBERED = ("identity", "sigmoid", "tanh", "relu", "", "", "", "clipped_relu", "", "elu")
+
+
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    alpha = {"CLIPPED_RELU": problem.ceiling, "ELU": problem.coef}.get(problem.mode.name, 1.0)
+    options = {**form.image_options(problem.x), "m": form.number(problem.mode), "forw": form.direction(problem)}
+    return f"{form.first_word('activ', problem.x)} {form.written(**options, A=float(alpha), B=1.0, G=1.0)}"
+
+
+def _read(options: form.Options, t: str) -> list[str]:
+    chosen = int(options.get("m", "3"))
+    mode = _NUMBERED[chosen] if 0 <= chosen < len(_NUMBERED) else ""
+    if not mode:
+        raise NotSupported(argument="-m", expected="an activation that portadnn has", got=chosen)
+    alpha = float(options.get("A", "0") or 0)
+    rest = f" ceiling={alpha}" if mode == "clipped_relu" else f" coef={alpha}" if mode == "elu" else ""
+    names = form.directions(options, {1: "forward", 2: "backward"})
+    return [f"activation_{name} x={form.tensor_text(t, form.image_dims(options))} mode={mode}{rest}" for name in names]
+
+
+_DRIVER = form.Driver("activ", _write, _read)
+
+
 RECORDS = (
     Operation(
         ActivationForward,
@@ -71,6 +96,7 @@ RECORDS = (
             {BAD: ("y={t}:2x3x4x6", "y={o}:2x3x4x5", "ceiling=-1", "ceiling=nan", "ceiling=inf", "mode=elu coef=inf")},
         ),
         Data((UNSETTLED,), _exact),
+        driver=_DRIVER,
     ),
     Operation(
         ActivationBackward,
@@ -96,5 +122,6 @@ RECORDS = (
             _exact,
             fit=output_of_forward(ActivationForward),
         ),
+        driver=_DRIVER,
     ),
 )

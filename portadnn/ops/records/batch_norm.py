@@ -13,7 +13,8 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...enums import BatchNormMode
+from ...driver import form
+from ...enums import BatchNormMode, DataType
 from ...operation import BAD, Data, Features, Filling, Operation, Wrong
 from ..batch_norm import (
     BatchNormalizationBackward,
@@ -129,6 +130,24 @@ def plausible(filling: Filling) -> None:
 DATA = Data((("*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),), fit=plausible)
 
 
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    x = problem.x
+    names = "ncDHW" if len(x.dims) == 5 else "ncHW"
+    options: dict[str, Any] = dict(zip(names, x.dims, strict=True))
+    options["m"] = int(problem.mode.name == "SPATIAL")
+    backward, inference = problem.op.endswith("backward"), problem.op.endswith("inference")
+    options |= {"forw": 0 if backward else 2 if inference else 1, "b": int(backward)}
+    options["s"] = int(getattr(problem, "saved_mean", None) is not None)
+    options["r"] = int(inference or getattr(problem, "running_mean", None) is not None)
+    options |= form.layouts(layout=x)
+    base = form.first_word("bnorm", x, form.SHORT)
+    mixed = problem.scale.dtype is DataType.FLOAT and x.dtype is not DataType.FLOAT
+    return f"{base}{'fp32' if mixed else ''} {form.written(**options)}"
+
+
+_DRIVER = form.Driver("bnorm", _write)
+
+
 RECORDS = (
     Operation(
         BatchNormalizationForwardTraining,
@@ -155,6 +174,7 @@ RECORDS = (
             },
         ),
         DATA,
+        driver=_DRIVER,
     ),
     Operation(
         BatchNormalizationForwardInference,
@@ -168,6 +188,7 @@ RECORDS = (
             {BAD: (*_WRONG, "y={t}:2x3x5x4", "estimated_mean={wrong}:1x3x1x1", "estimated_variance={p}:1x3x4x5")},
         ),
         DATA,
+        driver=_DRIVER,
     ),
     Operation(
         BatchNormalizationBackward,
@@ -190,5 +211,6 @@ RECORDS = (
             },
         ),
         DATA,
+        driver=_DRIVER,
     ),
 )

@@ -10,6 +10,7 @@ from ...drawing.geometries import SHAPES, Geometry, shape_of
 from ...drawing.layouts import CLASSES, STRIDED, Tensors, any_layout, tensor
 from ...drawing.sizes import EMPTY_ONE_IN, NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver.convolution import CONVOLUTION
 from ...enums import ActivationMode, ConvolutionMode, DataType
 from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
 from ...problem import PROBLEMS
@@ -227,6 +228,7 @@ RECORDS = (
             },
         ),
         Data(exact=True, special=("x", "y")),
+        driver=CONVOLUTION,
     ),
     Operation(
         ConvolutionBackwardData,
@@ -249,6 +251,7 @@ RECORDS = (
             },
         ),
         Data(exact=True, special=("dy", "dx")),
+        driver=CONVOLUTION,
     ),
     Operation(
         ConvolutionBackwardFilter,
@@ -272,6 +275,7 @@ RECORDS = (
             },
         ),
         Data(exact=True, special=("x", "dw")),
+        driver=CONVOLUTION,
     ),
     Operation(
         ConvolutionBackwardBias,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
 from ...operation import BAD, Data, Features, Filling, Operation, Wrong
 from ..dropout import (
     DropoutBackward,
@@ -44,6 +47,17 @@ _DRAWING = Drawing(
 )
 
 
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    spec = problem.x if problem.op == "dropout_forward" else problem.dy
+    if len(spec.dims) > 5:
+        raise form.NoLine(f"{len(spec.dims)} dims")
+    options = {"F": form.direction(problem), "d": ",".join(map(str, spec.dims)), "p": problem.dropout}
+    return f"{form.first_word('dropout', spec)} {form.written(**options)}"
+
+
+_DRIVER = form.Driver("dropout", _write)
+
+
 RECORDS = (
     Operation(
         DropoutForward,
@@ -66,6 +80,7 @@ RECORDS = (
             },
         ),
         Data(fit=_seed),
+        driver=_DRIVER,
     ),
     Operation(
         DropoutBackward,
@@ -86,6 +101,7 @@ RECORDS = (
                 )
             },
         ),
+        driver=_DRIVER,
     ),
     Operation(
         SetDropoutDescriptor,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
+from ...errors import NotSupported
 from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
 from ..lrn import (
     LRNCrossChannelBackward,
@@ -43,6 +47,30 @@ _DRAWING = Drawing(
     turns={"size": SIZES, "rank": RANKS, "n": (5, 4, 1, 2, 3, 16, 7), "numbers": NUMBERS},
 )
 
+
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    options = {
+        **form.image_options(problem.x),
+        "m": "cross",
+        "N": problem.lrn_n,
+        "A": problem.lrn_alpha,
+        "B": problem.lrn_beta,
+    }
+    return f"{form.first_word('lrn', problem.x)} {form.written(**options, K=problem.lrn_k, F=form.direction(problem))}"
+
+
+def _read(options: form.Options, t: str) -> list[str]:
+    if options.get("m", "cross") != "cross":
+        raise NotSupported(argument="-m", expected="cross", got=options["m"])
+    numbers = {"lrn_n": "N", "lrn_alpha": "A", "lrn_beta": "B", "lrn_k": "K"}
+    rest = " ".join(f"{name}={options[letter]}" for name, letter in numbers.items() if letter in options)
+    names = form.directions(options, {1: "forward", 2: "backward"})
+    return [f"lrn_cross_channel_{name} x={form.tensor_text(t, form.image_dims(options))} {rest}" for name in names]
+
+
+_DRIVER = form.Driver("lrn", _write, _read)
+
+
 RECORDS = (
     Operation(
         LRNCrossChannelForward,
@@ -55,6 +83,7 @@ RECORDS = (
             {BAD: (*WRONG, "in_place=y:x"), UNSUPPORTED: ("y={t}:2x3x4x6", "y={o}:2x3x4x5")},
         ),
         DATA,
+        driver=_DRIVER,
     ),
     Operation(
         LRNCrossChannelBackward,
@@ -67,5 +96,6 @@ RECORDS = (
             {BAD: (*WRONG, "in_place=dx:x"), UNSUPPORTED: ("dy={t}:2x3x4x6", "dx={o}:2x3x4x5", "x={t}:2x4x4x5")},
         ),
         DATA,
+        driver=_DRIVER,
     ),
 )

@@ -10,6 +10,7 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import IMAGE_RANKS, NAN, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
 from ...enums import PoolingMode
 from ...operation import BAD, Data, Features, Operation, Wrong, output_of_forward
 from ...shapes import pooling_output_dims
@@ -116,6 +117,36 @@ def _exact(problem: Any) -> bool:
     return problem.mode is PoolingMode.MAX
 
 
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    x = problem.x
+    mode = {"MAX": "max", "AVERAGE_COUNT_INCLUDE_PADDING": "avg_in", "AVERAGE_COUNT_EXCLUDE_PADDING": "avg"}
+    layout = "NCDHW" if len(x.dims) == 5 else "NCHW"
+    layout = next(iter(form.layouts(x=x).values()), layout)
+    options: dict[str, Any] = {"input": f"{'x'.join(map(str, x.dims))},{layout}"}
+    for long, values in (("win", problem.window), ("pool_stride", problem.stride), ("pad", problem.padding)):
+        options.update(zip([f"{long}_{axis}" for axis in "dhw"[-len(values) :]], values, strict=True))
+    forward = int(problem.op == "pooling_forward")  # -F 0 runs both directions: the driver has no backward alone
+    return f"{form.first_word('pool', x)} {form.written(**options, m=mode[problem.mode.name], F=forward)}"
+
+
+def _read(options: form.Options, t: str) -> list[str]:
+    modes = {"max": "max", "avg": "average_count_exclude_padding", "avg_in": "average_count_include_padding"}
+    dims, _, layout = options["input"].partition(",")
+    sizes = tuple(map(int, dims.split("x")))
+    axes = "dhw"[-(len(sizes) - 2) :]
+
+    def numbers(long: str, default: str) -> str:
+        return ",".join(str(int(options.get(f"{long}_{axis}", default))) for axis in axes)
+
+    rest = f"window={numbers('win', '3')} stride={numbers('pool_stride', '1')} padding={numbers('pad', '0')}"
+    x = form.tensor_text(t, sizes, layout if layout.endswith("C") else "")
+    names = ["forward"] if options.get("F") == "1" else ["forward", "backward"]
+    return [f"pooling_{name} x={x} mode={modes[options.get('m', 'max')]} {rest}" for name in names]
+
+
+_DRIVER = form.Driver("pool", _write, _read, letters={})
+
+
 RECORDS = (
     Operation(
         PoolingForward,
@@ -128,6 +159,7 @@ RECORDS = (
             {BAD: (*_one_larger("y"), "y={t}:2x3x4x4", "y={t}:2x2x4x3", "y={o}:2x3x4x3", "y={t}:1x3x4x3", *_WRONG)},
         ),
         Data((("AVERAGE*", ("huge",), "sums overflow before they are divided"),), _exact),
+        driver=_DRIVER,
     ),
     Operation(
         PoolingBackward,
@@ -151,5 +183,6 @@ RECORDS = (
             },
         ),
         Data(exact=_exact, fit=output_of_forward(PoolingForward)),
+        driver=_DRIVER,
     ),
 )

@@ -10,6 +10,7 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
 from ...enums import DataType, ReduceTensorOp
 from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
 from ..reduce import ReduceTensor, reduce_tensor
@@ -63,6 +64,23 @@ def _exact(problem: Any) -> bool:
     return problem.operation in _EXACT
 
 
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    a, c = problem.a, problem.c
+    reduced = [str(i) for i, (p, q) in enumerate(zip(a.dims, c.dims, strict=True)) if q == 1 != p]
+    compute = problem.compute_type or a.dtype.accumulator
+    options: dict[str, Any] = {"A": numbers["alpha"], "B": numbers["beta"], "C": form.number(compute)}
+    options |= {"D": ",".join(map(str, a.dims)), "R": ",".join(reduced) or "0"}
+    options |= {
+        "O": form.number(problem.operation),
+        "N": int(problem.nan_propagation),
+        "I": int(problem.indices is not None),
+    }
+    return f"{form.first_word('reduce', a, (DataType.FLOAT, DataType.HALF, DataType.DOUBLE))} {form.written(**options)}"
+
+
+_DRIVER = form.Driver("reduce", _write, blended=True)
+
+
 RECORDS = (
     Operation(
         ReduceTensor,
@@ -106,5 +124,6 @@ RECORDS = (
             ),
             _exact,
         ),
+        driver=_DRIVER,
     ),
 )

@@ -13,6 +13,7 @@ from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import tensor
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
 from ...enums import DataType
 from ...operation import BAD, UNSUPPORTED, Data, Features, Filling, Operation, Wrong
 from ...specs import TensorSpec
@@ -176,6 +177,25 @@ _DATA = Data(
 )
 
 
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    mode = problem.mode.name.removeprefix("RNN_").lower()
+    network, sequence = problem.network, problem.sequence
+    batches = sequence.batches if problem.batch_sizes else sequence.batches[:1]
+    options: dict[str, Any] = {"n": ",".join(map(str, batches)), "W": network.features, "H": problem.hidden_size}
+    options |= {"l": problem.num_layers, "b": 1, "m": mode, "p": int(problem.input_mode), "r": int(problem.direction)}
+    options |= {"q": 0, "k": len(sequence.batches)}
+    if "forward" in problem.op:
+        options["c"] = int(problem.op.endswith("inference"))
+    options["F"] = {"data": 2, "weights": 4}.get(problem.op.rpartition("_")[2], 1)
+    options |= {"t": 1, "w": 1}
+    if problem.dropout:
+        options |= {"U": 1, "P": problem.dropout}
+    return f"{form.first_word('rnn', problem.data)} {form.written(**options)}"
+
+
+_DRIVER = form.Driver("rnn", _write)
+
+
 RECORDS = (
     Operation(
         RNNForwardInference,
@@ -205,6 +225,7 @@ RECORDS = (
             },
         ),
         _DATA,
+        driver=_DRIVER,
     ),
     Operation(
         RNNForwardTraining,
@@ -220,6 +241,7 @@ RECORDS = (
             },
         ),
         _DATA,
+        driver=_DRIVER,
     ),
     Operation(
         RNNBackwardData,
@@ -235,6 +257,7 @@ RECORDS = (
             },
         ),
         _DATA,
+        driver=_DRIVER,
     ),
     Operation(
         RNNBackwardWeights,
@@ -257,5 +280,6 @@ RECORDS = (
             },
         ),
         _DATA,
+        driver=_DRIVER,
     ),
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
 from ...enums import SoftmaxAlgorithm, SoftmaxMode
 from ...operation import BAD, Data, Features, Operation, Wrong, output_of_forward
 from ..softmax import SoftmaxBackward, SoftmaxForward, softmax_backward, softmax_forward
@@ -37,6 +40,29 @@ _DRAWING = Drawing(
 )
 
 
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    spec = problem.x if problem.op == "softmax_forward" else problem.dx
+    options = {
+        **form.image_options(spec),
+        "F": form.direction(problem),
+        "a": form.number(problem.algorithm),
+        "m": form.number(problem.mode),
+    }
+    return f"{form.first_word('softmax', spec)} {form.written(**options, A=numbers['alpha'], B=numbers['beta'])}"
+
+
+def _read(options: form.Options, t: str) -> list[str]:
+    algorithm = ("fast", "accurate", "log")[int(options.get("a", "1"))]
+    mode = ("instance", "channel")[int(options.get("m", "1"))]
+    blend = f"alpha={float(options.get('A', '1'))} beta={float(options.get('B', '0'))}"
+    rest = f"{form.tensor_text(t, form.image_dims(options))} algorithm={algorithm} mode={mode} {blend}"
+    names = {"forward": "x", "backward": "y"}
+    return [f"softmax_{name} {names[name]}={rest}" for name in form.directions(options, {1: "forward", 2: "backward"})]
+
+
+_DRIVER = form.Driver("softmax", _write, _read, blended=True)
+
+
 RECORDS = (
     Operation(
         SoftmaxForward,
@@ -48,6 +74,7 @@ RECORDS = (
             "x={t}:2x3x4x5 y={t}:2x3x4x5",
             {BAD: ("y={t}:2x3x4x6", "y={t}:2x3x5x4", "y={o}:2x3x4x5", "y={t}:2x3x20", "x={t}:2x3")},
         ),
+        driver=_DRIVER,
     ),
     Operation(
         SoftmaxBackward,
@@ -60,5 +87,6 @@ RECORDS = (
             {BAD: ("dy={t}:2x3x5x4", "dy={t}:2x3x4x5:nhwc", "dx={o}:2x3x4x5", "dx={t}:2x3x4x6", "in_place=dx:y")},
         ),
         Data((("*", ("huge",), "products overflow before they cancel"),), fit=output_of_forward(SoftmaxForward)),
+        driver=_DRIVER,
     ),
 )

@@ -9,6 +9,7 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
+from ...driver import form
 from ...enums import OpTensorOp
 from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
 from ..tensor import (
@@ -95,6 +96,22 @@ def _exact(problem: Any) -> bool:
 _ALONE = Drawing(_alone, _STRATA, _TURNS)
 
 
+def _write(problem: Any, numbers: form.Numbers) -> str:
+    spec = problem.tensors[-1]
+    base = form.first_word("tensorop", spec)
+    if problem.op == "set_tensor":
+        return f"{base} {form.written(**form.image_options(spec), o=0, v=numbers['value'])}"
+    if problem.op == "scale_tensor":
+        return f"{base} {form.written(**form.image_options(spec), o=1, v=numbers['alpha'])}"
+    if problem.op != "op_tensor" or problem.b.dims != problem.c.dims:
+        raise form.NoLine("the driver broadcasts nothing")
+    scale = {"A": numbers["alpha1"], "B": numbers["alpha2"], "G": numbers["beta"]}
+    return f"{base} {form.written(**form.image_options(spec), **scale, o=2 + form.number(problem.operation))}"
+
+
+_DRIVER = form.Driver("tensorop", _write, blended=True)
+
+
 RECORDS = (
     Operation(
         TransformTensor,
@@ -164,6 +181,7 @@ RECORDS = (
             (("MUL", ("huge",), "the product of an infinite and a vanished factor, which come in any order"),),
             exact=_exact,
         ),
+        driver=_DRIVER,
     ),
     Operation(
         SetTensor,
@@ -172,6 +190,7 @@ RECORDS = (
         Features(plain.images("|", "y"), {"value": 2}, layouts=(*plain.LAYOUTS[:3], "overlapping")),
         Wrong("4.17", "y={t}:2x3x4x5", {BAD: ("y=i32:2x3x4x5", "y={t}:2x3")}),
         EXACT,
+        driver=_DRIVER,
     ),
     Operation(
         ScaleTensor,
@@ -180,5 +199,6 @@ RECORDS = (
         Features(plain.images("|", "y"), {"alpha": 2}, layouts=(*plain.LAYOUTS[:3], "overlapping")),
         Wrong("4.18", "y={t}:2x3x4x5", {BAD: ("y=u8:2x3x4x5", "y={t}:60")}),
         EXACT,
+        driver=_DRIVER,
     ),
 )

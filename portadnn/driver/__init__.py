@@ -1,0 +1,1 @@
+"""Command lines of MIOpenDriver, which times a problem by itself on an AMD GPU."""

@@ -1,0 +1,86 @@
+"""MIOpenDriver's lines of convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import NotSupported
+from ..shapes import window_output
+from .form import (
+    SHORT,
+    Driver,
+    NoLine,
+    Numbers,
+    Options,
+    direction,
+    directions,
+    first_word,
+    layouts,
+    tensor_text,
+    written,
+)
+
+
+def _write(problem: Any, numbers: Numbers) -> str:
+    if problem.mode.name == "CONVOLUTION":
+        raise NoLine("MIOpen does not flip filters")
+    x, w = problem.image, problem.filter
+    base = first_word("conv", x, SHORT)
+    (n, c), (k,) = x.dims[:2], w.dims[:1]
+    deep = len(x.dims) == 5
+    options: dict[str, Any] = {"n": n, "c": c}
+    if deep:
+        options["in_d"] = x.dims[2]
+    options.update(zip("HW", x.dims[-2:], strict=True), k=k)
+    if deep:
+        options["fil_d"] = w.dims[2]
+    options.update(zip("yx", w.dims[-2:], strict=True))
+    for letters, long, values in (
+        ("pq", "pad_d", problem.padding),
+        ("uv", "conv_stride_d", problem.stride),
+        ("lj", "dilation_d", problem.dilation),
+    ):
+        if deep:
+            options[long] = values[0]
+        options.update(zip(letters, values[-2:], strict=True))
+    if deep:
+        options["spatial_dim"] = 3
+    options.update(layouts(in_layout=x, fil_layout=w, out_layout=problem.result))
+    return f"{base} {written(**options, m='conv', g=problem.groups, F=direction(problem), t=1)}"
+
+
+def _read(options: Options, t: str) -> list[str]:
+    deep = options.get("spatial_dim", options.get("_", "2")) == "3"
+
+    def numbers(letters: str, long: str, default: str) -> tuple[int, ...]:
+        first = (options.get(long, options.get("!", default)),) if deep else ()
+        return tuple(int(n) for n in (*first, *(options.get(letter, default) for letter in letters)))
+
+    if options.get("m", "conv") != "conv":
+        raise NotSupported(argument="-m", expected="conv", got=options["m"])
+    n, c, groups = (int(options.get(o, d)) for o, d in (("n", "100"), ("c", "3"), ("g", "1")))
+    k = int(options.get("k", "32"))
+    size, taps = numbers("HW", "in_d", "32"), numbers("yx", "fil_d", "3")
+    pads, steps, holes = (
+        numbers("pq", "pad_d", "0"),
+        numbers("uv", "conv_stride_d", "1"),
+        numbers("lj", "dilation_d", "1"),
+    )
+    out = tuple(window_output(*axis) for axis in zip(size, taps, pads, steps, holes, strict=True))
+    image = tensor_text(t, (n, c, *size), options.get("in_layout", options.get("I", "")))
+    filter = tensor_text(t, (k, c // max(groups, 1), *taps), options.get("fil_layout", ""))
+    result = tensor_text(t, (n, k, *out), options.get("out_layout", ""))
+    rest = " ".join(
+        f"{name}={','.join(map(str, values))}"
+        for name, values in (("padding", pads), ("stride", steps), ("dilation", holes))
+    )
+    lines = {
+        "forward": f"x={image} w={filter} y={result}",
+        "backward_data": f"w={filter} dy={result} dx={image}",
+        "backward_filter": f"x={image} dy={result} dw={filter}",
+    }
+    names = directions(options, {1: "forward", 2: "backward_data", 4: "backward_filter"})
+    return [f"convolution_{name} {lines[name]} {rest} groups={groups}" for name in names]
+
+
+CONVOLUTION = Driver("conv", _write, _read)

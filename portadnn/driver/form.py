@@ -1,0 +1,149 @@
+"""Options of MIOpenDriver's command lines, written and read.
+
+They are those of MIOpen 3 (driver/*_driver.hpp), in the order in which MIOpen's own log (MIOPEN_ENABLE_LOGGING_CMD)
+prints them. A family's lines are a :class:`Driver` in its records.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..enums import DataType, TensorFormat
+from ..mapping import table
+from ..problem import Problem
+from ..specs import TensorSpec
+
+Numbers = Mapping[str, float]
+Options = Mapping[str, str]
+SHORT = (DataType.FLOAT, DataType.HALF, DataType.BFLOAT16)
+_FLAGS = {"forward": 1, "backward": 2, "backward_data": 2, "backward_filter": 4}
+_SUFFIX = {DataType.FLOAT: "", DataType.HALF: "fp16", DataType.BFLOAT16: "bfp16"}
+LETTERS = {
+    "batchsize": "n",
+    "in_channels": "c",
+    "in_h": "H",
+    "in_w": "W",
+    "out_channels": "k",
+    "fil_h": "y",
+    "fil_w": "x",
+    "pad_h": "p",
+    "pad_w": "q",
+    "conv_stride_h": "u",
+    "conv_stride_w": "v",
+    "dilation_h": "l",
+    "dilation_w": "j",
+    "forw": "F",
+    "mode": "m",
+    "group_count": "g",
+}
+
+
+class NoLine(Exception):
+    """MIOpenDriver has no such problem; the text says what is missing."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """The driver of an operation.
+
+    Attributes
+    ----------
+    name : str
+        The first word without data type.
+    write : callable
+        Problem and numbers to what follows the name of the program. Raises `NoLine`.
+    read : callable or None
+        Options by letter, or by long name, and a data type's code to problem lines, one for each direction.
+    blended : bool
+        Whether it takes alpha and beta.
+    letters : dict of str to str
+        Letters of long options.
+    """
+
+    name: str
+    write: Callable[[Any, Numbers], str]
+    read: Callable[[Options, str], list[str]] | None = None
+    blended: bool = False
+    letters: Mapping[str, str] = field(default_factory=lambda: LETTERS)
+
+
+# writing
+
+
+def first_word(name: str, spec: TensorSpec, types: Sequence[DataType] = (DataType.FLOAT, DataType.HALF)) -> str:
+    """Return the first word, which has the data type in it."""
+    if spec.dtype not in types:
+        raise NoLine(f"{name} takes no {spec.dtype.type_name}")
+    return name + ("fp64" if spec.dtype is DataType.DOUBLE else _SUFFIX[spec.dtype])
+
+
+def written(**values: Any) -> str:
+    """Return options, a letter each in one word, longer names with two dashes."""
+    words = []
+    for name, value in values.items():
+        dashes = "-" if len(name) == 1 else "--"
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        words.append(f"{dashes}{name} {text}")
+    return " ".join(words)
+
+
+def image_options(spec: TensorSpec) -> dict[str, int]:
+    """Return the options of an image's dims."""
+    if len(spec.dims) != 4:
+        raise NoLine(f"{len(spec.dims)} dims")
+    return dict(zip("ncHW", spec.dims, strict=True))
+
+
+def direction(problem: Problem) -> int:
+    """Return the flag of the direction that an operation's name ends with."""
+    return next(flag for word, flag in reversed(_FLAGS.items()) if problem.op.endswith(word))
+
+
+def layouts(**specs: TensorSpec) -> dict[str, str]:
+    """Return the layouts that are not the usual ones; where one is NHWC, so is what could be either."""
+    if all(spec.format is not TensorFormat.NHWC for spec in specs.values()):
+        return {}
+    last = {name: spec for name, spec in specs.items() if spec.is_packed(TensorFormat.NHWC)}
+    return {name: "NDHWC" if len(spec.dims) == 5 else "NHWC" for name, spec in last.items()}
+
+
+@functools.cache
+def _miopen_numbers(name: str) -> dict[str, int]:
+    """Return MIOpen's numbers of the members of an enumeration of portadnn."""
+    for enumeration in table().enumerations:
+        if enumeration.portadnn == name:
+            pairs = ((v.portadnn, v.miopen_number) for v in enumeration.values)
+            return {ours: number for ours, number in pairs if ours and number is not None}
+    return {}
+
+
+def number(member: Any) -> int:
+    """Return MIOpen's number of a member of an enumeration."""
+    found = _miopen_numbers(type(member).__name__).get(member.name)
+    if found is None:
+        raise NoLine(f"MIOpen has no {member.name}")
+    return found
+
+
+# reading
+
+
+def directions(options: Options, names: Mapping[int, str]) -> list[str]:
+    """Return the directions of the flag F, whose bits name them; 0 is all."""
+    wanted = int(options.get("F", "0"))
+    return [name for bit, name in names.items() if wanted == 0 or wanted & bit]
+
+
+def image_dims(options: Options) -> tuple[int, ...]:
+    """Return an image's dims, those of the driver where there is no option."""
+    return tuple(
+        int(options.get(name, default)) for name, default in zip("ncHW", ("100", "3", "32", "32"), strict=True)
+    )
+
+
+def tensor_text(dtype: str, dims: tuple[int, ...], layout: str = "") -> str:
+    """Return a tensor as problem lines have it; layouts whose names end with C are NHWC."""
+    return f"{dtype}:{'x'.join(map(str, dims))}{':nhwc' if layout.endswith('C') else ''}"
