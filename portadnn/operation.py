@@ -171,6 +171,29 @@ class Data:
 
 
 @dataclass(frozen=True)
+class CCall:
+    """A C function that poses an operation's problems, as far as arguments and descriptors tell them.
+
+    Attributes
+    ----------
+    function : str
+        Of cuDNN or MIOpen.
+    tensors : str
+        The tensors of a problem line that cannot be derived from others. A descriptor is called NAMEDesc, or as what
+        follows a slash.
+    settings : dict of str to str
+        The places of parameters: arguments, or fields of descriptors; the first that is known counts.
+    needed : tuple of str
+        Settings without which nothing is known of the problem.
+    """
+
+    function: str
+    tensors: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    needed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Operation:
     """The record of one operation.
 
@@ -190,6 +213,8 @@ class Operation:
         Which data it may be given, and which has settled or exact results.
     driver : Driver or None
         How MIOpenDriver's command lines name it, where they can.
+    c_calls : tuple of CCall
+        The C functions that pose its problems.
     """
 
     problem: type[Problem]
@@ -199,6 +224,7 @@ class Operation:
     wrong: Wrong
     data: Data = Data()
     driver: Driver | None = None
+    c_calls: tuple[CCall, ...] = ()
 
     @property
     def op(self) -> str:

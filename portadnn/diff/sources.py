@@ -21,7 +21,7 @@ from ..errors import BadParam, DnnError, NotSupported, shown
 from ..migrate.events import Event
 from ..migrate.logs import follow
 from ..migrate.model.state import Deed, State
-from ..migrate.rules.problems import MIOPEN_OPERATIONS, OPERATIONS, problem_of
+from ..migrate.rules.problems import posed, problem_of
 from ..migrate.rules.situation import Situation
 from ..migrate.streams import lines as pieces
 from ..problem import Problem, every_problem
@@ -236,15 +236,14 @@ class _Collector:
         if failed:
             self.found.left_out[event.function, f"it failed: {event.status}"] += 1
             return
-        operations = OPERATIONS if event.library == "cudnn" else MIOPEN_OPERATIONS
-        if event.function not in operations:
+        if event.function not in posed(event.library):
             self.found.left_out[event.function, "a log does not tell enough of such a call"] += 1
             return
-        posed = problem_of(Situation(event, state, journal, ""), operations)
-        if posed is None:
+        found = problem_of(Situation(event, state, journal, ""), event.library)
+        if found is None:
             self.found.left_out[event.function, "the log does not tell all of its tensors and settings"] += 1
             return
-        problem, numbers, _ = posed
+        problem, numbers, _ = found
         try:
             problem.validate()
         except (BadParam, NotSupported) as error:
@@ -263,7 +262,7 @@ def _computing() -> Mapping[str, bool]:
             if any(name in every_problem() for name in row.portadnn):
                 functions = [*row.miopen, *([row.cudnn] if row.cudnn else [])]
                 _COMPUTING.update((function.name, True) for function in functions)
-        _COMPUTING.update(dict.fromkeys((*OPERATIONS, *MIOPEN_OPERATIONS), True))
+        _COMPUTING.update(dict.fromkeys((*posed("cudnn"), *posed("miopen")), True))
     return _COMPUTING
 
 

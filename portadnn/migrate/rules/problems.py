@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from ...enums import DataType, DnnEnum
 from ...errors import BadParam, NotSupported
+from ...operation import CCall, operations
 from ...problem import Problem, read_line
 from ..names import values_of_both
 from ..values import Value
@@ -14,118 +16,32 @@ from .situation import Situation
 
 _TYPES = {dtype.name: dtype.code for dtype in DataType}
 _MIOPEN_TYPES = {"miopenFloat": "f32", "miopenDouble": "f64", "miopenHalf": "f16", "miopenBFloat16": "bf16"}
-# What the library's own headers, and so its logs, call the descriptors of some functions
-_ALIASES = {
-    "add_tensor": {"a": "biasDesc", "c": "srcDestDesc"},
-    "op_tensor": {"b": "biasDesc", "c": "destDesc"},
-}
-_POOLING = {
-    "mode": "poolingDesc.mode",
-    "window": "poolingDesc.windowDimA",
-    "padding": "poolingDesc.paddingA",
-    "stride": "poolingDesc.strideA",
-    "nan_propagation": "poolingDesc.maxpoolingNanOpt",
-}
-_CONVOLUTION = {
-    "padding": "convDesc.padA",
-    "stride": "convDesc.filterStrideA",
-    "dilation": "convDesc.dilationA",
-    "groups": "convDesc.groupCount",
-    "mode": "convDesc.mode",
-    "math": "convDesc.mathType",
-}
-_ACTIVATION = {
-    "mode": "activationDesc.mode",
-    "nan_propagation": "activationDesc.reluNanOpt",
-    "ceiling": "activationDesc.coef",
-    "coef": "activationDesc.coef",
-}
-_LRN = {
-    "lrn_n": "normDesc.lrnN",
-    "lrn_alpha": "normDesc.lrnAlpha",
-    "lrn_beta": "normDesc.lrnBeta",
-    "lrn_k": "normDesc.lrnK",
-}
-_SOFTMAX = {"algorithm": "algo", "mode": "mode"}
-_BATCH_NORM = {"mode": "mode"}
-_DIVISIVE = {"lrn_n": "normDesc.lrnN"}
-
-# By function: the operation, its tensors by descriptors, its settings by fields; of settings in capitals the problem
-# cannot do without.
-OPERATIONS: dict[str, tuple[str, str, Mapping[str, str]]] = {
-    "cudnnConvolutionForward": ("convolution_forward", "x w y", _CONVOLUTION),
-    "cudnnConvolutionBackwardData": ("convolution_backward_data", "w dy dx", _CONVOLUTION),
-    "cudnnConvolutionBackwardFilter": ("convolution_backward_filter", "x dy dw", _CONVOLUTION),
-    "cudnnConvolutionBackwardBias": ("convolution_backward_bias", "dy db", {}),
-    "cudnnConvolutionBiasActivationForward": (
-        "convolution_bias_activation_forward",
-        "x w y",
-        {**_CONVOLUTION, "activation": "activationDesc.mode"},
-    ),
-    "cudnnSoftmaxForward": ("softmax_forward", "x y", _SOFTMAX),
-    "cudnnSoftmaxBackward": ("softmax_backward", "y dy dx", _SOFTMAX),
-    "cudnnPoolingForward": ("pooling_forward", "x y", _POOLING),
-    "cudnnPoolingBackward": ("pooling_backward", "y dy x dx", _POOLING),
-    "cudnnActivationForward": ("activation_forward", "x y", _ACTIVATION),
-    "cudnnActivationBackward": ("activation_backward", "y dy x dx", _ACTIVATION),
-    "cudnnLRNCrossChannelForward": ("lrn_cross_channel_forward", "x y", _LRN),
-    "cudnnLRNCrossChannelBackward": ("lrn_cross_channel_backward", "y dy x dx", _LRN),
-    "cudnnDivisiveNormalizationForward": ("divisive_normalization_forward", "x y", _DIVISIVE),
-    "cudnnBatchNormalizationForwardTraining": ("batch_normalization_forward_training", "x y", _BATCH_NORM),
-    "cudnnBatchNormalizationForwardInference": ("batch_normalization_forward_inference", "x y", _BATCH_NORM),
-    "cudnnBatchNormalizationBackward": ("batch_normalization_backward", "x dy dx", _BATCH_NORM),
-    "cudnnAddTensor": ("add_tensor", "a c", {}),
-    "cudnnOpTensor": (
-        "op_tensor",
-        "a b c",
-        {
-            "operation": "opTensorDesc.opTensorOp opTensorDesc.op opDesc.op",
-            "nan_propagation": "opTensorDesc.opTensorNanOpt opTensorDesc.nanOpt opDesc.nanOpt",
-        },
-    ),
-    "cudnnTransformTensor": ("transform_tensor", "x y", {}),
-    "cudnnScaleTensor": ("scale_tensor", "y", {}),
-    "cudnnSetTensor": ("set_tensor", "y", {}),
-    "cudnnReduceTensor": ("reduce_tensor", "a c", {"operation": "reduceTensorDesc.reduceTensorOp"}),
-}
-_MIOPEN_CONVOLUTION = {
-    "padding": "convDesc.padA",
-    "stride": "convDesc.strideA",
-    "dilation": "convDesc.dilationA",
-    "groups": "convDesc.groupCount",
-    "mode": "convDesc.mode",
-}
-MIOPEN_OPERATIONS: dict[str, tuple[str, str, Mapping[str, str]]] = {
-    "miopenConvolutionForward": ("convolution_forward", "x w y", _MIOPEN_CONVOLUTION),
-    "miopenConvolutionBackwardData": ("convolution_backward_data", "w dy dx", _MIOPEN_CONVOLUTION),
-    "miopenConvolutionBackwardWeights": ("convolution_backward_filter", "x dy dw", _MIOPEN_CONVOLUTION),
-    "miopenConvolutionBackwardBias": ("convolution_backward_bias", "dy db", {}),
-    "miopenSoftmaxForward_V2": ("softmax_forward", "x y", _SOFTMAX),
-    "miopenSoftmaxBackward_V2": ("softmax_backward", "y dy dx", _SOFTMAX),
-}
-_NEEDED = {"window", "algorithm", "operation", "activation"}
-_ALWAYS_NEEDED = ("softmax", "pooling", "activation_f", "activation_b", "convolution_bias_activation", "op_", "reduce")
 
 
-def problem_of(
-    situation: Situation, operations: Mapping[str, tuple[str, str, Mapping[str, str]]] = OPERATIONS
-) -> tuple[Problem, dict[str, float], DnnEnum | None] | None:
+@functools.cache
+def posed(library: str) -> Mapping[str, tuple[str, CCall]]:
+    """Return the functions of a library that pose problems, each with its operation and the places of its words."""
+    calls = ((op, call) for op, record in operations().items() for call in record.c_calls)
+    return {call.function: (op, call) for op, call in calls if call.function.startswith(library)}
+
+
+def problem_of(situation: Situation, library: str = "cudnn") -> tuple[Problem, dict[str, float], DnnEnum | None] | None:
     """Return the problem that a call poses, with its run-time numbers and algorithm; None where too little is known."""
-    if situation.event.function not in operations:
+    op, call = posed(library).get(situation.event.function, ("", None))
+    if call is None:
         return None
-    op, tensors, settings = operations[situation.event.function]
     words = [op]
-    for name in tensors.split():
-        descriptors = (f"{name}Desc", *_ALIASES.get(op, {}).get(name, "").split())
+    for name, _, other in (word.partition("/") for word in call.tensors.split()):
+        descriptors = (f"{name}Desc", other) if other else (f"{name}Desc",)
         text = next(filter(None, (_text(shape(situation, descriptor)) for descriptor in descriptors)), None)
         if text is None:
             return None
         words.append(f"{name}={text}")
-    for name, places in settings.items():
+    for name, places in call.settings.items():
         told = next(filter(None, (_setting(situation.field(where)) for where in places.split())), None)
         if told is not None:
             words.append(f"{name}={told}")
-        elif name in _NEEDED or (name == "mode" and op.startswith(_ALWAYS_NEEDED)):
+        elif name in call.needed:
             return None
     try:
         problem = read_line(" ".join(words), valid=False)[0]

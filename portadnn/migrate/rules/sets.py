@@ -9,7 +9,7 @@ from ... import mapping
 from .. import versions
 from ..events import Library
 from ..names import function_offered, in_portadnn, shared_enumerations
-from .problems import OPERATIONS
+from .problems import posed
 
 
 def functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
@@ -51,6 +51,6 @@ WORDS: dict[str, Callable[[mapping.Function], bool]] = {
     "not in MIOpen 1": _late,
     "not in portadnn": lambda f: not in_portadnn(f.name),
     "with older signatures": lambda f: bool(f.changes) and not gone(f),
-    "that compute": lambda f: f.name in OPERATIONS,
+    "that compute": lambda f: f.name in posed("cudnn"),
     "with enumerators": lambda f: any(p.type in shared_enumerations() for p in f.latest),
 }

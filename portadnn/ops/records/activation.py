@@ -13,7 +13,7 @@ from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import ActivationMode
 from ...errors import NotSupported
-from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong, output_of_forward
+from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong, output_of_forward
 from ..activation import ActivationBackward, ActivationForward, activation_backward, activation_forward
 
 EXACT = (
@@ -84,6 +84,13 @@ def _read(options: form.Options, t: str) -> list[str]:
 _DRIVER = form.Driver("activ", _write, _read)
 
 
+_SETTINGS = {
+    "mode": "activationDesc.mode",
+    "nan_propagation": "activationDesc.reluNanOpt",
+    "ceiling": "activationDesc.coef",
+    "coef": "activationDesc.coef",
+}
+
 RECORDS = (
     Operation(
         ActivationForward,
@@ -97,6 +104,7 @@ RECORDS = (
         ),
         Data((UNSETTLED,), _exact),
         driver=_DRIVER,
+        c_calls=(CCall("cudnnActivationForward", "x y", _SETTINGS, ("mode",)),),
     ),
     Operation(
         ActivationBackward,
@@ -123,5 +131,6 @@ RECORDS = (
             fit=output_of_forward(ActivationForward),
         ),
         driver=_DRIVER,
+        c_calls=(CCall("cudnnActivationBackward", "y dy x dx", _SETTINGS, ("mode",)),),
     ),
 )

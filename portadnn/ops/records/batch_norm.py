@@ -15,7 +15,7 @@ from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import BatchNormMode, DataType
-from ...operation import BAD, Data, Features, Filling, Operation, Wrong
+from ...operation import BAD, CCall, Data, Features, Filling, Operation, Wrong
 from ..batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
@@ -175,6 +175,7 @@ RECORDS = (
         ),
         DATA,
         driver=_DRIVER,
+        c_calls=(CCall("cudnnBatchNormalizationForwardTraining", "x y", {"mode": "mode"}),),
     ),
     Operation(
         BatchNormalizationForwardInference,
@@ -189,6 +190,7 @@ RECORDS = (
         ),
         DATA,
         driver=_DRIVER,
+        c_calls=(CCall("cudnnBatchNormalizationForwardInference", "x y", {"mode": "mode"}),),
     ),
     Operation(
         BatchNormalizationBackward,
@@ -212,5 +214,6 @@ RECORDS = (
         ),
         DATA,
         driver=_DRIVER,
+        c_calls=(CCall("cudnnBatchNormalizationBackward", "x dy dx", {"mode": "mode"}),),
     ),
 )

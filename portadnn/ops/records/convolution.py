@@ -12,7 +12,7 @@ from ...drawing.sizes import EMPTY_ONE_IN, NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver.convolution import CONVOLUTION
 from ...enums import ActivationMode, ConvolutionMode, DataType
-from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
+from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ...problem import PROBLEMS
 from ..convolution.calls import (
     ConvolutionBackwardBias,
@@ -200,6 +200,17 @@ def _exact_activation(problem: Any) -> bool:
     return problem.activation in EXACT
 
 
+_SETTINGS = {
+    "padding": "convDesc.padA",
+    "stride": "convDesc.filterStrideA",
+    "dilation": "convDesc.dilationA",
+    "groups": "convDesc.groupCount",
+    "mode": "convDesc.mode",
+    "math": "convDesc.mathType",
+}
+_OF_MIOPEN = {**{name: field for name, field in _SETTINGS.items() if name != "math"}, "stride": "convDesc.strideA"}
+
+
 RECORDS = (
     Operation(
         ConvolutionForward,
@@ -229,6 +240,10 @@ RECORDS = (
         ),
         Data(exact=True, special=("x", "y")),
         driver=CONVOLUTION,
+        c_calls=(
+            CCall("cudnnConvolutionForward", "x w y", _SETTINGS),
+            CCall("miopenConvolutionForward", "x w y", _OF_MIOPEN),
+        ),
     ),
     Operation(
         ConvolutionBackwardData,
@@ -252,6 +267,10 @@ RECORDS = (
         ),
         Data(exact=True, special=("dy", "dx")),
         driver=CONVOLUTION,
+        c_calls=(
+            CCall("cudnnConvolutionBackwardData", "w dy dx", _SETTINGS),
+            CCall("miopenConvolutionBackwardData", "w dy dx", _OF_MIOPEN),
+        ),
     ),
     Operation(
         ConvolutionBackwardFilter,
@@ -276,6 +295,10 @@ RECORDS = (
         ),
         Data(exact=True, special=("x", "dw")),
         driver=CONVOLUTION,
+        c_calls=(
+            CCall("cudnnConvolutionBackwardFilter", "x dy dw", _SETTINGS),
+            CCall("miopenConvolutionBackwardWeights", "x dy dw", _OF_MIOPEN),
+        ),
     ),
     Operation(
         ConvolutionBackwardBias,
@@ -297,6 +320,10 @@ RECORDS = (
             },
         ),
         Data(exact=True),
+        c_calls=(
+            CCall("cudnnConvolutionBackwardBias", "dy db"),
+            CCall("miopenConvolutionBackwardBias", "dy db"),
+        ),
     ),
     Operation(
         ConvolutionBiasActivationForward,
@@ -327,5 +354,13 @@ RECORDS = (
             },
         ),
         Data((UNSETTLED,), _exact_activation, special=("x", "z", "bias", "y")),
+        c_calls=(
+            CCall(
+                "cudnnConvolutionBiasActivationForward",
+                "x w y",
+                {**_SETTINGS, "activation": "activationDesc.mode"},
+                ("mode", "activation"),
+            ),
+        ),
     ),
 )

@@ -7,7 +7,7 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...operation import BAD, Features, Operation, Wrong
+from ...operation import BAD, CCall, Features, Operation, Wrong
 from ..divisive_norm import (
     DivisiveNormalizationBackward,
     DivisiveNormalizationForward,
@@ -54,6 +54,7 @@ RECORDS = (
             },
         ),
         DATA,
+        c_calls=(CCall("cudnnDivisiveNormalizationForward", "x y", {"lrn_n": "normDesc.lrnN"}),),
     ),
     Operation(
         DivisiveNormalizationBackward,

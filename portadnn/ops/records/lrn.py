@@ -11,7 +11,7 @@ from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...errors import NotSupported
-from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
+from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..lrn import (
     LRNCrossChannelBackward,
     LRNCrossChannelForward,
@@ -71,6 +71,13 @@ def _read(options: form.Options, t: str) -> list[str]:
 _DRIVER = form.Driver("lrn", _write, _read)
 
 
+_SETTINGS = {
+    "lrn_n": "normDesc.lrnN",
+    "lrn_alpha": "normDesc.lrnAlpha",
+    "lrn_beta": "normDesc.lrnBeta",
+    "lrn_k": "normDesc.lrnK",
+}
+
 RECORDS = (
     Operation(
         LRNCrossChannelForward,
@@ -84,6 +91,7 @@ RECORDS = (
         ),
         DATA,
         driver=_DRIVER,
+        c_calls=(CCall("cudnnLRNCrossChannelForward", "x y", _SETTINGS),),
     ),
     Operation(
         LRNCrossChannelBackward,
@@ -97,5 +105,6 @@ RECORDS = (
         ),
         DATA,
         driver=_DRIVER,
+        c_calls=(CCall("cudnnLRNCrossChannelBackward", "y dy x dx", _SETTINGS),),
     ),
 )

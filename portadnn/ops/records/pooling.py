@@ -12,7 +12,7 @@ from ...drawing.sizes import IMAGE_RANKS, NAN, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import PoolingMode
-from ...operation import BAD, Data, Features, Operation, Wrong, output_of_forward
+from ...operation import BAD, CCall, Data, Features, Operation, Wrong, output_of_forward
 from ...shapes import pooling_output_dims
 from ..pooling import PoolingBackward, PoolingForward, pooling_backward, pooling_forward
 
@@ -147,6 +147,14 @@ def _read(options: form.Options, t: str) -> list[str]:
 _DRIVER = form.Driver("pool", _write, _read, letters={})
 
 
+_SETTINGS = {
+    "mode": "poolingDesc.mode",
+    "window": "poolingDesc.windowDimA",
+    "padding": "poolingDesc.paddingA",
+    "stride": "poolingDesc.strideA",
+    "nan_propagation": "poolingDesc.maxpoolingNanOpt",
+}
+
 RECORDS = (
     Operation(
         PoolingForward,
@@ -160,6 +168,7 @@ RECORDS = (
         ),
         Data((("AVERAGE*", ("huge",), "sums overflow before they are divided"),), _exact),
         driver=_DRIVER,
+        c_calls=(CCall("cudnnPoolingForward", "x y", _SETTINGS, ("mode", "window")),),
     ),
     Operation(
         PoolingBackward,
@@ -184,5 +193,6 @@ RECORDS = (
         ),
         Data(exact=_exact, fit=output_of_forward(PoolingForward)),
         driver=_DRIVER,
+        c_calls=(CCall("cudnnPoolingBackward", "y dy x dx", _SETTINGS, ("mode", "window")),),
     ),
 )

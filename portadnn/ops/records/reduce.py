@@ -12,7 +12,7 @@ from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import DataType, ReduceTensorOp
-from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
+from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..reduce import ReduceTensor, reduce_tensor
 
 _EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
@@ -125,5 +125,6 @@ RECORDS = (
             _exact,
         ),
         driver=_DRIVER,
+        c_calls=(CCall("cudnnReduceTensor", "a c", {"operation": "reduceTensorDesc.reduceTensorOp"}, ("operation",)),),
     ),
 )

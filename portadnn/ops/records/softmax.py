@@ -11,7 +11,7 @@ from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import SoftmaxAlgorithm, SoftmaxMode
-from ...operation import BAD, Data, Features, Operation, Wrong, output_of_forward
+from ...operation import BAD, CCall, Data, Features, Operation, Wrong, output_of_forward
 from ..softmax import SoftmaxBackward, SoftmaxForward, softmax_backward, softmax_forward
 
 
@@ -63,6 +63,11 @@ def _read(options: form.Options, t: str) -> list[str]:
 _DRIVER = form.Driver("softmax", _write, _read, blended=True)
 
 
+def _calls(tensors: str, *functions: str) -> tuple[CCall, ...]:
+    settings = {"algorithm": "algo", "mode": "mode"}
+    return tuple(CCall(function, tensors, settings, ("algorithm", "mode")) for function in functions)
+
+
 RECORDS = (
     Operation(
         SoftmaxForward,
@@ -75,6 +80,7 @@ RECORDS = (
             {BAD: ("y={t}:2x3x4x6", "y={t}:2x3x5x4", "y={o}:2x3x4x5", "y={t}:2x3x20", "x={t}:2x3")},
         ),
         driver=_DRIVER,
+        c_calls=_calls("x y", "cudnnSoftmaxForward", "miopenSoftmaxForward_V2"),
     ),
     Operation(
         SoftmaxBackward,
@@ -88,5 +94,6 @@ RECORDS = (
         ),
         Data((("*", ("huge",), "products overflow before they cancel"),), fit=output_of_forward(SoftmaxForward)),
         driver=_DRIVER,
+        c_calls=_calls("y dy dx", "cudnnSoftmaxBackward", "miopenSoftmaxBackward_V2"),
     ),
 )

@@ -11,7 +11,7 @@ from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import OpTensorOp
-from ...operation import BAD, UNSUPPORTED, Data, Features, Operation, Wrong
+from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..tensor import (
     AddTensor,
     OpTensor,
@@ -112,6 +112,12 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
 _DRIVER = form.Driver("tensorop", _write, blended=True)
 
 
+_OP_SETTINGS = {
+    "operation": "opTensorDesc.opTensorOp opTensorDesc.op opDesc.op",
+    "nan_propagation": "opTensorDesc.opTensorNanOpt opTensorDesc.nanOpt opDesc.nanOpt",
+}
+
+
 RECORDS = (
     Operation(
         TransformTensor,
@@ -128,6 +134,7 @@ RECORDS = (
             {BAD: ("y={t}:2x3x4x6", "y={t}:2x3x20", "y={o}:2x3x4x5", "x={t}:1x3x4x5", "in_place=y:x")},
         ),
         EXACT,
+        c_calls=(CCall("cudnnTransformTensor", "x y"),),
     ),
     Operation(
         AddTensor,
@@ -150,6 +157,7 @@ RECORDS = (
             },
         ),
         EXACT,
+        c_calls=(CCall("cudnnAddTensor", "a/biasDesc c/srcDestDesc"),),
     ),
     Operation(
         OpTensor,
@@ -182,6 +190,7 @@ RECORDS = (
             exact=_exact,
         ),
         driver=_DRIVER,
+        c_calls=(CCall("cudnnOpTensor", "a b/biasDesc c/destDesc", _OP_SETTINGS, ("operation",)),),
     ),
     Operation(
         SetTensor,
@@ -191,6 +200,7 @@ RECORDS = (
         Wrong("4.17", "y={t}:2x3x4x5", {BAD: ("y=i32:2x3x4x5", "y={t}:2x3")}),
         EXACT,
         driver=_DRIVER,
+        c_calls=(CCall("cudnnSetTensor", "y"),),
     ),
     Operation(
         ScaleTensor,
@@ -200,5 +210,6 @@ RECORDS = (
         Wrong("4.18", "y={t}:2x3x4x5", {BAD: ("y=u8:2x3x4x5", "y={t}:60")}),
         EXACT,
         driver=_DRIVER,
+        c_calls=(CCall("cudnnScaleTensor", "y"),),
     ),
 )
