@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from typing import Any
 
-from portadnn.ops.batch_norm import BatchNormalizationForwardTraining
-from portadnn.ops.dropout import STATES_SIZE, DropoutForward
-from portadnn.ops.lrn import LRNCrossChannelForward
-from portadnn.ops.pooling import PoolingForward
-from portadnn.ops.rnn.problems import RNNBackwardData, RNNForwardTraining
 from portadnn.problem import Problem, TensorSpec
 
 from .call import PERIOD, random_values, special_values
 
-Before = Iterator[tuple[Problem, dict[str, str]]]
 SMALL = 0.1  # what a network's random parameters are multiplied by, so that its states do not saturate
 
 
@@ -49,55 +41,3 @@ class Inputs:
         if name == "w" and self._problem.op.startswith("rnn"):
             values *= values.dtype.type(SMALL)
         return self._cupy.tile(self._cupy.asarray(values.view("u1")), -(-spec.span // PERIOD))
-
-
-def _made(
-    kind: type[Problem], problem: Problem, names: Mapping[str, str], **more: Any
-) -> tuple[Problem, dict[str, str]]:
-    """Return a problem of another kind with the fields of this one, some under other names, and the names."""
-    values = {f.name: getattr(problem, names.get(f.name, f.name), None) for f in fields(kind)}  # type: ignore[arg-type]
-    values |= more
-    kind.complete({name: value for name, value in values.items() if value is not None})
-    return kind(**values), dict(names)
-
-
-def _forward(kind: type[Problem]) -> Callable[[Any], Before]:
-    def before(problem: Any) -> Before:
-        yield _made(kind, problem, {})
-
-    return before
-
-
-def _batch_norm(problem: Any) -> Before:
-    if problem.saved_mean is not None:
-        yield _made(BatchNormalizationForwardTraining, problem, {"y": "dx", "bias": "dbias"})
-
-
-def _dropout(problem: Any) -> Before:
-    states = TensorSpec.packed(problem.reserve_space.dtype, (STATES_SIZE,))
-    yield _made(DropoutForward, problem, {"x": "dy", "y": "dx"}, states=states)
-
-
-def _network(problem: Any) -> dict[str, Any]:
-    """Return the tensors that one pass of a network may lack and another wants."""
-    dtype, network = problem.dtype, problem.network
-    data = problem.data
-    more = {"x": data, "dx": data, "y": problem.y, "dy": problem.y, "cx": None}
-    return more | {"w": TensorSpec.packed(dtype, (network.size, 1, 1))}
-
-
-def _rnn(problem: Any, kinds: tuple[type[Problem], ...]) -> Before:
-    more = _network(problem)
-    for kind in kinds:
-        wanted = {name: spec for name, spec in more.items() if name in kind.tensor_names()}
-        yield _made(kind, problem, {}, **wanted)
-
-
-BEFORE: dict[str, Callable[[Any], Before]] = {
-    "batch_normalization_backward": _batch_norm,
-    "dropout_backward": _dropout,
-    "lrn_cross_channel_backward": _forward(LRNCrossChannelForward),
-    "pooling_backward": _forward(PoolingForward),
-    "rnn_backward_data": lambda problem: _rnn(problem, (RNNForwardTraining,)),
-    "rnn_backward_weights": lambda problem: _rnn(problem, (RNNForwardTraining, RNNBackwardData)),
-}

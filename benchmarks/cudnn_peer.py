@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from portadnn.errors import DnnError
+from portadnn.operation import operation
 from portadnn.problem import Problem, TensorSpec
 from portadnn_backends.vendor_cudnn.connection import CupyConnection
 from portadnn_backends.vendor_cudnn.engines import MAKERS
@@ -18,7 +19,7 @@ from portadnn_backends.vendor_cudnn.library import Library, load
 from portadnn_backends.vendor_cudnn.setting import Calls, Setting
 
 from .call import DEFAULTS
-from .cudnn_inputs import BEFORE, Inputs
+from .cudnn_inputs import Inputs
 from .peer import NoEquivalent
 from .timing import OtherWork, Side
 
@@ -82,7 +83,8 @@ class CudnnPeer:
             raise NoEquivalent(f"cuDNN has no legacy call for {problem.op}")
         inputs = Inputs(self.cupy, problem)
         try:
-            for earlier, names in BEFORE[problem.op](problem) if problem.op in BEFORE else ():
+            before = operation(problem.op).before
+            for earlier, names in before(problem) if before else ():
                 self._calls(earlier, {}, inputs, names)
             calls = self._calls(problem, {**DEFAULTS.get(problem.op, {}), **numbers}, inputs, {})
         except DnnError as error:

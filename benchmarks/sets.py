@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING
+
+from portadnn.operation import operations
 
 from .layers import NETWORKS, SEVEN, Layer, problem_line
 
@@ -44,16 +47,32 @@ def memory_bound(n: int) -> tuple[str, ...]:
     )
 
 
+def _pooled(shape: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """Return the output of windows of 3 with stride 2 and padding 1."""
+    n, c, h, w = shape
+    return (n, c, (h + 1) // 2, (w + 1) // 2)
+
+
+def calls(
+    shape: tuple[int, int, int, int], rows: tuple[int, int] = (1, 1), layout: str = "nchw", ops: str = "*"
+) -> tuple[str, ...]:
+    """Return the lines that records have for tensors of one shape: all legacy calls beside convolutions, once."""
+    suffix, other = ("", ":nhwc") if layout == "nchw" else (":nhwc", "")
+    dims = "x".join(map(str, shape))
+    words = {
+        "t": f"f32:{dims}{suffix}",
+        "turned": f"f32:{dims}{other}",
+        "pooled": f"f32:{'x'.join(map(str, _pooled(shape)))}{suffix}",
+        "c": f"f32:1x{shape[1]}x1x1",
+        "rows": f"f32:{rows[0]}x{rows[1]}x1x1",
+    }
+    known = operations().items()
+    return tuple(f"{op} {line.format(**words)}" for op, r in known if fnmatch(op, ops) for line in r.benchmarks)
+
+
 def batch_norms(shape: tuple[int, int, int, int], layout: str = "nchw") -> tuple[str, ...]:
     """Return the three calls of batch normalisation, with all that networks ask of them."""
-    c = f"f32:1x{shape[1]}x1x1"
-    x = f"x=f32:{'x'.join(map(str, shape))}{'' if layout == 'nchw' else ':nhwc'}"
-    saved = f"saved_mean={c} saved_inv_variance={c}"
-    return (
-        f"batch_normalization_forward_training {x} running_mean={c} running_variance={c} {saved}",
-        f"batch_normalization_forward_inference {x}",
-        f"batch_normalization_backward {x} {saved}",
-    )
+    return calls(shape, layout=layout, ops="batch_normalization_*")
 
 
 def sample_norms(images: int, tokens: int) -> tuple[str, ...]:
@@ -87,46 +106,6 @@ _NORMS = (
     *batch_norms((256, 1000, 1, 1)),
     *sample_norms(8, 2048),
 )
-
-
-def _pooled(shape: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """Return the output of windows of 3 with stride 2 and padding 1."""
-    n, c, h, w = shape
-    return (n, c, (h + 1) // 2, (w + 1) // 2)
-
-
-def calls(shape: tuple[int, int, int, int], rows: tuple[int, int], layout: str = "nchw") -> tuple[str, ...]:
-    """Return every call that cuDNN's legacy functions have beside convolutions, once, for tensors of one shape."""
-    suffix, other = ("", ":nhwc") if layout == "nchw" else (":nhwc", "")
-    dims = "x".join(map(str, shape))
-    t, turned = f"f32:{dims}{suffix}", f"f32:{dims}{other}"
-    pooled = f"f32:{'x'.join(map(str, _pooled(shape)))}{suffix}"
-    window = "window=3,3 padding=1,1 stride=2,2"
-    average = f"mode=average_count_include_padding {window}"
-    return (
-        f"softmax_forward x={t} mode=channel",
-        f"softmax_forward x={t} mode=instance",
-        f"softmax_forward x=f32:{rows[0]}x{rows[1]}x1x1 mode=channel",
-        f"softmax_backward y={t} mode=channel",
-        f"activation_forward x={t} mode=relu",
-        f"activation_forward x={t} mode=sigmoid",
-        f"activation_forward x={t} mode=tanh",
-        f"activation_backward x={t} mode=relu",
-        f"pooling_forward x={t} y={pooled} mode=max {window}",
-        f"pooling_forward x={t} y={pooled} {average}",
-        f"pooling_backward y={pooled} dy={pooled} x={t} dx={t} mode=max {window}",
-        f"pooling_backward y={pooled} dy={pooled} x={t} dx={t} {average}",
-        f"add_tensor a=f32:1x{shape[1]}x1x1 c={t}",
-        f"op_tensor a={t} b={t} c={t} operation=add",
-        f"transform_tensor x={t} y={turned}",
-        f"scale_tensor y={t}",
-        f"convolution_backward_bias dy={t}",
-        *batch_norms(shape, layout),
-        f"dropout_forward x={t} dropout=0.5",
-        f"dropout_backward dy={t} dropout=0.5",
-        f"lrn_cross_channel_forward x={t} lrn_n=5",
-        f"lrn_cross_channel_backward x={t} lrn_n=5",
-    )
 
 
 def spatial_transformer(x: tuple[int, int, int, int], places: tuple[int, int], layout: str = "nchw") -> tuple[str, ...]:

@@ -21,7 +21,7 @@ import functools
 import importlib
 import itertools
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatch
 from typing import Any
@@ -35,6 +35,7 @@ from .errors import BadParam, shown
 from .problem import Problem, TensorSpec
 
 BAD, UNSUPPORTED = "BAD_PARAM", "NOT_SUPPORTED"
+Before = Iterator[tuple[Problem, Mapping[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,25 @@ class Data:
         return self.exact(problem) if callable(self.exact) else self.exact
 
 
+def counterpart(
+    kind: type[Problem], problem: Problem, names: Mapping[str, str] | None = None, **more: Any
+) -> tuple[Problem, Mapping[str, str]]:
+    """Return a problem of another kind with the fields of this one, some under other names, and the names."""
+    names = names or {}
+    values = {f.name: getattr(problem, names.get(f.name, f.name), None) for f in fields(kind)} | more
+    kind.complete({name: value for name, value in values.items() if value is not None})
+    return kind(**values), names
+
+
+def forward_call(forward: type[Problem]) -> Callable[[Any], Before]:
+    """Return what yields a gradient's forward call."""
+
+    def before(problem: Any) -> Before:
+        yield counterpart(forward, problem)
+
+    return before
+
+
 @dataclass(frozen=True)
 class CCall:
     """A C function that poses an operation's problems, as far as arguments and descriptors tell them.
@@ -215,6 +235,12 @@ class Operation:
         How MIOpenDriver's command lines name it, where they can.
     c_calls : tuple of CCall
         The C functions that pose its problems.
+    benchmarks : tuple of str
+        Its lines in the benchmark sets ``calls``, without the operation. ``{t}`` is an image, ``{turned}`` the same in
+        the other layout, ``{pooled}`` what windows of 3 with stride 2 make of it, ``{c}`` a number for each channel,
+        ``{rows}`` a matrix.
+    before : callable or None
+        Problem to the calls whose results it reads, in order; each a problem, and the names that tensors have here.
     """
 
     problem: type[Problem]
@@ -225,6 +251,8 @@ class Operation:
     data: Data = Data()
     driver: Driver | None = None
     c_calls: tuple[CCall, ...] = ()
+    benchmarks: tuple[str, ...] = ()
+    before: Callable[[Any], Before] | None = None
 
     @property
     def op(self) -> str:

@@ -105,6 +105,7 @@ RECORDS = (
         Data((UNSETTLED,), _exact),
         driver=_DRIVER,
         c_calls=(CCall("cudnnActivationForward", "x y", _SETTINGS, ("mode",)),),
+        benchmarks=("x={t} mode=relu", "x={t} mode=sigmoid", "x={t} mode=tanh"),
     ),
     Operation(
         ActivationBackward,
@@ -132,5 +133,6 @@ RECORDS = (
         ),
         driver=_DRIVER,
         c_calls=(CCall("cudnnActivationBackward", "y dy x dx", _SETTINGS, ("mode",)),),
+        benchmarks=("x={t} mode=relu",),
     ),
 )

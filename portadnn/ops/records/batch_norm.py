@@ -15,7 +15,7 @@ from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import BatchNormMode, DataType
-from ...operation import BAD, CCall, Data, Features, Filling, Operation, Wrong
+from ...operation import BAD, Before, CCall, Data, Features, Filling, Operation, Wrong, counterpart
 from ..batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
@@ -148,6 +148,11 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
 _DRIVER = form.Driver("bnorm", _write)
 
 
+def _before(problem: Any) -> Before:
+    if problem.saved_mean is not None:
+        yield counterpart(BatchNormalizationForwardTraining, problem, {"y": "dx", "bias": "dbias"})
+
+
 RECORDS = (
     Operation(
         BatchNormalizationForwardTraining,
@@ -176,6 +181,7 @@ RECORDS = (
         DATA,
         driver=_DRIVER,
         c_calls=(CCall("cudnnBatchNormalizationForwardTraining", "x y", {"mode": "mode"}),),
+        benchmarks=("x={t} running_mean={c} running_variance={c} saved_mean={c} saved_inv_variance={c}",),
     ),
     Operation(
         BatchNormalizationForwardInference,
@@ -191,6 +197,7 @@ RECORDS = (
         DATA,
         driver=_DRIVER,
         c_calls=(CCall("cudnnBatchNormalizationForwardInference", "x y", {"mode": "mode"}),),
+        benchmarks=("x={t}",),
     ),
     Operation(
         BatchNormalizationBackward,
@@ -215,5 +222,7 @@ RECORDS = (
         DATA,
         driver=_DRIVER,
         c_calls=(CCall("cudnnBatchNormalizationBackward", "x dy dx", {"mode": "mode"}),),
+        benchmarks=("x={t} saved_mean={c} saved_inv_variance={c}",),
+        before=_before,
     ),
 )

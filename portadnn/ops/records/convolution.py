@@ -324,6 +324,7 @@ RECORDS = (
             CCall("cudnnConvolutionBackwardBias", "dy db"),
             CCall("miopenConvolutionBackwardBias", "dy db"),
         ),
+        benchmarks=("dy={t}",),
     ),
     Operation(
         ConvolutionBiasActivationForward,

@@ -10,8 +10,10 @@ from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
-from ...operation import BAD, Data, Features, Filling, Operation, Wrong
+from ...operation import BAD, Before, Data, Features, Filling, Operation, Wrong, counterpart
+from ...specs import TensorSpec
 from ..dropout import (
+    STATES_SIZE,
     DropoutBackward,
     DropoutForward,
     SetDropoutDescriptor,
@@ -58,6 +60,11 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
 _DRIVER = form.Driver("dropout", _write)
 
 
+def _before(problem: Any) -> Before:
+    states = TensorSpec.packed(problem.reserve_space.dtype, (STATES_SIZE,))
+    yield counterpart(DropoutForward, problem, {"x": "dy", "y": "dx"}, states=states)
+
+
 RECORDS = (
     Operation(
         DropoutForward,
@@ -81,6 +88,7 @@ RECORDS = (
         ),
         Data(fit=_seed),
         driver=_DRIVER,
+        benchmarks=("x={t} dropout=0.5",),
     ),
     Operation(
         DropoutBackward,
@@ -102,6 +110,8 @@ RECORDS = (
             },
         ),
         driver=_DRIVER,
+        benchmarks=("dy={t} dropout=0.5",),
+        before=_before,
     ),
     Operation(
         SetDropoutDescriptor,

@@ -11,7 +11,7 @@ from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...errors import NotSupported
-from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
+from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong, forward_call
 from ..lrn import (
     LRNCrossChannelBackward,
     LRNCrossChannelForward,
@@ -92,6 +92,7 @@ RECORDS = (
         DATA,
         driver=_DRIVER,
         c_calls=(CCall("cudnnLRNCrossChannelForward", "x y", _SETTINGS),),
+        benchmarks=("x={t} lrn_n=5",),
     ),
     Operation(
         LRNCrossChannelBackward,
@@ -106,5 +107,7 @@ RECORDS = (
         DATA,
         driver=_DRIVER,
         c_calls=(CCall("cudnnLRNCrossChannelBackward", "y dy x dx", _SETTINGS),),
+        benchmarks=("x={t} lrn_n=5",),
+        before=forward_call(LRNCrossChannelForward),
     ),
 )

@@ -12,7 +12,7 @@ from ...drawing.sizes import IMAGE_RANKS, NAN, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import PoolingMode
-from ...operation import BAD, CCall, Data, Features, Operation, Wrong, output_of_forward
+from ...operation import BAD, CCall, Data, Features, Operation, Wrong, forward_call, output_of_forward
 from ...shapes import pooling_output_dims
 from ..pooling import PoolingBackward, PoolingForward, pooling_backward, pooling_forward
 
@@ -155,6 +155,12 @@ _SETTINGS = {
     "nan_propagation": "poolingDesc.maxpoolingNanOpt",
 }
 
+
+def _timed(tensors: str) -> tuple[str, ...]:
+    modes = ("max", "average_count_include_padding")
+    return tuple(f"{tensors} mode={mode} window=3,3 padding=1,1 stride=2,2" for mode in modes)
+
+
 RECORDS = (
     Operation(
         PoolingForward,
@@ -169,6 +175,7 @@ RECORDS = (
         Data((("AVERAGE*", ("huge",), "sums overflow before they are divided"),), _exact),
         driver=_DRIVER,
         c_calls=(CCall("cudnnPoolingForward", "x y", _SETTINGS, ("mode", "window")),),
+        benchmarks=_timed("x={t} y={pooled}"),
     ),
     Operation(
         PoolingBackward,
@@ -194,5 +201,7 @@ RECORDS = (
         Data(exact=_exact, fit=output_of_forward(PoolingForward)),
         driver=_DRIVER,
         c_calls=(CCall("cudnnPoolingBackward", "y dy x dx", _SETTINGS, ("mode", "window")),),
+        benchmarks=_timed("y={pooled} dy={pooled} x={t} dx={t}"),
+        before=forward_call(PoolingForward),
     ),
 )

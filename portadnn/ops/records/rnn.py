@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -15,7 +15,8 @@ from ...drawing.layouts import tensor
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...driver import form
 from ...enums import DataType
-from ...operation import BAD, UNSUPPORTED, Data, Features, Filling, Operation, Wrong
+from ...operation import BAD, UNSUPPORTED, Before, Data, Features, Filling, Operation, Wrong, counterpart
+from ...problem import Problem
 from ...specs import TensorSpec
 from ..dropout import STATES_SIZE
 from ..rnn.calls import rnn_backward_data, rnn_backward_weights, rnn_forward_inference, rnn_forward_training
@@ -196,6 +197,18 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
 _DRIVER = form.Driver("rnn", _write)
 
 
+def _before(*kinds: type[Problem]) -> Callable[[Any], Before]:
+    def before(problem: Any) -> Before:
+        data, y = problem.data, problem.y  # tensors that one pass may lack and another wants
+        w = TensorSpec.packed(problem.dtype, (problem.network.size, 1, 1))
+        more = {"x": data, "dx": data, "y": y, "dy": y, "cx": None, "w": w}
+        for kind in kinds:
+            wanted = {name: spec for name, spec in more.items() if name in kind.tensor_names()}
+            yield counterpart(kind, problem, **wanted)
+
+    return before
+
+
 RECORDS = (
     Operation(
         RNNForwardInference,
@@ -258,6 +271,7 @@ RECORDS = (
         ),
         _DATA,
         driver=_DRIVER,
+        before=_before(RNNForwardTraining),
     ),
     Operation(
         RNNBackwardWeights,
@@ -281,5 +295,6 @@ RECORDS = (
         ),
         _DATA,
         driver=_DRIVER,
+        before=_before(RNNForwardTraining, RNNBackwardData),
     ),
 )

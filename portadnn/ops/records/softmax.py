@@ -81,6 +81,7 @@ RECORDS = (
         ),
         driver=_DRIVER,
         c_calls=_calls("x y", "cudnnSoftmaxForward", "miopenSoftmaxForward_V2"),
+        benchmarks=("x={t} mode=channel", "x={t} mode=instance", "x={rows} mode=channel"),
     ),
     Operation(
         SoftmaxBackward,
@@ -95,5 +96,6 @@ RECORDS = (
         Data((("*", ("huge",), "products overflow before they cancel"),), fit=output_of_forward(SoftmaxForward)),
         driver=_DRIVER,
         c_calls=_calls("y dy dx", "cudnnSoftmaxBackward", "miopenSoftmaxBackward_V2"),
+        benchmarks=("y={t} mode=channel",),
     ),
 )

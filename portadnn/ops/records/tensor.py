@@ -135,6 +135,7 @@ RECORDS = (
         ),
         EXACT,
         c_calls=(CCall("cudnnTransformTensor", "x y"),),
+        benchmarks=("x={t} y={turned}",),
     ),
     Operation(
         AddTensor,
@@ -158,6 +159,7 @@ RECORDS = (
         ),
         EXACT,
         c_calls=(CCall("cudnnAddTensor", "a/biasDesc c/srcDestDesc"),),
+        benchmarks=("a={c} c={t}",),
     ),
     Operation(
         OpTensor,
@@ -191,6 +193,7 @@ RECORDS = (
         ),
         driver=_DRIVER,
         c_calls=(CCall("cudnnOpTensor", "a b/biasDesc c/destDesc", _OP_SETTINGS, ("operation",)),),
+        benchmarks=("a={t} b={t} c={t} operation=add",),
     ),
     Operation(
         SetTensor,
@@ -211,5 +214,6 @@ RECORDS = (
         EXACT,
         driver=_DRIVER,
         c_calls=(CCall("cudnnScaleTensor", "y"),),
+        benchmarks=("y={t}",),
     ),
 )
