@@ -8,13 +8,46 @@ import sys
 import pytest
 
 import portadnn as dnn
+from portadnn.mapping import table
 from portadnn.operation import operations
 from portadnn.problem import every_problem
 from portadnn_backends.reference.outcomes import DEFINITIONS
 from portadnn_backends.torch_engines.engine import WAYS
 from portadnn_backends.vendor_cudnn.engines import MAKERS
 
-DIRECTIONS = ("forward", "backward_data", "backward_filter", "bias_activation_forward")  # each algorithm has an engine
+NORMALIZATION = {"normalization_forward", "normalization_backward"}
+TRANSFORMERS = {f"spatial_tf_{name}_{way}" for name in ("grid_generator", "sampler") for way in ("forward", "backward")}
+WITHOUT = {  # operations that have no such facet
+    "driver": {
+        "add_tensor",
+        "convolution_backward_bias",
+        "convolution_bias_activation_forward",
+        "divisive_normalization_backward",
+        "divisive_normalization_forward",
+        "set_dropout_descriptor",
+        "transform_tensor",
+        *NORMALIZATION,
+        *TRANSFORMERS,
+    },
+    "c_calls": {
+        "divisive_normalization_backward",
+        "dropout_backward",
+        "dropout_forward",
+        "rnn_backward_data",
+        "rnn_backward_weights",
+        "rnn_forward_inference",
+        "rnn_forward_training",
+        "set_dropout_descriptor",
+        *NORMALIZATION,
+        *TRANSFORMERS,
+    },
+}
+WITH_ALGORITHMS = {  # whose every algorithm is an engine of the backend cudnn
+    "convolution_backward_data",
+    "convolution_backward_filter",
+    "convolution_bias_activation_forward",
+    "convolution_forward",
+}
 
 
 def test_every_problem_has_a_record():
@@ -42,10 +75,21 @@ def test_backends_have_every_operation_or_it_is_named_here():
     known = every_problem()
     assert set(DEFINITIONS) == set(known.values())
     assert set(WAYS) == set(known.values())
-    assert known.keys() - MAKERS.keys() == {f"convolution_{d}" for d in DIRECTIONS} | {
-        "normalization_forward",
-        "normalization_backward",
-    }
+    assert known.keys() - MAKERS.keys() == WITH_ALGORITHMS | NORMALIZATION
+
+
+@pytest.mark.parametrize("facet", WITHOUT)
+def test_operations_have_a_facet_or_are_named_here(facet):
+    assert {op for op, record in operations().items() if not getattr(record, facet)} == WITHOUT[facet]
+
+
+@pytest.mark.parametrize("op", operations())
+def test_places_in_c_calls_are_those_of_tensors_and_parameters(op):
+    kind = operations()[op].problem
+    for call in operations()[op].c_calls:
+        assert op in [name for row in table().find(call.function) for name in row.portadnn]
+        assert {word.partition("/")[0] for word in call.tensors.split()} <= set(kind.tensor_names())
+        assert set(call.needed) <= set(call.settings) <= set(kind.__dataclass_fields__)
 
 
 def test_calls_load_no_records():
