@@ -141,7 +141,7 @@ def parameters(name):
 
 
 def letter(kind):
-    """Return the letter of `signatures` for a parameter of that type."""
+    """Return a letter for a parameter of that type: p a pointer, i an int or an enumeration, and so on."""
     if "*" in kind or re.search(r"Descriptor_t|cudnnHandle_t|cudaStream_t", kind):
         return "p"
     words = (("size_t", "z"), ("long long", "q"), ("unsigned|uint32", "u"), ("double", "d"), ("float", "f"))

@@ -12,7 +12,7 @@ import re
 import cases_rnn
 import numpy as np
 import pytest
-from fake_cudnn import SIZE, UNSUPPORTED, Device, FakeLibrary, connect, letter, memory, parameters
+from fake_cudnn import SIZE, UNSUPPORTED, Device, FakeLibrary, connect, memory, parameters
 
 import portadnn as dnn
 from portadnn import advice
@@ -25,7 +25,6 @@ from portadnn_backends.base import DeviceInfo
 from portadnn_backends.vendor_cudnn import engines, library
 from portadnn_backends.vendor_cudnn.library import Library
 from portadnn_backends.vendor_cudnn.rnn_weights import Piece, pieces
-from portadnn_backends.vendor_cudnn.signatures import SIGNATURES
 from portadnn_backends.vendor_cudnn.statuses import error_of
 
 INFO = DeviceInfo("cudnn", "none that is here", "", "gpu", "", "", schedule="gpu")
@@ -51,11 +50,6 @@ NUMBERS = {
 
 def plain(value):
     return getattr(value, "value", value)
-
-
-def test_signatures_are_the_declared_ones():
-    for name, letters in SIGNATURES.items():
-        assert "".join(letter(kind) for kind, _ in parameters(name)) == letters, name
 
 
 def possible():

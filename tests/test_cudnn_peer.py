@@ -14,9 +14,21 @@ from fake_cudnn import FakeLibrary, fake_cupy, letter
 from portadnn.benchmarks import sets
 from portadnn.benchmarks.cudnn_peer import CALLS, CudnnPeer
 from portadnn.benchmarks.peer import NoEquivalent
+from portadnn.mapping import table
 from portadnn.problem import parse_line
+from portadnn_backends import vendor_cudnn
 from portadnn_backends.vendor_cudnn.library import Library
-from portadnn_backends.vendor_cudnn.signatures import SIGNATURES
+from portadnn_backends.vendor_cudnn.signatures import argument_types
+
+TYPES = {
+    "p": ctypes.c_void_p,
+    "i": ctypes.c_int,
+    "u": ctypes.c_uint,
+    "z": ctypes.c_size_t,
+    "q": ctypes.c_ulonglong,
+    "d": ctypes.c_double,
+    "f": ctypes.c_float,
+}
 
 
 def fake_peer(refused=()):
@@ -112,9 +124,26 @@ def headers():
     return [path for folder in folders for path in folder.glob("cudnn_*.h") if not path.stem.endswith("_v9")]
 
 
+def called():
+    """Return the functions of cuDNN that the backend calls."""
+    sources = "".join(path.read_text() for path in Path(vendor_cudnn.__file__).parent.glob("*.py"))
+    found = set(re.findall(r'"(cudnn[A-Z]\w+)"', sources))
+    for kind, how in re.findall(r'descriptor\(\s*"(\w+)", "(\w*)"', sources):
+        found |= {f"cudnnCreate{kind}Descriptor", f"cudnnSet{kind}{how}Descriptor", f"cudnnDestroy{kind}Descriptor"}
+    for way in ("Forward", "BackwardData", "BackwardFilter"):
+        found |= {f"cudnnConvolution{way}", f"cudnnGetConvolution{way}WorkspaceSize"}
+    return found
+
+
+def test_every_called_function_is_declared():
+    assert called() <= table().functions.keys()
+    assert len(called()) > 70
+
+
 @pytest.mark.skipif(not headers(), reason="cuDNN's headers are not installed")
-def test_signatures_are_the_headers():
+def test_arguments_are_those_of_the_headers():
     text = re.sub(r"/\*.*?\*/", "", "".join(path.read_text() for path in headers()), flags=re.DOTALL)
     declared = dict(re.findall(r"CUDNNWINAPI\s+(cudnn\w+)\(([^;]*?)\);", text))
-    for name, letters in SIGNATURES.items():
-        assert "".join(letter(word.replace("[", "*")) for word in declared[name].split(",")) == letters, name
+    for name in called() & declared.keys():
+        kinds = [TYPES[letter(word.replace("[", "*"))] for word in declared[name].split(",")]
+        assert argument_types(name) == kinds, name

@@ -17,7 +17,7 @@ from typing import Any
 
 from portadnn.errors import NotSupported
 
-from .signatures import SIGNATURES, TYPES
+from .signatures import argument_types
 from .statuses import error_of
 
 VERSIONS = (9, 8)  # the newest first
@@ -101,7 +101,7 @@ class Library:
                 found = getattr(self._loaded, name)
             except AttributeError:
                 raise NotSupported(f"cuDNN {self.version_text} has no {name}") from None
-            found.argtypes = [TYPES[letter] for letter in SIGNATURES[name]]
+            found.argtypes = argument_types(name)
             found.restype = ctypes.c_int
             self._functions[name] = found
         return found

@@ -1,100 +1,30 @@
-"""How cuDNN's legacy calls are declared in C, as far as portadnn makes them.
-
-A letter stands for an argument: p a pointer (descriptors, handles, host and device memory), i an int or an enumeration,
-u an unsigned, z a size_t, q an unsigned long long, d a double, f a float. From cuDNN's public headers;
-``tests/test_cudnn_signatures.py`` holds them against the declarations that the porting guide has of every call.
-"""
+"""Arguments of cuDNN's functions as ctypes has them, from the declarations of the mapping table."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
+import re
 from typing import Any
 
-TYPES: dict[str, Any] = {
-    "p": ctypes.c_void_p,
-    "i": ctypes.c_int,
-    "u": ctypes.c_uint,
-    "z": ctypes.c_size_t,
-    "q": ctypes.c_ulonglong,
-    "d": ctypes.c_double,
-    "f": ctypes.c_float,
-}
-DESCRIPTORS = (
-    "Activation",
-    "Convolution",
-    "Dropout",
-    "Filter",
-    "LRN",
-    "OpTensor",
-    "Pooling",
-    "RNN",
-    "RNNData",
-    "ReduceTensor",
-    "SpatialTransformer",
-    "Tensor",
+from portadnn.mapping import table
+
+_TYPES: tuple[tuple[str, Any], ...] = (  # the first whose pattern is found in the type in C; others are enumerations
+    (r"[*\[]|Descriptor_t|cudnnHandle_t|cudaStream_t", ctypes.c_void_p),
+    ("size_t", ctypes.c_size_t),
+    ("long long", ctypes.c_ulonglong),
+    ("unsigned|uint32", ctypes.c_uint),
+    ("double", ctypes.c_double),
+    ("float", ctypes.c_float),
 )
-SIGNATURES = {
-    "cudnnCreate": "p",
-    "cudnnDestroy": "p",
-    "cudnnSetStream": "pp",
-    **{f"cudnn{verb}{kind}Descriptor": "p" for kind in DESCRIPTORS for verb in ("Create", "Destroy")},
-    "cudnnSetTensorNdDescriptor": "piipp",
-    "cudnnSetFilterNdDescriptor": "piiip",
-    "cudnnTransformTensor": "ppppppp",
-    "cudnnAddTensor": "ppppppp",
-    "cudnnSetOpTensorDescriptor": "piii",
-    "cudnnOpTensor": "ppppppppppp",
-    "cudnnSetReduceTensorDescriptor": "piiiii",
-    "cudnnGetReductionIndicesSize": "ppppp",
-    "cudnnGetReductionWorkspaceSize": "ppppp",
-    "cudnnReduceTensor": "pppzpzpppppp",
-    "cudnnSetTensor": "pppp",
-    "cudnnScaleTensor": "pppp",
-    "cudnnSoftmaxForward": "piipppppp",
-    "cudnnSoftmaxBackward": "piipppppppp",
-    "cudnnSetPoolingNdDescriptor": "piiippp",
-    "cudnnPoolingForward": "pppppppp",
-    "cudnnPoolingBackward": "pppppppppppp",
-    "cudnnSetActivationDescriptor": "piid",
-    "cudnnSetActivationDescriptorSwishBeta": "pd",
-    "cudnnActivationForward": "pppppppp",
-    "cudnnActivationBackward": "pppppppppppp",
-    "cudnnSetLRNDescriptor": "puddd",
-    "cudnnLRNCrossChannelForward": "ppipppppp",
-    "cudnnLRNCrossChannelBackward": "ppipppppppppp",
-    "cudnnDivisiveNormalizationForward": "ppippppppppp",
-    "cudnnDivisiveNormalizationBackward": "ppippppppppppp",
-    "cudnnBatchNormalizationForwardInference": "pipppppppppppd",
-    "cudnnBatchNormalizationForwardTraining": "pipppppppppdppdpp",
-    "cudnnBatchNormalizationBackward": "pippppppppppppppdpp",
-    "cudnnSetSpatialTransformerNdDescriptor": "piiip",
-    "cudnnSpatialTfGridGeneratorForward": "pppp",
-    "cudnnSpatialTfGridGeneratorBackward": "pppp",
-    "cudnnSpatialTfSamplerForward": "ppppppppp",
-    "cudnnSpatialTfSamplerBackward": "pppppppppppppp",
-    "cudnnDropoutGetStatesSize": "pp",
-    "cudnnDropoutGetReserveSpaceSize": "pp",
-    "cudnnSetDropoutDescriptor": "ppfpzq",
-    "cudnnRestoreDropoutDescriptor": "ppfpzq",
-    "cudnnDropoutForward": "pppppppz",
-    "cudnnDropoutBackward": "pppppppz",
-    "cudnnSetConvolutionNdDescriptor": "pipppii",
-    "cudnnSetConvolutionGroupCount": "pi",
-    "cudnnSetConvolutionMathType": "pi",
-    "cudnnGetConvolutionForwardWorkspaceSize": "pppppip",
-    "cudnnGetConvolutionBackwardDataWorkspaceSize": "pppppip",
-    "cudnnGetConvolutionBackwardFilterWorkspaceSize": "pppppip",
-    "cudnnConvolutionForward": "pppppppipzppp",
-    "cudnnConvolutionBackwardData": "pppppppipzppp",
-    "cudnnConvolutionBackwardFilter": "pppppppipzppp",
-    "cudnnConvolutionBackwardBias": "ppppppp",
-    "cudnnConvolutionBiasActivationForward": "pppppppipzpppppppp",
-    "cudnnSetRNNDescriptor_v8": "piiiiiiiiiiiipu",
-    "cudnnSetRNNDataDescriptor": "piiiiipp",
-    "cudnnGetRNNTempSpaceSizes": "ppippp",
-    "cudnnGetRNNWeightSpaceSize": "ppp",
-    "cudnnGetRNNWeightParams": "ppizpipppp",
-    "cudnnRNNForward": "ppipppppppppppzpzpzp",
-    "cudnnRNNBackwardData_v8": "ppppppppppppppppzpzpzp",
-    "cudnnRNNBackwardWeights_v8": "ppipppppppzpzpzp",
-}
+
+
+def argument_type(kind: str) -> Any:
+    """Return the type of ctypes for a type in C."""
+    return next((found for pattern, found in _TYPES if re.search(pattern, kind)), ctypes.c_int)
+
+
+@functools.cache
+def argument_types(function: str) -> list[Any]:
+    """Return the types of a function's arguments, as the first version that has it declares them."""
+    return [argument_type(parameter.type) for parameter in table().functions[function].parameters]
