@@ -16,7 +16,6 @@ from portadnn.cudnn.calls import Choice, c_value
 from portadnn.cudnn.enumerations import enumeration
 from portadnn.enums import DnnEnum
 from portadnn.mapping import table
-from portadnn.miopen.enums import MIOpenEnum
 from portadnn.miopen.names import parse
 
 
@@ -29,7 +28,7 @@ class Own(enum.IntEnum):
 
 C_NAMES = sorted(e.cudnn for e in table().enumerations if e.cudnn)
 CUDNNS = [enumeration(name) for name in C_NAMES]
-MIOPENS = MIOpenEnum.__subclasses__()
+MIOPENS = [getattr(miopen, e.miopen) for e in table().enumerations if e.miopen]
 GRAPHS = [kind for _, kind in inspect.getmembers(graph, inspect.isclass) if issubclass(kind, enum.IntEnum)]
 UNIFIED = [kind for kind in DnnEnum.__subclasses__() if kind.__module__.startswith("portadnn")]
 MODULES = [importlib.import_module(module.name) for module in pkgutil.walk_packages(cudnn.__path__, "portadnn.cudnn.")]

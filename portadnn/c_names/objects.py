@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -101,16 +100,6 @@ def integers(
     if len(found) < number:
         raise BadParam(argument=argument, expected=f"at least {number} values", got=found)
     return found[:number]
-
-
-def create(name: str, kind: type[D], mark: Callable[[Callable[[], D]], Callable[[], D]]) -> Callable[[], D]:
-    """Return the Create function of a kind of descriptor; `mark` makes it one of the library's functions."""
-
-    def new() -> D:
-        return kind()
-
-    new.__name__ = new.__qualname__ = name
-    return mark(new)
 
 
 def destroy(descriptor: Any, kind: type[Descriptor], argument: str) -> None:

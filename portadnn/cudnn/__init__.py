@@ -35,9 +35,6 @@ from ..errors import (
 )
 
 if TYPE_CHECKING:
-    from .convolution.algorithms import cudnnConvolutionBwdDataAlgoPerf_t as cudnnConvolutionBwdDataAlgoPerf_t
-    from .convolution.algorithms import cudnnConvolutionBwdFilterAlgoPerf_t as cudnnConvolutionBwdFilterAlgoPerf_t
-    from .convolution.algorithms import cudnnConvolutionFwdAlgoPerf_t as cudnnConvolutionFwdAlgoPerf_t
     from .generated.index import *  # noqa: F403
 
 # Names that other wrappers give to errors; they also leave out the _t of enumerations.
@@ -53,7 +50,6 @@ CUDNN_BN_MIN_EPSILON = 1e-5
 CUDNN_LRN_MIN_N, CUDNN_LRN_MAX_N = 1, 16
 CUDNN_LRN_MIN_K, CUDNN_LRN_MIN_BETA = 1e-5, 0.01
 
-_STRUCTURES = tuple(f"cudnnConvolution{way}AlgoPerf_t" for way in ("Fwd", "BwdFilter", "BwdData"))
 _STATIC = tuple(name for name in globals() if name.startswith(("CUDNN_", "cudnn")))
 
 
@@ -61,7 +57,7 @@ def _find(name: str) -> Any:
     """Return a function, an enumeration, a value of one or a structure; None for other names."""
     from .enumerations import enumeration
     from .generated.enums import CONSTANTS, TOPICS
-    from .generated.index import MODULES
+    from .generated.index import MODULES, TYPES
 
     if name in MODULES:
         return getattr(import_module(f".generated.{MODULES[name]}", __name__), name)
@@ -70,16 +66,16 @@ def _find(name: str) -> Any:
             return enumeration(enum)
     if name in CONSTANTS:
         return enumeration(CONSTANTS[name])[name]
-    if name in _STRUCTURES:
-        return getattr(import_module(".convolution.algorithms", __name__), name)
+    if name in TYPES:
+        return getattr(import_module(f".{TYPES[name]}", __name__), name)
     return None
 
 
 def _names() -> list[str]:
     from .generated.enums import CONSTANTS, TOPICS
-    from .generated.index import MODULES
+    from .generated.index import MODULES, TYPES
 
-    return sorted({*_STATIC, *MODULES, *TOPICS, *CONSTANTS, *_STRUCTURES})
+    return sorted({*_STATIC, *MODULES, *TOPICS, *CONSTANTS, *TYPES})
 
 
 def __getattr__(name: str) -> Any:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from ..c_names.objects import Descriptor, Layout, create, destroy, integers, made, value_of
+from ..c_names.objects import Descriptor, Layout, destroy, integers, made, value_of
 from ..enums import MathType
 from ..ops import lrn
-from .calls import c_function
 
 __all__ = [
     "ActivationDescriptor",
@@ -23,15 +21,11 @@ __all__ = [
     "ReduceTensorDescriptor",
     "SpatialTransformerDescriptor",
     "TensorDescriptor",
-    "creator",
     "destroy",
     "integers",
     "made",
     "value_of",
 ]
-
-
-D = TypeVar("D", bound=Descriptor)
 
 
 class TensorDescriptor(Layout):
@@ -120,8 +114,3 @@ class SpatialTransformerDescriptor(Descriptor):
 
     def __init__(self) -> None:
         self.views: dict[Any, Any] = {}
-
-
-def creator(name: str, kind: type[D]) -> Callable[[], D]:
-    """Return the Create function of a kind of descriptor."""
-    return create(name, kind, c_function)

@@ -20,9 +20,9 @@ from ..ops.activation import activation_backward, activation_forward
 from ..ops.softmax import softmax_forward
 from ..ops.tensor import op_tensor, set_tensor, transform_tensor
 from ..problem import TensorSpec
-from .descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, tensor, value_of
-from .enums import miopenActivationMode_t as Mode
-from .names import function, number, one_and_zero, parse
+from .descriptors import Opaque, made, value_of
+from .generated.enums import miopenActivationMode_t as Mode
+from .names import number, one_and_zero, parse
 
 _PLAIN = {  # modes of portadnn; MIOpen's clipped ReLU swallows NaN, its ReLU multiplies and so keeps it
     Mode.miopenActivationPASTHRU: ActivationMode.IDENTITY,
@@ -67,79 +67,27 @@ class miopenActivationDescriptor_t(Opaque):
 
 def activation_settings(activDesc: Any, argument: str = "activDesc") -> ActivationSettings:
     """Return what an activation descriptor was set to."""
-    return value_of(activDesc, miopenActivationDescriptor_t, argument)  # type: ignore[no-any-return]
+    return value_of(activDesc, miopenActivationDescriptor_t, argument)
 
 
-miopenCreateActivationDescriptor = creator("miopenCreateActivationDescriptor", miopenActivationDescriptor_t)
-
-
-@function
-def miopenSetActivationDescriptor(
-    activDesc: miopenActivationDescriptor_t, mode: Any, activAlpha: float, activBeta: float, activPower: float
-) -> None:
-    """Choose the function.
-
-    PASTHRU x; LOGISTIC 1 / (1 + exp(-x)); TANH beta * tanh(alpha * x); RELU max(0, x); SOFTRELU log(1 + exp(x));
-    ABS; POWER (alpha + beta * x) ** power (not computed); CLIPPEDRELU min(alpha, max(0, x)); LEAKYRELU x, or alpha * x
-    below 0; ELU x, or alpha * (exp(x) - 1) below 0; CLAMP max(alpha, min(beta, x)).
-    """
+def miopenSetActivationDescriptor(activDesc, mode, activAlpha, activBeta, activPower):
     desc = made(activDesc, miopenActivationDescriptor_t, "activDesc")
     numbers = number(activAlpha, "activAlpha"), number(activBeta, "activBeta"), number(activPower, "activPower")
     desc.value = ActivationSettings(parse(Mode, mode, "mode"), *numbers)
 
 
-@function
-def miopenGetActivationDescriptor(activDesc: miopenActivationDescriptor_t) -> tuple[Mode, float, float, float]:
-    """Return (mode, activAlpha, activBeta, activPower)."""
-    value = activation_settings(activDesc)
-    return value.mode, value.alpha, value.beta, value.gamma
+def miopenGetActivationDescriptor(activ):
+    return activ.mode, activ.alpha, activ.beta, activ.gamma
 
 
-@function
-def miopenDestroyActivationDescriptor(activDesc: miopenActivationDescriptor_t) -> None:
-    """Destroy a descriptor."""
-    destroy(activDesc, miopenActivationDescriptor_t, "activDesc")
-
-
-@function
-def miopenActivationForward(
-    handle: Handle,
-    activDesc: miopenActivationDescriptor_t,
-    alpha: float,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-) -> None:
-    """Apply an activation: ``y = f(x)``, with alpha = 1 and beta = 0."""
-    settings = activation_settings(activDesc)
-    given, out = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
+def miopenActivationForward(handle, activ, x, y, alpha, beta, xDesc):
     one_and_zero(alpha, beta)
-    forward(handle, settings, xDesc.wide, given, out)
+    forward(handle, activ, xDesc.wide, x, y)
 
 
-@function
-def miopenActivationBackward(
-    handle: Handle,
-    activDesc: miopenActivationDescriptor_t,
-    alpha: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    dyDesc: miopenTensorDescriptor_t,
-    dy: Any,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    dxDesc: miopenTensorDescriptor_t,
-    dx: Any,
-) -> None:
-    """Compute an activation's gradient, with alpha = 1 and beta = 0."""
-    settings = activation_settings(activDesc)
-    given = tensor(handle, yDesc, y, "y"), tensor(handle, dyDesc, dy, "dy"), tensor(handle, xDesc, x, "x")
-    out = tensor(handle, dxDesc, dx, "dx")
+def miopenActivationBackward(handle, activ, y, dy, x, dx, alpha, beta, xDesc):
     one_and_zero(alpha, beta)
-    backward(handle, settings, xDesc.wide, *given, out)
+    backward(handle, activ, xDesc.wide, y, dy, x, dx)
 
 
 def forward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from ..c_names.memory import reader
-from ..c_names.objects import Descriptor, Layout, create, destroy, made, value_of
+from ..c_names.objects import Descriptor, Layout, destroy, made, value_of
 from ..descriptors import TensorView
 from ..enums import DataType, TensorFormat
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..problem import TensorSpec, packed_strides
-from .enums import miopenDataType_t, miopenTensorLayout_t
-from .names import function, parse, unified
+from .generated.enums import miopenDataType_t, miopenTensorLayout_t
+from .names import parse, unified
 
 __all__ = [
     "DATA_TYPES",
     "MAX_DIMS",
     "MIOPEN_TYPES",
     "Opaque",
-    "creator",
     "destroy",
     "layout_spec",
     "made",
@@ -63,14 +62,6 @@ def _called(cls: type[Descriptor]) -> tuple[str, str]:
     return cls.__name__, f"miopenCreate{cls.__name__[6:-2]}"
 
 
-D = TypeVar("D", bound=Descriptor)
-
-
-def creator(name: str, kind: type[D]) -> Callable[[], D]:
-    """Return the Create function of a kind of object."""
-    return create(name, kind, function)
-
-
 class miopenTensorDescriptor_t(Layout):
     """Type, lengths and strides of a tensor or a filter, of 1 to 5 dims.
 
@@ -101,13 +92,13 @@ tensor = reader(miopenTensorDescriptor_t)
 
 def spec_of(desc: Any, argument: str) -> TensorSpec:
     """Return what a tensor descriptor says."""
-    return value_of(desc, miopenTensorDescriptor_t, argument)  # type: ignore[no-any-return]
+    return value_of(desc, miopenTensorDescriptor_t, argument)
 
 
 def wide_of(desc: Any, argument: str) -> TensorSpec:
     """Return what a tensor descriptor says, with 3 dims or more."""
     value_of(desc, miopenTensorDescriptor_t, argument)
-    return desc.wide  # type: ignore[no-any-return]
+    return desc.wide
 
 
 def view(handle: Handle, spec: TensorSpec, data: Any, name: str, offset: int = 0) -> TensorView:

@@ -13,12 +13,10 @@ from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..ops import dropout as ours
 from ..problem import TensorSpec
-from .descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, spec_of, tensor, value_of, wide_of
-from .enums import miopenRNGType_t
-from .names import boolean, function, integer, number, parse, refuse
+from .descriptors import Opaque, made, wide_of
+from .generated.enums import miopenRNGType_t
+from .names import boolean, integer, number, parse, refuse
 from .workspaces import given_workspace
-
-Desc = miopenTensorDescriptor_t
 
 
 @dataclass(frozen=True)
@@ -35,25 +33,8 @@ class miopenDropoutDescriptor_t(Opaque):
     """Probability, random states and options of a dropout."""
 
 
-miopenCreateDropoutDescriptor = creator("miopenCreateDropoutDescriptor", miopenDropoutDescriptor_t)
-
-
-@function
-def miopenDestroyDropoutDescriptor(dropoutDesc: miopenDropoutDescriptor_t) -> None:
-    """Destroy a descriptor."""
-    destroy(dropoutDesc, miopenDropoutDescriptor_t, "dropoutDesc")
-
-
-@function
-def miopenDropoutGetStatesSize(handle: Handle) -> int:
-    """Return the bytes of the random states; the same on every device."""
-    return ours.dropout_get_states_size(handle)
-
-
-@function
-def miopenDropoutGetReserveSpaceSize(xDesc: Desc) -> int:
-    """Return the bytes of the mask: a bit for each element, in words of 32."""
-    return ours.reserve_space_size(spec_of(xDesc, "xDesc").size)
+def miopenDropoutGetReserveSpaceSize(x):
+    return ours.reserve_space_size(x.size)
 
 
 def _options(dropout: Any, use_mask: Any, state_evo: Any, rng_mode: Any) -> tuple[float, bool, bool, miopenRNGType_t]:
@@ -63,68 +44,29 @@ def _options(dropout: Any, use_mask: Any, state_evo: Any, rng_mode: Any) -> tupl
     return number(dropout, "dropout"), boolean(use_mask, "use_mask"), False, kind
 
 
-@function
-def miopenSetDropoutDescriptor(
-    dropoutDesc: miopenDropoutDescriptor_t,
-    handle: Handle,
-    dropout: float,
-    states: Any,
-    stateSizeInBytes: int,
-    seed: int,
-    use_mask: bool,
-    state_evo: bool,
-    rng_mode: Any,
-) -> None:
-    """Choose the share of elements that become 0, and start the random numbers of `seed` in `states`.
-
-    The generator is portadnn's own (Philox) for every `rng_mode`. With `use_mask` forward calls draw nothing: they
-    apply the mask in the reserve space.
-    """
-    desc = made(dropoutDesc, miopenDropoutDescriptor_t, "dropoutDesc")
-    share, masked, evolving, kind = _options(dropout, use_mask, state_evo, rng_mode)
+def _set(handle: Any, desc: Any, options: tuple[Any, ...], states: Any, size: Any, seed: Any, make: Any) -> None:
+    made(desc, miopenDropoutDescriptor_t, "dropoutDesc")
+    share, masked, evolving, kind = _options(*options)
     needed = ours.dropout_get_states_size(handle)
-    memory = given_workspace(handle, states, stateSizeInBytes, needed, "states")
+    memory = given_workspace(handle, states, size, needed, "states")
     ours.DropoutDescriptor(share, None, seed)
-    started = ours.set_dropout_descriptor(handle, share, _bytes(handle, memory, needed), seed)
-    desc.value = DropoutSettings(started, masked, evolving, kind)
+    desc.value = DropoutSettings(make(handle, share, _bytes(handle, memory, needed), seed), masked, evolving, kind)
 
 
-@function
-def miopenRestoreDropoutDescriptor(
-    dropoutDesc: miopenDropoutDescriptor_t,
-    handle: Handle,
-    dropout: float,
-    states: Any,
-    stateSizeInBytes: int,
-    seed: int,
-    use_mask: bool,
-    state_evo: bool,
-    rng_mode: Any,
-) -> None:
-    """Go on with states that were saved."""
-    desc = made(dropoutDesc, miopenDropoutDescriptor_t, "dropoutDesc")
-    share, masked, evolving, kind = _options(dropout, use_mask, state_evo, rng_mode)
-    needed = ours.dropout_get_states_size(handle)
-    memory = given_workspace(handle, states, stateSizeInBytes, needed, "states")
-    restored = ours.restore_dropout_descriptor(handle, share, _bytes(handle, memory, needed), seed)
-    desc.value = DropoutSettings(restored, masked, evolving, kind)
+def miopenSetDropoutDescriptor(handle, dropoutDesc, dropout, states, stateSizeInBytes, seed, *options):
+    given = (dropout, *options)
+    _set(handle, dropoutDesc, given, states, stateSizeInBytes, seed, ours.set_dropout_descriptor)
 
 
-@function
-def miopenGetDropoutDescriptor(
-    dropoutDesc: miopenDropoutDescriptor_t, handle: Handle
-) -> tuple[float, Any, int, bool, bool, miopenRNGType_t]:
-    """Return (dropout, states, seed, use_mask, state_evo, rng_mode)."""
+def miopenRestoreDropoutDescriptor(handle, dropoutDesc, dropout, states, stateSizeInBytes, seed, *options):
+    given = (dropout, *options)
+    _set(handle, dropoutDesc, given, states, stateSizeInBytes, seed, ours.restore_dropout_descriptor)
+
+
+def miopenGetDropoutDescriptor(handle, dropout):
     check_handle(handle)
-    value = value_of(dropoutDesc, miopenDropoutDescriptor_t, "dropoutDesc")
-    return (
-        value.descriptor.dropout,
-        value.descriptor.states,
-        value.descriptor.seed,
-        value.use_mask,
-        value.state_evo,
-        value.rng_mode,
-    )
+    ours = dropout.descriptor
+    return ours.dropout, ours.states, ours.seed, dropout.use_mask, dropout.state_evo, dropout.rng_mode
 
 
 def _bytes(handle: Handle, memory: Any, size: int) -> Any:
@@ -147,49 +89,20 @@ def _check_noise(noise_shape: Any, spec: TensorSpec) -> None:
         refuse("MIOpen supports regular noise only", argument="noise_shape", expected=str(spec.dims), got=noise.dims)
 
 
-@function
-def miopenDropoutForward(
-    handle: Handle,
-    dropoutDesc: miopenDropoutDescriptor_t,
-    noise_shape: Desc,
-    xDesc: Desc,
-    x: Any,
-    yDesc: Desc,
-    y: Any,
-    reserveSpace: Any,
-    reserveSpaceSizeInBytes: int,
-) -> None:
-    """Drop elements at random and keep the mask, or apply the mask that there is (`use_mask` of the descriptor)."""
-    value = value_of(dropoutDesc, miopenDropoutDescriptor_t, "dropoutDesc")
-    given, out = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
+def miopenDropoutForward(handle, dropout, x, y, noise_shape, xDesc, reserveSpace, reserveSpaceSizeInBytes):
     _check_noise(noise_shape, xDesc.wide)
-    if value.use_mask:
-        mask = _reserve(handle, reserveSpace, reserveSpaceSizeInBytes, xDesc.wide)
-        ours.dropout_backward(handle, given, value.descriptor, mask, out)
-        return
     mask = None
-    if reserveSpace is not None:
+    if dropout.use_mask or reserveSpace is not None:
         mask = _reserve(handle, reserveSpace, reserveSpaceSizeInBytes, xDesc.wide)
-    ours.dropout_forward(handle, given, value.descriptor, out, mask)
+    if dropout.use_mask:
+        ours.dropout_backward(handle, x, dropout.descriptor, mask, y)
+    else:
+        ours.dropout_forward(handle, x, dropout.descriptor, y, mask)
 
 
-@function
-def miopenDropoutBackward(
-    handle: Handle,
-    dropoutDesc: miopenDropoutDescriptor_t,
-    noise_shape: Desc,
-    dyDesc: Desc,
-    dy: Any,
-    dxDesc: Desc,
-    dx: Any,
-    reserveSpace: Any,
-    reserveSpaceSizeInBytes: int,
-) -> None:
-    """Apply the forward call's mask to the gradient."""
-    value = value_of(dropoutDesc, miopenDropoutDescriptor_t, "dropoutDesc")
-    given, out = tensor(handle, dyDesc, dy, "dy"), tensor(handle, dxDesc, dx, "dx")
+def miopenDropoutBackward(handle, dropout, dy, dx, noise_shape, dyDesc, reserveSpace, reserveSpaceSizeInBytes):
     _check_noise(noise_shape, dyDesc.wide)
     if reserveSpace is None:
         raise BadParam(argument="reserveSpace", expected="what the forward call wrote", got=None)
     mask = _reserve(handle, reserveSpace, reserveSpaceSizeInBytes, dyDesc.wide)
-    ours.dropout_backward(handle, given, value.descriptor, mask, out)
+    ours.dropout_backward(handle, dy, dropout.descriptor, mask, dx)

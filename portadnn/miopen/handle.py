@@ -10,8 +10,8 @@ from ..dispatch.problems import check_handle
 from ..errors import BadParam, NotInitialized, NotSupported, shown
 from ..handle import Handle
 from ..watching import WATCHERS, Call
-from .enums import miopenStatus_t, miopenTuningPolicy_t
-from .names import boolean, function, parse
+from .generated.enums import miopenStatus_t, miopenTuningPolicy_t
+from .names import boolean, parse
 
 INTERFACE = (3, 3, 0)  # the newest of the headers that the mapping table was read from
 _STRINGS = {
@@ -57,28 +57,20 @@ class _Profiler:
 _PROFILERS: dict[int, _Profiler] = {}
 
 
-@function
-def miopenGetVersion() -> tuple[int, int, int]:
-    """Return (major, minor, patch) of the MIOpen whose interface this is."""
+def miopenGetVersion():
     return INTERFACE
 
 
-@function
-def miopenGetErrorString(error: Any) -> str:
-    """Return the name and the meaning of a status."""
+def miopenGetErrorString(error):
     status = parse(miopenStatus_t, error, "error")
     return f"{status.name}: {_STRINGS[status]}"
 
 
-@function
-def miopenCreate(*, backend: str = "auto", device: int | None = None) -> Handle:
-    """Return a :class:`portadnn.Handle`, on the best device or on what the keywords or PORTADNN_BACKEND say."""
+def miopenCreate(*, backend: str = "auto", device: int | None = None):
     return _open(backend, device, None)
 
 
-@function
-def miopenCreateWithStream(stream: Any, *, backend: str = "auto", device: int | None = None) -> Handle:
-    """Return a handle that enqueues on a CuPy stream or a PyOpenCL queue."""
+def miopenCreateWithStream(stream, *, backend: str = "auto", device: int | None = None):
     return _open(backend, device, stream)
 
 
@@ -89,9 +81,7 @@ def _open(backend: str, device: int | None, stream: Any) -> Handle:
         raise NotInitialized(str(error)) from error
 
 
-@function
-def miopenDestroy(handle: Handle | None) -> None:
-    """Wait for the device and free what the handle owns. NULL is nothing to destroy; destroying twice is an error."""
+def miopenDestroy(handle):
     if handle is None:
         return
     _ = check_handle(handle).device
@@ -99,21 +89,15 @@ def miopenDestroy(handle: Handle | None) -> None:
     handle.close()
 
 
-@function
-def miopenSetStream(handle: Handle, streamID: Any) -> None:
-    """Enqueue on another stream or queue; None is the default one."""
+def miopenSetStream(handle, streamID):
     check_handle(handle).set_stream(streamID)
 
 
-@function
-def miopenGetStream(handle: Handle) -> Any:
-    """Return the stream or queue in use."""
+def miopenGetStream(handle):
     return check_handle(handle).get_stream()
 
 
-@function
-def miopenSetAllocator(handle: Handle, allocator: Any, deallocator: Any, allocatorContext: Any) -> None:
-    """Go back to the backend's own memory, with None for both functions; others are refused."""
+def miopenSetAllocator(handle, allocator, deallocator):
     _ = check_handle(handle).device
     if allocator is not None or deallocator is not None:
         raise NotSupported(
@@ -124,9 +108,7 @@ def miopenSetAllocator(handle: Handle, allocator: Any, deallocator: Any, allocat
         )
 
 
-@function
-def miopenEnableProfiling(handle: Handle, enable: bool) -> None:
-    """Begin or end to measure each computing call, which then waits for the device."""
+def miopenEnableProfiling(handle, enable):
     _ = check_handle(handle).device
     if not boolean(enable, "enable"):
         _stop_profiling(handle)
@@ -140,15 +122,7 @@ def _stop_profiling(handle: Handle) -> None:
         WATCHERS.remove(profiler)
 
 
-@function
-def miopenGetKernelTime(handle: Handle) -> float:
-    """Return the milliseconds of the last computing call.
-
-    Raises
-    ------
-    BadParam
-        Profiling is off.
-    """
+def miopenGetKernelTime(handle):
     _ = check_handle(handle).device
     profiler = _PROFILERS.get(id(handle))
     if profiler is None:
@@ -156,15 +130,11 @@ def miopenGetKernelTime(handle: Handle) -> float:
     return profiler.milliseconds
 
 
-@function
-def miopenSetTuningPolicy(handle: Handle, newValue: Any) -> None:
-    """Set the tuning policy, which has no effect: portadnn's kernels are not tuned at run time."""
+def miopenSetTuningPolicy(handle, newValue):
     _ = check_handle(handle).device
     _POLICIES[handle] = parse(miopenTuningPolicy_t, newValue, "newValue")
 
 
-@function
-def miopenGetTuningPolicy(handle: Handle) -> miopenTuningPolicy_t:
-    """Return the tuning policy."""
+def miopenGetTuningPolicy(handle):
     _ = check_handle(handle).device
     return _POLICIES.get(handle, miopenTuningPolicy_t.miopenTuningPolicyNone)

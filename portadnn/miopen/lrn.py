@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadParam, NotSupported, shown
-from ..handle import Handle, log
+from ..handle import log
 from ..ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
 from ..ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
 from ..problem import TensorSpec
-from .descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, spec_of, tensor, value_of
-from .enums import miopenLRNMode_t
-from .names import boolean, equals, function, integer, number, parse, refuse
+from .descriptors import Opaque, made, miopenTensorDescriptor_t
+from .generated.enums import miopenLRNMode_t
+from .names import boolean, equals, integer, number, parse, refuse
 from .workspaces import demand, demand_filled, fill
 
 _WITHIN = miopenLRNMode_t.miopenLRNWithinChannel
@@ -42,41 +42,19 @@ class miopenLRNDescriptor_t(Opaque):
     """Mode, window and constants of a local response normalisation."""
 
 
-miopenCreateLRNDescriptor = creator("miopenCreateLRNDescriptor", miopenLRNDescriptor_t)
-
-
-@function
-def miopenSetLRNDescriptor(
-    lrnDesc: miopenLRNDescriptor_t, mode: Any, lrnN: int, lrnAlpha: float, lrnBeta: float, lrnK: float
-) -> None:
-    """Describe the normalisation ``x * (K + alpha / size * sum of squares) ** -beta``.
-
-    Its window has lrnN channels (size lrnN), or lrnN x lrnN cells of one channel (size lrnN ** 2), clipped at the
-    borders.
-    """
+def miopenSetLRNDescriptor(lrnDesc, mode, lrnN, lrnAlpha, lrnBeta, lrnK):
     desc = made(lrnDesc, miopenLRNDescriptor_t, "lrnDesc")
     named = parse(miopenLRNMode_t, mode, "mode")
     numbers = number(lrnAlpha, "lrnAlpha"), number(lrnBeta, "lrnBeta"), number(lrnK, "lrnK")
     desc.value = LRNSettings(named, integer(lrnN, "lrnN", 1), *numbers)
 
 
-@function
-def miopenGetLRNDescriptor(lrnDesc: miopenLRNDescriptor_t) -> tuple[miopenLRNMode_t, int, float, float, float]:
-    """Return (mode, lrnN, lrnAlpha, lrnBeta, lrnK)."""
-    value = value_of(lrnDesc, miopenLRNDescriptor_t, "lrnDesc")
-    return value.mode, value.n, value.alpha, value.beta, value.k
+def miopenGetLRNDescriptor(lrn):
+    return lrn.mode, lrn.n, lrn.alpha, lrn.beta, lrn.k
 
 
-@function
-def miopenDestroyLRNDescriptor(lrnDesc: miopenLRNDescriptor_t) -> None:
-    """Destroy a descriptor."""
-    destroy(lrnDesc, miopenLRNDescriptor_t, "lrnDesc")
-
-
-@function
-def miopenLRNGetWorkSpaceSize(yDesc: miopenTensorDescriptor_t) -> int:
-    """Return the bytes of the workspace: a float for each element of y."""
-    return _needed(spec_of(yDesc, "yDesc"))
+def miopenLRNGetWorkSpaceSize(y):
+    return _needed(y)
 
 
 def _needed(y: TensorSpec) -> int:
@@ -96,76 +74,33 @@ def _packed(desc: miopenTensorDescriptor_t, argument: str) -> None:
         refuse("MIOpen supports packed tensors only", argument=argument, expected="a packed tensor", got=spec.strides)
 
 
-@function
-def miopenLRNForward(
-    handle: Handle,
-    lrnDesc: miopenLRNDescriptor_t,
-    alpha: float,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    do_backward: bool,
-    workspace: Any,
-) -> None:
-    """Normalise. As in MIOpen, alpha and beta have no effect: they count as 1 and 0, which is logged as a warning."""
-    settings = value_of(lrnDesc, miopenLRNDescriptor_t, "lrnDesc")
-    given = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
+def miopenLRNForward(handle, lrn, x, y, xDesc, yDesc, alpha, beta, do_backward, workspace):
     _packed(xDesc, "xDesc")
     _packed(yDesc, "yDesc")
-    lrn = settings.checked()
+    settings = lrn.checked()
     _warn("miopenLRNForward", alpha, beta)
     keep = boolean(do_backward, "do_backward")
     if keep:
         demand(handle, workspace, _needed(yDesc.wide), "workspace")
-    if settings.mode is _WITHIN:
-        divisive_normalization_forward(handle, given[0], None, lrn, given[1])
+    if lrn.mode is _WITHIN:
+        divisive_normalization_forward(handle, x, None, settings, y)
     else:
-        lrn_cross_channel_forward(handle, given[0], lrn, given[1])
+        lrn_cross_channel_forward(handle, x, settings, y)
     if keep:
-        fill(handle, workspace, ("lrn", settings, xDesc.wide, yDesc.wide))
+        fill(handle, workspace, ("lrn", lrn, xDesc.wide, yDesc.wide))
 
 
-@function
-def miopenLRNBackward(
-    handle: Handle,
-    lrnDesc: miopenLRNDescriptor_t,
-    alpha: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    dyDesc: miopenTensorDescriptor_t,
-    dy: Any,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    dxDesc: miopenTensorDescriptor_t,
-    dx: Any,
-    workspace: Any,
-) -> None:
-    """Compute the gradient. As in MIOpen, alpha and beta have no effect.
-
-    Raises
-    ------
-    BadParam
-        The workspace is not the one that the forward call of this problem filled last.
-    """
-    settings = value_of(lrnDesc, miopenLRNDescriptor_t, "lrnDesc")
-    given = tensor(handle, yDesc, y, "y"), tensor(handle, dyDesc, dy, "dy"), tensor(handle, xDesc, x, "x")
-    out = tensor(handle, dxDesc, dx, "dx")
+def miopenLRNBackward(handle, lrn, y, dy, x, dx, xDesc, yDesc, dyDesc, dxDesc, alpha, beta, workspace):
     for desc, argument in ((xDesc, "xDesc"), (yDesc, "yDesc"), (dyDesc, "dyDesc"), (dxDesc, "dxDesc")):
         _packed(desc, argument)
-    lrn = settings.checked()
+    settings = lrn.checked()
     _warn("miopenLRNBackward", alpha, beta)
-    demand_filled(handle, workspace, ("lrn", settings, xDesc.wide, yDesc.wide), "miopenLRNForward")
-    if settings.mode is _WITHIN:
-        if settings.n % 2 == 0:
-            raise NotSupported(
-                "portadnn's gradient is exact for odd windows only",
-                argument="lrnDesc",
-                expected="an odd lrnN",
-                got=lrn.n,
-            )
-        divisive_normalization_backward(handle, given[2], None, given[1], lrn, out)
+    demand_filled(handle, workspace, ("lrn", lrn, xDesc.wide, yDesc.wide), "miopenLRNForward")
+    if lrn.mode is not _WITHIN:
+        lrn_cross_channel_backward(handle, y, dy, x, settings, dx)
+    elif lrn.n % 2:
+        divisive_normalization_backward(handle, x, None, dy, settings, dx)
     else:
-        lrn_cross_channel_backward(handle, *given, lrn, out)
+        raise NotSupported(
+            "portadnn's gradient is exact for odd windows only", argument="lrnDesc", expected="an odd lrnN", got=lrn.n
+        )

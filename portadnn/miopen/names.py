@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from ..arguments import as_integer, as_integers, as_real
+from ..c_names.enumerations import CEnum
 from ..c_names.objects import integers as c_integers
 from ..dispatch.call_cache import cached_call
 from ..enums import DnnEnum, named
 from ..errors import AllocFailed, BadParam, DnnError, InternalError, NotInitialized, NotSupported, foreign, shown
 from ..handle import Handle
-from .declarations import DECLARATIONS
-from .enums import MIOpenEnum, miopenStatus_t
+from .generated.enums import miopenStatus_t
 
 P = ParamSpec("P")
 R = TypeVar("R")
-E = TypeVar("E", bound=MIOpenEnum)
+E = TypeVar("E", bound=CEnum)
 U = TypeVar("U", bound=DnnEnum)
 
 _STATUSES = (  # the first that fits
@@ -32,8 +32,7 @@ _STATUSES = (  # the first that fits
 
 
 def function(target: Callable[P, R]) -> Callable[P, R]:
-    """Make a function of MIOpen's: watched under its name, which errors carry, with MIOpen's status; documented."""
-    target.__doc__ = DECLARATIONS.docstring(target.__name__, target.__doc__)
+    """Make a function of MIOpen's: watched under its name, which errors carry, with MIOpen's status."""
     target.__module__ = "portadnn.miopen"
 
     @functools.wraps(target)

@@ -14,23 +14,16 @@ from typing import Any
 
 from ..enums import NanPropagation, PoolingMode
 from ..errors import BadParam
-from ..handle import Handle
 from ..layer_descriptors import PoolingDescriptor
 from ..ops.pooling import pooling_backward, pooling_forward
 from ..problem import TensorSpec
 from ..shapes import pooling_output_dims
 from .descriptors import (
     Opaque,
-    creator,
-    destroy,
     made,
-    miopenTensorDescriptor_t,
-    spec_of,
-    tensor,
-    value_of,
 )
-from .enums import miopenIndexType_t, miopenPoolingMode_t, miopenPoolingWorkspaceIndexMode_t
-from .names import boolean, function, integer, integers, one_and_zero, parse, refuse
+from .generated.enums import miopenIndexType_t, miopenPoolingMode_t, miopenPoolingWorkspaceIndexMode_t
+from .names import boolean, integer, integers, one_and_zero, parse, refuse
 from .workspaces import demand_filled, fill, given_workspace
 
 _MODES = {
@@ -69,15 +62,11 @@ class PoolingSettings:
         if last[0] is not x or last[1] is not y:
             _check_range(self, x)
             last[:] = x, y, _needed(self, y)
-        return last[2]  # type: ignore[no-any-return]
+        return last[2]
 
 
 class miopenPoolingDescriptor_t(Opaque):
     """Mode, window, padding and strides of a pooling, and the type of its indices."""
-
-
-def _settings(poolDesc: Any) -> PoolingSettings:
-    return value_of(poolDesc, miopenPoolingDescriptor_t, "poolDesc")  # type: ignore[no-any-return]
 
 
 def _set(poolDesc: Any, mode: Any, window: Any, padding: Any, stride: Any) -> None:
@@ -87,130 +76,68 @@ def _set(poolDesc: Any, mode: Any, window: Any, padding: Any, stride: Any) -> No
     desc.value = PoolingSettings(pool, named, index_mode=_IMAGE if len(pool.window) == 3 else _MASK)
 
 
-miopenCreatePoolingDescriptor = creator("miopenCreatePoolingDescriptor", miopenPoolingDescriptor_t)
+def miopenSet2dPoolingDescriptor(poolDesc, mode, *sizes):
+    _set(poolDesc, mode, sizes[:2], sizes[2:4], sizes[4:])
 
 
-@function
-def miopenSet2dPoolingDescriptor(
-    poolDesc: miopenPoolingDescriptor_t,
-    mode: Any,
-    windowHeight: int,
-    windowWidth: int,
-    pad_h: int,
-    pad_w: int,
-    u: int,
-    v: int,
-) -> None:
-    """Describe a 2-D pooling with strides u, v. miopenPoolingAverage leaves the padding out of the mean.
-
-    The type of the indices becomes miopenIndexUint8.
-    """
-    _set(poolDesc, mode, (windowHeight, windowWidth), (pad_h, pad_w), (u, v))
+def miopenGet2dPoolingDescriptor(pool):
+    if len(pool.pool.window) != 2:
+        raise BadParam(argument="poolDesc", expected="2 spatial dims", got=len(pool.pool.window))
+    return pool.mode, *pool.pool.get_2d()[2:]
 
 
-@function
-def miopenGet2dPoolingDescriptor(
-    poolDesc: miopenPoolingDescriptor_t,
-) -> tuple[miopenPoolingMode_t, int, int, int, int, int, int]:
-    """Return (mode, windowHeight, windowWidth, pad_h, pad_w, u, v)."""
-    settings = _settings(poolDesc)
-    if len(settings.pool.window) != 2:
-        raise BadParam(argument="poolDesc", expected="2 spatial dims", got=len(settings.pool.window))
-    return settings.mode, *settings.pool.get_2d()[2:]
-
-
-@function
-def miopenSetNdPoolingDescriptor(
-    poolDesc: miopenPoolingDescriptor_t, mode: Any, nbDims: int, windowDimA: Any, padA: Any, stridesA: Any
-) -> None:
-    """Describe a pooling of `nbDims` spatial dims."""
+def miopenSetNdPoolingDescriptor(poolDesc, mode, nbDims, windowDimA, padA, stridesA):
     count = integer(nbDims, "nbDims", 1)
     window, stride = integers(windowDimA, "windowDimA", 1, count), integers(stridesA, "stridesA", 1, count)
     _set(poolDesc, mode, window, integers(padA, "padA", 0, count), stride)
 
 
-@function
-def miopenGetNdPoolingDescriptor(
-    poolDesc: miopenPoolingDescriptor_t, nbDimsRequested: int
-) -> tuple[miopenPoolingMode_t, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return (mode, nbDims, windowDimA, padA, stridesA), of the arrays the first `nbDimsRequested` values."""
-    settings = _settings(poolDesc)
-    _, _, count, window, padding, stride = settings.pool.get_nd(integer(nbDimsRequested, "nbDimsRequested", 1))
-    return settings.mode, count, window, padding, stride
+def miopenGetNdPoolingDescriptor(pool, nbDimsRequested):
+    return pool.mode, *pool.pool.get_nd(integer(nbDimsRequested, "nbDimsRequested", 1))[2:]
 
 
-@function
-def miopenDestroyPoolingDescriptor(poolDesc: miopenPoolingDescriptor_t) -> None:
-    """Destroy a descriptor."""
-    destroy(poolDesc, miopenPoolingDescriptor_t, "poolDesc")
+def miopenSetPoolingIndexType(pool, poolDesc, index_type):
+    poolDesc.value = replace(pool, index_type=parse(miopenIndexType_t, index_type, "index_type"))
 
 
-@function
-def miopenSetPoolingIndexType(poolDesc: miopenPoolingDescriptor_t, index_type: Any) -> None:
-    """Choose the type of the indices: one that counts the cells of a window, or of an image."""
-    settings = _settings(poolDesc)
-    poolDesc.value = replace(settings, index_type=parse(miopenIndexType_t, index_type, "index_type"))
+def miopenGetPoolingIndexType(pool):
+    return pool.index_type
 
 
-@function
-def miopenGetPoolingIndexType(poolDesc: miopenPoolingDescriptor_t) -> miopenIndexType_t:
-    """Return the type of the indices."""
-    return _settings(poolDesc).index_type
-
-
-@function
-def miopenSetPoolingWorkSpaceIndexMode(poolDesc: miopenPoolingDescriptor_t, workspace_index: Any) -> None:
-    """Choose whether an index counts the cells of the window (mask) or of the image."""
-    settings = _settings(poolDesc)
+def miopenSetPoolingWorkSpaceIndexMode(pool, poolDesc, workspace_index):
     mode = parse(miopenPoolingWorkspaceIndexMode_t, workspace_index, "workspace_index")
-    poolDesc.value = replace(settings, index_mode=mode)
+    poolDesc.value = replace(pool, index_mode=mode)
 
 
-@function
-def miopenGetPoolingWorkSpaceIndexMode(poolDesc: miopenPoolingDescriptor_t) -> miopenPoolingWorkspaceIndexMode_t:
-    """Return whether an index counts the cells of the window or of the image."""
-    return _settings(poolDesc).index_mode
+def miopenGetPoolingWorkSpaceIndexMode(pool):
+    return pool.index_mode
 
 
-def _output_dims(poolDesc: Any, tensorDesc: Any) -> tuple[int, ...]:
-    pool = _settings(poolDesc).pool
-    spec = spec_of(tensorDesc, "tensorDesc")
+def _output_dims(pool: PoolingDescriptor, spec: TensorSpec) -> tuple[int, ...]:
     assert pool.padding is not None and pool.stride is not None
     return pooling_output_dims(spec.dims, pool.window, pool.padding, pool.stride)
 
 
-@function
-def miopenGetPoolingForwardOutputDim(
-    poolDesc: miopenPoolingDescriptor_t, tensorDesc: miopenTensorDescriptor_t
-) -> tuple[int, int, int, int]:
-    """Return (n, c, h, w) of a 2-D pooling's output."""
-    dims = _output_dims(poolDesc, tensorDesc)
+def miopenGetPoolingForwardOutputDim(pool, tensor):
+    dims = _output_dims(pool.pool, tensor)
     if len(dims) != 4:
         raise BadParam(argument="tensorDesc", expected="4 dims", got=len(dims))
     return dims
 
 
-@function
-def miopenGetPoolingNdForwardOutputDim(
-    poolDesc: miopenPoolingDescriptor_t, tensorDesc: miopenTensorDescriptor_t, dims: int
-) -> tuple[int, ...]:
-    """Return the `dims` sizes of a pooling's output."""
-    sizes = _output_dims(poolDesc, tensorDesc)
+def miopenGetPoolingNdForwardOutputDim(pool, tensor, dims):
+    sizes = _output_dims(pool.pool, tensor)
     if integer(dims, "dims", 1) != len(sizes):
         raise BadParam(argument="dims", expected=f"{len(sizes)}, the dims of the tensor", got=dims)
     return sizes
 
 
-@function
-def miopenPoolingGetWorkSpaceSize(yDesc: miopenTensorDescriptor_t) -> int:
-    """Return the bytes of workspace for indices of type miopenIndexUint8: one for each element of y."""
-    return spec_of(yDesc, "yDesc").size
+def miopenPoolingGetWorkSpaceSize(y):
+    return y.size
 
 
-@function
-def miopenPoolingGetWorkSpaceSizeV2(poolDesc: miopenPoolingDescriptor_t, yDesc: miopenTensorDescriptor_t) -> int:
-    """Return the bytes of workspace for indices of the descriptor's type; 0 for averages."""
-    return _needed(_settings(poolDesc), spec_of(yDesc, "yDesc"))
+def miopenPoolingGetWorkSpaceSizeV2(pool, y):
+    return _needed(pool, y)
 
 
 def _needed(settings: PoolingSettings, y: TensorSpec) -> int:
@@ -231,64 +158,18 @@ def _check_range(settings: PoolingSettings, x: TensorSpec) -> None:
         )
 
 
-@function
-def miopenPoolingForward(
-    handle: Handle,
-    poolDesc: miopenPoolingDescriptor_t,
-    alpha: float,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    do_backward: bool,
-    workSpace: Any,
-    workSpaceSize: int,
-) -> None:
-    """Pool: ``y = pool(x)``, with alpha = 1 and beta = 0. NaN does not propagate through maxima.
-
-    With `do_backward` maximum pooling takes a workspace of miopenPoolingGetWorkSpaceSizeV2 bytes, for the backward
-    call.
-    """
-    settings = _settings(poolDesc)
-    given = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
+def miopenPoolingForward(handle, pool, x, y, alpha, beta, do_backward, xDesc, yDesc, workSpace, workSpaceSize):
     one_and_zero(alpha, beta)
-    keep = boolean(do_backward, "do_backward") and settings.pool.mode is PoolingMode.MAX
-    needed = settings.kept(xDesc.wide, yDesc.wide) if keep else 0
+    keep = boolean(do_backward, "do_backward") and pool.pool.mode is PoolingMode.MAX
+    needed = pool.kept(xDesc.wide, yDesc.wide) if keep else 0
     given_workspace(handle, workSpace, workSpaceSize, needed)
-    pooling_forward(handle, given[0], settings.pool, given[1])
+    pooling_forward(handle, x, pool.pool, y)
     if keep:
-        fill(handle, workSpace, ("pooling", settings, xDesc.wide, yDesc.wide))
+        fill(handle, workSpace, ("pooling", pool, xDesc.wide, yDesc.wide))
 
 
-@function
-def miopenPoolingBackward(
-    handle: Handle,
-    poolDesc: miopenPoolingDescriptor_t,
-    alpha: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    dyDesc: miopenTensorDescriptor_t,
-    dy: Any,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    dxDesc: miopenTensorDescriptor_t,
-    dx: Any,
-    workspace: Any,
-) -> None:
-    """Compute the gradient of a pooling, with alpha = 1 and beta = 0.
-
-    Raises
-    ------
-    BadParam
-        Maximum pooling, and the workspace is not the one that the forward call of this problem filled last.
-    """
-    settings = _settings(poolDesc)
-    given = tensor(handle, yDesc, y, "y"), tensor(handle, dyDesc, dy, "dy"), tensor(handle, xDesc, x, "x")
-    out = tensor(handle, dxDesc, dx, "dx")
+def miopenPoolingBackward(handle, pool, y, dy, x, dx, alpha, beta, xDesc, yDesc, workspace):
     one_and_zero(alpha, beta)
-    if settings.pool.mode is PoolingMode.MAX:
-        what = ("pooling", settings, xDesc.wide, yDesc.wide)
-        demand_filled(handle, workspace, what, "miopenPoolingForward")
-    pooling_backward(handle, *given, settings.pool, out)
+    if pool.pool.mode is PoolingMode.MAX:
+        demand_filled(handle, workspace, ("pooling", pool, xDesc.wide, yDesc.wide), "miopenPoolingForward")
+    pooling_backward(handle, y, dy, x, pool.pool, dx)

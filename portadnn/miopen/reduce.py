@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..dispatch.problems import check_handle
 from ..enums import NanPropagation, ReduceTensorIndices, ReduceTensorIndicesType, ReduceTensorOp
-from ..handle import Handle
 from ..ops.reduce import (
     ReduceTensorDescriptor,
     get_reduction_indices_size,
@@ -17,22 +14,17 @@ from .descriptors import (
     DATA_TYPES,
     MIOPEN_TYPES,
     Opaque,
-    creator,
-    destroy,
     made,
-    miopenTensorDescriptor_t,
-    tensor,
-    value_of,
     wide_of,
 )
-from .enums import (
+from .generated.enums import (
     miopenDataType_t,
     miopenIndicesType_t,
     miopenNanPropagation_t,
     miopenReduceTensorIndices_t,
     miopenReduceTensorOp_t,
 )
-from .names import function, integer, parse, unified
+from .names import integer, parse, unified
 from .workspaces import given_workspace
 
 
@@ -40,19 +32,14 @@ class miopenReduceTensorDescriptor_t(Opaque):
     """Operation, types and options of a reduction."""
 
 
-miopenCreateReduceTensorDescriptor = creator("miopenCreateReduceTensorDescriptor", miopenReduceTensorDescriptor_t)
-
-
-@function
 def miopenSetReduceTensorDescriptor(
-    reduceTensorDesc: miopenReduceTensorDescriptor_t,
-    reduceTensorOp: Any,
-    reduceTensorCompType: Any,
-    reduceTensorNanOpt: Any,
-    reduceTensorIndices: Any,
-    reduceTensorIndicesType: Any,
-) -> None:
-    """Choose operation, type of the arithmetic (miopenFloat, or miopenDouble for double tensors), NaN and indices."""
+    reduceTensorDesc,
+    reduceTensorOp,
+    reduceTensorCompType,
+    reduceTensorNanOpt,
+    reduceTensorIndices,
+    reduceTensorIndicesType,
+):
     desc = made(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc")
     kind = parse(miopenDataType_t, reduceTensorCompType, "reduceTensorCompType")
     desc.value = ReduceTensorDescriptor(
@@ -64,81 +51,44 @@ def miopenSetReduceTensorDescriptor(
     )
 
 
-@function
-def miopenGetReduceTensorDescriptor(
-    reduceTensorDesc: miopenReduceTensorDescriptor_t,
-) -> tuple[
-    miopenReduceTensorOp_t,
-    miopenDataType_t,
-    miopenNanPropagation_t,
-    miopenReduceTensorIndices_t,
-    miopenIndicesType_t,
-]:
-    """Return what a descriptor was set to."""
-    value = value_of(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc")
+def miopenGetReduceTensorDescriptor(reduceTensor):
     return (
-        miopenReduceTensorOp_t(value.op.value),
-        MIOPEN_TYPES[value.compute_type],
-        miopenNanPropagation_t(value.nan_propagation.value),
-        miopenReduceTensorIndices_t(value.indices.value),
-        miopenIndicesType_t(value.indices_type.value),
+        miopenReduceTensorOp_t(reduceTensor.op.value),
+        MIOPEN_TYPES[reduceTensor.compute_type],
+        miopenNanPropagation_t(reduceTensor.nan_propagation.value),
+        miopenReduceTensorIndices_t(reduceTensor.indices.value),
+        miopenIndicesType_t(reduceTensor.indices_type.value),
     )
 
 
-@function
-def miopenDestroyReduceTensorDescriptor(reduceTensorDesc: miopenReduceTensorDescriptor_t) -> None:
-    """Destroy a descriptor."""
-    destroy(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc")
+def miopenGetReductionIndicesSize(handle, reduceTensor, aDesc, cDesc):
+    return get_reduction_indices_size(handle, reduceTensor, wide_of(aDesc, "aDesc"), wide_of(cDesc, "cDesc"))
 
 
-@function
-def miopenGetReductionIndicesSize(
-    handle: Handle,
-    reduceTensorDesc: miopenReduceTensorDescriptor_t,
-    aDesc: miopenTensorDescriptor_t,
-    cDesc: miopenTensorDescriptor_t,
-) -> int:
-    """Return the bytes of the indices; 0 where there are none."""
-    value = value_of(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc")
-    return get_reduction_indices_size(handle, value, wide_of(aDesc, "aDesc"), wide_of(cDesc, "cDesc"))
+def miopenGetReductionWorkspaceSize(handle, reduceTensor, aDesc, cDesc):
+    return get_reduction_workspace_size(handle, reduceTensor, wide_of(aDesc, "aDesc"), wide_of(cDesc, "cDesc"))
 
 
-@function
-def miopenGetReductionWorkspaceSize(
-    handle: Handle,
-    reduceTensorDesc: miopenReduceTensorDescriptor_t,
-    aDesc: miopenTensorDescriptor_t,
-    cDesc: miopenTensorDescriptor_t,
-) -> int:
-    """Return the bytes of the workspace."""
-    value = value_of(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc")
-    return get_reduction_workspace_size(handle, value, wide_of(aDesc, "aDesc"), wide_of(cDesc, "cDesc"))
-
-
-@function
 def miopenReduceTensor(
-    handle: Handle,
-    reduceTensorDesc: miopenReduceTensorDescriptor_t,
-    indices: Any,
-    indicesSizeInBytes: int,
-    workspace: Any,
-    workspaceSizeInBytes: int,
-    alpha: float,
-    aDesc: miopenTensorDescriptor_t,
-    A: Any,
-    beta: float,
-    cDesc: miopenTensorDescriptor_t,
-    C: Any,
-) -> None:
-    """Reduce: ``C = alpha * reduce(A) + beta * C`` over the dims that are 1 in C."""
-    value = value_of(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc")
+    handle,
+    reduceTensor,
+    indices,
+    indicesSizeInBytes,
+    A,
+    C,
+    aDesc,
+    cDesc,
+    workspace,
+    workspaceSizeInBytes,
+    alpha,
+    beta,
+):
     check_handle(handle)
     integer(indicesSizeInBytes, "indicesSizeInBytes")
-    a, c = tensor(handle, aDesc, A, "A"), tensor(handle, cDesc, C, "C")
-    needed = get_reduction_workspace_size(handle, value, aDesc.wide, cDesc.wide)
+    needed = get_reduction_workspace_size(handle, reduceTensor, aDesc.wide, cDesc.wide)
     scratch = given_workspace(handle, workspace, workspaceSizeInBytes, needed, "workspace")
     kept = None
-    if value.gives_indices:
-        size = get_reduction_indices_size(handle, value, aDesc.wide, cDesc.wide)
+    if reduceTensor.gives_indices:
+        size = get_reduction_indices_size(handle, reduceTensor, aDesc.wide, cDesc.wide)
         kept = given_workspace(handle, indices, indicesSizeInBytes, size, "indices")
-    reduce_tensor(handle, value, a, c, indices=kept, workspace=scratch, alpha=alpha, beta=beta)
+    reduce_tensor(handle, reduceTensor, A, C, indices=kept, workspace=scratch, alpha=alpha, beta=beta)

@@ -6,11 +6,10 @@ from typing import Any
 
 from ..enums import DataType, SoftmaxAlgorithm, SoftmaxMode
 from ..errors import NotSupported
-from ..handle import Handle
 from ..ops.softmax import softmax_backward, softmax_forward
-from .descriptors import miopenTensorDescriptor_t, spec_of, tensor
-from .enums import miopenSoftmaxAlgorithm_t, miopenSoftmaxMode_t
-from .names import function, parse
+from .descriptors import spec_of
+from .generated.enums import miopenSoftmaxAlgorithm_t, miopenSoftmaxMode_t
+from .names import parse
 
 
 def _no_bfloat16(desc: Any, argument: str) -> None:
@@ -25,72 +24,21 @@ def _choice(algorithm: Any, mode: Any) -> tuple[SoftmaxAlgorithm, SoftmaxMode]:
     )
 
 
-@function
-def miopenSoftmaxForward(
-    handle: Handle,
-    alpha: float,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-) -> None:
-    """Compute ``y = alpha * softmax(x) + beta * y`` over channels, subtracting the maximum (cuDNN's ACCURATE)."""
+def miopenSoftmaxForward(handle, x, y, xDesc, alpha, beta):
     _no_bfloat16(xDesc, "xDesc")
-    softmax_forward(handle, tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y"), alpha=alpha, beta=beta)
+    softmax_forward(handle, x, y, alpha=alpha, beta=beta)
 
 
-@function
-def miopenSoftmaxForward_V2(
-    handle: Handle,
-    alpha: float,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    algorithm: Any,
-    mode: Any,
-) -> None:
-    """Compute ``y = alpha * softmax(x) + beta * y`` by any algorithm and mode."""
+def miopenSoftmaxForward_V2(handle, algorithm, mode, x, y, alpha, beta):
     how, over = _choice(algorithm, mode)
-    given = tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y")
-    softmax_forward(handle, *given, algorithm=how, mode=over, alpha=alpha, beta=beta)
+    softmax_forward(handle, x, y, algorithm=how, mode=over, alpha=alpha, beta=beta)
 
 
-@function
-def miopenSoftmaxBackward(
-    handle: Handle,
-    alpha: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    dyDesc: miopenTensorDescriptor_t,
-    dy: Any,
-    beta: float,
-    dxDesc: miopenTensorDescriptor_t,
-    dx: Any,
-) -> None:
-    """Compute the gradient of miopenSoftmaxForward."""
+def miopenSoftmaxBackward(handle, y, dy, dx, yDesc, alpha, beta):
     _no_bfloat16(yDesc, "yDesc")
-    given = tensor(handle, yDesc, y, "y"), tensor(handle, dyDesc, dy, "dy"), tensor(handle, dxDesc, dx, "dx")
-    softmax_backward(handle, *given, alpha=alpha, beta=beta)
+    softmax_backward(handle, y, dy, dx, alpha=alpha, beta=beta)
 
 
-@function
-def miopenSoftmaxBackward_V2(
-    handle: Handle,
-    alpha: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-    dyDesc: miopenTensorDescriptor_t,
-    dy: Any,
-    beta: float,
-    dxDesc: miopenTensorDescriptor_t,
-    dx: Any,
-    algorithm: Any,
-    mode: Any,
-) -> None:
-    """Compute the gradient of miopenSoftmaxForward_V2."""
+def miopenSoftmaxBackward_V2(handle, algorithm, mode, y, dy, dx, alpha, beta):
     how, over = _choice(algorithm, mode)
-    given = tensor(handle, yDesc, y, "y"), tensor(handle, dyDesc, dy, "dy"), tensor(handle, dxDesc, dx, "dx")
-    softmax_backward(handle, *given, algorithm=how, mode=over, alpha=alpha, beta=beta)
+    softmax_backward(handle, y, dy, dx, algorithm=how, mode=over, alpha=alpha, beta=beta)

@@ -6,11 +6,10 @@ from typing import Any
 
 from ..enums import DataType, OpTensorOp
 from ..errors import BadParam, NotSupported
-from ..handle import Handle
-from ..ops.tensor import op_tensor, scale_tensor, set_tensor, transform_tensor
-from .descriptors import miopenTensorDescriptor_t, spec_of, tensor
-from .enums import miopenTensorOp_t
-from .names import function, parse, unified
+from ..ops.tensor import op_tensor, scale_tensor, set_tensor
+from .descriptors import spec_of
+from .generated.enums import miopenTensorOp_t
+from .names import parse, unified
 
 _OPS = {
     miopenTensorOp_t.miopenTensorOpAdd: OpTensorOp.ADD,
@@ -20,70 +19,23 @@ _OPS = {
 }
 
 
-@function
-def miopenTransformTensor(
-    handle: Handle,
-    alpha: float,
-    xDesc: miopenTensorDescriptor_t,
-    x: Any,
-    beta: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-) -> None:
-    """Copy a tensor into another layout: ``y = alpha * x + beta * y``."""
-    transform_tensor(handle, tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y"), alpha=alpha, beta=beta)
-
-
-@function
-def miopenOpTensor(
-    handle: Handle,
-    tensorOp: Any,
-    alpha1: float,
-    aDesc: miopenTensorDescriptor_t,
-    A: Any,
-    alpha2: float,
-    bDesc: miopenTensorDescriptor_t,
-    B: Any,
-    beta: float,
-    cDesc: miopenTensorDescriptor_t,
-    C: Any,
-) -> None:
-    """Combine two tensors: ``C = op(alpha1 * A, alpha2 * B) + beta * C``; lengths of B may be 1."""
+def miopenOpTensor(handle, tensorOp, A, B, C, alpha1, alpha2, beta):
     op = unified(_OPS, parse(miopenTensorOp_t, tensorOp, "tensorOp"), "tensorOp")
-    a, b, c = tensor(handle, aDesc, A, "A"), tensor(handle, bDesc, B, "B"), tensor(handle, cDesc, C, "C")
-    op_tensor(handle, op, a, b, c, alpha1=alpha1, alpha2=alpha2, beta=beta)
+    op_tensor(handle, op, A, B, C, alpha1=alpha1, alpha2=alpha2, beta=beta)
 
 
-@function
-def miopenConvolutionForwardBias(
-    handle: Handle,
-    alpha: float,
-    bDesc: miopenTensorDescriptor_t,
-    b: Any,
-    beta: float,
-    yDesc: miopenTensorDescriptor_t,
-    y: Any,
-) -> None:
-    """Add a convolution's bias: ``y = alpha * y + alpha * b + beta * y``.
-
-    beta is 0 in a correct program: MIOpen adds y itself already. (cudnnAddTensor needs 1.)
-    """
+def miopenConvolutionForwardBias(handle, bDesc, yDesc, y, b, alpha, beta):
     if DataType.BFLOAT16 in (spec_of(bDesc, "bDesc").dtype, spec_of(yDesc, "yDesc").dtype):
         raise NotSupported("miopenOpTensor takes them", argument="yDesc", expected="no miopenBFloat16", got="one")
-    out = tensor(handle, yDesc, y, "y")
-    op_tensor(handle, OpTensorOp.ADD, out, tensor(handle, bDesc, b, "b"), out, alpha1=alpha, alpha2=alpha, beta=beta)
+    op_tensor(handle, OpTensorOp.ADD, y, b, y, alpha1=alpha, alpha2=alpha, beta=beta)
 
 
-@function
-def miopenSetTensor(handle: Handle, yDesc: miopenTensorDescriptor_t, y: Any, alpha: float) -> None:
-    """Set every element to alpha."""
-    set_tensor(handle, tensor(handle, yDesc, y, "y"), _given(alpha))
+def miopenSetTensor(handle, y, alpha):
+    set_tensor(handle, y, _given(alpha))
 
 
-@function
-def miopenScaleTensor(handle: Handle, yDesc: miopenTensorDescriptor_t, y: Any, alpha: float) -> None:
-    """Multiply every element by alpha."""
-    scale_tensor(handle, tensor(handle, yDesc, y, "y"), _given(alpha))
+def miopenScaleTensor(handle, y, alpha):
+    scale_tensor(handle, y, _given(alpha))
 
 
 def _given(alpha: Any) -> Any:

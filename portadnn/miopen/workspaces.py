@@ -15,7 +15,7 @@ from typing import Any
 from ..dispatch.problems import check_handle
 from ..errors import BadParam
 from ..handle import Handle
-from .enums import miopenStatus_t
+from .generated.enums import miopenStatus_t
 from .names import integer
 
 MOST = 1 << 16  # workspaces that are remembered

@@ -3,7 +3,7 @@
 What such a function takes is found by its parameters' names. `x` is memory read with the layout of ``xDesc``, or what
 ``xDesc`` was set to where C has no memory `x`; `raw_x` is the memory as it came. Memory without a descriptor comes with
 its size checked, unless the size is taken, too. Only portadnn's own functions get enumerations' members. ``*rest`` and
-``**rest`` are all other parameters, as they came.
+``**rest`` are all parameters that were not given yet, as they came.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ class Body:
         Names of other modules, and what they are called here.
     more : list of str
         Parameters that C's first signature lacks, as they are defined.
+    defaults : dict of str to str
+        Of parameters that C demands.
+    used : set of str
+        Parameters that stand in the call.
     """
 
     front_end: FrontEnd
@@ -53,6 +57,8 @@ class Body:
     row: Row
     imports: set[tuple[Place, str]] = field(default_factory=set)
     more: list[str] = field(default_factory=list)
+    defaults: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
 
     def lines(self) -> list[str]:
         """Return the statements."""
@@ -116,7 +122,7 @@ class Body:
                 self.more.append("*later: Any")
                 yield "*later"
             elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                rest = (p.name for p in self.signature.parameters if _folded(p.name) not in taken)
+                rest = (p.name for p in self.signature.parameters if p.name not in self.used)
                 yield from rest if parameter.kind is parameter.VAR_POSITIONAL else (f"{name}={name}" for name in rest)
             else:
                 yield from self._one(name, parameter, taken, own)
@@ -141,10 +147,13 @@ class Body:
     def _argument(self, name: str, parameter: inspect.Parameter, taken: set[str], own: bool) -> str | None:
         function = self.signature.function
         if name.startswith("raw_"):
+            self.used.add(name.removeprefix("raw_"))
             return name.removeprefix("raw_")
         wanted = function.arguments.get(name, name)
         place = self._parameter(wanted) or self._parameter(_ALIASES.get(name, ""))
         if place is not None:
+            if not own and parameter.default is not parameter.empty:
+                self.defaults[place.name] = f" = {parameter.default!r}"
             return self._given(place, taken, own)
         descriptor = self._parameter(f"{wanted}Desc")
         if descriptor is None and own:
@@ -153,6 +162,7 @@ class Body:
             descriptor = next(known, None)
         if descriptor is None:
             return None
+        self.used.add(descriptor.name)
         self._use(("..descriptors", "value_of"))
         kind = self._use(self.front_end.classes[_base(descriptor)])
         return f'value_of({descriptor.name}, {kind}, "{descriptor.name}")'
@@ -162,6 +172,7 @@ class Body:
 
     def _given(self, place: Parameter, taken: set[str], own: bool) -> str:
         """Return the expression for a parameter of C."""
+        self.used.add(place.name)
         if "void *" in place.type:
             return self._memory(place, taken)
         choice = self.front_end.choices.get(_base(place)) if own else None
@@ -173,6 +184,7 @@ class Body:
         descriptor = next((p for n in names if (p := self._parameter(n))), None)
         reader = _READERS.get(_base(descriptor)) if descriptor else None
         if descriptor is not None and reader:
+            self.used.add(descriptor.name)
             reader = "optional" if name in function.null else reader
             self._use(("..memory" if self.front_end.library == "cudnn" else "..descriptors", reader))
             told = "" if descriptor.name == f"{name}Desc" else f', "{descriptor.name}"'

@@ -14,6 +14,7 @@ from .text import NAMES, bracketed, docstring, documentation
 _PORTADNN = Path(__file__).parents[2]
 FOLDERS: dict[Library, Path] = {
     "cudnn": _PORTADNN / "cudnn" / "generated",
+    "miopen": _PORTADNN / "miopen" / "generated",
 }
 _MARKS: dict[Library, Place] = {"cudnn": ("..calls", "c_function"), "miopen": ("..names", "function")}
 _NOTE = "# Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/."
@@ -25,8 +26,11 @@ def generate(library: Library) -> dict[str, str]:
     files: dict[str, str] = {}
     places: dict[str, str] = {}
     for topic in known.titles:
-        rows = {f.name: (row, f) for row in known.rows if row.topic == topic for f in _functions(row, library)}
-        new = {name: pair for name, pair in rows.items() if name not in places}
+        new: dict[str, tuple[Row, Function]] = {}
+        for row in known.rows:
+            for function in _functions(row, library) if row.topic == topic else ():
+                if function.name not in places:
+                    new.setdefault(function.name, (row, function))
         if new:
             files[f"{topic}.py"] = _module(known, own, known.titles[topic], new.values())
             places |= dict.fromkeys(new, topic)
@@ -38,7 +42,7 @@ def generate(library: Library) -> dict[str, str]:
         files["enums/__init__.py"] = _enum_index(enumerations, topics)
     else:
         files["enums.py"] = _enums(library, enumerations)
-    files["index.py"] = _index(library, places)
+    files["index.py"] = _index(own, places)
     files["__init__.py"] = f'"""Functions and enumerations of {NAMES[library]}, written from the mapping table."""\n'
     return files
 
@@ -95,7 +99,8 @@ def _definition(known: Table, own: FrontEnd, mark: str, body: Body) -> str:
         said, place = own.annotation(p.type, p.name)
         if place is not None:
             body.imports.add((place, place[1]))
-        parameters.append(f"{p.name}: {said}{' | None' if p.name in function.null and said != 'Any' else ''}")
+        null = " | None" if p.name in function.null and said != "Any" else ""
+        parameters.append(f"{p.name}: {said}{null}{body.defaults.get(p.name, '')}")
     head = bracketed(0, f"def {function.name}", [*parameters, *body.more], f" -> {_result(own, body)}:")
     text = documentation(known, body.row, signature)
     if statements[0].startswith("    raise NotSupported"):
@@ -131,11 +136,12 @@ def _enums(library: Library, enumerations: list[Enumeration]) -> str:
         other = enumeration.miopen if library == "cudnn" else enumeration.cudnn
         stands = f", which stands for {other}" if other else ""
         members = _members(library, enumeration)
-        lines = [f"class {name}(CEnum):", f'    """{NAMES[library]}\'s enumeration{stands}."""', ""]
+        lines = [f"class {name}(_CEnum):", f'    """{NAMES[library]}\'s enumeration{stands}."""', ""]
         lines += [f"    {member} = {number}" for member, number in members.items()]
         lines += ["", "", *(f"{member} = {name}.{member}" for member in members)]
         blocks.append("\n".join(lines))
-    head = [f'"""Enumerations of {NAMES[library]}, with its numbers."""', "", _NOTE, "", f"from {base} import CEnum"]
+    head = [f'"""Enumerations of {NAMES[library]}, with its numbers."""', "", _NOTE, ""]
+    head.append(f"from {base} import CEnum as _CEnum")
     return "\n".join(head) + "\n\n\n" + "\n\n\n".join(blocks) + "\n"
 
 
@@ -156,8 +162,11 @@ def _enum_index(enumerations: list[Enumeration], topics: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _index(library: Library, places: dict[str, str]) -> str:
-    lines = [f'"""The functions of {NAMES[library]}, and where each is."""', "", _NOTE, ""]
-    modules = {*places.values(), "enums"}
-    lines += ["from typing import TYPE_CHECKING", "", *_stars(modules), ""]
-    return "\n".join([*lines, *_dict("MODULES", "dict[str, str]", places)]) + "\n"
+def _index(own: FrontEnd, places: dict[str, str]) -> str:
+    types = {name: place for name, place in (own.structures | own.classes).items() if place[1] == name}
+    lines = [f'"""The functions and types of {NAMES[own.library]}, and where each is."""', "", _NOTE, ""]
+    lines += ["from typing import TYPE_CHECKING", "", *_stars({*places.values(), "enums"})]
+    lines += [f"    from {module} import {name} as {name}" for name, (module, _) in sorted(types.items())]
+    modules = {name: module.removeprefix("..") for name, (module, _) in sorted(types.items())}
+    lines += ["", *_dict("MODULES", "dict[str, str]", places), *_dict("TYPES", "dict[str, str]", modules)]
+    return "\n".join(lines) + "\n"

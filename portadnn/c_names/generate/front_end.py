@@ -136,7 +136,7 @@ def front_end(library: Library) -> FrontEnd:
             own = getattr(value, "__module__", None) == module.__name__
             if own and name in known.functions and inspect.isfunction(value):
                 found.implementations[name] = (f".{place}", name), value
-            elif isinstance(value, type) and issubclass(value, Descriptor) and own:
+            elif isinstance(value, type) and issubclass(value, Descriptor) and own and value.made_by:
                 c_name = f"cudnn{name}_t" if library == "cudnn" else name
                 found.classes[c_name] = f".{place}", name
             elif _is_structure(value):

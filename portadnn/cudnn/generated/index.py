@@ -1,4 +1,4 @@
-"""The functions of cuDNN, and where each is."""
+"""The functions and types of cuDNN, and where each is."""
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .spatial_transformer import *
     from .tensor import *
     from .tensor_ops import *
+    from ..convolution.algorithms import cudnnConvolutionBwdDataAlgoPerf_t as cudnnConvolutionBwdDataAlgoPerf_t
+    from ..convolution.algorithms import cudnnConvolutionBwdFilterAlgoPerf_t as cudnnConvolutionBwdFilterAlgoPerf_t
+    from ..convolution.algorithms import cudnnConvolutionFwdAlgoPerf_t as cudnnConvolutionFwdAlgoPerf_t
 
 MODULES: dict[str, str] = {
     "cudnnGetVersion": "handle",
@@ -338,4 +341,9 @@ MODULES: dict[str, str] = {
     "cudnnBackendExecute": "graph",
     "cudnnBackendPopulateCudaGraph": "graph",
     "cudnnBackendUpdateCudaGraph": "graph",
+}
+TYPES: dict[str, str] = {
+    "cudnnConvolutionBwdDataAlgoPerf_t": "convolution.algorithms",
+    "cudnnConvolutionBwdFilterAlgoPerf_t": "convolution.algorithms",
+    "cudnnConvolutionFwdAlgoPerf_t": "convolution.algorithms",
 }

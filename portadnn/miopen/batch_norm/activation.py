@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...dispatch.problems import check_handle
 from ...handle import Handle
 from ...ops.tensor import transform_tensor
 from ...problem import TensorSpec
-from ..activation import activation_settings, backward, forward, miopenActivationDescriptor_t
+from ..activation import activation_settings, backward, forward
 from ..descriptors import miopenTensorDescriptor_t, tensor, wide_of
-from ..names import function
-from .passes import averages, gradient, inference, inference_inverse, training
+from .calls import miopenBatchNormalizationForwardTraining_V3
+from .passes import gradient, inference, inference_inverse, training
 
 Desc = miopenTensorDescriptor_t
 
 
-def _activate(handle: Handle, activDesc: Any, yDesc: Any, y: Any) -> None:
+def _activate(activDesc: Any, c: Mapping[str, Any]) -> None:
     """Apply the activation to the normalised tensor in place."""
-    out = tensor(handle, yDesc, y, "y")
-    forward(handle, activation_settings(activDesc), yDesc.wide, out, out)
+    handle, desc = c["handle"], c["yDesc"]
+    out = tensor(handle, desc, c["y"], "y")
+    forward(handle, activation_settings(activDesc), desc.wide, out, out)
 
 
 def _packed(handle: Handle, desc: Desc) -> tuple[Desc, Any]:
@@ -29,174 +31,48 @@ def _packed(handle: Handle, desc: Desc) -> tuple[Desc, Any]:
     return made, check_handle(handle).device.empty(made.wide)
 
 
-@function
-def miopenBatchNormForwardTrainingActivation(
-    handle: Handle,
-    bn_mode: Any,
-    alpha: float,
-    beta: float,
-    xDesc: Desc,
-    x: Any,
-    yDesc: Desc,
-    y: Any,
-    scaleDesc: Desc,
-    biasVarDesc: Desc,
-    savedMeanDesc: Desc,
-    savedVarDesc: Desc,
-    bnScale: Any,
-    bnBias: Any,
-    expAvgFactor: float,
-    resultRunningMean: Any,
-    resultRunningVariance: Any,
-    epsilon: float,
-    resultSaveMean: Any,
-    resultSaveInvVariance: Any,
-    activDesc: miopenActivationDescriptor_t,
-) -> None:
-    """Normalise by the batch's statistics and apply an activation."""
+def miopenBatchNormForwardTrainingActivation(activDesc, **c):
     activation_settings(activDesc)
-    numbers = alpha, beta, expAvgFactor, epsilon
-    descs = xDesc, yDesc, scaleDesc, biasVarDesc, savedMeanDesc, savedVarDesc
-    data = x, y, bnScale, bnBias, resultRunningMean, resultRunningVariance, resultSaveMean, resultSaveInvVariance
-    training(handle, bn_mode, numbers, descs, data)
-    _activate(handle, activDesc, yDesc, y)
+    training(**c)
+    _activate(activDesc, c)
 
 
-@function
-def miopenBatchNormForwardTrainingActivation_V2(
-    handle: Handle,
-    bn_mode: Any,
-    alpha: float,
-    beta: float,
-    xDesc: Desc,
-    x: Any,
-    yDesc: Desc,
-    y: Any,
-    scaleDesc: Desc,
-    biasVarDesc: Desc,
-    savedMeanDesc: Desc,
-    savedVarDesc: Desc,
-    bnScale: Any,
-    bnBias: Any,
-    expAvgFactor: float,
-    prevResultRunningMean: Any,
-    prevResultRunningVariance: Any,
-    nextResultRunningMean: Any,
-    nextResultRunningVariance: Any,
-    epsilon: float,
-    resultSaveMean: Any,
-    resultSaveInvVariance: Any,
-    activDesc: miopenActivationDescriptor_t,
-) -> None:
-    """Normalise and apply an activation; running statistics are read from one place and written to another."""
+def miopenBatchNormForwardTrainingActivation_V2(activDesc, **c):
     activation_settings(activDesc)
-    numbers = alpha, beta, expAvgFactor, epsilon
-    descs = xDesc, yDesc, scaleDesc, biasVarDesc, savedMeanDesc, savedVarDesc
-    before = prevResultRunningMean, prevResultRunningVariance
-    running = nextResultRunningMean, nextResultRunningVariance
-    copies = averages(handle, (savedMeanDesc, savedVarDesc), before, running)
-    data = x, y, bnScale, bnBias, *running, resultSaveMean, resultSaveInvVariance
-    training(handle, bn_mode, numbers, descs, data, copies)
-    _activate(handle, activDesc, yDesc, y)
+    miopenBatchNormalizationForwardTraining_V3(**c)
+    _activate(activDesc, c)
 
 
-@function
-def miopenBatchNormForwardInferenceActivation(
-    handle: Handle,
-    bn_mode: Any,
-    alpha: float,
-    beta: float,
-    xDesc: Desc,
-    x: Any,
-    yDesc: Desc,
-    y: Any,
-    scaleDesc: Desc,
-    biasDesc: Desc,
-    estMeanDesc: Desc,
-    estVarianceDesc: Desc,
-    bnScale: Any,
-    bnBias: Any,
-    estimatedMean: Any,
-    estimatedVariance: Any,
-    epsilon: float,
-    activDesc: miopenActivationDescriptor_t,
-) -> None:
-    """Normalise by given statistics and apply an activation."""
+def miopenBatchNormForwardInferenceActivation(activDesc, **c):
     activation_settings(activDesc)
-    descs = xDesc, yDesc, scaleDesc, biasDesc, estMeanDesc, estVarianceDesc
-    data = x, y, bnScale, bnBias, estimatedMean, estimatedVariance
-    inference(handle, bn_mode, (alpha, beta, epsilon), descs, data)
-    _activate(handle, activDesc, yDesc, y)
+    inference(**c)
+    _activate(activDesc, c)
 
 
-@function
-def miopenBatchNormForwardInferenceActivationInvVariance(
-    handle: Handle,
-    bn_mode: Any,
-    alpha: float,
-    beta: float,
-    xDesc: Desc,
-    x: Any,
-    yDesc: Desc,
-    y: Any,
-    scaleDesc: Desc,
-    biasDesc: Desc,
-    estMeanDesc: Desc,
-    estInvVarianceDesc: Desc,
-    bnScale: Any,
-    bnBias: Any,
-    estimatedMean: Any,
-    estimatedInvVariance: Any,
-    activDesc: miopenActivationDescriptor_t,
-) -> None:
-    """Normalise by a given mean and inverse deviation and apply an activation."""
+def miopenBatchNormForwardInferenceActivationInvVariance(activDesc, **c):
     activation_settings(activDesc)
-    descs = xDesc, yDesc, scaleDesc, biasDesc, estMeanDesc, estInvVarianceDesc
-    data = x, y, bnScale, bnBias, estimatedMean, estimatedInvVariance
-    inference_inverse(handle, bn_mode, (alpha, beta), descs, data)
-    _activate(handle, activDesc, yDesc, y)
+    inference_inverse(**c)
+    _activate(activDesc, c)
 
 
-@function
 def miopenBatchNormBackwardActivation(
-    handle: Handle,
-    bn_mode: Any,
-    alphaDataDiff: float,
-    betaDataDiff: float,
-    alphaParamDiff: float,
-    betaParamDiff: float,
-    xDesc: Desc,
-    x: Any,
-    dyDesc: Desc,
-    dy: Any,
-    dxDesc: Desc,
-    dx: Any,
-    scaleDesc: Desc,
-    biasDesc: Desc,
-    savedMeanDesc: Desc,
-    savedVarianceDesc: Desc,
-    bnScale: Any,
-    bnBias: Any,
-    resultBnScaleDiff: Any,
-    resultBnBiasDiff: Any,
-    epsilon: float,
-    savedMean: Any,
-    savedInvVariance: Any,
-    activDesc: miopenActivationDescriptor_t,
-) -> None:
-    """Compute the gradients of a normalisation and the activation after it, whose input is computed anew."""
-    settings = activation_settings(activDesc)
-    change = tensor(handle, dyDesc, dy, "dy")
+    activ, dy, handle, bn_mode, xDesc, raw_x, bnBias, epsilon, savedVarianceDesc, **c
+):
     desc, z = _packed(handle, xDesc)  # what the activation was applied to
     _, y = _packed(handle, xDesc)
     _, dz = _packed(handle, xDesc)
-    descs = xDesc, desc, scaleDesc, biasDesc, savedMeanDesc, savedVarianceDesc
-    data = x, z, bnScale, bnBias, None, None, None, None
-    training(handle, bn_mode, (1.0, 0.0, 1.0, epsilon), descs, data)
-    forward(handle, settings, desc.wide, z, y)
-    dy_packed = transform_tensor(handle, change, _packed(handle, xDesc)[1])
-    backward(handle, settings, desc.wide, y, dy_packed, z, dz)
-    numbers = alphaDataDiff, betaDataDiff, alphaParamDiff, betaParamDiff, epsilon
-    all_descs = xDesc, desc, dxDesc, scaleDesc, biasDesc, savedMeanDesc, savedVarianceDesc
-    parts = x, dz, dx, bnScale, resultBnScaleDiff, resultBnBiasDiff, savedMean, savedInvVariance
-    gradient(handle, bn_mode, numbers, all_descs, parts)
+    descs = (c["scaleDesc"], c["biasDesc"], c["savedMeanDesc"], savedVarianceDesc)
+    rest = (c["bnScale"], bnBias, 1.0, None, None, epsilon, None, None)
+    training(handle, bn_mode, 1.0, 0.0, xDesc, raw_x, desc, z, *descs, *rest)
+    forward(handle, activ, desc.wide, z, y)
+    dy_packed = transform_tensor(handle, dy, _packed(handle, xDesc)[1])
+    backward(handle, activ, desc.wide, y, dy_packed, z, dz)
+    given = {
+        "xDesc": xDesc,
+        "x": raw_x,
+        "dyDesc": desc,
+        "dy": dz,
+        "savedVarDesc": savedVarianceDesc,
+        "epsilon": epsilon,
+    }
+    gradient(handle, bn_mode, **given, **c)

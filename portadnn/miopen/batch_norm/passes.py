@@ -22,7 +22,7 @@ from ...ops.batch_norm import (
 from ...ops.tensor import TransformTensor, op_tensor, set_tensor, transform_tensor
 from ...problem import TensorSpec
 from ..descriptors import miopenTensorDescriptor_t, optional, tensor
-from ..enums import miopenBatchNormMode_t, miopenStatus_t
+from ..generated.enums import miopenBatchNormMode_t, miopenStatus_t
 from ..names import number, one_and_zero, parse
 
 Desc = miopenTensorDescriptor_t
@@ -58,43 +58,43 @@ def check_pair(first: Any, second: Any, name: str) -> None:
 def training(
     handle: Handle,
     bn_mode: Any,
-    numbers: tuple[Any, Any, Any, Any],
-    descs: tuple[Any, Any, Any, Any, Any, Any],
-    data: tuple[Any, Any, Any, Any, Any, Any, Any, Any],
+    alpha: Any,
+    beta: Any,
+    xDesc: Any,
+    x: Any,
+    yDesc: Any,
+    y: Any,
+    scaleDesc: Any,
+    biasVarDesc: Any,
+    savedMeanDesc: Any,
+    savedVarDesc: Any,
+    bnScale: Any,
+    bnBias: Any,
+    expAvgFactor: Any,
+    resultRunningMean: Any,
+    resultRunningVariance: Any,
+    epsilon: Any,
+    resultSaveMean: Any,
+    resultSaveInvVariance: Any,
     copies: Sequence[tuple[Any, Any]] = (),
 ) -> None:
-    """Run the training pass.
-
-    Parameters
-    ----------
-    numbers
-        alpha, beta, the averaging factor and epsilon.
-    descs
-        Of x, y, scale, bias, mean and variance.
-    data
-        x, y, scale, bias, running mean and variance, saved mean and inverse variance.
-    copies
-        What :func:`averages` returned: made once nothing of the call can be refused any more.
-    """
-    alpha, beta, factor, epsilon = numbers
-    x_desc, y_desc, scale_desc, bias_desc, mean_desc, variance_desc = descs
-    x, y, scale, bias, running_mean, running_variance, saved_mean, saved_inverse = data
+    """Run the training pass; `copies` are what :func:`averages` returned, made once nothing can be refused any more."""
     mode = mode_of(bn_mode)
     tensors = (
-        tensor(handle, x_desc, x, "x"),
-        tensor(handle, scale_desc, scale, "bnScale", "scaleDesc"),
-        tensor(handle, bias_desc, bias, "bnBias", "biasDesc"),
-        tensor(handle, y_desc, y, "y"),
-        optional(handle, mean_desc, running_mean, "resultRunningMean", "savedMeanDesc"),
-        optional(handle, variance_desc, running_variance, "resultRunningVariance", "savedVarDesc"),
-        optional(handle, mean_desc, saved_mean, "resultSaveMean", "savedMeanDesc"),
-        optional(handle, variance_desc, saved_inverse, "resultSaveInvVariance", "savedVarDesc"),
+        tensor(handle, xDesc, x, "x"),
+        tensor(handle, scaleDesc, bnScale, "bnScale", "scaleDesc"),
+        tensor(handle, biasVarDesc, bnBias, "bnBias", "biasDesc"),
+        tensor(handle, yDesc, y, "y"),
+        optional(handle, savedMeanDesc, resultRunningMean, "resultRunningMean", "savedMeanDesc"),
+        optional(handle, savedVarDesc, resultRunningVariance, "resultRunningVariance", "savedVarDesc"),
+        optional(handle, savedMeanDesc, resultSaveMean, "resultSaveMean", "savedMeanDesc"),
+        optional(handle, savedVarDesc, resultSaveInvVariance, "resultSaveInvVariance", "savedVarDesc"),
     )
-    check_packed(x_desc, "xDesc")
+    check_packed(xDesc, "xDesc")
     one_and_zero(alpha, beta)
-    check_pair(running_mean, running_variance, "resultRunningVariance")
-    check_pair(saved_mean, saved_inverse, "resultSaveInvVariance")
-    scalars = (1.0, 0.0, number(factor, "expAvgFactor"), check_epsilon(epsilon))
+    check_pair(resultRunningMean, resultRunningVariance, "resultRunningVariance")
+    check_pair(resultSaveMean, resultSaveInvVariance, "resultSaveInvVariance")
+    scalars = (1.0, 0.0, number(expAvgFactor, "expAvgFactor"), check_epsilon(epsilon))
     if copies:
         numbers_used = {"expAvgFactor": scalars[2], "epsilon": scalars[3]}
         check_call(handle, BatchNormalizationForwardTraining, tensors, (mode,), numbers_used)
@@ -106,28 +106,36 @@ def training(
 def inference(
     handle: Handle,
     bn_mode: Any,
-    numbers: tuple[Any, Any, Any],
-    descs: tuple[Any, Any, Any, Any, Any, Any],
-    data: tuple[Any, Any, Any, Any, Any, Any],
+    alpha: Any,
+    beta: Any,
+    xDesc: Any,
+    x: Any,
+    yDesc: Any,
+    y: Any,
+    scaleDesc: Any,
+    biasDesc: Any,
+    estMeanDesc: Any,
+    estVarianceDesc: Any,
+    bnScale: Any,
+    bnBias: Any,
+    estimatedMean: Any,
+    estimatedVariance: Any,
+    epsilon: Any,
 ) -> None:
-    """Run the inference pass; `numbers` are alpha, beta and epsilon, `data` x, y, scale, bias, mean and variance.
-
-    Without mean and variance the batch's own are taken, as MIOpen does.
-    """
-    alpha, beta, epsilon = numbers
-    x_desc, y_desc, scale_desc, bias_desc, mean_desc, variance_desc = descs
-    x, y, scale, bias, mean, variance = data
-    if mean is None and variance is None:
-        training(handle, bn_mode, (alpha, beta, 1.0, epsilon), descs, (x, y, scale, bias, None, None, None, None))
+    """Run the inference pass; without mean and variance the batch's own are taken, as MIOpen does."""
+    if estimatedMean is None and estimatedVariance is None:
+        image, descs = (xDesc, x, yDesc, y), (scaleDesc, biasDesc, estMeanDesc, estVarianceDesc)
+        rest = (bnScale, bnBias, 1.0, None, None, epsilon, None, None)
+        training(handle, bn_mode, alpha, beta, *image, *descs, *rest)
         return
     mode = mode_of(bn_mode)
     tensors = (
-        tensor(handle, x_desc, x, "x"),
-        tensor(handle, scale_desc, scale, "bnScale", "scaleDesc"),
-        tensor(handle, bias_desc, bias, "bnBias", "biasDesc"),
-        tensor(handle, mean_desc, mean, "estimatedMean", "estMeanDesc"),
-        tensor(handle, variance_desc, variance, "estimatedVariance", "estVarianceDesc"),
-        tensor(handle, y_desc, y, "y"),
+        tensor(handle, xDesc, x, "x"),
+        tensor(handle, scaleDesc, bnScale, "bnScale", "scaleDesc"),
+        tensor(handle, biasDesc, bnBias, "bnBias", "biasDesc"),
+        tensor(handle, estMeanDesc, estimatedMean, "estimatedMean", "estMeanDesc"),
+        tensor(handle, estVarianceDesc, estimatedVariance, "estimatedVariance", "estVarianceDesc"),
+        tensor(handle, yDesc, y, "y"),
     )
     one_and_zero(alpha, beta, status=BAD)
     scalars = (1.0, 0.0, check_epsilon(epsilon))
@@ -136,26 +144,21 @@ def inference(
 
 def inference_inverse(
     handle: Handle,
-    bn_mode: Any,
-    numbers: tuple[Any, Any],
-    descs: tuple[Any, Any, Any, Any, Any, Any],
-    data: tuple[Any, Any, Any, Any, Any, Any],
+    scaleDesc: Any,
+    bnScale: Any,
+    estInvVarianceDesc: Any,
+    estimatedInvVariance: Any,
+    **c: Any,
 ) -> None:
     """Run the inference pass with the inverse deviation given: scale is multiplied by it, the variance is 1."""
-    _, _, scale_desc, _, _, inverse_desc = descs
-    x, y, scale, bias, mean, inverse = data
-    factor = tensor(handle, scale_desc, scale, "bnScale", "scaleDesc")
-    deviation = tensor(handle, inverse_desc, inverse, "estimatedInvVariance", "estInvVarianceDesc")
+    factor = tensor(handle, scaleDesc, bnScale, "bnScale", "scaleDesc")
+    deviation = tensor(handle, estInvVarianceDesc, estimatedInvVariance, "estimatedInvVariance", "estInvVarianceDesc")
     device = check_handle(handle).device
-    product = op_tensor(handle, "mul", factor, deviation, device.empty(_packed(scale_desc.wide)))
-    one = set_tensor(handle, device.empty(_packed(inverse_desc.wide)), 1.0)
-    inference(
-        handle,
-        bn_mode,
-        (*numbers, 0.0),
-        (*descs[:2], _made(scale_desc), descs[3], descs[4], _made(inverse_desc)),
-        (x, y, product, bias, mean, one),
-    )
+    product = op_tensor(handle, "mul", factor, deviation, device.empty(_packed(scaleDesc.wide)))
+    one = set_tensor(handle, device.empty(_packed(estInvVarianceDesc.wide)), 1.0)
+    scale = {"scaleDesc": _made(scaleDesc), "bnScale": product}
+    variance = {"estVarianceDesc": _made(estInvVarianceDesc), "estimatedVariance": one, "epsilon": 0.0}
+    inference(handle, **scale, **variance, **c)
 
 
 def _packed(spec: TensorSpec) -> TensorSpec:
@@ -171,38 +174,42 @@ def _made(desc: Desc) -> Desc:
 def gradient(
     handle: Handle,
     bn_mode: Any,
-    numbers: tuple[Any, Any, Any, Any, Any],
-    descs: tuple[Any, Any, Any, Any, Any, Any, Any],
-    data: tuple[Any, Any, Any, Any, Any, Any, Any, Any],
+    alphaDataDiff: Any,
+    betaDataDiff: Any,
+    alphaParamDiff: Any,
+    betaParamDiff: Any,
+    xDesc: Any,
+    x: Any,
+    dyDesc: Any,
+    dy: Any,
+    dxDesc: Any,
+    dx: Any,
+    scaleDesc: Any,
+    biasDesc: Any,
+    savedMeanDesc: Any,
+    savedVarDesc: Any,
+    bnScale: Any,
+    resultBnScaleDiff: Any,
+    resultBnBiasDiff: Any,
+    epsilon: Any,
+    savedMean: Any,
+    savedInvVariance: Any,
 ) -> None:
-    """Run the backward pass.
-
-    Parameters
-    ----------
-    numbers
-        alpha and beta of dx, of the parameters, and epsilon.
-    descs
-        Of x, dy, dx, scale, bias, mean and variance.
-    data
-        x, dy, dx, scale, the scale's and the bias' gradient, saved mean and inverse variance.
-    """
-    *factors, epsilon = numbers
-    x_desc, dy_desc, dx_desc, scale_desc, bias_desc, mean_desc, variance_desc = descs
-    x, dy, dx, scale, dscale, dbias, saved_mean, saved_inverse = data
+    """Run the backward pass."""
     mode = mode_of(bn_mode)
     tensors = (
-        tensor(handle, x_desc, x, "x"),
-        tensor(handle, dy_desc, dy, "dy"),
-        tensor(handle, scale_desc, scale, "bnScale", "scaleDesc"),
-        optional(handle, mean_desc, saved_mean, "savedMean", "savedMeanDesc"),
-        optional(handle, variance_desc, saved_inverse, "savedInvVariance", "savedVarDesc"),
-        tensor(handle, dx_desc, dx, "dx"),
-        tensor(handle, scale_desc, dscale, "resultBnScaleDiff", "scaleDesc"),
-        tensor(handle, bias_desc, dbias, "resultBnBiasDiff", "biasDesc"),
+        tensor(handle, xDesc, x, "x"),
+        tensor(handle, dyDesc, dy, "dy"),
+        tensor(handle, scaleDesc, bnScale, "bnScale", "scaleDesc"),
+        optional(handle, savedMeanDesc, savedMean, "savedMean", "savedMeanDesc"),
+        optional(handle, savedVarDesc, savedInvVariance, "savedInvVariance", "savedVarDesc"),
+        tensor(handle, dxDesc, dx, "dx"),
+        tensor(handle, scaleDesc, resultBnScaleDiff, "resultBnScaleDiff", "scaleDesc"),
+        tensor(handle, biasDesc, resultBnBiasDiff, "resultBnBiasDiff", "biasDesc"),
     )
-    one_and_zero(factors[0], factors[1], status=BAD)
-    one_and_zero(factors[2], factors[3], status=BAD)
-    check_pair(saved_mean, saved_inverse, "savedInvVariance")
+    one_and_zero(alphaDataDiff, betaDataDiff, status=BAD)
+    one_and_zero(alphaParamDiff, betaParamDiff, status=BAD)
+    check_pair(savedMean, savedInvVariance, "savedInvVariance")
     scalars = (1.0, 0.0, 1.0, 0.0, check_epsilon(epsilon))
     execute(handle, BatchNormalizationBackward, tensors, (mode,), scalars)
 

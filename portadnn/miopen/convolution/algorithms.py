@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ...c_names.enumerations import CEnum
 from ...dispatch.problems import check_handle
 from ...enums import (
     ConvolutionBwdDataAlgo,
@@ -20,8 +21,7 @@ from ...errors import BadParam
 from ...handle import Handle
 from ...ops.convolution import algorithms as ours
 from ...problem import TensorSpec
-from ..enums import (
-    MIOpenEnum,
+from ..generated.enums import (
     miopenConvAlgorithm_t,
     miopenConvBwdDataAlgorithm_t,
     miopenConvBwdWeightsAlgorithm_t,
@@ -98,14 +98,17 @@ class Direction:
         Its enumeration.
     perf_field
         Which member of ``miopenConvAlgoPerf_t``'s union names its algorithm.
+    memory
+        What C calls image, filter and result.
     plain, transposed
         What computes it in the modes miopenConvolution and miopenTranspose.
     """
 
     name: str
     find: str
-    algorithm: type[MIOpenEnum]
+    algorithm: type[CEnum]
     perf_field: str
+    memory: tuple[str, str, str]
     plain: Computation
     transposed: Computation
 
@@ -119,6 +122,7 @@ FORWARD = Direction(
     "miopenFindConvolutionForwardAlgorithm",
     miopenConvFwdAlgorithm_t,
     "fwd_algo",
+    ("x", "w", "y"),
     _FORWARD,
     _BACKWARD_DATA,
 )
@@ -127,6 +131,7 @@ DATA = Direction(
     "miopenFindConvolutionBackwardDataAlgorithm",
     miopenConvBwdDataAlgorithm_t,
     "bwd_data_algo",
+    ("dx", "w", "dy"),
     _BACKWARD_DATA,
     _FORWARD,
 )
@@ -135,6 +140,7 @@ WEIGHTS = Direction(
     "miopenFindConvolutionBackwardWeightsAlgorithm",
     miopenConvBwdWeightsAlgorithm_t,
     "bwd_weights_algo",
+    ("x", "dw", "dy"),
     _BACKWARD_FILTER,
     _BACKWARD_FILTER,
 )
@@ -269,7 +275,7 @@ def estimates(
 
 
 def found_algorithm(
-    direction: Direction, handle: Handle, settings: ConvolutionSettings, specs: Sequence[TensorSpec], algo: MIOpenEnum
+    direction: Direction, handle: Handle, settings: ConvolutionSettings, specs: Sequence[TensorSpec], algo: CEnum
 ) -> Found:
     """Return what Find found for a problem and an algorithm.
 

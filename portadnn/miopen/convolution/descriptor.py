@@ -9,9 +9,9 @@ from ...errors import BadParam, NotSupported
 from ...layer_descriptors import ConvolutionDescriptor
 from ...problem import TensorSpec
 from ...shapes import convolution_output_dims
-from ..descriptors import Opaque, creator, destroy, made, miopenTensorDescriptor_t, spec_of, value_of
-from ..enums import miopenConvolutionAttrib_t, miopenConvolutionFindMode_t, miopenConvolutionMode_t
-from ..names import function, integer, integers, parse
+from ..descriptors import Opaque, made, value_of
+from ..generated.enums import miopenConvolutionAttrib_t, miopenConvolutionFindMode_t, miopenConvolutionMode_t
+from ..names import integer, integers, parse
 
 DETERMINISTIC = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC
 DEFAULT_FIND_MODE = miopenConvolutionFindMode_t.miopenConvolutionFindModeDefault
@@ -60,7 +60,7 @@ class miopenConvolutionDescriptor_t(Opaque):
 
 def convolution_settings(convDesc: Any) -> ConvolutionSettings:
     """Return what a convolution descriptor was set to."""
-    return value_of(convDesc, miopenConvolutionDescriptor_t, "convDesc")  # type: ignore[no-any-return]
+    return value_of(convDesc, miopenConvolutionDescriptor_t, "convDesc")
 
 
 def _change(convDesc: Any, **changes: Any) -> None:
@@ -76,93 +76,47 @@ def _init(convDesc: Any, mode: Any, padding: Any, stride: Any, dilation: Any) ->
     desc.value = ConvolutionSettings(conv, parsed is miopenConvolutionMode_t.miopenTranspose, (0,) * len(padding))
 
 
-miopenCreateConvolutionDescriptor = creator("miopenCreateConvolutionDescriptor", miopenConvolutionDescriptor_t)
+def miopenInitConvolutionDescriptor(convDesc, mode, *sizes):
+    _init(convDesc, mode, sizes[:2], sizes[2:4], sizes[4:])
 
 
-@function
-def miopenInitConvolutionDescriptor(
-    convDesc: miopenConvolutionDescriptor_t,
-    mode: Any,
-    pad_h: int,
-    pad_w: int,
-    u: int,
-    v: int,
-    upscalex: int,
-    upscaley: int,
-) -> None:
-    """Describe a 2-D convolution with strides u, v and dilation upscalex (of h), upscaley (of w); groups become 1.
-
-    miopenConvolution is cross-correlation. miopenGroupConv and miopenDepthwise are taken as miopenConvolution.
-    """
-    _init(convDesc, mode, (pad_h, pad_w), (u, v), (upscalex, upscaley))
+def miopenGetConvolutionDescriptor(conv):
+    if len(conv.conv.padding) != 2:
+        raise BadParam(argument="convDesc", expected="2 spatial dims", got=len(conv.conv.padding))
+    return conv.mode, *conv.conv.get_2d()[:6]
 
 
-@function
-def miopenGetConvolutionDescriptor(
-    convDesc: miopenConvolutionDescriptor_t,
-) -> tuple[miopenConvolutionMode_t, int, int, int, int, int, int]:
-    """Return (mode, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w)."""
-    settings = convolution_settings(convDesc)
-    if len(settings.conv.padding) != 2:
-        raise BadParam(argument="convDesc", expected="2 spatial dims", got=len(settings.conv.padding))
-    return settings.mode, *settings.conv.get_2d()[:6]
-
-
-@function
-def miopenInitConvolutionNdDescriptor(
-    convDesc: miopenConvolutionDescriptor_t,
-    spatialDim: int,
-    padA: Any,
-    strideA: Any,
-    dilationA: Any,
-    c_mode: Any,
-) -> None:
-    """Describe a convolution of `spatialDim` dims; groups become 1."""
+def miopenInitConvolutionNdDescriptor(convDesc, spatialDim, padA, strideA, dilationA, c_mode):
     count = integer(spatialDim, "spatialDim", 1)
     arrays = ((padA, "padA", 0), (strideA, "strideA", 1), (dilationA, "dilationA", 1))
     _init(convDesc, c_mode, *(integers(values, name, least, count) for values, name, least in arrays))
 
 
-@function
-def miopenGetConvolutionNdDescriptor(
-    convDesc: miopenConvolutionDescriptor_t, requestedSpatialDim: int
-) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], miopenConvolutionMode_t]:
-    """Return (spatialDim, padA, strideA, dilationA, c_mode)."""
-    settings = convolution_settings(convDesc)
-    spatial = len(settings.conv.padding)
+def miopenGetConvolutionNdDescriptor(conv, requestedSpatialDim):
+    spatial = len(conv.conv.padding)
     if integer(requestedSpatialDim, "requestedSpatialDim", 1) < spatial:
         raise BadParam(argument="requestedSpatialDim", expected=f"at least {spatial}", got=requestedSpatialDim)
-    _, padding, stride, dilation, _, _ = settings.conv.get_nd()
-    return spatial, padding, stride, dilation, settings.mode
+    _, padding, stride, dilation, _, _ = conv.conv.get_nd()
+    return spatial, padding, stride, dilation, conv.mode
 
 
-@function
-def miopenGetConvolutionSpatialDim(convDesc: miopenConvolutionDescriptor_t) -> int:
-    """Return the number of spatial dims."""
-    return len(convolution_settings(convDesc).conv.padding)
+def miopenGetConvolutionSpatialDim(conv):
+    return len(conv.conv.padding)
 
 
-@function
-def miopenSetConvolutionGroupCount(convDesc: miopenConvolutionDescriptor_t, groupCount: int) -> None:
-    """Set the number of groups, after the Init call, which sets it to 1."""
+def miopenSetConvolutionGroupCount(convDesc, groupCount):
     _change(convDesc, conv=replace(convolution_settings(convDesc).conv, groups=integer(groupCount, "groupCount", 1)))
 
 
-@function
-def miopenGetConvolutionGroupCount(convDesc: miopenConvolutionDescriptor_t) -> int:
-    """Return the number of groups."""
-    return convolution_settings(convDesc).conv.groups
+def miopenGetConvolutionGroupCount(conv):
+    return conv.conv.groups
 
 
-@function
-def miopenSetTransposeConvOutputPadding(convDesc: miopenConvolutionDescriptor_t, adj_h: int, adj_w: int) -> None:
-    """Add to the output's size in the mode miopenTranspose, which leaves less than a stride open."""
-    _set_extra(convDesc, 2, (adj_h, adj_w))
+def miopenSetTransposeConvOutputPadding(convDesc, *padding):
+    _set_extra(convDesc, 2, padding)
 
 
-@function
-def miopenSetTransposeConvNdOutputPadding(convDesc: miopenConvolutionDescriptor_t, spatialDim: int, adjA: Any) -> None:
-    """Add to the output's size in the mode miopenTranspose."""
+def miopenSetTransposeConvNdOutputPadding(convDesc, spatialDim, adjA):
     count = integer(spatialDim, "spatialDim", 1)
     _set_extra(convDesc, count, integers(adjA, "adjA", 0, count))
 
@@ -174,13 +128,7 @@ def _set_extra(convDesc: Any, count: int, extra: tuple[int, ...]) -> None:
     _change(convDesc, extra=integers(extra, "adj"))
 
 
-@function
-def miopenSetConvolutionAttribute(convDesc: miopenConvolutionDescriptor_t, attr: Any, value: int) -> None:
-    """Set an attribute: DETERMINISTIC to 1 keeps algorithms with atomic sums out.
-
-    FP16_ALT_IMPL is kept and has no effect. FP8_ROUNDING_MODE other than 0 is refused, and so is any MATH_TYPE but 0
-    and 1 (default and pedantic are the same here: float32 data is never rounded).
-    """
+def miopenSetConvolutionAttribute(convDesc, attr, value):
     named = parse(miopenConvolutionAttrib_t, attr, "attr")
     least = {DETERMINISTIC: 0, MATH_TYPE: 0}.get(named, -(2**31))
     wanted = integer(value, "value", least)
@@ -191,30 +139,18 @@ def miopenSetConvolutionAttribute(convDesc: miopenConvolutionDescriptor_t, attr:
     _change(convDesc, attributes={**convolution_settings(convDesc).attributes, named: wanted})
 
 
-@function
-def miopenGetConvolutionAttribute(convDesc: miopenConvolutionDescriptor_t, attr: Any) -> int:
-    """Return an attribute; 0, or -1 for FP16_ALT_IMPL, where it was not set."""
+def miopenGetConvolutionAttribute(attr, conv):
     named = parse(miopenConvolutionAttrib_t, attr, "attr")
     alternative = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL
-    return convolution_settings(convDesc).attributes.get(named, -1 if named is alternative else 0)
+    return conv.attributes.get(named, -1 if named is alternative else 0)
 
 
-@function
-def miopenSetConvolutionFindMode(convDesc: miopenConvolutionDescriptor_t, findMode: Any) -> None:
-    """Choose how Find works: it measures, but for miopenConvolutionFindModeFast, which estimates."""
+def miopenSetConvolutionFindMode(convDesc, findMode):
     _change(convDesc, find_mode=parse(miopenConvolutionFindMode_t, findMode, "findMode"))
 
 
-@function
-def miopenGetConvolutionFindMode(convDesc: miopenConvolutionDescriptor_t) -> miopenConvolutionFindMode_t:
-    """Return how Find works."""
-    return convolution_settings(convDesc).find_mode
-
-
-@function
-def miopenDestroyConvolutionDescriptor(convDesc: miopenConvolutionDescriptor_t) -> None:
-    """Destroy a descriptor."""
-    destroy(convDesc, miopenConvolutionDescriptor_t, "convDesc")
+def miopenGetConvolutionFindMode(conv):
+    return conv.find_mode
 
 
 def output_dims(settings: ConvolutionSettings, x: TensorSpec, w: TensorSpec) -> tuple[int, ...]:
@@ -240,27 +176,13 @@ def output_dims(settings: ConvolutionSettings, x: TensorSpec, w: TensorSpec) -> 
     return (x.dims[0], w.dims[1] * conv.groups, *sizes)
 
 
-@function
-def miopenGetConvolutionForwardOutputDim(
-    convDesc: miopenConvolutionDescriptor_t,
-    inputTensorDesc: miopenTensorDescriptor_t,
-    filterDesc: miopenTensorDescriptor_t,
-) -> tuple[int, int, int, int]:
-    """Return (n, c, h, w) of a 2-D convolution's output."""
-    x, w = spec_of(inputTensorDesc, "inputTensorDesc"), spec_of(filterDesc, "filterDesc")
-    dims = output_dims(convolution_settings(convDesc), x, w)
+def miopenGetConvolutionForwardOutputDim(inputTensor, filter, conv):
+    dims = output_dims(conv, inputTensor, filter)
     if len(dims) != 4:
         raise BadParam(argument="inputTensorDesc", expected="4 dims", got=len(dims))
     return dims
 
 
-@function
-def miopenGetConvolutionNdForwardOutputDim(
-    convDesc: miopenConvolutionDescriptor_t,
-    inputTensorDesc: miopenTensorDescriptor_t,
-    filterDesc: miopenTensorDescriptor_t,
-) -> tuple[int, tuple[int, ...]]:
-    """Return (nDim, outputTensorDimA) of a convolution's output."""
-    x, w = spec_of(inputTensorDesc, "inputTensorDesc"), spec_of(filterDesc, "filterDesc")
-    dims = output_dims(convolution_settings(convDesc), x, w)
+def miopenGetConvolutionNdForwardOutputDim(inputTensor, filter, conv):
+    dims = output_dims(conv, inputTensor, filter)
     return len(dims), dims

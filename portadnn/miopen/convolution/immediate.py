@@ -11,18 +11,15 @@ from ...errors import BadParam
 from ...handle import Handle
 from ...ops.convolution.calls import convolution_problem
 from ...problem import Problem
-from ..descriptors import miopenTensorDescriptor_t, tensor, wide_of
-from ..names import function, integer
+from ..names import integer
 from ..workspaces import given_workspace
 from .algorithms import DATA, FORWARD, WEIGHTS, Direction, arranged, estimates, miopenConvSolution_t
-from .calls import Specs, compute
-from .descriptor import ConvolutionSettings, convolution_settings, miopenConvolutionDescriptor_t
-
-Desc = miopenTensorDescriptor_t
-Conv = miopenConvolutionDescriptor_t
+from .calls import compute, specs_of, tensors_of
+from .descriptor import ConvolutionSettings, convolution_settings
 
 
-def _solutions(direction: Direction, handle: Handle, convDesc: Any, specs: Specs) -> list[miopenConvSolution_t]:
+def _solutions(direction: Direction, handle: Handle, convDesc: Any, **c: Any) -> list[miopenConvSolution_t]:
+    specs = specs_of(direction, c)
     settings = convolution_settings(convDesc)
     named = _algorithms(direction, settings)
     return [
@@ -37,10 +34,8 @@ def _algorithms(direction: Direction, settings: ConvolutionSettings) -> dict[Dnn
     return {algo: theirs for theirs, algos in computation.algorithms.items() for algo in algos}
 
 
-def _get(
-    direction: Direction, handle: Handle, convDesc: Any, specs: Specs, most: Any
-) -> tuple[int, list[miopenConvSolution_t]]:
-    found = _solutions(direction, handle, convDesc, specs)[: integer(most, "maxSolutionCount", 1)]
+def _get(direction: Direction, maxSolutionCount: Any, **c: Any) -> tuple[int, list[miopenConvSolution_t]]:
+    found = _solutions(direction, **c)[: integer(maxSolutionCount, "maxSolutionCount", 1)]
     return len(found), found
 
 
@@ -57,8 +52,9 @@ def _algo(direction: Direction, settings: ConvolutionSettings, solution_id: Any)
 
 
 def _problem(
-    direction: Direction, handle: Handle, convDesc: Any, specs: Specs, solution_id: Any
+    direction: Direction, handle: Handle, convDesc: Any, solution_id: Any, **c: Any
 ) -> tuple[Problem, DnnEnum]:
+    specs = specs_of(direction, c)
     settings = convolution_settings(convDesc)
     algo = _algo(direction, settings, solution_id)
     computation = direction.computation(settings)
@@ -66,193 +62,80 @@ def _problem(
     return convolution_problem(handle, computation.direction.kind, given, settings.conv), algo
 
 
-def _size(direction: Direction, handle: Handle, convDesc: Any, specs: Specs, solution_id: Any) -> int:
-    problem, algo = _problem(direction, handle, convDesc, specs, solution_id)
+def _size(direction: Direction, handle: Handle, **c: Any) -> int:
+    problem, algo = _problem(direction, handle, **c)
     return workspace_size(handle, problem, algo)
 
 
-def _compile(direction: Direction, handle: Handle, convDesc: Any, specs: Specs, solution_id: Any) -> None:
-    problem, algo = _problem(direction, handle, convDesc, specs, solution_id)
+def _compile(direction: Direction, handle: Handle, **c: Any) -> None:
+    problem, algo = _problem(direction, handle, **c)
     with handle.lock:
         prepare(handle, problem, algo)
 
 
-def _run(
-    direction: Direction,
-    handle: Handle,
-    convDesc: Any,
-    specs: Specs,
-    tensors: tuple[Any, Any, Any],
-    workspace: Any,
-    size: Any,
-    solution_id: Any,
-) -> None:
-    settings = convolution_settings(convDesc)
-    algo = _algo(direction, settings, solution_id)
-    scratch = given_workspace(handle, workspace, size, _size(direction, handle, convDesc, specs, solution_id))
+def _run(direction: Direction, handle: Handle, workSpace: Any, workSpaceSize: Any, **c: Any) -> None:
+    tensors = tensors_of(direction, handle, c)
+    settings = convolution_settings(c["convDesc"])
+    algo = _algo(direction, settings, c["solution_id"])
+    scratch = given_workspace(handle, workSpace, workSpaceSize, _size(direction, handle, **c))
     compute(direction, handle, settings, tensors, (1.0, 0.0), algo, scratch)
 
 
-def _forward(xDesc: Any, wDesc: Any, yDesc: Any) -> Specs:
-    return wide_of(xDesc, "xDesc"), wide_of(wDesc, "wDesc"), wide_of(yDesc, "yDesc")
+def miopenConvolutionForwardGetSolutionCount(**c):
+    return len(_solutions(FORWARD, **c))
 
 
-def _data(dyDesc: Any, wDesc: Any, dxDesc: Any) -> Specs:
-    return wide_of(dxDesc, "dxDesc"), wide_of(wDesc, "wDesc"), wide_of(dyDesc, "dyDesc")
+def miopenConvolutionForwardGetSolution(**c):
+    return _get(FORWARD, **c)
 
 
-def _weights(dyDesc: Any, xDesc: Any, dwDesc: Any) -> Specs:
-    return wide_of(xDesc, "xDesc"), wide_of(dwDesc, "dwDesc"), wide_of(dyDesc, "dyDesc")
+def miopenConvolutionForwardGetSolutionWorkspaceSize(**c):
+    return _size(FORWARD, **c)
 
 
-@function
-def miopenConvolutionForwardGetSolutionCount(
-    handle: Handle, wDesc: Desc, xDesc: Desc, convDesc: Conv, yDesc: Desc
-) -> int:
-    """Return how many solutions the convolution has."""
-    return len(_solutions(FORWARD, handle, convDesc, _forward(xDesc, wDesc, yDesc)))
+def miopenConvolutionForwardCompileSolution(**c):
+    _compile(FORWARD, **c)
 
 
-@function
-def miopenConvolutionForwardGetSolution(
-    handle: Handle, wDesc: Desc, xDesc: Desc, convDesc: Conv, yDesc: Desc, maxSolutionCount: int
-) -> tuple[int, list[miopenConvSolution_t]]:
-    """Return (solutionCount, solutions) of the convolution, the fastest first by estimate."""
-    return _get(FORWARD, handle, convDesc, _forward(xDesc, wDesc, yDesc), maxSolutionCount)
+def miopenConvolutionForwardImmediate(**c):
+    _run(FORWARD, **c)
 
 
-@function
-def miopenConvolutionForwardGetSolutionWorkspaceSize(
-    handle: Handle, wDesc: Desc, xDesc: Desc, convDesc: Conv, yDesc: Desc, solution_id: int
-) -> int:
-    """Return the bytes of workspace of a solution."""
-    return _size(FORWARD, handle, convDesc, _forward(xDesc, wDesc, yDesc), solution_id)
+def miopenConvolutionBackwardDataGetSolutionCount(**c):
+    return len(_solutions(DATA, **c))
 
 
-@function
-def miopenConvolutionForwardCompileSolution(
-    handle: Handle, wDesc: Desc, xDesc: Desc, convDesc: Conv, yDesc: Desc, solution_id: int
-) -> None:
-    """Compile a solution's kernels, which the first run would do otherwise."""
-    _compile(FORWARD, handle, convDesc, _forward(xDesc, wDesc, yDesc), solution_id)
+def miopenConvolutionBackwardDataGetSolution(**c):
+    return _get(DATA, **c)
 
 
-@function
-def miopenConvolutionForwardImmediate(
-    handle: Handle,
-    wDesc: Desc,
-    w: Any,
-    xDesc: Desc,
-    x: Any,
-    convDesc: Conv,
-    yDesc: Desc,
-    y: Any,
-    workSpace: Any,
-    workSpaceSize: int,
-    solution_id: int,
-) -> None:
-    """Compute the convolution by a solution; Find is not needed."""
-    tensors = tensor(handle, xDesc, x, "x"), tensor(handle, wDesc, w, "w"), tensor(handle, yDesc, y, "y")
-    _run(FORWARD, handle, convDesc, _forward(xDesc, wDesc, yDesc), tensors, workSpace, workSpaceSize, solution_id)
+def miopenConvolutionBackwardDataGetSolutionWorkspaceSize(**c):
+    return _size(DATA, **c)
 
 
-@function
-def miopenConvolutionBackwardDataGetSolutionCount(
-    handle: Handle, dyDesc: Desc, wDesc: Desc, convDesc: Conv, dxDesc: Desc
-) -> int:
-    """Return how many solutions the gradient by the input has."""
-    return len(_solutions(DATA, handle, convDesc, _data(dyDesc, wDesc, dxDesc)))
+def miopenConvolutionBackwardDataCompileSolution(**c):
+    _compile(DATA, **c)
 
 
-@function
-def miopenConvolutionBackwardDataGetSolution(
-    handle: Handle, dyDesc: Desc, wDesc: Desc, convDesc: Conv, dxDesc: Desc, maxSolutionCount: int
-) -> tuple[int, list[miopenConvSolution_t]]:
-    """Return (solutionCount, solutions) of the gradient by the input, the fastest first by estimate."""
-    return _get(DATA, handle, convDesc, _data(dyDesc, wDesc, dxDesc), maxSolutionCount)
+def miopenConvolutionBackwardDataImmediate(**c):
+    _run(DATA, **c)
 
 
-@function
-def miopenConvolutionBackwardDataGetSolutionWorkspaceSize(
-    handle: Handle, dyDesc: Desc, wDesc: Desc, convDesc: Conv, dxDesc: Desc, solution_id: int
-) -> int:
-    """Return the bytes of workspace of a solution."""
-    return _size(DATA, handle, convDesc, _data(dyDesc, wDesc, dxDesc), solution_id)
+def miopenConvolutionBackwardWeightsGetSolutionCount(**c):
+    return len(_solutions(WEIGHTS, **c))
 
 
-@function
-def miopenConvolutionBackwardDataCompileSolution(
-    handle: Handle, dyDesc: Desc, wDesc: Desc, convDesc: Conv, dxDesc: Desc, solution_id: int
-) -> None:
-    """Compile a solution's kernels, which the first run would do otherwise."""
-    _compile(DATA, handle, convDesc, _data(dyDesc, wDesc, dxDesc), solution_id)
+def miopenConvolutionBackwardWeightsGetSolution(**c):
+    return _get(WEIGHTS, **c)
 
 
-@function
-def miopenConvolutionBackwardDataImmediate(
-    handle: Handle,
-    dyDesc: Desc,
-    dy: Any,
-    wDesc: Desc,
-    w: Any,
-    convDesc: Conv,
-    dxDesc: Desc,
-    dx: Any,
-    workSpace: Any,
-    workSpaceSize: int,
-    solution_id: int,
-) -> None:
-    """Compute the gradient by the input by a solution; Find is not needed."""
-    tensors = tensor(handle, dxDesc, dx, "dx"), tensor(handle, wDesc, w, "w"), tensor(handle, dyDesc, dy, "dy")
-    _run(DATA, handle, convDesc, _data(dyDesc, wDesc, dxDesc), tensors, workSpace, workSpaceSize, solution_id)
+def miopenConvolutionBackwardWeightsGetSolutionWorkspaceSize(**c):
+    return _size(WEIGHTS, **c)
 
 
-@function
-def miopenConvolutionBackwardWeightsGetSolutionCount(
-    handle: Handle, dyDesc: Desc, xDesc: Desc, convDesc: Conv, dwDesc: Desc
-) -> int:
-    """Return how many solutions the gradient by the filter has."""
-    return len(_solutions(WEIGHTS, handle, convDesc, _weights(dyDesc, xDesc, dwDesc)))
+def miopenConvolutionBackwardWeightsCompileSolution(**c):
+    _compile(WEIGHTS, **c)
 
 
-@function
-def miopenConvolutionBackwardWeightsGetSolution(
-    handle: Handle, dyDesc: Desc, xDesc: Desc, convDesc: Conv, dwDesc: Desc, maxSolutionCount: int
-) -> tuple[int, list[miopenConvSolution_t]]:
-    """Return (solutionCount, solutions) of the gradient by the filter, the fastest first by estimate."""
-    return _get(WEIGHTS, handle, convDesc, _weights(dyDesc, xDesc, dwDesc), maxSolutionCount)
-
-
-@function
-def miopenConvolutionBackwardWeightsGetSolutionWorkspaceSize(
-    handle: Handle, dyDesc: Desc, xDesc: Desc, convDesc: Conv, dwDesc: Desc, solution_id: int
-) -> int:
-    """Return the bytes of workspace of a solution."""
-    return _size(WEIGHTS, handle, convDesc, _weights(dyDesc, xDesc, dwDesc), solution_id)
-
-
-@function
-def miopenConvolutionBackwardWeightsCompileSolution(
-    handle: Handle, dyDesc: Desc, xDesc: Desc, convDesc: Conv, dwDesc: Desc, solution_id: int
-) -> None:
-    """Compile a solution's kernels, which the first run would do otherwise."""
-    _compile(WEIGHTS, handle, convDesc, _weights(dyDesc, xDesc, dwDesc), solution_id)
-
-
-@function
-def miopenConvolutionBackwardWeightsImmediate(
-    handle: Handle,
-    dyDesc: Desc,
-    dy: Any,
-    xDesc: Desc,
-    x: Any,
-    convDesc: Conv,
-    dwDesc: Desc,
-    dw: Any,
-    workSpace: Any,
-    workSpaceSize: int,
-    solution_id: int,
-) -> None:
-    """Compute the gradient by the filter by a solution; Find is not needed."""
-    tensors = tensor(handle, xDesc, x, "x"), tensor(handle, dwDesc, dw, "dw"), tensor(handle, dyDesc, dy, "dy")
-    _run(WEIGHTS, handle, convDesc, _weights(dyDesc, xDesc, dwDesc), tensors, workSpace, workSpaceSize, solution_id)
+def miopenConvolutionBackwardWeightsImmediate(**c):
+    _run(WEIGHTS, **c)

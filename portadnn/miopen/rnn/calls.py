@@ -10,16 +10,14 @@ from ...c_names.objects import Layout
 from ...dispatch.problems import check_handle
 from ...errors import BadParam, NotSupported, shown
 from ...handle import Handle
-from ..descriptors import DATA_TYPES, miopenTensorDescriptor_t, spec_of
-from ..enums import miopenRNNPaddingMode_t
-from ..names import function, integer
-from .descriptor import RNNSettings, miopenRNNDescriptor_t, rnn_settings
+from ..descriptors import DATA_TYPES, miopenTensorDescriptor_t, optional, spec_of
+from ..generated.enums import miopenRNNPaddingMode_t
+from ..names import integer
+from .descriptor import RNNSettings, rnn_settings
 from .parameters import features_of
 from .passes import Pass, Steps, sizes
 
 Desc = miopenTensorDescriptor_t
-Descs = Sequence[miopenTensorDescriptor_t]
-RNN = miopenRNNDescriptor_t
 
 
 def _listed(settings: RNNSettings, length: Any, descs: Any, argument: str) -> Steps:
@@ -28,7 +26,7 @@ def _listed(settings: RNNSettings, length: Any, descs: Any, argument: str) -> St
         key = (length, settings.data_type)
         stamp, listed, steps = descs[0].sequences[key]
         if stamp == Layout.stamp and descs[:length] == listed:
-            return steps  # type: ignore[no-any-return]
+            return steps
     except Exception:  # seen for the first time, or wrong
         pass
     stamp = Layout.stamp
@@ -75,177 +73,112 @@ def _check_output(settings: RNNSettings, steps: Steps, descs: Any, argument: str
     return wanted
 
 
-@function
-def miopenGetRNNWorkspaceSize(handle: Handle, rnnDesc: RNN, sequenceLen: int, xDesc: Descs) -> int:
-    """Return the bytes of workspace that do for every pass."""
-    settings = rnn_settings(rnnDesc)
-    return sizes(handle, settings, _steps(settings, sequenceLen, xDesc))[0]
+def miopenGetRNNWorkspaceSize(handle, rnn, sequenceLen, xDesc):
+    return sizes(handle, rnn, _steps(rnn, sequenceLen, xDesc))[0]
 
 
-@function
-def miopenGetRNNTrainingReserveSize(handle: Handle, rnnDesc: RNN, sequenceLen: int, xDesc: Descs) -> int:
-    """Return the bytes of reserve space that training needs."""
-    settings = rnn_settings(rnnDesc)
-    return sizes(handle, settings, _steps(settings, sequenceLen, xDesc))[1]
+def miopenGetRNNTrainingReserveSize(handle, rnn, sequenceLen, xDesc):
+    return sizes(handle, rnn, _steps(rnn, sequenceLen, xDesc))[1]
 
 
-@function
-def miopenGetRNNInputTensorSize(handle: Handle, rnnDesc: RNN, seqLen: int, xDesc: Descs) -> int:
-    """Return the bytes of the input of all steps."""
+def miopenGetRNNInputTensorSize(handle, rnn, seqLen, xDesc):
     _ = check_handle(handle).device
-    settings = rnn_settings(rnnDesc)
-    steps = _steps(settings, seqLen, xDesc)
-    return sum(steps.batches) * steps.features * DATA_TYPES[settings.data_type].itemsize
+    steps = _steps(rnn, seqLen, xDesc)
+    return sum(steps.batches) * steps.features * DATA_TYPES[rnn.data_type].itemsize
 
 
-@function
-def miopenGetRNNHiddenTensorSize(handle: Handle, rnnDesc: RNN, seqLen: int, xDesc: Descs) -> int:
-    """Return the bytes of a hidden state of all layers."""
+def miopenGetRNNHiddenTensorSize(handle, rnn, seqLen, xDesc):
     _ = check_handle(handle).device
-    settings = rnn_settings(rnnDesc)
-    steps = _steps(settings, seqLen, xDesc)
-    width = settings.network(steps.features).width
-    return settings.layers * steps.batches[0] * width * DATA_TYPES[settings.data_type].itemsize
+    steps = _steps(rnn, seqLen, xDesc)
+    return rnn.layers * steps.batches[0] * rnn.network(steps.features).width * DATA_TYPES[rnn.data_type].itemsize
 
 
-@function
-def miopenRNNForwardInference(
+def miopenRNNForwardInference(**c):
+    _forward(False, reserve=(None, 0), **c)
+
+
+def miopenRNNForwardTraining(reserveSpace, reserveSpaceNumBytes, **c):
+    _forward(True, reserve=(reserveSpace, reserveSpaceNumBytes), **c)
+
+
+def _forward(
+    training: bool,
+    reserve: tuple[Any, Any],
     handle: Handle,
-    rnnDesc: RNN,
-    sequenceLen: int,
-    xDesc: Descs,
+    rnnDesc: Any,
+    sequenceLen: Any,
+    xDesc: Any,
     x: Any,
-    hxDesc: Desc,
-    hx: Any,
-    cxDesc: Desc,
-    cx: Any,
-    wDesc: Desc,
+    wDesc: Any,
     w: Any,
-    yDesc: Descs,
+    yDesc: Any,
     y: Any,
-    hyDesc: Desc,
-    hy: Any,
-    cyDesc: Desc,
-    cy: Any,
     workSpace: Any,
-    workSpaceNumBytes: int,
+    workSpaceNumBytes: Any,
+    **states: Any,
 ) -> None:
-    """Run a network over sequences. States that are None are zero (hx, cx) or left out (hy, cy)."""
     settings = rnn_settings(rnnDesc)
     steps = _steps(settings, sequenceLen, xDesc)
     width = _check_output(settings, steps, yDesc, "yDesc")
     run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
     given, out = run.sequences(x, "x", steps.features), run.sequences(y, "y", width)
     spec_of(wDesc, "wDesc")
-    states = run.state(hxDesc, hx, "hx"), run.state(cxDesc, cx, "cx")
-    last = run.state(hyDesc, hy, "hy"), run.state(cyDesc, cy, "cy")
-    run.forward(False, given, *states, w, out, *last, None, 0)
+    hx, cx, hy, cy = (optional(handle, states[f"{n}Desc"], states[n], n) for n in ("hx", "cx", "hy", "cy"))
+    run.forward(training, given, hx, cx, w, out, hy, cy, *reserve)
 
 
-@function
-def miopenRNNForwardTraining(
-    handle: Handle,
-    rnnDesc: RNN,
-    sequenceLen: int,
-    xDesc: Descs,
-    x: Any,
-    hxDesc: Desc,
-    hx: Any,
-    cxDesc: Desc,
-    cx: Any,
-    wDesc: Desc,
-    w: Any,
-    yDesc: Descs,
-    y: Any,
-    hyDesc: Desc,
-    hy: Any,
-    cyDesc: Desc,
-    cy: Any,
-    workSpace: Any,
-    workSpaceNumBytes: int,
-    reserveSpace: Any,
-    reserveSpaceNumBytes: int,
-) -> None:
-    """Run a network over sequences, and keep in the reserve space what the gradients need."""
-    settings = rnn_settings(rnnDesc)
-    steps = _steps(settings, sequenceLen, xDesc)
-    width = _check_output(settings, steps, yDesc, "yDesc")
-    run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
-    given, out = run.sequences(x, "x", steps.features), run.sequences(y, "y", width)
-    spec_of(wDesc, "wDesc")
-    states = run.state(hxDesc, hx, "hx"), run.state(cxDesc, cx, "cx")
-    last = run.state(hyDesc, hy, "hy"), run.state(cyDesc, cy, "cy")
-    run.forward(True, given, *states, w, out, *last, reserveSpace, reserveSpaceNumBytes)
-
-
-@function
 def miopenRNNBackwardData(
-    handle: Handle,
-    rnnDesc: RNN,
-    sequenceLen: int,
-    yDesc: Descs,
-    y: Any,
-    dyDesc: Descs,
-    dy: Any,
-    dhyDesc: Desc,
-    dhy: Any,
-    dcyDesc: Desc,
-    dcy: Any,
-    wDesc: Desc,
-    w: Any,
-    hxDesc: Desc,
-    hx: Any,
-    cxDesc: Desc,
-    cx: Any,
-    dxDesc: Descs,
-    dx: Any,
-    dhxDesc: Desc,
-    dhx: Any,
-    dcxDesc: Desc,
-    dcx: Any,
-    workSpace: Any,
-    workSpaceNumBytes: int,
-    reserveSpace: Any,
-    reserveSpaceNumBytes: int,
-) -> None:
-    """Compute the gradients by the input and the first states; the reserve space is the forward pass's."""
-    settings = rnn_settings(rnnDesc)
-    steps = _steps(settings, sequenceLen, dxDesc, "dxDesc")
-    width = _check_output(settings, steps, yDesc, "yDesc")
-    _check_output(settings, steps, dyDesc, "dyDesc")
-    run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
-    given = run.sequences(y, "y", width), run.sequences(dy, "dy", width)
-    changes = run.state(dhyDesc, dhy, "dhy"), run.state(dcyDesc, dcy, "dcy")
+    handle,
+    rnn,
+    sequenceLen,
+    yDesc,
+    y,
+    dyDesc,
+    dy,
+    dhy,
+    dcy,
+    wDesc,
+    raw_w,
+    hx,
+    cx,
+    dxDesc,
+    dx,
+    dhx,
+    dcx,
+    workSpace,
+    workSpaceNumBytes,
+    reserveSpace,
+    reserveSpaceNumBytes,
+):
+    steps = _steps(rnn, sequenceLen, dxDesc, "dxDesc")
+    width = _check_output(rnn, steps, yDesc, "yDesc")
+    _check_output(rnn, steps, dyDesc, "dyDesc")
+    run = Pass.make(handle, rnn, steps, workSpace, workSpaceNumBytes)
+    given = run.sequences(y, "y", width), run.sequences(dy, "dy", width), dhy, dcy
     spec_of(wDesc, "wDesc")
-    states = run.state(hxDesc, hx, "hx"), run.state(cxDesc, cx, "cx")
-    out = run.sequences(dx, "dx", steps.features), run.state(dhxDesc, dhx, "dhx"), run.state(dcxDesc, dcx, "dcx")
-    run.backward_data((*given, *changes), w, states, out, run.reserve(reserveSpace, reserveSpaceNumBytes))
+    out = run.sequences(dx, "dx", steps.features), dhx, dcx
+    run.backward_data(given, raw_w, (hx, cx), out, run.reserve(reserveSpace, reserveSpaceNumBytes))
 
 
-@function
 def miopenRNNBackwardWeights(
-    handle: Handle,
-    rnnDesc: RNN,
-    sequenceLen: int,
-    xDesc: Descs,
-    x: Any,
-    hxDesc: Desc,
-    hx: Any,
-    yDesc: Descs,
-    y: Any,
-    dwDesc: Desc,
-    dw: Any,
-    workSpace: Any,
-    workSpaceNumBytes: int,
-    reserveSpace: Any,
-    reserveSpaceNumBytes: int,
-) -> None:
-    """Add the gradient by the parameters to dw; the reserve space is the backward data pass's."""
-    settings = rnn_settings(rnnDesc)
-    steps = _steps(settings, sequenceLen, xDesc)
-    width = _check_output(settings, steps, yDesc, "yDesc")
-    run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
+    handle,
+    rnn,
+    sequenceLen,
+    xDesc,
+    x,
+    hx,
+    yDesc,
+    y,
+    dwDesc,
+    raw_dw,
+    workSpace,
+    workSpaceNumBytes,
+    reserveSpace,
+    reserveSpaceNumBytes,
+):
+    steps = _steps(rnn, sequenceLen, xDesc)
+    width = _check_output(rnn, steps, yDesc, "yDesc")
+    run = Pass.make(handle, rnn, steps, workSpace, workSpaceNumBytes)
     given, out = run.sequences(x, "x", steps.features), run.sequences(y, "y", width)
     spec_of(dwDesc, "dwDesc")
-    kept = run.reserve(reserveSpace, reserveSpaceNumBytes)
-    run.backward_weights(given, run.state(hxDesc, hx, "hx"), out, kept, dw)
+    run.backward_weights(given, hx, out, run.reserve(reserveSpace, reserveSpaceNumBytes), raw_dw)

@@ -12,9 +12,9 @@ from ...ops.rnn.descriptor import RNNDescriptor
 from ...ops.rnn.layout import DirectionMode, Network, RNNInputMode, RNNMode
 from ...ops.rnn.problems import network_of
 from ...problem import TensorSpec
-from ..descriptors import DATA_TYPES, Opaque, creator, destroy, made, value_of
+from ..descriptors import DATA_TYPES, Opaque, made, value_of
 from ..dropout import miopenDropoutDescriptor_t
-from ..enums import (
+from ..generated.enums import (
     miopenDataType_t,
     miopenRNNAlgo_t,
     miopenRNNBiasMode_t,
@@ -23,7 +23,7 @@ from ..enums import (
     miopenRNNMode_t,
     miopenRNNPaddingMode_t,
 )
-from ..names import function, integer, parse, unified
+from ..names import integer, parse, unified
 
 # portadnn's number of each of MIOpen's gates: input, forget, output, new memory; update, reset, new memory
 GATES = {RNNMode.LSTM: (0, 1, 3, 2), RNNMode.GRU: (1, 0, 2)}
@@ -105,16 +105,7 @@ class miopenRNNDescriptor_t(Opaque):
 
 def rnn_settings(rnnDesc: Any) -> RNNSettings:
     """Return what an RNN descriptor was set to."""
-    return value_of(rnnDesc, miopenRNNDescriptor_t, "rnnDesc")  # type: ignore[no-any-return]
-
-
-miopenCreateRNNDescriptor = creator("miopenCreateRNNDescriptor", miopenRNNDescriptor_t)
-
-
-@function
-def miopenDestroyRNNDescriptor(rnnDesc: miopenRNNDescriptor_t) -> None:
-    """Destroy a descriptor."""
-    destroy(rnnDesc, miopenRNNDescriptor_t, "rnnDesc")
+    return value_of(rnnDesc, miopenRNNDescriptor_t, "rnnDesc")
 
 
 def _set(rnnDesc: Any, hsize: Any, nlayers: Any, dropoutDesc: Any, *modes: Any) -> None:
@@ -135,80 +126,29 @@ def _set(rnnDesc: Any, hsize: Any, nlayers: Any, dropoutDesc: Any, *modes: Any) 
     desc.value = RNNSettings(hidden, layers, dropoutDesc, *parsed)  # type: ignore[arg-type]
 
 
-@function
-def miopenSetRNNDescriptor(
-    rnnDesc: miopenRNNDescriptor_t,
-    hsize: int,
-    nlayers: int,
-    inMode: Any,
-    direction: Any,
-    rnnMode: Any,
-    biasMode: Any,
-    algo: Any,
-    dataType: Any,
-) -> None:
-    """Describe a network without dropout. The algorithm has no effect."""
-    _set(rnnDesc, hsize, nlayers, None, inMode, direction, rnnMode, biasMode, algo, dataType)
+def miopenSetRNNDescriptor(rnnDesc, hsize, nlayers, *modes):
+    _set(rnnDesc, hsize, nlayers, None, *modes)
 
 
-@function
-def miopenSetRNNDescriptor_V2(
-    rnnDesc: miopenRNNDescriptor_t,
-    hsize: int,
-    nlayers: int,
-    dropoutDesc: miopenDropoutDescriptor_t | None,
-    inMode: Any,
-    direction: Any,
-    rnnMode: Any,
-    biasMode: Any,
-    algo: Any,
-    dataType: Any,
-) -> None:
-    """Describe a network with dropout between its layers, or without (None)."""
-    _set(rnnDesc, hsize, nlayers, dropoutDesc, inMode, direction, rnnMode, biasMode, algo, dataType)
+def miopenSetRNNDescriptor_V2(*settings):
+    _set(*settings)
 
 
-@function
-def miopenGetRNNDescriptor(
-    rnnDesc: miopenRNNDescriptor_t,
-) -> tuple[
-    miopenRNNMode_t, miopenRNNAlgo_t, miopenRNNInputMode_t, miopenRNNDirectionMode_t, miopenRNNBiasMode_t, int, int
-]:
-    """Return (rnnMode, algoMode, inputMode, dirMode, biasMode, hiddenSize, layer)."""
-    s = rnn_settings(rnnDesc)
-    return s.mode, s.algo, s.input_mode, s.direction, s.bias, s.hidden, s.layers
+def miopenGetRNNDescriptor(rnn):
+    return rnn.mode, rnn.algo, rnn.input_mode, rnn.direction, rnn.bias, rnn.hidden, rnn.layers
 
 
-@function
-def miopenGetRNNDescriptor_V2(
-    rnnDesc: miopenRNNDescriptor_t,
-) -> tuple[
-    int,
-    int,
-    miopenDropoutDescriptor_t | None,
-    miopenRNNInputMode_t,
-    miopenRNNDirectionMode_t,
-    miopenRNNMode_t,
-    miopenRNNBiasMode_t,
-    miopenRNNAlgo_t,
-    miopenDataType_t,
-]:
-    """Return (hiddenSize, layer, dropoutDesc, inputMode, dirMode, rnnMode, biasMode, algoMode, dataType)."""
-    s = rnn_settings(rnnDesc)
-    return s.hidden, s.layers, s.dropout, s.input_mode, s.direction, s.mode, s.bias, s.algo, s.data_type
+def miopenGetRNNDescriptor_V2(rnn):
+    sizes, modes = (rnn.hidden, rnn.layers), (rnn.input_mode, rnn.direction, rnn.mode, rnn.bias, rnn.algo)
+    return *sizes, rnn.dropout, *modes, rnn.data_type
 
 
-@function
-def miopenSetRNNPaddingMode(rnnDesc: miopenRNNDescriptor_t, paddingMode: Any) -> None:
-    """Choose whether the step-wise calls take padded sequences, which they do not: see miopenRNNForward."""
-    settings = rnn_settings(rnnDesc)
-    rnnDesc.value = replace(settings, padding=parse(miopenRNNPaddingMode_t, paddingMode, "paddingMode"))
+def miopenSetRNNPaddingMode(rnn, rnnDesc, paddingMode):
+    rnnDesc.value = replace(rnn, padding=parse(miopenRNNPaddingMode_t, paddingMode, "paddingMode"))
 
 
-@function
-def miopenGetRNNPaddingMode(rnnDesc: miopenRNNDescriptor_t) -> miopenRNNPaddingMode_t:
-    """Return the padding mode."""
-    return rnn_settings(rnnDesc).padding
+def miopenGetRNNPaddingMode(rnn):
+    return rnn.padding
 
 
 def packed_parameters(settings: RNNSettings, network: Network, dtype: Any) -> TensorSpec:

@@ -15,12 +15,9 @@ from ...handle import Handle
 from ...ops.tensor import transform_tensor
 from ...problem import TensorSpec
 from ..descriptors import DATA_TYPES, made, miopenTensorDescriptor_t, spec_of, view
-from ..enums import miopenDataType_t
-from ..names import function, integer, parse
-from .descriptor import RNNSettings, miopenRNNDescriptor_t, rnn_settings
-
-Desc = miopenTensorDescriptor_t
-RNN = miopenRNNDescriptor_t
+from ..generated.enums import miopenDataType_t
+from ..names import integer, parse
+from .descriptor import RNNSettings
 
 
 def features_of(settings: RNNSettings, xDesc: Any, argument: str = "xDesc") -> int:
@@ -75,73 +72,38 @@ def _views(
     return view(handle, wide, w, "w", place), view(handle, wide, data, name)
 
 
-@function
-def miopenGetRNNParamsSize(handle: Handle, rnnDesc: RNN, xDesc: Desc, dtype: Any) -> int:
-    """Return the bytes of the parameters."""
+def _counted(handle: Handle, settings: RNNSettings, dtype: Any) -> RNNSettings:
+    """Demand a handle that is open, and the network's own type."""
     _ = check_handle(handle).device
-    settings = rnn_settings(rnnDesc)
     if parse(miopenDataType_t, dtype, "dtype") is not settings.data_type:
         raise BadParam(argument="dtype", expected=settings.data_type.name, got=dtype)
-    network = settings.network(features_of(settings, xDesc))
-    return settings.count(network) * DATA_TYPES[settings.data_type].itemsize
+    return settings
 
 
-@function
-def miopenGetRNNParamsDescriptor(handle: Handle, rnnDesc: RNN, xDesc: Desc, wDesc: Desc, dtype: Any) -> None:
-    """Fill the descriptor of the parameters, of two dims as MIOpen has it."""
-    _ = check_handle(handle).device
-    settings = rnn_settings(rnnDesc)
+def miopenGetRNNParamsSize(handle, rnn, dtype, xDesc):
+    network = _counted(handle, rnn, dtype).network(features_of(rnn, xDesc))
+    return rnn.count(network) * DATA_TYPES[rnn.data_type].itemsize
+
+
+def miopenGetRNNParamsDescriptor(handle, rnn, dtype, xDesc, wDesc):
     out = made(wDesc, miopenTensorDescriptor_t, "wDesc")
-    if parse(miopenDataType_t, dtype, "dtype") is not settings.data_type:
-        raise BadParam(argument="dtype", expected=settings.data_type.name, got=dtype)
-    network = settings.network(features_of(settings, xDesc))
+    network = _counted(handle, rnn, dtype).network(features_of(rnn, xDesc))
     columns = network.directions * network.hidden * network.mode.gates
-    out.set(_spec(settings, (settings.count(network) // columns, columns)))
+    out.set(_spec(rnn, (rnn.count(network) // columns, columns)))
 
 
-@function
-def miopenGetRNNLayerParam(
-    handle: Handle,
-    rnnDesc: RNN,
-    layer: int,
-    xDesc: Desc,
-    wDesc: Desc,
-    w: Any,
-    paramID: int,
-    paramDesc: Desc,
-    layerParam: Any,
-) -> None:
-    """Fill the descriptor of a matrix, (hidden, columns), and copy it to `layerParam` unless that is None.
-
-    paramID: RNN 0 multiplies the input, 1 the hidden state. LSTM 0 and 4 input gate, 1 and 5 forget gate, 2 and 6
-    output gate, 3 and 7 new memory. GRU 0 and 3 update gate, 1 and 4 reset gate, 2 and 5 new memory. layer: 2 * layer +
-    direction of bidirectional networks.
-    """
-    settings = rnn_settings(rnnDesc)
-    place, dims = _place(settings, layer, xDesc, paramID, bias=False)
-    made(paramDesc, miopenTensorDescriptor_t, "paramDesc").set(_spec(settings, dims))
+def miopenGetRNNLayerParam(handle, rnn, layer, xDesc, wDesc, raw_w, paramID, paramDesc, layerParam):
+    place, dims = _place(rnn, layer, xDesc, paramID, bias=False)
+    made(paramDesc, miopenTensorDescriptor_t, "paramDesc").set(_spec(rnn, dims))
     if layerParam is not None:
-        inside, out = _views(handle, settings, wDesc, w, place, dims, layerParam, "layerParam")
+        inside, out = _views(handle, rnn, wDesc, raw_w, place, dims, layerParam, "layerParam")
         transform_tensor(handle, inside, out)
 
 
-@function
-def miopenSetRNNLayerParam(
-    handle: Handle,
-    rnnDesc: RNN,
-    layer: int,
-    xDesc: Desc,
-    wDesc: Desc,
-    w: Any,
-    paramID: int,
-    paramDesc: Desc,
-    layerParam: Any,
-) -> None:
-    """Copy a matrix to its place; miopenGetRNNLayerParam tells the numbers."""
-    settings = rnn_settings(rnnDesc)
-    place, dims = _place(settings, layer, xDesc, paramID, bias=False)
-    _check_desc(settings, paramDesc, dims, "paramDesc")
-    inside, given = _views(handle, settings, wDesc, w, place, dims, layerParam, "layerParam")
+def miopenSetRNNLayerParam(handle, rnn, layer, xDesc, wDesc, raw_w, paramID, paramDesc, layerParam):
+    place, dims = _place(rnn, layer, xDesc, paramID, bias=False)
+    _check_desc(rnn, paramDesc, dims, "paramDesc")
+    inside, given = _views(handle, rnn, wDesc, raw_w, place, dims, layerParam, "layerParam")
     transform_tensor(handle, given, inside)
 
 
@@ -150,87 +112,48 @@ def _check_desc(settings: RNNSettings, desc: Any, dims: tuple[int, ...], argumen
         raise BadParam(argument=argument, expected=str(_spec(settings, dims)), got=str(spec_of(desc, argument)))
 
 
-@function
-def miopenGetRNNLayerParamOffset(rnnDesc: RNN, layer: int, xDesc: Desc, paramID: int, paramDesc: Desc) -> int:
-    """Fill the descriptor of a matrix, and return where it lies among the parameters, in elements."""
-    settings = rnn_settings(rnnDesc)
-    place, dims = _place(settings, layer, xDesc, paramID, bias=False)
-    made(paramDesc, miopenTensorDescriptor_t, "paramDesc").set(_spec(settings, dims))
+def miopenGetRNNLayerParamOffset(rnn, layer, xDesc, paramID, paramDesc):
+    place, dims = _place(rnn, layer, xDesc, paramID, bias=False)
+    made(paramDesc, miopenTensorDescriptor_t, "paramDesc").set(_spec(rnn, dims))
     return place
 
 
-@function
-def miopenGetRNNLayerParamSize(handle: Handle, rnnDesc: RNN, layer: int, xDesc: Desc, paramID: int) -> int:
-    """Return the bytes of a matrix."""
+def miopenGetRNNLayerParamSize(handle, rnn, layer, xDesc, paramID):
     _ = check_handle(handle).device
-    settings = rnn_settings(rnnDesc)
-    spec = _spec(settings, _place(settings, layer, xDesc, paramID, bias=False)[1])
-    return spec.nbytes
+    return _spec(rnn, _place(rnn, layer, xDesc, paramID, bias=False)[1]).nbytes
 
 
-@function
-def miopenGetRNNLayerBias(
-    handle: Handle,
-    rnnDesc: RNN,
-    layer: int,
-    xDesc: Desc,
-    wDesc: Desc,
-    w: Any,
-    biasID: int,
-    biasDesc: Desc,
-    layerBias: Any,
-) -> None:
-    """Fill the descriptor of a bias, (hidden,), and copy it; nothing happens with miopenRNNNoBias."""
-    settings = rnn_settings(rnnDesc)
-    place, dims = _place(settings, layer, xDesc, biasID, bias=True)
+def miopenGetRNNLayerBias(handle, rnn, layer, xDesc, wDesc, raw_w, biasID, biasDesc, layerBias):
+    place, dims = _place(rnn, layer, xDesc, biasID, bias=True)
     out = made(biasDesc, miopenTensorDescriptor_t, "biasDesc")
-    if not settings.biased:
+    if not rnn.biased:
         return
-    out.set(_spec(settings, dims))
+    out.set(_spec(rnn, dims))
     if layerBias is not None:
-        inside, memory = _views(handle, settings, wDesc, w, place, dims, layerBias, "layerBias")
+        inside, memory = _views(handle, rnn, wDesc, raw_w, place, dims, layerBias, "layerBias")
         transform_tensor(handle, inside, memory)
 
 
-@function
-def miopenSetRNNLayerBias(
-    handle: Handle,
-    rnnDesc: RNN,
-    layer: int,
-    xDesc: Desc,
-    wDesc: Desc,
-    w: Any,
-    biasID: int,
-    biasDesc: Desc,
-    layerBias: Any,
-) -> None:
-    """Copy a bias to its place; nothing happens with miopenRNNNoBias."""
-    settings = rnn_settings(rnnDesc)
-    place, dims = _place(settings, layer, xDesc, biasID, bias=True)
-    if not settings.biased:
+def miopenSetRNNLayerBias(handle, rnn, layer, xDesc, wDesc, raw_w, biasID, biasDesc, layerBias):
+    place, dims = _place(rnn, layer, xDesc, biasID, bias=True)
+    if not rnn.biased:
         return
-    _check_desc(settings, biasDesc, dims, "biasDesc")
-    inside, given = _views(handle, settings, wDesc, w, place, dims, layerBias, "layerBias")
+    _check_desc(rnn, biasDesc, dims, "biasDesc")
+    inside, given = _views(handle, rnn, wDesc, raw_w, place, dims, layerBias, "layerBias")
     transform_tensor(handle, given, inside)
 
 
-@function
-def miopenGetRNNLayerBiasOffset(rnnDesc: RNN, layer: int, xDesc: Desc, biasID: int, biasDesc: Desc) -> int:
-    """Fill the descriptor of a bias, and return where it lies among the parameters, in elements."""
-    settings = rnn_settings(rnnDesc)
-    place, dims = _place(settings, layer, xDesc, biasID, bias=True)
+def miopenGetRNNLayerBiasOffset(rnn, layer, xDesc, biasID, biasDesc):
+    place, dims = _place(rnn, layer, xDesc, biasID, bias=True)
     out = made(biasDesc, miopenTensorDescriptor_t, "biasDesc")
-    if not settings.biased:
-        raise BadParam(argument="rnnDesc", expected="miopenRNNwithBias", got=settings.bias.name)
-    out.set(_spec(settings, dims))
+    if not rnn.biased:
+        raise BadParam(argument="rnnDesc", expected="miopenRNNwithBias", got=rnn.bias.name)
+    out.set(_spec(rnn, dims))
     return place
 
 
-@function
-def miopenGetRNNLayerBiasSize(handle: Handle, rnnDesc: RNN, layer: int, biasID: int) -> int:
-    """Return the bytes of a bias."""
+def miopenGetRNNLayerBiasSize(handle, rnn, layer, biasID):
     _ = check_handle(handle).device
-    settings = rnn_settings(rnnDesc)
     integer(layer, "layer")
     integer(biasID, "biasID")
-    return settings.hidden * DATA_TYPES[settings.data_type].itemsize
+    return rnn.hidden * DATA_TYPES[rnn.data_type].itemsize

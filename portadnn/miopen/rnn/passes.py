@@ -25,7 +25,7 @@ from ...ops.rnn.layout import Network
 from ...ops.rnn.sizes import get_rnn_training_reserve_size, get_rnn_workspace_size
 from ...ops.tensor import set_tensor, transform_tensor
 from ...problem import TensorSpec
-from ..descriptors import DATA_TYPES, optional
+from ..descriptors import DATA_TYPES
 from ..workspaces import given_workspace
 from .descriptor import RNNSettings, packed_parameters
 
@@ -138,10 +138,6 @@ class Pass:
         yield full
         if written:
             transform_tensor(self.handle, inside, given)
-
-    def state(self, desc: Any, data: Any, name: str, argument: str = "") -> Any:
-        """Return a hidden state or cells, or None for zeros."""
-        return optional(self.handle, desc, data, name, argument)
 
     def forward(
         self, training: bool, x: Any, hx: Any, cx: Any, w: Any, y: Any, hy: Any, cy: Any, reserve: Any, size: Any

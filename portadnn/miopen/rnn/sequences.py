@@ -23,20 +23,15 @@ from ..descriptors import (
     DATA_TYPES,
     MIOPEN_TYPES,
     Opaque,
-    creator,
-    destroy,
     made,
-    miopenTensorDescriptor_t,
     value_of,
     view,
 )
-from ..enums import miopenDataType_t, miopenRNNBaseLayout_t, miopenRNNFWDMode_t
-from ..names import function, integer, integers, parse, unified
-from .descriptor import RNNSettings, miopenRNNDescriptor_t, rnn_settings
+from ..generated.enums import miopenDataType_t, miopenRNNBaseLayout_t, miopenRNNFWDMode_t
+from ..names import integer, integers, parse, unified
+from .descriptor import RNNSettings
 from .passes import Pass, Steps, sizes
 
-Desc = miopenTensorDescriptor_t
-RNN = miopenRNNDescriptor_t
 _PACKED = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorNotPadded
 _BATCH_MAJOR = miopenRNNBaseLayout_t.miopenRNNDataBatchMajorPadded
 
@@ -77,34 +72,13 @@ class miopenSeqTensorDescriptor_t(Opaque):
     """Layout and lengths of a batch of sequences."""
 
 
-Seq = miopenSeqTensorDescriptor_t
-
-
 def _sequences(desc: Any, argument: str) -> Sequences:
-    return value_of(desc, miopenSeqTensorDescriptor_t, argument)  # type: ignore[no-any-return]
+    return value_of(desc, miopenSeqTensorDescriptor_t, argument)
 
 
-miopenCreateSeqTensorDescriptor = creator("miopenCreateSeqTensorDescriptor", miopenSeqTensorDescriptor_t)
-
-
-@function
-def miopenDestroySeqTensorDescriptor(tensorDesc: Seq) -> None:
-    """Destroy a descriptor."""
-    destroy(tensorDesc, miopenSeqTensorDescriptor_t, "tensorDesc")
-
-
-@function
 def miopenSetRNNDataSeqTensorDescriptor(
-    seqTensorDesc: Seq,
-    dataType: Any,
-    layout: Any,
-    maxSequenceLen: int,
-    batchSize: int,
-    vectorSize: int,
-    sequenceLenArray: Any,
-    paddingMarker: Any,
-) -> None:
-    """Describe a batch of sequences, sorted from the longest to the shortest; paddingMarker is None, as in MIOpen."""
+    seqTensorDesc, dataType, layout, maxSequenceLen, batchSize, vectorSize, sequenceLenArray, paddingMarker
+):
     desc = made(seqTensorDesc, miopenSeqTensorDescriptor_t, "seqTensorDesc")
     dtype = unified(DATA_TYPES, parse(miopenDataType_t, dataType, "dataType"), "dataType")
     named = parse(miopenRNNBaseLayout_t, layout, "layout")
@@ -124,17 +98,10 @@ def miopenSetRNNDataSeqTensorDescriptor(
     desc.value = Sequences(dtype, named, longest, batch, features, lengths)
 
 
-@function
-def miopenGetRNNDataSeqTensorDescriptor(
-    seqTensorDesc: Seq, sequenceLenArrayLimit: int
-) -> tuple[miopenDataType_t, miopenRNNBaseLayout_t, int, int, int, tuple[int, ...], None]:
-    """Return (dataType, layout, maxSequenceLen, batchSize, vectorSize, sequenceLenArray, None).
-
-    The sequenceLenArray has its first `sequenceLenArrayLimit` values.
-    """
-    s = _sequences(seqTensorDesc, "seqTensorDesc")
-    lengths = s.lengths[: integer(sequenceLenArrayLimit, "sequenceLenArrayLimit")]
-    return MIOPEN_TYPES[s.dtype], s.layout, s.longest, s.batch, s.features, lengths, None
+def miopenGetRNNDataSeqTensorDescriptor(seqTensor, sequenceLenArrayLimit):
+    lengths = seqTensor.lengths[: integer(sequenceLenArrayLimit, "sequenceLenArrayLimit")]
+    sizes = (seqTensor.longest, seqTensor.batch, seqTensor.features)
+    return MIOPEN_TYPES[seqTensor.dtype], seqTensor.layout, *sizes, lengths, None
 
 
 def _steps(settings: RNNSettings, x: Sequences) -> Steps:
@@ -203,119 +170,97 @@ def _check_output(settings: RNNSettings, x: Sequences, y: Sequences) -> None:
         raise BadParam(argument="yDesc", expected=f"the lengths {x.lengths} and vectors of {width}", got=str(y))
 
 
-@function
-def miopenGetRNNTempSpaceSizes(handle: Handle, rnnDesc: RNN, xDesc: Seq, fwdMode: Any) -> tuple[int, int]:
-    """Return the bytes of (workspace, reserve space); inference needs no reserve space."""
-    settings = rnn_settings(rnnDesc)
-    work, reserve = sizes(handle, settings, _steps(settings, _sequences(xDesc, "xDesc")))
+def _run(
+    handle: Handle, settings: RNNSettings, x: Sequences, y: Sequences, weights: Any, workspace: Any, size: Any
+) -> Pass:
+    """Check what all passes are given, and return the pass."""
+    steps = _steps(settings, x)
+    _check_output(settings, x, y)
+    _check_weights(settings, steps, weights)
+    return Pass.make(handle, settings, steps, workspace, size)
+
+
+def miopenGetRNNTempSpaceSizes(handle, rnn, x, fwdMode):
+    work, reserve = sizes(handle, rnn, _steps(rnn, x))
     mode = parse(miopenRNNFWDMode_t, fwdMode, "fwdMode")
     return work, reserve if mode is miopenRNNFWDMode_t.miopenRNNTraining else 0
 
 
-@function
 def miopenRNNForward(
-    handle: Handle,
-    rnnDesc: RNN,
-    fwdMode: Any,
-    xDesc: Seq,
-    x: Any,
-    hDesc: Desc,
-    hx: Any,
-    hy: Any,
-    cDesc: Desc,
-    cx: Any,
-    cy: Any,
-    yDesc: Seq,
-    y: Any,
-    w: Any,
-    weightSpaceSize: int,
-    workSpace: Any,
-    workSpaceNumBytes: int,
-    reserveSpace: Any,
-    reserveSpaceNumBytes: int,
-) -> None:
-    """Run a network over a batch of sequences, for training or inference; padding of y becomes 0."""
-    settings = rnn_settings(rnnDesc)
+    handle,
+    rnn,
+    fwdMode,
+    xDesc,
+    x,
+    yDesc,
+    y,
+    hx,
+    cx,
+    hy,
+    cy,
+    w,
+    weightSpaceSize,
+    workSpace,
+    workSpaceNumBytes,
+    reserveSpace,
+    reserveSpaceNumBytes,
+):
     training = parse(miopenRNNFWDMode_t, fwdMode, "fwdMode") is miopenRNNFWDMode_t.miopenRNNTraining
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
-    steps = _steps(settings, inside)
-    _check_output(settings, inside, outside)
-    _check_weights(settings, steps, weightSpaceSize)
-    run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
+    run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
     out = _gathered(handle, outside, y, "y", read=False)
-    states = run.state(hDesc, hx, "hx", "hDesc"), run.state(cDesc, cx, "cx", "cDesc")
-    last = run.state(hDesc, hy, "hy", "hDesc"), run.state(cDesc, cy, "cy", "cDesc")
     given = _gathered(handle, inside, x, "x")
-    run.forward(training, given, *states, w, out, *last, reserveSpace, reserveSpaceNumBytes)
+    run.forward(training, given, hx, cx, w, out, hy, cy, reserveSpace, reserveSpaceNumBytes)
     _scatter(handle, outside, out, y)
 
 
-@function
 def miopenRNNBackwardSeqData(
-    handle: Handle,
-    rnnDesc: RNN,
-    yDesc: Seq,
-    y: Any,
-    dy: Any,
-    hDesc: Desc,
-    hx: Any,
-    dhy: Any,
-    dhx: Any,
-    cDesc: Desc,
-    cx: Any,
-    dcy: Any,
-    dcx: Any,
-    xDesc: Seq,
-    dx: Any,
-    w: Any,
-    weightSpaceSize: int,
-    workSpace: Any,
-    workSpaceNumBytes: int,
-    reserveSpace: Any,
-    reserveSpaceNumBytes: int,
-) -> None:
-    """Compute the gradients by the input and the first states; padding of dx becomes 0."""
-    settings = rnn_settings(rnnDesc)
+    handle,
+    rnn,
+    xDesc,
+    dx,
+    yDesc,
+    y,
+    dy,
+    dhy,
+    dcy,
+    hx,
+    cx,
+    dhx,
+    dcx,
+    w,
+    weightSpaceSize,
+    workSpace,
+    workSpaceNumBytes,
+    reserveSpace,
+    reserveSpaceNumBytes,
+):
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
-    steps = _steps(settings, inside)
-    _check_output(settings, inside, outside)
-    _check_weights(settings, steps, weightSpaceSize)
-    run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
+    run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
     out = _gathered(handle, inside, dx, "dx", read=False)
-    changes = run.state(hDesc, dhy, "dhy", "hDesc"), run.state(cDesc, dcy, "dcy", "cDesc")
-    states = run.state(hDesc, hx, "hx", "hDesc"), run.state(cDesc, cx, "cx", "cDesc")
-    first = run.state(hDesc, dhx, "dhx", "hDesc"), run.state(cDesc, dcx, "dcx", "cDesc")
     kept = run.reserve(reserveSpace, reserveSpaceNumBytes)
     given = _gathered(handle, outside, y, "y"), _gathered(handle, outside, dy, "dy")
-    run.backward_data((*given, *changes), w, states, (out, *first), kept)
+    run.backward_data((*given, dhy, dcy), w, (hx, cx), (out, dhx, dcx), kept)
     _scatter(handle, inside, out, dx)
 
 
-@function
 def miopenRNNBackwardWeightsSeqTensor(
-    handle: Handle,
-    rnnDesc: RNN,
-    xDesc: Seq,
-    x: Any,
-    hDesc: Desc,
-    hx: Any,
-    yDesc: Seq,
-    y: Any,
-    dw: Any,
-    weightSpaceSize: int,
-    workSpace: Any,
-    workSpaceNumBytes: int,
-    reserveSpace: Any,
-    reserveSpaceNumBytes: int,
-) -> None:
-    """Add the gradient by the parameters to dw."""
-    settings = rnn_settings(rnnDesc)
+    handle,
+    rnn,
+    xDesc,
+    x,
+    hx,
+    yDesc,
+    y,
+    dw,
+    weightSpaceSize,
+    workSpace,
+    workSpaceNumBytes,
+    reserveSpace,
+    reserveSpaceNumBytes,
+):
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
-    steps = _steps(settings, inside)
-    _check_output(settings, inside, outside)
-    _check_weights(settings, steps, weightSpaceSize)
-    run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
+    run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
     kept = run.reserve(reserveSpace, reserveSpaceNumBytes)
-    hidden = run.state(hDesc, hx, "hx", "hDesc")
     given = _gathered(handle, inside, x, "x"), _gathered(handle, outside, y, "y")
-    run.backward_weights(given[0], hidden, given[1], kept, dw)
+    run.backward_weights(given[0], hx, given[1], kept, dw)

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnBatchNormMode_t(CEnum):
+class cudnnBatchNormMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenBatchNormMode_t."""
 
     CUDNN_BATCHNORM_PER_ACTIVATION = 0
@@ -18,7 +18,7 @@ CUDNN_BATCHNORM_SPATIAL = cudnnBatchNormMode_t.CUDNN_BATCHNORM_SPATIAL
 CUDNN_BATCHNORM_SPATIAL_PERSISTENT = cudnnBatchNormMode_t.CUDNN_BATCHNORM_SPATIAL_PERSISTENT
 
 
-class cudnnBatchNormOps_t(CEnum):
+class cudnnBatchNormOps_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_BATCHNORM_OPS_BN = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnConvolutionBwdDataAlgo_t(CEnum):
+class cudnnConvolutionBwdDataAlgo_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenConvBwdDataAlgorithm_t."""
 
     CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 = 0
@@ -26,7 +26,7 @@ CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED = cudnnConvolutionBwdDataAlgo_
 CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT = cudnnConvolutionBwdDataAlgo_t.CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT
 
 
-class cudnnConvolutionBwdDataPreference_t(CEnum):
+class cudnnConvolutionBwdDataPreference_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_CONVOLUTION_BWD_DATA_NO_WORKSPACE = 0

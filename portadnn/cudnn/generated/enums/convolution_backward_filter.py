@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnConvolutionBwdFilterAlgo_t(CEnum):
+class cudnnConvolutionBwdFilterAlgo_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenConvBwdWeightsAlgorithm_t."""
 
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 = 0
@@ -28,7 +28,7 @@ CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING = cudnnConvolutionBwdFilterAlgo_t.C
 CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT = cudnnConvolutionBwdFilterAlgo_t.CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT
 
 
-class cudnnConvolutionBwdFilterPreference_t(CEnum):
+class cudnnConvolutionBwdFilterPreference_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_CONVOLUTION_BWD_FILTER_NO_WORKSPACE = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnConvolutionMode_t(CEnum):
+class cudnnConvolutionMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenConvolutionMode_t."""
 
     CUDNN_CONVOLUTION = 0
@@ -16,7 +16,7 @@ CUDNN_CONVOLUTION = cudnnConvolutionMode_t.CUDNN_CONVOLUTION
 CUDNN_CROSS_CORRELATION = cudnnConvolutionMode_t.CUDNN_CROSS_CORRELATION
 
 
-class cudnnDeterminism_t(CEnum):
+class cudnnDeterminism_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_NON_DETERMINISTIC = 0
@@ -27,7 +27,7 @@ CUDNN_NON_DETERMINISTIC = cudnnDeterminism_t.CUDNN_NON_DETERMINISTIC
 CUDNN_DETERMINISTIC = cudnnDeterminism_t.CUDNN_DETERMINISTIC
 
 
-class cudnnReorderType_t(CEnum):
+class cudnnReorderType_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_DEFAULT_REORDER = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnConvolutionFwdAlgo_t(CEnum):
+class cudnnConvolutionFwdAlgo_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenConvFwdAlgorithm_t."""
 
     CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM = 0
@@ -30,7 +30,7 @@ CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED = cudnnConvolutionFwdAlgo_t.CUDNN_C
 CUDNN_CONVOLUTION_FWD_ALGO_COUNT = cudnnConvolutionFwdAlgo_t.CUDNN_CONVOLUTION_FWD_ALGO_COUNT
 
 
-class cudnnConvolutionFwdPreference_t(CEnum):
+class cudnnConvolutionFwdPreference_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_CONVOLUTION_FWD_NO_WORKSPACE = 0

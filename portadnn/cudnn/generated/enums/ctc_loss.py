@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnCTCLossAlgo_t(CEnum):
+class cudnnCTCLossAlgo_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenCTCLossAlgo_t."""
 
     CUDNN_CTC_LOSS_ALGO_DETERMINISTIC = 0
@@ -16,7 +16,7 @@ CUDNN_CTC_LOSS_ALGO_DETERMINISTIC = cudnnCTCLossAlgo_t.CUDNN_CTC_LOSS_ALGO_DETER
 CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC = cudnnCTCLossAlgo_t.CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC
 
 
-class cudnnLossNormalizationMode_t(CEnum):
+class cudnnLossNormalizationMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_LOSS_NORMALIZATION_NONE = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnBackendDescriptorType_t(CEnum):
+class cudnnBackendDescriptorType_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_BACKEND_POINTWISE_DESCRIPTOR = 0
@@ -110,7 +110,7 @@ CUDNN_BACKEND_OPERATION_SLICE_DESCRIPTOR = cudnnBackendDescriptorType_t.CUDNN_BA
 CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_BWD_DESCRIPTOR = cudnnBackendDescriptorType_t.CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_BWD_DESCRIPTOR
 
 
-class cudnnBackendAttributeType_t(CEnum):
+class cudnnBackendAttributeType_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_TYPE_HANDLE = 0
@@ -181,7 +181,7 @@ CUDNN_TYPE_MOE_GROUPED_MATMUL_MODE = cudnnBackendAttributeType_t.CUDNN_TYPE_MOE_
 CUDNN_TYPE_RESHAPE_MODE = cudnnBackendAttributeType_t.CUDNN_TYPE_RESHAPE_MODE
 
 
-class cudnnPointwiseMode_t(CEnum):
+class cudnnPointwiseMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_POINTWISE_ADD = 0
@@ -290,7 +290,7 @@ CUDNN_POINTWISE_GEN_INDEX = cudnnPointwiseMode_t.CUDNN_POINTWISE_GEN_INDEX
 CUDNN_POINTWISE_BINARY_SELECT = cudnnPointwiseMode_t.CUDNN_POINTWISE_BINARY_SELECT
 
 
-class cudnnGenStatsMode_t(CEnum):
+class cudnnGenStatsMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_GENSTATS_SUM_SQSUM = 0
@@ -299,7 +299,7 @@ class cudnnGenStatsMode_t(CEnum):
 CUDNN_GENSTATS_SUM_SQSUM = cudnnGenStatsMode_t.CUDNN_GENSTATS_SUM_SQSUM
 
 
-class cudnnBnFinalizeStatsMode_t(CEnum):
+class cudnnBnFinalizeStatsMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_BN_FINALIZE_STATISTICS_TRAINING = 0
@@ -310,7 +310,7 @@ CUDNN_BN_FINALIZE_STATISTICS_TRAINING = cudnnBnFinalizeStatsMode_t.CUDNN_BN_FINA
 CUDNN_BN_FINALIZE_STATISTICS_INFERENCE = cudnnBnFinalizeStatsMode_t.CUDNN_BN_FINALIZE_STATISTICS_INFERENCE
 
 
-class cudnnResampleMode_t(CEnum):
+class cudnnResampleMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_RESAMPLE_NEAREST = 0
@@ -329,7 +329,7 @@ CUDNN_RESAMPLE_MAXPOOL = cudnnResampleMode_t.CUDNN_RESAMPLE_MAXPOOL
 CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING = cudnnResampleMode_t.CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING
 
 
-class cudnnPaddingMode_t(CEnum):
+class cudnnPaddingMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_ZERO_PAD = 0
@@ -342,7 +342,7 @@ CUDNN_NEG_INF_PAD = cudnnPaddingMode_t.CUDNN_NEG_INF_PAD
 CUDNN_EDGE_VAL_PAD = cudnnPaddingMode_t.CUDNN_EDGE_VAL_PAD
 
 
-class cudnnSignalMode_t(CEnum):
+class cudnnSignalMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_SIGNAL_SET = 0
@@ -353,7 +353,7 @@ CUDNN_SIGNAL_SET = cudnnSignalMode_t.CUDNN_SIGNAL_SET
 CUDNN_SIGNAL_WAIT = cudnnSignalMode_t.CUDNN_SIGNAL_WAIT
 
 
-class cudnnRngDistribution_t(CEnum):
+class cudnnRngDistribution_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_RNG_DISTRIBUTION_BERNOULLI = 0
@@ -366,7 +366,7 @@ CUDNN_RNG_DISTRIBUTION_UNIFORM = cudnnRngDistribution_t.CUDNN_RNG_DISTRIBUTION_U
 CUDNN_RNG_DISTRIBUTION_NORMAL = cudnnRngDistribution_t.CUDNN_RNG_DISTRIBUTION_NORMAL
 
 
-class cudnnBackendHeurMode_t(CEnum):
+class cudnnBackendHeurMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_HEUR_MODE_INSTANT = 0
@@ -381,7 +381,7 @@ CUDNN_HEUR_MODE_FALLBACK = cudnnBackendHeurMode_t.CUDNN_HEUR_MODE_FALLBACK
 CUDNN_HEUR_MODE_A = cudnnBackendHeurMode_t.CUDNN_HEUR_MODE_A
 
 
-class cudnnBackendNumericalNote_t(CEnum):
+class cudnnBackendNumericalNote_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_NUMERICAL_NOTE_TENSOR_CORE = 0
@@ -408,7 +408,7 @@ CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 = cudnnBackendNumericalNote_t.CUDNN_NUM
 CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP = cudnnBackendNumericalNote_t.CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP
 
 
-class cudnnBackendBehaviorNote_t(CEnum):
+class cudnnBackendBehaviorNote_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION = 0
@@ -425,7 +425,7 @@ CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API = cudnnBackendBehaviorNote_t.
 CUDNN_BEHAVIOR_NOTE_CUBLASLT_DEPENDENCY = cudnnBackendBehaviorNote_t.CUDNN_BEHAVIOR_NOTE_CUBLASLT_DEPENDENCY
 
 
-class cudnnBackendKnobType_t(CEnum):
+class cudnnBackendKnobType_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_KNOB_TYPE_SPLIT_K = 0
@@ -524,7 +524,7 @@ CUDNN_KNOB_TYPE_INPUT_TMA_ENABLE = cudnnBackendKnobType_t.CUDNN_KNOB_TYPE_INPUT_
 CUDNN_KNOB_TYPE_OUTPUT_TMA_ENABLE = cudnnBackendKnobType_t.CUDNN_KNOB_TYPE_OUTPUT_TMA_ENABLE
 
 
-class cudnnBackendLayoutType_t(CEnum):
+class cudnnBackendLayoutType_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_LAYOUT_TYPE_PREFERRED_NCHW = 0
@@ -539,7 +539,7 @@ CUDNN_LAYOUT_TYPE_PREFERRED_PAD4CK = cudnnBackendLayoutType_t.CUDNN_LAYOUT_TYPE_
 CUDNN_LAYOUT_TYPE_PREFERRED_PAD8CK = cudnnBackendLayoutType_t.CUDNN_LAYOUT_TYPE_PREFERRED_PAD8CK
 
 
-class cudnnBackendTensorReordering_t(CEnum):
+class cudnnBackendTensorReordering_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_TENSOR_REORDERING_NONE = 0
@@ -554,7 +554,7 @@ CUDNN_TENSOR_REORDERING_F16x16 = cudnnBackendTensorReordering_t.CUDNN_TENSOR_REO
 CUDNN_TENSOR_REORDERING_F8_128x4 = cudnnBackendTensorReordering_t.CUDNN_TENSOR_REORDERING_F8_128x4
 
 
-class cudnnBackendNormFwdPhase_t(CEnum):
+class cudnnBackendNormFwdPhase_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_NORM_FWD_INFERENCE = 0
@@ -565,7 +565,7 @@ CUDNN_NORM_FWD_INFERENCE = cudnnBackendNormFwdPhase_t.CUDNN_NORM_FWD_INFERENCE
 CUDNN_NORM_FWD_TRAINING = cudnnBackendNormFwdPhase_t.CUDNN_NORM_FWD_TRAINING
 
 
-class cudnnBackendReshapeMode_t(CEnum):
+class cudnnBackendReshapeMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_RESHAPE_VIEW_ONLY = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnBackendAttributeName_t(CEnum):
+class cudnnBackendAttributeName_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_ATTR_POINTWISE_MODE = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnStatus_t(CEnum):
+class cudnnStatus_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenStatus_t."""
 
     CUDNN_STATUS_SUCCESS = 0

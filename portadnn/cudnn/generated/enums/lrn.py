@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnLRNMode_t(CEnum):
+class cudnnLRNMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenLRNMode_t."""
 
     CUDNN_LRN_CROSS_CHANNEL_DIM1 = 0
@@ -14,7 +14,7 @@ class cudnnLRNMode_t(CEnum):
 CUDNN_LRN_CROSS_CHANNEL_DIM1 = cudnnLRNMode_t.CUDNN_LRN_CROSS_CHANNEL_DIM1
 
 
-class cudnnDivNormMode_t(CEnum):
+class cudnnDivNormMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_DIVNORM_PRECOMPUTED_MEANS = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnNormMode_t(CEnum):
+class cudnnNormMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_NORM_PER_ACTIVATION = 0
@@ -16,7 +16,7 @@ CUDNN_NORM_PER_ACTIVATION = cudnnNormMode_t.CUDNN_NORM_PER_ACTIVATION
 CUDNN_NORM_PER_CHANNEL = cudnnNormMode_t.CUDNN_NORM_PER_CHANNEL
 
 
-class cudnnNormOps_t(CEnum):
+class cudnnNormOps_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_NORM_OPS_NORM = 0
@@ -29,7 +29,7 @@ CUDNN_NORM_OPS_NORM_ACTIVATION = cudnnNormOps_t.CUDNN_NORM_OPS_NORM_ACTIVATION
 CUDNN_NORM_OPS_NORM_ADD_ACTIVATION = cudnnNormOps_t.CUDNN_NORM_OPS_NORM_ADD_ACTIVATION
 
 
-class cudnnNormAlgo_t(CEnum):
+class cudnnNormAlgo_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_NORM_ALGO_STANDARD = 0
@@ -40,7 +40,7 @@ CUDNN_NORM_ALGO_STANDARD = cudnnNormAlgo_t.CUDNN_NORM_ALGO_STANDARD
 CUDNN_NORM_ALGO_PERSIST = cudnnNormAlgo_t.CUDNN_NORM_ALGO_PERSIST
 
 
-class cudnnBackendNormMode_t(CEnum):
+class cudnnBackendNormMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_LAYER_NORM = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnPoolingMode_t(CEnum):
+class cudnnPoolingMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenPoolingMode_t."""
 
     CUDNN_POOLING_MAX = 0

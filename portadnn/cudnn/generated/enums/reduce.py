@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnReduceTensorOp_t(CEnum):
+class cudnnReduceTensorOp_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenReduceTensorOp_t."""
 
     CUDNN_REDUCE_TENSOR_ADD = 0
@@ -30,7 +30,7 @@ CUDNN_REDUCE_TENSOR_NORM2 = cudnnReduceTensorOp_t.CUDNN_REDUCE_TENSOR_NORM2
 CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS = cudnnReduceTensorOp_t.CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS
 
 
-class cudnnReduceTensorIndices_t(CEnum):
+class cudnnReduceTensorIndices_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenReduceTensorIndices_t."""
 
     CUDNN_REDUCE_TENSOR_NO_INDICES = 0
@@ -41,7 +41,7 @@ CUDNN_REDUCE_TENSOR_NO_INDICES = cudnnReduceTensorIndices_t.CUDNN_REDUCE_TENSOR_
 CUDNN_REDUCE_TENSOR_FLATTENED_INDICES = cudnnReduceTensorIndices_t.CUDNN_REDUCE_TENSOR_FLATTENED_INDICES
 
 
-class cudnnIndicesType_t(CEnum):
+class cudnnIndicesType_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenIndicesType_t."""
 
     CUDNN_32BIT_INDICES = 0

@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnRNNMode_t(CEnum):
+class cudnnRNNMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenRNNMode_t."""
 
     CUDNN_RNN_RELU = 0
@@ -20,7 +20,7 @@ CUDNN_LSTM = cudnnRNNMode_t.CUDNN_LSTM
 CUDNN_GRU = cudnnRNNMode_t.CUDNN_GRU
 
 
-class cudnnDirectionMode_t(CEnum):
+class cudnnDirectionMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenRNNDirectionMode_t."""
 
     CUDNN_UNIDIRECTIONAL = 0
@@ -31,7 +31,7 @@ CUDNN_UNIDIRECTIONAL = cudnnDirectionMode_t.CUDNN_UNIDIRECTIONAL
 CUDNN_BIDIRECTIONAL = cudnnDirectionMode_t.CUDNN_BIDIRECTIONAL
 
 
-class cudnnRNNInputMode_t(CEnum):
+class cudnnRNNInputMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenRNNInputMode_t."""
 
     CUDNN_LINEAR_INPUT = 0
@@ -42,7 +42,7 @@ CUDNN_LINEAR_INPUT = cudnnRNNInputMode_t.CUDNN_LINEAR_INPUT
 CUDNN_SKIP_INPUT = cudnnRNNInputMode_t.CUDNN_SKIP_INPUT
 
 
-class cudnnRNNAlgo_t(CEnum):
+class cudnnRNNAlgo_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenRNNAlgo_t."""
 
     CUDNN_RNN_ALGO_STANDARD = 0
@@ -59,7 +59,7 @@ CUDNN_RNN_ALGO_COUNT = cudnnRNNAlgo_t.CUDNN_RNN_ALGO_COUNT
 CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H = cudnnRNNAlgo_t.CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H
 
 
-class cudnnRNNBiasMode_t(CEnum):
+class cudnnRNNBiasMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenRNNBiasMode_t."""
 
     CUDNN_RNN_NO_BIAS = 0
@@ -74,7 +74,7 @@ CUDNN_RNN_DOUBLE_BIAS = cudnnRNNBiasMode_t.CUDNN_RNN_DOUBLE_BIAS
 CUDNN_RNN_SINGLE_REC_BIAS = cudnnRNNBiasMode_t.CUDNN_RNN_SINGLE_REC_BIAS
 
 
-class cudnnRNNClipMode_t(CEnum):
+class cudnnRNNClipMode_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_RNN_CLIP_NONE = 0
@@ -85,7 +85,7 @@ CUDNN_RNN_CLIP_NONE = cudnnRNNClipMode_t.CUDNN_RNN_CLIP_NONE
 CUDNN_RNN_CLIP_MINMAX = cudnnRNNClipMode_t.CUDNN_RNN_CLIP_MINMAX
 
 
-class cudnnRNNPaddingMode_t(CEnum):
+class cudnnRNNPaddingMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenRNNPaddingMode_t."""
 
     CUDNN_RNN_PADDED_IO_DISABLED = 0

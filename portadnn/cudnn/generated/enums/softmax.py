@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnSoftmaxAlgorithm_t(CEnum):
+class cudnnSoftmaxAlgorithm_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenSoftmaxAlgorithm_t."""
 
     CUDNN_SOFTMAX_FAST = 0
@@ -18,7 +18,7 @@ CUDNN_SOFTMAX_ACCURATE = cudnnSoftmaxAlgorithm_t.CUDNN_SOFTMAX_ACCURATE
 CUDNN_SOFTMAX_LOG = cudnnSoftmaxAlgorithm_t.CUDNN_SOFTMAX_LOG
 
 
-class cudnnSoftmaxMode_t(CEnum):
+class cudnnSoftmaxMode_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenSoftmaxMode_t."""
 
     CUDNN_SOFTMAX_MODE_INSTANCE = 0

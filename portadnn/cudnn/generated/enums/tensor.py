@@ -2,10 +2,10 @@
 
 # Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
 
-from ....c_names.enumerations import CEnum
+from ....c_names.enumerations import CEnum as _CEnum
 
 
-class cudnnDataType_t(CEnum):
+class cudnnDataType_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenDataType_t."""
 
     CUDNN_DATA_FLOAT = 0
@@ -60,7 +60,7 @@ CUDNN_DATA_BYTE_BOOLEAN = cudnnDataType_t.CUDNN_DATA_BYTE_BOOLEAN
 CUDNN_DATA_FP8_E5M3 = cudnnDataType_t.CUDNN_DATA_FP8_E5M3
 
 
-class cudnnTensorFormat_t(CEnum):
+class cudnnTensorFormat_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenTensorLayout_t."""
 
     CUDNN_TENSOR_NCHW = 0
@@ -73,7 +73,7 @@ CUDNN_TENSOR_NHWC = cudnnTensorFormat_t.CUDNN_TENSOR_NHWC
 CUDNN_TENSOR_NCHW_VECT_C = cudnnTensorFormat_t.CUDNN_TENSOR_NCHW_VECT_C
 
 
-class cudnnNanPropagation_t(CEnum):
+class cudnnNanPropagation_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenNanPropagation_t."""
 
     CUDNN_NOT_PROPAGATE_NAN = 0
@@ -84,7 +84,7 @@ CUDNN_NOT_PROPAGATE_NAN = cudnnNanPropagation_t.CUDNN_NOT_PROPAGATE_NAN
 CUDNN_PROPAGATE_NAN = cudnnNanPropagation_t.CUDNN_PROPAGATE_NAN
 
 
-class cudnnMathType_t(CEnum):
+class cudnnMathType_t(_CEnum):
     """cuDNN's enumeration."""
 
     CUDNN_DEFAULT_MATH = 0

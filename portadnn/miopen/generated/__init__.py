@@ -1,0 +1,1 @@
+"""Functions and enumerations of MIOpen, written from the mapping table."""

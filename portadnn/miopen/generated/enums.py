@@ -1,0 +1,580 @@
+"""Enumerations of MIOpen, with its numbers."""
+
+# Written by python -m portadnn.c_names.generate; changes belong in portadnn/porting_guide/.
+
+from ...c_names.enumerations import CEnum as _CEnum
+
+
+class miopenStatus_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnStatus_t."""
+
+    miopenStatusSuccess = 0
+    miopenStatusNotInitialized = 1
+    miopenStatusAllocFailed = 4
+    miopenStatusBadParm = 3
+    miopenStatusInternalError = 5
+    miopenStatusInvalidValue = 2
+    miopenStatusNotImplemented = 6
+    miopenStatusVersionMismatch = 10
+    miopenStatusUnknownError = 7
+    miopenStatusUnsupportedOp = 8
+    miopenStatusGpuOperationsSkipped = 9
+
+
+miopenStatusSuccess = miopenStatus_t.miopenStatusSuccess
+miopenStatusNotInitialized = miopenStatus_t.miopenStatusNotInitialized
+miopenStatusAllocFailed = miopenStatus_t.miopenStatusAllocFailed
+miopenStatusBadParm = miopenStatus_t.miopenStatusBadParm
+miopenStatusInternalError = miopenStatus_t.miopenStatusInternalError
+miopenStatusInvalidValue = miopenStatus_t.miopenStatusInvalidValue
+miopenStatusNotImplemented = miopenStatus_t.miopenStatusNotImplemented
+miopenStatusVersionMismatch = miopenStatus_t.miopenStatusVersionMismatch
+miopenStatusUnknownError = miopenStatus_t.miopenStatusUnknownError
+miopenStatusUnsupportedOp = miopenStatus_t.miopenStatusUnsupportedOp
+miopenStatusGpuOperationsSkipped = miopenStatus_t.miopenStatusGpuOperationsSkipped
+
+
+class miopenTuningPolicy_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenTuningPolicyNone = 1
+    miopenTuningPolicyDbUpdate = 2
+    miopenTuningPolicySearch = 3
+    miopenTuningPolicySearchDbUpdate = 4
+    miopenTuningPolicyDbClean = 5
+
+
+miopenTuningPolicyNone = miopenTuningPolicy_t.miopenTuningPolicyNone
+miopenTuningPolicyDbUpdate = miopenTuningPolicy_t.miopenTuningPolicyDbUpdate
+miopenTuningPolicySearch = miopenTuningPolicy_t.miopenTuningPolicySearch
+miopenTuningPolicySearchDbUpdate = miopenTuningPolicy_t.miopenTuningPolicySearchDbUpdate
+miopenTuningPolicyDbClean = miopenTuningPolicy_t.miopenTuningPolicyDbClean
+
+
+class miopenDataType_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnDataType_t."""
+
+    miopenFloat = 1
+    miopenDouble = 6
+    miopenHalf = 0
+    miopenInt8 = 3
+    miopenInt32 = 2
+    miopenInt8x4 = 4
+    miopenBFloat16 = 5
+    miopenInt64 = 9
+    miopenFloat8 = 7
+    miopenBFloat8 = 8
+    miopenFloat8_fnuz = 7
+    miopenBFloat8_fnuz = 8
+
+
+miopenFloat = miopenDataType_t.miopenFloat
+miopenDouble = miopenDataType_t.miopenDouble
+miopenHalf = miopenDataType_t.miopenHalf
+miopenInt8 = miopenDataType_t.miopenInt8
+miopenInt32 = miopenDataType_t.miopenInt32
+miopenInt8x4 = miopenDataType_t.miopenInt8x4
+miopenBFloat16 = miopenDataType_t.miopenBFloat16
+miopenInt64 = miopenDataType_t.miopenInt64
+miopenFloat8 = miopenDataType_t.miopenFloat8
+miopenBFloat8 = miopenDataType_t.miopenBFloat8
+miopenFloat8_fnuz = miopenDataType_t.miopenFloat8_fnuz
+miopenBFloat8_fnuz = miopenDataType_t.miopenBFloat8_fnuz
+
+
+class miopenTensorLayout_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnTensorFormat_t."""
+
+    miopenTensorNCHW = 0
+    miopenTensorNHWC = 1
+    miopenTensorCHWN = 2
+    miopenTensorNCHWc4 = 3
+    miopenTensorNCHWc8 = 4
+    miopenTensorCHWNc4 = 5
+    miopenTensorCHWNc8 = 6
+    miopenTensorNCDHW = 7
+    miopenTensorNDHWC = 8
+
+
+miopenTensorNCHW = miopenTensorLayout_t.miopenTensorNCHW
+miopenTensorNHWC = miopenTensorLayout_t.miopenTensorNHWC
+miopenTensorCHWN = miopenTensorLayout_t.miopenTensorCHWN
+miopenTensorNCHWc4 = miopenTensorLayout_t.miopenTensorNCHWc4
+miopenTensorNCHWc8 = miopenTensorLayout_t.miopenTensorNCHWc8
+miopenTensorCHWNc4 = miopenTensorLayout_t.miopenTensorCHWNc4
+miopenTensorCHWNc8 = miopenTensorLayout_t.miopenTensorCHWNc8
+miopenTensorNCDHW = miopenTensorLayout_t.miopenTensorNCDHW
+miopenTensorNDHWC = miopenTensorLayout_t.miopenTensorNDHWC
+
+
+class miopenNanPropagation_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnNanPropagation_t."""
+
+    MIOPEN_NOT_PROPAGATE_NAN = 0
+    MIOPEN_PROPAGATE_NAN = 1
+
+
+MIOPEN_NOT_PROPAGATE_NAN = miopenNanPropagation_t.MIOPEN_NOT_PROPAGATE_NAN
+MIOPEN_PROPAGATE_NAN = miopenNanPropagation_t.MIOPEN_PROPAGATE_NAN
+
+
+class miopenTensorOp_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnOpTensorOp_t."""
+
+    miopenTensorOpAdd = 0
+    miopenTensorOpMul = 1
+    miopenTensorOpMin = 2
+    miopenTensorOpMax = 3
+
+
+miopenTensorOpAdd = miopenTensorOp_t.miopenTensorOpAdd
+miopenTensorOpMul = miopenTensorOp_t.miopenTensorOpMul
+miopenTensorOpMin = miopenTensorOp_t.miopenTensorOpMin
+miopenTensorOpMax = miopenTensorOp_t.miopenTensorOpMax
+
+
+class miopenReduceTensorOp_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnReduceTensorOp_t."""
+
+    MIOPEN_REDUCE_TENSOR_ADD = 0
+    MIOPEN_REDUCE_TENSOR_MUL = 1
+    MIOPEN_REDUCE_TENSOR_MIN = 2
+    MIOPEN_REDUCE_TENSOR_MAX = 3
+    MIOPEN_REDUCE_TENSOR_AMAX = 4
+    MIOPEN_REDUCE_TENSOR_AVG = 5
+    MIOPEN_REDUCE_TENSOR_NORM1 = 6
+    MIOPEN_REDUCE_TENSOR_NORM2 = 7
+
+
+MIOPEN_REDUCE_TENSOR_ADD = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_ADD
+MIOPEN_REDUCE_TENSOR_MUL = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_MUL
+MIOPEN_REDUCE_TENSOR_MIN = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_MIN
+MIOPEN_REDUCE_TENSOR_MAX = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_MAX
+MIOPEN_REDUCE_TENSOR_AMAX = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_AMAX
+MIOPEN_REDUCE_TENSOR_AVG = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_AVG
+MIOPEN_REDUCE_TENSOR_NORM1 = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_NORM1
+MIOPEN_REDUCE_TENSOR_NORM2 = miopenReduceTensorOp_t.MIOPEN_REDUCE_TENSOR_NORM2
+
+
+class miopenReduceTensorIndices_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnReduceTensorIndices_t."""
+
+    MIOPEN_REDUCE_TENSOR_NO_INDICES = 0
+    MIOPEN_REDUCE_TENSOR_FLATTENED_INDICES = 1
+
+
+MIOPEN_REDUCE_TENSOR_NO_INDICES = miopenReduceTensorIndices_t.MIOPEN_REDUCE_TENSOR_NO_INDICES
+MIOPEN_REDUCE_TENSOR_FLATTENED_INDICES = miopenReduceTensorIndices_t.MIOPEN_REDUCE_TENSOR_FLATTENED_INDICES
+
+
+class miopenIndicesType_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnIndicesType_t."""
+
+    MIOPEN_32BIT_INDICES = 0
+    MIOPEN_64BIT_INDICES = 1
+    MIOPEN_16BIT_INDICES = 2
+    MIOPEN_8BIT_INDICES = 3
+
+
+MIOPEN_32BIT_INDICES = miopenIndicesType_t.MIOPEN_32BIT_INDICES
+MIOPEN_64BIT_INDICES = miopenIndicesType_t.MIOPEN_64BIT_INDICES
+MIOPEN_16BIT_INDICES = miopenIndicesType_t.MIOPEN_16BIT_INDICES
+MIOPEN_8BIT_INDICES = miopenIndicesType_t.MIOPEN_8BIT_INDICES
+
+
+class miopenConvolutionMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnConvolutionMode_t."""
+
+    miopenConvolution = 0
+    miopenTranspose = 1
+    miopenGroupConv = 2
+    miopenDepthwise = 3
+
+
+miopenConvolution = miopenConvolutionMode_t.miopenConvolution
+miopenTranspose = miopenConvolutionMode_t.miopenTranspose
+miopenGroupConv = miopenConvolutionMode_t.miopenGroupConv
+miopenDepthwise = miopenConvolutionMode_t.miopenDepthwise
+
+
+class miopenConvolutionFindMode_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenConvolutionFindModeNormal = 1
+    miopenConvolutionFindModeFast = 2
+    miopenConvolutionFindModeHybrid = 3
+    miopenConvolutionFindModeDynamicHybrid = 5
+    miopenConvolutionFindModeTrustVerify = 6
+    miopenConvolutionFindModeTrustVerifyFull = 7
+    miopenConvolutionFindModeDefault = 5
+
+
+miopenConvolutionFindModeNormal = miopenConvolutionFindMode_t.miopenConvolutionFindModeNormal
+miopenConvolutionFindModeFast = miopenConvolutionFindMode_t.miopenConvolutionFindModeFast
+miopenConvolutionFindModeHybrid = miopenConvolutionFindMode_t.miopenConvolutionFindModeHybrid
+miopenConvolutionFindModeDynamicHybrid = miopenConvolutionFindMode_t.miopenConvolutionFindModeDynamicHybrid
+miopenConvolutionFindModeTrustVerify = miopenConvolutionFindMode_t.miopenConvolutionFindModeTrustVerify
+miopenConvolutionFindModeTrustVerifyFull = miopenConvolutionFindMode_t.miopenConvolutionFindModeTrustVerifyFull
+miopenConvolutionFindModeDefault = miopenConvolutionFindMode_t.miopenConvolutionFindModeDefault
+
+
+class miopenMathType_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenMathDefault = 0
+    miopenMathPedantic = 1
+
+
+miopenMathDefault = miopenMathType_t.miopenMathDefault
+miopenMathPedantic = miopenMathType_t.miopenMathPedantic
+
+
+class miopenConvolutionAttrib_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL = 0
+    MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC = 1
+    MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE = 2
+    MIOPEN_CONVOLUTION_ATTRIB_MATH_TYPE = 3
+
+
+MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL
+MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC
+MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE
+MIOPEN_CONVOLUTION_ATTRIB_MATH_TYPE = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_MATH_TYPE
+
+
+class miopenPaddingMode_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenPaddingDefault = 0
+    miopenPaddingSame = 1
+    miopenPaddingValid = 2
+
+
+miopenPaddingDefault = miopenPaddingMode_t.miopenPaddingDefault
+miopenPaddingSame = miopenPaddingMode_t.miopenPaddingSame
+miopenPaddingValid = miopenPaddingMode_t.miopenPaddingValid
+
+
+class miopenConvFwdAlgorithm_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnConvolutionFwdAlgo_t."""
+
+    miopenConvolutionFwdAlgoImplicitGEMM = 5
+    miopenConvolutionFwdAlgoGEMM = 0
+    miopenConvolutionFwdAlgoDirect = 1
+    miopenConvolutionFwdAlgoFFT = 2
+    miopenConvolutionFwdAlgoWinograd = 3
+    miopenConvolutionFwdAlgoStaticCompiledGEMM = 6
+
+
+miopenConvolutionFwdAlgoImplicitGEMM = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoImplicitGEMM
+miopenConvolutionFwdAlgoGEMM = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoGEMM
+miopenConvolutionFwdAlgoDirect = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoDirect
+miopenConvolutionFwdAlgoFFT = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoFFT
+miopenConvolutionFwdAlgoWinograd = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoWinograd
+miopenConvolutionFwdAlgoStaticCompiledGEMM = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoStaticCompiledGEMM
+
+
+class miopenConvAlgorithm_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenConvolutionAlgoGEMM = 0
+    miopenConvolutionAlgoDirect = 1
+    miopenConvolutionAlgoFFT = 2
+    miopenConvolutionAlgoWinograd = 3
+    miopenConvolutionAlgoImplicitGEMM = 5
+    miopenConvolutionAlgoStaticCompiledGEMM = 6
+
+
+miopenConvolutionAlgoGEMM = miopenConvAlgorithm_t.miopenConvolutionAlgoGEMM
+miopenConvolutionAlgoDirect = miopenConvAlgorithm_t.miopenConvolutionAlgoDirect
+miopenConvolutionAlgoFFT = miopenConvAlgorithm_t.miopenConvolutionAlgoFFT
+miopenConvolutionAlgoWinograd = miopenConvAlgorithm_t.miopenConvolutionAlgoWinograd
+miopenConvolutionAlgoImplicitGEMM = miopenConvAlgorithm_t.miopenConvolutionAlgoImplicitGEMM
+miopenConvolutionAlgoStaticCompiledGEMM = miopenConvAlgorithm_t.miopenConvolutionAlgoStaticCompiledGEMM
+
+
+class miopenConvBwdWeightsAlgorithm_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnConvolutionBwdFilterAlgo_t."""
+
+    miopenConvolutionBwdWeightsAlgoWinograd = 3
+    miopenConvolutionBwdWeightsAlgoGEMM = 0
+    miopenConvolutionBwdWeightsAlgoDirect = 1
+    miopenConvolutionBwdWeightsAlgoImplicitGEMM = 5
+
+
+miopenConvolutionBwdWeightsAlgoWinograd = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoWinograd
+miopenConvolutionBwdWeightsAlgoGEMM = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoGEMM
+miopenConvolutionBwdWeightsAlgoDirect = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoDirect
+miopenConvolutionBwdWeightsAlgoImplicitGEMM = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoImplicitGEMM
+
+
+class miopenConvBwdDataAlgorithm_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnConvolutionBwdDataAlgo_t."""
+
+    miopenConvolutionBwdDataAlgoGEMM = 0
+    miopenConvolutionBwdDataAlgoDirect = 1
+    miopenConvolutionBwdDataAlgoFFT = 2
+    miopenConvolutionBwdDataAlgoWinograd = 3
+    miopenTransposeBwdDataAlgoGEMM = 4
+    miopenConvolutionBwdDataAlgoImplicitGEMM = 5
+
+
+miopenConvolutionBwdDataAlgoGEMM = miopenConvBwdDataAlgorithm_t.miopenConvolutionBwdDataAlgoGEMM
+miopenConvolutionBwdDataAlgoDirect = miopenConvBwdDataAlgorithm_t.miopenConvolutionBwdDataAlgoDirect
+miopenConvolutionBwdDataAlgoFFT = miopenConvBwdDataAlgorithm_t.miopenConvolutionBwdDataAlgoFFT
+miopenConvolutionBwdDataAlgoWinograd = miopenConvBwdDataAlgorithm_t.miopenConvolutionBwdDataAlgoWinograd
+miopenTransposeBwdDataAlgoGEMM = miopenConvBwdDataAlgorithm_t.miopenTransposeBwdDataAlgoGEMM
+miopenConvolutionBwdDataAlgoImplicitGEMM = miopenConvBwdDataAlgorithm_t.miopenConvolutionBwdDataAlgoImplicitGEMM
+
+
+class miopenSoftmaxAlgorithm_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnSoftmaxAlgorithm_t."""
+
+    MIOPEN_SOFTMAX_FAST = 0
+    MIOPEN_SOFTMAX_ACCURATE = 1
+    MIOPEN_SOFTMAX_LOG = 2
+
+
+MIOPEN_SOFTMAX_FAST = miopenSoftmaxAlgorithm_t.MIOPEN_SOFTMAX_FAST
+MIOPEN_SOFTMAX_ACCURATE = miopenSoftmaxAlgorithm_t.MIOPEN_SOFTMAX_ACCURATE
+MIOPEN_SOFTMAX_LOG = miopenSoftmaxAlgorithm_t.MIOPEN_SOFTMAX_LOG
+
+
+class miopenSoftmaxMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnSoftmaxMode_t."""
+
+    MIOPEN_SOFTMAX_MODE_INSTANCE = 0
+    MIOPEN_SOFTMAX_MODE_CHANNEL = 1
+
+
+MIOPEN_SOFTMAX_MODE_INSTANCE = miopenSoftmaxMode_t.MIOPEN_SOFTMAX_MODE_INSTANCE
+MIOPEN_SOFTMAX_MODE_CHANNEL = miopenSoftmaxMode_t.MIOPEN_SOFTMAX_MODE_CHANNEL
+
+
+class miopenPoolingMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnPoolingMode_t."""
+
+    miopenPoolingMax = 0
+    miopenPoolingAverageInclusive = 2
+    miopenPoolingAverage = 1
+
+
+miopenPoolingMax = miopenPoolingMode_t.miopenPoolingMax
+miopenPoolingAverageInclusive = miopenPoolingMode_t.miopenPoolingAverageInclusive
+miopenPoolingAverage = miopenPoolingMode_t.miopenPoolingAverage
+
+
+class miopenPoolingWorkspaceIndexMode_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenPoolingWorkspaceIndexMask = 0
+    miopenPoolingWorkspaceIndexImage = 1
+
+
+miopenPoolingWorkspaceIndexMask = miopenPoolingWorkspaceIndexMode_t.miopenPoolingWorkspaceIndexMask
+miopenPoolingWorkspaceIndexImage = miopenPoolingWorkspaceIndexMode_t.miopenPoolingWorkspaceIndexImage
+
+
+class miopenIndexType_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenIndexUint8 = 0
+    miopenIndexUint16 = 1
+    miopenIndexUint32 = 2
+    miopenIndexUint64 = 3
+
+
+miopenIndexUint8 = miopenIndexType_t.miopenIndexUint8
+miopenIndexUint16 = miopenIndexType_t.miopenIndexUint16
+miopenIndexUint32 = miopenIndexType_t.miopenIndexUint32
+miopenIndexUint64 = miopenIndexType_t.miopenIndexUint64
+
+
+class miopenActivationMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnActivationMode_t."""
+
+    miopenActivationLOGISTIC = 1
+    miopenActivationRELU = 3
+    miopenActivationTANH = 2
+    miopenActivationCLIPPEDRELU = 7
+    miopenActivationELU = 9
+    miopenActivationPASTHRU = 0
+    miopenActivationPATHTRU = 0
+    miopenActivationSOFTRELU = 4
+    miopenActivationABS = 5
+    miopenActivationPOWER = 6
+    miopenActivationLEAKYRELU = 8
+    miopenActivationCLAMP = 10
+
+
+miopenActivationLOGISTIC = miopenActivationMode_t.miopenActivationLOGISTIC
+miopenActivationRELU = miopenActivationMode_t.miopenActivationRELU
+miopenActivationTANH = miopenActivationMode_t.miopenActivationTANH
+miopenActivationCLIPPEDRELU = miopenActivationMode_t.miopenActivationCLIPPEDRELU
+miopenActivationELU = miopenActivationMode_t.miopenActivationELU
+miopenActivationPASTHRU = miopenActivationMode_t.miopenActivationPASTHRU
+miopenActivationPATHTRU = miopenActivationMode_t.miopenActivationPATHTRU
+miopenActivationSOFTRELU = miopenActivationMode_t.miopenActivationSOFTRELU
+miopenActivationABS = miopenActivationMode_t.miopenActivationABS
+miopenActivationPOWER = miopenActivationMode_t.miopenActivationPOWER
+miopenActivationLEAKYRELU = miopenActivationMode_t.miopenActivationLEAKYRELU
+miopenActivationCLAMP = miopenActivationMode_t.miopenActivationCLAMP
+
+
+class miopenLRNMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnLRNMode_t."""
+
+    miopenLRNCrossChannel = 1
+    miopenLRNWithinChannel = 0
+
+
+miopenLRNCrossChannel = miopenLRNMode_t.miopenLRNCrossChannel
+miopenLRNWithinChannel = miopenLRNMode_t.miopenLRNWithinChannel
+
+
+class miopenBatchNormMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnBatchNormMode_t."""
+
+    miopenBNPerActivation = 0
+    miopenBNSpatial = 1
+
+
+miopenBNPerActivation = miopenBatchNormMode_t.miopenBNPerActivation
+miopenBNSpatial = miopenBatchNormMode_t.miopenBNSpatial
+
+
+class miopenNormMode_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    MIOPEN_ELEMENTWISE_AFFINE = 0
+    MIOPEN_WEIGHT_BIAS = 1
+    MIOPEN_ELEMENTWISE_AFFINE_FUSED_ADD = 2
+    MIOPEN_WEIGHT_BIAS_FUSED_ADD = 3
+    MIOPEN_ELEMENTWISE_AFFINE_T5 = 4
+    MIOPEN_WEIGHT_BIAS_T5 = 5
+
+
+MIOPEN_ELEMENTWISE_AFFINE = miopenNormMode_t.MIOPEN_ELEMENTWISE_AFFINE
+MIOPEN_WEIGHT_BIAS = miopenNormMode_t.MIOPEN_WEIGHT_BIAS
+MIOPEN_ELEMENTWISE_AFFINE_FUSED_ADD = miopenNormMode_t.MIOPEN_ELEMENTWISE_AFFINE_FUSED_ADD
+MIOPEN_WEIGHT_BIAS_FUSED_ADD = miopenNormMode_t.MIOPEN_WEIGHT_BIAS_FUSED_ADD
+MIOPEN_ELEMENTWISE_AFFINE_T5 = miopenNormMode_t.MIOPEN_ELEMENTWISE_AFFINE_T5
+MIOPEN_WEIGHT_BIAS_T5 = miopenNormMode_t.MIOPEN_WEIGHT_BIAS_T5
+
+
+class miopenRNNMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnRNNMode_t."""
+
+    miopenRNNRELU = 0
+    miopenRNNTANH = 1
+    miopenLSTM = 2
+    miopenGRU = 3
+
+
+miopenRNNRELU = miopenRNNMode_t.miopenRNNRELU
+miopenRNNTANH = miopenRNNMode_t.miopenRNNTANH
+miopenLSTM = miopenRNNMode_t.miopenLSTM
+miopenGRU = miopenRNNMode_t.miopenGRU
+
+
+class miopenRNNDirectionMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnDirectionMode_t."""
+
+    miopenRNNunidirection = 0
+    miopenRNNbidirection = 1
+
+
+miopenRNNunidirection = miopenRNNDirectionMode_t.miopenRNNunidirection
+miopenRNNbidirection = miopenRNNDirectionMode_t.miopenRNNbidirection
+
+
+class miopenRNNInputMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnRNNInputMode_t."""
+
+    miopenRNNlinear = 0
+    miopenRNNskip = 1
+
+
+miopenRNNlinear = miopenRNNInputMode_t.miopenRNNlinear
+miopenRNNskip = miopenRNNInputMode_t.miopenRNNskip
+
+
+class miopenRNNAlgo_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnRNNAlgo_t."""
+
+    miopenRNNdefault = 0
+    miopenRNNfundamental = 1
+    miopenRNNroundedDynamic = 2
+
+
+miopenRNNdefault = miopenRNNAlgo_t.miopenRNNdefault
+miopenRNNfundamental = miopenRNNAlgo_t.miopenRNNfundamental
+miopenRNNroundedDynamic = miopenRNNAlgo_t.miopenRNNroundedDynamic
+
+
+class miopenRNNBiasMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnRNNBiasMode_t."""
+
+    miopenRNNNoBias = 0
+    miopenRNNwithBias = 1
+
+
+miopenRNNNoBias = miopenRNNBiasMode_t.miopenRNNNoBias
+miopenRNNwithBias = miopenRNNBiasMode_t.miopenRNNwithBias
+
+
+class miopenRNNPaddingMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnRNNPaddingMode_t."""
+
+    miopenRNNIONotPadded = 0
+    miopenRNNIOWithPadding = 1
+
+
+miopenRNNIONotPadded = miopenRNNPaddingMode_t.miopenRNNIONotPadded
+miopenRNNIOWithPadding = miopenRNNPaddingMode_t.miopenRNNIOWithPadding
+
+
+class miopenRNNBaseLayout_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnRNNDataLayout_t."""
+
+    miopenRNNDataSeqMajorPadded = 2
+    miopenRNNDataSeqMajorNotPadded = 1
+    miopenRNNDataBatchMajorPadded = 3
+    miopenRNNDataUnknownLayout = 0
+
+
+miopenRNNDataSeqMajorPadded = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorPadded
+miopenRNNDataSeqMajorNotPadded = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorNotPadded
+miopenRNNDataBatchMajorPadded = miopenRNNBaseLayout_t.miopenRNNDataBatchMajorPadded
+miopenRNNDataUnknownLayout = miopenRNNBaseLayout_t.miopenRNNDataUnknownLayout
+
+
+class miopenRNNFWDMode_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnForwardMode_t."""
+
+    miopenRNNInference = 1
+    miopenRNNTraining = 0
+
+
+miopenRNNInference = miopenRNNFWDMode_t.miopenRNNInference
+miopenRNNTraining = miopenRNNFWDMode_t.miopenRNNTraining
+
+
+class miopenRNGType_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    MIOPEN_RNG_PSEUDO_XORWOW = 0
+
+
+MIOPEN_RNG_PSEUDO_XORWOW = miopenRNGType_t.MIOPEN_RNG_PSEUDO_XORWOW
+
+
+class miopenCTCLossAlgo_t(_CEnum):
+    """MIOpen's enumeration, which stands for cudnnCTCLossAlgo_t."""
+
+    MIOPEN_CTC_LOSS_ALGO_DETERMINISTIC = 0
+
+
+MIOPEN_CTC_LOSS_ALGO_DETERMINISTIC = miopenCTCLossAlgo_t.MIOPEN_CTC_LOSS_ALGO_DETERMINISTIC
