@@ -350,7 +350,7 @@ def test_many_packs_take_turns(handle, name, monkeypatch):
 
     for turn in range(5):
         if turn == 4:  # by now all of them are known
-            monkeypatch.setattr(g, "_run_anew", None)
+            monkeypatch.setattr("portadnn.graph.api.execution._run_anew", None)
         for pack, want in layers:
             out.fill(0)
             g.execute(pack)
