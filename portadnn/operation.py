@@ -28,10 +28,10 @@ from typing import Any
 
 from .drawing.plain import LAYOUTS, RANKS, SIZES, Describe
 from .drawing.strata import Drawing
-from .driver.form import Driver
 from .entry_points import OPERATIONS, entry_points
 from .enums import DnnEnum
 from .errors import BadParam, shown
+from .miopen_driver.form import Driver
 from .problem import Problem, TensorSpec
 
 BAD, UNSUPPORTED = "BAD_PARAM", "NOT_SUPPORTED"

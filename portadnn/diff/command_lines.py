@@ -6,8 +6,8 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from ..driver.form import tensor_text
 from ..errors import BadParam, NotSupported, shown
+from ..miopen_driver.form import tensor_text
 from ..operation import operations
 from ..problem import Problem, parse
 from ..recording.driver_lines import driver_line

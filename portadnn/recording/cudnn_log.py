@@ -21,17 +21,6 @@ _DEFAULT_ALGO = {  # where no algorithm was asked for; portadnn then chooses an 
     "cudnnConvolutionBwdDataAlgo_t": 1,
     "cudnnConvolutionBwdFilterAlgo_t": 1,
 }
-_KINDS = {  # portadnn's class for a descriptor's type in C
-    "cudnnConvolutionDescriptor_t": "ConvolutionDescriptor",
-    "cudnnPoolingDescriptor_t": "PoolingDescriptor",
-    "cudnnActivationDescriptor_t": "ActivationDescriptor",
-    "cudnnOpTensorDescriptor_t": "OpTensorDescriptor",
-    "cudnnReduceTensorDescriptor_t": "ReduceTensorDescriptor",
-    "cudnnLRNDescriptor_t": "LRNDescriptor",
-    "cudnnDropoutDescriptor_t": "DropoutDescriptor",
-    "cudnnRNNDescriptor_t": "RNNDescriptor",
-    "cudnnSpatialTransformerDescriptor_t": "SpatialTransformerDescriptor",
-}
 _BLOCKS = {  # a descriptor's lines: name and type; the first four are as genuine logs have them
     "cudnnConvolutionDescriptor_t": (
         ("mode", "cudnnConvolutionMode_t"),
@@ -201,7 +190,7 @@ class _Call:
         return TensorSpec.packed(spec.dtype, dims)
 
     def _descriptor(self, parameter: Parameter, c_type: str) -> Lines:
-        source = self.subject.descriptor(_KINDS[c_type])
+        source = self.subject.descriptor(c_type.removeprefix("cudnn").removesuffix("_t"))
         if parameter.direction != "in" or source is None:
             return []
         found: Lines = []

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..driver.form import NoLine, Numbers
 from ..errors import BadParam, DnnError
+from ..miopen_driver.form import NoLine, Numbers
 from ..operation import operations
 from ..problem import Problem
 from .c_calls import problem_of

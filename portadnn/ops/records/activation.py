@@ -10,9 +10,9 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
 from ...enums import ActivationMode
 from ...errors import NotSupported
+from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong, output_of_forward
 from ..activation import ActivationBackward, ActivationForward, activation_backward, activation_forward
 

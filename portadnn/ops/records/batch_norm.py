@@ -13,8 +13,8 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
 from ...enums import BatchNormMode, DataType
+from ...miopen_driver import form
 from ...operation import BAD, Before, CCall, Data, Features, Filling, Operation, Wrong, counterpart
 from ..batch_norm import (
     BatchNormalizationBackward,

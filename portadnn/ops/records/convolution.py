@@ -10,8 +10,8 @@ from ...drawing.geometries import SHAPES, Geometry, shape_of
 from ...drawing.layouts import CLASSES, STRIDED, Tensors, any_layout, tensor
 from ...drawing.sizes import EMPTY_ONE_IN, NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver.convolution import CONVOLUTION
 from ...enums import ActivationMode, ConvolutionMode, DataType
+from ...miopen_driver.convolution import CONVOLUTION
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ...problem import PROBLEMS
 from ..convolution.calls import (

@@ -9,7 +9,7 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
+from ...miopen_driver import form
 from ...operation import BAD, Before, Data, Features, Filling, Operation, Wrong, counterpart
 from ...specs import TensorSpec
 from ..dropout import (

@@ -10,8 +10,8 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import IMAGE_RANKS, NAN, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
 from ...enums import PoolingMode
+from ...miopen_driver import form
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong, forward_call, output_of_forward
 from ...shapes import pooling_output_dims
 from ..pooling import PoolingBackward, PoolingForward, pooling_backward, pooling_forward

@@ -10,8 +10,8 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
 from ...enums import DataType, ReduceTensorOp
+from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..reduce import ReduceTensor, reduce_tensor
 

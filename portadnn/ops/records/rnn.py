@@ -13,8 +13,8 @@ from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import tensor
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
 from ...enums import DataType
+from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, Before, Data, Features, Filling, Operation, Wrong, counterpart
 from ...problem import Problem
 from ...specs import TensorSpec

@@ -9,8 +9,8 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
 from ...enums import SoftmaxAlgorithm, SoftmaxMode
+from ...miopen_driver import form
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong, output_of_forward
 from ..softmax import SoftmaxBackward, SoftmaxForward, softmax_backward, softmax_forward
 

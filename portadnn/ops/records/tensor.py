@@ -9,8 +9,8 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...driver import form
 from ...enums import OpTensorOp
+from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..tensor import (
     AddTensor,
