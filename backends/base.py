@@ -16,7 +16,7 @@ import numpy as np
 from portadnn.problem import Problem
 
 from .device import Device, DeviceInfo, LaunchRun, Recorder, Schedule
-from .engine import LAUNCH_SECONDS, NARROW_SPAN, Engine, Plan, host_seconds, needs_wide_places, roofline
+from .engine import EFFICIENCY, LAUNCH_SECONDS, NARROW_SPAN, Engine, Plan, host_seconds, needs_wide_places, roofline
 from .launch import (
     MOST_COUNTERS,
     Arg,
@@ -32,6 +32,7 @@ from .launch import (
 )
 
 __all__ = [
+    "EFFICIENCY",
     "LAUNCH_SECONDS",
     "MOST_COUNTERS",
     "NARROW_SPAN",

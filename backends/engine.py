@@ -32,6 +32,7 @@ class Plan:
 
 
 NARROW_SPAN = 2**31  # elements of the largest tensor whose places fit 32 bits, with room for the last round of a loop
+EFFICIENCY = 0.5  # the share of a device's limits that kernels reach, where nothing more is known
 LAUNCH_SECONDS = 4e-6  # from one launch to the next
 
 
@@ -50,7 +51,7 @@ def needs_wide_places(problem: Problem) -> bool:
 
 
 def roofline(
-    problem: Problem, info: DeviceInfo, efficiency: float = 0.5, *, extra_bytes: int = 0, launches: int = 1
+    problem: Problem, info: DeviceInfo, efficiency: float = EFFICIENCY, *, extra_bytes: int = 0, launches: int = 1
 ) -> float:
     """Return the seconds that a problem takes at a share of the device's limits, for :meth:`Engine.seconds`.
 

@@ -13,6 +13,7 @@ a plan (alpha, beta, ...) may follow; :func:`parse_line` returns them apart.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
@@ -67,7 +68,6 @@ PROBLEMS = _Kinds()
 @functools.cache
 def every_problem() -> dict[str, type[Problem]]:
     """Return all Problem classes by operation, those of other distributions included."""
-    import importlib
     import pkgutil
 
     from . import ops
@@ -271,6 +271,11 @@ class Problem:
         return " ".join(words)
 
 
+def _graph_lines() -> Any:
+    """Return the module that reads the problem lines of graphs."""
+    return importlib.import_module(f"{__package__}.graph.lines")
+
+
 @public
 def parse_line(line: str) -> tuple[Problem, dict[str, float]]:
     """Read a problem line and the run-time numbers that follow it.
@@ -294,6 +299,8 @@ def read_line(line: str, *, valid: bool = True) -> tuple[Problem, dict[str, floa
     """Read a problem line as :func:`parse_line` does; its problem need not be valid if `valid` is False."""
     words = line.split() if isinstance(line, str) else []
     kind = (PROBLEMS.get(words[0]) or every_problem().get(words[0])) if words else None
+    if kind is None and words and _graph_lines().begins(words[0]):
+        return _graph_lines().read(line), {}
     if kind is None:
         raise BadParam(
             argument="line", expected=f"an operation ({', '.join(sorted(every_problem()))})", got=shown(line)

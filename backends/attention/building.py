@@ -70,7 +70,7 @@ class Building:
             offsets = op.graph.by_uid[info.ragged_offset]
             parameters += f", OFFSETS({offsets.data_type.name}, {name})"
             binds += f"BIND(const ELEMENT({offsets.data_type.name}), {name});"
-            least = "unread" if info.uid in op.graph.written else "rows" if port in OF_QUERIES else "columns"
+            least = "unread" if info.uid in op.graph.results else "rows" if port in OF_QUERIES else "columns"
             if port in PAGE_TABLES.values():
                 pairs += f"PAGES({place}, {name}, {op.at(port[-1]).dims[2]})"
             else:

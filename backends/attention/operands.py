@@ -90,7 +90,7 @@ class Operands:
         self.gathered: dict[str, WorkspaceArg] = {}
         self.backward = "DQ" in self.op.uids
         self.fp8 = "fp8" in self.op.kind
-        infos = [info for info in graph.tensors if not info.by_value]
+        infos = [info for info in graph.infos if not info.by_value]
         double = self.op.compute_type is data_type.DOUBLE or any(i.data_type is data_type.DOUBLE for i in infos)
         self.real = DataType.DOUBLE if double else DataType.FLOAT
         unpadded = (port for port in RAGGED_PORTS if self._unpadded(port))

@@ -71,7 +71,7 @@ def described(graph: OperationGraph, device: Device) -> tuple[list[int], Scalars
     """Return the uids of the arrays, what the run-time numbers are, and the launch."""
     (operation,) = graph.operations
     y = graph.at(operation, "Y")
-    memory = [info.uid for info in graph.tensors if not info.by_value]
+    memory = [info.uid for info in graph.infos if not info.by_value]
     scalars: Scalars = []
     parameters, binds, body, words = _words(graph, memory, scalars)
     wide = y.data_type is data_type.DOUBLE

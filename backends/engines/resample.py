@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from portadnn.enums import DataType
-from portadnn.graph.cost import estimate
 from portadnn.graph.data_types import data_type
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import resample_mode
@@ -20,7 +19,7 @@ from portadnn.graph.errors import GraphError, fail
 from portadnn.graph.layout import Dims, order_of, row_major, span
 from portadnn.graph.operation_graph import OperationGraph, TensorInfo
 
-from ..base import Arg, Device, Launch, TensorArg, WorkspaceArg
+from ..base import Arg, Device, Launch, TensorArg, WorkspaceArg, roofline
 from ..fusion.expressions import converted, rounded
 from ..fusion.prepare import BY_SIZE
 from ..fusion.values import STORAGE, register_of
@@ -52,7 +51,7 @@ def _one_node(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
 def _memory(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
     if any(_one_node(graph, handle)):
         return
-    for info in graph.tensors:
+    for info in graph.infos:
         if info.by_value:
             place = info.describe()
             yield fail("PG-ENGINE-004", tensor=place, expected="a tensor in memory", got="a number passed by value")
@@ -89,7 +88,7 @@ class ResampleEngine(GraphEngine):
     )
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        return _SLOWER * estimate(graph, handle.info)
+        return _SLOWER * roofline(graph, handle.info)
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         made = _Building(graph, handle.device)
@@ -223,7 +222,7 @@ class _Building:
             text += f"const int {names[axis]} = (int)((row) / {below}u % {dims[axis]}u); "
             below *= dims[axis]
         text += "".join(f"const int {name} = 0; " for name in _INDICES if name not in names)
-        wide = any(span(one.dims, one.strides) >= 2**31 for one in self.graph.tensors)
+        wide = any(span(one.dims, one.strides) >= 2**31 for one in self.graph.infos)
         common: Defines = {
             "LANES": 1,
             "A": self.register,
@@ -235,7 +234,7 @@ class _Building:
             "ITEMS": 1 if cpu else _ITEMS,
             "CHUNK": _CHUNK if cpu and names[inner] == "c" else 1,
         }
-        kinds = {register_of(one.data_type) for one in self.graph.tensors}
+        kinds = {register_of(one.data_type) for one in self.graph.infos}
         if self.register == "D" or kinds & {"D", "L"}:
             common["FUSED_DOUBLES"] = 1
         if wide:

@@ -121,7 +121,7 @@ def _part(
     graph: OperationGraph, nodes: Sequence[Operation], changed: dict[int, TensorInfo], more: Collection[int] = ()
 ) -> OperationGraph:
     used = {*more, *(uid for node in nodes for uid in node.uids.values())}
-    tensors = tuple(changed.get(info.uid, info) for info in graph.tensors if info.uid in used)
+    tensors = tuple(changed.get(info.uid, info) for info in graph.infos if info.uid in used)
     return OperationGraph(graph.name, tuple(nodes), tensors)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from portadnn.graph.cost import estimate
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import behavior_note, knob_type
 from portadnn.graph.errors import GraphError, fail
@@ -13,6 +12,7 @@ from portadnn.graph.fusion.moving import turns
 from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
 
+from ..base import roofline
 from .expand.moving import NotInMemory
 from .expand.region import RULES as KINDS
 from .expand.region import expand
@@ -95,7 +95,7 @@ class FusionEngine(GraphEngine):
         count = len(launches_of(graph, handle.info))
         turned = (graph.at(operation, "X") for operation in graph.operations if turns(graph, operation))
         apart = sum(info.size * info.data_type.itemsize for info in turned)
-        return estimate(graph, handle.info, count) + _TURNED * apart / handle.info.bandwidth
+        return roofline(graph, handle.info, launches=count) + _TURNED * apart / handle.info.bandwidth
 
     def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
         return (

@@ -101,7 +101,7 @@ def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Arra
         that a failed call leaves them untouched.
     """
     known: dict[int, Array] = {}
-    for info in graph.tensors:
+    for info in graph.infos:
         if info.by_value:
             value = info.value if info.constant else arrays[info.uid]
             known[info.uid] = info.data_type.rounded(np.full(info.dims, value))
@@ -115,13 +115,13 @@ def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Arra
         inputs |= {port: shorter[uid] for port, uid in operation.inputs if uid in shorter}
         found = outcomes(graph, operation, inputs)
         known.update({uid: graph.by_uid[uid].data_type.rounded(found[port]) for port, uid in operation.outputs})
-    for info in graph.tensors:
-        if info.uid in graph.written and not info.virtual:
+    for info in graph.infos:
+        if info.uid in graph.results and not info.virtual:
             if info.ragged_offset is None:
                 arrays[info.uid][...] = info.data_type.stored(known[info.uid])
             else:
                 ragged.store(info, arrays[info.uid], arrays[info.ragged_offset], known[info.uid])
-    return {info.uid: known[info.uid] for info in graph.tensors if info.virtual}
+    return {info.uid: known[info.uid] for info in graph.infos if info.virtual}
 
 
 def _loaded(info: TensorInfo, arrays: Mapping[int, Any]) -> Array:

@@ -82,6 +82,17 @@ class data_type(GraphEnum):
         return _ITEMSIZE[self]
 
     @property
+    def code(self) -> str:
+        """The type's name in problem lines."""
+        known = self.problem_type
+        return _CODES.get(self, self.name) if known is None else known.code
+
+    @classmethod
+    def of_code(cls, code: str) -> data_type | None:
+        """Return the type that a problem line names so, if there is one."""
+        return _OF_CODE.get(code)
+
+    @property
     def problem_type(self) -> DataType | None:
         """The type that Problems know it by; None where they do not."""
         return _TO_DATA_TYPE.get(self)
@@ -151,7 +162,15 @@ _TO_DATA_TYPE = {
     data_type.INT32: DataType.INT32,
     data_type.UINT8: DataType.UINT8,
 }
+_CODES = {
+    data_type.INT8: "i8",
+    data_type.INT64: "i64",
+    data_type.BOOLEAN: "bool",
+    data_type.FP8_E4M3: "e4m3",
+    data_type.FP8_E5M2: "e5m2",
+}
 _OF_DATA_TYPE = {known: member for member, known in _TO_DATA_TYPE.items()}
+_OF_CODE = {member.code: member for member in (*_TO_DATA_TYPE, *_CODES)}
 _FP8 = {data_type.FP8_E4M3: fp8.E4M3, data_type.FP8_E5M2: fp8.E5M2}
 _NUMPY: dict[data_type, np.dtype[Any]] = {
     data_type.INT8: np.dtype(np.int8),

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from portadnn_backends.base import roofline
+
 from .api.arguments import whole
-from .cost import estimate
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
 from .knobs import Knobs, knob
@@ -106,7 +107,7 @@ class GraphEngine(abc.ABC):
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         """Estimate the time of a graph that it takes, without measuring; the least is chosen."""
-        return estimate(graph, handle.info)
+        return roofline(graph, handle.info)
 
     def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
         """Return what can be set for a graph that it takes."""

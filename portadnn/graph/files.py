@@ -29,7 +29,7 @@ def as_data(graph: Graph, frozen: OperationGraph) -> dict[str, Any]:
         "library": f"portadnn {__version__}",
         "name": frozen.name,
         **{name: getattr(graph, name).name for name in defaults},
-        "tensors": [_tensor(info) for info in frozen.tensors],
+        "tensors": [_tensor(info) for info in frozen.infos],
         "operations": [_operation(operation) for operation in frozen.operations],
     }
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..descriptors import TensorView
 from ..dispatch.alignment import tell_of_copies
 from ..dispatch.arrays import wrap
-from ..enums import DataType, plain_number
+from ..enums import plain_number
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
 from . import memory, ragged
@@ -138,7 +138,7 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
     InvalidVariantPack
         Values that do not fit (PG-PACK-004 to 007, 010).
     """
-    bound = Bound(graph.written)
+    bound = Bound(graph.results)
     on_host = works_on_host(device)
     hosts: list[tuple[TensorInfo, npt.NDArray[Any]]] = []
     for info in graph.packed:
@@ -148,12 +148,12 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
             continue
         value = values[info.uid]
         if on_host or memory.is_host(value):
-            host = memory.view(value, info, output=info.uid in graph.written)
+            host = memory.view(value, info, output=info.uid in graph.results)
             hosts.append((info, host))
             bound.arrays[info.uid] = host if on_host else _on_device(device, host, info, bound, value)
         else:
             bound.arrays[info.uid] = array = _native(device, value, info)
-            _check_native(device, array, info, output=info.uid in graph.written)
+            _check_native(device, array, info, output=info.uid in graph.results)
             bound.operands.append(value)
     _check_apart(graph, hosts)
     _check_offsets(graph, {info.uid: host for info, host in hosts})
@@ -171,14 +171,14 @@ def _check_offsets(graph: OperationGraph, hosts: Mapping[int, npt.NDArray[Any]])
 def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArray[Any]]]) -> None:
     """Refuse outputs on other tensors' memory; a graph of one node may work in place, and so may running statistics."""
     for info, array in hosts:
-        if info.uid not in graph.written:
+        if info.uid not in graph.results:
             continue
         for other, memory_of_other in hosts:
             if other.uid == info.uid or not np.may_share_memory(array, memory_of_other):
                 continue
             same_place = array.ctypes.data == memory_of_other.ctypes.data and info.steps == other.steps
             alone = _in_place(graph) or _runs_on(graph, other.uid, info.uid)
-            if alone and same_place and other.uid not in graph.written:
+            if alone and same_place and other.uid not in graph.results:
                 continue
             try:
                 shared = np.shares_memory(array, memory_of_other, max_work=SEARCH_LIMIT)  # type: ignore[arg-type]
@@ -208,19 +208,11 @@ def _runs_on(graph: OperationGraph, old: int, new: int) -> bool:
     return operation.uids.get(port.replace("PREV", "NEXT")) == new
 
 
-def spec_of(info: TensorInfo) -> TensorSpec:
-    """Return a tensor as Problems see it; as packed bytes where they do not know its type."""
-    known = info.data_type.problem_type
-    if known is None:
-        return TensorSpec(DataType.UINT8, (info.extent,), (1,))
-    return TensorSpec(known, info.dims, info.strides)
-
-
 def in_workspace(device: Device, workspace: Any, offset: int, info: TensorInfo) -> Any:
     """Return the tensor that lies in a workspace, from byte `offset` on, as an array of the device."""
     if works_on_host(device):
         return memory.view(np.frombuffer(workspace, np.uint8)[offset:], info, output=True)
-    spec = spec_of(info)
+    spec = info.spec
     return device.wrap(TensorView(spec, workspace, offset // spec.dtype.itemsize), info.name)
 
 
@@ -234,7 +226,7 @@ def lies_as(array: Any, spec: TensorSpec) -> bool:
 
 def _on_device(device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bound, value: Any) -> Any:
     """Return an array in host memory as one of the device: in that memory where the device computes there."""
-    spec, content = spec_of(info), memory.flat(host)
+    spec, content = info.spec, memory.flat(host)
     if spec.dtype is not info.data_type.problem_type:
         content = content.view(np.uint8)
     if device.host_memory and host.ctypes.data % host.itemsize == 0:
@@ -268,7 +260,7 @@ def _check_native(device: Device, array: Any, info: TensorInfo, *, output: bool)
 
 def _native(device: Device, value: Any, info: TensorInfo) -> Any:
     """Return an array or buffer of the device with the graph's dims and strides."""
-    spec = spec_of(info)
+    spec = info.spec
     try:
         base = value if device.owns(value) else wrap(device, value, info.name)
         dims, steps, dtype, _ = device.signature(base)

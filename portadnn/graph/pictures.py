@@ -109,7 +109,7 @@ def to_dot(graph: OperationGraph, parts: Parts = ()) -> str:
         lines.append("  }")
     lines += [f"  {text};" for text in nodes.values()]
     for info in _ends(graph):
-        style = "filled, bold" if info.uid in graph.written else "filled"
+        style = "filled, bold" if info.uid in graph.results else "filled"
         label = quoted(f"{info.name}\n{_shape(info)}")
         lines.append(f'  t{info.uid} [shape=ellipse, style="{style}", fillcolor="#f2f2f2", label={label}];')
     lines += [f"  {start} -> {end} [label={quoted(what)}];" for start, end, what in _edges(graph)]

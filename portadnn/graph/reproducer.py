@@ -76,7 +76,7 @@ def script(
     lines += [f"    {uid}: {values.ravel().tolist()!r}," for uid, values in special(graph, seed).items()]
     lines += ["}", "TENSORS = {  # uid: name, type, dims, strides, elements with gaps, role"]
     for info in graph.packed:
-        role = "number" if info.by_value else "result" if info.uid in graph.written else "input"
+        role = "number" if info.by_value else "result" if info.uid in graph.results else "input"
         row = (info.name, info.data_type.name, info.dims, info.strides, info.span, role)
         lines.append(f"    {info.uid}: {row!r},")
     lines.append("}")

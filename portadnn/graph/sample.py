@@ -37,7 +37,7 @@ def special(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
     for operation in attentions:
         for port, below in _limits(graph, operation).items():
             info = graph.at(operation, port)
-            if not (info.by_value or info.uid in graph.written):
+            if not (info.by_value or info.uid in graph.results):
                 rng = np.random.default_rng(seed + info.uid)
                 made = rng.integers(0, below, info.dims) if below else 2.0 ** rng.integers(-2, 3, info.dims)
                 found[info.uid] = np.minimum(made, found.get(info.uid, made))
@@ -78,7 +78,7 @@ def pack_of(graph: OperationGraph, seed: int) -> dict[int, Any]:
             pack[info.uid] = 1.0 if info.value is None else info.value
             continue
         flat = np.full(info.extent, POISON, np.uint8)
-        if info.uid not in graph.written:
+        if info.uid not in graph.results:
             flat[:] = 0
             values = known.get(info.uid)
             if values is None:

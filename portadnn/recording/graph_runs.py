@@ -93,7 +93,6 @@ def _given(call: Call) -> tuple[Planned, Mapping[Any, Any], Any] | None:
 def _run(planned: Planned, frozen: OperationGraph, handle: Handle, values: Mapping[int, Any]) -> Run:
     from ..graph import memory
     from ..graph.files import as_data
-    from ..graph.pack import spec_of
 
     tensors, addresses, scalars = {}, [], {}
     for info in frozen.packed:
@@ -101,8 +100,8 @@ def _run(planned: Planned, frozen: OperationGraph, handle: Handle, values: Mappi
         if info.by_value:
             scalars[name] = float(info.data_type.rounded(memory.number(value, info)).item())
         else:
-            tensors[name] = spec_json(spec_of(info))
-            addresses.append(_address(handle.device, value, info, spec_of(info)))
+            tensors[name] = spec_json(info.spec)
+            addresses.append(_address(handle.device, value, info, info.spec))
     return Run(frozen, lambda: as_data(planned._graph, frozen), handle, tensors, tuple(addresses), scalars)
 
 

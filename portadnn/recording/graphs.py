@@ -66,7 +66,7 @@ class Graphs:
                 raise Undecodable(f"the tensor {name} of the graph")
             facts = event.tensors[name]
             spec = spec_of_json(facts)
-            if info.uid in frozen.written:
+            if info.uid in frozen.results:
                 written.append((spec, facts["at"]))
             else:
                 memory.read(spec, facts["at"], info.name)

@@ -53,7 +53,7 @@ class Writer(Broken):
 
         def run(arrays, workspace):
             plan.run(arrays, workspace)
-            for uid in graph.written:
+            for uid in graph.results:
                 kept = arrays[uid].copy()
                 span = (graph.by_uid[uid].span,)
                 np.lib.stride_tricks.as_strided(arrays[uid], span, (kept.itemsize,))[:] = 0

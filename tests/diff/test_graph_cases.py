@@ -276,7 +276,7 @@ class Beyond(Broken):
 
         def run(arrays, workspace):
             plan.run(arrays, workspace)
-            for uid in graph.written:
+            for uid in graph.results:
                 if graph.by_uid[uid].ragged_offset is not None:
                     arrays[uid][-1] = 0
 

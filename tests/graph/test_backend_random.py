@@ -103,7 +103,7 @@ def test_the_same_bits(seed):
     assert want
 
     frozen = g._graph_frozen()
-    known = {info.uid: tensor(info) for info in frozen.tensors}
+    known = {info.uid: tensor(info) for info in frozen.infos}
     first = [frozen.by_uid[operation.inputs[0][1]].dims for operation in frozen.operations]
     operations = [described(op, known, d) for op, d in zip(frozen.operations, first, strict=True)]
     given = {known[one.get_uid()]: values for one, values in feeds.items()}

@@ -22,7 +22,7 @@ def no_relu(graph, handle):
 
 
 def even_dims(graph, handle):
-    for info in graph.tensors:
+    for info in graph.infos:
         if any(d % 2 for d in info.dims):
             yield fail("PG-ENGINE-004", tensor=info.describe(), expected="even dims", got=list(info.dims), fix="pad it")
 

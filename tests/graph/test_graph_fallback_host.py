@@ -236,4 +236,4 @@ def test_one_type_is_not_converted(handle, name, converting):
     g.validate()
     made = fallback_parts.cut(g._graph.freeze(), handle, FallbackEngine.helpers)
     assert len(made.parts) == 1
-    assert len(made.graph.tensors) == 3
+    assert len(made.graph.infos) == 3

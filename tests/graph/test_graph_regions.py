@@ -81,7 +81,7 @@ def test_regions(name, monkeypatch):
     graph = frozen(g, build(g)[1])
     found = regions_of(graph, Joining())
     assert [[operation.name for operation in region.operations] for region in found] == want
-    known = {info.uid for info in graph.tensors} - graph.written
+    known = {info.uid for info in graph.infos} - graph.results
     for region in found:  # in an order in which they can run
         for operation in region.operations:
             assert {uid for _, uid in operation.inputs} <= known

@@ -68,7 +68,7 @@ def expand(graph: OperationGraph) -> Program:
     NotInMemory
         What an operation moves is computed here, and where it goes is read here.
     """
-    program = Program(max((len(info.dims) for info in graph.tensors), default=1))
+    program = Program(max((len(info.dims) for info in graph.infos), default=1))
     known: dict[int, Value] = {}
     for operation in graph.operations:
         RULES[operation.kind](Expander(program, graph, known, operation))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from portadnn.enums import DataType
 from portadnn.errors import NotSupported
-from portadnn.graph.cost import SHARE
 from portadnn.graph.lowering import lower
 from portadnn.graph.lowering.steps import View
 from portadnn.graph.operation_graph import OperationGraph
@@ -21,7 +20,7 @@ from portadnn.ops.convolution.calls import (
 )
 from portadnn.problem import Problem
 
-from ...base import DeviceInfo, Engine
+from ...base import EFFICIENCY, DeviceInfo, Engine
 from ...engines.conv.epilogue import WrittenBackwardData, WrittenBackwardFilter, WrittenForward
 from ...engines.conv.prologue import (
     OPERANDS,
@@ -142,7 +141,7 @@ def _choose(graph: OperationGraph, handle: Handle) -> Chosen:
     single, first = parts.alone, parts.product
     after = product.After.of(parts.rest)
     y = replace(after.result, data_type=single.by_uid[first.inputs[0][1]].data_type)
-    low = lower(replace(single, tensors=tuple(y if one.uid == y.uid else one for one in single.tensors)), first)
+    low = lower(replace(single, infos=tuple(y if one.uid == y.uid else one for one in single.infos)), first)
     if len(low.steps) != 1 or low.temporaries or low.steps[0].kind not in WRITTEN:
         raise NotSupported(f"{first.label} takes {len(low.steps)} steps")
     (step,) = low.steps
@@ -220,7 +219,7 @@ def computing_seconds(engine: Engine, problem: Problem, handle: Handle) -> float
         one = computed(problem, name)
         if one is not None:
             total += one.steps(handle.info.schedule, name) * elements[name]
-    return total / (SHARE * handle.info.flops)
+    return total / (EFFICIENCY * handle.info.flops)
 
 
 def parts_of(engine: Engine, problem: WrittenProblem, info: DeviceInfo) -> Parts:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from portadnn.descriptors import TensorView
-from portadnn.graph.cost import LAUNCH_SECONDS, SHARE
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import behavior_note
 from portadnn.graph.lowering.steps import View
@@ -16,7 +15,7 @@ from portadnn.graph.pack import lies_as
 from portadnn.ops.convolution.calls import ConvolutionBackwardFilter
 from portadnn.problem import ALIGNMENT
 
-from ...base import Plan
+from ...base import EFFICIENCY, LAUNCH_SECONDS, Plan
 from ..prepare import uid_of
 from .choice import WrittenProblem, bytes_of, chosen_for, computing_seconds, must_split, parts_of
 from .rules import RULES
@@ -104,13 +103,13 @@ class ProductEngine(GraphEngine):
         more = sum(value.size * value.memory_type.itemsize for value in chosen.memory) - output.nbytes
         for view, spec in zip(chosen.views, chosen.problem.tensors, strict=False):
             more -= 0 if view else spec.nbytes
-        nodes = (len(must_split(graph).rest.operations) - 1) * output.size / (SHARE * info.flops)
+        nodes = (len(must_split(graph).rest.operations) - 1) * output.size / (EFFICIENCY * info.flops)
         nodes += computing_seconds(chosen.engine, chosen.problem, handle)
         launches = 1
         if chosen.problem.sums is not None:
             launches = 2
             more = max(more, 0) + 2 * bytes_of(chosen.problem, parts_of(chosen.engine, chosen.problem, info))
-        moved = max(more, 0) / (SHARE * info.bandwidth)
+        moved = max(more, 0) / (EFFICIENCY * info.bandwidth)
         if info.schedule == "cpu" and isinstance(chosen.problem, ConvolutionBackwardFilter):
             moved += 2 * output.nbytes / info.bandwidth  # no gain: a pass over so little finds it in the caches
         return chosen.engine.seconds(chosen.problem, info) + moved + nodes + launches * LAUNCH_SECONDS

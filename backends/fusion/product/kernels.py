@@ -53,13 +53,13 @@ class After:
         info = graph.by_uid[product.outputs[0][1]]
         result = info if not info.virtual else replace(info, strides=_packed(graph, info), virtual=False)
         used = {uid for operation in others for uid in operation.uids.values()}
-        tensors = (result if one.uid == info.uid else one for one in graph.tensors if one.uid in used)
+        tensors = (result if one.uid == info.uid else one for one in graph.infos if one.uid in used)
         return cls(OperationGraph(graph.name, tuple(others), tuple(tensors)), result, not info.virtual)
 
 
 def _packed(graph: OperationGraph, result: TensorInfo) -> Dims:
     """Return strides without gaps for the product's result, in the order of the first output of its dims."""
-    outputs = (info for info in graph.tensors if info.uid in graph.written and not info.virtual)
+    outputs = (info for info in graph.infos if info.uid in graph.results and not info.virtual)
     like = next((info for info in outputs if info.dims == result.dims), result)
     return strides_in(result.dims, order_of(like.dims, like.strides))
 

@@ -68,7 +68,7 @@ def _shapes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
     places = (one for one in parts.rest.operations if one.kind not in SUMS)
     outputs = [graph.by_uid[uid] for operation in places for _, uid in operation.outputs]
     wrong = next((one for one in outputs if not one.virtual and one.dims != result.dims), result if gaps else None)
-    ragged = next((one for one in graph.tensors if one.ragged_offset is not None or one.size == 0), None)
+    ragged = next((one for one in graph.infos if one.ragged_offset is not None or one.size == 0), None)
     wrong = wrong or ragged
     if wrong is not None:
         yield fail(

@@ -145,7 +145,7 @@ def _run(case: GraphCase, graph: pygraph, number: int, engine: str) -> GraphResu
 def gap_written(graph: OperationGraph, pack: Mapping[int, Any]) -> str:
     """Return the first result between whose elements something was written, or nothing."""
     for info in graph.packed:
-        if info.uid in graph.written:
+        if info.uid in graph.results:
             offsets = None if info.ragged_offset is None else _loaded(graph.by_uid[info.ragged_offset], pack)
             if (pack[info.uid][gaps_of(info, offsets)] != POISON).any():
                 return info.describe()
@@ -159,7 +159,7 @@ def _loaded(info: TensorInfo, pack: Mapping[int, Any]) -> npt.NDArray[Any]:
 
 def _telling(graph: OperationGraph, pack: Mapping[int, Any]) -> bool:
     """Return whether some result has a number."""
-    return any(np.isfinite(_loaded(info, pack)).any() for info in graph.packed if info.uid in graph.written)
+    return any(np.isfinite(_loaded(info, pack)).any() for info in graph.packed if info.uid in graph.results)
 
 
 def reproducer(case: GraphCase, handle: Handle, engine: str = "") -> str:

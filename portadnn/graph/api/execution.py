@@ -19,7 +19,7 @@ from ..engine import GraphPlan
 from ..errors import fail
 from ..operation_graph import TensorInfo
 from ..pack import bind as bind_pack
-from ..pack import by_uid, spec_of
+from ..pack import by_uid
 from ..plans import Plans, Timing, engines_of
 from .arguments import pairs, whole
 from .builder import method
@@ -246,7 +246,7 @@ def _sample(info: TensorInfo, handle: Handle) -> Any:
     """Return memory for a tensor to be timed with: random floats, zeros of other types, which may be places."""
     if info.by_value:
         return 1.0 if info.value is None else info.value
-    spec = spec_of(info)
+    spec = info.spec
     if info.data_type.is_float and info.data_type.problem_type is not None:
         return sample(handle.device, spec)
     return handle.device.asarray(np.zeros(spec.dims, spec.dtype.storage))

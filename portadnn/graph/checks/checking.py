@@ -21,7 +21,7 @@ from ..errors import GraphError, fail
 from ..fallback.host import by_definition
 from ..fp8 import E4M3, E5M2
 from ..operation_graph import Operation, OperationGraph, TensorInfo
-from ..pack import spec_of, works_on_host
+from ..pack import works_on_host
 from ..pointwise_modes import MODES
 from .finalize import finalized_sizes
 
@@ -71,21 +71,6 @@ def difference(got: Numbers, want: Numbers, bound: Numbers) -> Off | None:
     return Off(at, float(got[place]), float(want[place]), float(bound[place]), int((excess > 1.0).sum()))
 
 
-def _length(graph: OperationGraph, operation: Operation) -> float:
-    """Return how many terms a node adds up for one number of its results, about."""
-    if operation.kind == "matmul":
-        return graph.at(operation, "A").dims[-1]
-    inputs = max(graph.by_uid[uid].size for _, uid in operation.inputs) if operation.inputs else 1
-    if operation.kind in ("conv_fprop", "conv_dgrad"):
-        return math.prod(graph.at(operation, "W").dims[1:])
-    if operation.kind == "conv_wgrad":
-        return graph.at(operation, "DY").size / graph.at(operation, "DY").dims[1]
-    if operation.kind.startswith("sdpa"):
-        return math.prod(graph.at(operation, "K").dims[2:])
-    least = min(graph.by_uid[uid].size for _, uid in operation.outputs)
-    return max(inputs / max(least, 1), 1.0)
-
-
 def bound(
     graph: OperationGraph, operation: Operation, info: TensorInfo, want: Numbers, terms: Numbers | None
 ) -> Numbers:
@@ -106,7 +91,7 @@ def bound(
         near += np.finfo("f8" if kind is data_type.DOUBLE else "f4").eps * _added(operation, want)
         return near
     double = operation.compute_type is data_type.DOUBLE
-    unit = SLACK * (FEW + GROWTH * math.sqrt(_length(graph, operation))) * np.finfo("f8" if double else "f4").eps
+    unit = SLACK * (FEW + GROWTH * math.sqrt(graph.length_of(operation))) * np.finfo("f8" if double else "f4").eps
     largest = _largest(want)
     attention = operation.kind.startswith("sdpa")
     inner = 2.0**-4 if operation.kind.startswith("sdpa_fp8") else 0.0  # probabilities are FP8 inside
@@ -179,7 +164,7 @@ def _overflown(info: TensorInfo, want: Numbers, limit: Numbers, got: Numbers) ->
 
 def exposed(graph: OperationGraph) -> OperationGraph:
     """Return a graph with all tensors in memory."""
-    return replace(graph, tensors=tuple(replace(info, virtual=False) for info in graph.tensors))
+    return replace(graph, infos=tuple(replace(info, virtual=False) for info in graph.infos))
 
 
 def _unrounded(graph: OperationGraph, operation: Operation) -> OperationGraph:
@@ -264,7 +249,7 @@ class Check:
 
     def _coarsest(self) -> float:
         """Return the step of the coarsest type that numbers are rounded to on their way."""
-        kinds = [info.data_type for info in self.graph.tensors if info.data_type.is_float]
+        kinds = [info.data_type for info in self.graph.infos if info.data_type.is_float]
         return max(map(step, kinds), default=0.0)
 
     def _error(self, id: str, operation: Operation, info: TensorInfo, off: Off) -> GraphError:
@@ -315,7 +300,7 @@ class Check:
         plan.run(arrays, scratch)
         return {
             info.uid: self._number(info) if info.by_value else self._loaded(info, device.read_bytes(arrays[info.uid]))
-            for info in shown.tensors
+            for info in shown.infos
         }
 
     def _array(self, info: TensorInfo, content: npt.NDArray[np.uint8]) -> Any:
@@ -326,7 +311,7 @@ class Check:
         flat = device.asarray(content)
         if info.ragged_offset is not None:
             return flat
-        spec = spec_of(info)
+        spec = info.spec
         return device.wrap(TensorView(spec, flat), info.name)
 
     def _number(self, info: TensorInfo) -> Numbers:
@@ -381,7 +366,7 @@ class Check:
     ) -> dict[str, Numbers]:
         read = {uid for _, uid in operation.inputs}
         host: dict[int, Any] = {}
-        for info in alone.tensors:
+        for info in alone.infos:
             if info.by_value:
                 host[info.uid] = float(known[info.uid].reshape(-1)[0])
                 continue

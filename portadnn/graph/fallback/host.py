@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...registry import get_backend
 from .. import memory
-from ..cost import flops
 from ..engine import GraphEngine, GraphPlan
 from ..enums import behavior_note
 from ..errors import GraphError
@@ -35,24 +34,23 @@ class DefinitionOnHost(GraphEngine):
 
     def seconds(self, graph: OperationGraph, handle: Handle) -> float:
         nbytes = sum(info.extent for info in graph.packed)
-        work = sum(flops(graph, operation) for operation in graph.operations)
-        return CALL_SECONDS + nbytes / BYTES_PER_SECOND + work / FLOPS
+        return CALL_SECONDS + nbytes / BYTES_PER_SECOND + graph.flops() / FLOPS
 
     def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
         plan, device = by_definition(graph, handle).prepare(graph, handle), handle.device
         tensors = [info for info in graph.packed if not info.by_value]
 
-        gaps = [info.uid for info in tensors if info.uid in graph.written and not memory.is_dense(info)]
+        gaps = [info.uid for info in tensors if info.uid in graph.results and not memory.is_dense(info)]
 
         def run(arrays: Mapping[int, Any], workspace: Any) -> None:
             content = {info.uid: device.read_bytes(arrays[info.uid]) for info in tensors}
             host = dict(arrays)
             for info in tensors:
-                host[info.uid] = memory.view(content[info.uid], info, output=info.uid in graph.written)
+                host[info.uid] = memory.view(content[info.uid], info, output=info.uid in graph.results)
             before = {uid: content[uid].copy() for uid in gaps}
             plan.run(host, None)
             for info in tensors:
-                if info.uid not in graph.written:
+                if info.uid not in graph.results:
                     continue
                 computed = content[info.uid]
                 if info.uid in before:  # what lies between the elements may have been written meanwhile

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from portadnn_backends.base import LAUNCH_SECONDS
+
 from ...dispatch.choice import choose
 from ...dispatch.problems import make_problem
 from ...errors import DnnError, NotSupported
 from ...problem import Problem
 from ...registry import get_backend
-from ..cost import LAUNCH_SECONDS
 from ..engine import GraphEngine, GraphPlan
 from ..errors import GraphError, fail
 from ..lowering import lower, mistyped
@@ -130,7 +131,7 @@ def _widened(made: Cut, operation: Operation, handle: Handle, engines: Sequence[
     wide = widened(made.graph, operation, max(made.graph.by_uid) + 1)
     if wide is None:
         return []
-    graph = replace(made.graph, tensors=(*made.graph.tensors, *wide.tensors))
+    graph = replace(made.graph, infos=(*made.graph.infos, *wide.tensors))
     parts: list[Lowering | Alone] = []
     for one in wide.operations:
         part = _part(graph, one, handle, engines)

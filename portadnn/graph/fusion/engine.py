@@ -123,8 +123,8 @@ class RegionsEngine(GraphEngine):
             raise known.cut.errors[0]
         parts = prepared(known.cut, handle)
         inside = {uid for region in known.regions for uid in hidden(graph, region)}
-        tensors = tuple(info for info in known.cut.graph.tensors if info.uid not in inside)
-        running = Running(handle, replace(known.cut.graph, tensors=tensors), parts, {})
+        tensors = tuple(info for info in known.cut.graph.infos if info.uid not in inside)
+        running = Running(handle, replace(known.cut.graph, infos=tensors), parts, {})
         source = "\n\n".join(part.source for part in parts if isinstance(part, GraphPlan) and part.source)
         names = tuple(_names(known.regions))
         return GraphPlan(self, graph, running.memory.size, running.run, True, knobs, names, source)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from portadnn_backends.base import LAUNCH_SECONDS
+
 from ...enums import ActivationMode
 from ...registry import get_backend
-from ..cost import LAUNCH_SECONDS
 from ..engine import GraphEngine
 from ..errors import GraphError
 from ..fallback.parts import Cut, add_node, alone, check_step, seconds_of
@@ -336,4 +337,4 @@ def hidden(graph: OperationGraph, region: Region) -> Iterator[int]:
     """Yield the uids of a region's tensors that never reach memory."""
     for chain, _ in region.before:
         yield from (uid for one in (chain.product, *chain.operations[:-1]) for _, uid in one.outputs)
-    yield from (info.uid for info in subgraph(graph, region).tensors if info.virtual)
+    yield from (info.uid for info in subgraph(graph, region).infos if info.virtual)

@@ -113,6 +113,6 @@ def _joined(
             continue
         if uid is None or more.setdefault(name, uid) != uid:
             return None
-        if name in inputs and name not in known and uid in graph.written:
+        if name in inputs and name not in known and uid in graph.results:
             return None  # it should come from outside
     return more

@@ -298,7 +298,7 @@ def from_memory(case: Case, given: Given) -> Iterator[Fault]:
     """Demand that operations `of` a kind read tensors that no operation of the graph writes."""
     for operation in case.operations(given["of"]):
         for port, uid in operation.inputs:
-            if uid in case.graph.written:
+            if uid in case.graph.results:
                 yield _at(operation, port, case.graph.by_uid[uid], "a tensor from memory", "another node's result")
 
 

@@ -85,7 +85,7 @@ def _outside(case: Case, operations: Sequence[Operation]) -> Iterator[Place]:
     seen = set()
     for place in case._of(operations, "inputs"):
         uid = place[2].uid
-        if uid not in case.graph.written and uid not in seen:
+        if uid not in case.graph.results and uid not in seen:
             seen.add(uid)
             yield place
 
