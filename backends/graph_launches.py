@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .base import Device, Launch
+from portadnn.graph.operation_graph import OperationGraph
+
+from .base import Device, Launch, Run
+
+Scalar = Callable[[Mapping[int, Any]], float]
 
 
-class Running:
-    """The launches of a plan, bound to the device.
+def bound(graph: OperationGraph, device: Device, launches: Sequence[Launch], scalars: Sequence[Scalar]) -> Run:
+    """Return the launches bound to a device; `scalars` compute their numbers from the graph's arrays and numbers."""
+    run = device.bind(launches)
+    if not scalars:
+        return run
 
-    Parameters
-    ----------
-    used
-        Returns the arrays and the numbers that launches count, of those that a plan is run with, by uid.
-    """
+    def call(arrays: Sequence[Any], numbers: Sequence[float], workspace: Any) -> None:
+        values = graph.keyed(arrays, numbers)
+        run(arrays, [scalar(values) for scalar in scalars], workspace)
 
-    def __init__(
-        self,
-        device: Device,
-        launches: Sequence[Launch],
-        used: Callable[[Mapping[int, Any]], tuple[Sequence[Any], Sequence[float]]],
-    ) -> None:
-        self._used = used
-        self._call = device.bind(launches)
-
-    def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
-        """Enqueue the launches; see :class:`~portadnn.graph.engine.GraphPlan`."""
-        self._call(*self._used(arrays), workspace)
+    return Run(call, composite=True)

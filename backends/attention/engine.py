@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
 
-from ..base import Device
-from ..graph_launches import Running
+from ..base import Device, DeviceInfo
+from ..graph_launches import bound
 from . import cpu, cpu_backward, gpu
 from .building import Building
 from .operands import Operands
 from .rules import RULES
-
-if TYPE_CHECKING:
-    from portadnn.handle import Handle
 
 
 class FlashAttention(GraphEngine):
@@ -26,23 +22,15 @@ class FlashAttention(GraphEngine):
     name = "flash_attention"
     rules: tuple[SupportRule, ...] = RULES
 
-    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
-        known = cpu.knobs_of if handle.info.schedule == "cpu" else gpu.knobs_of
-        return known(Operands(graph), handle.info)
+    def knobs(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[knob]:
+        return (cpu.knobs_of if info.schedule == "cpu" else gpu.knobs_of)(Operands(graph), info)
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        return self.tuned(graph, handle, {})
-
-    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
         operands = Operands(graph)
-        building = built(operands, handle.device, knobs)
-
-        def used(arrays: Mapping[int, Any]) -> tuple[list[Any], list[float]]:
-            return operands.arrays(arrays), operands.scalars(arrays)
-
-        running = Running(handle.device, building.launches, used)
+        building = built(operands, device, knobs)
+        run = bound(graph, device, building.launches, operands.scalars)
         parts = tuple((operation.name,) for operation in graph.operations)
-        return GraphPlan(self, graph, building.workspace.size, running.run, True, knobs, parts)
+        return GraphPlan(graph, self, building.workspace.size, run, tuple(building.launches), knobs, parts)
 
 
 def built(operands: Operands, device: Device, knobs: Knobs) -> Building:

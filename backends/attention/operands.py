@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from portadnn.graph.operation_graph import OperationGraph, TensorInfo
 from portadnn.graph.ops.attention import keys_of, sizes_of
 
 from ..base import Arg, ConstantArg, ScalarArg, TensorArg, WorkspaceArg
+from ..graph_launches import Scalar
 from ..philox import keep_words
 
 Defines = dict[str, int | float | str]
@@ -75,6 +76,8 @@ class Operands:
         Where keys and values lie in one piece that the program has in pages, and results that nobody reads.
     ragged : dict of str to int
         Ports of tensors without padding, with their places in the table of sequences, from 1 on.
+    scalars : list of callable
+        What computes the numbers that arguments count.
     real : DataType
         What is computed in: DOUBLE where the graph says so or a tensor is, else FLOAT.
     backward, fp8 : bool
@@ -95,8 +98,7 @@ class Operands:
         self.real = DataType.DOUBLE if double else DataType.FLOAT
         unpadded = (port for port in RAGGED_PORTS if self._unpadded(port))
         self.ragged = {port: place for place, port in enumerate(unpadded, start=1)}
-        self._memory = [info.uid for info in infos if not info.virtual]
-        self._scalars: list[Callable[[Mapping[int, Any]], float]] = []
+        self.scalars: list[Scalar] = []
 
     # what the node has
 
@@ -132,7 +134,7 @@ class Operands:
 
     def in_memory(self, info: TensorInfo) -> TensorArg:
         """Return a tensor of the graph as an argument."""
-        return TensorArg(self._memory.index(info.uid), dtype=_BYTES_OF_8.get(info.data_type))
+        return TensorArg(self.graph.places[info.uid], dtype=_BYTES_OF_8.get(info.data_type))
 
     def placed(self, port: str) -> tuple[Arg, ...]:
         """Return a tensor of four dims with its strides, 0 along dims of 1."""
@@ -247,22 +249,12 @@ class Operands:
             return tuple(ConstantArg(np.float32(whole >> 16 * part & 0xFFFF)) for part in range(4))
         return tuple(self.scalar(part_of(info, part), DataType.FLOAT) for part in range(4))
 
-    def scalar(self, value: Callable[[Mapping[int, Any]], float], dtype: DataType) -> ScalarArg:
+    def scalar(self, value: Scalar, dtype: DataType) -> ScalarArg:
         """Return a run-time number as an argument."""
-        self._scalars.append(value)
-        return ScalarArg(len(self._scalars) - 1, dtype)
-
-    # running
-
-    def arrays(self, arrays: Mapping[int, Any]) -> list[Any]:
-        """Return the arrays that arguments count."""
-        return [arrays[uid] for uid in self._memory]
-
-    def scalars(self, arrays: Mapping[int, Any]) -> list[float]:
-        """Return the numbers that arguments count."""
-        return [value(arrays) for value in self._scalars]
+        self.scalars.append(value)
+        return ScalarArg(len(self.scalars) - 1, dtype)
 
 
-def part_of(info: TensorInfo, part: int) -> Callable[[Mapping[int, Any]], float]:
+def part_of(info: TensorInfo, part: int) -> Scalar:
     """Return what tells 16 bits of a run-time integer, which every float holds."""
     return lambda arrays: float(int(arrays[info.uid]) >> 16 * part & 0xFFFF)

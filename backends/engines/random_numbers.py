@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,37 +11,34 @@ from portadnn.graph.data_types import data_type
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import rng_distribution
 from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.knobs import Knobs
 from portadnn.graph.layout import row_major
 from portadnn.graph.operation_graph import OperationGraph, TensorInfo
 
 from ..attention.operands import part_of
-from ..base import Arg, ConstantArg, Device, Launch, ScalarArg, TensorArg
-from ..graph_launches import Running
+from ..base import Arg, ConstantArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg
+from ..graph_launches import Scalar, bound
 from ..philox import keep_words
-
-if TYPE_CHECKING:
-    from portadnn.handle import Handle
 
 _TYPES = tuple(getattr(data_type, name) for name in ("FLOAT", "DOUBLE", "HALF", "BFLOAT16", "FP8_E4M3", "FP8_E5M2"))
 _ITEMS = 64  # of a work-group
 _BYTES_OF_8 = {data_type.INT64: DataType.DOUBLE}  # types that Problems do not know, by one as long
 
 
-def _one_node(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _one_node(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     for operation in graph.operations:
         if operation.kind != "rng" or len(graph.operations) > 1:
             yield fail("PG-ENGINE-002", node=operation.label, argument="random", expected="one node, rng")
 
 
-def _output(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if next(_one_node(graph, handle), None) is not None:
+def _output(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
+    if next(_one_node(graph, info), None) is not None:
         return
     operation = graph.operations[0]
-    info = graph.at(operation, "Y")
-    place = f"Y = {info.describe()}"
-    if info.data_type not in _TYPES or (info.data_type is data_type.DOUBLE and not handle.info.fp64):
-        names = ", ".join(kind.name for kind in _TYPES)
-        yield fail("PG-ENGINE-003", node=operation.label, tensor=place, expected=names, got=info.data_type)
+    y = graph.at(operation, "Y")
+    if y.data_type not in _TYPES or (y.data_type is data_type.DOUBLE and not info.fp64):
+        names, place = ", ".join(kind.name for kind in _TYPES), f"Y = {y.describe()}"
+        yield fail("PG-ENGINE-003", node=operation.label, tensor=place, expected=names, got=y.data_type)
 
 
 class RandomEngine(GraphEngine):
@@ -54,26 +50,17 @@ class RandomEngine(GraphEngine):
         SupportRule("PG-ENGINE-003", "the output is of a floating-point type", _output),
     )
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        memory, scalars, launch = described(graph, handle.device)
-
-        def used(arrays: Mapping[int, Any]) -> tuple[list[Any], list[float]]:
-            return [arrays[uid] for uid in memory], [value(arrays) for value in scalars]
-
-        running = Running(handle.device, [launch], used)
-        return GraphPlan(self, graph, 0, running.run, True)
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
+        launch, scalars = described(graph, device)
+        return GraphPlan(graph, self, 0, bound(graph, device, [launch], scalars), (launch,))
 
 
-Scalars = list[Callable[[Mapping[int, Any]], float]]
-
-
-def described(graph: OperationGraph, device: Device) -> tuple[list[int], Scalars, Launch]:
-    """Return the uids of the arrays, what the run-time numbers are, and the launch."""
+def described(graph: OperationGraph, device: Device) -> tuple[Launch, list[Scalar]]:
+    """Return the launch, and what computes its run-time numbers."""
     (operation,) = graph.operations
     y = graph.at(operation, "Y")
-    memory = [info.uid for info in graph.infos if not info.by_value]
-    scalars: Scalars = []
-    parameters, binds, body, words = _words(graph, memory, scalars)
+    scalars: list[Scalar] = []
+    parameters, binds, body, words = _words(graph, scalars)
     wide = y.data_type is data_type.DOUBLE
     defines: dict[str, int | float | str] = {
         "DTYPE_DOUBLE" if wide else "DTYPE_FLOAT": 1,
@@ -96,8 +83,8 @@ def described(graph: OperationGraph, device: Device) -> tuple[list[int], Scalars
     kernel = device.compile("shared/tensor/random_numbers.cl", "random_numbers", defines)
     each = 2 if "DEVIATION" in defines else 4
     groups = max(-(-y.size // (each * _ITEMS)), 1)
-    args = (TensorArg(memory.index(y.uid)), ConstantArg(np.int64(y.size)), *words)
-    return memory, scalars, Launch(kernel, (groups,), (_ITEMS,), args)
+    args = (TensorArg(graph.places[y.uid]), ConstantArg(np.int64(y.size)), *words)
+    return Launch(kernel, (groups,), (_ITEMS,), args), scalars
 
 
 def _place(y: TensorInfo) -> str:
@@ -109,7 +96,7 @@ def _place(y: TensorInfo) -> str:
     return " + ".join(f"((i) / {below} % {size} * {step})" for size, step, below in lies if size > 1)
 
 
-def _words(graph: OperationGraph, memory: list[int], scalars: Scalars) -> tuple[str, str, str, list[Arg]]:
+def _words(graph: OperationGraph, scalars: list[Scalar]) -> tuple[str, str, str, list[Arg]]:
     """Return parameters, bindings and text of the kernel, and its arguments, for seed and offset."""
     (operation,) = graph.operations
     parameters, binds, body = "", "", ""
@@ -121,7 +108,7 @@ def _words(graph: OperationGraph, memory: list[int], scalars: Scalars) -> tuple[
             parameters += f", TENSOR(const ELEMENT({kind}), n{place})"
             binds += f"BIND(const ELEMENT({kind}), n{place});"
             body += f"WORDS({2 * place}, n{place}[0])"
-            args.append(TensorArg(memory.index(info.uid), dtype=_BYTES_OF_8.get(info.data_type)))
+            args.append(TensorArg(graph.places[info.uid], dtype=_BYTES_OF_8.get(info.data_type)))
             continue
         names = [f"n{place}_{part}" for part in range(4)]
         parameters += "".join(f", const float {name}" for name in names)

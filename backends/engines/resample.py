@@ -7,28 +7,24 @@ differs at both ends, and numbers that pooling does not know.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 from portadnn.enums import DataType
 from portadnn.graph.data_types import data_type
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import resample_mode
 from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.knobs import Knobs
 from portadnn.graph.layout import Dims, order_of, row_major, span
 from portadnn.graph.operation_graph import OperationGraph, TensorInfo
 
-from ..base import Arg, Device, Launch, TensorArg, WorkspaceArg, roofline
+from ..base import Arg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg, roofline
 from ..fusion.expressions import converted, rounded
 from ..fusion.prepare import BY_SIZE
 from ..fusion.values import STORAGE, register_of
-from ..graph_launches import Running
 
-if TYPE_CHECKING:
-    from portadnn.handle import Handle
-
-    Defines = dict[str, int | float | str]
+Defines = dict[str, int | float | str]
 
 KINDS = ("resample", "resample_backward")
 _AXES = ("n", "c", "0", "1", "2")
@@ -41,24 +37,24 @@ _INTERPOLATIONS = {resample_mode.NEAREST: "MODE_NEAREST", resample_mode.BILINEAR
 _MODES = {**_INTERPOLATIONS, resample_mode.MAXPOOL: "MODE_MAX"}
 
 
-def _one_node(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _one_node(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     for operation in graph.operations:
         if operation.kind not in KINDS or len(graph.operations) > 1:
             one = f"one node, {' or '.join(KINDS)}"
             yield fail("PG-ENGINE-002", node=operation.label, argument="resample", expected=one)
 
 
-def _memory(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if any(_one_node(graph, handle)):
+def _memory(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
+    if any(_one_node(graph, info)):
         return
-    for info in graph.infos:
-        if info.by_value:
-            place = info.describe()
+    for one in graph.infos:
+        if one.by_value:
+            place = one.describe()
             yield fail("PG-ENGINE-004", tensor=place, expected="a tensor in memory", got="a number passed by value")
 
 
-def _doubles(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if not any(_one_node(graph, handle)) and not handle.info.fp64 and _register(graph) == "D":
+def _doubles(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
+    if not any(_one_node(graph, info)) and not info.fp64 and _register(graph) == "D":
         (operation,) = graph.operations
         yield fail(
             "PG-ENGINE-003",
@@ -87,33 +83,21 @@ class ResampleEngine(GraphEngine):
         SupportRule("PG-ENGINE-003", "a device without float64 is not asked for it", _doubles),
     )
 
-    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        return _SLOWER * roofline(graph, handle.info)
+    def estimate(self, graph: OperationGraph, info: DeviceInfo) -> float:
+        return _SLOWER * roofline(graph, info)
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        made = _Building(graph, handle.device)
-
-        def used(arrays: Mapping[int, Any]) -> tuple[list[Any], list[float]]:
-            return [arrays[uid] for uid in made.memory], []
-
-        running = Running(handle.device, made.launches, used)
-        return GraphPlan(self, graph, made.workspace_size, running.run, True)
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
+        made = _Building(graph, device)
+        return GraphPlan(graph, self, made.workspace_size, device.bind(made.launches), tuple(made.launches))
 
 
 class _Building:
-    """The launches of one node.
-
-    Attributes
-    ----------
-    memory : list of int
-        Uids of the arrays that arguments count.
-    """
+    """The launches of one node."""
 
     def __init__(self, graph: OperationGraph, device: Device) -> None:
         (self.operation,) = graph.operations
         self.graph, self.device = graph, device
         self.register = _register(graph)
-        self.memory = [info.uid for info in graph.packed]
         self.launches: list[Launch] = []
         self.workspace_size = 0
         op = self.operation
@@ -162,7 +146,7 @@ class _Building:
         self._launch("resample_backward", defines, dx.dims, dx.strides, args)
 
     def _argument(self, info: TensorInfo) -> TensorArg:
-        return TensorArg(self.memory.index(info.uid), 0, BY_SIZE[info.data_type.itemsize])
+        return TensorArg(self.graph.places[info.uid], 0, BY_SIZE[info.data_type.itemsize])
 
     def _index(self, index: TensorInfo | None) -> Defines:
         """Return the type and strides of indices, which are packed INT32 in the workspace."""

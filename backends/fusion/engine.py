@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import behavior_note, knob_type
@@ -12,20 +11,16 @@ from portadnn.graph.fusion.moving import turns
 from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
 
-from ..base import roofline
+from ..base import Device, DeviceInfo, roofline
 from .expand.moving import NotInMemory
 from .expand.region import RULES as KINDS
 from .expand.region import expand
 from .prepare import Prepared, launches_of, widths
 
-if TYPE_CHECKING:
-    from portadnn.handle import Handle
-
-
 _TURNED = 8  # times of reading a large tensor at full speed that neighbours which are apart cost
 
 
-def _operations(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _operations(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     for operation in graph.operations:
         if operation.kind not in KINDS:
             yield fail(
@@ -38,8 +33,8 @@ def _operations(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
             )
 
 
-def _places(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if any(_operations(graph, handle)):
+def _places(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
+    if any(_operations(graph, info)):
         return
     try:
         expand(graph)
@@ -54,13 +49,13 @@ def _places(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
-def _doubles(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
-    if handle.info.fp64 or any(_operations(graph, handle)) or any(_places(graph, handle)):
+def _doubles(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
+    if info.fp64 or any(_operations(graph, info)) or any(_places(graph, info)):
         return
     if expand(graph).needs_doubles:
         yield fail(
             "PG-FUSION-002",
-            argument=handle.info.name,
+            argument=info.name,
             expected="a graph that computes in FLOAT, without DOUBLE, INT32 and INT64",
             got="numbers of 64 bits",
             fix="compute_data_type=data_type.FLOAT and tensors of FLOAT, HALF or BFLOAT16",
@@ -91,25 +86,23 @@ class FusionEngine(GraphEngine):
         SupportRule("PG-FUSION-002", "a device without float64 is not asked for it", _doubles),
     )
 
-    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        count = len(launches_of(graph, handle.info))
+    def estimate(self, graph: OperationGraph, info: DeviceInfo) -> float:
+        count = len(launches_of(graph, info))
         turned = (graph.at(operation, "X") for operation in graph.operations if turns(graph, operation))
-        apart = sum(info.size * info.data_type.itemsize for info in turned)
-        return roofline(graph, handle.info, launches=count) + _TURNED * apart / handle.info.bandwidth
+        apart = sum(one.size * one.data_type.itemsize for one in turned)
+        return roofline(graph, info, launches=count) + _TURNED * apart / info.bandwidth
 
-    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
+    def knobs(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[knob]:
         return (
             knob(
                 knob_type.TILE_SIZE,
-                len(widths(handle.info)) - 1,
-                says=", ".join(f"{number} {width} numbers" for number, width in enumerate(widths(handle.info))),
+                len(widths(info)) - 1,
+                says=", ".join(f"{number} {width} numbers" for number, width in enumerate(widths(info))),
             ),
         )
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        return self.tuned(graph, handle, {})
-
-    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
         number = knobs.get(knob_type.TILE_SIZE)
-        made = Prepared(graph, handle.device, None if number is None else widths(handle.info)[number])
-        return GraphPlan(self, graph, made.workspace_size, made.run, True, knobs, _names(graph), made.source)
+        made = Prepared(graph, device, None if number is None else widths(device.info)[number])
+        run, names = device.bind(made.launches), _names(graph)
+        return GraphPlan(graph, self, made.workspace_size, run, made.launches, knobs, names, made.source)

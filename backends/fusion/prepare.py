@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from portadnn.descriptors import TensorView
 from portadnn.enums import DataType
 from portadnn.graph.layout import Dims, row_major
 from portadnn.graph.operation_graph import OperationGraph
-from portadnn.problem import TensorSpec
 
-from ..base import Arg, Device, DeviceInfo, Launch, ScalarArg, TensorArg
+from ..base import Arg, Device, DeviceInfo, Launch, ScalarArg, TensorArg, WorkspaceArg
 from . import cpu
 from .body import Written
 from .expand.region import expand
@@ -59,9 +54,7 @@ class Prepared:
     """
 
     def __init__(self, graph: OperationGraph, device: Device, width: int | None = None) -> None:
-        self.device = device
-        self.arrays = [info.uid for info in graph.packed if not info.by_value]
-        self.numbers = [info.uid for info in graph.packed if info.by_value]
+        self.device, self.graph = device, graph
         self.offsets: dict[int, int] = {}  # in the workspace, by the value's identity
         program, info = expand(graph), device.info
         stages = launches_of(graph, info)
@@ -84,7 +77,6 @@ class Prepared:
             defines["WIDE_PLACES"] = 1
         self.source = "\n\n".join(kernel.text for kernel in kernels)
         self.launches = tuple(self._launch(kernel, defines) for kernel in kernels)
-        self._run = device.bind(self.launches)
 
     def _place(self, stages: list[Stage]) -> int:
         """Give each result that only later launches need its place in the workspace; returns the size."""
@@ -113,33 +105,20 @@ class Prepared:
             kind = BY_SIZE[value.memory_type.itemsize]
             if _in_pack(value):
                 assert value.info is not None
-                args.append(TensorArg(self.arrays.index(value.info.uid), value.offset * kind.itemsize, kind))
+                args.append(TensorArg(self.graph.places[value.info.uid], value.offset * kind.itemsize, kind))
             else:
-                args.append(TensorArg(len(self.arrays), self.offsets[id(value)], kind))
+                args.append(WorkspaceArg(self.offsets[id(value)], kind))
         place = self.scratch
         for register, count in kernel.scratch:
             kind = DataType.FLOAT if register == "F" else DataType.DOUBLE
-            args.append(TensorArg(len(self.arrays), place, kind))
+            args.append(WorkspaceArg(place, kind))
             place += _rounded(count * kind.itemsize)
         self.workspace_size = max(self.workspace_size, place)
         for value in kernel.numbers:
             assert value.info is not None
             kind = DataType.FLOAT if value.register == "F" else DataType.DOUBLE
-            args.append(ScalarArg(self.numbers.index(value.info.uid), kind))
+            args.append(ScalarArg(self.graph.places[value.info.uid], kind))
         return Launch(compiled, kernel.grid, kernel.block, tuple(args))
-
-    # running
-
-    def _used(self, arrays: Mapping[int, Any], workspace: Any) -> tuple[list[Any], list[float]]:
-        used = [arrays[uid] for uid in self.arrays]
-        if self.workspace_size:
-            spec = TensorSpec(DataType.UINT8, (self.workspace_size,), (1,))
-            used.append(self.device.wrap(TensorView(spec, workspace), "workspace"))
-        return used, [float(arrays[uid]) for uid in self.numbers]
-
-    def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
-        """Enqueue the launches; see :class:`GraphPlan`."""
-        self._run(*self._used(arrays, workspace), None)
 
 
 def uid_of(value: Value) -> int:

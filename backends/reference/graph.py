@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,10 @@ from portadnn.graph import ragged
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import numerical_note
 from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.knobs import Knobs
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 
+from ..base import Device, DeviceInfo, Run
 from . import (
     graph_attention as reference_graph_attention,
 )
@@ -35,9 +37,6 @@ from . import (
 from . import (
     graph_resample as reference_graph_resample,
 )
-
-if TYPE_CHECKING:
-    from portadnn.handle import Handle
 
 Array = npt.NDArray[Any]
 Definition = Callable[[OperationGraph, Operation, Mapping[str, Array]], Mapping[str, Any]]
@@ -77,18 +76,18 @@ class DefinitionGraphEngine(GraphEngine):
     name = "definition"
     numerical_notes = frozenset({numerical_note.STRICT_NAN_PROP})
 
-    def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
+    def reasons(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[GraphError]:
         return [
             fail("PG-ENGINE-002", node=operation.label, argument=self.name, expected=", ".join(sorted(DEFINITIONS)))
             for operation in graph.operations
             if operation.kind not in DEFINITIONS
         ]
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        def run(arrays: Mapping[int, Any], workspace: Any) -> None:
-            evaluate(graph, arrays)
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
+        def run(arrays: Sequence[Any], numbers: Sequence[float], workspace: Any) -> None:
+            evaluate(graph, graph.keyed(arrays, numbers))
 
-        return GraphPlan(self, graph, 0, run)
+        return GraphPlan(graph, self, 0, Run(run))
 
 
 def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Array]:
@@ -97,7 +96,7 @@ def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Arra
     Parameters
     ----------
     arrays
-        By uid, as :class:`~portadnn.graph.engine.GraphPlan` states. Outputs are written once all nodes are computed, so
+        By uid, and numbers as well. Outputs are written once all nodes are computed, so
         that a failed call leaves them untouched.
     """
     known: dict[int, Array] = {}

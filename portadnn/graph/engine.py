@@ -1,7 +1,6 @@
-"""The seam between graphs and what runs them: engines, which take frozen graphs or say why not, and their plans.
+"""Engines and plans of graphs: an engine takes graphs or says which rules they break; its plan runs on variant packs.
 
-A backend offers engines through :meth:`Backend.graph_engines`; one that works on every handle,
-:class:`~portadnn.graph.fallback.engine.FallbackEngine`, is portadnn's own.
+A backend offers engines through :meth:`Backend.graph_engines`; those that cut graphs into parts are portadnn's own.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from portadnn_backends.base import roofline
+from portadnn_backends.base import Engine, Plan, roofline
 
+from ..problem import Problem
 from .api.arguments import whole
 from .enums import behavior_note, heur_mode, numerical_note
 from .errors import GraphError, fail
@@ -20,36 +20,28 @@ from .knobs import Knobs, knob
 from .operation_graph import OperationGraph
 
 if TYPE_CHECKING:
-    from ..handle import Handle
+    from portadnn_backends.base import Device, DeviceInfo
 
 
 @dataclass(frozen=True)
-class GraphPlan:
-    """An engine prepared for one graph on one handle.
+class GraphPlan(Plan):
+    """A plan of a graph; ``run`` takes arrays for ``problem.memory``, numbers for ``problem.numbers`` and a workspace.
+
+    Arrays have the graph's dims and strides and the type's storage dtype; types that other Problems do not know are
+    packed bytes. Nothing is converted or copied.
 
     Attributes
     ----------
-    workspace_size : int
-        Bytes of scratch memory that `run` needs.
-    run : callable
-        ``run(arrays, workspace)``: `arrays` holds, by uid, the device's native arrays with the graph's dims and strides
-        (of the type's storage dtype; packed bytes where Problems do not know the type), and Python numbers for tensors
-        passed by value. Nothing is converted or copied; work is enqueued on the handle's stream.
-    recordable : bool
-        Whether `run` does nothing but launch and run other plans, so that a recorder sees all of it.
     knobs : mapping of knob_type to int
         Those that were set.
     parts : tuple of tuple of str
         Names of the nodes that are computed together, for pictures; empty where each is by itself.
     source : str
-        Text of the kernels that were written for the graph; empty where all are in files.
+        Text of the kernels that were generated for the graph; empty where all are in files.
     """
 
+    problem: OperationGraph
     engine: GraphEngine
-    graph: OperationGraph
-    workspace_size: int
-    run: Callable[[Mapping[int, Any], Any], None]
-    recordable: bool = False
     knobs: Knobs = field(default_factory=dict)
     parts: tuple[tuple[str, ...], ...] = ()
     source: str = ""
@@ -66,21 +58,19 @@ class SupportRule:
     says : str
         What a graph has to be like.
     broken : callable
-        ``broken(graph, handle)`` yields an error, with node, tensor and fix, for each place that is not.
+        ``broken(graph, info)`` yields an error, with node, tensor and fix, for each place that is not.
     """
 
     id: str
     says: str
-    broken: Callable[[OperationGraph, Handle], Iterable[GraphError]]
+    broken: Callable[[OperationGraph, DeviceInfo], Iterable[GraphError]]
 
 
-class GraphEngine(abc.ABC):
+class GraphEngine(Engine):
     """One way to run some graphs.
 
     Attributes
     ----------
-    name : str
-        For plans' names and filters.
     modes : frozenset of heur_mode
         The heuristics that offer it.
     numerical_notes, behavior_notes : frozenset
@@ -90,10 +80,11 @@ class GraphEngine(abc.ABC):
     follows : bool
         Whether it takes a product, which other kernels compute as well, with the pointwise nodes around it.
     rules : tuple of SupportRule
-        What it supports, for an engine that says so in rules; others have a ``why_not`` of their own.
+        What it supports, for an engine that says so in rules; others define :meth:`reasons`.
     """
 
-    name: str
+    problems = (OperationGraph,)
+    wide = True
     modes: frozenset[heur_mode] = frozenset(heur_mode)
     numerical_notes: frozenset[numerical_note] = frozenset()
     behavior_notes: frozenset[behavior_note] = frozenset()
@@ -101,29 +92,40 @@ class GraphEngine(abc.ABC):
     follows: bool = False
     rules: tuple[SupportRule, ...] = ()
 
-    def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        """Return all reasons not to take the graph on such a handle; none when it does."""
-        return [error for rule in self.rules for error in rule.broken(graph, handle)]
+    def reasons(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[GraphError]:
+        """Return all reasons not to take the graph on such a device; none when it does."""
+        return [error for rule in self.rules for error in rule.broken(graph, info)]
 
-    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        reasons = self.reasons(_graph(problem), info)
+        return str(reasons[0]) if reasons else None
+
+    def estimate(self, graph: OperationGraph, info: DeviceInfo) -> float:
         """Estimate the time of a graph that it takes, without measuring; the least is chosen."""
-        return roofline(graph, handle.info)
+        return roofline(graph, info)
 
-    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        return self.estimate(_graph(problem), info)
+
+    def knobs(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[knob]:
         """Return what can be set for a graph that it takes."""
         return ()
 
-    def remarks(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
+    def remarks(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[GraphError]:
         """Return what of a graph that it takes it computes in a slow way, each with the reason."""
         return ()
 
     @abc.abstractmethod
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        """Compile and lay out everything, so that running is launches."""
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
+        """Compile and lay out everything with some knobs set, to values in their ranges; running is launches then."""
 
-    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
-        """Prepare with some knobs set, to values in their ranges; engines with knobs define it."""
-        return self.prepare(graph, handle)
+    def prepare(self, problem: Problem, device: Device) -> GraphPlan:
+        return self.tuned(_graph(problem), device, {})
+
+
+def _graph(problem: Problem) -> OperationGraph:
+    assert isinstance(problem, OperationGraph)
+    return problem
 
 
 @dataclass(frozen=True)
@@ -138,25 +140,25 @@ class Config:
         """Name of the plan: ``"eng_fallback_k12=2"``, with the knobs' numbers."""
         return "_".join([f"eng_{self.engine.name}", *(f"k{int(kind)}={value}" for kind, value in self.knobs.items())])
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
+    def prepare(self, graph: OperationGraph, device: Device) -> GraphPlan:
         """Return the plan; the knobs have been checked."""
-        return self.engine.tuned(graph, handle, self.knobs) if self.knobs else self.engine.prepare(graph, handle)
+        return self.engine.tuned(graph, device, self.knobs)
 
 
 MOST_CONFIGURATIONS = 64  # of one engine, that are tried
 
 
-def configurations(engine: GraphEngine, graph: OperationGraph, handle: Handle) -> Iterator[Config]:
+def configurations(engine: GraphEngine, graph: OperationGraph, info: DeviceInfo) -> Iterator[Config]:
     """Yield an engine without knobs, then with each value of one knob at a time."""
     yield Config(engine)
     left = MOST_CONFIGURATIONS - 1
-    for one in engine.knobs(graph, handle):
+    for one in engine.knobs(graph, info):
         for value in one.values()[:left]:
             left -= 1
             yield Config(engine, {one.type: value})
 
 
-def checked(engine: GraphEngine, graph: OperationGraph, handle: Handle, knobs: Mapping[Any, int]) -> Config:
+def checked(engine: GraphEngine, graph: OperationGraph, info: DeviceInfo, knobs: Mapping[Any, int]) -> Config:
     """Return an engine with knobs set.
 
     Raises
@@ -164,7 +166,7 @@ def checked(engine: GraphEngine, graph: OperationGraph, handle: Handle, knobs: M
     InvalidValue
         A knob that it does not have, or a value out of range (PG-PLAN-006).
     """
-    offered = {one.type: one for one in engine.knobs(graph, handle)} if knobs else {}
+    offered = {one.type: one for one in engine.knobs(graph, info)} if knobs else {}
     values: dict[Any, int] = {}
     for kind, value in knobs.items():
         one = offered.get(kind)

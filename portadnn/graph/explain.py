@@ -12,6 +12,8 @@ from .errors import GraphError, lines_of
 from .operation_graph import OperationGraph
 
 if TYPE_CHECKING:
+    from portadnn_backends.base import DeviceInfo
+
     from ..handle import Handle
 
 
@@ -130,16 +132,16 @@ class Explanation:
         return "\n".join([head, *(f"  {line}" for answer in self.answers for line in answer.lines())])
 
 
-def answer(engine: GraphEngine, graph: OperationGraph, handle: Handle, excluded: GraphError | None = None) -> Answer:
+def answer(engine: GraphEngine, graph: OperationGraph, info: DeviceInfo, excluded: GraphError | None = None) -> Answer:
     """Ask one engine; `excluded` is the filter of the program that it does not pass."""
-    reasons = tuple(engine.why_not(graph, handle))
-    rules = tuple((rule.id, rule.says, len(list(rule.broken(graph, handle)))) for rule in engine.rules)
+    reasons = tuple(engine.reasons(graph, info))
+    rules = tuple((rule.id, rule.says, len(list(rule.broken(graph, info)))) for rule in engine.rules)
     notes = tuple(map(str, (*sorted(engine.numerical_notes), *sorted(engine.behavior_notes))))
     modes = tuple(str(mode) for mode in sorted(engine.modes))
     if reasons:
         return Answer(engine.name, reasons, rules=rules, notes=notes, modes=modes)
-    remarks, knobs = tuple(engine.remarks(graph, handle)), tuple(map(str, engine.knobs(graph, handle)))
-    return Answer(engine.name, (), excluded, remarks, rules, notes, modes, knobs, seconds=engine.seconds(graph, handle))
+    remarks, knobs = tuple(engine.remarks(graph, info)), tuple(map(str, engine.knobs(graph, info)))
+    return Answer(engine.name, (), excluded, remarks, rules, notes, modes, knobs, seconds=engine.seconds(graph, info))
 
 
 def explain(
@@ -151,5 +153,5 @@ def explain(
 ) -> Explanation:
     """Ask all engines; `excluded` are filters that some do not pass, whose arguments are the engines' names."""
     unwanted = {error.argument: error for error in excluded}
-    answers = tuple(answer(engine, graph, handle, unwanted.get(engine.name)) for engine in engines)
+    answers = tuple(answer(engine, graph, handle.info, unwanted.get(engine.name)) for engine in engines)
     return Explanation(graph.name, handle.backend, handle.info.name, answers, plan)

@@ -14,7 +14,7 @@ import functools
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -196,6 +196,20 @@ class OperationGraph(Problem):
     def numbers(self) -> tuple[TensorInfo, ...]:
         """The run-time numbers, in the order in which plans take them."""
         return tuple(info for info in self.packed if info.by_value)
+
+    @functools.cached_property
+    def places(self) -> dict[int, int]:
+        """Where the arrays and the numbers of a plan are in their order, by uid."""
+        return {info.uid: place for infos in (self.memory, self.numbers) for place, info in enumerate(infos)}
+
+    def arguments(self, values: Mapping[int, Any]) -> tuple[list[Any], list[float]]:
+        """Return the arrays and the numbers of a mapping by uid, in the order in which plans take them."""
+        return [values[info.uid] for info in self.memory], [values[info.uid] for info in self.numbers]
+
+    def keyed(self, arrays: Sequence[Any], numbers: Sequence[float]) -> dict[int, Any]:
+        """Return the arrays and numbers that a plan takes by uid."""
+        infos = (*self.memory, *self.numbers)
+        return {info.uid: value for info, value in zip(infos, (*arrays, *numbers), strict=True)}
 
     # as a Problem
 

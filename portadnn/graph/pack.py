@@ -80,7 +80,7 @@ class Bound:
     written : collection of int
         The uids of tensors that the graph writes.
     arrays : dict
-        What ``GraphPlan.run`` takes.
+        Arrays of the device and numbers, by uid.
     returns : list of Copied
         Host arrays to be filled from copies on the device.
     operands : list

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,9 +57,9 @@ def engines_of(handle: Handle) -> list[GraphEngine]:
     """Return all engines that a handle has for graphs, in order of preference."""
     engines: list[GraphEngine] = [*get_backend(handle.backend).graph_engines()]
     if any(engine.joins for engine in engines):
-        engines.append(RegionsEngine())
-    engines.append(FallbackEngine())
-    return engines if works_on_host(handle.device) else [*engines, HostFallbackEngine()]
+        engines.append(RegionsEngine(handle))
+    engines.append(FallbackEngine(handle))
+    return engines if works_on_host(handle.device) else [*engines, HostFallbackEngine(handle)]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Plans:
             if only is not None:
                 found = [only] if only.engine.name in (engine.name for engine in takers) else []
             else:
-                takers.sort(key=lambda engine: engine.seconds(self.graph, self.handle))
+                takers.sort(key=lambda engine: engine.seconds(self.graph, self.handle.info))
                 found = self._timed(takers) if mode is heur_mode.B else [Config(engine) for engine in takers]
             names = {known.name for known in self.candidates}
             self.candidates += [config for config in found if config.name not in names]
@@ -127,7 +127,7 @@ class Plans:
             raise self.no_engine([])
 
     def _takes(self, engine: GraphEngine) -> bool:
-        refused = list(engine.why_not(self.graph, self.handle))
+        refused = list(engine.reasons(self.graph, self.handle.info))
         if refused:
             self.reasons[engine.name] = refused
         return not refused
@@ -137,7 +137,7 @@ class Plans:
         seconds = self.handle.found.seconds(self.graph.digest, self.handle.info)
         known: dict[str, Config] = {}
         if seconds:
-            known = {each.name: each for one in takers for each in configurations(one, self.graph, self.handle)}
+            known = {each.name: each for one in takers for each in configurations(one, self.graph, self.handle.info)}
         timed = sorted((name for name in seconds if name in known), key=lambda name: seconds[name])
         rest = [Config(engine) for engine in takers]
         return [*(known[name] for name in timed), *(config for config in rest if config.name not in seconds)]
@@ -193,10 +193,12 @@ class Plans:
         config = self.config(number)
         number = int(number)
         if number not in self.built:
-            self.built[number] = config.prepare(self.graph, self.handle)
+            self.built[number] = config.prepare(self.graph, self.handle.device)
         return self.built[number]
 
-    def autotune(self, filters: Filters, arrays: Any, scratch: Callable[[GraphPlan], Any]) -> list[Timing]:
+    def autotune(
+        self, filters: Filters, values: Mapping[int, Any], scratch: Callable[[GraphPlan], Any]
+    ) -> list[Timing]:
         """Time all configurations that the filters leave; they become the candidates, the fastest first.
 
         The times are kept with what Find measured, for ``heur_mode.B`` and for later processes.
@@ -206,15 +208,15 @@ class Plans:
         failed: list[Timing] = []
         wanted = [config.engine for config in self.candidates if filters.refusal(config) is None]
         for engine in {engine.name: engine for engine in wanted}.values():
-            for config in configurations(engine, self.graph, self.handle):
+            for config in configurations(engine, self.graph, self.handle.info):
                 if filters.refusal(config) is not None:
                     continue
                 best = min((row.seconds for row, _, _ in rows), default=None)
                 try:
-                    plan = config.prepare(self.graph, self.handle)
+                    plan = config.prepare(self.graph, self.handle.device)
                     if filters.workspace is not None and plan.workspace_size > filters.workspace:
                         continue
-                    seconds = self._time(plan, arrays, scratch(plan), best)
+                    seconds = self._time(plan, values, scratch(plan), best)
                 except (DnnError, MemoryError) as error:  # the others may do
                     log.warning("graph '%s': %s failed: %s", self.graph.name, config.name, error)
                     failed.append(Timing(config.name, -1.0, 0, str(error)))
@@ -229,6 +231,7 @@ class Plans:
         self.built = {number: plan for number, (_, _, plan) in enumerate(rows)}
         return [*(row for row, _, _ in rows), *failed]
 
-    def _time(self, plan: GraphPlan, arrays: Any, workspace: Any, best: float | None) -> float:
+    def _time(self, plan: GraphPlan, values: Mapping[int, Any], workspace: Any, best: float | None) -> float:
+        given = self.graph.arguments(values)
         with self.handle.lock:
-            return median_time(self.handle.device, lambda: plan.run(arrays, workspace), best)
+            return median_time(self.handle.device, lambda: plan.run(*given, workspace), best)

@@ -29,6 +29,7 @@ from portadnn.graph.plans import engines_of
 from portadnn.graph.sample import special
 from portadnn.graph.support.cases import cases
 from portadnn.registry import get_backend
+from portadnn_backends.base import Run
 
 (DEFINITION,) = get_backend("reference").graph_engines()
 
@@ -271,16 +272,17 @@ def test_programs_of_numbers_that_cannot_be_any(word, capsys):
 class Beyond(Broken):
     """By definition, and then something behind the last row of tensors without padding."""
 
-    def prepare(self, graph, handle):
-        plan = DEFINITION.prepare(graph, handle)
+    def tuned(self, graph, device, knobs):
+        plan = DEFINITION.prepare(graph, device)
 
-        def run(arrays, workspace):
-            plan.run(arrays, workspace)
+        def run(given, numbers, workspace):
+            plan.run(given, numbers, workspace)
+            arrays = graph.keyed(given, numbers)
             for uid in graph.results:
                 if graph.by_uid[uid].ragged_offset is not None:
                     arrays[uid][-1] = 0
 
-        return GraphPlan(self, graph, 0, run)
+        return GraphPlan(graph, self, 0, Run(run))
 
 
 def test_what_is_behind_rows_is_seen(monkeypatch):

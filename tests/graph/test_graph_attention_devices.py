@@ -205,7 +205,7 @@ def test_knobs(target):
 def refused(g):
     g.validate()
     g.build_operation_graph()
-    return ENGINE.why_not(g._graph_frozen(), g._handle)
+    return ENGINE.reasons(g._graph_frozen(), g._handle.info)
 
 
 @pytest.mark.parametrize("target", helper.cpu_targets(), ids=lambda target: target.name)

@@ -254,7 +254,7 @@ def test_refusals(handle, name):
     """Reasons tell what to do instead."""
     build, id = REFUSED[name]
     g = new(handle)
-    reasons = ProductEngine().why_not(frozen(g, build(g)), handle)
+    reasons = ProductEngine().reasons(frozen(g, build(g)), handle.info)
     assert [reason.id for reason in reasons] == [id]
     assert "regions" in reasons[0].fix
 
@@ -297,8 +297,8 @@ def test_nvrtc(name, kind, file):
     handle._device = recorder_of("sm_90")
     g = new("reference", kind, kind)
     part, engine = frozen(g, LARGE[name](g)[1]), ProductEngine()
-    assert not engine.why_not(part, handle)
-    plan = engine.prepare(part, handle)
+    assert not engine.reasons(part, handle.info)
+    plan = engine.prepare(part, handle.device)
     compile_recorded(handle.device)
     read = [of[0] for source, of in handle.device.sources.items() if "#define PROLOGUE_IMAGE" in source]
     assert file in read

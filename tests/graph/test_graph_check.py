@@ -13,6 +13,7 @@ from portadnn.graph.checks.checking import difference
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.patterns import PATTERNS
 from portadnn.registry import get_backend
+from portadnn_backends.base import Run
 
 SHOWN = ["BnAddRelu", "DBARCS", "ConvScaleBiasAct", "DgradDreluBNBwdWeight", "MhaFprop", "FP8 flash attention fprop"]
 
@@ -40,19 +41,19 @@ class Liar(GraphEngine):
     def __init__(self, lie):
         self.lie = lie
 
-    def seconds(self, graph, handle):
+    def estimate(self, graph, info):
         return 0.0
 
-    def prepare(self, graph, handle):
-        honest = DEFINITION.prepare(graph, handle)
-        names = {info.name: info.uid for info in graph.packed}
+    def tuned(self, graph, device, knobs):
+        honest = DEFINITION.prepare(graph, device)
         parts = (tuple(operation.name for operation in graph.operations),)
 
-        def run(arrays, workspace):
-            honest.run(arrays, workspace)
-            self.lie({name: arrays[uid] for name, uid in names.items()})
+        def run(arrays, numbers, workspace):
+            honest.run(arrays, numbers, workspace)
+            infos = (*graph.memory, *graph.numbers)
+            self.lie({info.name: value for info, value in zip(infos, (*arrays, *numbers), strict=True)})
 
-        return GraphPlan(self, graph, 0, run, parts=parts)
+        return GraphPlan(graph, self, 0, Run(run), parts=parts)
 
 
 (DEFINITION,) = get_backend("reference").graph_engines()

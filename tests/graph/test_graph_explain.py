@@ -11,20 +11,21 @@ import portadnn.graph as cudnn
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.errors import fail
 from portadnn.registry import get_backend
+from portadnn_backends.base import Run
 
 N = cudnn.numerical_note
 
 
-def no_relu(graph, handle):
+def no_relu(graph, info):
     for operation in graph.operations:
         if operation["mode"] is cudnn.pointwise_mode.RELU_FWD:
             yield fail("PG-ENGINE-002", node=operation.label, expected="no RELU", got="RELU", fix="use tanh")
 
 
-def even_dims(graph, handle):
-    for info in graph.infos:
-        if any(d % 2 for d in info.dims):
-            yield fail("PG-ENGINE-004", tensor=info.describe(), expected="even dims", got=list(info.dims), fix="pad it")
+def even_dims(graph, info):
+    for one in graph.infos:
+        if any(d % 2 for d in one.dims):
+            yield fail("PG-ENGINE-004", tensor=one.describe(), expected="even dims", got=list(one.dims), fix="pad it")
 
 
 class Picky(GraphEngine):
@@ -34,20 +35,20 @@ class Picky(GraphEngine):
     rules = (
         SupportRule("PG-ENGINE-002", "no relu", no_relu),
         SupportRule("PG-ENGINE-004", "even dims", even_dims),
-        SupportRule("PG-ENGINE-005", "a device", lambda graph, handle: ()),
+        SupportRule("PG-ENGINE-005", "a device", lambda graph, info: ()),
     )
 
-    def seconds(self, graph, handle):
+    def estimate(self, graph, info):
         return 2e-6
 
-    def knobs(self, graph, handle):
+    def knobs(self, graph, info):
         return (cudnn.knob(cudnn.knob_type.STAGES, 4, 1),)
 
-    def remarks(self, graph, handle):
+    def remarks(self, graph, info):
         return [fail("PG-ENGINE-005", node=graph.operations[0].label, got="a slow step")]
 
-    def prepare(self, graph, handle):
-        return GraphPlan(self, graph, 640, lambda arrays, workspace: None)
+    def tuned(self, graph, device, knobs):
+        return GraphPlan(graph, self, 640, Run(lambda arrays, numbers, workspace: None))
 
 
 @pytest.fixture(autouse=True)

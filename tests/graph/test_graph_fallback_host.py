@@ -25,12 +25,12 @@ class Converter(GraphEngine):
 
     name = "converter"
 
-    def why_not(self, graph, handle):
+    def reasons(self, graph, info):
         modes = [operation.values.get("mode") for operation in graph.operations]
         return [] if modes == [pointwise_mode.IDENTITY] else [fail("PG-ENGINE-002")]
 
-    def prepare(self, graph, handle):
-        return DefinitionOnHost().prepare(graph, handle)
+    def tuned(self, graph, device, knobs):
+        return DefinitionOnHost().prepare(graph, device)
 
 
 def use(engines, handle, monkeypatch):

@@ -415,17 +415,14 @@ REFUSED = {
 
 @pytest.mark.parametrize("id", REFUSED)
 def test_refusals(id):
-    class Small:
-        """A device without float64."""
-
-        info = DeviceInfo("opencl", "small", "", "gpu", "", "", schedule="gpu", fp64=False)
+    small = DeviceInfo("opencl", "small", "", "gpu", "", "", schedule="gpu", fp64=False)
 
     build, word = REFUSED[id]
     g = new()
     build(g).set_output(True)
     g.validate()
     g.build_operation_graph()
-    found = FusionEngine().why_not(g._graph_frozen(), Small())
+    found = FusionEngine().reasons(g._graph_frozen(), small)
     assert [error.id for error in found if error.id == id]
     assert all(error.fix for error in found)
     assert word in str(found[0])

@@ -20,6 +20,7 @@ import portadnn.graph as cudnn
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.errors import fail
 from portadnn.registry import backend_names, get_backend
+from portadnn_backends.base import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "graph.md").read_text(encoding="utf-8")
@@ -111,16 +112,17 @@ def test_another_engine(monkeypatch):
         modes = frozenset({cudnn.heur_mode.B})
         behavior_notes = frozenset({cudnn.behavior_note.RUNTIME_COMPILATION})
 
-        def why_not(self, graph, handle):
+        def reasons(self, graph, info):
             wrong = [operation for operation in graph.operations if operation.kind != "pointwise"]
             return [fail("PG-ENGINE-002", node=operation.label, argument=self.name) for operation in wrong]
 
-        def prepare(self, graph, handle):
-            def run(arrays, workspace):
-                seen.append((sorted(arrays), workspace.nbytes))
-                arrays[2][...] = 2 * arrays[1]
+        def tuned(self, graph, device, knobs):
+            def run(arrays, numbers, workspace):
+                seen.append((sorted(graph.keyed(arrays, numbers)), workspace.nbytes))
+                x, y = arrays
+                y[...] = 2 * x
 
-            return GraphPlan(self, graph, 100, run)
+            return GraphPlan(graph, self, 100, Run(run))
 
     backend = get_backend("reference")
     known = backend.graph_engines()

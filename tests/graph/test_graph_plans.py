@@ -18,6 +18,7 @@ from portadnn.graph.errors import fail
 from portadnn.graph.files import as_data, graph_of
 from portadnn.graph.operation_graph import TensorInfo
 from portadnn.registry import get_backend
+from portadnn_backends.base import Run
 
 A, B, FALLBACK = cudnn.heur_mode.A, cudnn.heur_mode.B, cudnn.heur_mode.FALLBACK
 
@@ -50,27 +51,24 @@ def computed(g, tensors):
 def fixed(seconds, name, taken=True, modes=frozenset(cudnn.heur_mode)):
     """Return an engine of the reference with an estimate, whose plans write their estimate."""
 
-    def broken(graph, handle):
+    def broken(graph, info):
         return [] if taken else [fail("PG-ENGINE-002", node=o.label, argument=name) for o in graph.operations]
 
     class Fixed(GraphEngine):
         rules = (SupportRule("PG-ENGINE-002", "anything, or nothing", broken),)
 
-        def seconds(self, graph, handle):
+        def estimate(self, graph, info):
             return seconds
 
-        def knobs(self, graph, handle):
+        def knobs(self, graph, info):
             return (cudnn.knob(cudnn.knob_type.STAGES, 7, 3, 2),)
 
-        def prepare(self, graph, handle):
-            return self.tuned(graph, handle, {})
+        def tuned(self, graph, device, knobs):
+            def run(arrays, numbers, workspace):
+                for name in graph.written:
+                    arrays[graph.names.index(name)][...] = seconds + knobs.get(cudnn.knob_type.STAGES, 0)
 
-        def tuned(self, graph, handle, knobs):
-            def run(arrays, workspace):
-                for uid in graph.results:
-                    arrays[uid][...] = seconds + knobs.get(cudnn.knob_type.STAGES, 0)
-
-            return GraphPlan(self, graph, 0, run, knobs=knobs)
+            return GraphPlan(graph, self, 0, Run(run), knobs=knobs)
 
     Fixed.name, Fixed.modes = name, modes
     return Fixed()

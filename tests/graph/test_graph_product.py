@@ -12,12 +12,13 @@ from test_nvrtc import ARCHITECTURES, Recorder, recorder_of
 import portadnn.graph as cudnn
 from portadnn.enums import DataType
 from portadnn.graph.layout import channels_last
+from portadnn.graph.operation_graph import OperationGraph
 from portadnn.graph.support.on_paper import PaperHandle
 from portadnn.problem import TensorSpec
 from portadnn_backends.cuda import device as cuda
 from portadnn_backends.engines.conv.by_images import by_images
 from portadnn_backends.engines.conv.cpu_common import ConvCpu
-from portadnn_backends.engines.conv.epilogue import WrittenForward
+from portadnn_backends.engines.conv.epilogue import ForwardWithEpilogue
 from portadnn_backends.engines.conv.gemm import ConvGemm
 from portadnn_backends.engines.conv.tensor_core import TensorCore
 from portadnn_backends.fusion.product.choice import chosen_for
@@ -201,9 +202,10 @@ def test_winograd(handle, name, monkeypatch):
     graph, kind = name
     for others in (ConvGemm, ConvCpu, TensorCore):
         monkeypatch.setattr(others, "why_not", lambda *_: "not here")
+    chosen_for.cache_clear()
     tolerance = {"rtol": 2e-2, "atol": 4e-2} if kind is D.HALF else {"rtol": 1e-4, "atol": 1e-4}
     g = check(handle, WINOGRAD[graph], kind, D.FLOAT, **tolerance)
-    assert "winograd" in chosen_for(g._graph_frozen(), handle).engine.name
+    assert "winograd" in chosen_for(g._graph_frozen(), handle.info).engine.name
 
 
 @on_all([(D.HALF, D.FLOAT), (D.HALF, D.HALF), (D.BFLOAT16, D.FLOAT), (D.BFLOAT16, D.BFLOAT16)])
@@ -236,7 +238,7 @@ def test_rows_are_not_packed(name):
     handle = PaperHandle("cuda")
     handle._device = Recorder("sm_90", ARCHITECTURES["sm_90"])
     g = new("reference", D.HALF, D.FLOAT)
-    ProductEngine().prepare(frozen(g, ROWS[name](g)[1]), handle)
+    ProductEngine().prepare(frozen(g, ROWS[name](g)[1]), handle.device)
     files = [file for file, _, _ in handle.device.sources.values()]
     assert "cuda/conv/mma_pack_image.cu" not in files[: files.index("cuda/conv/mma.cu")]
     assert "#define PLANES 1" in next(s for s, of in handle.device.sources.items() if of[0] == "cuda/conv/mma.cu")
@@ -345,7 +347,7 @@ def test_refusals(handle, name):
     build, id = REFUSED[name]
     g = new(handle)
     graph = frozen(g, build(g)[1])
-    reasons = ProductEngine().why_not(graph, handle)
+    reasons = ProductEngine().reasons(graph, handle.info)
     assert [reason.id for reason in reasons] == [id]
     assert "regions" in reasons[0].fix
 
@@ -353,7 +355,7 @@ def test_refusals(handle, name):
 def test_float64_is_refused():
     g = new("reference", D.DOUBLE, D.DOUBLE, D.DOUBLE)
     graph = frozen(g, _after((6, 5, 7), lambda g, y: [g.relu(y)])(g)[1])
-    assert [reason.id for reason in ProductEngine().why_not(graph, None)] == ["PG-PRODUCT-002"]
+    assert [reason.id for reason in ProductEngine().reasons(graph, None)] == ["PG-PRODUCT-002"]
 
 
 LARGE = {
@@ -384,7 +386,7 @@ TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
 def test_parts_of_the_images_count_on():
     """A convolution that is done some images at a time tells its text where each part's output begins."""
     x, w, y = (TensorSpec.packed(DataType.FLOAT, dims) for dims in ((5, 2, 4, 6), (3, 2, 1, 1), (5, 3, 4, 6)))
-    problem = WrittenForward(x, w, y, (0, 0), (1, 1), (1, 1), text="...", first=7)
+    problem = ForwardWithEpilogue(x, w, y, (0, 0), (1, 1), (1, 1), graph=OperationGraph("", (), ()), first=7)
     assert [part.problem.first for part in by_images(problem, 2)] == [7, 7 + 2 * 72, 7 + 4 * 72]
 
 
@@ -393,8 +395,8 @@ def nvrtc_of(g, outs, wanted):
     handle = PaperHandle("cuda")
     handle._device = recorder_of("sm_90")
     part, engine = frozen(g, outs), ProductEngine()
-    assert not engine.why_not(part, handle)
-    plan = engine.prepare(part, handle)
+    assert not engine.reasons(part, handle.info)
+    plan = engine.prepare(part, handle.device)
     compiled = {}
     for source, (file, _, _) in handle.device.sources.items():
         if ("epilogue(" in source and "EPILOGUE_LANES" in source) or "sums_join" in source:

@@ -10,9 +10,10 @@ from test_graph_product import _space, check, evaluate, nvrtc_of, x
 import portadnn.graph as cudnn
 from portadnn.enums import DataType
 from portadnn.graph.layout import channels_last
+from portadnn.graph.operation_graph import OperationGraph
 from portadnn.problem import TensorSpec
 from portadnn_backends.engines.conv.by_images import by_images
-from portadnn_backends.engines.conv.epilogue import WrittenBackwardFilter
+from portadnn_backends.engines.conv.epilogue import BackwardFilterWithEpilogue
 
 
 def _filters(*dims, window=(3, 3), filters=6, groups=1, nhwc=False, **how):
@@ -69,7 +70,7 @@ def test_two_runs_agree_in_every_bit(handle, name):
 def test_parts_of_the_images_write_one_gradient():
     """A gradient that is summed some images at a time has one place in memory."""
     x, dy, dw = (TensorSpec.packed(DataType.FLOAT, dims) for dims in ((5, 2, 4, 6), (5, 3, 4, 6), (3, 2, 1, 1)))
-    problem = WrittenBackwardFilter(x, dy, dw, (0, 0), (1, 1), (1, 1), text="...")
+    problem = BackwardFilterWithEpilogue(x, dy, dw, (0, 0), (1, 1), (1, 1), graph=OperationGraph("", (), ()))
     assert [part.problem.first for part in by_images(problem, 2)] == [0, 0, 0]
 
 

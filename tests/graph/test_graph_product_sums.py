@@ -204,7 +204,7 @@ def _apart(g, y):
 def test_refusals(follow):
     g = new("reference")
     graph = frozen(g, follow(g, g.matmul(x(g, 6, 5), x(g, 5, 7))))
-    reasons = ProductEngine().why_not(graph, None)
+    reasons = ProductEngine().reasons(graph, None)
     assert "PG-PRODUCT-006" in [reason.id for reason in reasons]
     assert "regions" in reasons[-1].fix
 
@@ -214,7 +214,7 @@ def test_batches_alone_are_refused(handle, name):
     """Sums over neither rows nor columns of a product."""
     g = new(handle)
     _, outs = _matrix((3, 7, 5), (3, 5, 9), (3, 7, 9), (0,))(g)
-    assert [reason.id for reason in ProductEngine().why_not(frozen(g, outs), handle)] == ["PG-PRODUCT-004"]
+    assert [reason.id for reason in ProductEngine().reasons(frozen(g, outs), handle.info)] == ["PG-PRODUCT-004"]
 
 
 LARGE = {

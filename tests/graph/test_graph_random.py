@@ -121,7 +121,7 @@ def test_what_it_does_not_draw(handle, name):
     g = new(handle)
     y = g.rng([4, 4], LAW.UNIFORM, seed=1).set_output(True).set_data_type(D.INT64)
     g.validate()
-    ids = [error.id for error in RandomEngine().why_not(g._graph.freeze(), handle)]
+    ids = [error.id for error in RandomEngine().reasons(g._graph.freeze(), handle.info)]
     assert ids == ["PG-ENGINE-003"]
     g.build()
     g.execute({y: buffer(y)[0]}, check="reference")

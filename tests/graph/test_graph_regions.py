@@ -72,7 +72,7 @@ class Joining:
 def test_regions(name, monkeypatch):
     """Nodes go to the first region that shares a tensor, or to the one that alone reads them."""
     engine = FusionEngine()
-    monkeypatch.setattr(engine, "why_not", lambda graph, handle: _refused(graph))
+    monkeypatch.setattr(engine, "reasons", lambda graph, info: _refused(graph))
     backend = type("Backend", (), {"graph_engines": lambda self: [engine]})()
     monkeypatch.setattr("portadnn.graph.fusion.regions.get_backend", lambda name: backend)
     monkeypatch.setattr("portadnn.graph.fusion.regions.chain_of", lambda *arguments: None)
@@ -232,7 +232,7 @@ FINISHED = {  # and how many nodes the product's step computes
     "bias, residual, clipped relu": (_conv("bias", "z", "relu6", padding=[1, 1]), 4),
     "residual, bias": (_conv("z", "bias", stride=[2, 1]), 3),
     "relu alone": (_conv("relu", padding=[1, 0], dilation=[1, 2]), 2),
-    "bias, swish": (_conv("bias", "swish"), 3),
+    "bias, swish": (_conv("bias", "swish", dims=(2, 4, 16, 16)), 3),
     "padding at one end": (_conv("bias", "tanh", pre_padding=[1, 0], post_padding=[0, 1]), 3),
     "one dim": (_conv("bias", "z", "sigmoid", dims=(2, 4, 9), window=(3,)), 4),
     "three dims": (_conv("bias", "elu", dims=(1, 4, 4, 3, 5), window=(2, 2, 2)), 3),

@@ -208,10 +208,6 @@ def test_interpolations(target, name, mode, nhwc):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_compiles_for_cuda(arch):
     recorder = recorder_of(arch)
-
-    class Handle:
-        device, info = recorder, recorder.info
-
     how, sizes = WINDOWS["uneven"], pooled(P.MAXPOOL, np.zeros(DIMS[2]), WINDOWS["uneven"])[0].shape
     builds = [
         (D.HALF, lambda g: g.resample(given(g, DIMS[2]), P.MAXPOOL, generate_index=True, **how)),
@@ -226,5 +222,5 @@ def test_compiles_for_cuda(arch):
             one.set_output(True)
         g.validate()
         g.build_operation_graph()
-        ResampleEngine().prepare(g._graph_frozen(), Handle())
+        ResampleEngine().prepare(g._graph_frozen(), recorder)
     compile_recorded(recorder)

@@ -10,7 +10,7 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardFilte
 from portadnn.problem import ALIGNMENT, TensorSpec
 
 from ...base import Launch, TensorArg
-from .epilogue import Written
+from .epilogue import WithEpilogue
 
 TILE_SET = 64 << 20  # bytes of images in another layout or type that lie in the workspace at a time
 
@@ -59,7 +59,7 @@ def by_images(problem: Convolution, each: int) -> Iterator[Part]:
             offsets[problem.index(name)] = offset
             alignment = min(spec.alignment, offset & -offset or ALIGNMENT)
             specs[name] = replace(spec, dims=(count, *spec.dims[1:]), alignment=alignment)
-        if not isinstance(problem, ConvolutionBackwardFilter) and isinstance(problem, Written):
+        if not isinstance(problem, ConvolutionBackwardFilter) and isinstance(problem, WithEpilogue):
             specs["first"] = problem.first + first * problem.tensors[-1].strides[0]
         yield Part(replace(problem, **specs), offsets)
 

@@ -28,16 +28,16 @@ from .cpu_common import (
 )
 from .cpu_filter import ConvCpuFilter
 from .epilogue import (
-    WrittenBackwardData,
-    WrittenForward,
+    BackwardDataWithEpilogue,
+    ForwardWithEpilogue,
     epilogue_args,
     epilogue_defines,
     output,
     sums_of,
 )
 from .prologue import (
-    ComputedBackwardData,
-    ComputedForward,
+    BackwardDataWithPrologue,
+    ForwardWithPrologue,
     computed,
     prologue_args,
     prologue_defines,
@@ -259,10 +259,10 @@ class ConvCpuGemm(ConvCpu):
         ConvolutionForward,
         ConvolutionBackwardData,
         ConvolutionBiasActivationForward,
-        WrittenForward,
-        WrittenBackwardData,
-        ComputedForward,
-        ComputedBackwardData,
+        ForwardWithEpilogue,
+        BackwardDataWithEpilogue,
+        ForwardWithPrologue,
+        BackwardDataWithPrologue,
     )
 
     def algo(self, problem: Problem) -> DnnEnum | None:

@@ -24,8 +24,8 @@ from .cpu_common import (
     round_up,
     split_evenly,
 )
-from .epilogue import WrittenBackwardFilter, epilogue_args, epilogue_defines
-from .prologue import ComputedBackwardFilter, prologue_args, prologue_defines
+from .epilogue import BackwardFilterWithEpilogue, epilogue_args, epilogue_defines
+from .prologue import BackwardFilterWithPrologue, prologue_args, prologue_defines
 
 UNIT_PIXELS = 256  # products summed per visit of a register tile
 BLOCK_K = 128
@@ -118,7 +118,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
 class ConvCpuFilter(ConvCpu):
     """Backward filter: one launch starts a counter, one sums over shares of the image, one adds the shares."""
 
-    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter, ComputedBackwardFilter)
+    problems = (ConvolutionBackwardFilter, BackwardFilterWithEpilogue, BackwardFilterWithPrologue)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdFilterAlgo.ALGO_1

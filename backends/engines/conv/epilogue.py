@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from portadnn.enums import DataType, DnnEnum
+from portadnn.graph.operation_graph import OperationGraph
 from portadnn.ops.convolution.calls import (
     Convolution,
     ConvolutionBackwardData,
@@ -27,6 +28,7 @@ from ...base import (
     ScalarArg,
     TensorArg,
 )
+from ...fusion.product.texts import Fused, fused, storage
 from ..elementwise import ElementwiseEngine, activation_defines
 from .sums import Sums, sums_args
 
@@ -34,62 +36,62 @@ FUSED = ConvolutionBiasActivationForward
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
-    """What a convolution has whose sums go to text that was written for what follows it; its output is not written.
+class WithEpilogue:
+    """What a convolution has whose sums go to the nodes that follow it in a graph; its output is not written.
+
+    Its kernels' text is generated from the graph. The text's tensors come after the output, its float32 numbers after
+    alpha (1) and beta (0). Places in the output are those in memory: it has no gaps.
 
     Attributes
     ----------
-    text : str
-        What conv/epilogue.h asks for. Places in the output are those in memory: it has no gaps.
+    graph : OperationGraph
+        The product, and the nodes around it that its kernels compute.
     vectors : bool
         Whether the text takes vectors of VW numbers, else one number at a time.
-    storage : tuple of DataType
-        Of the text's tensors, which come after the output: types as wide as their elements.
-    numbers : int
-        Its float32 numbers, which come after alpha (1) and beta (0).
     first : int
         Where in the output the text's first place is.
-    sums : Sums or None
-        What is taken together of the results as they are stored.
     """
 
-    text: str = ""
+    graph: OperationGraph
     vectors: bool = False
-    storage: tuple[DataType, ...] = ()
-    numbers: int = 0
     first: int = 0
-    sums: Sums | None = None
+
+    @property
+    def fused(self) -> Fused:
+        """The texts."""
+        return fused(self.graph, self.vectors)
 
 
 @dataclass(frozen=True)
-class WrittenForward(Written, ConvolutionForward):
-    """y by text."""
+class ForwardWithEpilogue(WithEpilogue, ConvolutionForward):
+    """y by the nodes that follow."""
 
     op: ClassVar[str] = ""  # not to be asked for by name
 
 
 @dataclass(frozen=True)
-class WrittenBackwardData(Written, ConvolutionBackwardData):
-    """dx by text."""
+class BackwardDataWithEpilogue(WithEpilogue, ConvolutionBackwardData):
+    """dx by the nodes that follow."""
 
     op: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
-class WrittenBackwardFilter(Written, ConvolutionBackwardFilter):
-    """dw by text, which is called where all parts of a sum have been added up."""
+class BackwardFilterWithEpilogue(WithEpilogue, ConvolutionBackwardFilter):
+    """dw by the nodes that follow, which are computed where all parts of a sum have been added up."""
 
     op: ClassVar[str] = ""
 
 
 def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
     """Return the defines of conv/epilogue.h: none for a convolution alone, Z_STRIDES where z has other strides."""
-    if isinstance(problem, Written):
+    if isinstance(problem, WithEpilogue):
+        sums = problem.fused.sums
         return {
             "EPILOGUE_LANES": "VW" if problem.vectors else 1,
             "EPILOGUE_FIRST": problem.first,
-            "GENERATED": problem.text,
-            **(problem.sums.defines if problem.sums else {}),
+            "GENERATED": problem.fused.source,
+            **(sums.defines if sums else {}),
         }
     if not isinstance(problem, FUSED):
         return {}
@@ -103,16 +105,16 @@ def epilogue_defines(problem: Problem) -> dict[str, int | float | str]:
 
 def sums_of(problem: Problem) -> Sums | None:
     """Return what is taken together of results as they are stored, which few engines do."""
-    return problem.sums if isinstance(problem, Written) else None
+    return problem.fused.sums if isinstance(problem, WithEpilogue) else None
 
 
 def epilogue_args(problem: Problem, workspace: int = 0) -> tuple[Arg, ...]:
     """Return the arguments of EPILOGUE_TENSORS; sums are left after so many bytes of `workspace`."""
-    if isinstance(problem, Written):
-        count = len(problem.names)
-        tensors = (TensorArg(count + i, 0, kind) for i, kind in enumerate(problem.storage))
-        numbers = (ScalarArg(2 + i, DataType.FLOAT) for i in range(problem.numbers))
-        return (*tensors, *numbers, *sums_args(problem.sums, workspace))
+    if isinstance(problem, WithEpilogue):
+        count, text = len(problem.names), problem.fused.after
+        tensors = (TensorArg(count + i, 0, kind) for i, kind in enumerate(storage(text)))
+        numbers = (ScalarArg(2 + i, DataType.FLOAT) for i in range(len(text.numbers)))
+        return (*tensors, *numbers, *sums_args(problem.fused.sums, workspace))
     if not isinstance(problem, FUSED):
         return ()
     names = problem.tensor_names()

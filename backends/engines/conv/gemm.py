@@ -26,16 +26,16 @@ from ...base import (
 )
 from .choice import ByChoice
 from .epilogue import (
-    WrittenBackwardData,
-    WrittenBackwardFilter,
-    WrittenForward,
+    BackwardDataWithEpilogue,
+    BackwardFilterWithEpilogue,
+    ForwardWithEpilogue,
     epilogue_args,
     output,
     sums_of,
 )
 from .gemm_choice import Choice, choices, of_short_numbers
 from .geometry import Geometry, data_gradient, filter_gradient, forward
-from .prologue import ComputedBackwardData, ComputedBackwardFilter, ComputedForward, prologue_args
+from .prologue import BackwardDataWithPrologue, BackwardFilterWithPrologue, ForwardWithPrologue, prologue_args
 from .sums import Parts, after
 
 FILE = "shared/conv/gemm.cl"
@@ -140,7 +140,7 @@ class ConvGemmForward(ConvGemm):
     """Forward."""
 
     name = "conv_gemm_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward, ComputedForward)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, ForwardWithEpilogue, ForwardWithPrologue)
     _algos = (ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM, ConvolutionFwdAlgo.IMPLICIT_GEMM)
 
     def geometry(self, problem: Convolution) -> Geometry:
@@ -151,7 +151,7 @@ class ConvGemmBackwardData(ConvGemm):
     """Data gradient, gathered: every element is written by one work-item."""
 
     name = "conv_gemm_backward_data"
-    problems = (ConvolutionBackwardData, WrittenBackwardData, ComputedBackwardData)
+    problems = (ConvolutionBackwardData, BackwardDataWithEpilogue, BackwardDataWithPrologue)
     _algos = (ConvolutionBwdDataAlgo.ALGO_1, ConvolutionBwdDataAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:
@@ -162,7 +162,7 @@ class ConvGemmBackwardFilter(ConvGemm):
     """Filter gradient; the sum over pixels is split and added up in a fixed order."""
 
     name = "conv_gemm_backward_filter"
-    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter, ComputedBackwardFilter)
+    problems = (ConvolutionBackwardFilter, BackwardFilterWithEpilogue, BackwardFilterWithPrologue)
     _algos = (ConvolutionBwdFilterAlgo.ALGO_1, ConvolutionBwdFilterAlgo.ALGO_1)
 
     def geometry(self, problem: Convolution) -> Geometry:

@@ -42,19 +42,19 @@ from ...base import (
 from ..pieces import LONG, PIECE_COUNTERS, shares_pieces
 from .by_images import TILE_SET, by_images, images_at_a_time
 from .epilogue import (
-    WrittenBackwardData,
-    WrittenBackwardFilter,
-    WrittenForward,
+    BackwardDataWithEpilogue,
+    BackwardFilterWithEpilogue,
+    ForwardWithEpilogue,
     epilogue_args,
     output,
     sums_of,
 )
 from .geometry import axes
 from .prologue import (
-    ComputedBackwardData,
-    ComputedBackwardFilter,
-    ComputedForward,
-    WithComputed,
+    BackwardDataWithPrologue,
+    BackwardFilterWithPrologue,
+    ForwardWithPrologue,
+    WithPrologue,
     prologue_args,
 )
 from .sums import Parts, after
@@ -96,7 +96,7 @@ class TensorCore(Engine):
             return "no tile fits the device's work-group size and local memory"
         if any(image.spec.size >= NARROW_SPAN for image in setups[0].images):
             return f"a packed image would have {NARROW_SPAN} elements or more"
-        if len(setups) > 1 and isinstance(problem, WithComputed):
+        if len(setups) > 1 and isinstance(problem, WithPrologue):
             return "the packed image would be made in parts"
         if len(setups) > 1 and sums_of(problem) is not None:
             return "the sums of its results would be made in parts"
@@ -251,7 +251,7 @@ class TensorCoreForward(TensorCore):
     """Forward."""
 
     name = "tensor_core_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward, ComputedForward)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, ForwardWithEpilogue, ForwardWithPrologue)
     _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
@@ -262,7 +262,7 @@ class TensorCoreBackwardData(TensorCore):
     """Data gradient, gathered phase by phase."""
 
     name = "tensor_core_backward_data"
-    problems = (ConvolutionBackwardData, WrittenBackwardData, ComputedBackwardData)
+    problems = (ConvolutionBackwardData, BackwardDataWithEpilogue, BackwardDataWithPrologue)
     _algo = ConvolutionBwdDataAlgo.ALGO_1
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
@@ -273,7 +273,7 @@ class TensorCoreBackwardFilter(TensorCore):
     """Filter gradient; the sum over pixels is split and added up in a fixed order."""
 
     name = "tensor_core_backward_filter"
-    problems = (ConvolutionBackwardFilter, WrittenBackwardFilter, ComputedBackwardFilter)
+    problems = (ConvolutionBackwardFilter, BackwardFilterWithEpilogue, BackwardFilterWithPrologue)
     _algo = ConvolutionBwdFilterAlgo.ALGO_1
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:

@@ -10,10 +10,11 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
 from portadnn.problem import TensorSpec
 
 from ...base import LAUNCH_SECONDS, DeviceInfo
+from ...fusion.product.texts import operand_of
 from ..layouts import strides
 from .epilogue import sums_of
 from .geometry import Geometry, data_gradient, filter_gradient, forward
-from .prologue import computed, operand_of
+from .prologue import computed
 from .tensor_core_tiles import Choice, Product, choices
 
 CHUNK = 16  # bytes: what is copied at once

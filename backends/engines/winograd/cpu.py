@@ -30,8 +30,8 @@ from ..conv.cpu_common import (
     split_evenly,
 )
 from ..conv.epilogue import (
-    WrittenBackwardData,
-    WrittenForward,
+    BackwardDataWithEpilogue,
+    ForwardWithEpilogue,
     epilogue_args,
     epilogue_defines,
     output,
@@ -206,8 +206,8 @@ class WinogradCpu(Engine):
         ConvolutionForward,
         ConvolutionBackwardData,
         ConvolutionBiasActivationForward,
-        WrittenForward,
-        WrittenBackwardData,
+        ForwardWithEpilogue,
+        BackwardDataWithEpilogue,
     )
     transforms = True
 

@@ -30,8 +30,8 @@ from ...base import (
     host_seconds,
 )
 from ..conv.epilogue import (
-    WrittenBackwardData,
-    WrittenForward,
+    BackwardDataWithEpilogue,
+    ForwardWithEpilogue,
     epilogue_args,
     epilogue_defines,
     output,
@@ -302,7 +302,7 @@ class WinogradForward(WinogradConvolve):
     """Forward."""
 
     name = "winograd_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward, WrittenForward)
+    problems = (ConvolutionForward, ConvolutionBiasActivationForward, ForwardWithEpilogue)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionFwdAlgo.WINOGRAD
@@ -312,7 +312,7 @@ class WinogradBackwardData(WinogradConvolve):
     """Data gradient: a convolution of dy with the flipped filter."""
 
     name = "winograd_backward_data"
-    problems = (ConvolutionBackwardData, WrittenBackwardData)
+    problems = (ConvolutionBackwardData, BackwardDataWithEpilogue)
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return ConvolutionBwdDataAlgo.WINOGRAD

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from portadnn.descriptors import TensorView
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import behavior_note
+from portadnn.graph.knobs import Knobs
 from portadnn.graph.lowering.steps import View
 from portadnn.graph.operation_graph import OperationGraph
 from portadnn.graph.pack import lies_as
 from portadnn.ops.convolution.calls import ConvolutionBackwardFilter
 from portadnn.problem import ALIGNMENT
 
-from ...base import EFFICIENCY, LAUNCH_SECONDS, Plan
+from ...base import EFFICIENCY, LAUNCH_SECONDS, Device, DeviceInfo, Plan, Run
 from ..prepare import uid_of
-from .choice import WrittenProblem, bytes_of, chosen_for, computing_seconds, must_split, parts_of
+from .choice import FusedProblem, bytes_of, chosen_for, computing_seconds, parts_of
 from .rules import RULES
 from .sums import join_launch
-
-if TYPE_CHECKING:
-    from portadnn.handle import Handle
+from .texts import must_split
 
 
 class _Running:
     """A convolution with its text, ready to run."""
 
-    def __init__(self, graph: OperationGraph, handle: Handle) -> None:
-        self.chosen, self.device, self.label = chosen_for(graph, handle), handle.device, must_split(graph).product.label
-        self.source = self.chosen.source
+    def __init__(self, graph: OperationGraph, device: Device) -> None:
+        self.chosen, self.device, self.label = chosen_for(graph, device.info), device, must_split(graph).product.label
+        self.graph = graph
+        self.source = self.chosen.fused.source
         self.plans: dict[int, Plan] = {}  # by the alignment of the operands
         self.workspace_size = max(self._plan(alignment).workspace_size for alignment in self._alignments())
 
@@ -42,34 +42,33 @@ class _Running:
             problem, engine = self.chosen.problem, self.chosen.engine
             specs: dict[str, Any] = {
                 name: replace(spec, alignment=min(spec.alignment, alignment))
-                for name, spec, view in zip(problem.inputs, problem.tensors, self.chosen.views, strict=False)
+                for name, spec, view in zip(problem.inputs, problem.tensors, self.chosen.fused.views, strict=False)
                 if view is not None
             }
             problem = replace(problem, **specs)
             self.plans[alignment] = self._joined(engine.prepare(problem, self.device), problem)
         return self.plans[alignment]
 
-    def _joined(self, plan: Plan, problem: WrittenProblem) -> Plan:
+    def _joined(self, plan: Plan, problem: FusedProblem) -> Plan:
         """Return the plan with the launch that joins the parts of sums."""
-        totals, engine = self.chosen.totals, plan.engine
-        if totals is None or problem.sums is None:
+        made, engine = self.chosen.fused, plan.engine
+        if made.totals is None or made.sums is None:
             return plan
         parts = parts_of(engine, problem, self.device.info)
-        kernel, launch = join_launch(
-            totals, problem.sums, parts, len(problem.names) + len(self.chosen.memory), self.device
-        )
-        self.source = f"{self.chosen.source}\n\n{kernel.text}"
+        kernel, launch = join_launch(made.totals, made.sums, parts, len(problem.names) + len(made.memory), self.device)
+        self.source = f"{made.source}\n\n{kernel.text}"
         launches = (*plan.launches, launch)
-        size = parts.offset + bytes_of(problem, parts)
+        size = parts.offset + bytes_of(made.sums, parts)
         return Plan(problem, engine, max(plan.workspace_size, size), self.device.bind(launches), launches)
 
     def used(self, arrays: Mapping[int, Any]) -> tuple[Plan, list[Any], list[float]]:
         """Return the plan for some memory, its tensors and its numbers."""
-        others = [arrays[uid_of(value)] for value in self.chosen.memory]
-        unread = arrays[uid_of(self.chosen.memory[-1])]  # stands for what the text reads and writes itself
-        operands = [None if view is None else self._operand(view, arrays[view.memory]) for view in self.chosen.views]
+        made = self.chosen.fused
+        others = [arrays[uid_of(value)] for value in made.memory]
+        unread = arrays[uid_of(made.memory[-1])]  # stands for what the text reads and writes itself
+        operands = [None if view is None else self._operand(view, arrays[view.memory]) for view in made.views]
         aligned = all(one is None or self.device.address(one) % ALIGNMENT == 0 for one in operands)
-        numbers = [float(arrays[uid_of(value)]) for value in self.chosen.numbers]
+        numbers = [float(arrays[uid_of(value)]) for value in made.numbers]
         plan = self._plan(self._alignments()[not aligned])
         tensors = [unread if one is None else one for one in (*operands, None)]
         return plan, [*tensors, *others], [1.0, 0.0, *numbers]
@@ -79,9 +78,9 @@ class _Running:
             return self.device.wrap(TensorView(view.spec, base, view.offset), self.label)
         return base
 
-    def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
-        """Enqueue the launches; see :class:`GraphPlan`."""
-        plan, tensors, numbers = self.used(arrays)
+    def run(self, arrays: Sequence[Any], numbers: Sequence[float], workspace: Any) -> None:
+        """Enqueue the launches."""
+        plan, tensors, numbers = self.used(self.graph.keyed(arrays, numbers))
         plan.run(tensors, numbers, workspace)
 
 
@@ -97,24 +96,25 @@ class ProductEngine(GraphEngine):
     behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
     rules = RULES
 
-    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        chosen, info = chosen_for(graph, handle), handle.info
+    def estimate(self, graph: OperationGraph, info: DeviceInfo) -> float:
+        chosen = chosen_for(graph, info)
         output = chosen.problem.tensors[-1]
-        more = sum(value.size * value.memory_type.itemsize for value in chosen.memory) - output.nbytes
-        for view, spec in zip(chosen.views, chosen.problem.tensors, strict=False):
+        made = chosen.fused
+        more = sum(value.size * value.memory_type.itemsize for value in made.memory) - output.nbytes
+        for view, spec in zip(made.views, chosen.problem.tensors, strict=False):
             more -= 0 if view else spec.nbytes
         nodes = (len(must_split(graph).rest.operations) - 1) * output.size / (EFFICIENCY * info.flops)
-        nodes += computing_seconds(chosen.engine, chosen.problem, handle)
+        nodes += computing_seconds(chosen.engine, chosen.problem, info)
         launches = 1
-        if chosen.problem.sums is not None:
+        if made.sums is not None:
             launches = 2
-            more = max(more, 0) + 2 * bytes_of(chosen.problem, parts_of(chosen.engine, chosen.problem, info))
+            more = max(more, 0) + 2 * bytes_of(made.sums, parts_of(chosen.engine, chosen.problem, info))
         moved = max(more, 0) / (EFFICIENCY * info.bandwidth)
         if info.schedule == "cpu" and isinstance(chosen.problem, ConvolutionBackwardFilter):
             moved += 2 * output.nbytes / info.bandwidth  # no gain: a pass over so little finds it in the caches
         return chosen.engine.seconds(chosen.problem, info) + moved + nodes + launches * LAUNCH_SECONDS
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        running = _Running(graph, handle)
-        names = (tuple(operation.name for operation in graph.operations),)
-        return GraphPlan(self, graph, running.workspace_size, running.run, True, {}, names, running.source)
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
+        running = _Running(graph, device)
+        run, names = Run(running.run, composite=True), (tuple(operation.name for operation in graph.operations),)
+        return GraphPlan(graph, self, running.workspace_size, run, (), {}, names, running.source)

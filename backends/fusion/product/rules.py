@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from portadnn.errors import DnnError
 from portadnn.graph.data_types import data_type
@@ -11,18 +10,17 @@ from portadnn.graph.engine import SupportRule
 from portadnn.graph.errors import GraphError, fail
 from portadnn.graph.operation_graph import OperationGraph
 
+from ...base import DeviceInfo
 from ..expand.region import expand
 from ..values import STORAGE, register_of
 from . import kernels as product
-from .choice import AFTER, PRODUCTS, SUMS, chosen_for, must_split, split_at_product
-
-if TYPE_CHECKING:
-    from portadnn.handle import Handle
+from .choice import chosen_for
+from .texts import AFTER, PRODUCTS, SUMS, must_split, split_at_product
 
 _FIX = "leave the graph to the engine 'regions', which computes the nodes around the product apart"
 
 
-def _nodes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _nodes(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     if split_at_product(graph) is None:
         products = [one for one in graph.operations if one.kind in PRODUCTS]
         wrong = [one for one in graph.operations if one.kind != "pointwise" and one not in products[:1]]
@@ -37,7 +35,7 @@ def _nodes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
-def _types(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _types(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     parts = split_at_product(graph)
     if parts is None:
         return
@@ -58,7 +56,7 @@ def _types(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
-def _shapes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _shapes(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     parts = split_at_product(graph)
     if parts is None:
         return
@@ -81,7 +79,7 @@ def _shapes(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
-def _shared(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _shared(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     parts = split_at_product(graph)
     if parts is not None and parts.shared is not None:
         yield fail(
@@ -94,7 +92,7 @@ def _shared(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
-def _sums(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _sums(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     parts = split_at_product(graph)
     if parts is None:
         return
@@ -113,17 +111,17 @@ def _sums(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
         )
 
 
-def _device(graph: OperationGraph, handle: Handle) -> Iterator[GraphError]:
+def _device(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     others = (_types, _shapes, _shared, _sums)
-    if split_at_product(graph) is None or any(True for rule in others for _ in rule(graph, handle)):
+    if split_at_product(graph) is None or any(True for rule in others for _ in rule(graph, info)):
         return
     try:
-        chosen_for(graph, handle)
+        chosen_for(graph, info)
     except DnnError as error:
         yield fail(
             "PG-PRODUCT-004",
             node=must_split(graph).product.label,
-            argument=handle.info.name,
+            argument=info.name,
             expected="one convolution, by an engine that takes written text for its operands and its sums",
             got=str(error),
             fix=_FIX,

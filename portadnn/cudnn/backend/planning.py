@@ -107,7 +107,7 @@ def finalize_engine(descriptor: BackendDescriptor) -> Engine:
     engines = engines_of(built.handle)
     if not 0 <= number < len(engines):
         raise BadParam(argument="CUDNN_ATTR_ENGINE_GLOBAL_INDEX", expected=f"0 to {len(engines) - 1}", got=number)
-    reasons = engines[number].why_not(built.frozen, built.handle)
+    reasons = engines[number].reasons(built.frozen, built.handle.info)
     if reasons:
         name = engines[number].name
         raise fail("PG-ENGINE-001", argument=f"engine {number} ({name})", reasons=reasons)
@@ -129,7 +129,7 @@ def finalize_choice(descriptor: BackendDescriptor) -> Choice:
         raise BadParam(
             argument="CUDNN_ATTR_ENGINECFG_KNOB_CHOICES", expected="each knob once", got=[str(k) for k, _ in pairs]
         )
-    return Choice(engine, checked(engine.engine, engine.built.frozen, engine.built.handle, knobs))
+    return Choice(engine, checked(engine.engine, engine.built.frozen, engine.built.handle.info, knobs))
 
 
 def finalize_heuristics(descriptor: BackendDescriptor) -> list[Choice]:
@@ -265,7 +265,7 @@ def _workspace(choice: Choice) -> list[Any]:
 
 RESULTS: dict[str, Callable[[Any], list[Any]]] = {
     "OPERATIONGRAPH_ENGINE_GLOBAL_COUNT": lambda built: [len(engines_of(built.handle))],
-    "ENGINE_KNOB_INFO": lambda e: [_knob(one) for one in e.engine.knobs(e.built.frozen, e.built.handle)],
+    "ENGINE_KNOB_INFO": lambda e: [_knob(one) for one in e.engine.knobs(e.built.frozen, e.built.handle.info)],
     "ENGINE_NUMERICAL_NOTE": lambda e: [c_member("NUMERICAL_NOTE", n) for n in sorted(e.engine.numerical_notes)],
     "ENGINE_BEHAVIOR_NOTE": lambda e: [c_member("BEHAVIOR_NOTE", n) for n in sorted(e.engine.behavior_notes)],
     "ENGINE_LAYOUT_INFO": lambda _: [],

@@ -37,8 +37,8 @@ def explain(self: Planned, handle: Any = None) -> Explanation:
     """
     graph, opened = self._as_it_is(), handle_of(self._handle if handle is None else handle)
     engines = engines_of(opened)
-    takers = [Config(engine) for engine in engines if not engine.why_not(graph, opened)]
-    judged = [self._filters.refusal(one, functools.partial(one.prepare, graph, opened)) for one in takers]
+    takers = [Config(engine) for engine in engines if not engine.reasons(graph, opened.info)]
+    judged = [self._filters.refusal(one, functools.partial(one.prepare, graph, opened.device)) for one in takers]
     excluded = [reason for reason in judged if reason is not None]
     built = self._plans.get(opened.serial)
     chosen = None

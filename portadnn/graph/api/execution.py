@@ -186,7 +186,7 @@ def _run_anew(
         recorder: Any = device.recorder
         if recorder is not None:
             recorder.operands((*bound.operands, workspace))
-        run_recorded(device, plan.run, plan.recordable, arrays, scratch)
+        run_recorded(device, plan.run, plan.run.recordable, *plan.problem.arguments(arrays), scratch)
         bound.fetch(device)
 
 
@@ -197,7 +197,7 @@ def _checked(self: Planned, pack: Mapping[Any, Any], workspace: Any, handle: Any
     plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, None, handle, overrides)
     with plans.handle.lock:
         checked = Check(plan, plans.handle, engines_of(plans.handle), arrays)
-        plan.run(arrays, scratch)
+        plan.run(*plan.problem.arguments(arrays), scratch)
         bound.fetch(plans.handle.device)
         checked.judge()
 

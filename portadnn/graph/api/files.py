@@ -86,9 +86,9 @@ def _restore(self: Planned, name: str, knobs: Any, said: Any) -> None:
             fix="graph.build([heur_mode.A, heur_mode.FALLBACK]) makes a plan for this device",
         )
     assert self._frozen is not None
-    reasons = list(engines[name].why_not(self._frozen, handle))
+    reasons = list(engines[name].reasons(self._frozen, handle.info))
     if not reasons:
-        checked(engines[name], self._frozen, handle, knobs)
+        checked(engines[name], self._frozen, handle.info, knobs)
     self._modes, self._only = list(heur_mode), (name, knobs)
     try:
         build_plans(self)

@@ -78,7 +78,7 @@ class Planned(Builder):
             config = None
             if only is not None:
                 named = [engine for engine in engines_of(opened) if engine.name == only[0]]
-                config = checked(named[0], frozen, opened, only[1]) if named else None
+                config = checked(named[0], frozen, opened.info, only[1]) if named else None
             found.query(self._modes, config)
             self._plans[opened.serial] = found
         return found

@@ -41,7 +41,7 @@ def create_execution_plan(self: Planned, engine_id: int, knobs: Mapping[knob_typ
     engine = self._engine(engine_id)
     given = {} if knobs is None else pairs(knobs, "knobs", "PG-PLAN-006", "a dict of integers by knob_type")
     values = {knob_type.parse(kind, "knobs"): whole(value, "knobs", "PG-PLAN-006") for kind, value in given.items()}
-    checked(engine, self._graph_frozen(), handle_of(self._handle), values)
+    checked(engine, self._graph_frozen(), handle_of(self._handle).info, values)
     self._modes, self._only = list(heur_mode), (engine.name, values)
     self._drop_plans()
     self._plans_on(self._handle)
@@ -149,8 +149,8 @@ def get_engine_count(self: Planned) -> int:
 @method
 def get_knobs_for_engine(self: Planned, engine_id: int) -> list[knob]:
     """Return what can be set of an engine for this graph; nothing where the engine does not take the graph."""
-    engine, graph, handle = self._engine(engine_id), self._graph_frozen(), handle_of(self._handle)
-    return [] if engine.why_not(graph, handle) else list(engine.knobs(graph, handle))
+    engine, graph, info = self._engine(engine_id), self._graph_frozen(), handle_of(self._handle).info
+    return [] if engine.reasons(graph, info) else list(engine.knobs(graph, info))
 
 
 @method

@@ -189,14 +189,14 @@ class Check:
     engines
         Those of the handle, in order of preference.
     arrays
-        By uid, as ``GraphPlan.run`` takes them; made before it.
+        Arrays and numbers by uid, made before it.
     """
 
     def __init__(
         self, plan: GraphPlan, handle: Handle, engines: Sequence[GraphEngine], arrays: Mapping[int, Any]
     ) -> None:
         self.plan, self.handle, self.engines = plan, handle, engines
-        self.graph = plan.graph
+        self.graph = plan.problem
         self.arrays = arrays
         self.numbers = {info.uid: arrays[info.uid] for info in self.graph.packed if info.by_value}
         self.before = {info.uid: self._read(info) for info in self._stored()}
@@ -289,15 +289,15 @@ class Check:
         """Run the graph with all its tensors in memory, by the same engine if it takes that, and return them all."""
         shown, device = exposed(self.graph), self.handle.device
         engines = [self.plan.engine, *self.engines]
-        engine = next(one for one in engines if not one.why_not(shown, self.handle))
-        plan = engine.prepare(shown, self.handle)
+        engine = next(one for one in engines if not one.reasons(shown, self.handle.info))
+        plan = engine.prepare(shown, device)
         arrays: dict[int, Any] = dict(self.numbers)
         for info in shown.packed:
             if not info.by_value:
                 content = self.before.get(info.uid, np.zeros(info.extent, np.uint8))
                 arrays[info.uid] = self._array(info, content)
         scratch = device.workspace(plan.workspace_size) if plan.workspace_size else None
-        plan.run(arrays, scratch)
+        plan.run(*shown.arguments(arrays), scratch)
         return {
             info.uid: self._number(info) if info.by_value else self._loaded(info, device.read_bytes(arrays[info.uid]))
             for info in shown.infos
@@ -317,12 +317,18 @@ class Check:
     def _number(self, info: TensorInfo) -> Numbers:
         return np.full(info.dims, info.value if info.constant else self.numbers[info.uid], np.float64)
 
+    def _define(self, graph: OperationGraph, host: Mapping[int, Any]) -> None:
+        """Compute a graph by definition, on host arrays by uid."""
+        device = self.handle.device
+        plan = by_definition(graph, device.info).prepare(graph, device)
+        plan.run(*graph.arguments(host), None)
+
     def _whole(self) -> dict[int, Numbers]:
         """Return the results of the graph by definition, by uid."""
         host: dict[int, Any] = dict(self.numbers)
         for info in self._stored():
             host[info.uid] = memory.view(self.before[info.uid].copy(), info, output=True)
-        by_definition(self.graph, self.handle).prepare(self.graph, self.handle).run(host, None)
+        self._define(self.graph, host)
         return {info.uid: self._loaded(info, host[info.uid]) for info in self._stored()}
 
     def _defined(
@@ -374,6 +380,6 @@ class Check:
             if info.uid in read:
                 view[...] = info.data_type.stored(known[info.uid])
             host[info.uid] = view
-        by_definition(alone, self.handle).prepare(alone, self.handle).run(host, None)
+        self._define(alone, host)
         found = {port: alone.by_uid[uid].data_type.loaded(host[uid]) for port, uid in operation.outputs}
         return {port: self._there(uid, found[port]) for port, uid in operation.outputs}

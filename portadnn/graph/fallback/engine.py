@@ -15,10 +15,10 @@ from ..lowering.steps import Lowering, Step
 from ..operation_graph import OperationGraph
 from .host import DefinitionOnHost
 from .parts import Cut, cut, prepared, problem_of, seconds_of
-from .run import Forced, Running
+from .run import Forced, plan_of_parts
 
 if TYPE_CHECKING:
-    from portadnn_backends.base import Engine
+    from portadnn_backends.base import Device, DeviceInfo, Engine
 
     from ...handle import Handle
 
@@ -34,42 +34,42 @@ class FallbackEngine(GraphEngine):
     name = "fallback"
     helpers: tuple[GraphEngine, ...] = ()  # take single nodes that nothing else does
 
-    def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        return self._cut(graph, handle).errors
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
 
-    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        return sum(seconds_of(part, handle) for part in self._cut(graph, handle).parts)
+    def reasons(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[GraphError]:
+        return self._cut(graph).errors
 
-    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
-        main = self._main(graph, handle)
-        names = [] if main is None else [engine.name for engine in _engines(handle, main[1])]
+    def estimate(self, graph: OperationGraph, info: DeviceInfo) -> float:
+        return sum(seconds_of(part, self.handle) for part in self._cut(graph).parts)
+
+    def knobs(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[knob]:
+        main = self._main(graph)
+        names = [] if main is None else [engine.name for engine in _engines(self.handle, main[1])]
         if len(names) < 2:
             return ()
         says = ", ".join(f"{number} {name}" for number, name in enumerate(names))
         return (knob(knob_type.KERNEL_CFG, len(names) - 1, says=says),)
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        return self.tuned(graph, handle, {})
-
-    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
-        made = self._cut(graph, handle)
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
+        made = self._cut(graph)
         if made.errors:
             raise made.errors[0]
-        forced, main = {}, self._main(graph, handle) if knobs else None
+        forced, main = {}, self._main(graph) if knobs else None
         if main is not None:
             step, problem = main
-            forced[id(step)] = Forced(handle, _engines(handle, problem)[knobs[knob_type.KERNEL_CFG]], problem)
-        running = Running(handle, made.graph, prepared(made, handle), forced)
-        return GraphPlan(self, graph, running.memory.size, running.run, True, knobs)
+            engine = _engines(self.handle, problem)[knobs[knob_type.KERNEL_CFG]]
+            forced[id(step)] = Forced(self.handle, engine, problem)
+        return plan_of_parts(self, self.handle, graph, made.graph, prepared(made, device), forced, knobs)
 
-    def _cut(self, graph: OperationGraph, handle: Handle) -> Cut:
-        return cut(graph, handle, self.helpers)
+    def _cut(self, graph: OperationGraph) -> Cut:
+        return cut(graph, self.handle, self.helpers)
 
-    def _main(self, graph: OperationGraph, handle: Handle) -> tuple[Step, Problem] | None:
+    def _main(self, graph: OperationGraph) -> tuple[Step, Problem] | None:
         """Return the step with the most operations."""
-        parts = self._cut(graph, handle).parts
+        parts = self._cut(graph).parts
         steps = [step for part in parts if isinstance(part, Lowering) for step in part.steps]
-        problems = [(step, problem_of(handle, step)) for step in steps]
+        problems = [(step, problem_of(self.handle, step)) for step in steps]
         return max(problems, key=lambda one: one[1].flops(), default=None)
 
 
@@ -85,15 +85,15 @@ class HostFallbackEngine(FallbackEngine):
     behavior_notes = frozenset({behavior_note.HOST_COMPUTATION})
     helpers = (DefinitionOnHost(),)
 
-    def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        if not cut(graph, handle, ()).errors:
+    def reasons(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[GraphError]:
+        if not cut(graph, self.handle, ()).errors:
             return [
                 fail("PG-ENGINE-007", argument=self.name, got="fallback", fix="take the plan of the fallback engine")
             ]
-        return super().why_not(graph, handle)
+        return super().reasons(graph, info)
 
-    def remarks(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        nodes = dict.fromkeys(error.node for error in cut(graph, handle, ()).errors)
+    def remarks(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[GraphError]:
+        nodes = dict.fromkeys(error.node for error in cut(graph, self.handle, ()).errors)
         return [fail("PG-ENGINE-008", node=node, argument=self.name) for node in nodes]
 
 

@@ -22,6 +22,8 @@ from ..operation_graph import Operation, OperationGraph
 from .widen import widened
 
 if TYPE_CHECKING:
+    from portadnn_backends.base import Device
+
     from ...handle import Handle
 
 MOST_KNOWN = 64  # graphs of a handle
@@ -86,7 +88,7 @@ def add_node(made: Cut, operation: Operation, handle: Handle, helpers: tuple[Gra
         return
     wide = _widened(made, operation, handle, engines)
     single = alone(graph, operation)
-    helper = next((one for one in helpers if not one.why_not(single, handle)), None)
+    helper = next((one for one in helpers if not one.reasons(single, handle.info)), None)
     if wide:
         made.parts += wide
     elif helper is not None:
@@ -95,15 +97,15 @@ def add_node(made: Cut, operation: Operation, handle: Handle, helpers: tuple[Gra
         made.errors += part
 
 
-def prepared(made: Cut, handle: Handle) -> list[Lowering | GraphPlan]:
+def prepared(made: Cut, device: Device) -> list[Lowering | GraphPlan]:
     """Return the parts of a cut with plans, compiled now, in the place of other engines' parts."""
-    return [part.engine.prepare(part.graph, handle) if isinstance(part, Alone) else part for part in made.parts]
+    return [part.engine.prepare(part.graph, device) if isinstance(part, Alone) else part for part in made.parts]
 
 
 def seconds_of(part: Lowering | Alone, handle: Handle) -> float:
     """Return the estimate for a part."""
     if isinstance(part, Alone):
-        return part.engine.seconds(part.graph, handle)
+        return part.engine.seconds(part.graph, handle.info)
     total = 0.0
     for step in part.steps:
         problem = problem_of(handle, step)
@@ -121,7 +123,7 @@ def _part(
             check_step(handle, step, operation.label)
     except GraphError as error:
         single = alone(graph, operation)
-        other = next((engine for engine in engines if not engine.why_not(single, handle)), None)
+        other = next((engine for engine in engines if not engine.reasons(single, handle.info)), None)
         return _all_reasons(graph, operation, error) if other is None else Alone(other, single)
     return lowered
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from portadnn_backends.base import Run
+
 from ...descriptors import TensorView
 from ...dispatch.execute import execute, run_recorded
 from ...dispatch.problems import make_problem
 from ...enums import DataType
 from ...problem import Problem, TensorSpec
-from ..engine import GraphPlan
+from ..engine import GraphEngine, GraphPlan
+from ..knobs import Knobs
 from ..lowering.steps import ByValue, Lowering, Step, View
 from ..operation_graph import OperationGraph
 from ..pack import in_workspace, lies_as
@@ -54,18 +57,20 @@ class Running:
         self,
         handle: Handle,
         graph: OperationGraph,
+        inside: OperationGraph,
         parts: Sequence[Lowering | GraphPlan],
         forced: Mapping[int, Forced],
     ) -> None:
-        self.handle, self.parts, self.forced = handle, parts, forced
-        self.memory = Memory(graph, parts)
+        self.handle, self.graph, self.parts, self.forced = handle, graph, parts, forced
+        self.memory = Memory(inside, parts)
 
-    def run(self, arrays: Mapping[int, Any], workspace: Any) -> None:
+    def run(self, given: Sequence[Any], numbers: Sequence[float], workspace: Any) -> None:
         """Compute all parts, one after another."""
+        arrays = self.graph.keyed(given, numbers)
         for number, part in enumerate(self.parts):
             if isinstance(part, GraphPlan):
-                given = self._of_plan(number, part, arrays, workspace)
-                run_recorded(self.handle.device, part.run, part.recordable, *given)
+                used = self._of_plan(number, part, arrays, workspace)
+                run_recorded(self.handle.device, part.run, part.run.recordable, *used)
                 continue
             for step in part.steps:
                 tensors, scalars = self._of_step(number, part, step, arrays, workspace)
@@ -92,18 +97,35 @@ class Running:
 
     def _of_plan(
         self, number: int, plan: GraphPlan, arrays: Mapping[int, Any], workspace: Any
-    ) -> tuple[dict[int, Any], Any]:
-        """Return the arrays and the workspace of another engine's plan."""
+    ) -> tuple[list[Any], list[float], Any]:
+        """Return the arrays, the numbers and the workspace of another engine's plan."""
         device, offsets = self.handle.device, self.memory.offsets
         used = {}
-        for info in plan.graph.packed:
+        for info in plan.problem.packed:
             known = info.uid in arrays
             used[info.uid] = arrays[info.uid] if known else in_workspace(device, workspace, offsets[info.uid], info)
         scratch = None
         if plan.workspace_size:
             spec = TensorSpec(DataType.UINT8, (plan.workspace_size,), (1,))
             scratch = device.wrap(TensorView(spec, workspace, self.memory.temporaries[number][0]), "workspace")
-        return used, scratch
+        return *plan.problem.arguments(used), scratch
+
+
+def plan_of_parts(
+    engine: GraphEngine,
+    handle: Handle,
+    graph: OperationGraph,
+    inside: OperationGraph,
+    parts: Sequence[Lowering | GraphPlan],
+    forced: Mapping[int, Forced],
+    knobs: Knobs,
+    names: tuple[tuple[str, ...], ...] = (),
+) -> GraphPlan:
+    """Return the plan of a graph in parts; `inside` has the virtual tensors that lie in its workspace."""
+    running = Running(handle, graph, inside, parts, forced)
+    source = "\n\n".join(part.source for part in parts if isinstance(part, GraphPlan) and part.source)
+    run = Run(running.run, composite=True)
+    return GraphPlan(graph, engine, running.memory.size, run, (), knobs, names, source)
 
 
 class Memory:
@@ -143,7 +165,7 @@ def _uids(part: Lowering | GraphPlan) -> Iterable[int]:
     """Return the uids of the tensors that a part reads and writes in memory."""
     if isinstance(part, Lowering):
         return part.operation.uids.values()
-    return [info.uid for info in part.graph.packed]
+    return [info.uid for info in part.problem.packed]
 
 
 class _Room:

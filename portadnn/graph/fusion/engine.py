@@ -12,12 +12,14 @@ from ..engine import GraphEngine, GraphPlan
 from ..enums import behavior_note, knob_type
 from ..errors import GraphError, fail
 from ..fallback.parts import Alone, Cut, add_node, prepared, seconds_of
-from ..fallback.run import Running
+from ..fallback.run import plan_of_parts
 from ..knobs import Knobs, knob
 from ..operation_graph import OperationGraph
 from .regions import Region, hidden, regions_of, subgraph
 
 if TYPE_CHECKING:
+    from portadnn_backends.base import Device, DeviceInfo
+
     from ...handle import Handle
 
 MOST_KNOWN = 64  # graphs of a handle
@@ -93,8 +95,11 @@ class RegionsEngine(GraphEngine):
     name = "regions"
     behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})
 
-    def why_not(self, graph: OperationGraph, handle: Handle) -> Sequence[GraphError]:
-        known = _known(graph, handle)
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+    def reasons(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[GraphError]:
+        known = _known(graph, self.handle)
         if not known.regions:
             node = graph.operations[0].label
             return [fail("PG-REGION-001", node=node, argument="graph", fix="take the plan of the fallback engine")]
@@ -104,27 +109,21 @@ class RegionsEngine(GraphEngine):
             return [fail("PG-ENGINE-007", argument=self.name, got=whole.engine.name, fix=fix)]
         return known.cut.errors
 
-    def seconds(self, graph: OperationGraph, handle: Handle) -> float:
-        return sum(seconds_of(part, handle) for part in _known(graph, handle).cut.parts)
+    def estimate(self, graph: OperationGraph, info: DeviceInfo) -> float:
+        return sum(seconds_of(part, self.handle) for part in _known(graph, self.handle).cut.parts)
 
-    def knobs(self, graph: OperationGraph, handle: Handle) -> Sequence[knob]:
-        regions = _known(graph, handle, True).regions
+    def knobs(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[knob]:
+        regions = _known(graph, self.handle, True).regions
         if not any(region.before or (region.engine and region.engine.follows) for region in regions):
             return ()
         return (knob(knob_type.KERNEL_CFG, 1, says="0 products alone, 1 with what is around them"),)
 
-    def prepare(self, graph: OperationGraph, handle: Handle) -> GraphPlan:
-        return self.tuned(graph, handle, {})
-
-    def tuned(self, graph: OperationGraph, handle: Handle, knobs: Knobs) -> GraphPlan:
+    def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:
         finish = knobs.get(knob_type.KERNEL_CFG)
-        known = _known(graph, handle, None if finish is None else bool(finish))
+        known = _known(graph, self.handle, None if finish is None else bool(finish))
         if known.cut.errors:
             raise known.cut.errors[0]
-        parts = prepared(known.cut, handle)
-        inside = {uid for region in known.regions for uid in hidden(graph, region)}
-        tensors = tuple(info for info in known.cut.graph.infos if info.uid not in inside)
-        running = Running(handle, replace(known.cut.graph, infos=tensors), parts, {})
-        source = "\n\n".join(part.source for part in parts if isinstance(part, GraphPlan) and part.source)
-        names = tuple(_names(known.regions))
-        return GraphPlan(self, graph, running.memory.size, running.run, True, knobs, names, source)
+        hides = {uid for region in known.regions for uid in hidden(graph, region)}
+        infos = tuple(info for info in known.cut.graph.infos if info.uid not in hides)
+        inside, names = replace(known.cut.graph, infos=infos), tuple(_names(known.regions))
+        return plan_of_parts(self, self.handle, graph, inside, prepared(known.cut, device), {}, knobs, names)

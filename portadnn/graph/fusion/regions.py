@@ -71,7 +71,7 @@ def regions_of(graph: OperationGraph, handle: Handle, finish: bool | None = None
     home: dict[int, int] = {}  # the region that writes a tensor
     for operation in graph.operations:
         single = alone(graph, operation)
-        engine = next((one for one in engines if not one.why_not(single, handle)), None)
+        engine = next((one for one in engines if not one.reasons(single, handle.info)), None)
         first = max((home[uid] for _, uid in operation.inputs if uid in home), default=0)
         place = _fitting(graph, handle, regions, first, operation, engine)
         if place is None:
@@ -114,7 +114,7 @@ def _together(graph: OperationGraph, handle: Handle, region: Region, operations:
     assert region.engine is not None
     if any(turns(graph, operation) for operation in operations):
         return False
-    return not region.engine.why_not(subgraph(graph, Region(region.engine, operations)), handle)
+    return not region.engine.reasons(subgraph(graph, Region(region.engine, operations)), handle.info)
 
 
 def _sink(graph: OperationGraph, handle: Handle, regions: Sequence[Region]) -> None:
@@ -195,7 +195,7 @@ def _follow(
         for count in range(len(nodes), least - 1, -1):
             joint = Region(engine, [*region.operations, *nodes[:count]])
             part = subgraph(graph, joint)
-            if not engine.why_not(part, handle):
+            if not engine.reasons(part, handle.info):
                 return joint if always or _gains(part, joint, handle) else None
     return None
 
@@ -203,7 +203,7 @@ def _follow(
 def _gains(part: OperationGraph, region: Region, handle: Handle) -> bool:
     """Tell whether a product with what follows it is faster than the product, written and read again, beside that."""
     assert region.engine is not None
-    return region.engine.seconds(part, handle) < _seconds_apart(part, region.operations[0], handle)
+    return region.engine.seconds(part, handle.info) < _seconds_apart(part, region.operations[0], handle)
 
 
 def _seconds_apart(graph: OperationGraph, product: Operation, handle: Handle) -> float:
@@ -246,11 +246,11 @@ def _lead(
         for engine in followers:
             joint = Region(engine, [*nodes, *own])
             part = subgraph(graph, joint)
-            if len(joint.operations) > MOST_NODES or joint.read & beside or engine.why_not(part, handle):
+            if len(joint.operations) > MOST_NODES or joint.read & beside or engine.reasons(part, handle.info):
                 continue
             apart = seconds_of(chain[1], handle) if chain else _seconds(graph, region, handle)
             saved = sum(_seconds(graph, one, handle) - _seconds(graph, _without(one, nodes), handle) for one in homes)
-            cost = engine.seconds(part, handle) - apart - saved
+            cost = engine.seconds(part, handle.info) - apart - saved
             if cost < limit:
                 best, limit = joint, cost
     if best is None:
@@ -279,7 +279,7 @@ def _without(region: Region, nodes: Sequence[Operation]) -> Region:
 def _seconds(graph: OperationGraph, region: Region, handle: Handle) -> float:
     """Return the estimate for a region, without what is before it; infinite for a product that nothing computes."""
     if region.engine is not None:
-        return region.engine.seconds(subgraph(graph, region), handle) if region.operations else 0.0
+        return region.engine.seconds(subgraph(graph, region), handle.info) if region.operations else 0.0
     single = _single_seconds(graph, region.operations[0], handle)
     return float("inf") if single is None else single
 

@@ -54,7 +54,7 @@ def answer(graph: OperationGraph, device: str, used: dict[str, str]) -> str:
     letters = ""
     for engine in engines_of(_handle(device)):
         late = behavior_note.HOST_COMPUTATION in engine.behavior_notes or heur_mode.A not in engine.modes
-        if (not late or not letters) and not engine.why_not(graph, _handle(device)):
+        if (not late or not letters) and not engine.reasons(graph, _handle(device).info):
             letters += _letter(engine, used)
     return letters or "none"
 
