@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import durations
 import helper
 import pytest
@@ -28,6 +30,13 @@ def pytest_configure(config):
         reason = get_backend(name).why_unavailable()
         if reason is not None:
             raise pytest.UsageError(f"PORTADNN_REQUIRE_BACKENDS: {name}: {reason}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session):
+    """Take what was collected out of the garbage collector's sight: it walked through 600,000 objects every time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -132,12 +132,14 @@ class Case:
 
     `data` is "normal", or "integer" for small integers, whose results must be exact and rounded once. `everywhere` is
     False for cases that the slow targets leave out. `alias` names an (output, input) pair that shares one buffer.
+    `long` leaves a case to ``make test-all``, beside those that repeat others.
     """
 
     line: str
     data: str = "normal"
     everywhere: bool = True
     alias: tuple[str, str] | None = None
+    long: bool = False
 
     def __str__(self):
         words = [self.line]
@@ -151,16 +153,17 @@ class Case:
 def over(table, kernels=False):
     """Parametrise a test with ``handle`` and ``case``: every case of the table on every target.
 
-    Cases that repeat what others have, value by value in pairs, are ``long``: see ``pairwise``.
+    Cases that repeat what others have are ``long``: pairs of values, on slow targets values. See ``pairwise``.
 
     With `kernels` on those that run portadnn's kernels, for tests of certain engines.
     """
     params = []
     for target in targets() if kernels else every_target():
         rows = table[:1] if target.missing else [case for case in table if case.everywhere or not target.slow]
-        demands = [pairwise.demands_of_line(case.line, data=case.data, alias=case.alias) for case in rows]
+        alone = target.slow
+        demands = [pairwise.demands_of_line(c.line, alone=alone, data=c.data, alias=c.alias) for c in rows]
         params += [
-            pytest.param(target, case, id=f"{target.name}-{case}", marks=marks)
+            pytest.param(target, case, id=f"{target.name}-{case}", marks=marks or [pytest.mark.long] * case.long)
             for case, marks in zip(rows, pairwise.marks(demands), strict=True)
         ]
     return pytest.mark.parametrize(("handle", "case"), params, indirect=["handle"])

@@ -51,6 +51,14 @@ def marks(demands: Sequence[AbstractSet[Hashable]]) -> list[tuple[pytest.MarkDec
     return [() if index in chosen else (pytest.mark.long,) for index in range(len(demands))]
 
 
+def every_other(rows: Sequence[Any], first: int = 0) -> list[Any]:
+    """Return rows for `pytest.mark.parametrize`, of which every other one is ``long``."""
+    return [
+        pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=[pytest.mark.long] * ((at + first) % 2))
+        for at, row in enumerate(rows)
+    ]
+
+
 def product(*values: Sequence[Any]) -> list[Any]:
     """Return the rows of a product for `pytest.mark.parametrize`, with the marks of `marks`."""
     rows = list(itertools.product(*values))
@@ -58,8 +66,10 @@ def product(*values: Sequence[Any]) -> list[Any]:
     return [pytest.param(*row, marks=marked) for row, marked in zip(rows, found, strict=True)]
 
 
-def demands_of_line(line: str, **more: Hashable) -> set[Hashable]:
+def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[Hashable]:
     """Return what only this problem line may have in a table: pairs of its values, and its sizes as a whole.
+
+    With `alone`, its values without what they are paired with, and no sizes.
 
     Of a layout its order, gaps, overlaps and alignment count; of paddings, strides and dilations whether they are 0, 1
     or more.
@@ -78,4 +88,6 @@ def demands_of_line(line: str, **more: Hashable) -> set[Hashable]:
         elif not isinstance(value, TensorSpec):
             row[field.name] = str(value)
     row |= {name: min(abs(number), 1.5) for name, number in numbers.items()}
+    if alone:
+        return {(problem.op, *item) for item in row.items()}
     return {(problem.op, pair) for pair in pairs(row)} | {(problem.op, *(spec.dims for spec in problem.tensors))}

@@ -50,7 +50,12 @@ def lines(x, w, rest):
 
 
 SLOW = (0, 5, 10, 11, 13)  # rows for GPU kernels on a CPU, whose compilation takes seconds: a row for each length
-TABLE = [Case(line, everywhere=i in SLOW) for i, row in enumerate(LAYERS) for line in lines(*row[:3])]
+FIRST = {row[3]: i for i, row in reversed(list(enumerate(LAYERS)))}  # of each length; the others have a direction each
+TABLE = [
+    Case(line, everywhere=i in SLOW, long=i not in FIRST.values() and i % 3 != direction)
+    for i, row in enumerate(LAYERS)
+    for direction, line in enumerate(lines(*row[:3]))
+]
 H200 = DeviceInfo(
     "cuda", "H200", "NVIDIA", "gpu", "", "", schedule="gpu", compute_units=132, simd_width=32,
     max_work_group=1024, local_memory=48 << 10, global_memory=1 << 37, max_allocation=1 << 37,

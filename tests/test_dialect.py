@@ -114,7 +114,12 @@ def opencl():
         yield handle
 
 
-CASES = [(*case, False) for case in RUN] + [(*case, True) for case in ALIGNED]
+BETWEEN = [(d, w) for d, w in RUN if d != "FLOAT" and 1 < w < max(v for e, v in RUN if e == d)]
+CASES = [
+    pytest.param(*case, aligned, marks=[pytest.mark.long] * (case in BETWEEN))
+    for aligned, table in ((False, RUN), (True, ALIGNED))
+    for case in table
+]
 
 
 @pytest.mark.parametrize(("dtype", "width", "aligned"), CASES)

@@ -32,9 +32,15 @@ ENGINES = [
 ]
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
-    ("target", "engine", "direction"), ENGINES, ids=[f"{t.name}-{e.name}-{d}" for t, e, d in ENGINES]
+    ("target", "engine", "direction", "count"),
+    [
+        pytest.param(
+            t, e, d, count, id=f"{t.name}-{e.name}-{d}-{count}", marks=[pytest.mark.long] * (t.slow or count > 1)
+        )
+        for t, e, d in ENGINES
+        for count in (1, 2)
+    ],
 )
 def test_sample(target, engine, direction, count):
     """Each engine is right on what it takes, in 6 variants, and has a reason for what it refuses."""

@@ -27,6 +27,7 @@ from portadnn_backends.programs import Program
 
 ARCHITECTURES = {"sm_80": 108, "sm_90": 132}  # and the multiprocessors of an A100 and an H100
 NEWEST = max(ARCHITECTURES)
+EACH = [pytest.param(arch, marks=[pytest.mark.long] * (arch != NEWEST)) for arch in ARCHITECTURES]
 LACKING = {"sm_80": {"grid_fence"}}  # so that what stands in for it is compiled, too
 
 
@@ -152,7 +153,7 @@ def differing(recorder, seen):
 
 @pytest.mark.timeout(1200)  # a minute of two cores, which may be busy
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("arch", [pytest.param(a, marks=[pytest.mark.long] * (a != NEWEST)) for a in ARCHITECTURES])
+@pytest.mark.parametrize("arch", EACH)
 def test_compiles(arch):
     require_nvrtc()
     recorder, seen = record(arch), set()

@@ -34,6 +34,15 @@ def test_what_only_one_row_has_is_chosen():
     assert pairwise.cover([{1, 2}, {2, 3}, {1, 2, 3}, {4}, set()]) == [2, 3]
 
 
+def test_every_other_row_is_left():
+    rows = pairwise.every_other([(1, "a"), (2, "b"), (3, "c")])
+    assert [(*row.values, bool(row.marks)) for row in rows] == [(1, "a", False), (2, "b", True), (3, "c", False)]
+    assert [(*row.values, bool(row.marks)) for row in pairwise.every_other("xy", first=1)] == [
+        ("x", True),
+        ("y", False),
+    ]
+
+
 def test_a_product_marks_the_rows_that_repeat():
     rows = pairwise.product("ab", [1, 2], [None, True])
     assert [row.values for row in rows] == list(itertools.product("ab", [1, 2], [None, True]))

@@ -269,7 +269,7 @@ def strategy(op):
 
 
 @pytest.mark.parametrize("op", sorted(every_problem()))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_round_trip(op, data):
     problem = data.draw(strategy(op))

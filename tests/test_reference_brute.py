@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import brute
+import pairwise
 import pytest
 from cases_convolution import BIAS_CASES, CONVOLUTION_CASES
 from cases_convolution_fused import FUSED_CASES
@@ -25,6 +26,12 @@ def _small(case):
     return size <= WORK
 
 
-@pytest.mark.parametrize("case", [case for table in TABLES for case in table if _small(case)], ids=str)
+SMALL = [case for table in TABLES for case in table if _small(case)]
+MARKS = pairwise.marks([pairwise.demands_of_line(case.line, data=case.data, alias=case.alias) for case in SMALL])
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=marks) for case, marks in zip(SMALL, MARKS, strict=True)], ids=str
+)
 def test_agrees_with_plain_loops(reference, case):
     check(reference, case, oracle=brute.evaluate)

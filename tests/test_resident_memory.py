@@ -33,6 +33,7 @@ def backend(request):
     return request.param
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says how much memory is resident")
 def test_memory_does_not_grow_with_calls_or_shapes(backend):
     """Each new convolution took 410 to 620 KB on PoCL, for good; the compiler's own memory grows for a while."""

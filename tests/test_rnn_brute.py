@@ -52,8 +52,17 @@ def close(got, want):
     compare(got, want, 1e-13 * (1 + np.abs(want)))
 
 
-@pytest.mark.parametrize("mode", brute_rnn.GATES)
-@pytest.mark.parametrize("handle", helper.every_target(), indirect=True, ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    ("handle", "mode"),
+    [
+        pytest.param(
+            target, mode, id=f"{target.name}-{mode}", marks=[pytest.mark.long] * (target.slow and mode != "lstm")
+        )
+        for target in helper.every_target()
+        for mode in brute_rnn.GATES
+    ],
+    indirect=["handle"],
+)
 def test_a_training_step_in_float64(handle, mode):
     """All passes after each other give the reference's numbers, as exact as float64 is, with the same masks."""
     batches, features, hidden, layers = (3, 3, 2, 1), 4, 5, 2

@@ -26,7 +26,7 @@ def test_there_are_all_forms():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", ["lenet", "lstm", pytest.param("residual", marks=pytest.mark.long)])
 def test_every_form_gives_the_same_bits(program: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     reason = get_backend(backend).why_unavailable()
     if reason is not None:

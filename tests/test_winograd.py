@@ -64,8 +64,14 @@ def open_on(target, fenced=None):
     return handle
 
 
-@pytest.mark.parametrize("fenced", [False, True], ids=["launches", "one launch"])
-@pytest.mark.parametrize("case", CASES, ids=lambda c: " ".join(c))
+@pytest.mark.parametrize(
+    ("case", "fenced"),
+    [
+        pytest.param(case, fenced, id=f"{' '.join(case)}-{way}", marks=[pytest.mark.long] * (at % 2 != fenced))
+        for at, case in enumerate(CASES)
+        for fenced, way in ((False, "launches"), (True, "one launch"))
+    ],
+)
 @on_gpus
 def test_matches_the_definition(target, case, fenced):
     handle = open_on(target, fenced)

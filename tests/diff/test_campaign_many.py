@@ -17,7 +17,7 @@ from portadnn.diff.campaign import DistributedRunner, Setup, many, run_campaign
 from portadnn.diff.results import result_as_json
 
 distributed = pytest.importorskip("distributed", reason="the extra distributed is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 GOOD = [Case.parse(f"scale_tensor y=f32:1x2x3x{n}") for n in range(1, 25)]
 BAD = Case.parse(f"{fragile.OP} x=f32:1x2x3x4 mode=relu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pairwise
 import pytest
 from graphs import D, given, new, scalar
 from test_graph_fusion import on_all
@@ -290,7 +291,7 @@ TEXTS = [  # of CUDA: graphs, types, and the files of kernels that compute the i
 
 
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize(("name", "kind", "file"), TEXTS)
+@pytest.mark.parametrize(("name", "kind", "file"), pairwise.every_other(TEXTS))
 def test_nvrtc(name, kind, file):
     """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
     handle = PaperHandle("cuda")

@@ -39,13 +39,15 @@ PLAIN_NODES = [name for name, build in NODES.items() if _takes(build)]
 def on_all(names=("",)):
     """Parametrise a test with kernel backends and schedules, and with names; a missing backend is skipped once.
 
-    Slow targets take every other name; the rest are ``long``.
+    Slow targets take every other name, and the others those between; the rest are ``long``.
     """
-    params = [
-        pytest.param(target, name, id=f"{target.name}-{name}", marks=[pytest.mark.long] * (target.slow and at % 2))
-        for target in helper.targets()
-        for at, name in enumerate(names[:1] if target.missing else names)
-    ]
+    targets = helper.targets()
+    shared = len(names) > 1 and len({target.slow for target in targets}) == 2
+    params = []
+    for target in targets:
+        for at, name in enumerate(names[:1] if target.missing else names):
+            marks = [pytest.mark.long] * (shared and at % 2 != target.slow)
+            params.append(pytest.param(target, name, id=f"{target.name}-{name}", marks=marks))
     return pytest.mark.parametrize(("handle", "name"), params, indirect=["handle"])
 
 

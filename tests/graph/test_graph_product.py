@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pairwise
 import pytest
 from graphs import D, buffer, given, new, numbers, run, scalar
 from test_graph_fusion import on_all
@@ -408,7 +409,7 @@ def nvrtc_of(g, outs, wanted):
 
 
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", pairwise.every_other(TEXTS))
 def test_nvrtc(name):
     """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
     graph, kind, wanted = TEXTS[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pairwise
 import pytest
 from graphs import D, new
 from test_graph_fusion import on_all
@@ -86,7 +87,7 @@ LARGE = {
 
 
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", pairwise.every_other(list(LARGE)))
 def test_nvrtc(name):
     """The text for GPUs is CUDA C++ as well, where tensor cores' sums are added up, too."""
     build, kind, wanted = LARGE[name]

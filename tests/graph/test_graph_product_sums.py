@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pairwise
 import pytest
 from graphs import D, new, scalar
 from test_graph_fusion import on_all
@@ -248,7 +249,7 @@ LARGE = {
 
 
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", pairwise.every_other(list(LARGE)))
 def test_nvrtc(name):
     """The text for GPUs is CUDA C++ as well, within tensor cores' kernels, too."""
     build, kind, wanted = LARGE[name]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphs import D, buffer, given, new, scalar
 from test_graph_fallback import over
-from test_nvrtc import ARCHITECTURES, compile_recorded, recorder_of
+from test_nvrtc import EACH, compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
 from portadnn_backends.engines.random_numbers import RandomEngine, described
@@ -128,7 +128,7 @@ def test_what_it_does_not_draw(handle, name):
 
 
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_compiles_for_cuda(arch):
     recorder = recorder_of(arch)
     for dims, options, kind in CASES.values():

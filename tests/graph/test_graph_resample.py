@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from graphs import D, buffer, given, new, numbers
 from scipy import ndimage
-from test_nvrtc import ARCHITECTURES, compile_recorded, recorder_of
+from test_nvrtc import EACH, compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
 from portadnn_backends.engines.resample import ResampleEngine
@@ -205,7 +205,7 @@ def test_interpolations(target, name, mode, nhwc):
 
 
 @pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", EACH)
 def test_compiles_for_cuda(arch):
     recorder = recorder_of(arch)
     how, sizes = WINDOWS["uneven"], pooled(P.MAXPOOL, np.zeros(DIMS[2]), WINDOWS["uneven"])[0].shape

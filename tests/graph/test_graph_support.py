@@ -23,10 +23,12 @@ def page():
     return table()
 
 
+@pytest.mark.long
 def test_the_page_is_current(page):
     assert PAGE.read_text(encoding="utf-8") == page, "python -m portadnn.graph.support > docs/graph-support.md"
 
 
+@pytest.mark.long
 def test_everything_is_asked_and_runs(page):
     """All kinds, modes and patterns are there, and FALLBACK has a plan for each."""
     known = list(cases())
