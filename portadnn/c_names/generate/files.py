@@ -125,7 +125,8 @@ def _result(own: FrontEnd, body: Body) -> str:
 def _members(library: Library, enumeration: Enumeration) -> dict[str, int]:
     if library == "cudnn":
         return {v.cudnn: v.number for v in enumeration.values if v.cudnn and v.number is not None}
-    return {v.miopen: v.miopen_number for v in enumeration.values if v.miopen and v.miopen_number is not None}
+    found = {v.miopen: v.miopen_number for v in enumeration.values if v.miopen and v.miopen_number is not None}
+    return dict(sorted(found.items(), key=lambda item: item[1]))  # the table has cuDNN's order
 
 
 def _enums(library: Library, enumerations: list[Enumeration]) -> str:

@@ -104,8 +104,8 @@ def cudnnGetConvolutionMathType(convDesc):
 
 
 def cudnnSetConvolutionReorderType(convDesc, reorderType):
-    descriptor = made(convDesc, ConvolutionDescriptor, "convDesc")
-    descriptor.reorder = c_value("cudnnReorderType_t", reorderType, "reorderType")
+    order = c_value("cudnnReorderType_t", reorderType, "reorderType")
+    made(convDesc, ConvolutionDescriptor, "convDesc").reorder = order
 
 
 def cudnnGetConvolutionReorderType(convDesc):

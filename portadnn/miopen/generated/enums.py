@@ -10,28 +10,28 @@ class miopenStatus_t(_CEnum):
 
     miopenStatusSuccess = 0
     miopenStatusNotInitialized = 1
-    miopenStatusAllocFailed = 4
-    miopenStatusBadParm = 3
-    miopenStatusInternalError = 5
     miopenStatusInvalidValue = 2
+    miopenStatusBadParm = 3
+    miopenStatusAllocFailed = 4
+    miopenStatusInternalError = 5
     miopenStatusNotImplemented = 6
-    miopenStatusVersionMismatch = 10
     miopenStatusUnknownError = 7
     miopenStatusUnsupportedOp = 8
     miopenStatusGpuOperationsSkipped = 9
+    miopenStatusVersionMismatch = 10
 
 
 miopenStatusSuccess = miopenStatus_t.miopenStatusSuccess
 miopenStatusNotInitialized = miopenStatus_t.miopenStatusNotInitialized
-miopenStatusAllocFailed = miopenStatus_t.miopenStatusAllocFailed
-miopenStatusBadParm = miopenStatus_t.miopenStatusBadParm
-miopenStatusInternalError = miopenStatus_t.miopenStatusInternalError
 miopenStatusInvalidValue = miopenStatus_t.miopenStatusInvalidValue
+miopenStatusBadParm = miopenStatus_t.miopenStatusBadParm
+miopenStatusAllocFailed = miopenStatus_t.miopenStatusAllocFailed
+miopenStatusInternalError = miopenStatus_t.miopenStatusInternalError
 miopenStatusNotImplemented = miopenStatus_t.miopenStatusNotImplemented
-miopenStatusVersionMismatch = miopenStatus_t.miopenStatusVersionMismatch
 miopenStatusUnknownError = miopenStatus_t.miopenStatusUnknownError
 miopenStatusUnsupportedOp = miopenStatus_t.miopenStatusUnsupportedOp
 miopenStatusGpuOperationsSkipped = miopenStatus_t.miopenStatusGpuOperationsSkipped
+miopenStatusVersionMismatch = miopenStatus_t.miopenStatusVersionMismatch
 
 
 class miopenTuningPolicy_t(_CEnum):
@@ -54,32 +54,32 @@ miopenTuningPolicyDbClean = miopenTuningPolicy_t.miopenTuningPolicyDbClean
 class miopenDataType_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnDataType_t."""
 
-    miopenFloat = 1
-    miopenDouble = 6
     miopenHalf = 0
-    miopenInt8 = 3
+    miopenFloat = 1
     miopenInt32 = 2
+    miopenInt8 = 3
     miopenInt8x4 = 4
     miopenBFloat16 = 5
-    miopenInt64 = 9
+    miopenDouble = 6
     miopenFloat8 = 7
-    miopenBFloat8 = 8
     miopenFloat8_fnuz = 7
+    miopenBFloat8 = 8
     miopenBFloat8_fnuz = 8
+    miopenInt64 = 9
 
 
-miopenFloat = miopenDataType_t.miopenFloat
-miopenDouble = miopenDataType_t.miopenDouble
 miopenHalf = miopenDataType_t.miopenHalf
-miopenInt8 = miopenDataType_t.miopenInt8
+miopenFloat = miopenDataType_t.miopenFloat
 miopenInt32 = miopenDataType_t.miopenInt32
+miopenInt8 = miopenDataType_t.miopenInt8
 miopenInt8x4 = miopenDataType_t.miopenInt8x4
 miopenBFloat16 = miopenDataType_t.miopenBFloat16
-miopenInt64 = miopenDataType_t.miopenInt64
+miopenDouble = miopenDataType_t.miopenDouble
 miopenFloat8 = miopenDataType_t.miopenFloat8
-miopenBFloat8 = miopenDataType_t.miopenBFloat8
 miopenFloat8_fnuz = miopenDataType_t.miopenFloat8_fnuz
+miopenBFloat8 = miopenDataType_t.miopenBFloat8
 miopenBFloat8_fnuz = miopenDataType_t.miopenBFloat8_fnuz
+miopenInt64 = miopenDataType_t.miopenInt64
 
 
 class miopenTensorLayout_t(_CEnum):
@@ -204,18 +204,18 @@ class miopenConvolutionFindMode_t(_CEnum):
     miopenConvolutionFindModeFast = 2
     miopenConvolutionFindModeHybrid = 3
     miopenConvolutionFindModeDynamicHybrid = 5
+    miopenConvolutionFindModeDefault = 5
     miopenConvolutionFindModeTrustVerify = 6
     miopenConvolutionFindModeTrustVerifyFull = 7
-    miopenConvolutionFindModeDefault = 5
 
 
 miopenConvolutionFindModeNormal = miopenConvolutionFindMode_t.miopenConvolutionFindModeNormal
 miopenConvolutionFindModeFast = miopenConvolutionFindMode_t.miopenConvolutionFindModeFast
 miopenConvolutionFindModeHybrid = miopenConvolutionFindMode_t.miopenConvolutionFindModeHybrid
 miopenConvolutionFindModeDynamicHybrid = miopenConvolutionFindMode_t.miopenConvolutionFindModeDynamicHybrid
+miopenConvolutionFindModeDefault = miopenConvolutionFindMode_t.miopenConvolutionFindModeDefault
 miopenConvolutionFindModeTrustVerify = miopenConvolutionFindMode_t.miopenConvolutionFindModeTrustVerify
 miopenConvolutionFindModeTrustVerifyFull = miopenConvolutionFindMode_t.miopenConvolutionFindModeTrustVerifyFull
-miopenConvolutionFindModeDefault = miopenConvolutionFindMode_t.miopenConvolutionFindModeDefault
 
 
 class miopenMathType_t(_CEnum):
@@ -260,19 +260,19 @@ miopenPaddingValid = miopenPaddingMode_t.miopenPaddingValid
 class miopenConvFwdAlgorithm_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnConvolutionFwdAlgo_t."""
 
-    miopenConvolutionFwdAlgoImplicitGEMM = 5
     miopenConvolutionFwdAlgoGEMM = 0
     miopenConvolutionFwdAlgoDirect = 1
     miopenConvolutionFwdAlgoFFT = 2
     miopenConvolutionFwdAlgoWinograd = 3
+    miopenConvolutionFwdAlgoImplicitGEMM = 5
     miopenConvolutionFwdAlgoStaticCompiledGEMM = 6
 
 
-miopenConvolutionFwdAlgoImplicitGEMM = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoImplicitGEMM
 miopenConvolutionFwdAlgoGEMM = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoGEMM
 miopenConvolutionFwdAlgoDirect = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoDirect
 miopenConvolutionFwdAlgoFFT = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoFFT
 miopenConvolutionFwdAlgoWinograd = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoWinograd
+miopenConvolutionFwdAlgoImplicitGEMM = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoImplicitGEMM
 miopenConvolutionFwdAlgoStaticCompiledGEMM = miopenConvFwdAlgorithm_t.miopenConvolutionFwdAlgoStaticCompiledGEMM
 
 
@@ -298,15 +298,15 @@ miopenConvolutionAlgoStaticCompiledGEMM = miopenConvAlgorithm_t.miopenConvolutio
 class miopenConvBwdWeightsAlgorithm_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnConvolutionBwdFilterAlgo_t."""
 
-    miopenConvolutionBwdWeightsAlgoWinograd = 3
     miopenConvolutionBwdWeightsAlgoGEMM = 0
     miopenConvolutionBwdWeightsAlgoDirect = 1
+    miopenConvolutionBwdWeightsAlgoWinograd = 3
     miopenConvolutionBwdWeightsAlgoImplicitGEMM = 5
 
 
-miopenConvolutionBwdWeightsAlgoWinograd = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoWinograd
 miopenConvolutionBwdWeightsAlgoGEMM = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoGEMM
 miopenConvolutionBwdWeightsAlgoDirect = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoDirect
+miopenConvolutionBwdWeightsAlgoWinograd = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoWinograd
 miopenConvolutionBwdWeightsAlgoImplicitGEMM = miopenConvBwdWeightsAlgorithm_t.miopenConvolutionBwdWeightsAlgoImplicitGEMM
 
 
@@ -357,13 +357,13 @@ class miopenPoolingMode_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnPoolingMode_t."""
 
     miopenPoolingMax = 0
-    miopenPoolingAverageInclusive = 2
     miopenPoolingAverage = 1
+    miopenPoolingAverageInclusive = 2
 
 
 miopenPoolingMax = miopenPoolingMode_t.miopenPoolingMax
-miopenPoolingAverageInclusive = miopenPoolingMode_t.miopenPoolingAverageInclusive
 miopenPoolingAverage = miopenPoolingMode_t.miopenPoolingAverage
+miopenPoolingAverageInclusive = miopenPoolingMode_t.miopenPoolingAverageInclusive
 
 
 class miopenPoolingWorkspaceIndexMode_t(_CEnum):
@@ -395,43 +395,43 @@ miopenIndexUint64 = miopenIndexType_t.miopenIndexUint64
 class miopenActivationMode_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnActivationMode_t."""
 
-    miopenActivationLOGISTIC = 1
-    miopenActivationRELU = 3
-    miopenActivationTANH = 2
-    miopenActivationCLIPPEDRELU = 7
-    miopenActivationELU = 9
     miopenActivationPASTHRU = 0
     miopenActivationPATHTRU = 0
+    miopenActivationLOGISTIC = 1
+    miopenActivationTANH = 2
+    miopenActivationRELU = 3
     miopenActivationSOFTRELU = 4
     miopenActivationABS = 5
     miopenActivationPOWER = 6
+    miopenActivationCLIPPEDRELU = 7
     miopenActivationLEAKYRELU = 8
+    miopenActivationELU = 9
     miopenActivationCLAMP = 10
 
 
-miopenActivationLOGISTIC = miopenActivationMode_t.miopenActivationLOGISTIC
-miopenActivationRELU = miopenActivationMode_t.miopenActivationRELU
-miopenActivationTANH = miopenActivationMode_t.miopenActivationTANH
-miopenActivationCLIPPEDRELU = miopenActivationMode_t.miopenActivationCLIPPEDRELU
-miopenActivationELU = miopenActivationMode_t.miopenActivationELU
 miopenActivationPASTHRU = miopenActivationMode_t.miopenActivationPASTHRU
 miopenActivationPATHTRU = miopenActivationMode_t.miopenActivationPATHTRU
+miopenActivationLOGISTIC = miopenActivationMode_t.miopenActivationLOGISTIC
+miopenActivationTANH = miopenActivationMode_t.miopenActivationTANH
+miopenActivationRELU = miopenActivationMode_t.miopenActivationRELU
 miopenActivationSOFTRELU = miopenActivationMode_t.miopenActivationSOFTRELU
 miopenActivationABS = miopenActivationMode_t.miopenActivationABS
 miopenActivationPOWER = miopenActivationMode_t.miopenActivationPOWER
+miopenActivationCLIPPEDRELU = miopenActivationMode_t.miopenActivationCLIPPEDRELU
 miopenActivationLEAKYRELU = miopenActivationMode_t.miopenActivationLEAKYRELU
+miopenActivationELU = miopenActivationMode_t.miopenActivationELU
 miopenActivationCLAMP = miopenActivationMode_t.miopenActivationCLAMP
 
 
 class miopenLRNMode_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnLRNMode_t."""
 
-    miopenLRNCrossChannel = 1
     miopenLRNWithinChannel = 0
+    miopenLRNCrossChannel = 1
 
 
-miopenLRNCrossChannel = miopenLRNMode_t.miopenLRNCrossChannel
 miopenLRNWithinChannel = miopenLRNMode_t.miopenLRNWithinChannel
+miopenLRNCrossChannel = miopenLRNMode_t.miopenLRNCrossChannel
 
 
 class miopenBatchNormMode_t(_CEnum):
@@ -539,27 +539,27 @@ miopenRNNIOWithPadding = miopenRNNPaddingMode_t.miopenRNNIOWithPadding
 class miopenRNNBaseLayout_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnRNNDataLayout_t."""
 
-    miopenRNNDataSeqMajorPadded = 2
-    miopenRNNDataSeqMajorNotPadded = 1
-    miopenRNNDataBatchMajorPadded = 3
     miopenRNNDataUnknownLayout = 0
+    miopenRNNDataSeqMajorNotPadded = 1
+    miopenRNNDataSeqMajorPadded = 2
+    miopenRNNDataBatchMajorPadded = 3
 
 
-miopenRNNDataSeqMajorPadded = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorPadded
-miopenRNNDataSeqMajorNotPadded = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorNotPadded
-miopenRNNDataBatchMajorPadded = miopenRNNBaseLayout_t.miopenRNNDataBatchMajorPadded
 miopenRNNDataUnknownLayout = miopenRNNBaseLayout_t.miopenRNNDataUnknownLayout
+miopenRNNDataSeqMajorNotPadded = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorNotPadded
+miopenRNNDataSeqMajorPadded = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorPadded
+miopenRNNDataBatchMajorPadded = miopenRNNBaseLayout_t.miopenRNNDataBatchMajorPadded
 
 
 class miopenRNNFWDMode_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnForwardMode_t."""
 
-    miopenRNNInference = 1
     miopenRNNTraining = 0
+    miopenRNNInference = 1
 
 
-miopenRNNInference = miopenRNNFWDMode_t.miopenRNNInference
 miopenRNNTraining = miopenRNNFWDMode_t.miopenRNNTraining
+miopenRNNInference = miopenRNNFWDMode_t.miopenRNNInference
 
 
 class miopenRNGType_t(_CEnum):
