@@ -114,6 +114,13 @@ if TYPE_CHECKING:
         convolution_bias_activation_forward,
         get_convolution_bias_activation_forward_workspace_size,
     )
+    from .ops.ctc_loss import (
+        CTCGradMode,
+        CTCLossDescriptor,
+        LossNormalizationMode,
+        ctc_loss,
+        get_ctc_loss_workspace_size,
+    )
     from .ops.divisive_norm import divisive_normalization_backward, divisive_normalization_forward
     from .ops.dropout import (
         DropoutDescriptor,
@@ -166,12 +173,15 @@ if TYPE_CHECKING:
 # Modules of operations are imported when first asked for: with all of them `import portadnn` took half as long again.
 _LATER = {
     "BN_MIN_EPSILON": "batch_norm",
+    "CTCGradMode": "ctc_loss",
+    "CTCLossDescriptor": "ctc_loss",
     "ConvolutionBwdDataAlgoPerf": "convolution.algorithms",
     "ConvolutionBwdFilterAlgoPerf": "convolution.algorithms",
     "ConvolutionFwdAlgoPerf": "convolution.algorithms",
     "DirectionMode": "rnn.layout",
     "DropoutDescriptor": "dropout",
     "LRNDescriptor": "lrn",
+    "LossNormalizationMode": "ctc_loss",
     "RNNDescriptor": "rnn.descriptor",
     "RNNInputMode": "rnn.layout",
     "RNNMode": "rnn.layout",
@@ -188,6 +198,7 @@ _LATER = {
     "convolution_backward_filter": "convolution.calls",
     "convolution_bias_activation_forward": "convolution.fused",
     "convolution_forward": "convolution.calls",
+    "ctc_loss": "ctc_loss",
     "derive_bn_tensor_descriptor": "batch_norm",
     "divisive_normalization_backward": "divisive_norm",
     "divisive_normalization_forward": "divisive_norm",
@@ -219,6 +230,7 @@ _LATER = {
     "get_convolution_forward_find_workspace_size": "convolution.find",
     "get_convolution_forward_workspace_size": "convolution.calls",
     "get_convolution_nd_forward_output_dim": "convolution.calls",
+    "get_ctc_loss_workspace_size": "ctc_loss",
     "get_dropout_descriptor": "dropout",
     "get_pooling_2d_forward_output_dim": "pooling",
     "get_pooling_nd_forward_output_dim": "pooling",
@@ -262,6 +274,8 @@ __all__ = [
     "ArchMismatch",
     "BadParam",
     "BatchNormMode",
+    "CTCGradMode",
+    "CTCLossDescriptor",
     "CompileError",
     "ConvolutionBwdDataAlgo",
     "ConvolutionBwdDataAlgoPerf",
@@ -285,6 +299,7 @@ __all__ = [
     "InternalError",
     "LRNDescriptor",
     "LRNMode",
+    "LossNormalizationMode",
     "MathType",
     "NanPropagation",
     "NormMode",
@@ -325,6 +340,7 @@ __all__ = [
     "convolution_backward_filter",
     "convolution_bias_activation_forward",
     "convolution_forward",
+    "ctc_loss",
     "derive_bn_tensor_descriptor",
     "divisive_normalization_backward",
     "divisive_normalization_forward",
@@ -356,6 +372,7 @@ __all__ = [
     "get_convolution_forward_find_workspace_size",
     "get_convolution_forward_workspace_size",
     "get_convolution_nd_forward_output_dim",
+    "get_ctc_loss_workspace_size",
     "get_dropout_descriptor",
     "get_error_string",
     "get_pooling_2d_forward_output_dim",

@@ -25,6 +25,7 @@ from .problem_line import field_types, parse_value, print_value
 from .specs import (
     ALIGNMENT,
     FLOAT_TYPES,
+    IMAGE_RANKS,
     MAX_DIMS,
     MAX_SPAN,
     TensorSpec,
@@ -109,6 +110,8 @@ class Problem:
         Byte buffers (reserve spaces, states): packed tensors of UINT8 with one dim, which may be longer than needed.
     matrices : bool
         Whether calls take 2-D arrays (n, c) for (n, c, 1): their meaning is plain.
+    ranks : dict of str to (int, int)
+        The least and the largest number of dims of tensors that are no images.
     algorithms : type or None
         The guide's algorithms that a call may ask for.
     """
@@ -123,6 +126,7 @@ class Problem:
     absent: ClassVar[tuple[str, ...]] = ()
     raw: ClassVar[tuple[str, ...]] = ()
     matrices: ClassVar[bool] = False
+    ranks: ClassVar[dict[str, tuple[int, int]]] = {}
     algorithms: ClassVar[type[DnnEnum] | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -142,7 +146,8 @@ class Problem:
             if name in self.raw:
                 check_raw(spec, name)
             else:
-                check_spec(spec, name, output=name in self.outputs, types=self.types(name))
+                ranks = self.ranks.get(name, IMAGE_RANKS)
+                check_spec(spec, name, output=name in self.outputs, types=self.types(name), ranks=ranks)
 
     def types(self, name: str) -> tuple[DataType, ...]:
         """Return the types that a tensor may have; by default those that operations compute in."""

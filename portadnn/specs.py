@@ -194,10 +194,18 @@ def _meets_itself(axes: list[tuple[int, int]]) -> bool:
 
 
 FLOAT_TYPES = tuple(dtype for dtype in DataType if dtype.is_float)
+IMAGE_RANKS = (3, MAX_DIMS)  # numbers of dims
 
 
-def check_spec(spec: TensorSpec, name: str, *, output: bool = False, types: tuple[DataType, ...] = FLOAT_TYPES) -> None:
-    """Check what holds for every tensor.
+def check_spec(
+    spec: TensorSpec,
+    name: str,
+    *,
+    output: bool = False,
+    types: tuple[DataType, ...] = FLOAT_TYPES,
+    ranks: tuple[int, int] = IMAGE_RANKS,
+) -> None:
+    """Check what holds for every tensor, of which there are `ranks` as the least and the largest numbers of dims.
 
     Raises
     ------
@@ -211,8 +219,10 @@ def check_spec(spec: TensorSpec, name: str, *, output: bool = False, types: tupl
         raise BadParam(argument=f"{name}.dtype", expected=wanted, got=spec.dtype.type_name)
     if len(spec.dims) != len(spec.strides):
         raise BadParam(argument=f"{name}.strides", expected=f"{len(spec.dims)} strides", got=spec.strides)
-    if len(spec.dims) < 3:
-        raise BadParam(argument=f"{name}.dims", expected="3 to 8 dims", got=f"{len(spec.dims)}: {spec.dims}")
+    least, most = ranks
+    if len(spec.dims) < least or len(spec.dims) > most < MAX_DIMS:
+        expected = f"{least} to {most} dims" if least < most else f"{least} dims"
+        raise BadParam(argument=f"{name}.dims", expected=expected, got=f"{len(spec.dims)}: {spec.dims}")
     if len(spec.dims) > MAX_DIMS:
         raise NotSupported(argument=f"{name}.dims", expected=f"at most {MAX_DIMS} dims", got=spec.dims)
     if min(spec.dims) < 0:

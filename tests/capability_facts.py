@@ -28,11 +28,13 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             spatial_tf_sampler_forward transform_tensor
         """,
         "no": """
+            ctc_loss
             convolution_bias_activation_forward normalization_backward normalization_forward reduce_tensor
         """,
     },
     "cudnn": {
         "yes": """
+            ctc_loss
             activation_backward activation_forward add_tensor batch_normalization_backward
             batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_bias
             convolution_backward_data convolution_backward_filter convolution_bias_activation_forward
@@ -52,6 +54,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
     },
     "cudnn-9": {
         "yes": """
+            ctc_loss
             activation_backward activation_forward add_tensor batch_normalization_backward
             batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_bias
             convolution_backward_data convolution_backward_filter convolution_bias_activation_forward
@@ -80,6 +83,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             add_tensor
         """,
         "no": """
+            ctc_loss
             convolution_bias_activation_forward divisive_normalization_backward divisive_normalization_forward
             dropout_backward dropout_forward normalization_backward normalization_forward reduce_tensor
             rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training
@@ -89,6 +93,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
     },
     "miopen-3": {
         "yes": """
+            ctc_loss
             activation_backward activation_forward batch_normalization_backward
             batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_bias
             convolution_backward_data convolution_backward_filter convolution_bias_activation_forward

@@ -47,7 +47,7 @@ _SUBSTITUTES = {
     "shared/winograd/gradient.cl winograd_gradient_sum": "grid_fence",
 }
 _START = '#line 1 "dialect.h"'  # behind the defines
-_FILE = re.compile(r'^#line 1 "(\w+/\w+\.c[lu])"$', re.MULTILINE)
+_FILE = re.compile(r'^#line 1 "(\w+(?:/\w+)+\.c[lu])"$', re.MULTILINE)
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d[\w.]*")
 _TYPES = ("f32", "f16", "f64", "bf16")
 _ACTIVATIONS = ("mode=sigmoid", "mode=tanh", "mode=relu", "mode=clipped_relu ceiling=0.5")
@@ -73,6 +73,17 @@ def _tensor_ops():
     yield "add_tensor a=f32:1x1x1x7 c=f32:2x3x5x7:nhwc"
     yield "op_tensor a=f32:2x3x5x7 b=f32:2x3x5x7 c=f32:2x3x5x7 operation=min beta=1" + _NAN
     yield "op_tensor a=f32:2x3x5x7:nhwc b=f32:2x3x5x7 c=f32:2x3x5x7 operation=max" + _NAN
+
+
+def _ctc_losses():
+    lengths = "label_lengths=i32:2 input_lengths=i32:2"
+    for t in _TYPES:
+        words = f"ctc_loss probs={t}:9x2x5 labels=i32:2x3 {lengths} costs={t}:2"
+        yield f"{words} gradients={t}:9x2x5"
+        yield f"{words} normalization=none"
+    words = f"ctc_loss probs=f32:3000x2x5 labels=i32:6000 {lengths} costs=f32:2"  # more states than local memory holds
+    yield f"{words} gradients=f32:3000x2x5 gradient_mode=skip_oob_gradients"
+    yield words
 
 
 def _activations():
@@ -286,6 +297,7 @@ def _responses():
 
 LINES = (
     *_tensor_ops(),
+    *_ctc_losses(),
     *_activations(),
     *_softmax(),
     *_normalisations(),

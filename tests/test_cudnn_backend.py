@@ -94,7 +94,7 @@ def check_call(name, args, problem, numbers, setting, kinds):
             if made == "Tensor" and tensor and called.lower().endswith("desc") and not name.startswith("cudnnRNN"):
                 spec = getattr(problem, tensor)
                 assert [words[1], *words[3]][: 1 + len(spec.dims)] == [int(spec.dtype), *spec.dims], f"{name}: {called}"
-        elif "*" in kind and tensor is not None and not tensor.startswith("running"):  # see further down
+        elif "*" in kind and tensor is not None and not tensor.startswith(("running", "labels")):  # see further down
             assert memories.get(plain(word)) == tensor, f"{name}: {called}"
             seen.add(tensor)
         elif NUMBERS.get(called, called) in numbers:
@@ -111,7 +111,7 @@ def at(pointer, problem):
 
 
 # tensors whose bytes go through copies, or which the library does not see
-APART = {"states", "w", "dw", "reserve", "reserve_space", "running_mean", "running_variance", "bias"}
+APART = {"states", "w", "dw", "reserve", "reserve_space", "running_mean", "running_variance", "bias", "labels"}
 
 
 def test_every_argument_is_what_the_declaration_calls_it():
@@ -276,6 +276,40 @@ def test_statuses_of_both_versions(error, statuses):
 
 def states(seed, draw):
     return memory(np.array([seed, draw, 0, 0], "<u8").view(np.uint8))
+
+
+def test_labels_in_rows_are_gathered_and_gradients_begin_at_zero():
+    line = "ctc_loss probs=f32:4x3x5 labels=i32:3x4 label_lengths=i32:3 input_lengths=i32:3 costs=f32:3"
+    problem = dnn.parse(f"{line} gradients=f32:4x3x5 normalization=none max_label_length=3")
+    (engine,) = ways(problem)
+    connection, loaded = connect()
+    setting, (call,) = engine.setting(connection, problem)
+    rows = memory(np.arange(12, dtype=np.int32).reshape(3, 4))
+    arrays = [memory(np.zeros(60, np.float32)), rows, memory(np.int32([2, 0, 3])), memory(np.int32([4, 4, 4]))]
+    arrays += [memory(np.zeros(3, np.float32)), memory(np.zeros(60, np.float32))]
+    work = memory(np.zeros(setting.workspace, np.uint8))
+    setting.point([array.data.ptr for array in arrays], [], work.data.ptr)
+    device = HostMemory()
+    for step in setting.before:
+        step(device)
+    call()
+    assert [name for name, _ in loaded.notes[-2:]] == ["cudnnSetTensor", "cudnnCTCLoss_v8"]
+    args = [plain(arg) for arg in loaded.notes[-1][1]]
+    labels = (ctypes.c_int * 5).from_address(args[5])
+    assert [*labels] == [0, 1, 8, 9, 10]
+    assert args[11] == SIZE and args[6:9] == [arrays[i].data.ptr for i in (2, 3, 4)]
+    words = [plain(arg) for arg in dict(loaded.notes)["cudnnSetCTCLossDescriptor_v9"][1:]]
+    assert words == [0, 0, 0, 3]
+
+
+class HostMemory:
+    """The host's memory, as the steps around a call see a device's."""
+
+    def read(self, source, nbytes):
+        return ctypes.string_at(source, nbytes)
+
+    def write(self, target, data):
+        ctypes.memmove(target, data, len(data))
 
 
 def test_a_draw_takes_its_seed_from_the_states_and_moves_them_on():

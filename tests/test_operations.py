@@ -22,6 +22,7 @@ WITHOUT = {  # operations that have no such facet
         "add_tensor",
         "convolution_backward_bias",
         "convolution_bias_activation_forward",
+        "ctc_loss",
         "divisive_normalization_backward",
         "divisive_normalization_forward",
         "set_dropout_descriptor",
@@ -30,6 +31,7 @@ WITHOUT = {  # operations that have no such facet
         *TRANSFORMERS,
     },
     "c_calls": {
+        "ctc_loss",
         "divisive_normalization_backward",
         "dropout_backward",
         "dropout_forward",

@@ -103,6 +103,24 @@ def poolings(draw, op):
 
 
 @st.composite
+def ctc_losses(draw, op):
+    """Return a CTC loss of labels in rows, or one behind the other."""
+    steps, batch, classes, longest = (draw(st.integers(least, 4)) for least in (0, 0, 1, 0))
+    dtype, integer = draw(TYPES), DataType.INT32
+    probs, lengths = (steps, batch, classes), (batch,)
+    rows = draw(st.sampled_from([(longest,), (batch, longest)]))
+    tensors = {"labels": rows, "label_lengths": lengths, "input_lengths": lengths}
+    values = {name: draw(specs(dims, integer)) for name, dims in tensors.items()}
+    gradients = draw(specs(probs, dtype, True)) if draw(st.booleans()) else None
+    rest = {"normalization": draw(members(dnn.LossNormalizationMode)), "gradient_mode": draw(members(dnn.CTCGradMode))}
+    most, blank = draw(st.sampled_from([None, longest])), draw(st.integers(0, classes - 1))
+    outputs = {"costs": draw(specs(lengths, dtype, True)), "gradients": gradients}
+    return PROBLEMS[op](
+        probs=draw(specs(probs, dtype)), **values, **outputs, **rest, max_label_length=most, blank=blank
+    )
+
+
+@st.composite
 def same_shape(draw, op):
     """Return an activation, softmax, transform, set or scale: all tensors have the same dims (and strides)."""
     kind, dtype = PROBLEMS[op], draw(TYPES)
@@ -249,6 +267,8 @@ def strategy(op):
         return recurrent(op)
     if op == "reduce_tensor":
         return reductions(op)
+    if op == "ctc_loss":
+        return ctc_losses(op)
     if op.startswith("normalization"):
         return sample_norms(op)
     if op.startswith("batch_normalization"):

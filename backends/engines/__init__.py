@@ -51,6 +51,7 @@ _MODULES = (
     "softmax.general",
     "dropout",
     "reduce_tensor",
+    "ctc_loss",
 )
 
 

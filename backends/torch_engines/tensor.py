@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from portadnn.enums import NanPropagation, OpTensorOp, ReduceTensorOp
+from portadnn.ops.ctc_loss import CTCLoss
 from portadnn.ops.dropout import DropoutBackward, DropoutForward, SetDropoutDescriptor
 from portadnn.ops.reduce import EXTREMES, ReduceTensor
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
@@ -108,6 +109,7 @@ def _reduce(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
 # dropout
 
 
+_NO_CTC = lacking("PyTorch's loss takes logarithms, and gives no gradients of what a softmax takes")
 _NO_DROPOUT = lacking("PyTorch draws other random numbers than the states say")
 
 
@@ -120,6 +122,7 @@ def _dropout_gradient(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound
 
 
 WAYS: Ways = {
+    CTCLoss: _NO_CTC,
     TransformTensor: Way(_transform, blends=blended("y")),
     AddTensor: Way(_add, blends=blended("c")),
     OpTensor: Way(_op, blends={"c": ("", "beta")}),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from portadnn.enums import ActivationMode, DataType, PoolingMode
+from portadnn.problem import TensorSpec
 
 from .library import ints
-from .setting import Calls, Makers, Setting
+from .setting import Calls, Makers, Memory, Setting
 
+CTC_DETERMINISTIC = 0  # CUDNN_CTC_LOSS_ALGO_DETERMINISTIC
 MAX_DETERMINISTIC = 3  # CUDNN_POOLING_MAX_DETERMINISTIC: its gradient has the same bits again
 
 
@@ -93,11 +97,54 @@ def _reduce(s: Setting) -> Calls:
     return s.one("cudnnReduceTensor", how, *found, s.scratch(size), size, *s.blended(("a",), "c"))
 
 
+def _concatenated(s: Setting) -> Any:
+    """Return the place of the address of labels one behind the other; rows of them are gathered before each call."""
+    spec, rows, lengths = s.spec("labels"), s.data("labels"), s.data("label_lengths")
+    s.packed("labels", "label_lengths")
+    if len(spec.dims) == 1:
+        return rows
+    batch, longest = spec.dims
+    together = s.scratch(spec.nbytes)
+
+    def gather(device: Memory) -> None:
+        found = np.frombuffer(device.read(rows.value, spec.nbytes), np.int32).reshape(batch, longest)
+        used = np.frombuffer(device.read(lengths.value, 4 * batch), np.int32)
+        inside = np.arange(longest) < used[:, None]
+        device.write(together.value, found[inside].tobytes().ljust(4, b"\0"))
+
+    s.before.append(gather)
+    return together
+
+
+def _ctc_loss(s: Setting) -> Calls:
+    """Set gradients to 0 first: cuDNN leaves those of the steps from a sequence's length on as they are."""
+    p, library, probs = s.problem, s.library, s.spec("probs")
+    s.packed("input_lengths", "costs")
+    words = int(DataType.FLOAT), int(p.normalization), int(p.gradient_mode), p.longest
+    how = s.descriptor("CTCLoss", "_v9", *words)
+    labels = _concatenated(s)
+
+    def shape(spec: TensorSpec) -> Any:  # of three dims, where others have four or more
+        return s.descriptor("Tensor", "Nd", int(spec.dtype), 3, ints(spec.dims), ints(spec.strides))
+
+    into, target = (
+        (shape(p.gradients), s.data("gradients")) if p.gradients else (shape(probs), s.scratch(4 * probs.span))
+    )
+    if p.gradients:
+        zero = library.bound("cudnnSetTensor", s.handle, into, target, s.number(0.0))
+        s.before.append(lambda device: zero())
+    size = library.size("cudnnGetCTCLossWorkspaceSize_v8", s.handle, CTC_DETERMINISTIC, how, shape(probs), into)
+    given = s.data("probs"), labels, s.data("label_lengths"), s.data("input_lengths"), s.data("costs")
+    args = CTC_DETERMINISTIC, how, shape(probs), *given, into, target, size, s.scratch(size)
+    return s.one("cudnnCTCLoss_v8", *args)
+
+
 CALLS: Makers = {
     "activation_backward": _activation,
     "activation_forward": _activation,
     "add_tensor": _add,
     "convolution_backward_bias": _bias_gradient,
+    "ctc_loss": _ctc_loss,
     "op_tensor": _op,
     "pooling_backward": _pooling,
     "pooling_forward": _pooling,

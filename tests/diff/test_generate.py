@@ -51,7 +51,7 @@ def kind_of_layout(spec):
 
 @pytest.fixture(scope="module")
 def sample():
-    return list(cases(seed=11, count=4_000))
+    return list(cases(seed=11, count=115 * len(every_problem())))
 
 
 def problems(sample, op):

@@ -71,7 +71,15 @@ RNN_ARRAYS = {**ARRAYS, **dict.fromkeys(["x", "y", "dx", "dy"], STEPS), **dict.f
 NUMBERS = {"alpha": 1.0, "beta": 0.0}
 # Optional arguments that right calls do give.
 GIVEN = {"workspace", "states", "reserve_space", "reserve"} | set(ARRAYS)
+LOGITS = (3, 2, 4)  # steps, sequences, classes
+LABELS: dict[str, Word] = {
+    "probs": lambda s: s.array(LOGITS),
+    "labels": lambda s: s.array((2, 2), np.int32),
+    **dict.fromkeys(("label_lengths", "input_lengths"), lambda s: s.array((2,), np.int32)),
+}
 SPECIAL: dict[str, dict[str, Word]] = {
+    "ctc_loss": {**LABELS, "costs": lambda s: s.array((2,)), "gradients": lambda s: s.array(LOGITS)},
+    "get_ctc_loss_workspace_size": LABELS,
     "lrn_cross_channel_forward": {"mode": lambda s: 0},
     "reduce_tensor": {"c": lambda s: s.array(CHANNELS)},
     "get_reduction_indices_size": {"c": lambda s: s.array(CHANNELS)},
@@ -216,6 +224,10 @@ OBJECTS: dict[str, Any] = {  # what is called, and with what; functions of the s
         {"mode": "clipped_relu", "nan_propagation": 0, "ceiling": 1.0, "coef": 1.0},
     ),
     "OpTensorDescriptor": (dnn.OpTensorDescriptor, {"op": "add", "compute_type": None, "nan_propagation": 0}),
+    "CTCLossDescriptor": (
+        dnn.CTCLossDescriptor,
+        {"normalization": 1, "gradient_mode": 0, "max_label_length": 3, "blank": 1},
+    ),
     "LRNDescriptor": (dnn.LRNDescriptor, {"n": 3, "alpha": 1.0, "beta": 0.75, "k": 2.0}),
     "DropoutDescriptor": (dnn.DropoutDescriptor, {"dropout": 0.5, "states": lambda s: s.buffer(64), "seed": 1}),
     "ReduceTensorDescriptor": (

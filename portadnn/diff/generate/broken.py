@@ -53,7 +53,7 @@ def _one_less(line: str, name: str) -> str:
 def general_cases(problem: Problem, seed: int = 0) -> Iterator[Case]:
     """Yield cases that break what holds for every tensor, each in one tensor of a valid problem.
 
-    Types must be such as operations compute in, tensors have 3 to 8 dims (guide sections 4.8 and 4.11), and outputs
+    Types must be such as operations compute in, images have 3 to 8 dims (guide sections 4.8 and 4.11), and outputs
     must not overlap themselves (2.3.7).
     """
     draws = Draws(seed, str(problem))
@@ -62,6 +62,8 @@ def general_cases(problem: Problem, seed: int = 0) -> Iterator[Case]:
         if kind == "overlap":
             names = [n for n in problem.written if n in names and max(_spec(problem, n).dims, default=0) > 1]
             names = [n for n in names if _spec(problem, n).size]
+        elif kind in ("dims", "too many dims"):
+            names = [n for n in names if n not in problem.ranks]
         elif kind == "type":
             names = [n for n in names if _spec(problem, n).dtype.is_float]
         if not names:
