@@ -10,7 +10,6 @@ from portadnn.recording.keys import MODES, OPAQUE, _held
 REFUSED = {  # of operations that portadnn lacks: there is no such object
     "cudnnCreateAlgorithmDescriptor",
     "cudnnCreateAttnDescriptor",
-    "cudnnCreateCTCLossDescriptor",
     "cudnnCreateSeqDataDescriptor",
     "cudnnCreateTensorTransformDescriptor",
 }

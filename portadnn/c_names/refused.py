@@ -8,7 +8,6 @@ REASONS = (
     ("cudnnGetMultiHeadAttn", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
     ("cudnn*AttnDescriptor", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
     ("cudnn*SeqDataDescriptor", "there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs"),
-    ("cudnn*CTC", "there is no CTC loss"),
     ("cudnn*FusedOps", "fusions are not composed; cudnnConvolutionBiasActivationForward is a fused convolution"),
     ("cudnn*TensorTransform", "tensors are not folded or padded; cudnnTransformTensor changes layouts"),
     ("cudnnInitTransformDest", "tensors are not folded or padded; cudnnTransformTensor changes layouts"),

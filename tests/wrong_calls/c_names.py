@@ -103,6 +103,7 @@ NULL = (  # right as C's null pointer
     "cAttn iDesc iAttn qDesc queries dcDesc dcAttn dkDesc dkeys devSeqLengths indices arrayOfElements graph noise_shape"
 )
 BY_NAME: dict[str, Word] = {
+    "maxLabelLength": lambda s: 2,
     **{name: lambda s, v=value: v for name, value in LENGTHS.items()},  # type: ignore[misc]
     **dict.fromkeys(NULL.split(), lambda s: None),
     "handle": lambda s: s.handle,
@@ -253,5 +254,6 @@ DIMS = {
     "rows": (1, 2, 4, 1),
     "row": (4,),
     "matrix": (2, 2),
+    "logits": (3, 2, 4),
     "vector": (2,),
 }

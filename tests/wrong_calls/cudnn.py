@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from portadnn import cudnn
 from portadnn.mapping import table
 
@@ -110,6 +112,7 @@ DESCRIPTORS: dict[str, Word] = {
     "cudnnSpatialTransformerDescriptor_t": _made(
         "SpatialTransformer", 0, 0, 4, IMAGE, setter="cudnnSetSpatialTransformerNdDescriptor"
     ),
+    "cudnnCTCLossDescriptor_t": _made("CTCLoss", 0, 1, 0, 2, setter="cudnnSetCTCLossDescriptor_v9"),
     "cudnnDropoutDescriptor_t": _dropout,
     "cudnnRNNDescriptor_t": _rnn,
     "cudnnRNNDescriptor_t:v8": _rnn_v8,
@@ -120,11 +123,32 @@ DESCRIPTORS: dict[str, Word] = {
 V8 = {"rnnDesc": _rnn_v8, "hDesc": _tensor("state"), "cDesc": _tensor("state")}
 
 
+CTC: dict[str, Word] = {
+    **dict.fromkeys(("probsDesc", "gradientsDesc"), _tensor("logits")),
+    **dict.fromkeys(("probs", "gradients"), lambda s: s.array(DIMS["logits"])),
+    "costs": lambda s: s.array((2,)),
+}
+HOST_LABELS: dict[str, Word] = {
+    **CTC,
+    "labels": lambda s: (1, 2, 3),
+    "labelLengths": lambda s: (1, 2),
+    "inputLengths": lambda s: (3, 3),
+}
+DEVICE_LABELS: dict[str, Word] = {
+    **CTC,
+    **dict.fromkeys(("labels", "labelLengths", "inputLengths"), lambda s: s.array((4,), np.int32)),
+}
+
+
 def _three(scene: Scene) -> Any:
     return 3
 
 
 SPECIAL: dict[str, dict[str, Word]] = {
+    "cudnnGetCTCLossWorkspaceSize": HOST_LABELS,
+    "cudnnGetCTCLossWorkspaceSize_v8": DEVICE_LABELS,
+    "cudnnCTCLoss": HOST_LABELS,
+    "cudnnCTCLoss_v8": DEVICE_LABELS,
     "cudnnDestroy": {"handle": lambda s: s.new_handle()},
     "cudnnSetStream": {"handle": lambda s: s.new_handle()},
     "cudnnSetRNNDescriptor": {"dropoutDesc": _dropout, "mode": lambda s: 2},

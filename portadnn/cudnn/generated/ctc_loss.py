@@ -6,110 +6,149 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import NotSupported
 from ...handle import Handle
 from ..calls import c_function
-from ..descriptors import TensorDescriptor
-from .enums.ctc_loss import cudnnLossNormalizationMode_t
+from ..ctc_loss import (
+    CTCLossDescriptor,
+    cudnnCTCLoss as _CTCLoss,
+    cudnnCTCLoss_v8 as _CTCLoss_v8,
+    cudnnGetCTCLossDescriptor as _GetCTCLossDescriptor,
+    cudnnGetCTCLossDescriptorEx as _GetCTCLossDescriptorEx,
+    cudnnGetCTCLossDescriptor_v8 as _GetCTCLossDescriptor_v8,
+    cudnnGetCTCLossDescriptor_v9 as _GetCTCLossDescriptor_v9,
+    cudnnGetCTCLossWorkspaceSize as _GetCTCLossWorkspaceSize,
+    cudnnGetCTCLossWorkspaceSize_v8 as _GetCTCLossWorkspaceSize_v8,
+    cudnnSetCTCLossDescriptor as _SetCTCLossDescriptor,
+    cudnnSetCTCLossDescriptorEx as _SetCTCLossDescriptorEx,
+    cudnnSetCTCLossDescriptor_v8 as _SetCTCLossDescriptor_v8,
+    cudnnSetCTCLossDescriptor_v9 as _SetCTCLossDescriptor_v9,
+)
+from ..descriptors import TensorDescriptor, destroy, value_of
+from ..memory import optional, scratch, tensor
+from .enums.ctc_loss import cudnnCTCGradMode_t, cudnnLossNormalizationMode_t
 from .enums.tensor import cudnnDataType_t, cudnnNanPropagation_t
 
 
 @c_function
-def cudnnCreateCTCLossDescriptor() -> Any:
-    """Not supported: there is no CTC loss.
+def cudnnCreateCTCLossDescriptor() -> CTCLossDescriptor:
+    """Return ctcLossDesc (since 7.0.5).
 
     C: ``cudnnStatus_t cudnnCreateCTCLossDescriptor(cudnnCTCLossDescriptor_t *ctcLossDesc)``
+
+    In portadnn: ``CTCLossDescriptor``.
     """
-    raise NotSupported("there is no CTC loss")
+    return CTCLossDescriptor()
 
 
 @c_function
-def cudnnSetCTCLossDescriptor(ctcLossDesc: Any, compType: int) -> None:
-    """Not supported: there is no CTC loss.
+def cudnnSetCTCLossDescriptor(ctcLossDesc: CTCLossDescriptor, compType: int) -> None:
+    """Return nothing (since 7.0.5, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetCTCLossDescriptor(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t compType)``
+
+    In portadnn: ``CTCLossDescriptor``.
+
+    Then `probs` of the call are probabilities, and gradients of a label that fits into no alignment are 0.
     """
-    raise NotSupported("there is no CTC loss")
+    _SetCTCLossDescriptor(ctcLossDesc, compType)
 
 
 @c_function
-def cudnnSetCTCLossDescriptorEx(ctcLossDesc: Any, compType: int, normMode: int, gradMode: int) -> None:
-    """Not supported: there is no CTC loss.
+def cudnnSetCTCLossDescriptorEx(ctcLossDesc: CTCLossDescriptor, compType: int, normMode: int, gradMode: int) -> None:
+    """Return nothing (since 7.6.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetCTCLossDescriptorEx(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t compType, cudnnLossNormalizationMode_t normMode, cudnnNanPropagation_t gradMode)``
+
+    In portadnn: ``CTCLossDescriptor``.
+
+    CUDNN_PROPAGATE_NAN leaves gradients of a label that fits into no alignment as they are; else they are 0.
     """
-    raise NotSupported("there is no CTC loss")
+    _SetCTCLossDescriptorEx(ctcLossDesc, compType, normMode, gradMode)
 
 
 @c_function
 def cudnnSetCTCLossDescriptor_v8(
-    ctcLossDesc: Any, compType: int, normMode: int, gradMode: int, maxLabelLength: int
+    ctcLossDesc: CTCLossDescriptor, compType: int, normMode: int, gradMode: int, maxLabelLength: int
 ) -> None:
-    """Not supported: there is no CTC loss.
+    """Return nothing (since 8.0.1, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetCTCLossDescriptor_v8(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t compType, cudnnLossNormalizationMode_t normMode, cudnnNanPropagation_t gradMode, int maxLabelLength)``
+
+    In portadnn: ``CTCLossDescriptor``.
     """
-    raise NotSupported("there is no CTC loss")
+    _SetCTCLossDescriptor_v8(ctcLossDesc, compType, normMode, gradMode, maxLabelLength)
 
 
 @c_function
 def cudnnSetCTCLossDescriptor_v9(
-    ctcLossDesc: Any, compType: int, normMode: int, ctcGradMode: Any, maxLabelLength: int
+    ctcLossDesc: CTCLossDescriptor, compType: int, normMode: int, ctcGradMode: int, maxLabelLength: int
 ) -> None:
-    """Not supported: there is no CTC loss.
+    """Return nothing (since 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t compType, cudnnLossNormalizationMode_t normMode, cudnnCTCGradMode_t ctcGradMode, int maxLabelLength)``
+
+    In portadnn: ``CTCLossDescriptor``.
     """
-    raise NotSupported("there is no CTC loss")
+    _SetCTCLossDescriptor_v9(ctcLossDesc, compType, normMode, ctcGradMode, maxLabelLength)
 
 
 @c_function
-def cudnnGetCTCLossDescriptor(ctcLossDesc: Any) -> cudnnDataType_t:
-    """Not supported: there is no CTC loss.
+def cudnnGetCTCLossDescriptor(ctcLossDesc: CTCLossDescriptor) -> cudnnDataType_t:
+    """Return compType (since 7.0.5, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetCTCLossDescriptor(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t *compType)``
+
+    In portadnn: ``CTCLossDescriptor``.
     """
-    raise NotSupported("there is no CTC loss")
+    return _GetCTCLossDescriptor(value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"))
 
 
 @c_function
 def cudnnGetCTCLossDescriptorEx(
-    ctcLossDesc: Any
+    ctcLossDesc: CTCLossDescriptor
 ) -> tuple[cudnnDataType_t, cudnnLossNormalizationMode_t, cudnnNanPropagation_t]:
-    """Not supported: there is no CTC loss.
+    """Return (compType, normMode, gradMode) (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetCTCLossDescriptorEx(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t *compType, cudnnLossNormalizationMode_t *normMode, cudnnNanPropagation_t *gradMode)``
+
+    In portadnn: ``CTCLossDescriptor``.
     """
-    raise NotSupported("there is no CTC loss")
+    return _GetCTCLossDescriptorEx(value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"))
 
 
 @c_function
 def cudnnGetCTCLossDescriptor_v8(
-    ctcLossDesc: Any
+    ctcLossDesc: CTCLossDescriptor
 ) -> tuple[cudnnDataType_t, cudnnLossNormalizationMode_t, cudnnNanPropagation_t, int]:
-    """Not supported: there is no CTC loss.
+    """Return (compType, normMode, gradMode, maxLabelLength) (since 8.0.1, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetCTCLossDescriptor_v8(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t *compType, cudnnLossNormalizationMode_t *normMode, cudnnNanPropagation_t *gradMode, int *maxLabelLength)``
+
+    In portadnn: ``CTCLossDescriptor``.
     """
-    raise NotSupported("there is no CTC loss")
+    return _GetCTCLossDescriptor_v8(value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"))
 
 
 @c_function
-def cudnnGetCTCLossDescriptor_v9(ctcLossDesc: Any) -> tuple[cudnnDataType_t, cudnnLossNormalizationMode_t, Any, int]:
-    """Not supported: there is no CTC loss.
+def cudnnGetCTCLossDescriptor_v9(
+    ctcLossDesc: CTCLossDescriptor
+) -> tuple[cudnnDataType_t, cudnnLossNormalizationMode_t, cudnnCTCGradMode_t, int]:
+    """Return (compType, normMode, ctcGradMode, maxLabelLength) (since 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetCTCLossDescriptor_v9(cudnnCTCLossDescriptor_t ctcLossDesc, cudnnDataType_t *compType, cudnnLossNormalizationMode_t *normMode, cudnnCTCGradMode_t *ctcGradMode, int *maxLabelLength)``
+
+    In portadnn: ``CTCLossDescriptor``.
     """
-    raise NotSupported("there is no CTC loss")
+    return _GetCTCLossDescriptor_v9(value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"))
 
 
 @c_function
-def cudnnDestroyCTCLossDescriptor(ctcLossDesc: Any) -> None:
-    """Not supported: there is no CTC loss.
+def cudnnDestroyCTCLossDescriptor(ctcLossDesc: CTCLossDescriptor) -> None:
+    """Return nothing (since 7.0.5).
 
     C: ``cudnnStatus_t cudnnDestroyCTCLossDescriptor(cudnnCTCLossDescriptor_t ctcLossDesc)``
     """
-    raise NotSupported("there is no CTC loss")
+    destroy(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc")
 
 
 @c_function
@@ -121,24 +160,47 @@ def cudnnGetCTCLossWorkspaceSize(
     labelLengths: Any,
     inputLengths: Any,
     algo: int,
-    ctcLossDesc: Any,
+    ctcLossDesc: CTCLossDescriptor,
 ) -> int:
-    """Not supported: there is no CTC loss.
+    """Return sizeInBytes (since 7.0.5).
 
     C: ``cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t probsDesc, const cudnnTensorDescriptor_t gradientsDesc, const int *labels, const int *labelLengths, const int *inputLengths, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc, size_t *sizeInBytes)``
+
+    In portadnn: ``get_ctc_loss_workspace_size``.
     """
-    raise NotSupported("there is no CTC loss")
+    return _GetCTCLossWorkspaceSize(
+        handle,
+        value_of(probsDesc, TensorDescriptor, "probsDesc"),
+        value_of(gradientsDesc, TensorDescriptor, "gradientsDesc"),
+        labels,
+        labelLengths,
+        inputLengths,
+        algo,
+        value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"),
+    )
 
 
 @c_function
 def cudnnGetCTCLossWorkspaceSize_v8(
-    handle: Handle, algo: int, ctcLossDesc: Any, probsDesc: TensorDescriptor, gradientsDesc: TensorDescriptor
+    handle: Handle,
+    algo: int,
+    ctcLossDesc: CTCLossDescriptor,
+    probsDesc: TensorDescriptor,
+    gradientsDesc: TensorDescriptor,
 ) -> int:
-    """Not supported: there is no CTC loss.
+    """Return sizeInBytes (since 8.0.1).
 
     C: ``cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc, const cudnnTensorDescriptor_t probsDesc, const cudnnTensorDescriptor_t gradientsDesc, size_t *sizeInBytes)``
+
+    In portadnn: ``get_ctc_loss_workspace_size``.
     """
-    raise NotSupported("there is no CTC loss")
+    return _GetCTCLossWorkspaceSize_v8(
+        handle,
+        algo,
+        value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"),
+        value_of(probsDesc, TensorDescriptor, "probsDesc"),
+        value_of(gradientsDesc, TensorDescriptor, "gradientsDesc"),
+    )
 
 
 @c_function
@@ -153,24 +215,40 @@ def cudnnCTCLoss(
     gradientsDesc: TensorDescriptor,
     gradients: Any,
     algo: int,
-    ctcLossDesc: Any,
+    ctcLossDesc: CTCLossDescriptor,
     workspace: Any,
     workSpaceSizeInBytes: int,
 ) -> None:
-    """Not supported: there is no CTC loss.
+    """Return nothing (since 7.0.5, changed by 8.2.1).
 
     C: ``cudnnStatus_t cudnnCTCLoss(cudnnHandle_t handle, const cudnnTensorDescriptor_t probsDesc, const void *probs, const int *labels, const int *labelLengths, const int *inputLengths, void *costs, const cudnnTensorDescriptor_t gradientsDesc, const void *gradients, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc, void *workspace, size_t workSpaceSizeInBytes)``
 
     In cuDNN 8.2.1 the parameters are: handle, probsDesc, probs, hostLabels, hostLabelLengths, hostInputLengths, costs, gradientsDesc, gradients, algo, ctcLossDesc, workspace, workSpaceSizeInBytes.
+
+    In portadnn: ``ctc_loss``.
+
+    Labels and lengths are in host memory, and are copied to the device by each call. Without `gradients` (NULL) there are costs only. Both algorithms give the same bits each time.
     """
-    raise NotSupported("there is no CTC loss")
+    _CTCLoss(
+        handle,
+        probsDesc,
+        tensor(handle, probsDesc, probs, "probs"),
+        labels,
+        labelLengths,
+        inputLengths,
+        costs,
+        optional(handle, gradientsDesc, gradients, "gradients"),
+        algo,
+        value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"),
+        scratch(handle, workspace, workSpaceSizeInBytes),
+    )
 
 
 @c_function
 def cudnnCTCLoss_v8(
     handle: Handle,
     algo: int,
-    ctcLossDesc: Any,
+    ctcLossDesc: CTCLossDescriptor,
     probsDesc: TensorDescriptor,
     probs: Any,
     labels: Any,
@@ -182,8 +260,24 @@ def cudnnCTCLoss_v8(
     workSpaceSizeInBytes: int,
     workspace: Any,
 ) -> None:
-    """Not supported: there is no CTC loss.
+    """Return nothing (since 8.0.1).
 
     C: ``cudnnStatus_t cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc, const cudnnTensorDescriptor_t probsDesc, const void *probs, const int labels[], const int labelLengths[], const int inputLengths[], void *costs, const cudnnTensorDescriptor_t gradientsDesc, void *gradients, size_t workSpaceSizeInBytes, void *workspace)``
+
+    In portadnn: ``ctc_loss``.
+
+    Labels, one behind the other, and lengths are in device memory. Where one is out of bounds, the cost is NaN. Without `gradients` (NULL) there are costs only.
     """
-    raise NotSupported("there is no CTC loss")
+    _CTCLoss_v8(
+        handle,
+        algo,
+        value_of(ctcLossDesc, CTCLossDescriptor, "ctcLossDesc"),
+        probsDesc,
+        tensor(handle, probsDesc, probs, "probs"),
+        labels,
+        labelLengths,
+        inputLengths,
+        costs,
+        optional(handle, gradientsDesc, gradients, "gradients"),
+        scratch(handle, workspace, workSpaceSizeInBytes),
+    )

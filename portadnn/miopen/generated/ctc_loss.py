@@ -26,6 +26,8 @@ def miopenCreateCTCLossDescriptor() -> miopenCTCLossDescriptor_t:
     C: ``miopenStatus_t miopenCreateCTCLossDescriptor(miopenCTCLossDescriptor_t *ctcLossDesc)``
 
     In cuDNN: ``cudnnCreateCTCLossDescriptor``; what a port changes: same arguments.
+
+    In portadnn: ``CTCLossDescriptor``.
     """
     return miopenCTCLossDescriptor_t()
 
@@ -41,6 +43,8 @@ def miopenSetCTCLossDescriptor(
     C: ``miopenStatus_t miopenSetCTCLossDescriptor(miopenCTCLossDescriptor_t ctcLossDesc, miopenDataType_t dataType, const int blank_label_id, bool apply_softmax_layer)``
 
     In cuDNN: ``cudnnSetCTCLossDescriptor``; what a port changes: adds blank_label_id, apply_softmax_layer; renames compType -> dataType.
+
+    In portadnn: ``CTCLossDescriptor``.
     """
     _SetCTCLossDescriptor(ctcLossDesc, dataType, blank_label_id, apply_softmax_layer)
 
@@ -54,6 +58,8 @@ def miopenGetCTCLossDescriptor(ctcLossDesc: miopenCTCLossDescriptor_t) -> tuple[
     C: ``miopenStatus_t miopenGetCTCLossDescriptor(miopenCTCLossDescriptor_t ctcLossDesc, miopenDataType_t *dataType, int *blank_label_id, bool *apply_softmax_layer)``
 
     In cuDNN: ``cudnnGetCTCLossDescriptor``; what a port changes: adds blank_label_id, apply_softmax_layer; renames compType -> dataType.
+
+    In portadnn: ``CTCLossDescriptor``.
     """
     return _GetCTCLossDescriptor(value_of(ctcLossDesc, miopenCTCLossDescriptor_t, "ctcLossDesc"))
 
@@ -89,6 +95,8 @@ def miopenGetCTCLossWorkspaceSize(
     C: ``miopenStatus_t miopenGetCTCLossWorkspaceSize(miopenHandle_t handle, const miopenTensorDescriptor_t probsDesc, const miopenTensorDescriptor_t gradientsDesc, const int *labels, const int *labelLengths, const int *inputLengths, miopenCTCLossAlgo_t algo, const miopenCTCLossDescriptor_t ctcLossDesc, size_t *workSpaceSize)``
 
     In cuDNN: ``cudnnGetCTCLossWorkspaceSize``; what a port changes: renames sizeInBytes -> workSpaceSize.
+
+    In portadnn: ``get_ctc_loss_workspace_size``.
     """
     return _GetCTCLossWorkspaceSize(
         handle,
@@ -121,5 +129,7 @@ def miopenCTCLoss(
     C: ``miopenStatus_t miopenCTCLoss(miopenHandle_t handle, const miopenTensorDescriptor_t probsDesc, const void *probs, const int *labels, const int *labelLengths, const int *inputLengths, void *losses, const miopenTensorDescriptor_t gradientsDesc, void *gradients, miopenCTCLossAlgo_t algo, const miopenCTCLossDescriptor_t ctcLossDesc, void *workSpace, size_t workSpaceSize)``
 
     In cuDNN: ``cudnnCTCLoss``; what a port changes: renames costs -> losses, workSpaceSizeInBytes -> workSpaceSize; in the newest versions: renames hostLabels -> labels, hostLabelLengths -> labelLengths, hostInputLengths -> inputLengths, costs -> losses, workSpaceSizeInBytes -> workSpaceSize.
+
+    In portadnn: ``ctc_loss``.
     """
     _CTCLoss(handle, probsDesc, algo, value_of(ctcLossDesc, miopenCTCLossDescriptor_t, "ctcLossDesc"))
