@@ -44,23 +44,7 @@ _TENSORS = {  # C's names in lower case, without Desc and Data, of what problems
     "diff": ("dy",),
     "grad": ("dx", "dw"),
 }
-_SETS = {  # the C functions that make a descriptor
-    "ConvolutionDescriptor": ("cudnnCreateConvolutionDescriptor", "cudnnSetConvolutionNdDescriptor"),
-    "PoolingDescriptor": ("cudnnCreatePoolingDescriptor", "cudnnSetPoolingNdDescriptor"),
-    "ActivationDescriptor": ("cudnnCreateActivationDescriptor", "cudnnSetActivationDescriptor"),
-    "OpTensorDescriptor": ("cudnnCreateOpTensorDescriptor", "cudnnSetOpTensorDescriptor"),
-    "ReduceTensorDescriptor": ("cudnnCreateReduceTensorDescriptor", "cudnnSetReduceTensorDescriptor"),
-    "LRNDescriptor": ("cudnnCreateLRNDescriptor", "cudnnSetLRNDescriptor"),
-    "TensorDescriptor": ("cudnnCreateTensorDescriptor", "cudnnSetTensorNdDescriptor"),
-    "FilterDescriptor": ("cudnnCreateFilterDescriptor", "cudnnSetFilterNdDescriptor"),
-    "RNNDescriptor": ("cudnnCreateRNNDescriptor", "cudnnSetRNNDescriptor_v6"),
-    "SpatialTransformerDescriptor": (
-        "cudnnCreateSpatialTransformerDescriptor",
-        "cudnnSetSpatialTransformerNdDescriptor",
-    ),
-    "DropoutDescriptor": ("cudnnCreateDropoutDescriptor",),
-    "Handle": ("cudnnCreate",),
-}
+_SET = {"RNNDescriptor": "cudnnSetRNNDescriptor_v6", "DropoutDescriptor": ""}  # no plain Set function fits these
 _FIELDS = {  # C's parameters of Set functions, and the members of what is printed of a descriptor
     "padA": ("padding",),
     "paddingA": ("padding",),
@@ -175,8 +159,19 @@ class Subject:
                     return source[name]
         if self.problem is not None:
             return value_of(self.problem, parameter.name)
-        made = next(iter(self.arguments.values()), None) if self.event.function in _SETS else None
+        made = next(iter(self.arguments.values()), None) if made_by(self.event.function) else None
         return value_of(made, parameter.name)
+
+
+@functools.cache
+def made_by(name: str) -> tuple[str, ...]:
+    """Return the C functions that make a handle or a descriptor of portadnn; none for other names."""
+    known = table().functions
+    kind = name.removesuffix("Descriptor")
+    if name == "Handle" or f"cudnnCreate{name}" not in known or kind == name:
+        return ("cudnnCreate",) if name == "Handle" else ()
+    plain = next((f for f in (f"cudnnSet{kind}NdDescriptor", f"cudnnSet{kind}Descriptor") if f in known), "")
+    return tuple(filter(None, (f"cudnnCreate{name}", _SET.get(name, plain))))
 
 
 @functools.lru_cache(4096)
@@ -266,8 +261,8 @@ def c_calls(event: Event) -> Iterator[Subject]:
                 yield _computed(event, function, step)
         return
     name = event.function
-    if name in _SETS:
-        yield from _made(event, _SETS[name])
+    if made_by(name):
+        yield from _made(event, made_by(name))
         return
     function = function_of(name)
     if function is None or "." in name:
