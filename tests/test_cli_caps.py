@@ -80,6 +80,20 @@ def test_why_names_engines_and_their_reasons():
     assert "definition (IMPLICIT_GEMM): no: it is not FFT" in text
 
 
+def test_why_of_graphs():
+    """Engines of graphs are asked, and the documentation of other libraries; where no device is, a usual one."""
+    attention = "sdpa Q=f16:2x8x128x64 K=f16:2x2x256x64 V=f16:2x2x256x64 O=f16:2x8x128x64 right_bound=0"
+    text = caps("--why", attention, "--backend", "reference,miopen-1,cudnn-9")
+    assert "definition: takes it" in text and "miopen-1: no: it has no graphs" in text
+    assert "cudnn-9: limits: [flash attention, forward: device]" in text, "the device is unknown"
+    found = json.loads(caps("--why", attention, "--format", "json", "--backend", "opencl,cuda"))
+    assert found["problem"] == attention
+    for opinion in found["opinions"]:
+        engines = {each["engine"]: each["why_not"] for each in opinion["engines"]}
+        assert opinion["answer"] == "yes" and engines["flash_attention"] is None
+        assert "PG-ENGINE-002" in engines["resample"]
+
+
 def test_why_says_what_no_backend_takes():
     text = caps("--why", "convolution_forward x=f32:1x4x8 w=f32:4x4x3")
     assert "portadnn takes no such problem: x.dims: expected 4 or 5 dims" in text
@@ -102,6 +116,7 @@ def test_why_as_json():
         (["--format", "pdf"], "md, json or html"),
         (["--algo", "fft"], "--why"),
         (["--why", GROUPED, "--format", "md"], "--why"),
+        (["--why", "matmul A=f32:1x2x3 B=f32:1x3x2 C=f32:1x2x2", "--algo", "fft"], "algo"),
         (["--why", GROUPED, "--algo", "algo_9"], "IMPLICIT_GEMM"),
         (["--why", "softmax_forward x=f32:1x2x3x4 algorithm=log mode=channel", "--algo", "fft"], "no algorithms"),
         (["--why", "nonsense"], "an operation"),

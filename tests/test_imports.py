@@ -128,3 +128,19 @@ def test_portadnn_names_no_backend():
         if module.startswith("portadnn.") and one.module.startswith("portadnn_backends") and one.module != SEAM
     ]
     assert named == []
+
+
+def test_backends_import_what_the_seam_lists():
+    """The table of docs/internals.md, under "The seam of backends", is complete."""
+    text = (ROOT / "docs/internals.md").read_text().partition("## The seam of backends")[2]
+    rows = [row.split("|")[1] for row in text.splitlines() if row.startswith("| `")]
+    listed = {word for row in rows for word in row.split("`")[1::2]}
+    named = {
+        one.module.removeprefix("portadnn.")
+        for module, found in imports().items()
+        for one in found
+        if module.startswith("portadnn_backends") and one.module.startswith("portadnn.")
+    }
+    assert len(named) > 20, "the imports were not found"
+    wide = tuple(name.removesuffix("*") for name in listed if name.endswith(".*"))
+    assert sorted(name for name in named - listed if not name.startswith(wide)) == []

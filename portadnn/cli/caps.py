@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
@@ -26,9 +25,10 @@ from ..capability.text import (
 )
 from ..dispatch.choice import check_type
 from ..enums import DnnEnum
-from ..errors import ArchMismatch, NotSupported
+from ..errors import ArchMismatch, BadParam, NotSupported
 from ..problem import Problem, read_line
 from ..registry import backend_names, get_backend
+from .opinion import Opinion
 
 COLOURS = {"yes": "green", "limits": "yellow", "no": "red"}
 
@@ -95,34 +95,6 @@ def _coloured(answer: str) -> str:
 # who takes a problem
 
 
-@dataclass
-class Opinion:
-    """What a table, and where there is one a device's engines, say of a problem.
-
-    Attributes
-    ----------
-    name : str
-        The table.
-    device : str
-        The device; empty where there is none, and then only the table was asked.
-    note : str
-        Why there is none.
-    answer, reason, source, effect
-        What the table says.
-    engines : list of (str, str or None)
-        Each engine with its reason to decline; those that take the problem first, the fastest by their estimates first.
-    """
-
-    name: str
-    answer: str
-    reason: str
-    source: str
-    effect: list[str]
-    device: str = ""
-    note: str = ""
-    engines: list[tuple[str, str | None]] = field(default_factory=list)
-
-
 def opinions(line: str, algo: str | None, tables: Sequence[str]) -> tuple[Problem, str | None, list[Opinion]]:
     """Ask all tables, and the engines of the devices that there are.
 
@@ -139,6 +111,12 @@ def opinions(line: str, algo: str | None, tables: Sequence[str]) -> tuple[Proble
         No problem line, or no such table or algorithm.
     """
     problem, scalars = read_line(line, valid=False)
+    if type(problem).op == "":
+        from .caps_graphs import graph_opinions  # which takes a while to import
+
+        if algo is not None:
+            raise BadParam(argument="algo", expected="none for a graph, whose engines have no numbers", got=algo)
+        return problem, None, list(graph_opinions(problem, tables or table_names()))
     refusal = None
     try:
         problem.validate()

@@ -151,7 +151,11 @@ def one_memory(problem: Problem, pair: tuple[str, str]) -> bool:
 
 @functools.lru_cache(4096)
 def _parsed(line: str, valid: bool) -> tuple[Problem, dict[str, float]]:
-    return read_line(line, valid=valid)
+    problem, numbers = read_line(line, valid=valid)
+    if not problem.op:
+        expected = "the line of one operation; `portadnn diff graphs --line` runs graphs"
+        raise BadParam(argument="case", expected=expected, got=shown(line[:60]))
+    return problem, numbers
 
 
 def problem_line(problem: Problem, numbers: dict[str, float] | None = None) -> str:

@@ -19,7 +19,7 @@ from portadnn.diff import campaign
 from portadnn.diff.campaign import Setup
 from portadnn.diff.generate.graphs import KINDS, random_graph
 from portadnn.diff.graphs.campaign import graph_runner, run_graphs, shrink_failures
-from portadnn.diff.graphs.cases import GraphCase, examine, random_case, reproducer
+from portadnn.diff.graphs.cases import GraphCase, case_of_line, examine, random_case, reproducer
 from portadnn.diff.graphs.shrink import shrunk
 from portadnn.diff.verdict import Verdict
 from portadnn.graph.engine import GraphPlan
@@ -330,3 +330,17 @@ def test_command_with_an_engine_that_is_right():
     assert ran.exit_code == 0, ran.output
     for wrong in (("-t", "no such"), ("-t", "reference,reference"), ("--time", "soon"), ("--jobs", 0)):
         assert invoke(*wrong).exit_code == 2, wrong
+
+
+def test_the_graph_of_a_line(broken_command):
+    """A line's graph has the same nodes and tensors; its runs differ by their data."""
+    line = "matmul A=f32:2x3x4 B=f32:2x4x5 C=#1:~f32:2x3x5 ; reduction X=#1 Y=f32:2x3x1 mode=ADD"
+    case = case_of_line(line, 3, 7)
+    assert case.kinds == ["matmul", "reduction ADD"] and case.seed == 10
+    assert str(case.opened(dnn.Handle("reference"))._graph.freeze()) == line
+    with pytest.raises(dnn.BadParam, match="line of a graph"):
+        case_of_line("activation_forward x=f32:1x2x3x3 y=f32:1x2x3x3 mode=relu")
+    ran = invoke("-t", "broken", "--line", line, "--count", 2, "--no-shrink")
+    assert ran.exit_code == 1 and "broken: 4 of 6 runs of plans are right" in ran.output
+    assert invoke("-t", "reference", "--line", line).exit_code == 0
+    assert invoke("-t", "reference", "--line", "matmul A=f32:2x3x4").exit_code == 2

@@ -239,7 +239,7 @@ FINISHED = {  # and how many nodes the product's step computes
     "another bias": (_conv("bias", "bias", "relu"), 4),
     "not of channels": (_conv("bias", "other", "relu"), 4),
     "two activations": (_conv("bias", "relu", "tanh"), 4),
-    "product, bias, swish": (_matmul("bias", "swish"), 3),
+    "product, bias, swish": (_matmul("bias", "swish", a=(34, 15), b=(15, 18)), 3),
     "product, bias, residual": (_matmul("bias", "z", "relu"), 4),
     "products with one matrix": (_matmul("bias", "z", "tanh", a=(3, 7, 5), b=(1, 5, 8)), 4),
     "products with several": (_matmul("bias", "z", "tanh", a=(3, 7, 5), b=(3, 5, 8)), 4),

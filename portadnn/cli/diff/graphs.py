@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,7 +32,10 @@ def graphs(
             "--targets", "-t", help="Where to run. [default: every backend that works here, but for the definition]"
         ),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Graphs.")] = COUNT,
+    line: Annotated[str | None, typer.Option(help="Run the graph of this problem line instead of random ones.")] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Graphs, or data for the one graph. [default: 200, or 1]")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the graphs.")] = 0,
     first: Annotated[int, typer.Option(min=0, help="Number of the first one; a failure's is told.")] = 0,
     nodes: Annotated[int, typer.Option(min=1, max=64, help="Nodes of a graph at most.")] = 12,
@@ -55,17 +58,21 @@ def graphs(
 
     from ...diff.campaign import Setup, quiet_environment
     from ...diff.graphs.campaign import graph_runner, run_graphs, shrink_failures
+    from ...diff.graphs.cases import case_of_line
     from .run import INTERRUPTED, default_jobs, working_targets
 
-    limit = seconds_of(time)
+    limit, count = seconds_of(time), count or (1 if line else COUNT)
+    options: dict[str, Any] = {"line": line} if line else {"most": nodes}
     with told(), ExitStack() as stack:
+        if line:
+            case_of_line(line)  # which says what is wrong with it
         words = words_of(targets or [name for name in working_targets() if name != "reference"] or ["reference"])
         folder = stack.enter_context(TemporaryDirectory(prefix="portadnn-"))
         environment = {**quiet_environment(folder), "PORTADNN_CACHE_DIR": f"{folder}/kernels"}  # of all processes
         runner = graph_runner(Setup(words), jobs=jobs or default_jobs(), timeout=timeout, environment=environment)
         stack.callback(runner.close)
         with _progress(count, progress) as after:
-            report = run_graphs(runner, count, seed=seed, first=first, seconds=limit, told=after, most=nodes)
+            report = run_graphs(runner, count, seed=seed, first=first, seconds=limit, told=after, **options)
         save(report, output)
         if shrink and not (report.passed or report.interrupted):
             shrink_failures(report, runner)

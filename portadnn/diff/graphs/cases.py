@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import DnnError
+from ...errors import BadParam, DnnError
+from ...graph.api.core import Graph
 from ...graph.api.pygraph import pygraph
 from ...graph.enums import heur_mode
 from ...graph.errors import GraphCheckFailed, GraphError
@@ -18,6 +19,7 @@ from ...graph.files import as_data
 from ...graph.operation_graph import OperationGraph, TensorInfo
 from ...graph.sample import POISON, gaps_of, pack_of
 from ...handle import Handle
+from ...problem import parse
 from ..generate.graphs import random_graph
 from ..verdict import Verdict
 
@@ -59,8 +61,27 @@ def kind_of(entry: Mapping[str, Any]) -> str:
     return entry["kind"] if mode is None else f"{entry['kind']} {mode}"
 
 
-def random_case(number: int, seed: int = 0, **options: Any) -> GraphCase:
-    """Return a random graph as a case; `options` are those of :func:`~portadnn.diff.generate.graphs.random_graph`."""
+def case_of_line(line: str, number: int = 0, seed: int = 0) -> GraphCase:
+    """Return the graph of a problem line as a case, whose data `number` and `seed` choose.
+
+    Raises
+    ------
+    BadParam, NotSupported
+        It is no line of a graph, or the graph is not valid.
+    """
+    graph = parse(line)
+    if not isinstance(graph, OperationGraph):
+        raise BadParam(argument="line", expected="the problem line of a graph", got=graph.op)
+    return GraphCase(f"{seed}:{number}", as_data(Graph(), graph), seed + number)
+
+
+def random_case(number: int, seed: int = 0, line: str = "", **options: Any) -> GraphCase:
+    """Return a random graph as a case; `options` are those of :func:`~portadnn.diff.generate.graphs.random_graph`.
+
+    With a `line` it is that graph, on random data.
+    """
+    if line:
+        return case_of_line(line, number, seed)
     drawn = random_graph(number, seed, **options)
     return GraphCase(f"{seed}:{number}", as_data(drawn.graph, drawn.graph.freeze()))
 
