@@ -67,7 +67,9 @@ def product(*values: Sequence[Any]) -> list[Any]:
 
 
 def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[Hashable]:
-    """Return what only this problem line may have in a table: pairs of its values, and its sizes as a whole.
+    """Return what only this problem line may have in a table: pairs of its values, and its sizes with its type.
+
+    A type's vectors leave a remainder of some sizes, which code of its own computes.
 
     With `alone`, its values without what they are paired with, and no sizes.
 
@@ -90,4 +92,5 @@ def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[
     row |= {name: min(abs(number), 1.5) for name, number in numbers.items()}
     if alone:
         return {(problem.op, *item) for item in row.items()}
-    return {(problem.op, pair) for pair in pairs(row)} | {(problem.op, *(spec.dims for spec in problem.tensors))}
+    sizes = {(problem.op, problem.dtype, *(spec.dims for spec in problem.tensors))}
+    return {(problem.op, pair) for pair in pairs(row)} | sizes
