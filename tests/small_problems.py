@@ -22,9 +22,9 @@ from portadnn_backends import sources
 from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = (
-    "shared/common/fma_chain.cl",  # run by benchmarks, not by engines; tests/test_roofline.py has it
-    *(f"{folder}/attention/" for folder in sources.FOLDERS),  # tests/graph/test_graph_attention_nvrtc.py has it
-    "shared/tensor/random_numbers.cl",  # of graphs, too: tests/graph/test_graph_random.py has it
+    "shared/common/fma_chain.cl",  # run by benchmarks, not by engines; tests/command_line/test_roofline.py has it
+    *(f"{folder}/attention/" for folder in sources.FOLDERS),  # tests/attention/test_graph_attention_nvrtc.py has it
+    "shared/tensor/random_numbers.cl",  # of graphs, too: tests/fusion/test_graph_random.py has it
     "shared/tensor/resample.cl",  # tests/graph/test_graph_resample.py has it
 )
 _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals

@@ -404,7 +404,7 @@ def test_notes_of_programs_and_exact_results(tmp_path):
 
 
 def test_logs(tmp_path):
-    text = (Path(__file__).parent / "cudnn9_log.txt").read_text(encoding="utf-8")[:6000]
+    text = (Path(__file__).parents[1] / "cudnn9_log.txt").read_text(encoding="utf-8")[:6000]
     path = tmp_path / "cudnn.log"
 
     def use(data):

@@ -66,7 +66,7 @@ def test_what_is_computed_is_the_oracles(handle, name, heard):
     assert not call.kwargs
     assert call.problem is not None
     assert call.problem.op == problem.op
-    wanted.pop("reserve", None)  # its floats are compared by tests/test_rnn.py
+    wanted.pop("reserve", None)  # its floats are compared by tests/operations/test_rnn.py
     for output, want in wanted.items():
         buffer = world.buffers[output]
         after = Buffer(buffer.spec, handle.to_numpy(world.memory[output]), 0).array.astype(np.float64)

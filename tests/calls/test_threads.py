@@ -18,7 +18,7 @@ import portadnn as dnn
 from portadnn.dispatch.bound_call import CallRecorder
 from portadnn.dispatch.call_cache import CallCache
 
-STORM = Path(__file__).with_name("thread_storm.py")
+STORM = Path(__file__).parents[1] / "thread_storm.py"
 SECONDS = float(os.environ.get("PORTADNN_THREADS_SECONDS", "3"))  # of each backend; 60 for a long look
 JOBS = {
     *("relu", "add", "bias gradient", "convolution", "cudnnConvolutionForward", "cudnnActivationForward", "graph"),

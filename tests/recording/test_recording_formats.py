@@ -23,7 +23,7 @@ from portadnn.recording.cudnn_log import cudnn_log
 from portadnn.recording.driver_lines import driver_line, driver_lines
 from portadnn.recording.replay import Replay
 
-GENUINE = (Path(__file__).parent / "cudnn9_log.txt").read_text(
+GENUINE = (Path(__file__).parents[1] / "cudnn9_log.txt").read_text(
     encoding="utf-8"
 )  # of cuDNN 9.19, an H200, one training step
 

@@ -1,4 +1,4 @@
-"""Programs with cuDNN's names and exactly one mistake each, for tests/test_profiles_c.py."""
+"""Programs with cuDNN's names and exactly one mistake each, for tests/profiles/test_profiles_c.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// One operation of the dialect, applied lane by lane or vector by vector; tests/test_dialect.py writes PROBE.
+// One operation of the dialect, applied lane by lane or vector by vector; tests/devices/test_dialect.py writes PROBE.
 #include "common/types.h"
 
 CONSTANT int one_two[2] = {1, 2};

@@ -14,7 +14,7 @@ from where import BACKENDS
 
 from portadnn.registry import get_backend
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # Written after the documentation of the wrappers that call cuDNN through ctypes, for PyCUDA's arrays: enumerations are
 # mappings, handles and descriptors what Create calls return, memory addresses, and statuses exceptions.

@@ -16,7 +16,7 @@ from where import BACKENDS
 from portadnn import miopen
 from portadnn.registry import get_backend
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "examples" / "from_miopen.py"
 PAGE = (ROOT / "docs" / "from-miopen.md").read_text(encoding="utf-8")
 

@@ -12,7 +12,6 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from small_problems import LINES, branches, uncovered
@@ -182,7 +181,8 @@ def test_a_shape_on_which_the_compiler_crashed():
     filters, images = "w=f16:7x2x1x3x1", "dy=f16:17x7x4x2x14:nhwc dx=f16:17x2x7x4x14"
     line = f"convolution_backward_data {filters} {images} padding=0,0,0 stride=2,1,1"
     code = f"import test_nvrtc; test_nvrtc.compile_all({line!r})"
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, check=True, timeout=300)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=300)
 
 
 def test_refusal_shows_the_log():

@@ -17,7 +17,7 @@ import portadnn as dnn
 
 pytest.importorskip("pdoc")
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "docs" / "reference.py"
 _SPEC = importlib.util.spec_from_file_location("reference_script", SCRIPT)
 reference = importlib.util.module_from_spec(_SPEC)

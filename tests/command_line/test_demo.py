@@ -26,7 +26,7 @@ from portadnn.examples.lenet import LeNet
 
 CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or default_backend_names()
 BACKENDS = [name for name in default_backend_names() if name in CHOSEN and get_backend(name).why_unavailable() is None]
-LENET = Path(__file__).resolve().parent.parent / "examples" / "lenet.py"
+LENET = Path(__file__).resolve().parents[2] / "examples" / "lenet.py"
 PNG = b"\x89PNG\r\n"
 
 

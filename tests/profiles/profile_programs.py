@@ -1,4 +1,4 @@
-"""Programs with exactly one mistake each, and the rule that a profile has to find; tests/test_profiles.py runs them.
+"""Programs with exactly one mistake each, and the rule that a profile has to find; test_profiles.py runs them.
 
 A program is given a :class:`Kit`: a handle with a profile and the clean way to a convolution, of which it leaves
 something out or does it otherwise.

@@ -21,7 +21,7 @@ import pytest
 
 tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 OURS = {"portadnn", "portadnn_backends", "portadnn_pytest"}
 KERNEL_FOLDERS = ("kernels_shared", "kernels_cuda", "kernels_opencl")
 HOUSE = ("portadnn", "backends", *KERNEL_FOLDERS, "tests", "benchmarks", "examples", "docs", ".ci")

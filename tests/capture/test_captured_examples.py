@@ -17,7 +17,7 @@ from portadnn.examples.lenet import LeNet
 from portadnn.examples.lenet_captured import CapturedLeNet, compare
 from portadnn.examples.resnet50 import EPSILON, ResNet
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "capture.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "capture.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
