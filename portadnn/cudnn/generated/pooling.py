@@ -10,7 +10,8 @@ from ...handle import Handle
 from ...ops.pooling import pooling_backward, pooling_forward
 from ..calls import c_function
 from ..descriptors import PoolingDescriptor, TensorDescriptor, destroy, value_of
-from ..layers import (
+from ..memory import tensor
+from ..pooling import (
     cudnnGetPooling2dDescriptor as _GetPooling2dDescriptor,
     cudnnGetPooling2dDescriptor_v3 as _GetPooling2dDescriptor_v3,
     cudnnGetPooling2dDescriptor_v4 as _GetPooling2dDescriptor_v4,
@@ -26,7 +27,6 @@ from ..layers import (
     cudnnSetPoolingNdDescriptor_v3 as _SetPoolingNdDescriptor_v3,
     cudnnSetPoolingNdDescriptor_v4 as _SetPoolingNdDescriptor_v4,
 )
-from ..memory import tensor
 from .enums.pooling import cudnnPoolingMode_t
 from .enums.tensor import cudnnNanPropagation_t
 

@@ -10,8 +10,8 @@ from ...handle import Handle
 from ...ops.softmax import softmax_backward, softmax_forward
 from ..calls import c_function
 from ..descriptors import TensorDescriptor
-from ..layers import softmax_algorithm, softmax_mode
 from ..memory import tensor
+from ..softmax import softmax_algorithm, softmax_mode
 
 
 @c_function

@@ -1,4 +1,4 @@
-"""Softmax and pooling (guide sections 4.57 to 4.76)."""
+"""Pooling (guide sections 4.59 to 4.76)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 import portadnn as dnn
 
 from ..arguments import as_integer
-from ..enums import NanPropagation, PoolingMode, SoftmaxAlgorithm, SoftmaxMode, plain_number
+from ..enums import NanPropagation, PoolingMode, plain_number
 from ..errors import BadParam
 from .calls import Choice
 from .descriptors import PoolingDescriptor, integers, made
 from .enumerations import enumeration
 from .tensors import nan_option
 
-softmax_algorithm = Choice("cudnnSoftmaxAlgorithm_t", SoftmaxAlgorithm)
-softmax_mode = Choice("cudnnSoftmaxMode_t", SoftmaxMode)
 pooling_mode = Choice("cudnnPoolingMode_t", PoolingMode, {3: PoolingMode.MAX})  # MAX_DETERMINISTIC: ours always is
 
 _NOT_PROPAGATE = int(NanPropagation.NOT_PROPAGATE_NAN)  # as before version 4
