@@ -84,7 +84,7 @@ class Target:
         if self.schedule == "gpu" and handle.info.kind == "cpu":
             device: Any = handle.device
             device.info = replace(handle.info, compute_units=LARGE_GPU[0], simd_width=LARGE_GPU[1])
-            if hasattr(device, "build_options"):
+            if hasattr(device, "compiler"):
                 device.compiler.options += " -cl-opt-disable"  # what a CPU's optimiser makes of them proves nothing
         return handle
 
