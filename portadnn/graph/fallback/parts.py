@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -19,14 +18,13 @@ from ..errors import GraphError, fail
 from ..lowering import lower, mistyped
 from ..lowering.steps import FIX, Lowering, Step
 from ..operation_graph import Operation, OperationGraph
+from ..per_handle import PerHandle
 from .widen import widened
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device
 
     from ...handle import Handle
-
-MOST_KNOWN = 64  # graphs of a handle
 
 
 @dataclass(frozen=True)
@@ -56,19 +54,12 @@ class Cut:
     errors: list[GraphError] = field(default_factory=list)
 
 
-_Known = dict[tuple[OperationGraph, tuple[GraphEngine, ...]], Cut]
-_KNOWN: weakref.WeakKeyDictionary[Handle, _Known] = weakref.WeakKeyDictionary()
+_KNOWN: PerHandle[tuple[OperationGraph, tuple[GraphEngine, ...]], Cut] = PerHandle()
 
 
 def cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...]) -> Cut:
     """Return what computes each node: kernels, engines of the backend, and `helpers` where nothing else does."""
-    known = _KNOWN.setdefault(handle, {})
-    key = graph, helpers
-    if key not in known:
-        if len(known) >= MOST_KNOWN:
-            known.clear()
-        known[key] = _cut(graph, handle, helpers)
-    return known[key]
+    return _KNOWN.get(handle, (graph, helpers), lambda: _cut(graph, handle, helpers))
 
 
 def _cut(graph: OperationGraph, handle: Handle, helpers: tuple[GraphEngine, ...]) -> Cut:

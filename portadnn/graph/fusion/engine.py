@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -15,14 +14,13 @@ from ..fallback.parts import Alone, Cut, add_node, prepared, seconds_of
 from ..fallback.run import plan_of_parts
 from ..knobs import Knobs, knob
 from ..operation_graph import OperationGraph
+from ..per_handle import PerHandle
 from .regions import Region, hidden, regions_of, subgraph
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo
 
     from ...handle import Handle
-
-MOST_KNOWN = 64  # graphs of a handle
 
 
 @dataclass
@@ -34,20 +32,18 @@ class _Known:
 
 
 _Finish = bool | None
-_KNOWN: weakref.WeakKeyDictionary[Handle, dict[tuple[OperationGraph, _Finish], _Known]] = weakref.WeakKeyDictionary()
+_KNOWN: PerHandle[tuple[OperationGraph, _Finish], _Known] = PerHandle()
 
 
 def _known(graph: OperationGraph, handle: Handle, finish: _Finish = None) -> _Known:
-    known = _KNOWN.setdefault(handle, {})
-    key = graph, finish
-    if key not in known:
-        if len(known) >= MOST_KNOWN:
-            known.clear()
-        # What is slower together may still be asked for, or timed; a way that is another engine's is no other for it
-        first = _cut(graph, handle, finish)
-        others = (_cut(graph, handle, way) for way in ((False, True) if finish is None else ()))
-        known[key] = next(filter(_is_joined, itertools.chain([first], others)), first)
-    return known[key]
+    return _KNOWN.get(handle, (graph, finish), lambda: _best_cut(graph, handle, finish))
+
+
+def _best_cut(graph: OperationGraph, handle: Handle, finish: _Finish) -> _Known:
+    # What is slower together may still be asked for, or timed; a way that is another engine's is no other for it
+    first = _cut(graph, handle, finish)
+    others = (_cut(graph, handle, way) for way in ((False, True) if finish is None else ()))
+    return next(filter(_is_joined, itertools.chain([first], others)), first)
 
 
 def _is_joined(known: _Known) -> bool:

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
+from ...shapes import window_output
 from ..values import UNKNOWN, items, known, unknown
 from .records import Logged, Record, value_of
 
@@ -167,7 +168,7 @@ def _convolution(options: dict[str, str], type_: str, find: bool) -> Iterator[Re
     k, r, s, g = get("k", 32), get("y", 3), get("x", 3), max(get("g", 1), 1)
     pads, strides, dilations = (get("p", 0), get("q", 0)), (get("u", 1), get("v", 1)), (get("l", 1), get("j", 1))
     sizes = [
-        (size + 2 * pad - (dilation * (filt - 1) + 1)) // max(stride, 1) + 1
+        window_output(size, filt, pad, max(stride, 1), dilation)
         for size, pad, dilation, filt, stride in zip((h, w), pads, dilations, (r, s), strides, strict=True)
     ]
     mode = "miopenTranspose" if options.get("m") == "trans" else "miopenConvolution"

@@ -14,6 +14,7 @@ from ...enums import ActivationMode, ConvolutionMode, DataType
 from ...miopen_driver.convolution import CONVOLUTION
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ...problem import PROBLEMS
+from ...shapes import window_output
 from ..convolution.calls import (
     ConvolutionBackwardBias,
     ConvolutionBackwardData,
@@ -157,7 +158,7 @@ def _tensors(c: Choices, output: str) -> dict[str, str]:
     filters = 16 if groups == 8 else 6
     pads, steps, holes = (tuple(c.get(k, (d,) * spatial)) for k, d in (("padding", 0), ("stride", 1), ("dilation", 1)))
     axes = zip(image[2:], taps, pads, steps, holes, strict=True)
-    out = tuple(max(1 + (size + 2 * p - (t - 1) * h - 1) // s, 0) for size, t, p, s, h in axes)
+    out = tuple(max(window_output(*axis), 0) for axis in axes)
     t = c["dtype"]
     dims = {"image": image, "filter": (filters, 8 // groups, *taps), "result": (image[0], filters, *out)}
     layouts = {role: layout_out if role == output else layout_in for role in dims}

@@ -13,7 +13,7 @@ from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import PoolingMode
 from ...miopen_driver import form
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong, forward_call, output_of_forward
-from ...shapes import pooling_output_dims
+from ...shapes import pooling_output_dims, window_output
 from ..pooling import PoolingBackward, PoolingForward, pooling_backward, pooling_forward
 
 _WINDOWS = ("2/2", "3/2", "any", "3/1", "whole", "beyond", "large", "1/1", "any")
@@ -78,7 +78,7 @@ def _plain(*names: str) -> plain.Describe:
             x = (1, 1, *window[:3], *(1,) * (len(window) - 3))
         steps, pads = (c.get(name, (value,) * len(window)) for name, value in (("stride", 1), ("padding", 0)))
         axes = zip(x[2:], window, pads, steps, strict=True)
-        y = (*x[:2], *(max(1 + (size + 2 * p - w) // s, 0) for size, w, p, s in axes))
+        y = (*x[:2], *(max(window_output(*axis), 0) for axis in axes))
         layout_in, layout_out = plain.layouts_of(c)
         if "dx" in names:  # whose strides are those of x
             layout_in, layout_out = layout_out, layout_in
