@@ -16,6 +16,7 @@ from ..handle import Handle
 from ..problem import Problem
 from ..watching import WATCHERS, computed, computing
 from .alignment import Originals, aligned, check_writable, put_back
+from .arrays import spec_of
 from .call_cache import cached_call
 from .choice import prepare
 from .overlap import check_apart, check_memory, check_workspace_alignment, extents_of
@@ -82,7 +83,7 @@ def execute(
         key = (kind, params, algo, *signatures)
         entry = handle.plans.entry(key)
         if entry is None:
-            entry = _make_entry(handle, kind, arrays, params, algo)
+            entry = _make_entry(handle, kind, signatures, params, algo)
             handle.plans.add(key, entry)
         arrays = _complete(handle, kind, entry, arrays, numbers)
         used = entry.used(arrays)
@@ -127,11 +128,14 @@ def _result(kind: type[Problem], tensors: Sequence[Any], tensor: Any, array: Any
     return array
 
 
-def _make_entry(handle: Handle, kind: type[Problem], arrays: Sequence[Any], params: Any, algo: DnnEnum | None) -> Entry:
-    problem = make_problem(handle, kind, arrays, params)
+def _make_entry(
+    handle: Handle, kind: type[Problem], signatures: Sequence[Any], params: Any, algo: DnnEnum | None
+) -> Entry:
     names = kind.tensor_names()
+    specs = [None if seen is None else spec_of(seen, name) for seen, name in zip(signatures, names, strict=True)]
+    problem = make_problem(handle, kind, specs, params)
     present = tuple(i for i, name in enumerate(names) if getattr(problem, name) is not None)
-    left_out = [i for i in present if arrays[i] is None]
+    left_out = [i for i in present if specs[i] is None]
     inputs = len(kind.inputs)
     numbers = list(kind.scalars)
     return Entry(
