@@ -8,24 +8,25 @@ import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from . import forking
-from .bfloat16 import BITS, is_bfloat16, widened
+from .bfloat16 import BITS
 from .descriptors import make_spec
 from .dispatch.arrays import wrapped_one
 from .dispatch.call_cache import CallCache
 from .dispatch.plan_cache import CacheInfo, PlanCache
 from .dispatch.scratch import ScratchPool
 from .enums import DataType, TensorFormat, plain_number
-from .errors import BadParam, NotInitialized, NotSupported, public, shown, written
+from .environment import chosen_device, chosen_schedule
+from .errors import BadParam, NotInitialized, NotSupported, public, shown
 from .finding.found import Found
-from .host_arrays import host_array, is_torch, refuse_mask
+from .host_arrays import stored_array
 from .problem import TensorSpec
-from .registry import backend_names, get_backend
+from .registry import get_backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +116,7 @@ class Handle:
         self._device: Device | None = None
         self._judge: Judge | None = None
         judges = [choose(profile, mode) for choose in _CHOOSE]
-        name, index = _select(backend, device)
+        name, index = chosen_device(backend, device)
         self.backend = name
         chosen = get_backend(name)
         reason = chosen.why_unavailable()
@@ -125,7 +126,7 @@ class Handle:
             install = advice(chosen)
             hint = f"; try: {install}" if install else ""
             raise NotSupported(f"backend {name} is not available: {reason}{hint}")
-        schedule = _schedule_override()
+        schedule = chosen_schedule()
         self.found = Found(os.environ.get("PORTADNN_FIND_DB") if find_db is None else find_db, chosen.engines_version)
         self._device = chosen.open(index, stream)
         if schedule is not None:
@@ -210,7 +211,7 @@ class Handle:
         AllocFailed
             No memory.
         """
-        host = _host_array(array, dtype)
+        host = stored_array(array, dtype)
         if format is not None:
             spec = TensorSpec.packed(DataType.of(host.dtype), host.shape, TensorFormat.parse(format, "format"))
             packed = np.lib.stride_tricks.as_strided(
@@ -386,65 +387,8 @@ class Handle:
         return f"Handle({self.backend!r}: {state})"
 
 
-def _host_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarray[Any, Any]:
-    """Return host data as a NumPy array of a type that portadnn stores."""
-    refuse_mask(array, "array")
-    try:
-        host = host_array(array, "array", "a tensor on the CPU") if is_torch(array) else np.asarray(array)
-    except (BadParam, MemoryError):
-        raise
-    except Exception as error:  # ragged lists, device arrays that refuse, whatever users' objects raise
-        raise BadParam(argument="array", expected="host data that NumPy understands", got=written(str, error)) from None
-    stored = is_bfloat16(host.dtype)
-    if host.dtype.kind not in "fiub" and not stored:
-        raise BadParam(argument="array.dtype", expected="real numbers", got=host.dtype)
-    if dtype is not None:
-        wanted = DataType.of(dtype)
-    elif stored or (host.dtype.kind == "f" and host.dtype.itemsize <= 8):
-        wanted = DataType.of(host.dtype.newbyteorder("="))
-    else:
-        wanted = DataType.FLOAT
-    _ = wanted.numpy  # there must be one: the result is to be a usual array
-    return wanted.stored(widened(host) if stored else host)
-
-
 def _bytes(value: Any, argument: str) -> int:
     number = plain_number(value)
     if number is None or not 0 <= number < 2**63:
         raise BadParam(argument=argument, expected="a number of bytes", got=shown(value))
     return number
-
-
-def _select(backend: str, device: int | None) -> tuple[str, int]:
-    if not isinstance(backend, str):
-        raise BadParam(argument="backend", expected="a backend's name", got=shown(backend))
-    backend = str.__str__(backend)
-    if backend == "auto":
-        backend = os.environ.get("PORTADNN_BACKEND") or "auto"
-    number = _device_from_environment() if device is None else plain_number(device)
-    if number is None:
-        raise BadParam(argument="device", expected="a device number", got=shown(device))
-    if backend != "auto":
-        return backend, number
-    for name in ("cuda", "opencl", "reference"):  # opencl lists its GPUs first
-        if name in backend_names() and get_backend(name).why_unavailable() is None:
-            return name, number
-    raise NotSupported("no backend is available on this machine")
-
-
-def _device_from_environment() -> int:
-    text = os.environ.get("PORTADNN_DEVICE") or "0"
-    if not text.isdecimal() or len(text) > 9:
-        raise BadParam(argument="PORTADNN_DEVICE", expected="a device number", got=shown(text))
-    return int(text)
-
-
-def _schedule_override() -> Literal["gpu", "cpu"] | None:
-    text = os.environ.get("PORTADNN_SCHEDULE") or None
-    if text == "gpu":
-        return "gpu"
-    if text == "cpu":
-        return "cpu"
-    if text is None:
-        return None
-    raise BadParam(argument="PORTADNN_SCHEDULE", expected="gpu or cpu", got=shown(text))

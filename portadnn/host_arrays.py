@@ -11,7 +11,9 @@ import sys
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from .bfloat16 import is_bfloat16, widened
 from .enums import DataType
 from .errors import BadParam, written
 
@@ -258,3 +260,25 @@ def host_bytes(value: Any, argument: str, expected: str) -> tuple[np.ndarray[Any
 def type_name(value: Any) -> str:
     """Return a value's type with its module, for messages."""
     return f"{type(value).__module__}.{type(value).__name__}"
+
+
+def stored_array(array: Any, dtype: npt.DTypeLike | DataType | None) -> np.ndarray[Any, Any]:
+    """Return host data as a NumPy array of a type that portadnn stores."""
+    refuse_mask(array, "array")
+    try:
+        host = host_array(array, "array", "a tensor on the CPU") if is_torch(array) else np.asarray(array)
+    except (BadParam, MemoryError):
+        raise
+    except Exception as error:  # ragged lists, device arrays that refuse, whatever users' objects raise
+        raise BadParam(argument="array", expected="host data that NumPy understands", got=written(str, error)) from None
+    stored = is_bfloat16(host.dtype)
+    if host.dtype.kind not in "fiub" and not stored:
+        raise BadParam(argument="array.dtype", expected="real numbers", got=host.dtype)
+    if dtype is not None:
+        wanted = DataType.of(dtype)
+    elif stored or (host.dtype.kind == "f" and host.dtype.itemsize <= 8):
+        wanted = DataType.of(host.dtype.newbyteorder("="))
+    else:
+        wanted = DataType.FLOAT
+    _ = wanted.numpy  # there must be one: the result is to be a usual array
+    return wanted.stored(widened(host) if stored else host)
