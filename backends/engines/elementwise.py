@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from portadnn.enums import ActivationMode, NanPropagation
+from portadnn.enums import ActivationMode, NanPropagation, OpTensorOp
 from portadnn.ops.activation import ActivationBackward, ActivationForward
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
-from ..base import Arg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from ..parameters import bind, declare, number, tensor
 from .layouts import Axis, coalesce, in_runs, offset_expression, place_arg, place_defines, stream_defines
 
 WORK_GROUP = 256
@@ -32,18 +33,19 @@ class Recipe:
 
     op: str
     inputs: tuple[int, ...]
-    constants: tuple[tuple[str, int | float], ...] = ()
+    constants: tuple[tuple[str, int | float | str], ...] = ()
 
 
 _FEW_REGISTERS = ("SET", "COPY", "ADD", "MUL")  # on a CPU, several vectors of other functions do not fit
+_EXTREMES = (OpTensorOp.MIN, OpTensorOp.MAX)
+_RELUS = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU)
 _BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, ActivationMode.SWISH)
 
 
-def activation_defines(mode: ActivationMode, problem: Activation) -> dict[str, int | float]:
+def activation_defines(mode: ActivationMode, problem: Activation) -> dict[str, int | float | str]:
     """Return the defines of common/activation.h."""
-    defines: dict[str, int | float] = {f"ACTIVATION_{mode.name}": 1}
-    if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
-        defines["PROPAGATE_NAN"] = 1
+    keeps_nan = problem.nan_propagation is NanPropagation.PROPAGATE_NAN and mode in _RELUS
+    defines: dict[str, int | float | str] = {"ACTIVATION": f"{mode.name}{'_NAN' if keeps_nan else ''}"}
     if mode is ActivationMode.CLIPPED_RELU:
         defines["CEILING"] = problem.ceiling
     if mode in (ActivationMode.ELU, ActivationMode.SWISH):
@@ -61,13 +63,13 @@ def recipe(problem: Problem) -> Recipe:
         function = activation_defines(problem.activation, problem)
         return Recipe("EPILOGUE", (2, 3), tuple(function.items()))
     if isinstance(problem, OpTensor):
-        propagate = problem.nan_propagation is NanPropagation.PROPAGATE_NAN
+        keeps_nan = problem.nan_propagation is NanPropagation.PROPAGATE_NAN and problem.operation in _EXTREMES
         reads = (0,) if problem.operation.unary else (0, 1)
-        return Recipe(problem.operation.name, reads, (("PROPAGATE_NAN", 1),) if propagate else ())
+        return Recipe(f"{problem.operation.name}{'_NAN' if keeps_nan else ''}", reads)
     if isinstance(problem, (ActivationForward, ActivationBackward)):
         function = activation_defines(problem.mode, problem)
         if isinstance(problem, ActivationForward):
-            return Recipe("ACTIVATION", (0,), tuple(function.items()))
+            return Recipe("ACTIVATED", (0,), tuple(function.items()))
         if problem.mode is ActivationMode.IDENTITY:
             return Recipe("COPY", (1,))
         saved = 2 if problem.mode in _BACKWARD_READS_X else 0
@@ -138,11 +140,10 @@ class ElementwiseEngine(Engine):
         dtype = specs[-1].dtype
         scalars = list(problem.scalars)
         defines: dict[str, int | float | str] = {
-            f"OP_{todo.op}": 1,
+            "OP": todo.op,
+            "PRIOR": "EPILOGUE" if todo.op == "EPILOGUE" else "BLENDED" if "beta" in scalars else "NONE",
             f"DTYPE_{dtype}": 1,
-            f"SCHEDULE_{device.info.schedule.upper()}": 1,
             "N_INPUTS": len(todo.inputs),
-            "N_SCALARS": len(scalars),
             "VW": width,
             **dict(todo.constants),
             **place_defines(problem),
@@ -165,17 +166,22 @@ class ElementwiseEngine(Engine):
                 defines[f"STEP_{name}"] = axes[-1].strides[i]
             for j in range(len(todo.inputs), 2):
                 defines[f"ROW_IN{j}(r)"] = defines[f"STEP_IN{j}"] = 0
-        kernel = device.compile("shared/tensor/elementwise.cl", "elementwise", defines)
         size = math.prod(axis.size for axis in axes)
-        args: list[Arg] = [TensorArg(i) for i in indices]
-        args += [ScalarArg(i, dtype.accumulator) for i in range(len(scalars))]
-        args.append(place_arg(problem, size))
+        parameters = [
+            *(tensor("const T", f"in{i}", TensorArg(index)) for i, index in enumerate(todo.inputs)),
+            tensor("T", "out", TensorArg(out_index)),
+            *(number("real", f"s{i}", ScalarArg(i, dtype.accumulator)) for i in range(len(scalars))),
+            number("idx_t", "n", place_arg(problem, size)),
+        ]
         if gpu:
+            file, block = "shared/tensor/elementwise.cl", WORK_GROUP
             groups = -(-size // (WORK_GROUP * VECTORS_IN_FLIGHT * width))
-            launch = Launch(kernel, (groups,), (WORK_GROUP,), tuple(args))
         else:
+            file, block = "opencl/tensor/elementwise_cpu.cl", 1
             chunk, groups = _cpu_chunks(size, 1 if flat else axes[-1].size, device.info.compute_units)
-            launch = Launch(kernel, (groups,), (1,), (*args, place_arg(problem, chunk)))
+            parameters.append(number("idx_t", "chunk", place_arg(problem, chunk)))
+        kernel = device.compile(file, "elementwise", {**defines, **declare(parameters)})
+        launch = Launch(kernel, (groups,), (block,), bind(parameters))
         return Plan(problem, self, 0, device.bind([launch]), (launch,))
 
 

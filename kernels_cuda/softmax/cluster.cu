@@ -11,10 +11,8 @@
 #include "common/types.h"
 
 #ifdef DTYPE_DOUBLE
-#define LOWEST_REAL ((real) - 1.7976931348623157e308)
 #define LOAD_OF_PEER(v, at) asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(v) : "r"(at) : "memory")
 #else
-#define LOWEST_REAL ((real) - 3.402823466e38f)
 #define LOAD_OF_PEER(v, at) asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(at) : "memory")
 #endif
 

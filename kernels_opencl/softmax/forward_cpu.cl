@@ -13,11 +13,6 @@
 
 #include "common/types.h"
 
-#ifdef DTYPE_DOUBLE
-#define LOWEST_REAL ((real) - 1.7976931348623157e308)
-#else
-#define LOWEST_REAL ((real) - 3.402823466e38f)
-#endif
 #ifdef ALGO_FAST
 #define FIRST_TOP ((real)0)
 #define HIGHER(top, v) (top)

@@ -22,30 +22,7 @@
 #define PART_LANES 1
 typedef real part;
 #define PART_LANE(p, j) (p)
-#else
-#define TILE_OUTER(lid) ((lid) % TO)
-#define TILE_REDUCE(lid) ((lid) / TO)
-#define PART_LANES VW
-typedef vreal part;
-#define PART_LANE(p, j) LANE(p, j)
-#endif
-
-#ifdef DTYPE_DOUBLE
-#define LOWEST_REAL ((real) - 1.7976931348623157e308)
-#else
-#define LOWEST_REAL ((real) - 3.402823466e38f)
-#endif
-
-#define ADD(a, b) ((a) + (b))
-#if TR == 1
-#define SCRATCH 1
-#else
-#define SCRATCH (GROUP * PART_LANES)  // numbers of local memory that one reduction needs
-#endif
-
-// fold_*: one work-item's vector to its part.  tile_*: all work-items call it, each gets the part of its outer unit;
-// every one in the same order, so that all hold the same bits. Two reductions in a row need a scratch of their own.
-#ifdef ALONG_REDUCE
+#define PART_SPLAT(s) ((real)(s))
 #define PD_FOLD(name, OP)                                                                                  \
     DEVICE part name(vreal v) {                                                                            \
         part result = LANE(v, 0);                                                                          \
@@ -53,16 +30,31 @@ typedef vreal part;
         return result;                                                                                     \
     }
 #else
+#define TILE_OUTER(lid) ((lid) % TO)
+#define TILE_REDUCE(lid) ((lid) / TO)
+#define PART_LANES VW
+typedef vreal part;
+#define PART_LANE(p, j) LANE(p, j)
+#define PART_SPLAT(s) VSPLAT(s)
 #define PD_FOLD(name, OP)                                                                                  \
     DEVICE part name(vreal v) { return v; }
 #endif
+
+#define ADD(a, b) ((a) + (b))
+
+// fold_*: one work-item's vector to its part.  tile_*: all work-items call it, each gets the part of its outer unit;
+// every one in the same order, so that all hold the same bits. Two reductions in a row need a scratch of their own.
 PD_FOLD(fold_sum, ADD)
 PD_FOLD(fold_max, fmax)
 
+// SCRATCH: numbers of local memory that one reduction needs
 #if TR == 1
+#define SCRATCH 1
 #define PD_TILE(name, OP)                                                                                  \
     DEVICE part name(part v, LOCAL_ARG real *scratch, int lid) { return v; }
-#elif !defined(ALONG_REDUCE)
+#else
+#define SCRATCH (GROUP * PART_LANES)
+#ifndef ALONG_REDUCE
 #define PD_TILE(name, OP)                                                                                  \
     DEVICE part name(part v, LOCAL_ARG real *scratch, int lid) {                                           \
         const int column = lid % TO;                                                                       \
@@ -104,6 +96,7 @@ PD_FOLD(fold_max, fmax)
         return scratch[lid - k];                                                                           \
     }
 #endif
+#endif
 PD_TILE(tile_sum, ADD)
 PD_TILE(tile_max, fmax)
 
@@ -116,8 +109,3 @@ DEVICE part part_load(const GLOBAL real *p, idx_t slice, idx_t o) {
 DEVICE void part_store(GLOBAL real *p, idx_t slice, idx_t o, part v) {
     UNROLL for (int j = 0; j < PART_LANES; ++j) p[(slice * OUTER + o) * PART_LANES + j] = PART_LANE(v, j);
 }
-#if defined(ALONG_REDUCE) || VW == 1
-#define PART_SPLAT(s) ((real)(s))
-#else
-#define PART_SPLAT(s) VSPLAT(s)
-#endif

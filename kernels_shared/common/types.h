@@ -6,6 +6,7 @@
 //
 //   idx_t         a place in a tensor, or a number of elements: u32, or u64 with WIDE_PLACES
 //   T             storage type            real          arithmetic type (float for half and bfloat16)
+//   LOWEST_REAL, LOWEST_STORED   the lowest finite numbers of both
 //   LOAD(p, i)    real from p[i]          STORE(p, i, v)
 //   vreal         VW lanes of real, with + - * / between vectors and with real, fma, exp, ..., PICK(a > b, c, d);
 //                 VEXP(v) is exp(v), by whatever way is fastest
@@ -32,40 +33,31 @@ typedef u32 idx_t;
 typedef double T;
 typedef double real;
 #define PD_REAL double
-#elif defined(DTYPE_HALF)
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#define LOWEST_REAL ((real) - 1.7976931348623157e308)
+#define LOWEST_STORED LOWEST_REAL
+#else
+#if defined(DTYPE_HALF)
 typedef f16_t T;
-typedef float real;
-#define PD_REAL float
+#define LOAD(p, i) f16_load(p, i)
+#define STORE(p, i, v) f16_store(p, i, v)
+#define LOWEST_STORED ((real) - 65504.0f)
 #elif defined(DTYPE_BFLOAT16)
 #include "common/bfloat16.h"
 typedef bf16_t T;
-typedef float real;
-#define PD_REAL float
-#else
-typedef float T;
-typedef float real;
-#define PD_REAL float
-#endif
-
-#ifdef DTYPE_HALF
-#define LOAD(p, i) f16_load(p, i)
-#define STORE(p, i, v) f16_store(p, i, v)
-#elif defined(DTYPE_BFLOAT16)
 #define LOAD(p, i) bf16_load(p, i)
 #define STORE(p, i, v) bf16_store(p, i, v)
-#else
-#define LOAD(p, i) ((p)[i])
-#define STORE(p, i, v) ((p)[i] = (v))
-#endif
-
-#ifdef DTYPE_DOUBLE
-#define LOWEST_STORED ((real) - 1.7976931348623157e308)
-#elif defined(DTYPE_HALF)
-#define LOWEST_STORED ((real) - 65504.0f)
-#elif defined(DTYPE_BFLOAT16)
 #define LOWEST_STORED ((real) - 3.3895313892515355e38f)
 #else
-#define LOWEST_STORED ((real) - 3.402823466e38f)
+typedef float T;
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#define LOWEST_STORED LOWEST_REAL
+#endif
+typedef float real;
+#define PD_REAL float
+#define LOWEST_REAL ((real) - 3.402823466e38f)
 #endif
 
 // dst = alpha * value + beta * prior; with beta == 0 the prior value is never read

@@ -10,7 +10,7 @@
 // Defines: CELL_RELU, CELL_TANH, CELL_LSTM or CELL_GRU; TRAINING where slots are kept.
 // VGET(p, i), VPUT(p, i, v): a vector of real in memory, of which `count` lanes exist.
 
-#include "common/activation.h"
+#include "common/exponentials.h"
 
 #if defined(CELL_LSTM)
 #define GATES 4

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from portadnn.enums import SoftmaxAlgorithm, SoftmaxMode
+from portadnn.enums import SoftmaxMode
 from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 from portadnn.problem import Problem
 
@@ -27,13 +27,12 @@ from ...base import (
 from ..layouts import place_defines
 from ..tiles import Tile, make_tile, storage_defines
 
-_FILE = "shared/softmax/softmax.cl"
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
 _CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
 _CHUNK_CPU = 1 << 20
 _MOST_CHUNKS = 32
-_ROUNDS = 4  # as in softmax/softmax.cl
+_ROUNDS = 4  # as in softmax/softmax.h
 _NUMBERS = 16  # that a work-item keeps at least, where rows have them
 _LINE = 32  # work-items whose narrow loads are one run of memory
 
@@ -108,12 +107,10 @@ def _layout(problem: SoftmaxForward | SoftmaxBackward, info: DeviceInfo) -> _Lay
     return _Layout(tile.sliced(-(-8 * info.compute_units // groups), 2 * _ROUNDS), 0, chunks)
 
 
-def _defines(problem: SoftmaxForward | SoftmaxBackward, layout: _Layout, variant: str) -> dict[str, int | float | str]:
+def _defines(problem: SoftmaxForward | SoftmaxBackward, layout: _Layout) -> dict[str, int | float | str]:
     names = ("X", "Y") if isinstance(problem, SoftmaxForward) else ("Y", "DX")
-    defines: dict[str, int | float | str] = {variant: 1, "K": max(layout.kept, 1)}
+    defines: dict[str, int | float | str] = {"ALGORITHM": problem.algorithm.name, "K": max(layout.kept, 1)}
     defines.update(storage_defines(problem.tensors[0]), **place_defines(problem), **layout.tile.defines(names))
-    if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
-        defines[f"ALGO_{problem.algorithm.name}"] = 1
     return defines
 
 
@@ -123,9 +120,8 @@ def _scalars(problem: Problem) -> tuple[Arg, ...]:
 
 
 def _fused(problem: SoftmaxForward | SoftmaxBackward, layout: _Layout, device: Device) -> tuple[Launch, ...]:
-    forward = isinstance(problem, SoftmaxForward)
-    defines = _defines(problem, layout, "FORWARD_FUSED" if forward else "BACKWARD_FUSED")
-    kernel = device.compile(_FILE, problem.op, defines)
+    file = "shared/softmax/forward.cl" if isinstance(problem, SoftmaxForward) else "shared/softmax/backward.cl"
+    kernel = device.compile(file, problem.op, _defines(problem, layout))
     tensors = tuple(TensorArg(i) for i in range(len(problem.tensors)))
     tile = layout.tile
     return (Launch(kernel, (tile.groups,), (tile.block,), (*tensors, *_scalars(problem))),)
@@ -138,12 +134,11 @@ def _sliced(problem: SoftmaxForward | SoftmaxBackward, layout: _Layout, device: 
     parts: tuple[Arg, ...] = (WorkspaceArg(0, real),)
     if isinstance(problem, SoftmaxForward):
         parts = (*parts, WorkspaceArg(layout.part_bytes, real))
-        defines = _defines(problem, layout, "FORWARD_SLICED")
-        names = ("softmax_partial", "softmax_finish")
+        file, names = "shared/softmax/forward_sliced.cl", ("softmax_partial", "softmax_finish")
     else:
-        defines = _defines(problem, layout, "BACKWARD_SLICED")
-        names = ("softmax_backward_partial", "softmax_backward_finish")
-    partial, finish = (device.compile(_FILE, name, defines) for name in names)
+        file, names = "shared/softmax/backward_sliced.cl", ("softmax_backward_partial", "softmax_backward_finish")
+    defines = _defines(problem, layout)
+    partial, finish = (device.compile(file, name, defines) for name in names)
     tile = layout.tile
     step = -(-tile.groups // layout.chunks)
     launches = []

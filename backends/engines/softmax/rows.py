@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portadnn.enums import SoftmaxAlgorithm, SoftmaxMode
+from portadnn.enums import SoftmaxMode
 from portadnn.ops.softmax import SoftmaxForward
 from portadnn.problem import ALIGNMENT, Problem
 
@@ -22,7 +22,7 @@ from ..tiles import Tile, make_tile, storage_defines, vector_lanes
 
 GROUP = 1024
 KEPT = 32  # bytes of a row that a work-item keeps, in numbers of 4 bytes: half of its registers
-ROUNDS = 4  # as in softmax/softmax.cl
+ROUNDS = 4  # as in softmax/softmax.h
 SHORTEST = 32 * GROUP  # numbers of a row: shorter ones fit the registers of a work-group
 REACHED = 0.499  # of the bandwidth: clusters, estimated at 0.5, come first
 
@@ -81,13 +81,15 @@ class RowSoftmax(Engine):
         rounds = -(-units // tile.sharing)
         kept = KEPT * 4 // (problem.dtype.accumulator.itemsize * width)
         kept += (rounds - kept) % ROUNDS - ROUNDS if (rounds - kept) % ROUNDS else 0
-        defines: dict[str, int | float | str] = {"FORWARD_ROWS": 1, "K": kept, "ROUNDS_OF_ROW": rounds}
+        defines: dict[str, int | float | str] = {
+            "ALGORITHM": problem.algorithm.name,
+            "K": kept,
+            "ROUNDS_OF_ROW": rounds,
+        }
         defines.update(storage_defines(problem.x), **place_defines(problem), **tile.defines(("X", "Y")))
         if odd:
             defines.update(VW=width, VECTOR_ALIGNED=1, ODD_ROW=f"{tile.reduce_units}u")
-        if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
-            defines[f"ALGO_{problem.algorithm.name}"] = 1
-        kernel = device.compile("shared/softmax/softmax.cl", "softmax_rows", defines)
+        kernel = device.compile("shared/softmax/rows.cl", "softmax_rows", defines)
         real = problem.dtype.accumulator
         args = (TensorArg(0), TensorArg(1), ScalarArg(0, real), ScalarArg(1, real))
         launch = Launch(kernel, (tile.groups,), (tile.block,), args)
