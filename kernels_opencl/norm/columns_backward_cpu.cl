@@ -2,7 +2,7 @@
 // panels, and norm/backward.cl has the formulas.
 //
 //   WHOLE, PARTIAL, APPLY   which kernels. Without saved statistics a column's are made again: by norm_columns_backward itself,
-//                           or of the parts that norm_columns_partial left (FROM_PARTS).
+//                           or of the parts that norm_columns_partial left (STATS is PARTS).
 
 #include "common/types.h"
 #include "common/reduce.h"
@@ -10,48 +10,30 @@
 #include "norm/backward.h"
 #include "norm/columns_cpu.h"
 
-#ifdef FROM_PARTS
-#define PARTS_ARGS TENSOR(real, part_means), TENSOR(real, part_squares),
-#define BIND_PARTS                                                                                         \
-    BIND(real, part_means);                                                                                \
-    BIND(real, part_squares);
-#else
-#define PARTS_ARGS
-#define BIND_PARTS
-#endif
-
-#if defined(HAS_SAVED) && defined(RMS)
-#define STATISTICS                                                                                         \
+#define COLUMN_STATS PD_CAT(COLUMN_STATS_, STATS)
+#define COLUMN_STATS_SAVED_INVERSE                                                                         \
     for (int v = 0; v < vectors; ++v) {                                                                    \
         pivots[v] = rests[v] = VSPLAT(0);                                                                  \
         inverses[v] = COLUMN_READ(saved_inv_variance, SAVED_INV_VARIANCE, v);                              \
     }
-#elif defined(HAS_SAVED)
-#define STATISTICS                                                                                         \
+#define COLUMN_STATS_SAVED                                                                                 \
     for (int v = 0; v < vectors; ++v) {                                                                    \
         pivots[v] = COLUMN_READ(saved_mean, SAVED_MEAN, v);                                                \
         rests[v] = VSPLAT(0);                                                                              \
         inverses[v] = COLUMN_READ(saved_inv_variance, SAVED_INV_VARIANCE, v);                              \
     }
-#elif defined(FROM_PARTS)
-#define STATISTICS                                                                                         \
+#define COLUMN_STATS_PARTS                                                                                 \
     for (int v = 0; v < vectors; ++v) {                                                                    \
         vreal squares;                                                                                     \
         pivots[v] = NUMBERS_AT(part_means, SLICES * (BLOCKS * COLUMNS) + PART_AT(v));                      \
         merged_moments(part_means, part_squares, PART_AT(v), &rests[v], &squares);                         \
         inverses[v] = (real)1 / sqrt(squares / (real)COUNT + epsilon);                                     \
     }
-#else
-#ifdef RMS
-#define FIRST_NUMBER(v) VSPLAT(0)
-#else
-#define FIRST_NUMBER(v) VLOAD(x, from + X_REDUCE(0) + COLUMN(v))
-#endif
-#define STATISTICS                                                                                         \
-    for (int v = 0; v < vectors; ++v) pivots[v] = FIRST_NUMBER(v);                                         \
+#define COLUMN_STATS_OWN                                                                                   \
+    for (int v = 0; v < vectors; ++v)                                                                      \
+        pivots[v] = RMS ? VSPLAT(0) : VLOAD(x, from + X_REDUCE(0) + COLUMN(v));                            \
     column_moments(x, from, panel, vectors, begin, end, pivots, rests, inverses);                          \
     for (int v = 0; v < vectors; ++v) inverses[v] = (real)1 / sqrt(inverses[v] / (real)COUNT + epsilon);
-#endif
 #define AWAY(value, v) ((value) - pivots[v] - rests[v])
 
 // sums of dy and of dy * a over rows begin .. end; those of BLOCK rows before they join the others'
@@ -76,22 +58,17 @@
         }                                                                                                  \
     }
 
-#ifdef PARAMETER_GRADIENTS
-#define STORE_COLUMN_GRADIENTS(v)                                                                          \
+#define STORE_COLUMN_GRADIENTS(v) PD_CAT(STORE_COLUMN_, GRADIENTS)(v)
+#define STORE_COLUMN_NONE(v)
+#define STORE_COLUMN_BLENDED(v)                                                                            \
     COLUMN_BLEND(dscale, DSCALE, v, alpha_param, products[v] * inverses[v], beta_param);                   \
     COLUMN_BLEND(dbias, DBIAS, v, alpha_param, sums[v], beta_param);
-#elif defined(PARAMETER_PARTS)
-#define STORE_COLUMN_GRADIENTS(v)                                                                          \
+#define STORE_COLUMN_PARTS(v)                                                                              \
     COLUMN_WRITE(part_dscale, SLOT, v, products[v] * inverses[v]);                                         \
     COLUMN_WRITE(part_dbias, SLOT, v, sums[v]);
-#else
-#define STORE_COLUMN_GRADIENTS(v)
-#endif
-#ifdef HAS_SCALE
-#define GAIN_OF(inverse, v) ((inverse) * COLUMN_READ(scale, SCALE, v))
-#else
-#define GAIN_OF(inverse, v) (inverse)
-#endif
+#define COLUMN_GAIN(inverse, v) PD_CAT(COLUMN_GAIN_, HAS_SCALE)(inverse, v)
+#define COLUMN_GAIN_0(inverse, v) (inverse)
+#define COLUMN_GAIN_1(inverse, v) ((inverse) * COLUMN_READ(scale, SCALE, v))
 
 // dx of rows begin .. end; sums and products become shift and slope, inverses the gain
 #define APPLY_COLUMNS                                                                                      \
@@ -101,7 +78,7 @@
         }                                                                                                  \
         sums[v] = sums[v] / (real)COUNT;                                                                   \
         products[v] = inverses[v] * inverses[v] * products[v] / (real)COUNT;                               \
-        inverses[v] = GAIN_OF(inverses[v], v);                                                             \
+        inverses[v] = COLUMN_GAIN(inverses[v], v);                                                         \
     }                                                                                                      \
     if (beta == (real)0)                                                                                   \
         DX_COLUMNS((real)0)                                                                                \
@@ -123,39 +100,24 @@
 #define COLUMN_ARRAYS vreal pivots[PANEL], rests[PANEL], inverses[PANEL], sums[PANEL], products[PANEL];
 
 #ifdef WHOLE
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS const real alpha,
-                      const real beta GRADIENT_NUMBERS, const real epsilon) {
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_SCALE
-    BIND_STATS
-    BIND(T, dx);
-    BIND_GRADIENTS
+KERNEL WG_SIZE(1, 1, 1) norm_columns_backward(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     COLUMN_ARRAYS
-    STATISTICS
+    COLUMN_STATS
     SUM_COLUMNS
     APPLY_COLUMNS
 }
 #endif
 
 #ifdef PARTIAL
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS PARTS_ARGS TENSOR(real, part_sums),
-                              TENSOR(real, part_products), const real epsilon) {
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_SCALE
-    BIND_STATS
-    BIND_PARTS
-    BIND(real, part_sums);
-    BIND(real, part_products);
+KERNEL WG_SIZE(1, 1, 1) norm_columns_backward_partial(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     COLUMN_ARRAYS
-    STATISTICS
+    COLUMN_STATS
     SUM_COLUMNS
     for (int v = 0; v < vectors; ++v) {
         PUT_NUMBERS(part_sums, slice * (BLOCKS * COLUMNS) + PART_AT(v), sums[v]);
@@ -165,23 +127,12 @@ norm_columns_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS 
 #endif
 
 #ifdef APPLY
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns_backward_apply(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS PARTS_ARGS
-                            TENSOR(real, part_sums), TENSOR(real, part_products), const real alpha,
-                            const real beta GRADIENT_NUMBERS, const real epsilon) {
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_SCALE
-    BIND_STATS
-    BIND(T, dx);
-    BIND_GRADIENTS
-    BIND_PARTS
-    BIND(real, part_sums);
-    BIND(real, part_products);
+KERNEL WG_SIZE(1, 1, 1) norm_columns_backward_apply(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     COLUMN_ARRAYS
-    STATISTICS
+    COLUMN_STATS
     for (int v = 0; v < vectors; ++v) {
         sums[v] = products[v] = VSPLAT(0);
         for (u32 k = 0; k < SLICES; ++k) {

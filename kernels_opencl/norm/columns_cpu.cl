@@ -36,65 +36,44 @@
         }                                                                                                  \
     }
 
-#ifdef HAS_SCALE
-#define GAIN_OF(inverse, v) ((inverse) * COLUMN_READ(scale, SCALE, v))
-#else
-#define GAIN_OF(inverse, v) (inverse)
-#endif
-#ifdef HAS_BIAS
-#define SHIFT_OF(v) COLUMN_READ(bias, BIAS, v)
-#else
-#define SHIFT_OF(v) VSPLAT(0)
-#endif
-#ifdef HAS_RUNNING
-#define RUNNING(v, mean, squares)                                                                          \
+#define COLUMN_GAIN(inverse, v) PD_CAT(COLUMN_GAIN_, HAS_SCALE)(inverse, v)
+#define COLUMN_GAIN_0(inverse, v) (inverse)
+#define COLUMN_GAIN_1(inverse, v) ((inverse) * COLUMN_READ(scale, SCALE, v))
+#define COLUMN_SHIFT(v) PD_CAT(COLUMN_SHIFT_, HAS_BIAS)(v)
+#define COLUMN_SHIFT_0(v) VSPLAT(0)
+#define COLUMN_SHIFT_1(v) COLUMN_READ(bias, BIAS, v)
+#define STORE_RUNNING_COLUMN(v, mean, squares) PD_CAT(RUNNING_COLUMN_, RUNNING)(v, mean, squares)
+#define RUNNING_COLUMN_NONE(v, mean, squares)
+#define RUNNING_COLUMN_UPDATED(v, mean, squares)                                                           \
     COLUMN_BLEND(running_mean, RUNNING_MEAN, v, factor, mean, (real)1 - factor);                           \
-    COLUMN_BLEND(running_variance, RUNNING_VARIANCE, v, factor, (squares) / (real)(COUNT ? COUNT - 1 : 0),       \
+    COLUMN_BLEND(running_variance, RUNNING_VARIANCE, v, factor, (squares) / (real)(COUNT ? COUNT - 1 : 0), \
                  (real)1 - factor);
-#else
-#define RUNNING(v, mean, squares)
-#endif
-#if defined(HAS_SAVED) && defined(RMS)
-#define SAVED(v, mean, inverse) COLUMN_WRITE(saved_inv_variance, SAVED_INV_VARIANCE, v, inverse);
-#elif defined(HAS_SAVED)
-#define SAVED(v, mean, inverse)                                                                            \
+#define STORE_SAVED_COLUMN(v, mean, inverse) PD_CAT(SAVED_COLUMN_, SAVED)(v, mean, inverse)
+#define SAVED_COLUMN_NONE(v, mean, inverse)
+#define SAVED_COLUMN_INVERSE(v, mean, inverse) COLUMN_WRITE(saved_inv_variance, SAVED_INV_VARIANCE, v, inverse);
+#define SAVED_COLUMN_BOTH(v, mean, inverse)                                                                \
     COLUMN_WRITE(saved_mean, SAVED_MEAN, v, mean);                                                         \
-    COLUMN_WRITE(saved_inv_variance, SAVED_INV_VARIANCE, v, inverse);
-#else
-#define SAVED(v, mean, inverse)
-#endif
+    SAVED_COLUMN_INVERSE(v, mean, inverse)
 // from moments to what APPLY_COLUMNS needs
 #define FINISH_COLUMN(v, squares_)                                                                         \
     {                                                                                                      \
         const vreal inverse = (real)1 / sqrt((squares_) / (real)COUNT + epsilon);                          \
         if (slice == 0) {                                                                                  \
             const vreal mean_ = pivots[v] + means[v], all_squares = squares_;                              \
-            RUNNING(v, mean_, all_squares)                                                                 \
-            SAVED(v, mean_, inverse)                                                                       \
+            STORE_RUNNING_COLUMN(v, mean_, all_squares)                                                    \
+            STORE_SAVED_COLUMN(v, mean_, inverse)                                                          \
         }                                                                                                  \
-        const vreal gain_ = GAIN_OF(inverse, v);                                                           \
-        shifts[v] = (SHIFT_OF(v) - means[v] * gain_) * alpha;                                              \
+        const vreal gain_ = COLUMN_GAIN(inverse, v);                                                       \
+        shifts[v] = (COLUMN_SHIFT(v) - means[v] * gain_) * alpha;                                          \
         gains[v] = gain_ * alpha;                                                                          \
     }
 
-#ifdef RMS
 #define PIVOTS(x)                                                                                          \
-    for (int v = 0; v < vectors; ++v) pivots[v] = VSPLAT(0);
-#else
-#define PIVOTS(x)                                                                                          \
-    for (int v = 0; v < vectors; ++v) pivots[v] = VLOAD(x, from + X_REDUCE(0) + COLUMN(v));
-#endif
+    for (int v = 0; v < vectors; ++v) pivots[v] = RMS ? VSPLAT(0) : VLOAD(x, from + X_REDUCE(0) + COLUMN(v));
 
 #ifdef WHOLE
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS const real alpha, const real beta,
-             const real epsilon FACTOR_ARG) {
-    BIND(T, x);
-    BIND_SCALE;
-    BIND_BIAS;
-    BIND(T, y);
-    BIND_RUNNING;
-    BIND_SAVED;
+KERNEL WG_SIZE(1, 1, 1) norm_columns(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     vreal pivots[PANEL], means[PANEL], squares[PANEL], gains[PANEL], shifts[PANEL];
@@ -106,11 +85,8 @@ norm_columns(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_A
 #endif
 
 #ifdef PARTIAL
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns_partial(TENSOR(T, x), TENSOR(real, part_means), TENSOR(real, part_squares)) {
-    BIND(T, x);
-    BIND(real, part_means);
-    BIND(real, part_squares);
+KERNEL WG_SIZE(1, 1, 1) norm_columns_partial(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     vreal pivots[PANEL], means[PANEL], squares[PANEL];
@@ -126,17 +102,8 @@ norm_columns_partial(TENSOR(T, x), TENSOR(real, part_means), TENSOR(real, part_s
 #endif
 
 #ifdef APPLY
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS TENSOR(real, part_means),
-                   TENSOR(real, part_squares), const real alpha, const real beta, const real epsilon FACTOR_ARG) {
-    BIND(T, x);
-    BIND_SCALE;
-    BIND_BIAS;
-    BIND(T, y);
-    BIND_RUNNING;
-    BIND_SAVED;
-    BIND(real, part_means);
-    BIND(real, part_squares);
+KERNEL WG_SIZE(1, 1, 1) norm_columns_apply(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     vreal pivots[PANEL], means[PANEL], gains[PANEL], shifts[PANEL];
@@ -151,32 +118,23 @@ norm_columns_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS S
 #endif
 
 #ifdef INFERENCE
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns_inference(TENSOR(T, x), GIVEN_ARGS TENSOR(T, y), const real alpha, const real beta, const real epsilon) {
-    BIND(T, x);
-    BIND_GIVEN;
-    BIND(T, y);
+KERNEL WG_SIZE(1, 1, 1) norm_columns_inference(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     vreal pivots[PANEL], gains[PANEL], shifts[PANEL];
     for (int v = 0; v < vectors; ++v) {
         pivots[v] = COLUMN_READ(estimated_mean, ESTIMATED_MEAN, v);
-        gains[v] = GAIN_OF(alpha / sqrt(COLUMN_READ(estimated_variance, ESTIMATED_VARIANCE, v) + epsilon), v);
-        shifts[v] = SHIFT_OF(v) * alpha;
+        gains[v] = COLUMN_GAIN(alpha / sqrt(COLUMN_READ(estimated_variance, ESTIMATED_VARIANCE, v) + epsilon), v);
+        shifts[v] = COLUMN_SHIFT(v) * alpha;
     }
     APPLY_COLUMNS
 }
 #endif
 
 #ifdef GIVEN
-KERNEL WG_SIZE(1, 1, 1)
-norm_columns_given(TENSOR(T, x), TENSOR(T, y), TENSOR(real, all_pivots), TENSOR(real, all_gains),
-                   TENSOR(real, all_shifts), const real alpha, const real beta) {
-    BIND(T, x);
-    BIND(T, y);
-    BIND(real, all_pivots);
-    BIND(real, all_gains);
-    BIND(real, all_shifts);
+KERNEL WG_SIZE(1, 1, 1) norm_columns_given(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     vreal pivots[PANEL], gains[PANEL], shifts[PANEL];

@@ -59,9 +59,10 @@ DEVICE void column_moments(const GLOBAL T *x, u32 from, u32 panel, int vectors, 
             const vreal pivot = pivots[v];
             vreal d[BLOCK];
             UNROLL for (int i = 0; i < BLOCK; ++i) d[i] = i < rows ? VLOAD(row[i], at) - pivot : VSPLAT(0);
-#ifdef RMS
-            squares[v] = squares[v] + ((d[0] * d[0] + d[1] * d[1]) + (d[2] * d[2] + d[3] * d[3]));
-#else
+            if (RMS) {
+                squares[v] = squares[v] + SQUARES(d);
+                continue;
+            }
             const vreal center = ((d[0] + d[1]) + (d[2] + d[3])) * part_;
             vreal square = VSPLAT(0);
             UNROLL for (int i = 0; i < BLOCK; ++i) {
@@ -71,7 +72,6 @@ DEVICE void column_moments(const GLOBAL T *x, u32 from, u32 panel, int vectors, 
             const vreal step = center - means[v];
             means[v] = means[v] + step * share;
             squares[v] = squares[v] + square + step * step * weight;
-#endif
         }
         n += valid;
     }

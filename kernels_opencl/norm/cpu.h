@@ -2,6 +2,8 @@
 
 #define BLOCK 4  // vectors of a block of moments: ROUNDS of norm/norm.h
 
+#define SQUARES(d) ((d[0] * d[0] + d[1] * d[1]) + (d[2] * d[2] + d[3] * d[3]))
+
 typedef vreal loose_vreal __attribute__((aligned(sizeof(real))));
 #define NUMBERS_AT(p, i) (*(const GLOBAL loose_vreal *)((p) + (i)))  // VW parameters, wherever they lie
 #define PUT_NUMBERS(p, i, v) (*(GLOBAL loose_vreal *)((p) + (i)) = (v))

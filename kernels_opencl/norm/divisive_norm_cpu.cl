@@ -60,39 +60,36 @@ typedef vreal unaligned_scratch __attribute__((aligned(sizeof(real))));
 #define EACH_VECTOR for (int i = 0; i < count; i += VW)
 #define HAVE const u32 have = count - i < VW ? count - i : VW
 
-#if defined(FORWARD) || defined(FACTORS) || defined(GRADIENT)
-KERNEL WG_SIZE(1, 1, 1)
-divisive_norm(TENSOR_RESTRICT(const T, x),
-#ifdef MEANS
-              TENSOR_RESTRICT(const T, means),
-#endif
-#ifdef FORWARD
-              TENSOR_RESTRICT(T, y),
-#elif defined(FACTORS)
-              TENSOR_RESTRICT(real, factors),
-#else
-              TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(real, g), TENSOR_RESTRICT(real, q),
-#ifdef DMEANS
-              TENSOR_RESTRICT(T, dmeans),
-#endif
-#endif
-              NORM_ARGS, GEOMETRY) {
-    BIND_RESTRICT(const T, x);
-#ifdef MEANS
-    BIND_RESTRICT(const T, means);
-#endif
-#ifdef FORWARD
-    BIND_RESTRICT(T, y);
-#elif defined(FACTORS)
-    BIND_RESTRICT(real, factors);
-#else
-    BIND_RESTRICT(const T, dy);
-    BIND_RESTRICT(real, g);
-    BIND_RESTRICT(real, q);
-#ifdef DMEANS
-    BIND_RESTRICT(T, dmeans);
-#endif
-#endif
+// the means of a line from a column on, and the difference from one inside of the image
+#define COPY_MEANS(place, first, count) PD_CAT(COPY_MEANS_, MEANS)(place, first, count)
+#define COPY_MEANS_0(place, first, count)
+#define COPY_MEANS_1(place, first, count) COPY(T, m, means + place, STEP(means), first, count)
+#define GAP(t) PD_CAT(GAP_, MEANS)(t)
+#define GAP_0(t) AT(line, i + t)
+#define GAP_1(t) PICK(AT(inside, i + t) != (real)0, AT(line, i + t) - AT(m, i), VSPLAT(0))
+
+// what becomes of a sum: y, its factor, or what the gradient gathers
+#define FINISH(i) PD_CAT(FINISH_, MODE)(i)
+#define FINISH_FORWARD(i) OUT(y, w0 + i, own[i / VW] * f)
+#define FINISH_FACTORS(i) SCRATCH_STORE(factors + OFFSET(scratch, n, c, d, h, w0 + i), f);
+#define FINISH_GRADIENT(i)                                                                                 \
+    vreal scaled = VSPLAT(0);                                                                              \
+    const GLOBAL T *with = dy + OFFSET(dy, n, c, d, h, w0 + i);                                            \
+    if (STEP(dy) == 1 && have == VW)                                                                       \
+        scaled = VLOAD(with, 0);                                                                           \
+    else                                                                                                   \
+        PART_LOAD(scaled, with, have, STEP(dy))                                                            \
+    scaled = scaled * f;                                                                                   \
+    vreal pull = scaled * own[i / VW] * inverse;                                                           \
+    SCRATCH_STORE(g + OFFSET(scratch, n, c, d, h, w0 + i), scaled);                                        \
+    SCRATCH_STORE(q + OFFSET(scratch, n, c, d, h, w0 + i), pull);                                          \
+    PD_CAT(OUT_DMEANS_, DMEANS)(w0 + i, pull * offsets[i / VW] * slope)
+#define OUT_DMEANS_0(column, v)
+#define OUT_DMEANS_1(column, v) OUT(dmeans, column, v)
+
+#ifdef SUMS
+KERNEL WG_SIZE(1, 1, 1) divisive_norm(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     real line[BLOCK + WINDOW + 2 * VW], inside[BLOCK + WINDOW + 2 * VW], m[BLOCK + 2 * VW];
     vreal squares[VECTORS], offsets[VECTORS], own[VECTORS];
 
@@ -102,24 +99,15 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
         ROW_LOOP {
             ROW_PLACE
             EACH_VECTOR squares[i / VW] = offsets[i / VW] = VSPLAT(0);
-#ifdef MEANS
-            COPY(T, m, means + OFFSET(means, n, c, d, h, 0), STEP(means), (int)w0, count + VW)  // the last vector: whole
-#endif
+            COPY_MEANS(OFFSET(means, n, c, d, h, 0), (int)w0, count + VW)  // the last vector: whole
             EACH_LINE {
                 COPY(T, line, x + OFFSET(x, n, c, dd, hh, 0), STEP(x), (int)w0 - BEHIND, count + VW + WINDOW)
                 EACH_VECTOR {
                     vreal square = squares[i / VW], offset = offsets[i / VW];
                     UNROLL for (int t = 0; t < WINDOW; ++t) {
-#ifdef MEANS
-                        const vreal gap =
-                            PICK(AT(inside, i + t) != (real)0, AT(line, i + t) - AT(m, i), VSPLAT(0));
-#else
-                        const vreal gap = AT(line, i + t);
-#endif
+                        const vreal gap = GAP(t);
                         square = square + gap * gap;
-#ifdef DMEANS
-                        offset = offset + gap;
-#endif
+                        if (DMEANS) offset = offset + gap;
                     }
                     squares[i / VW] = square;
                     offsets[i / VW] = offset;
@@ -130,37 +118,16 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
                 HAVE;
                 const vreal s = squares[i / VW] * weight + k;
                 POWERS(vreal, s, f, inverse);
-#ifdef FORWARD
-                OUT(y, w0 + i, own[i / VW] * f)
-#elif defined(FACTORS)
-                SCRATCH_STORE(factors + OFFSET(scratch, n, c, d, h, w0 + i), f);
-#else
-                vreal scaled = VSPLAT(0);
-                const GLOBAL T *with = dy + OFFSET(dy, n, c, d, h, w0 + i);
-                if (STEP(dy) == 1 && have == VW)
-                    scaled = VLOAD(with, 0);
-                else
-                    PART_LOAD(scaled, with, have, STEP(dy))
-                scaled = scaled * f;
-                vreal pull = scaled * own[i / VW] * inverse;
-                SCRATCH_STORE(g + OFFSET(scratch, n, c, d, h, w0 + i), scaled);
-                SCRATCH_STORE(q + OFFSET(scratch, n, c, d, h, w0 + i), pull);
-#ifdef DMEANS
-                OUT(dmeans, w0 + i, pull * offsets[i / VW] * slope)
-#endif
-#endif
+                FINISH(i)
             }
         }
     }
 }
 #endif
 
-#ifdef SCALE  // not restrict: y may be x
-KERNEL WG_SIZE(1, 1, 1)
-divisive_norm_scale(TENSOR(const T, x), TENSOR_RESTRICT(const real, factors), TENSOR(T, y), NORM_ARGS, GEOMETRY) {
-    BIND(const T, x);
-    BIND_RESTRICT(const real, factors);
-    BIND(T, y);
+#ifdef SCALE
+KERNEL WG_SIZE(1, 1, 1) divisive_norm_scale(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     real own[BLOCK + VW], f[BLOCK + VW];
 
     BLOCK_LOOP {
@@ -179,20 +146,8 @@ divisive_norm_scale(TENSOR(const T, x), TENSOR_RESTRICT(const real, factors), TE
 #endif
 
 #ifdef GATHER
-KERNEL WG_SIZE(1, 1, 1)
-divisive_norm_gather(TENSOR_RESTRICT(const T, x),
-#ifdef MEANS
-                     TENSOR_RESTRICT(const T, means),
-#endif
-                     TENSOR_RESTRICT(const real, g), TENSOR_RESTRICT(const real, q), TENSOR_RESTRICT(T, dx),
-                     NORM_ARGS, GEOMETRY) {
-    BIND_RESTRICT(const T, x);
-#ifdef MEANS
-    BIND_RESTRICT(const T, means);
-#endif
-    BIND_RESTRICT(const real, g);
-    BIND_RESTRICT(const real, q);
-    BIND_RESTRICT(T, dx);
+KERNEL WG_SIZE(1, 1, 1) divisive_norm_gather(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     real line[BLOCK + WINDOW + 2 * VW], m[BLOCK + WINDOW + 2 * VW], own[BLOCK + VW], scaled[BLOCK + VW];
     vreal sums[VECTORS];
 
@@ -205,25 +160,17 @@ divisive_norm_gather(TENSOR_RESTRICT(const T, x),
             EACH_VECTOR sums[i / VW] = VSPLAT(0);
             EACH_LINE {
                 COPY(real, line, q + OFFSET(scratch, n, c, dd, hh, 0), 1, (int)w0 - BEHIND, count + VW + WINDOW)
-#ifdef MEANS
-                COPY(T, m, means + OFFSET(means, n, c, dd, hh, 0), STEP(means), (int)w0 - BEHIND, count + VW + WINDOW)
-#endif
+                COPY_MEANS(OFFSET(means, n, c, dd, hh, 0), (int)w0 - BEHIND, count + VW + WINDOW)
                 EACH_VECTOR {
                     vreal sum = sums[i / VW];
-#ifdef MEANS
                     UNROLL for (int t = 0; t < WINDOW; ++t)
-                        sum = sum + AT(line, i + t) * (AT(own, i) - AT(m, i + t));
-#else
-                    UNROLL for (int t = 0; t < WINDOW; ++t) sum = sum + AT(line, i + t);
-#endif
+                        sum = sum + (MEANS ? AT(line, i + t) * (AT(own, i) - AT(m, i + t)) : AT(line, i + t));
                     sums[i / VW] = sum;
                 }
             }
             EACH_VECTOR {
                 HAVE;
-#ifndef MEANS
-                sums[i / VW] = sums[i / VW] * AT(own, i);
-#endif
+                if (!MEANS) sums[i / VW] = sums[i / VW] * AT(own, i);
                 OUT(dx, w0 + i, AT(scaled, i) - sums[i / VW] * slope)
             }
         }

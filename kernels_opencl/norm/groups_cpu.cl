@@ -13,33 +13,15 @@
 
 #define ALL (BLOCKS * COLUMNS)
 
-KERNEL WG_SIZE(1, 1, 1)
-norm_groups(TENSOR(real, means), TENSOR(real, squares),
-#ifdef HAS_SCALE
-            TENSOR(real, scale),
-#endif
-#ifdef HAS_BIAS
-            TENSOR(real, bias),
-#endif
-#ifdef HAS_SAVED
-            TENSOR(real, saved_mean), TENSOR(real, saved_inv_variance),
-#endif
-            TENSOR(real, pivots), TENSOR(real, gains), TENSOR(real, shifts), const real epsilon) {
-    BIND(real, means);
-    BIND(real, squares);
-#ifdef HAS_SCALE
-    BIND(real, scale);
-#endif
-#ifdef HAS_BIAS
-    BIND(real, bias);
-#endif
-#ifdef HAS_SAVED
-    BIND(real, saved_mean);
-    BIND(real, saved_inv_variance);
-#endif
-    BIND(real, pivots);
-    BIND(real, gains);
-    BIND(real, shifts);
+#define CHANNEL_GAIN(c) PD_CAT(CHANNEL_GAIN_, HAS_SCALE)(c)
+#define CHANNEL_GAIN_0(c) inverse
+#define CHANNEL_GAIN_1(c) inverse * scale[(g * EACH + c) * SCALE_STRIDE]
+#define CHANNEL_SHIFT(c) PD_CAT(CHANNEL_SHIFT_, HAS_BIAS)(c)
+#define CHANNEL_SHIFT_0(c) 0
+#define CHANNEL_SHIFT_1(c) bias[(g * EACH + c) * BIAS_STRIDE]
+
+KERNEL WG_SIZE(1, 1, 1) norm_groups(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     const u32 n = (u32)GRP(0) / GROUPS, g = (u32)GRP(0) % GROUPS, first = n * COLUMNS + g * EACH;
     const real pivot = means[SLICES * ALL + first];
     sample all = {0, 0, 0};
@@ -59,16 +41,7 @@ norm_groups(TENSOR(real, means), TENSOR(real, squares),
     saved_inv_variance[SAVED_INV_VARIANCE_AT(n, g)] = inverse;
 #endif
     for (u32 c = 0; c < EACH; ++c) {
-#ifdef HAS_SCALE
-        const real gain = inverse * scale[(g * EACH + c) * SCALE_STRIDE];
-#else
-        const real gain = inverse;
-#endif
-#ifdef HAS_BIAS
-        const real shift = bias[(g * EACH + c) * BIAS_STRIDE];
-#else
-        const real shift = 0;
-#endif
+        const real gain = CHANNEL_GAIN(c), shift = CHANNEL_SHIFT(c);
         pivots[first + c] = pivot;
         gains[first + c] = gain;
         shifts[first + c] = shift - all.mean * gain;

@@ -2,8 +2,8 @@
 // norm/backward.cl has the formulas.
 //
 //   WHOLE, PARTIAL, APPLY   which kernels. Without saved statistics a row's are made again: by norm_rows_backward itself, or of
-//                           the parts that norm_rows_partial left (FROM_PARTS).
-//   PARAMETER_ROWS          the sums of dy and dy * z along the row are parts of the parameters' gradients: they join those in
+//                           the parts that norm_rows_partial left (STATS is PARTS).
+//   KEPT_SUMS               the sums of dy and dy * z along the row are parts of the parameters' gradients: they join those in
 //                           the slots from SLOT_BASE + SLOT_OUTER(o) + SLOT_LINE(line) on, or begin them if FRESH
 
 #include "common/types.h"
@@ -12,94 +12,74 @@
 #include "norm/backward.h"
 #include "norm/rows_cpu.h"
 
-#ifdef FROM_PARTS
-#define PARTS_ARGS TENSOR(real, means), TENSOR(real, squares),
-#define BIND_PARTS                                                                                         \
-    BIND(real, means);                                                                                     \
-    BIND(real, squares);
-#else
-#define PARTS_ARGS
-#define BIND_PARTS
-#endif
-
-#if defined(HAS_SAVED)
-#define STATISTICS LOAD_STATS
-#elif defined(FROM_PARTS)
-#define STATISTICS                                                                                         \
+#define ROW_STATS PD_CAT(ROW_STATS_, STATS)
+#define ROW_STATS_SAVED LOAD_STATS_SAVED
+#define ROW_STATS_SAVED_INVERSE LOAD_STATS_SAVED_INVERSE
+#define ROW_STATS_PARTS                                                                                    \
     MERGED(m, means, squares, o)                                                                           \
     pivot = means[OUTER * SLICES + o];                                                                     \
     rest = m.mean;                                                                                         \
     inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
-#elif defined(RMS)
-#define STATISTICS                                                                                         \
-    const sample m = row_moments(x, from, begin, end, 0);                                                  \
-    inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
-#else
-#define STATISTICS                                                                                         \
-    pivot = PIVOT(x, from);                                                                                \
+#define ROW_STATS_OWN                                                                                      \
+    pivot = RMS ? (real)0 : PIVOT(x, from);                                                                \
     const sample m = row_moments(x, from, begin, end, pivot);                                              \
     rest = m.mean;                                                                                         \
     inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
-#endif
 
-// dy times scale, where that changes along the row
-#if defined(PER_REDUCE) && LINE_STEP == 0
-#define LINE_PARAMETERS const real weight = scale[SCALE_OUTER(o) + SCALE_LINE(line)];
-#define LINE_VECTOR(v, j) ((v) * weight)
-#define LINE_NUMBER(v, j) ((v) * weight)
-#define SUM_VECTOR(v, j) (v)  // a line's sums are weighted as a whole
-#define SUM_NUMBER(v, j) (v)
-#define WEIGHT weight
-#elif defined(PER_REDUCE)
-#define LINE_PARAMETERS const GLOBAL real *scales = scale + (SCALE_OUTER(o) + SCALE_LINE(line) + i0);
-#define LINE_VECTOR(v, j) ((v) * NUMBERS_AT(scales, j))
-#define LINE_NUMBER(v, j) ((v) * scales[j])
-#else
-#define LINE_PARAMETERS
-#define LINE_VECTOR(v, j) (v)
-#define LINE_NUMBER(v, j) (v)
-#endif
+// dy times scale, where that changes along the row (PARAMETERS_OF, as in norm/rows_cpu.cl)
+#define LINE_PARAMETERS PD_CAT(LINE_PARAMETERS_, PARAMETERS_OF)
+#define LINE_PARAMETERS_ROWS
+#define LINE_PARAMETERS_LINES const real weight = scale[SCALE_OUTER(o) + SCALE_LINE(line)];
+#define LINE_PARAMETERS_NUMBERS const GLOBAL real *scales = scale + (SCALE_OUTER(o) + SCALE_LINE(line) + i0);
+#define LINE_VECTOR(v, j) PD_CAT(LINE_VECTOR_, PARAMETERS_OF)(v, j)
+#define LINE_VECTOR_ROWS(v, j) (v)
+#define LINE_VECTOR_LINES(v, j) ((v) * weight)
+#define LINE_VECTOR_NUMBERS(v, j) ((v) * NUMBERS_AT(scales, j))
+#define LINE_NUMBER(v, j) PD_CAT(LINE_NUMBER_, PARAMETERS_OF)(v, j)
+#define LINE_NUMBER_ROWS(v, j) (v)
+#define LINE_NUMBER_LINES(v, j) ((v) * weight)
+#define LINE_NUMBER_NUMBERS(v, j) ((v) * scales[j])
+// a line's sums are weighted as a whole where LINES have a scale
+#define SUM_VECTOR(v, j) PD_CAT(SUM_VECTOR_, PARAMETERS_OF)(v, j)
+#define SUM_VECTOR_ROWS(v, j) (v)
+#define SUM_VECTOR_LINES(v, j) (v)
+#define SUM_VECTOR_NUMBERS(v, j) LINE_VECTOR_NUMBERS(v, j)
+#define SUM_NUMBER(v, j) PD_CAT(SUM_NUMBER_, PARAMETERS_OF)(v, j)
+#define SUM_NUMBER_ROWS(v, j) (v)
+#define SUM_NUMBER_LINES(v, j) (v)
+#define SUM_NUMBER_NUMBERS(v, j) LINE_NUMBER_NUMBERS(v, j)
+#define WEIGHT PD_CAT(WEIGHT_, PARAMETERS_OF)
+#define WEIGHT_ROWS (real)1
+#define WEIGHT_LINES weight
+#define WEIGHT_NUMBERS (real)1
 
-#ifndef WEIGHT
-#define SUM_VECTOR(v, j) LINE_VECTOR(v, j)
-#define SUM_NUMBER(v, j) LINE_NUMBER(v, j)
-#define WEIGHT (real)1
-#endif
-
-#ifdef PARAMETER_ROWS
-#define SLOT_ARGS TENSOR(real, part_dscale), TENSOR(real, part_dbias),
-#define BIND_SLOTS                                                                                         \
-    BIND(real, part_dscale);                                                                               \
-    BIND(real, part_dbias);
+// what a row leaves of the parameters' gradients (KEPT_SUMS): those of its NUMBERS, of its LINES, or NONE
 #define SLOT_AT (SLOT_BASE + SLOT_OUTER(o) + SLOT_LINE(line) + i0 * LINE_STEP)
-#else
-#define SLOT_ARGS
-#define BIND_SLOTS
-#endif
-#if defined(PARAMETER_ROWS) && LINE_STEP == 1
-#define SLOTS                                                                                              \
+#define SLOTS PD_CAT(SLOTS_, KEPT_SUMS)
+#define SLOTS_NONE
+#define SLOTS_LINES
+#define SLOTS_NUMBERS                                                                                      \
     GLOBAL real *by_scale = part_dscale + SLOT_AT, *by_bias = part_dbias + SLOT_AT;                        \
     if (FRESH)                                                                                             \
         for (u32 i_ = 0; i_ < count; ++i_) by_scale[i_] = by_bias[i_] = 0;
-#define KEEP_VECTOR(j, d, t)                                                                               \
+#define KEEP_VECTOR(j, d, t) PD_CAT(KEEP_VECTOR_, KEPT_SUMS)(j, d, t)
+#define KEEP_VECTOR_NONE(j, d, t)
+#define KEEP_VECTOR_LINES(j, d, t)
+#define KEEP_VECTOR_NUMBERS(j, d, t)                                                                       \
     PUT_NUMBERS(by_scale, j, NUMBERS_AT(by_scale, j) + (t) * inverse);                                     \
     PUT_NUMBERS(by_bias, j, NUMBERS_AT(by_bias, j) + (d));
-#define KEEP_NUMBER(j, d, t)                                                                               \
+#define KEEP_NUMBER(j, d, t) PD_CAT(KEEP_NUMBER_, KEPT_SUMS)(j, d, t)
+#define KEEP_NUMBER_NONE(j, d, t)
+#define KEEP_NUMBER_LINES(j, d, t)
+#define KEEP_NUMBER_NUMBERS(j, d, t)                                                                       \
     by_scale[j] += (t) * inverse;                                                                          \
     by_bias[j] += (d);
-#define KEEP_LINE(d, t)
-#else
-#define SLOTS
-#define KEEP_VECTOR(j, d, t)
-#define KEEP_NUMBER(j, d, t)
-#ifdef PARAMETER_ROWS
-#define KEEP_LINE(d, t)                                                                                    \
+#define KEEP_LINE(d, t) PD_CAT(KEEP_LINE_, KEPT_SUMS)(d, t)
+#define KEEP_LINE_NONE(d, t)
+#define KEEP_LINE_NUMBERS(d, t)
+#define KEEP_LINE_LINES(d, t)                                                                              \
     part_dscale[SLOT_AT] = (t) * inverse;                                                                  \
     part_dbias[SLOT_AT] = (d);
-#else
-#define KEEP_LINE(d, t)
-#endif
-#endif
 
 #define LINES_OF_BOTH                                                                                      \
     const GLOBAL T *p = x + (from + X_LINE(line) + i0);                                                    \
@@ -166,20 +146,12 @@
     }
 
 #ifdef WHOLE
-KERNEL WG_SIZE(1, 1, 1)
-norm_rows_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS SLOT_ARGS
-                   const real alpha, const real beta GRADIENT_NUMBERS, const real epsilon) {
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_SCALE
-    BIND_STATS
-    BIND(T, dx);
-    BIND_GRADIENTS
-    BIND_SLOTS
+KERNEL WG_SIZE(1, 1, 1) norm_rows_backward(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     FOR_ROWS {
         const u32 from = X_OUTER(o);
         real pivot = 0, rest = 0, inverse = 0;
-        STATISTICS
+        ROW_STATS
         SUM_ROW
         STORE_GRADIENTS(product * inverse, sum)
         APPLY_ROW
@@ -188,21 +160,12 @@ norm_rows_backward(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, d
 #endif
 
 #ifdef PARTIAL
-KERNEL WG_SIZE(1, 1, 1)
-norm_rows_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS PARTS_ARGS SLOT_ARGS
-                           TENSOR(real, part_sums), TENSOR(real, part_products), const real epsilon) {
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_SCALE
-    BIND_STATS
-    BIND_PARTS
-    BIND_SLOTS
-    BIND(real, part_sums);
-    BIND(real, part_products);
+KERNEL WG_SIZE(1, 1, 1) norm_rows_backward_partial(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     SLICE_OF((u32)GRP(0))
     const u32 from = X_OUTER(o), first = o;
     real pivot = 0, rest = 0, inverse = 0;
-    STATISTICS
+    ROW_STATS
     SUM_ROW
     part_sums[o * SLICES + slice] = sum;
     part_products[o * SLICES + slice] = product;
@@ -210,23 +173,12 @@ norm_rows_backward_partial(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS PAR
 #endif
 
 #ifdef APPLY
-KERNEL WG_SIZE(1, 1, 1)
-norm_rows_backward_apply(TENSOR(T, x), TENSOR(T, dy), SCALE_ARG STATS_ARGS TENSOR(T, dx), GRADIENT_ARGS PARTS_ARGS
-                         TENSOR(real, part_sums), TENSOR(real, part_products), const real alpha,
-                         const real beta GRADIENT_NUMBERS, const real epsilon) {
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_SCALE
-    BIND_STATS
-    BIND(T, dx);
-    BIND_GRADIENTS
-    BIND_PARTS
-    BIND(real, part_sums);
-    BIND(real, part_products);
+KERNEL WG_SIZE(1, 1, 1) norm_rows_backward_apply(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     SLICE_OF((u32)GRP(0))
     const u32 from = X_OUTER(o);
     real pivot = 0, rest = 0, inverse = 0, sum = 0, product = 0;
-    STATISTICS
+    ROW_STATS
     for (u32 k = 0; k < SLICES; ++k) {
         sum += part_sums[o * SLICES + k];
         product += part_products[o * SLICES + k];

@@ -16,50 +16,38 @@
 #include "norm/forward.h"
 #include "norm/rows_cpu.h"
 
-// scale and bias of a line, and of a vector or a number in it
-#if defined(PER_REDUCE) && LINE_STEP == 0
-#define LINE_PARAMETERS                                                                                    \
-    const real gain = inverse * scale[SCALE_OUTER(o) + SCALE_LINE(line)];                                  \
-    LINE_SHIFT
-#define LINE_VECTOR(v, j) ((v) * gain SHIFT)
-#define LINE_NUMBER(v, j) ((v) * gain SHIFT)
-#ifdef HAS_BIAS
-#define LINE_SHIFT const real shift = bias[BIAS_OUTER(o) + BIAS_LINE(line)];
-#define SHIFT +shift
-#else
-#define LINE_SHIFT
-#define SHIFT
-#endif
-#elif defined(PER_REDUCE)
-#define LINE_PARAMETERS                                                                                    \
+// Scale and bias of a line, and of a vector or a number in it, as PARAMETERS_OF says: NUMBERS have their own each, LINES or ROWS.
+#define LINE_PARAMETERS(o) PD_CAT(LINE_PARAMETERS_, PARAMETERS_OF)(o)
+#define LINE_PARAMETERS_ROWS(o)
+#define LINE_PARAMETERS_LINES(o)                                                                              \
+    const real gain = inverse * scale[SCALE_OUTER(o) + SCALE_LINE(line)], shift = LINE_SHIFT(o);
+#define LINE_PARAMETERS_NUMBERS(o)                                                                            \
     const GLOBAL real *scales = scale + (SCALE_OUTER(o) + SCALE_LINE(line) + i0);                          \
-    LINE_SHIFT
-#ifdef HAS_BIAS
-#define LINE_SHIFT const GLOBAL real *shifts = bias + (BIAS_OUTER(o) + BIAS_LINE(line) + i0);
-#define LINE_VECTOR(v, j) ((v) * inverse * NUMBERS_AT(scales, j) + NUMBERS_AT(shifts, j))
-#define LINE_NUMBER(v, j) ((v) * inverse * scales[j] + shifts[j])
-#else
-#define LINE_SHIFT
-#define LINE_VECTOR(v, j) ((v) * inverse * NUMBERS_AT(scales, j))
-#define LINE_NUMBER(v, j) ((v) * inverse * scales[j])
-#endif
-#else
-#define LINE_PARAMETERS
-#define LINE_VECTOR(v, j) AFFINE(v, j)
-#define LINE_NUMBER(v, j) AFFINE(v, j)
-#endif
-#ifdef PER_REDUCE
-#define ROW_PARAMETERS(inverse)
-#else
-#define ROW_PARAMETERS(inverse) GAIN_AND_SHIFT(inverse)
-#endif
+    const GLOBAL real *shifts = LINE_SHIFTS(o);
+#define LINE_SHIFT(o) PD_CAT(LINE_SHIFT_, HAS_BIAS)(o)
+#define LINE_SHIFT_0(o) 0
+#define LINE_SHIFT_1(o) bias[BIAS_OUTER(o) + BIAS_LINE(line)]
+#define LINE_SHIFTS(o) PD_CAT(LINE_SHIFTS_, HAS_BIAS)(o)
+#define LINE_SHIFTS_0(o) 0
+#define LINE_SHIFTS_1(o) bias + (BIAS_OUTER(o) + BIAS_LINE(line) + i0)
+#define LINE_VECTOR(v, j) PD_CAT(LINE_VECTOR_, PARAMETERS_OF)(v, j)
+#define LINE_VECTOR_ROWS(v, j) AFFINE(v, j)
+#define LINE_VECTOR_LINES(v, j) PLUS_BIAS((v) * gain, shift)
+#define LINE_VECTOR_NUMBERS(v, j) PLUS_BIAS((v) * inverse * NUMBERS_AT(scales, j), NUMBERS_AT(shifts, j))
+#define LINE_NUMBER(v, j) PD_CAT(LINE_NUMBER_, PARAMETERS_OF)(v, j)
+#define LINE_NUMBER_ROWS(v, j) AFFINE(v, j)
+#define LINE_NUMBER_LINES(v, j) PLUS_BIAS((v) * gain, shift)
+#define LINE_NUMBER_NUMBERS(v, j) PLUS_BIAS((v) * inverse * scales[j], shifts[j])
+#define ROW_PARAMETERS(inverse) PD_CAT(ROW_PARAMETERS_, PER_REDUCE)(inverse)
+#define ROW_PARAMETERS_0(inverse) GAIN_AND_SHIFT(inverse)
+#define ROW_PARAMETERS_1(inverse)
 
 // y of numbers begin .. end of the row
 #define APPLY_ROW                                                                                          \
     WALK(begin, end) {                                                                                     \
         const GLOBAL T *p = x + (from + X_LINE(line) + i0);                                                \
         GLOBAL T *q = y + (Y_OUTER(o) + Y_LINE(line) + i0);                                                \
-        LINE_PARAMETERS                                                                                    \
+        LINE_PARAMETERS(o)                                                                                 \
         u32 j = 0;                                                                                         \
         if (beta == (real)0) {                                                                             \
             for (; j + VW <= count; j += VW)                                                               \
@@ -72,25 +60,13 @@
     }
 
 #ifdef WHOLE
-KERNEL WG_SIZE(1, 1, 1)
-norm_rows(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS const real alpha, const real beta,
-          const real epsilon FACTOR_ARG) {
-    BIND(T, x);
-    BIND_SCALE;
-    BIND_BIAS;
-    BIND(T, y);
-    BIND_RUNNING;
-    BIND_SAVED;
+KERNEL WG_SIZE(1, 1, 1) norm_rows(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     FOR_ROWS {
         const u32 from = X_OUTER(o);
-#ifdef RMS
-        const real pivot = 0, mean = 0;
-        const sample m = row_moments(x, from, begin, end, 0);
-#else
-        const real pivot = PIVOT(x, from);
+        const real pivot = RMS ? (real)0 : PIVOT(x, from);
         const sample m = row_moments(x, from, begin, end, pivot);
         const real mean = m.mean;
-#endif
         const real inverse = (real)1 / sqrt(m.squares / (real)COUNT + epsilon);
         STORE_RUNNING(pivot + mean, m.squares)
         STORE_SAVED(pivot + mean, inverse)
@@ -101,18 +77,11 @@ norm_rows(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS
 #endif
 
 #ifdef PARTIAL
-KERNEL WG_SIZE(1, 1, 1)
-norm_rows_partial(TENSOR(T, x), TENSOR(real, means), TENSOR(real, squares)) {
-    BIND(T, x);
-    BIND(real, means);
-    BIND(real, squares);
+KERNEL WG_SIZE(1, 1, 1) norm_rows_partial(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     SLICE_OF((u32)GRP(0))
     const u32 from = X_OUTER(o);
-#ifdef RMS
-    const real pivot = 0;
-#else
-    const real pivot = PIVOT(x, from);
-#endif
+    const real pivot = RMS ? (real)0 : PIVOT(x, from);
     const sample m = row_moments(x, from, begin, end, pivot);
     if (slice == 0) means[OUTER * SLICES + o] = pivot;  // x may be y: it is gone when the next kernel runs
     means[o * SLICES + slice] = m.mean;
@@ -121,17 +90,8 @@ norm_rows_partial(TENSOR(T, x), TENSOR(real, means), TENSOR(real, squares)) {
 #endif
 
 #ifdef APPLY
-KERNEL WG_SIZE(1, 1, 1)
-norm_rows_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVED_ARGS TENSOR(real, means),
-                TENSOR(real, squares), const real alpha, const real beta, const real epsilon FACTOR_ARG) {
-    BIND(T, x);
-    BIND_SCALE;
-    BIND_BIAS;
-    BIND(T, y);
-    BIND_RUNNING;
-    BIND_SAVED;
-    BIND(real, means);
-    BIND(real, squares);
+KERNEL WG_SIZE(1, 1, 1) norm_rows_apply(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     SLICE_OF((u32)GRP(0))
     const u32 from = X_OUTER(o);
     MERGED(m, means, squares, o)
@@ -148,11 +108,8 @@ norm_rows_apply(TENSOR(T, x), SCALE_ARG BIAS_ARG TENSOR(T, y), RUNNING_ARGS SAVE
 
 #ifdef INFERENCE
 // Rows are lines here, in the order in which they lie in memory: SHARE of them to a work-group.
-KERNEL WG_SIZE(1, 1, 1)
-norm_rows_inference(TENSOR(T, x), GIVEN_ARGS TENSOR(T, y), const real alpha, const real beta, const real epsilon) {
-    BIND(T, x);
-    BIND_GIVEN;
-    BIND(T, y);
+KERNEL WG_SIZE(1, 1, 1) norm_rows_inference(PARAMETER_LIST) {
+    BIND_PARAMETERS;
     const u32 first = (u32)GRP(0) / SLICES * SHARE, last = OUTER - first < SHARE ? OUTER : first + SHARE;
     const u32 begin = (u32)GRP(0) % SLICES * LENGTH;
     const u32 end = (u32)GRP(0) % SLICES == SLICES - 1 ? REDUCE : begin + LENGTH;

@@ -60,44 +60,38 @@ DEVICE sample row_moments(const GLOBAL T *x, u32 from, u32 begin, u32 end, real 
         vreal d[BLOCK];
         for (; j + BLOCK * VW <= count; j += BLOCK * VW) {
             UNROLL for (int i = 0; i < BLOCK; ++i) d[i] = VLOAD(p, j + i * VW) - pivot;
-#ifdef RMS
-            squares = squares + ((d[0] * d[0] + d[1] * d[1]) + (d[2] * d[2] + d[3] * d[3]));
-#else
-            ADD_BLOCK(n, mean, squares, d, (real)BLOCK)
-#endif
+            if (RMS) squares = squares + SQUARES(d);
+            else ADD_BLOCK(n, mean, squares, d, (real)BLOCK)
         }
         const u32 left = (count - j) / VW;
         if (left > 0) {
             UNROLL for (int i = 0; i < BLOCK; ++i) d[i] = i < left ? VLOAD(p, j + i * VW) - pivot : VSPLAT(0);
-#ifdef RMS
-            squares = squares + ((d[0] * d[0] + d[1] * d[1]) + (d[2] * d[2] + d[3] * d[3]));
-#else
-            ADD_BLOCK(n, mean, squares, d, (real)left)
-#endif
+            if (RMS) squares = squares + SQUARES(d);
+            else ADD_BLOCK(n, mean, squares, d, (real)left)
             j += left * VW;
         }
 #if TAIL
         if (j < count) {
             const vreal last = TAIL_VECTOR(p, count) - pivot;
-#ifdef RMS
-            tail_squares = tail_squares + last * last;
-#else
-            tails += (real)1;
-            const vreal step = last - tail_mean;
-            tail_mean = tail_mean + step * ((real)1 / tails);
-            tail_squares = tail_squares + step * (last - tail_mean);
-#endif
+            if (RMS) {
+                tail_squares = tail_squares + last * last;
+            } else {
+                tails += (real)1;
+                const vreal step = last - tail_mean;
+                tail_mean = tail_mean + step * ((real)1 / tails);
+                tail_squares = tail_squares + step * (last - tail_mean);
+            }
         }
 #endif
     }
     sample whole = {n * VW, 0, 0}, rest = {tails * TAIL, 0, 0};
-#ifdef RMS
-    whole.squares = FOLD(squares);
+    if (RMS) {
+        whole.squares = FOLD(squares);
 #if TAIL
-    whole.squares += FOLD(only_tail(tail_squares));
+        whole.squares += FOLD(only_tail(tail_squares));
 #endif
-    return whole;
-#else
+        return whole;
+    }
     whole.mean = FOLD(mean) * ((real)1 / VW);
     const vreal away = mean - whole.mean;
     whole.squares = FOLD(squares + away * away * n);
@@ -107,5 +101,4 @@ DEVICE sample row_moments(const GLOBAL T *x, u32 from, u32 begin, u32 end, real 
     rest.squares = FOLD(only_tail(tail_squares + tail_away * tail_away * tails));
 #endif
     return united(whole, rest);
-#endif
 }

@@ -1,85 +1,53 @@
-// Parameters of the backward kernels of normalisation, as far as there are any, and where statistics come from; after norm/norm.h.
+// Where the backward kernels of normalisation have statistics from, and what they do with them; after norm/norm.h.
+//
+//   STATS       SAVED: the call's tensors, mean and inverse deviation; SAVED_INVERSE (RMS): the latter alone; WORKSPACE: pivot, rest of
+//               the mean and inverse deviation, by STAT_OUTER; OWN: the kernel makes them
+//   GRADIENTS   what becomes of the sums: BLENDED into dscale and dbias (batch normalisation), PARTS of each image, for
+//               norm_finish, or NONE
 
-#ifdef HAS_SCALE
-#define SCALE_ARG TENSOR(real, scale),
-#define BIND_SCALE BIND(real, scale);
-#else
-#define SCALE_ARG
-#define BIND_SCALE
-#endif
-#if defined(HAS_SAVED) && defined(RMS)
-#define STATS_ARGS TENSOR(real, saved_inv_variance),
-#define BIND_STATS BIND(real, saved_inv_variance);
-#define LOAD_STATS inverse = READ(saved_inv_variance, SAVED_INV_VARIANCE, o);
-#elif defined(HAS_SAVED)
-#define STATS_ARGS TENSOR(real, saved_mean), TENSOR(real, saved_inv_variance),
-#define BIND_STATS                                                                                         \
-    BIND(real, saved_mean);                                                                                \
-    BIND(real, saved_inv_variance);
-#define LOAD_STATS                                                                                         \
+#define STATS_KNOWN PD_CAT(STATS_KNOWN_, STATS)
+#define STATS_KNOWN_SAVED 1
+#define STATS_KNOWN_SAVED_INVERSE 1
+#define STATS_KNOWN_WORKSPACE 1
+#define STATS_KNOWN_OWN 0
+#define LOAD_STATS PD_CAT(LOAD_STATS_, STATS)
+#define LOAD_STATS_SAVED_INVERSE inverse = READ(saved_inv_variance, SAVED_INV_VARIANCE, o);
+#define LOAD_STATS_SAVED                                                                                   \
     pivot = READ(saved_mean, SAVED_MEAN, o);                                                               \
-    inverse = READ(saved_inv_variance, SAVED_INV_VARIANCE, o);
-#elif defined(HAS_STATS)
-#define STATS_ARGS TENSOR(real, stat_pivots), TENSOR(real, stat_rests), TENSOR(real, stat_inverses),
-#define BIND_STATS                                                                                         \
-    BIND(real, stat_pivots);                                                                               \
-    BIND(real, stat_rests);                                                                                \
-    BIND(real, stat_inverses);
-#define LOAD_STATS                                                                                         \
+    LOAD_STATS_SAVED_INVERSE
+#define LOAD_STATS_WORKSPACE                                                                               \
     pivot = READ(stat_pivots, STAT, o);                                                                    \
     rest = READ(stat_rests, STAT, o);                                                                      \
     inverse = READ(stat_inverses, STAT, o);
-#else
-#define STATS_ARGS
-#define BIND_STATS
-#endif
-#ifdef PARAMETER_GRADIENTS
-#define GRADIENT_ARGS TENSOR(real, dscale), TENSOR(real, dbias),
-#define BIND_GRADIENTS                                                                                     \
-    BIND(real, dscale);                                                                                    \
-    BIND(real, dbias);
-#define GRADIENT_NUMBERS , const real alpha_param, const real beta_param
-#define STORE_GRADIENTS(by_scale, by_bias)                                                                 \
+#define LOAD_STATS_OWN
+
+#define STORE_GRADIENTS(by_scale, by_bias) PD_CAT(STORE_GRADIENTS_, GRADIENTS)(by_scale, by_bias)
+#define STORE_GRADIENTS_NONE(by_scale, by_bias) {}
+#define STORE_GRADIENTS_BLENDED(by_scale, by_bias)                                                         \
     {                                                                                                      \
         part_blend(dscale, DSCALE_OUTER(o), DSCALE_STEP, alpha_param, by_scale, beta_param);               \
         part_blend(dbias, DBIAS_OUTER(o), DBIAS_STEP, alpha_param, by_bias, beta_param);                   \
     }
-#elif defined(PARAMETER_PARTS)  // of each image, for norm_finish
-#define GRADIENT_ARGS TENSOR(real, part_dscale), TENSOR(real, part_dbias),
-#define BIND_GRADIENTS                                                                                     \
-    BIND(real, part_dscale);                                                                               \
-    BIND(real, part_dbias);
-#define GRADIENT_NUMBERS
-#define STORE_GRADIENTS(by_scale, by_bias)                                                                 \
+#define STORE_GRADIENTS_PARTS(by_scale, by_bias)                                                           \
     {                                                                                                      \
         WRITE(part_dscale, SLOT, o, by_scale);                                                             \
         WRITE(part_dbias, SLOT, o, by_bias);                                                               \
     }
-#else
-#define GRADIENT_ARGS
-#define BIND_GRADIENTS
-#define GRADIENT_NUMBERS
-#define STORE_GRADIENTS(by_scale, by_bias) {}
-#endif
 
-#ifdef RMS
-#define CENTRED(v) (v)
-#define WITHOUT_MEAN(v, shift) (v)
-#elif defined(HAS_SAVED)
-#define CENTRED(v) ((v) - pivot)
-#define WITHOUT_MEAN(v, shift) ((v) - (shift))
-#else
-#define CENTRED(v) ((v) - pivot - rest)
-#define WITHOUT_MEAN(v, shift) ((v) - (shift))
-#endif
-#ifdef PER_REDUCE
-#define WEIGHTED(v, r) ((v) * PARAMETERS(scale, SCALE, o, r))
-#define GAIN(inverse) (inverse)
-#else
-#define WEIGHTED(v, r) (v)
-#ifdef HAS_SCALE
-#define GAIN(inverse) (inside ? (inverse) * READ(scale, SCALE, o) : PART_SPLAT(0))
-#else
-#define GAIN(inverse) (inverse)
-#endif
-#endif
+#define WITHOUT_REST(v) PD_CAT(WITHOUT_REST_, STATS)(v)  // a saved mean is all in the pivot
+#define WITHOUT_REST_SAVED(v) (v)
+#define WITHOUT_REST_SAVED_INVERSE(v) (v)
+#define WITHOUT_REST_WORKSPACE(v) ((v) - rest)
+#define WITHOUT_REST_OWN(v) ((v) - rest)
+#define WITHOUT_REST_PARTS(v) ((v) - rest)  // CPUs: those of slices
+#define CENTRED(v) (RMS ? (v) : WITHOUT_REST((v) - pivot))
+#define WITHOUT_MEAN(v, shift) (RMS ? (v) : (v) - (shift))
+
+#define WEIGHTED(v, r) PD_CAT(WEIGHTED_, PER_REDUCE)(v, r)
+#define WEIGHTED_0(v, r) (v)
+#define WEIGHTED_1(v, r) ((v) * PARAMETERS(scale, SCALE, o, r))
+#define GAIN(inverse) PD_CAT(GAIN_, PER_REDUCE)(inverse)
+#define GAIN_0(inverse) PD_CAT(SCALED_, HAS_SCALE)(inverse)
+#define GAIN_1(inverse) (inverse)
+#define SCALED_0(inverse) (inverse)
+#define SCALED_1(inverse) (inside ? (inverse) * READ(scale, SCALE, o) : PART_SPLAT(0))

@@ -14,8 +14,9 @@
 //     v  [x x x]          [y]    rows 1-3: window of the second
 //        [x x x]
 //
-// Lanes of a vector are channels that lie side by side. MEANS: there is a tensor of means; otherwise m = 0. The sums are those of
-// differences, not of squares less a mean's square, which would cancel. GEOMETRY: sizes and every tensor's strides.
+// Lanes of a vector are channels that lie side by side. MEANS: 1 where there is a tensor of means; otherwise m = 0. The sums are those of
+// differences, not of squares less a mean's square, which would cancel. MODE is one of the first three with SUMS.
+// Parameters (engines/norm/divisive.py): tensors and workspaces, the numbers of norm/lrn.h, sizes and every tensor's strides.
 #include "common/types.h"
 #include "norm/lrn.h"
 
@@ -72,63 +73,42 @@
 // numbers of the workspace: VW in a row, of type real
 DEVICE vreal scratch_load(const GLOBAL real *p) {
     vreal v = VSPLAT(0);
-#if VW > 1
     UNROLL for (int l = 0; l < VW; ++l) LANE(v, l) = p[l];
-#else
-    v = p[0];
-#endif
     return v;
 }
-DEVICE void scratch_store(GLOBAL real *p, vreal v) {
-#if VW > 1
-    UNROLL for (int l = 0; l < VW; ++l) p[l] = LANE(v, l);
-#else
-    p[0] = v;
-#endif
-}
+DEVICE void scratch_store(GLOBAL real *p, vreal v) { UNROLL for (int l = 0; l < VW; ++l) p[l] = LANE(v, l); }
 
-#if defined(FORWARD) || defined(FACTORS) || defined(GRADIENT)
-KERNEL WG_SIZE(GROUP, 1, 1)
-divisive_norm(TENSOR_RESTRICT(const T, x),
-#ifdef MEANS
-              TENSOR_RESTRICT(const T, means),
-#endif
-#ifdef FORWARD
-              TENSOR_RESTRICT(T, y),
-#elif defined(FACTORS)
-              TENSOR_RESTRICT(real, factors),
-#else
-              TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(real, g), TENSOR_RESTRICT(real, q),
-#ifdef DMEANS
-              TENSOR_RESTRICT(T, dmeans),
-#endif
-#endif
-              NORM_ARGS, GEOMETRY) {
+#define MEAN_AT(place) PD_CAT(MEAN_AT_, MEANS)(place)
+#define MEAN_AT_0(place) VSPLAT(0)
+#define MEAN_AT_1(place) VLOAD(means, place)
+
+// what becomes of a sum: y, its factor, or what the gradient gathers
+#define FINISH(t) PD_CAT(FINISH_, MODE)(t)
+#define FINISH_FORWARD(t)                                                                                  \
+    const vreal own = VLOAD(x, OFFSET(x, n, c, d, row + t, w));                                            \
+    VBLEND(y, OFFSET(y, n, c, d, row + t, w), alpha, own * f, beta);
+#define FINISH_FACTORS(t) scratch_store(factors + OFFSET(scratch, n, c, d, row + t, w), f);
+#define FINISH_GRADIENT(t)                                                                                 \
+    const vreal own = VLOAD(x, OFFSET(x, n, c, d, row + t, w));                                            \
+    const u32 at = OFFSET(scratch, n, c, d, row + t, w);                                                   \
+    const vreal scaled = VLOAD(dy, OFFSET(dy, n, c, d, row + t, w)) * f;                                   \
+    const vreal pull = scaled * own * inverse;                                                             \
+    scratch_store(g + at, scaled);                                                                         \
+    scratch_store(q + at, pull);                                                                           \
+    PD_CAT(BLEND_DMEANS_, DMEANS)(OFFSET(dmeans, n, c, d, row + t, w), pull * offsets[t] * slope)
+#define BLEND_DMEANS_0(place, v)
+#define BLEND_DMEANS_1(place, v) VBLEND(dmeans, place, alpha, v, beta);
+
+#ifdef SUMS
+KERNEL WG_SIZE(GROUP, 1, 1) divisive_norm(PARAMETER_LIST) {
     GRID_WAIT();
-    BIND_RESTRICT(const T, x);
-#ifdef MEANS
-    BIND_RESTRICT(const T, means);
-#endif
-#ifdef FORWARD
-    BIND_RESTRICT(T, y);
-#elif defined(FACTORS)
-    BIND_RESTRICT(real, factors);
-#else
-    BIND_RESTRICT(const T, dy);
-    BIND_RESTRICT(real, g);
-    BIND_RESTRICT(real, q);
-#ifdef DMEANS
-    BIND_RESTRICT(T, dmeans);
-#endif
-#endif
+    BIND_PARAMETERS;
     PLACE
     vreal m[TP], squares[TP], offsets[TP];
 
     EACH_OUTPUT {
         squares[t] = offsets[t] = m[t] = VSPLAT(0);
-#ifdef MEANS
-        if (row + t < height) m[t] = VLOAD(means, OFFSET(means, n, c, d, row + t, w));
-#endif
+        if (MEANS && row + t < height) m[t] = MEAN_AT(OFFSET(means, n, c, d, row + t, w));
     }
     EACH_CELL {
         const vreal v = VLOAD(x, OFFSET(x, n, c, dd, HH, WW));
@@ -144,34 +124,15 @@ divisive_norm(TENSOR_RESTRICT(const T, x),
         if (row + t >= height) continue;
         const vreal s = squares[t] * weight + k;
         POWERS(vreal, s, f, inverse);
-#ifdef FACTORS
-        scratch_store(factors + OFFSET(scratch, n, c, d, row + t, w), f);
-#else
-        const vreal own = VLOAD(x, OFFSET(x, n, c, d, row + t, w));
-#ifdef FORWARD
-        VBLEND(y, OFFSET(y, n, c, d, row + t, w), alpha, own * f, beta);
-#else
-        const u32 at = OFFSET(scratch, n, c, d, row + t, w);
-        const vreal scaled = VLOAD(dy, OFFSET(dy, n, c, d, row + t, w)) * f;
-        const vreal pull = scaled * own * inverse;
-        scratch_store(g + at, scaled);
-        scratch_store(q + at, pull);
-#ifdef DMEANS
-        VBLEND(dmeans, OFFSET(dmeans, n, c, d, row + t, w), alpha, pull * offsets[t] * slope, beta);
-#endif
-#endif
-#endif
+        FINISH(t)
     }
 }
 #endif
 
-#ifdef SCALE  // not restrict: y may be x
-KERNEL WG_SIZE(GROUP, 1, 1)
-divisive_norm_scale(TENSOR(const T, x), TENSOR_RESTRICT(const real, factors), TENSOR(T, y), NORM_ARGS, GEOMETRY) {
+#ifdef SCALE
+KERNEL WG_SIZE(GROUP, 1, 1) divisive_norm_scale(PARAMETER_LIST) {
     GRID_WAIT();
-    BIND(const T, x);
-    BIND_RESTRICT(const real, factors);
-    BIND(T, y);
+    BIND_PARAMETERS;
     PLACE
     EACH_OUTPUT {
         if (row + t >= height) continue;
@@ -183,21 +144,9 @@ divisive_norm_scale(TENSOR(const T, x), TENSOR_RESTRICT(const real, factors), TE
 #endif
 
 #ifdef GATHER
-KERNEL WG_SIZE(GROUP, 1, 1)
-divisive_norm_gather(TENSOR_RESTRICT(const T, x),
-#ifdef MEANS
-                     TENSOR_RESTRICT(const T, means),
-#endif
-                     TENSOR_RESTRICT(const real, g), TENSOR_RESTRICT(const real, q), TENSOR_RESTRICT(T, dx),
-                     NORM_ARGS, GEOMETRY) {
+KERNEL WG_SIZE(GROUP, 1, 1) divisive_norm_gather(PARAMETER_LIST) {
     GRID_WAIT();
-    BIND_RESTRICT(const T, x);
-#ifdef MEANS
-    BIND_RESTRICT(const T, means);
-#endif
-    BIND_RESTRICT(const real, g);
-    BIND_RESTRICT(const real, q);
-    BIND_RESTRICT(T, dx);
+    BIND_PARAMETERS;
     PLACE
     vreal own[TP], sum[TP];
 
@@ -207,24 +156,14 @@ divisive_norm_gather(TENSOR_RESTRICT(const T, x),
     }
     EACH_CELL {
         const vreal pull = scratch_load(q + OFFSET(scratch, n, c, dd, HH, WW));
-#ifdef MEANS
-        const vreal m = VLOAD(means, OFFSET(means, n, c, dd, HH, WW));
-#endif
+        const vreal m = MEAN_AT(OFFSET(means, n, c, dd, HH, WW));
         EACH_OUTPUT {
-            if (IN_WINDOW(t)) {
-#ifdef MEANS
-                sum[t] = sum[t] + pull * (own[t] - m);
-#else
-                sum[t] = sum[t] + pull;
-#endif
-            }
+            if (IN_WINDOW(t)) sum[t] = sum[t] + (MEANS ? pull * (own[t] - m) : pull);
         }
     }
     EACH_OUTPUT {
         if (row + t >= height) continue;
-#ifndef MEANS
-        sum[t] = sum[t] * own[t];
-#endif
+        if (!MEANS) sum[t] = sum[t] * own[t];
         const vreal scaled = scratch_load(g + OFFSET(scratch, n, c, d, row + t, w));
         VBLEND(dx, OFFSET(dx, n, c, d, row + t, w), alpha, scaled - sum[t] * slope, beta);
     }

@@ -1,82 +1,38 @@
-// Parameters of the forward kernels of normalisation, as far as there are any, and what they do to a centred number; after norm/norm.h.
+// What the forward kernels of normalisation do to a centred number, and with statistics; after norm/norm.h.
+//
+//   RUNNING   UPDATED where there are running statistics, else NONE
+//   SAVED     what is saved of a row's statistics: BOTH, INVERSE or NONE
 
-#ifdef HAS_SCALE
-#define SCALE_ARG TENSOR(real, scale),
-#define BIND_SCALE BIND(real, scale)
-#else
-#define SCALE_ARG
-#define BIND_SCALE
-#endif
-#ifdef HAS_BIAS
-#define BIAS_ARG TENSOR(real, bias),
-#define BIND_BIAS BIND(real, bias)
-#else
-#define BIAS_ARG
-#define BIND_BIAS
-#endif
-#ifdef HAS_RUNNING
-#define RUNNING_ARGS TENSOR(real, running_mean), TENSOR(real, running_variance),
-#define BIND_RUNNING BIND(real, running_mean); BIND(real, running_variance)
-#define STORE_RUNNING(mean, squares)                                                                       \
+#define STORE_RUNNING(mean, squares) PD_CAT(STORE_RUNNING_, RUNNING)(mean, squares)
+#define STORE_RUNNING_NONE(mean, squares)
+#define STORE_RUNNING_UPDATED(mean, squares)                                                               \
     {                                                                                                      \
-        const real remains = (real)1 - factor;                                                                \
+        const real remains = (real)1 - factor;                                                             \
         part_blend(running_mean, RUNNING_MEAN_OUTER(o), RUNNING_MEAN_STEP, factor, mean, remains);         \
         part_blend(running_variance, RUNNING_VARIANCE_OUTER(o), RUNNING_VARIANCE_STEP, factor,             \
-                   (squares) / (real)(COUNT ? COUNT - 1 : 0), remains);                                           \
+                   (squares) / (real)(COUNT ? COUNT - 1 : 0), remains);                                    \
     }
-#define FACTOR_ARG , const real factor
-#else
-#define RUNNING_ARGS
-#define BIND_RUNNING
-#define STORE_RUNNING(mean, squares)
-#define FACTOR_ARG
-#endif
-#if defined(HAS_SAVED) && !defined(RMS)
-#define SAVED_ARGS TENSOR(real, saved_mean), TENSOR(real, saved_inv_variance),
-#define BIND_SAVED BIND(real, saved_mean); BIND(real, saved_inv_variance)
-#define STORE_SAVED(mean, inverse)                                                                         \
+#define STORE_SAVED(mean, inverse) PD_CAT(STORE_SAVED_, SAVED)(mean, inverse)
+#define STORE_SAVED_NONE(mean, inverse)
+#define STORE_SAVED_INVERSE(mean, inverse) WRITE(saved_inv_variance, SAVED_INV_VARIANCE, o, inverse);
+#define STORE_SAVED_BOTH(mean, inverse)                                                                    \
     WRITE(saved_mean, SAVED_MEAN, o, mean);                                                                \
-    WRITE(saved_inv_variance, SAVED_INV_VARIANCE, o, inverse);
-#elif defined(HAS_SAVED)
-#define SAVED_ARGS TENSOR(real, saved_inv_variance),
-#define BIND_SAVED BIND(real, saved_inv_variance)
-#define STORE_SAVED(mean, inverse) WRITE(saved_inv_variance, SAVED_INV_VARIANCE, o, inverse);
-#else
-#define SAVED_ARGS
-#define BIND_SAVED
-#define STORE_SAVED(mean, inverse)
-#endif
+    STORE_SAVED_INVERSE(mean, inverse)
+
+#define PLUS_BIAS(v, bias) PD_CAT(PLUS_BIAS_, HAS_BIAS)(v, bias)
+#define PLUS_BIAS_0(v, bias) (v)
+#define PLUS_BIAS_1(v, bias) ((v) + bias)
+#define SHIFT_OF(o) PD_CAT(SHIFT_OF_, HAS_BIAS)(o)
+#define SHIFT_OF_0(o) PART_SPLAT(0)
+#define SHIFT_OF_1(o) inside ? READ(bias, BIAS, o) : PART_SPLAT(0)
+#define GAIN_OF(inverse, o) PD_CAT(GAIN_OF_, HAS_SCALE)(inverse, o)
+#define GAIN_OF_0(inverse, o) inverse
+#define GAIN_OF_1(inverse, o) inside ? (inverse) * READ(scale, SCALE, o) : PART_SPLAT(0)
 
 // what becomes of a centred vector: GAIN_AND_SHIFT once per row where the parameters allow it
-#ifdef PER_REDUCE
-#define GAIN_AND_SHIFT(inverse) const part gain = inverse;
-#ifdef HAS_BIAS
-#define AFFINE(v, r) ((v) * gain * PARAMETERS(scale, SCALE, o, r) + PARAMETERS(bias, BIAS, o, r))
-#else
-#define AFFINE(v, r) ((v) * gain * PARAMETERS(scale, SCALE, o, r))
-#endif
-#else
-#ifdef HAS_SCALE
-#define GAIN(inverse) const part gain = inside ? (inverse) * READ(scale, SCALE, o) : PART_SPLAT(0);
-#else
-#define GAIN(inverse) const part gain = inverse;
-#endif
-#ifdef HAS_BIAS
-#define GAIN_AND_SHIFT(inverse)                                                                            \
-    GAIN(inverse)                                                                                          \
-    const part shift = inside ? READ(bias, BIAS, o) : PART_SPLAT(0);
-#define AFFINE(v, r) ((v) * gain + shift)
-#else
-#define GAIN_AND_SHIFT(inverse) GAIN(inverse)
-#define AFFINE(v, r) ((v) * gain)
-#endif
-#endif
-
-// parameters and statistics of inference, which are all there
-#define GIVEN_ARGS                                                                                         \
-    TENSOR(real, scale), TENSOR(real, bias), TENSOR(real, estimated_mean), TENSOR(real, estimated_variance),
-#define BIND_GIVEN                                                                                         \
-    BIND(real, scale);                                                                                     \
-    BIND(real, bias);                                                                                      \
-    BIND(real, estimated_mean);                                                                            \
-    BIND(real, estimated_variance)
+#define GAIN_AND_SHIFT(inverse) PD_CAT(GAIN_AND_SHIFT_, PER_REDUCE)(inverse)
+#define GAIN_AND_SHIFT_0(inverse) const part gain = GAIN_OF(inverse, o), shift = SHIFT_OF(o);
+#define GAIN_AND_SHIFT_1(inverse) const part gain = inverse;
+#define AFFINE(v, r) PD_CAT(AFFINE_, PER_REDUCE)(v, r)
+#define AFFINE_0(v, r) PLUS_BIAS((v) * gain, shift)
+#define AFFINE_1(v, r) PLUS_BIAS((v) * gain * PARAMETERS(scale, SCALE, o, r), PARAMETERS(bias, BIAS, o, r))

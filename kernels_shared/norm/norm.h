@@ -6,11 +6,11 @@
 // and a pairwise algorithm for computing sample variances", 1979: no difference of large squares is ever taken.
 //
 //   COUNT               numbers of an outer element
-//   RMS                 no mean is subtracted: "variance" is then the mean of squares
+//   RMS                 1 where no mean is subtracted (else 0): "variance" is then the mean of squares
 //   NAME_OUTER(o) NAME_REDUCE(r) NAME_STEP    place of a parameter or statistic: that of its first lane, and from lane to lane
-//   PER_REDUCE          scale and bias change along the reduced dimensions (layer and group normalisation)
+//   PER_REDUCE          1 where scale and bias change along the reduced dimensions (layer and group normalisation)
 //   PARAMETER_VECTORS   they are read there as whole aligned vectors
-//   HAS_SCALE HAS_BIAS HAS_RUNNING HAS_SAVED  tensors that there are
+//   HAS_SCALE HAS_BIAS  1 where there is one
 
 #ifndef ROUNDS
 #define ROUNDS 4  // loads in flight of the kernels that do not keep what they read; hosts ask for more of narrow ones
@@ -129,5 +129,15 @@ DEVICE moments merge_slices(const GLOBAL real *means, const GLOBAL real *squares
         sum = sum + part_load(squares, k, o) + away * away * SLICE_NUMBERS(k);
     }
     all.squares = tile_sum(sum, second, lid);
+    return all;
+}
+
+// Their squares alone (RMS).
+DEVICE moments merge_squares(const GLOBAL real *squares, u32 o, bool inside, LOCAL_ARG real *first, int lid) {
+    moments all;
+    part sum = PART_SPLAT(0);
+    for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) sum = sum + part_load(squares, k, o);
+    all.mean = PART_SPLAT(0);
+    all.squares = tile_sum(sum, first, lid);
     return all;
 }

@@ -3,10 +3,10 @@
 //   norm_parameters    sums over what shares a parameter, by the tiles of common/reduce.h: outer units are parameters, and statistics
 //                      change along them or along the reduced dimensions; slices leave parts in the workspace, which the last
 //                      of their work-groups adds up (GRID_FENCED)
-//   norm_finish        adds parts [PARTS][PARAMETERS_ALL] of either gradient in order: those of slices, or those that the kernels
-//                      which make dx leave for each image or work-group
+//                      norm_finish (norm/finish.cl) does otherwise
 //
-//   DSCALE_AT(p), DBIAS_AT(p)   where parameter p lies;  HAS_DBIAS
+//   STATS   where statistics are: SAVED, SAVED_INVERSE (RMS) or WORKSPACE (norm/backward.h)
+//   ADDS    1 where the kernel has all of a sum and adds it to the gradient; HAS_DBIAS
 
 #include "common/types.h"
 #include "common/reduce.h"
@@ -15,69 +15,20 @@
 #include "common/last_group.h"
 #endif
 
-#ifdef HAS_DBIAS
-#define DBIAS_ARG , TENSOR(real, dbias)
-#define BIND_DBIAS BIND(real, dbias)
-#else
-#define DBIAS_ARG
-#define BIND_DBIAS
-#endif
+#define WITHOUT_STATS(v, r) PD_CAT(WITHOUT_, STATS)(v, r)
+#define WITHOUT_SAVED(v, r) ((v) - PARAMETERS(saved_mean, SAVED_MEAN, o, r))
+#define WITHOUT_SAVED_INVERSE(v, r) (v)
+#define WITHOUT_WORKSPACE(v, r) ((v) - PARAMETERS(stat_pivots, STAT, o, r) - PARAMETERS(stat_rests, STAT, o, r))
+#define CENTRED(v, r) (RMS ? (v) : WITHOUT_STATS(v, r))
+#define INVERSE(r) PD_CAT(INVERSE_, STATS)(r)
+#define INVERSE_SAVED(r) PARAMETERS(saved_inv_variance, SAVED_INV_VARIANCE, o, r)
+#define INVERSE_SAVED_INVERSE(r) INVERSE_SAVED(r)
+#define INVERSE_WORKSPACE(r) PARAMETERS(stat_inverses, STAT, o, r)
 
-#ifdef PARAMETER_SUMS
-#ifdef HAS_SAVED
-#ifdef RMS
-#define STATS_ARGS TENSOR(real, saved_inv_variance)
-#define BIND_STATS BIND(real, saved_inv_variance)
-#define CENTRED(v, r) (v)
-#else
-#define STATS_ARGS TENSOR(real, saved_mean), TENSOR(real, saved_inv_variance)
-#define BIND_STATS                                                                                         \
-    BIND(real, saved_mean);                                                                                \
-    BIND(real, saved_inv_variance)
-#define CENTRED(v, r) ((v) - PARAMETERS(saved_mean, SAVED_MEAN, o, r))
-#endif
-#define INVERSE(r) PARAMETERS(saved_inv_variance, SAVED_INV_VARIANCE, o, r)
-#else
-#define STATS_ARGS TENSOR(real, stat_pivots), TENSOR(real, stat_rests), TENSOR(real, stat_inverses)
-#define BIND_STATS                                                                                         \
-    BIND(real, stat_pivots);                                                                               \
-    BIND(real, stat_rests);                                                                                \
-    BIND(real, stat_inverses)
-#ifdef RMS
-#define CENTRED(v, r) (v)
-#else
-#define CENTRED(v, r) ((v) - PARAMETERS(stat_pivots, STAT, o, r) - PARAMETERS(stat_rests, STAT, o, r))
-#endif
-#define INVERSE(r) PARAMETERS(stat_inverses, STAT, o, r)
-#endif
-
-KERNEL WG_SIZE(GROUP, 1, 1)
-#if SLICES == 1
-norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, dscale) DBIAS_ARG, const real alpha,
-                const real beta) {
+KERNEL WG_SIZE(GROUP, 1, 1) norm_parameters(PARAMETER_LIST) {
     GRID_WAIT();
-    BIND(real, dscale);
-    BIND_DBIAS;
-#elif defined(GRID_FENCED)
-norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscale), TENSOR(real, part_dbias),
-                TENSOR(int, arrived), TENSOR(real, dscale) DBIAS_ARG, const real alpha, const real beta) {
-    GRID_WAIT();
-    LOCAL int last_one;
-    BIND(real, part_dscale);
-    BIND(real, part_dbias);
-    BIND(int, arrived);
-    BIND(real, dscale);
-    BIND_DBIAS;
-#else
-norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscale), TENSOR(real, part_dbias)) {
-    GRID_WAIT();
-    BIND(real, part_dscale);
-    BIND(real, part_dbias);
-#endif
     LOCAL real scratch[2 * SCRATCH];
-    BIND(T, x);
-    BIND(T, dy);
-    BIND_STATS;
+    BIND_PARAMETERS;
     const int first = 0;
     const int lid = LID(0);
     SLICE_PROLOGUE(GRP(0))
@@ -109,7 +60,9 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
         part_store(part_dscale, slice, o, by_scale);
         part_store(part_dbias, slice, o, by_bias);
     }
+#endif
 #ifdef GRID_FENCED
+    LOCAL int last_one;
     if (!last_group(arrived + (u32)GRP(0) / SLICES, &last_one, lid, SLICES)) return;
     by_bias = by_scale = PART_SPLAT(0);
     for (u32 k = TILE_REDUCE(lid); k < SLICES && inside; k += TR) {
@@ -119,8 +72,7 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
     by_bias = tile_sum(by_bias, scratch, lid);
     by_scale = tile_sum(by_scale, scratch + SCRATCH, lid);
 #endif
-#endif
-#if SLICES == 1 || defined(GRID_FENCED)
+#if ADDS
     if (inside && TILE_REDUCE(lid) == 0) {
         part_blend(dscale, DSCALE_OUTER(o), DSCALE_STEP, alpha, by_scale, beta);
 #ifdef HAS_DBIAS
@@ -129,58 +81,3 @@ norm_parameters(TENSOR(T, x), TENSOR(T, dy), STATS_ARGS, TENSOR(real, part_dscal
     }
 #endif
 }
-#endif
-
-#ifdef FINISH
-// A work-group adds the parts of ACROSS parameters, SHARING work-items each; on a CPU one work-item does, row by row.
-KERNEL WG_SIZE((SHARING == 1 ? 1 : ACROSS * SHARING), 1, 1)
-norm_finish(TENSOR(real, part_dscale), TENSOR(real, part_dbias), TENSOR(real, dscale) DBIAS_ARG, const real alpha,
-            const real beta) {
-    GRID_WAIT();
-    BIND(real, part_dscale);
-    BIND(real, part_dbias);
-    BIND(real, dscale);
-    BIND_DBIAS;
-#if SHARING == 1
-    const u32 first = (u32)GRP(0) * ACROSS;
-    const u32 count = PARAMETERS_ALL - first < ACROSS ? PARAMETERS_ALL - first : ACROSS;
-    real by_scale[ACROSS], by_bias[ACROSS];
-    for (u32 j = 0; j < count; ++j) by_scale[j] = by_bias[j] = 0;
-    for (u32 k = 0; k < PARTS; ++k) {
-        for (u32 j = 0; j < count; ++j) by_scale[j] += part_dscale[k * PARAMETERS_ALL + first + j];
-        for (u32 j = 0; j < count; ++j) by_bias[j] += part_dbias[k * PARAMETERS_ALL + first + j];
-    }
-    for (u32 j = 0; j < count; ++j) {
-        part_blend1(dscale + DSCALE_AT(first + j), alpha, by_scale[j], beta);
-#ifdef HAS_DBIAS
-        part_blend1(dbias + DBIAS_AT(first + j), alpha, by_bias[j], beta);
-#endif
-    }
-#else
-    LOCAL real scales[ACROSS * SHARING];
-    LOCAL real biases[ACROSS * SHARING];
-    const int lid = LID(0);
-    const u32 p = (u32)GRP(0) * ACROSS + lid % ACROSS;
-    real by_scale = 0, by_bias = 0;
-
-    if (p < PARAMETERS_ALL)
-        for (u32 k = lid / ACROSS; k < PARTS; k += SHARING) {
-            by_scale += part_dscale[k * PARAMETERS_ALL + p];
-            by_bias += part_dbias[k * PARAMETERS_ALL + p];
-        }
-    scales[lid] = by_scale;
-    biases[lid] = by_bias;
-    BARRIER();
-    if (lid < ACROSS && p < PARAMETERS_ALL) {
-        for (int k = 1; k < SHARING; ++k) {
-            by_scale += scales[k * ACROSS + lid];
-            by_bias += biases[k * ACROSS + lid];
-        }
-        part_blend1(dscale + DSCALE_AT(p), alpha, by_scale, beta);
-#ifdef HAS_DBIAS
-        part_blend1(dbias + DBIAS_AT(p), alpha, by_bias, beta);
-#endif
-    }
-#endif
-}
-#endif

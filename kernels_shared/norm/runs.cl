@@ -7,7 +7,6 @@
 // Pointers are not restrict, because y may be x.
 
 #include "common/types.h"
-#include "norm/forward.h"
 #include "common/runs.h"
 
 // what becomes of the numbers of one run
@@ -20,11 +19,9 @@ typedef struct {
     terms.shift = bias[BIAS_RUN(run)];
 
 KERNEL WG_SIZE(WG, 1, 1)
-norm_runs(TENSOR(T, x), GIVEN_ARGS TENSOR(T, y), const real alpha, const real beta, const real epsilon, const u32 n) {
+norm_runs(PARAMETER_LIST) {
     GRID_WAIT();
-    BIND(T, x);
-    BIND_GIVEN;
-    BIND(T, y);
+    BIND_PARAMETERS;
     const u32 first = ((u32)GRP(0) * (ROUNDS * WG) + (u32)LID(0)) * VW;
     vreal v[ROUNDS];
     UNROLL for (int k = 0; k < ROUNDS; ++k) {

@@ -11,18 +11,19 @@ from portadnn.ops.normalization import NormalizationBackward
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, WorkspaceArg, roofline
+from ...parameters import Parameter, bind, declare, tensors
 from ..layouts import Axis, offset_expression
 from ..tiles import storage_defines
 from .gpu import (
     PROBLEMS,
     SAVED,
-    backward_arguments,
+    BackwardArguments,
     forward_arguments,
     is_backward,
     is_inference,
 )
 from .layout import Defines, Layout, Shape, make_layout, shape_of
-from .parameters import Workspace, arguments, by_image, by_kernel, finish_images, numbers
+from .parameters import Workspace, arguments, by_image, by_kernel, finish_images, numbers, parts_of
 
 _VECTOR = 64  # bytes, of what arithmetic is done in
 _BLOCK = 4  # as in norm/cpu.h
@@ -90,6 +91,11 @@ class Way:
         """The axis of a line."""
         return self.layout.tile.reduce[-1]
 
+    @property
+    def schedule(self) -> str:
+        """What kernels and their files are called after."""
+        return "rows" if self.rows else "columns"
+
     def step(self, name: str) -> int:
         """Return the distance between a parameter's numbers along a line; 0 for one that there is not."""
         names = self.layout.names
@@ -104,7 +110,9 @@ class Way:
             macros.update(ALONG_REDUCE=1, REDUCE=f"{_count(tile.reduce)}u", LINE=f"{self.line.size}u")
             for i, name in enumerate(layout.names):
                 macros[f"{name}_LINE(l)"] = offset_expression(tile.reduce[:-1], i, "l") if tile.reduce[:-1] else "0u"
-            macros.update(LINE_STEP=self.step("SCALE"), SHARE=f"{self.share}u")
+            step = self.step("SCALE")
+            own = "NUMBERS" if step else "LINES"
+            macros.update(PARAMETERS_OF=own if layout.per_reduce else "ROWS", LINE_STEP=step, SHARE=f"{self.share}u")
             return macros
         macros.pop("ALONG_REDUCE", None)
         blocks = tile.outer[:-1]
@@ -291,62 +299,71 @@ def _areas(problem: Problem, way: Way) -> _Areas:
 
 
 def _forward(problem: Problem, way: Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    schedule = "rows" if way.rows else "columns"
-    stem, file = f"norm_{schedule}", f"opencl/norm/{schedule}_cpu.cl"
-    grid, one = (way.groups,), (1,)
-    blends = numbers(problem, "alpha", "beta", "epsilon")
+    def made(name: str, which: str, given: list[Parameter]) -> Launch:
+        kernel = device.compile(file, f"norm_{schedule}{name}", {**defines, which: 1, **declare(given)})
+        return Launch(kernel, (way.groups,), (1,), bind(given))
+
+    schedule = way.schedule
+    file = f"opencl/norm/{schedule}_cpu.cl"
     if is_inference(problem):
-        kernel = device.compile(file, f"{stem}_inference", {**defines, "INFERENCE": 1})
-        return (Launch(kernel, grid, one, (*arguments(problem, *problem.names), *blends)),)
-    tensors, more, extra = forward_arguments(problem)
+        given = [*arguments(problem, *problem.names), *numbers(problem, "alpha", "beta", "epsilon")]
+        return (made("_inference", "INFERENCE", given),)
+    given, blends, more = forward_arguments(problem)
     defines.update(more)
-    blends += extra
     if way.slices == 1:
-        kernel = device.compile(file, stem, {**defines, "WHOLE": 1})
-        return (Launch(kernel, grid, one, (*tensors, *blends)),)
-    moments = _areas(problem, way).moments
-    partial = device.compile(file, f"{stem}_partial", {**defines, "PARTIAL": 1})
-    apply = device.compile(file, f"{stem}_apply", {**defines, "APPLY": 1})
+        return (made("", "WHOLE", given + blends),)
+    moments = moments_of(way, _areas(problem, way).moments)
     return (
-        Launch(partial, grid, one, (*arguments(problem, "x"), *moments)),
-        Launch(apply, grid, one, (*tensors, *moments, *blends)),
+        made("_partial", "PARTIAL", [*arguments(problem, "x"), *moments]),
+        made("_apply", "APPLY", [*given, *moments, *blends]),
     )
 
 
+def moments_of(way: Way, args: Sequence[Arg]) -> list[Parameter]:
+    """Return the parts of moments, if there are any, as the kernels call them."""
+    names = ("means", "squares") if way.rows else ("part_means", "part_squares")
+    return tensors("real", names if args else (), args)
+
+
 def _backward(problem: Problem, way: Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    schedule = "rows" if way.rows else "columns"
-    stem, file = f"norm_{schedule}", f"opencl/norm/{schedule}_backward_cpu.cl"
-    grid, one = (way.groups,), (1,)
-    inputs, known, outputs, more, blends = backward_arguments(problem)
-    defines.update(more)
-    epsilon = numbers(problem, "epsilon")
+    def made(name: str, which: str, given: list[Parameter], file: str = "_backward_cpu.cl") -> Launch:
+        kernel = device.compile(
+            f"opencl/norm/{way.schedule}{file}",
+            f"norm_{way.schedule}{name}",
+            {**defines, which: 1, **declare(given)},
+        )
+        return Launch(kernel, (way.groups,), (1,), bind(given))
+
     areas, slots = _areas(problem, way), _slots(problem, way)
-    in_rows: tuple[Arg, ...] = ()
+    of = BackwardArguments.of(problem, (), areas.parts if slots is None else ())
+    defines.update(of.defines, KEPT_SUMS="NONE")
+    epsilon = numbers(problem, "epsilon")
+    in_rows: list[Parameter] = []
     if slots is not None:
-        defines.update(PARAMETER_ROWS=1, SLOT_BASE=slots.base, FRESH=slots.fresh)
-        in_rows = areas.parts
-    elif areas.parts:
-        defines["PARAMETER_PARTS"] = 1
-        outputs = [*outputs, *areas.parts]
+        kept = "NUMBERS" if way.step("SCALE") == 1 else "LINES"
+        defines.update(KEPT_SUMS=kept, SLOT_BASE=slots.base, FRESH=slots.fresh)
+        in_rows = parts_of(areas.parts)
     launches = []
     if way.slices == 1:
-        kernel = device.compile(file, f"{stem}_backward", {**defines, "WHOLE": 1})
-        launches.append(Launch(kernel, grid, one, (*inputs, *known, *outputs, *in_rows, *blends, *epsilon)))
+        launches.append(
+            made("_backward", "WHOLE", [*of.inputs, *of.known, *of.outputs, *in_rows, *of.blends, *epsilon])
+        )
     else:
-        if areas.moments:
-            kernel = device.compile(f"opencl/norm/{schedule}_cpu.cl", f"{stem}_partial", {**defines, "PARTIAL": 1})
-            launches.append(Launch(kernel, grid, one, (*arguments(problem, "x"), *areas.moments)))
-            defines["FROM_PARTS"] = 1
-        partial = device.compile(file, f"{stem}_backward_partial", {**defines, "PARTIAL": 1})
-        apply = device.compile(file, f"{stem}_backward_apply", {**defines, "APPLY": 1})
-        args = (*inputs, *known, *areas.moments, *in_rows, *areas.sums, *epsilon)
-        launches.append(Launch(partial, grid, one, args))
-        args = (*inputs, *known, *outputs, *areas.moments, *areas.sums, *blends, *epsilon)
-        launches.append(Launch(apply, grid, one, args))
+        moments = moments_of(way, areas.moments)
+        if moments:
+            launches.append(made("_partial", "PARTIAL", [*arguments(problem, "x"), *moments], "_cpu.cl"))
+            defines["STATS"] = "PARTS"
+        sums = tensors("real", ("part_sums", "part_products"), areas.sums)
+        launches += [
+            made("_backward_partial", "PARTIAL", [*of.inputs, *of.known, *moments, *in_rows, *sums, *epsilon]),
+            made(
+                "_backward_apply", "APPLY", [*of.inputs, *of.known, *of.outputs, *moments, *sums, *of.blends, *epsilon]
+            ),
+        ]
     if areas.parts:
         assert isinstance(problem, NormalizationBackward)
         count = problem.x.dims[0] if slots is None else slots.count
-        launches += finish_images(problem, [*areas.parts], count, device)
+        launches += finish_images(problem, areas.parts, count, device)
     return tuple(launches)
 
 

@@ -12,7 +12,6 @@ from portadnn.ops.divisive_norm import DivisiveNormalizationBackward, DivisiveNo
 from portadnn.problem import Problem, TensorSpec
 
 from ...base import (
-    Arg,
     ConstantArg,
     Device,
     DeviceInfo,
@@ -24,6 +23,7 @@ from ...base import (
     WorkspaceArg,
     roofline,
 )
+from ...parameters import Parameter, bind, declare, numbers, tensor
 from ..layouts import Axis
 from ..tiles import storage_defines, vector_lanes, vector_width
 from .lrn import POWERS, norm_arguments
@@ -79,16 +79,18 @@ def _part_bytes(problem: Problem) -> int:
     return -(-problem.tensors[0].size * problem.dtype.accumulator.itemsize // 256) * 256
 
 
-_KERNELS = {  # the tensors and the workspaces of each mode, in the order of the kernel's parameters
-    "FORWARD": ("divisive_norm", "x means y"),
-    "FACTORS": ("divisive_norm", "x means scratch0"),
-    "SCALE": ("divisive_norm_scale", "x scratch0 y"),
-    "GRADIENT": ("divisive_norm", "x means dy scratch0 scratch1 dmeans"),
-    "GATHER": ("divisive_norm_gather", "x means scratch0 scratch1 dx"),
+_SUMS, _SCALE, _GATHER = "divisive_norm", "divisive_norm_scale", "divisive_norm_gather"
+_KERNELS = {  # the kernel of each mode, and its tensors and workspaces in the order of its parameters
+    "FORWARD": (_SUMS, "x means y"),
+    "FACTORS": (_SUMS, "x means factors"),
+    "SCALE": (_SCALE, "x factors y"),
+    "GRADIENT": (_SUMS, "x means dy g q dmeans"),
+    "GATHER": (_GATHER, "x means g q dx"),
 }
+_WORKSPACES = {"factors": 0, "g": 0, "q": 1}
 _POWERS = tuple(POWERS.values())
 _UNUSED = {  # what would only make for more programs
-    "SCALE": ("WINDOW", "BEHIND", "AHEAD", "BEHIND_D", "AHEAD_D", "MEANS", *_POWERS),
+    "SCALE": ("WINDOW", "BEHIND", "AHEAD", "BEHIND_D", "AHEAD_D", "MEANS", "DMEANS", *_POWERS),
     "GATHER": ("DMEANS", *_POWERS),
 }
 
@@ -107,10 +109,7 @@ class _Builder:
         self.defines.update(storage_defines(problem.x), WINDOW=problem.lrn_n, BEHIND=window.before, AHEAD=window.after)
         solid = len(dims) == 5
         self.defines.update(BEHIND_D=window.before * solid, AHEAD_D=window.after * solid)
-        if problem.means is not None:
-            self.defines["MEANS"] = 1
-        if "dmeans" in problem.names:
-            self.defines["DMEANS"] = 1
+        self.defines.update(MEANS=int(problem.means is not None), DMEANS=int("dmeans" in problem.names))
         depth, height, width = dims[2] if solid else 1, *dims[-2:]
         if self.lines:
             self.defines.update(VW=vector_lanes(problem.dtype, info), BLOCK=_BLOCK)
@@ -146,22 +145,26 @@ class _Builder:
         problem = self.problem
         real = problem.dtype.accumulator
         name, words = _KERNELS[mode]
-        args: list[Arg] = []
-        numbers = dict(self.sizes)
+        given: list[Parameter] = []
+        sizes = dict(self.sizes)
         for word in words.split():
-            if word.startswith("scratch"):
-                args.append(WorkspaceArg(int(word[-1]) * _part_bytes(problem), real))
+            restrict = mode != "SCALE" or word == "factors"  # y may be x
+            const = "" if word in ("y", "dx", "dmeans") or (word in _WORKSPACES and name == _SUMS) else "const "
+            if word in _WORKSPACES:
+                arg = WorkspaceArg(_WORKSPACES[word] * _part_bytes(problem), real)
+                given.append(tensor(f"{const}real", word, arg, restrict))
                 format = TensorFormat.NHWC if self.last else TensorFormat.NCHW
-                numbers.update(_strides("scratch", TensorSpec.packed(DataType.FLOAT, problem.x.dims, format)))
+                sizes.update(_strides("scratch", TensorSpec.packed(DataType.FLOAT, problem.x.dims, format)))
             elif word in problem.names:
-                args.append(TensorArg(problem.index(word)))
-                numbers.update(_strides(word, getattr(problem, word)))
+                given.append(tensor(f"{const}T", word, TensorArg(problem.index(word)), restrict))
+                sizes.update(_strides(word, getattr(problem, word)))
+        given += self.norm
+        given += numbers("u32", sizes, (ConstantArg(np.uint32(value)) for value in sizes.values()))
         unused = _UNUSED.get(mode, ())
-        defines: Defines = {mode: 1, **{key: value for key, value in self.defines.items() if key not in unused}}
-        defines["GEOMETRY"] = ", ".join(f"const u32 {number}" for number in numbers)
+        defines: Defines = {key: value for key, value in self.defines.items() if key not in unused}
+        defines.update({"SUMS": 1, "MODE": mode} if name == _SUMS else {mode: 1}, **declare(given))
         kernel = self.device.compile(_CPU_FILE if self.lines else _FILE, name, defines)
-        values = (ConstantArg(np.uint32(value)) for value in numbers.values())
-        return Launch(kernel, (self.grid,), (self.block,), (*args, *self.norm, *values))
+        return Launch(kernel, (self.grid,), (self.block,), bind(given))
 
 
 def _strides(name: str, spec: TensorSpec) -> dict[str, int]:

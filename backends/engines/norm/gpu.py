@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +16,7 @@ from portadnn.ops.normalization import NormalizationBackward, NormalizationForwa
 from portadnn.problem import ALIGNMENT, Problem
 
 from ...base import Arg, ConstantArg, CountersArg, Device, DeviceInfo, Engine, Launch, Plan
+from ...parameters import Parameter, bind, declare, number, tensor, tensors
 from ..layouts import coalesce, in_runs, offset_expression
 from ..pieces import PIECE_COUNTERS, shares_pieces
 from ..tiles import GROUP, Tile, storage_defines, vector_lanes
@@ -28,7 +30,9 @@ from .parameters import (
     by_image,
     by_kernel,
     numbers,
+    parts_of,
     sliced,
+    statistics,
 )
 
 PROBLEMS = (
@@ -40,7 +44,7 @@ PROBLEMS = (
 )
 SAVED = ("saved_mean", "saved_inv_variance")
 RUNNING = ("running_mean", "running_variance")
-_FORWARD, _BACKWARD = "shared/norm/forward.cl", "shared/norm/backward.cl"
+_MOMENTS = ("means", "squares", "pivots")
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
 _JOINT = 48 << 20  # bytes of tensors that one launch goes through twice, because another one would cost more
@@ -190,16 +194,18 @@ def _launches(problem: Problem, device: Device) -> tuple[Launch, ...]:
 
 
 def _inference(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    args = [*arguments(problem, *problem.names), *numbers(problem, "alpha", "beta", "epsilon")]
+    given = [*arguments(problem, *problem.names), *numbers(problem, "alpha", "beta", "epsilon")]
     runs = inference_runs(way.layout, device.info)
     if runs is not None:
-        kernel = device.compile("shared/norm/runs.cl", "norm_runs", {**runs, **storage_defines(problem.tensors[0])})
         size = problem.tensors[0].size
+        given.append(number("u32", "n", ConstantArg(np.uint32(size))))
+        runs.update(storage_defines(problem.tensors[0]))
+        kernel = device.compile("shared/norm/runs.cl", "norm_runs", {**runs, **declare(given)})
         groups = -(-size // (GROUP * ROUNDS * int(runs["VW"])))
-        return (Launch(kernel, (groups,), (GROUP,), (*args, ConstantArg(np.uint32(size)))),)
-    kernel = device.compile(_FORWARD, "norm_inference", {**defines, "INFERENCE": 1})
+        return (Launch(kernel, (groups,), (GROUP,), bind(given)),)
+    kernel = device.compile("shared/norm/inference.cl", "norm_inference", {**defines, **declare(given)})
     tile = way.tile
-    return (Launch(kernel, (tile.groups * tile.slices,), (tile.block,), tuple(args)),)
+    return (Launch(kernel, (tile.groups * tile.slices,), (tile.block,), bind(given)),)
 
 
 def inference_runs(layout: Layout, info: DeviceInfo) -> Defines | None:
@@ -217,64 +223,76 @@ def inference_runs(layout: Layout, info: DeviceInfo) -> Defines | None:
     return defines
 
 
-def forward_arguments(problem: Problem) -> tuple[list[Arg], Defines, list[Arg]]:
-    """Return the tensors of a forward kernel, the defines that tell of them, and its numbers but the usual three."""
+def forward_arguments(problem: Problem) -> tuple[list[Parameter], list[Parameter], Defines]:
+    """Return tensors and numbers of a forward kernel, and the defines of ``norm/forward.h`` that tell of them."""
     running = arguments(problem, *RUNNING)
     saved = arguments(problem, *SAVED)
-    defines: Defines = {}
+    defines: Defines = {
+        "RUNNING": "UPDATED" if running else "NONE",
+        "SAVED": ("NONE", "INVERSE", "BOTH")[len(saved)],
+    }
+    blends = numbers(problem, "alpha", "beta", "epsilon")
     if running:
-        defines["HAS_RUNNING"] = 1
-    if saved:
-        defines["HAS_SAVED"] = 1
-    tensors = arguments(problem, "x", "scale", "bias", "y") + running + saved
-    return tensors, defines, numbers(problem, "exponential_average_factor") if running else []
+        blends += numbers(problem, factor="exponential_average_factor")
+    return arguments(problem, "x", "scale", "bias", "y") + running + saved, blends, defines
 
 
-def backward_arguments(problem: Problem) -> tuple[list[Arg], list[Arg], list[Arg], Defines, list[Arg]]:
-    """Return inputs, saved statistics and outputs of a backward kernel, the defines that tell of them, and factors.
+@dataclass(frozen=True)
+class BackwardArguments:
+    """The parameters of backward kernels, and the defines of ``norm/backward.h`` that tell of them.
 
-    The gradients of parameters are among the outputs where they are batch normalisation's.
+    The gradients of parameters, or `parts` of them, are among the outputs where they are by-products.
     """
-    saved = arguments(problem, *SAVED)
-    count = shape_of(problem).count
-    defines: Defines = {"COUNT": f"{max(count, 1)}u"}  # sums over nothing are 0, not 0 / 0
-    if saved:
-        defines["HAS_SAVED"] = 1
-    outputs, blends = ["dx"], ["alpha_data_diff", "beta_data_diff"]
-    if isinstance(problem, BatchNormalizationBackward):
-        defines["PARAMETER_GRADIENTS"] = 1
-        outputs += ["dscale", "dbias"]
-        blends += ["alpha_param_diff", "beta_param_diff"]
-    return (
-        arguments(problem, "x", "dy", "scale"),
-        saved,
-        arguments(problem, *outputs),
-        defines,
-        numbers(problem, *blends),
-    )
+
+    inputs: list[Parameter]
+    known: list[Parameter]
+    outputs: list[Parameter]
+    blends: list[Parameter]
+    defines: Defines
+
+    @classmethod
+    def of(cls, problem: Problem, stats: Sequence[Arg], parts: Sequence[Arg]) -> BackwardArguments:
+        """Return those of a problem with such arguments in the workspace."""
+        where, known = statistics(problem, stats)
+        outputs, gradients = arguments(problem, "dx"), "NONE"
+        blends = numbers(problem, alpha="alpha_data_diff", beta="beta_data_diff")
+        if isinstance(problem, BatchNormalizationBackward):
+            gradients = "BLENDED"
+            outputs += arguments(problem, "dscale", "dbias")
+            blends += numbers(problem, alpha_param="alpha_param_diff", beta_param="beta_param_diff")
+        elif parts:
+            gradients = "PARTS"
+            outputs += parts_of(parts)
+        count = f"{max(shape_of(problem).count, 1)}u"  # sums over nothing are 0, not 0 / 0
+        defines: Defines = {"COUNT": count, "STATS": where, "GRADIENTS": gradients}
+        return cls(arguments(problem, "x", "dy", "scale"), known, outputs, blends, defines)
 
 
 def _training(problem: Problem, way: _Way, defines: Defines, device: Device) -> tuple[Launch, ...]:
-    tensors, more, factor = forward_arguments(problem)
+    given, blends, more = forward_arguments(problem)
     defines.update(more)
-    blends = numbers(problem, "alpha", "beta", "epsilon") + factor
     tile = way.tile
     if way.kept:
-        kernel = device.compile(_FORWARD, "norm_forward", {**defines, "FUSED": 1, "K": way.kept})
-        return (Launch(kernel, (tile.groups,), (tile.block,), (*tensors, *blends)),)
-    moments = _areas(problem, way, device.info).moments
+        given += blends
+        kernel = device.compile("shared/norm/forward.cl", "norm_forward", {**defines, "K": way.kept, **declare(given)})
+        return (Launch(kernel, (tile.groups,), (tile.block,), bind(given)),)
+    moments = tensors("real", _MOMENTS, _areas(problem, way, device.info).moments)
     if way.joint:
-        kernel = device.compile(_FORWARD, "norm_joint", {**defines, "JOINT": 1, "PIECE_COUNTERS": PIECE_COUNTERS})
-        args = (*tensors, *moments, CountersArg(tile.groups * PIECE_COUNTERS), *blends)
-        return (Launch(kernel, (tile.groups * tile.slices,), (tile.block,), args),)
-    partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
-    apply = device.compile(_FORWARD, "norm_apply", {**defines, "APPLY": 1})
+        counters = tensor("int", "counters", CountersArg(tile.groups * PIECE_COUNTERS))
+        given += [*moments, counters, *blends]
+        defines["PIECE_COUNTERS"] = PIECE_COUNTERS
+        kernel = device.compile("shared/norm/joint.cl", "norm_joint", {**defines, **declare(given)})
+        return (Launch(kernel, (tile.groups * tile.slices,), (tile.block,), bind(given)),)
     launches = []
     for first in range(0, tile.groups, way.chunk):
         grid, block = (min(way.chunk, tile.groups - first) * tile.slices,), (tile.block,)
-        start = ConstantArg(np.int32(first))
-        launches.append(Launch(partial, grid, block, (*arguments(problem, "x"), *moments, start)))
-        launches.append(Launch(apply, grid, block, (*tensors, *moments, start, *blends)))
+        start = number("int", "first", ConstantArg(np.int32(first)))
+        of_partial = [*arguments(problem, "x"), *moments, start]
+        of_apply = [*given, *moments, start, *blends]
+        if first == 0:
+            partial = device.compile("shared/norm/partial.cl", "norm_partial", {**defines, **declare(of_partial)})
+            apply = device.compile("shared/norm/apply.cl", "norm_apply", {**defines, **declare(of_apply)})
+        launches += [Launch(partial, grid, block, bind(of_partial)), Launch(apply, grid, block, bind(of_apply))]
     return tuple(launches)
 
 
@@ -284,14 +302,16 @@ def _statistics(problem: Problem, areas: _Areas, device: Device) -> list[Launch]
     assert layout is not None
     tile = layout.tile
     count = f"{max(layout.shape.count, 1)}u"
-    defines: Defines = {**layout.defines(), **storage_defines(layout.shape.data["X"]), "COUNT": count, "HAS_STATS": 1}
-    partial = device.compile(_FORWARD, "norm_partial", {**defines, "PARTIAL": 1})
-    finish = device.compile(_BACKWARD, "norm_moments", {**defines, "MOMENTS": 1})
-    start, block = ConstantArg(np.int32(0)), (tile.block,)
-    epsilon = numbers(problem, "epsilon")
+    defines: Defines = {**layout.defines(), **storage_defines(layout.shape.data["X"]), "COUNT": count}
+    moments, (_, stats) = tensors("real", _MOMENTS, areas.moments), statistics(problem, areas.stats)
+    start, block = number("int", "first", ConstantArg(np.int32(0))), (tile.block,)
+    given = [*arguments(problem, "x"), *moments, start]
+    partial = device.compile("shared/norm/partial.cl", "norm_partial", {**defines, **declare(given)})
+    ends = [*moments, *stats, start, *numbers(problem, "epsilon")]
+    finish = device.compile("shared/norm/moments.cl", "norm_moments", {**defines, **declare(ends)})
     return [
-        Launch(partial, (tile.groups * tile.slices,), block, (*arguments(problem, "x"), *areas.moments, start)),
-        Launch(finish, (tile.groups,), block, (*areas.moments, *areas.stats, start, *epsilon)),
+        Launch(partial, (tile.groups * tile.slices,), block, bind(given)),
+        Launch(finish, (tile.groups,), block, bind(ends)),
     ]
 
 
@@ -314,31 +334,30 @@ def _gradients(problem: Problem, way: _Way, defines: Defines, device: Device) ->
 
 def _data_gradient(problem: Problem, way: _Way, defines: Defines, areas: _Areas, device: Device) -> list[Launch]:
     """Return the launches that make dx, and the parameters' gradients or their parts where these are by-products."""
-    inputs, known, outputs, more, blends = backward_arguments(problem)
-    defines.update(more)
-    if by_image(problem):
-        defines["PARAMETER_PARTS"] = 1
-        outputs = [*outputs, *areas.parts]
-    if areas.stats:
-        defines["HAS_STATS"] = 1
-        known = areas.stats
-    tile = way.tile
+    of = BackwardArguments.of(problem, areas.stats, areas.parts if by_image(problem) else ())
+    defines.update(of.defines)
+    tile, block = way.tile, (way.tile.block,)
     if way.kept:
-        kernel = device.compile(_BACKWARD, "norm_backward", {**defines, "FUSED": 1, "K": way.kept})
-        args = (*inputs, *known, *outputs, *blends, *numbers(problem, "epsilon"))
-        return [Launch(kernel, (tile.groups,), (tile.block,), args)]
+        given = [*of.inputs, *of.known, *of.outputs, *of.blends, *numbers(problem, "epsilon")]
+        kept: Defines = {**defines, "K": way.kept, **declare(given)}
+        kernel = device.compile("shared/norm/backward.cl", "norm_backward", kept)
+        return [Launch(kernel, (tile.groups,), block, bind(given))]
+    grid, sums = (tile.groups * tile.slices,), tensors("real", ("sums", "products"), areas.sums)
     if way.joint:
-        joint: Defines = {"BACKWARD_JOINT": 1, "PIECE_COUNTERS": PIECE_COUNTERS}
-        kernel = device.compile(_BACKWARD, "norm_backward_joint", {**defines, **joint})
-        args = (*inputs, *known, *outputs, *areas.sums, CountersArg(tile.groups * PIECE_COUNTERS), *blends)
-        return [Launch(kernel, (tile.groups * tile.slices,), (tile.block,), args)]
-    add = device.compile(_BACKWARD, "norm_backward_partial", {**defines, "BACKWARD_PARTIAL": 1})
-    apply = device.compile(_BACKWARD, "norm_backward_apply", {**defines, "BACKWARD_APPLY": 1})
-    grid, block, start = (tile.groups * tile.slices,), (tile.block,), ConstantArg(np.int32(0))
-    return [
-        Launch(add, grid, block, (*inputs, *known, *areas.sums, start)),
-        Launch(apply, grid, block, (*inputs, *known, *outputs, *areas.sums, start, *blends)),
-    ]
+        counters = tensor("int", "counters", CountersArg(tile.groups * PIECE_COUNTERS))
+        given = [*of.inputs, *of.known, *of.outputs, *sums, counters, *of.blends]
+        joint: Defines = {**defines, "PIECE_COUNTERS": PIECE_COUNTERS, **declare(given)}
+        return [
+            Launch(
+                device.compile("shared/norm/backward_joint.cl", "norm_backward_joint", joint), grid, block, bind(given)
+            )
+        ]
+    start = number("int", "first", ConstantArg(np.int32(0)))
+    given = [*of.inputs, *of.known, *sums, start]
+    add = device.compile("shared/norm/backward_partial.cl", "norm_backward_partial", {**defines, **declare(given)})
+    ends = [*of.inputs, *of.known, *of.outputs, *sums, start, *of.blends]
+    apply = device.compile("shared/norm/backward_apply.cl", "norm_backward_apply", {**defines, **declare(ends)})
+    return [Launch(add, grid, block, bind(given)), Launch(apply, grid, block, bind(ends))]
 
 
 ENGINES = (Normalization(),)

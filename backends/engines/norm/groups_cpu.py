@@ -9,8 +9,9 @@ from portadnn.ops.normalization import NormalizationForward
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, roofline
+from ...parameters import Parameter, bind, declare, tensors
 from ..tiles import storage_defines
-from .cpu import Way, in_slices, lanes_of
+from .cpu import Way, in_slices, lanes_of, moments_of
 from .gpu import SAVED
 from .layout import Defines, make_layout, shape_of
 from .parameters import Workspace, arguments, numbers
@@ -75,26 +76,36 @@ class CpuGroups(Engine):
         merge: Defines = {**defines, "GROUPS": f"{problem.groups}u", "EACH": f"{problem.x.dims[1] // problem.groups}u"}
         merge["COUNT"] = f"{problem.count}u"
         for name, spec in (("SCALE", problem.scale), ("BIAS", problem.bias)):
+            merge[f"HAS_{name}"] = int(spec is not None)
             if spec is not None:
-                merge.update({f"HAS_{name}": 1, f"{name}_STRIDE": f"{spec.strides[1]}u"})
+                merge[f"{name}_STRIDE"] = f"{spec.strides[1]}u"
         if problem.saved_mean is not None and problem.saved_inv_variance is not None:
             merge["HAS_SAVED"] = 1
             for name, spec in (("MEAN", problem.saved_mean), ("INV_VARIANCE", problem.saved_inv_variance)):
                 merge[f"SAVED_{name}_AT(n, g)"] = f"((n) * {spec.strides[0]}u + (g) * {spec.strides[1]}u)"
-        file, grid, one = "opencl/norm/columns_cpu.cl", (way.groups,), (1,)
-        partial = device.compile(file, "norm_columns_partial", {**defines, "PARTIAL": 1})
-        groups = device.compile("opencl/norm/groups_cpu.cl", "norm_groups", merge)
-        given = device.compile(file, "norm_columns_given", {**defines, "GIVEN": 1})
-        parameters = arguments(problem, "scale", "bias", *SAVED)
+        of_channels = ("pivots", "gains", "shifts")
+        joined = [
+            *tensors("real", ("means", "squares"), moments),
+            *arguments(problem, "scale", "bias", *SAVED),
+            *tensors("real", of_channels, channels),
+            *numbers(problem, "epsilon"),
+        ]
+        given = [
+            *arguments(problem, "x", "y"),
+            *tensors("real", [f"all_{name}" for name in of_channels], channels),
+            *numbers(problem, "alpha", "beta"),
+        ]
+        of_partial = [*arguments(problem, "x"), *moments_of(way, moments)]
+        columns, groups = "opencl/norm/columns_cpu.cl", problem.x.dims[0] * problem.groups
+
+        def made(file: str, name: str, defines: Defines, parameters: list[Parameter], count: int) -> Launch:
+            kernel = device.compile(file, name, {**defines, **declare(parameters)})
+            return Launch(kernel, (count,), (1,), bind(parameters))
+
         launches = (
-            Launch(partial, grid, one, (*arguments(problem, "x"), *moments)),
-            Launch(
-                groups,
-                (problem.x.dims[0] * problem.groups,),
-                one,
-                (*moments, *parameters, *channels, *numbers(problem, "epsilon")),
-            ),
-            Launch(given, grid, one, (*arguments(problem, "x", "y"), *channels, *numbers(problem, "alpha", "beta"))),
+            made(columns, "norm_columns_partial", {**defines, "PARTIAL": 1}, of_partial, way.groups),
+            made("opencl/norm/groups_cpu.cl", "norm_groups", merge, joined, groups),
+            made(columns, "norm_columns_given", {**defines, "GIVEN": 1}, given, way.groups),
         )
         return Plan(problem, self, space.size, device.bind(launches), launches)
 

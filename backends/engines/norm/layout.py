@@ -160,18 +160,13 @@ class Layout:
         """Return the macros of ``norm/norm.h`` and ``common/reduce.h``."""
         macros: Defines = {**self.tile.defines(self.names), "COUNT": f"{self.shape.count}u"}
         macros.update((f"{name}_STEP", f"{step}u") for name, step in self.steps.items())
-        if self.per_reduce:
-            macros["PER_REDUCE"] = 1
+        macros["PER_REDUCE"] = int(self.per_reduce)
+        macros["RMS"] = int(self.shape.rms)
         if self.vectors:
             macros["PARAMETER_VECTORS"] = 1
-        if self.shape.rms:
-            macros["RMS"] = 1
         if self.narrow:
             macros["ROUNDS"] = 8
-        if "SCALE" in self.names:
-            macros["HAS_SCALE"] = 1
-        if "BIAS" in self.names:
-            macros["HAS_BIAS"] = 1
+        macros.update((f"HAS_{name}", int(name in self.names)) for name in ("SCALE", "BIAS"))
         return macros
 
     def with_tile(self, tile: Tile) -> Layout:

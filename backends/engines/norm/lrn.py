@@ -21,6 +21,7 @@ from ...base import (
     TensorArg,
     roofline,
 )
+from ...parameters import Parameter, bind, numbers
 from ..layouts import Axis
 from ..places import places
 from ..tiles import make_tile, storage_defines, vector_lanes
@@ -61,13 +62,14 @@ class LRN(Engine):
         return Plan(problem, self, 0, device.bind(launches), launches)
 
 
-def norm_arguments(problem: Problem, window: Window) -> tuple[Defines, tuple[Arg, ...]]:
-    """Return the defines of norm/lrn.h and the values of its NORM_ARGS."""
+def norm_arguments(problem: Problem, window: Window) -> tuple[Defines, list[Parameter]]:
+    """Return the defines and the numbers of norm/lrn.h."""
     real = problem.dtype.accumulator
-    numbers = (window.weight, window.k, window.beta, 2 * window.weight * window.beta)
-    constants = tuple(ConstantArg(real.numpy.type(number)) for number in numbers)
+    values = (window.weight, window.k, window.beta, 2 * window.weight * window.beta)
+    constants = (ConstantArg(real.numpy.type(value)) for value in values)
+    names = ("alpha", "beta", "weight", "k", "power", "slope")
     power = POWERS.get(window.beta)
-    return {power: 1} if power else {}, (ScalarArg(0, real), ScalarArg(1, real), *constants)
+    return {power: 1} if power else {}, numbers("real", names, (ScalarArg(0, real), ScalarArg(1, real), *constants))
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def _launch(problem: _LRN, device: Device) -> Launch:
     name = f"lrn_{shape.name}" if forward else f"lrn_{shape.name}_backward"
     kernel = device.compile(_CPU_FILE if cpu else _FILE, name, defines)
     tensors = (TensorArg(problem.index(name)) for name in names)
-    return Launch(kernel, shape.grid, shape.block, (*tensors, *norm, *shape.sizes))
+    return Launch(kernel, shape.grid, shape.block, (*tensors, *bind(norm), *shape.sizes))
 
 
 def _places_of(problem: _LRN) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from portadnn.enums import NormMode
@@ -20,12 +21,13 @@ from ...base import (
     TensorArg,
     WorkspaceArg,
 )
+from ...parameters import Parameter, bind, declare, number, tensor, tensors
 from ..layouts import Axis, offset_expression
 from ..tiles import Tile, storage_defines
 from .layout import Defines, Layout, make_layout, shape_of
 
-FILE = "shared/norm/parameters.cl"
 ROUNDS = 4  # as in norm/norm.h
+_DATA = ("x", "y", "dx", "dy")
 _FINISH = {"gpu": (8, 32), "cpu": (64, 1)}  # parameters of a work-group that adds parts, and work-items of each
 
 
@@ -43,15 +45,33 @@ class Workspace:
         return WorkspaceArg(start, self.dtype)
 
 
-def arguments(problem: Problem, *names: str) -> list[Arg]:
-    """Return the arguments of those tensors that the problem has."""
-    return [TensorArg(problem.index(name)) for name in names if name in problem.names]
+def arguments(problem: Problem, *names: str) -> list[Parameter]:
+    """Return those tensors that the problem has, as the kernels call them."""
+    return [
+        tensor("T" if name in _DATA else "real", name, TensorArg(problem.index(name)))
+        for name in names
+        if name in problem.names
+    ]
 
 
-def numbers(problem: Problem, *names: str) -> list[Arg]:
-    """Return the arguments of those run-time numbers."""
-    scalars = list(problem.scalars)
-    return [ScalarArg(scalars.index(name), problem.dtype.accumulator) for name in names]
+def numbers(problem: Problem, *names: str, **renamed: str) -> list[Parameter]:
+    """Return those run-time numbers; ``kernel_name="name"`` where the kernel calls one otherwise."""
+    scalars, real = list(problem.scalars), problem.dtype.accumulator
+    called = {**dict(zip(names, names, strict=True)), **renamed}
+    return [number("real", name, ScalarArg(scalars.index(ours), real)) for name, ours in called.items()]
+
+
+def parts_of(args: Sequence[Arg]) -> list[Parameter]:
+    """Return the workspace's parts of both gradients, if there are any."""
+    return tensors("real", ("part_dscale", "part_dbias") if args else (), args)
+
+
+def statistics(problem: Problem, stats: Sequence[Arg]) -> tuple[str, list[Parameter]]:
+    """Return STATS of ``norm/backward.h`` and its tensors: those in the workspace, or the saved ones."""
+    if stats:
+        return "WORKSPACE", tensors("real", ("stat_pivots", "stat_rests", "stat_inverses"), stats)
+    saved = arguments(problem, "saved_mean", "saved_inv_variance")
+    return ("OWN", "SAVED_INVERSE", "SAVED")[len(saved)], saved
 
 
 def sliced(tile: Tile, groups: int, info: DeviceInfo) -> Tile:
@@ -101,29 +121,28 @@ class ParameterSums:
 
 
 def launches(
-    problem: NormalizationBackward, stats: list[Arg], parts: list[Arg], device: Device, sums: ParameterSums
+    problem: NormalizationBackward, stats: Sequence[Arg], parts: Sequence[Arg], device: Device, sums: ParameterSums
 ) -> list[Launch]:
     """Return the launches that make dscale and dbias from statistics in the workspace, or the saved ones."""
     layout, tile = sums.layout, sums.layout.tile
     if tile.outer_units == 0:
         return []
-    defines: Defines = {**layout.defines(), **storage_defines(layout.shape.data["X"]), "PARAMETER_SUMS": 1}
+    where, known = statistics(problem, stats)
+    defines: Defines = {**layout.defines(), **storage_defines(layout.shape.data["X"]), "STATS": where}
     defines.pop("PARAMETER_VECTORS", None)  # that is scale's place, not that of statistics
-    known = arguments(problem, "saved_mean", "saved_inv_variance")
-    if known:
-        defines["HAS_SAVED"] = 1
     if problem.dbias is not None:
         defines["HAS_DBIAS"] = 1
     fenced = "grid_fence" in device.info.features and tile.slices > 1 and tile.groups <= MOST_COUNTERS
-    outputs, blends = parts, []
-    if tile.slices == 1 or fenced:
-        outputs = arguments(problem, "dscale", "dbias")
-        blends = numbers(problem, "alpha_param_diff", "beta_param_diff")
+    given = [*arguments(problem, "x", "dy"), *known, *parts_of(parts)]
+    adds = tile.slices == 1 or fenced
     if fenced:
-        outputs = [*parts, CountersArg(tile.groups), *outputs]
-    kernel = device.compile(FILE, "norm_parameters", {**defines, **({"GRID_FENCED": 1} if fenced else {})})
-    args = (*arguments(problem, "x", "dy"), *(known or stats), *outputs, *blends)
-    made = [Launch(kernel, (tile.groups * tile.slices,), (tile.block,), args)]
+        defines["GRID_FENCED"] = 1
+        given.append(tensor("int", "arrived", CountersArg(tile.groups)))
+    if adds:
+        given += [*arguments(problem, "dscale", "dbias"), *_blends(problem)]
+    file = "shared/norm/parameters.cl"
+    kernel = device.compile(file, "norm_parameters", {**defines, "ADDS": int(adds), **declare(given)})
+    made = [Launch(kernel, (tile.groups * tile.slices,), (tile.block,), bind(given))]
     if tile.slices > 1 and not fenced:
         lanes = 1 if tile.along_reduce else tile.width
         places = {
@@ -138,7 +157,7 @@ def launches(
     return made
 
 
-def finish_images(problem: NormalizationBackward, parts: list[Arg], count: int, device: Device) -> list[Launch]:
+def finish_images(problem: NormalizationBackward, parts: Sequence[Arg], count: int, device: Device) -> list[Launch]:
     """Return the launch that adds `count` parts, each of all parameters in the order of their dims."""
     assert problem.dscale is not None
     if problem.dscale.size == 0:
@@ -161,16 +180,17 @@ def _place(spec: TensorSpec) -> str:
 
 
 def _finish(
-    problem: NormalizationBackward, parts: list[Arg], count: int, parameters: int, defines: Defines, device: Device
+    problem: NormalizationBackward, parts: Sequence[Arg], count: int, parameters: int, defines: Defines, device: Device
 ) -> Launch:
     across, sharing = _FINISH[device.info.schedule]
-    sizes: Defines = {"FINISH": 1, "ACROSS": across, "SHARING": sharing}
+    sizes: Defines = {"ACROSS": across, "SHARING": sharing}
     sizes.update(PARTS=f"{count}u", PARAMETERS_ALL=f"{parameters}u")
+    given = [*parts_of(parts), *arguments(problem, "dscale", "dbias"), *_blends(problem)]
     unused: Defines = {"TO": 1, "TR": 1, "OUTER": "1u", "REDUCE": "1u", "SLICES": 1, "LENGTH": "1u", "ALONG_REDUCE": 1}
-    kernel = device.compile(FILE, "norm_finish", {**unused, "COUNT": "1u", **defines, **sizes})
-    args = (
-        *parts,
-        *arguments(problem, "dscale", "dbias"),
-        *numbers(problem, "alpha_param_diff", "beta_param_diff"),
-    )
-    return Launch(kernel, (math.ceil(parameters / across),), (across * sharing if sharing > 1 else 1,), args)
+    file = "shared/norm/finish.cl"
+    kernel = device.compile(file, "norm_finish", {**unused, "COUNT": "1u", **defines, **sizes, **declare(given)})
+    return Launch(kernel, (math.ceil(parameters / across),), (across * sharing if sharing > 1 else 1,), bind(given))
+
+
+def _blends(problem: NormalizationBackward) -> list[Parameter]:
+    return numbers(problem, alpha="alpha_param_diff", beta="beta_param_diff")

@@ -1,0 +1,14 @@
+// dx of slices of rows, from the sums of all slices; norm/backward.cl says what for.
+
+#include "common/types.h"
+#include "common/reduce.h"
+#include "norm/norm.h"
+#include "norm/backward.h"
+
+KERNEL WG_SIZE(GROUP, 1, 1) norm_backward_apply(PARAMETER_LIST) {
+    GRID_WAIT();
+    LOCAL real scratch[2 * SCRATCH];
+    BIND_PARAMETERS;
+    const int lid = LID(0), group = GRP(0);
+#include "norm/dx_slice.h"
+}
