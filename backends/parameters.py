@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .base import Arg, ConstantArg
 
@@ -12,17 +12,40 @@ _NUMBERS = {"i4": "int", "u4": "u32", "u8": "u64"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as the text declares it, how the text binds it to its name, and what a launch gives for it."""
+    """What the text calls a parameter, its type there, what a launch binds, and the macros of its kind.
 
-    declaration: str
-    binding: str
-    arg: Arg | None = None
+    Attributes
+    ----------
+    kind : str
+        ``""`` for numbers, ``"TENSOR"`` or ``"TENSOR_RESTRICT"`` for pointers to elements, ``"CONSTANT"`` for
+        numbers that are compiled in.
+    """
+
+    type: str
+    name: str
+    arg: Arg
+    kind: str = ""
+
+    @property
+    def declaration(self) -> str:
+        """What stands in the parameter list."""
+        if self.kind == "CONSTANT":
+            return ""
+        return f"{self.kind}({self.type}, {self.name})" if self.kind else f"const {self.type} {self.name}"
+
+    @property
+    def binding(self) -> str:
+        """What stands at the top of the kernel."""
+        if self.kind == "CONSTANT":
+            assert isinstance(self.arg, ConstantArg)
+            kind = _NUMBERS[self.arg.value.dtype.str[1:]]
+            return f"const {kind} {self.name} = ({kind}){self.arg.value}"
+        return f"{self.kind.replace('TENSOR', 'BIND')}({self.type}, {self.name})" if self.kind else ""
 
 
 def tensor(type_: str, name: str, arg: Arg, restrict: bool = False) -> Parameter:
     """Return a pointer to elements of a type, such as ``"const T"``; `restrict` where nothing else reaches them."""
-    suffix = "_RESTRICT" if restrict else ""
-    return Parameter(f"TENSOR{suffix}({type_}, {name})", f"BIND{suffix}({type_}, {name})", arg)
+    return Parameter(type_, name, arg, "TENSOR_RESTRICT" if restrict else "TENSOR")
 
 
 def tensors(type_: str, names: Iterable[str], args: Iterable[Arg], restrict: bool = False) -> list[Parameter]:
@@ -32,7 +55,7 @@ def tensors(type_: str, names: Iterable[str], args: Iterable[Arg], restrict: boo
 
 def number(type_: str, name: str, arg: Arg) -> Parameter:
     """Return a number that a launch brings."""
-    return Parameter(f"const {type_} {name}", "", arg)
+    return Parameter(type_, name, arg)
 
 
 def numbers(type_: str, names: Iterable[str], args: Iterable[Arg]) -> list[Parameter]:
@@ -40,21 +63,20 @@ def numbers(type_: str, names: Iterable[str], args: Iterable[Arg]) -> list[Param
     return [number(type_, name, arg) for name, arg in zip(names, args, strict=True)]
 
 
-def constant(name: str, arg: ConstantArg) -> Parameter:
-    """Return a number that is compiled in."""
-    kind = _NUMBERS[arg.value.dtype.str[1:]]
-    return Parameter("", f"const {kind} {name} = ({kind}){arg.value}")
+def compiled_in(parameters: Iterable[Parameter]) -> list[Parameter]:
+    """Return the parameters with those numbers compiled in that are the same for every launch."""
+    return [replace(p, kind="CONSTANT") if isinstance(p.arg, ConstantArg) else p for p in parameters]
 
 
 def declare(parameters: Iterable[Parameter]) -> dict[str, str]:
     """Return the defines of a kernel ``name(PARAMETER_LIST) { GRID_WAIT(); BIND_PARAMETERS; ... }``."""
     given = list(parameters)
     return {
-        "PARAMETER_LIST": ", ".join(p.declaration for p in given if p.declaration),
-        "BIND_PARAMETERS": "; ".join(p.binding for p in given if p.binding),
+        "PARAMETER_LIST": ", ".join(filter(None, (p.declaration for p in given))),
+        "BIND_PARAMETERS": "; ".join(filter(None, (p.binding for p in given))),
     }
 
 
 def bind(parameters: Iterable[Parameter]) -> tuple[Arg, ...]:
     """Return the arguments of a launch."""
-    return tuple(p.arg for p in parameters if p.arg is not None)
+    return tuple(p.arg for p in parameters if p.kind != "CONSTANT")

@@ -55,22 +55,7 @@ def places(axes: Sequence[Axis], names: Sequence[str]) -> tuple[dict[str, str], 
 
 BAKED_BYTES = 32 << 20  # of tensors that a GPU goes through in less time than a launch takes the host
 
-_TYPES = {"i4": "int", "u4": "u32", "u8": "u64"}
-
 
 def bakes(problem: Problem, info: DeviceInfo) -> bool:
     """Tell whether numbers are better compiled in: two dozen arguments take the host 1 us (NVIDIA's OpenCL)."""
     return info.kind == "gpu" and problem.bytes() <= BAKED_BYTES
-
-
-def baked(args: Sequence[Arg], names: Sequence[str]) -> tuple[dict[str, str], tuple[Arg, ...]]:
-    """Return the define that gives a kernel the numbers among its arguments by name, and the arguments without them.
-
-    With BAKED the kernel leaves these parameters out; BIND_NUMBERS (``common/types.h``) makes constants of them.
-    """
-    values = [arg.value for arg in args if isinstance(arg, ConstantArg)]
-    words = []
-    for name, value in zip(names, values, strict=True):
-        kind = _TYPES[value.dtype.str[1:]]
-        words.append(f"const {kind} {name} = ({kind}){value}")
-    return {"BAKED": "; ".join(words)}, tuple(arg for arg in args if not isinstance(arg, ConstantArg))

@@ -28,6 +28,7 @@ from .tiles import SUM_BLOCK, Tile, storage_defines, vector_lanes, vector_width
 
 Defines = dict[str, int | float | str]
 
+_EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
 _ROUNDS = 4  # as in tensor/reduce_tensor.cl
 _EXACT = 1 << 24  # integers that a float counts exactly: places in a slice of a reduction with indices
 _FINISH = (8, 32)  # results of a GPU work-group of the second stage, and work-items of each
@@ -263,13 +264,13 @@ def _cpu_schedule(problem: ReduceTensor, space: Space, info: DeviceInfo) -> _Sch
 
 
 def _defines(problem: ReduceTensor) -> Defines:
-    defines: Defines = {f"OP_{problem.operation.name}": 1, **storage_defines(problem.a)}
+    keeps_nan = problem.nan_propagation is NanPropagation.PROPAGATE_NAN and problem.operation in _EXTREMES
+    name = f"{problem.operation.name}{'_NAN' if keeps_nan else ''}"
+    defines: Defines = {"OP": name, **storage_defines(problem.a)}
     if problem.operation is ReduceTensorOp.AVG:
         defines["COUNT"] = f"{problem.count}"
-    if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
-        defines["PROPAGATE_NAN"] = 1
     if problem.indices is not None:
-        defines["INDICES"] = 1
+        defines.update(INDICES=1, NAN_WINS=int(keeps_nan))
     return defines
 
 

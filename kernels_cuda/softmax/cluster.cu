@@ -4,7 +4,7 @@
 //
 // Host defines: ROWS_X(i), ROWS_Y(i) (a row's first element), VECTORS (of a row, of VW elements, aligned where VW > 1), CLUSTER, WG, PARKED and
 // KEPT (vectors that a work-item has in local memory and in registers), RESIDENT (groups on a multiprocessor: while some
-// wait for their loads, others compute and store), ALGO_FAST or ALGO_LOG.
+// wait for their loads, others compute and store), ALGORITHM.
 //
 //   row     | vectors 0 .. WG-1 | WG .. 2WG-1 | ... | CLUSTER*WG-1 |  next round: PARKED of them, then KEPT
 //   group   |         0         |      1      | ... |  CLUSTER-1   |  0 ...
@@ -67,16 +67,18 @@ GROUP_FOLD(group_max, fmax)
 #define IN_ROW(k) (((k) + 1) * CLUSTER * WG <= VECTORS || first + (k) * CLUSTER * WG < VECTORS)
 #define PARKED_X(k) VLOAD((const T *)&parked[(k) * WG + LID(0)], 0)
 
-#ifdef ALGO_LOG
-#define TERM_KEPT(v, e) (v)
-#define FINISH(v, e) ((v) - shift)
-#elif defined(ALGO_FAST)
-#define TERM_KEPT(v, e) (e)
-#define FINISH(v, e) ((e) / row_sum)  // the sum may be so small that its reciprocal overflows
-#else
-#define TERM_KEPT(v, e) (e)
-#define FINISH(v, e) ((e) * factor)
-#endif
+#define TERM_KEPT(v, e) PD_CAT(TERM_KEPT_, ALGORITHM)(v, e)
+#define TERM_KEPT_ACCURATE(v, e) (e)
+#define TERM_KEPT_FAST(v, e) (e)
+#define TERM_KEPT_LOG(v, e) (v)
+#define FINISH(v, e) PD_CAT(FINISH_, ALGORITHM)(v, e)
+#define FINISH_ACCURATE(v, e) ((e) * factor)
+#define FINISH_FAST(v, e) ((e) / row_sum)  // the sum may be so small that its reciprocal overflows
+#define FINISH_LOG(v, e) ((v) - shift)
+#define IS_FAST PD_CAT(IS_FAST_, ALGORITHM)
+#define IS_FAST_ACCURATE 0
+#define IS_FAST_FAST 1
+#define IS_FAST_LOG 0
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG, RESIDENT)
     softmax_cluster(TENSOR(const T, x), TENSOR(T, y), const real alpha, const real beta) {
@@ -95,16 +97,15 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
         if (IN_ROW(PARKED + k)) kept[k] = VLOAD(from, STEP(PARKED + k));
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
-#ifdef ALGO_FAST
-    const real top = 0;
-#else
-    vreal most = kept[0];
-    UNROLL for (int k = 1; k < KEPT; ++k) most = fmax(most, kept[k]);
-    UNROLL for (int k = 0; k < PARKED; ++k) most = fmax(most, PARKED_X(k));
-    real own = LOWEST_REAL;  // a row of -inf then gives 0 / 0 = NaN, as the formula does
-    UNROLL for (int j = 0; j < VW; ++j) own = fmax(own, LANE(most, j));
-    const real top = group_max(own, scratch);
-#endif
+    real top = 0;
+    if (!IS_FAST) {
+        vreal most = kept[0];
+        UNROLL for (int k = 1; k < KEPT; ++k) most = fmax(most, kept[k]);
+        UNROLL for (int k = 0; k < PARKED; ++k) most = fmax(most, PARKED_X(k));
+        real own = LOWEST_REAL;  // a row of -inf then gives 0 / 0 = NaN, as the formula does
+        UNROLL for (int j = 0; j < VW; ++j) own = fmax(own, LANE(most, j));
+        top = group_max(own, scratch);
+    }
     vreal sums = VSPLAT(0);
     UNROLL for (int k = 0; k < PARKED; ++k) sums = sums + exp(PARKED_X(k) - top);
     UNROLL for (int k = 0; k < KEPT; ++k) {
@@ -123,17 +124,11 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(WG,
     cluster_wait();
     real row_top = LOWEST_REAL, row_sum = 0;
     _Pragma("unroll 1") for (u32 peer = 0; peer < CLUSTER; ++peer) row_top = fmax(row_top, of_peer(shared, peer));
-#ifdef ALGO_FAST
-    row_top = 0;
-#endif
+    if (IS_FAST) row_top = 0;
     _Pragma("unroll 1") for (u32 peer = 0; peer < CLUSTER; ++peer)
         row_sum = row_sum + of_peer(shared + 1, peer) * exp(of_peer(shared, peer) - row_top);
     cluster_arrive();
-#ifdef ALGO_LOG
-    const real shift = row_top + log(row_sum);
-#elif !defined(ALGO_FAST)
-    const real factor = exp(top - row_top) / row_sum;
-#endif
+    const real shift = row_top + log(row_sum), factor = exp(top - row_top) / row_sum;  // one of them, or none
     UNROLL for (int k = 0; k < PARKED; ++k) {
         const vreal v = PARKED_X(k);
         VBLEND(to, STEP(k), alpha, FINISH(v, exp(v - top)), beta);

@@ -1,4 +1,4 @@
-// Gradient of softmax as a CPU likes it: dx = y * (dy - sum(y * dy)), or dy - exp(y) * sum(dy) for ALGO_LOG.
+// Gradient of softmax as a CPU likes it: dx = y * (dy - sum(y * dy)), or dy - exp(y) * sum(dy) for LOG.
 //
 // A work-group takes up to COLUMNS neighbouring columns of REDUCE numbers each and reads them twice, the second time from a cache:
 //
@@ -7,18 +7,19 @@
 //   r = 1    [ y, dy: vectors, rest ]
 //
 // Host defines: Y_OUTER(i), DX_OUTER(i) (first element of the columns' row i), Y_REDUCE(r), DX_REDUCE(r), REDUCE, LENGTH (columns of
-// a row), COLUMNS, BLOCKS (of COLUMNS in a row); ALGO_LOG; STREAMED where the tensors are larger than caches.
+// a row), COLUMNS, BLOCKS (of COLUMNS in a row); ALGORITHM; STREAMED where the tensors are larger than caches.
 
 #include "common/types.h"
 
 #define ROUND 32
-#ifdef ALGO_LOG
-#define TERM(y, dy) (dy)
-#define RESULT(y, dy, sum, EXP) ((dy) - EXP(y) * (sum))
-#else
-#define TERM(y, dy) ((y) * (dy))
-#define RESULT(y, dy, sum, EXP) ((y) * ((dy) - (sum)))
-#endif
+#define TERM(y, dy) PD_CAT(TERM_, ALGORITHM)(y, dy)
+#define TERM_ACCURATE(y, dy) ((y) * (dy))
+#define TERM_FAST(y, dy) ((y) * (dy))
+#define TERM_LOG(y, dy) (dy)
+#define RESULT(y, dy, sum, EXP) PD_CAT(RESULT_, ALGORITHM)(y, dy, sum, EXP)
+#define RESULT_ACCURATE(y, dy, sum, EXP) ((y) * ((dy) - (sum)))
+#define RESULT_FAST(y, dy, sum, EXP) ((y) * ((dy) - (sum)))
+#define RESULT_LOG(y, dy, sum, EXP) ((dy) - EXP(y) * (sum))
 #ifdef STREAMED
 #define STREAMS(p) (beta == (real)0 && dx != y && dx != dy && VSTREAM_TAKES(p))
 #else

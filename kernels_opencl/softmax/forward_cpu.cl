@@ -9,32 +9,32 @@
 // The maximum starts at the lowest finite number: a row of -inf then gives 0 / 0 = NaN, as the formula does.
 //
 // Host defines: X_OUTER(i), Y_OUTER(i) (first element of row, or of the columns' row, i); LENGTH; BLOCK (of a row, in vectors);
-// REDUCE, X_REDUCE(r), Y_REDUCE(r), COLUMNS, BLOCKS (of COLUMNS in a row); ALGO_FAST or ALGO_LOG.
+// REDUCE, X_REDUCE(r), Y_REDUCE(r), COLUMNS, BLOCKS (of COLUMNS in a row); ALGORITHM; RECOMPUTE, 0 or 1.
 
 #include "common/types.h"
 
-#ifdef ALGO_FAST
-#define FIRST_TOP ((real)0)
-#define HIGHER(top, v) (top)
-#else
-#define FIRST_TOP LOWEST_REAL
-#define HIGHER(top, v) ((v) > (top) ? (v) : (top))
-#endif
-#ifdef RECOMPUTE
-#define KEEPS_TERMS 0
-#else
-#define KEEPS_TERMS (beta == (real)0)
-#endif
-#ifdef ALGO_FAST  // whose sum may be so small that its reciprocal overflows
-#define SCALED(e, alpha, sum) ((e) / (sum) * (alpha))
-#else
-#define SCALED(e, alpha, factor) ((e) * (factor))
-#endif
-#ifdef ALGO_LOG
-#define RESULT(v, log_sum, EXP) ((v) - (log_sum))
-#else
-#define RESULT(v, sum, EXP) (EXP(v) / (sum))
-#endif
+#define IS_FAST PD_CAT(IS_FAST_, ALGORITHM)
+#define IS_FAST_ACCURATE 0
+#define IS_FAST_FAST 1
+#define IS_FAST_LOG 0
+#define IS_LOG PD_CAT(IS_LOG_, ALGORITHM)
+#define IS_LOG_ACCURATE 0
+#define IS_LOG_FAST 0
+#define IS_LOG_LOG 1
+#define FIRST_TOP (IS_FAST ? (real)0 : LOWEST_REAL)
+#define HIGHER(top, v) PD_CAT(HIGHER_, ALGORITHM)(top, v)
+#define HIGHER_ACCURATE(top, v) ((v) > (top) ? (v) : (top))
+#define HIGHER_FAST(top, v) (top)
+#define HIGHER_LOG(top, v) HIGHER_ACCURATE(top, v)
+#define KEEPS_TERMS (!RECOMPUTE && beta == (real)0)
+#define SCALED(e, alpha, factor) PD_CAT(SCALED_, ALGORITHM)(e, alpha, factor)
+#define SCALED_ACCURATE(e, alpha, factor) ((e) * (factor))
+#define SCALED_FAST(e, alpha, sum) ((e) / (sum) * (alpha))  // the sum may be so small that its reciprocal overflows
+#define SCALED_LOG(e, alpha, factor) ((e) * (factor))
+#define RESULT(v, sum, EXP) PD_CAT(RESULT_, ALGORITHM)(v, sum, EXP)
+#define RESULT_ACCURATE(v, sum, EXP) (EXP(v) / (sum))
+#define RESULT_FAST(v, sum, EXP) (EXP(v) / (sum))
+#define RESULT_LOG(v, log_sum, EXP) ((v) - (log_sum))
 
 #ifdef ROWS
 DEVICE real fold_lanes(vreal v) {
@@ -77,18 +77,12 @@ KERNEL WG_SIZE(1, 1, 1) softmax_rows(TENSOR(const T, x), TENSOR(T, y), const rea
         top = higher;
         tops[b] = block_top;
     }
-#ifdef ALGO_LOG
-    sum = log(sum);
-#endif
+    if (IS_LOG) sum = log(sum);
     i = 0;
     for (int b = 0; i < LENGTH; ++b) {
         const idx_t end = LENGTH - i < BLOCK * VW ? LENGTH : i + BLOCK * VW;
         if (KEEPS_TERMS) {
-#ifdef ALGO_FAST
-            const real factor = sum;
-#else
-            const real factor = exp(tops[b] - top) / sum * alpha;
-#endif
+            const real factor = IS_FAST ? sum : exp(tops[b] - top) / sum * alpha;
             for (; i + VW <= end; i += VW) VSTORE(to, i, SCALED(VLOAD(to, i), alpha, factor));
             for (; i < end; ++i) STORE(to, i, SCALED(LOAD(to, i), alpha, factor));
         } else {
@@ -125,19 +119,17 @@ KERNEL WG_SIZE(1, 1, 1) softmax_columns(TENSOR(const T, x), TENSOR(T, y), const 
         top[j] = FIRST_TOP;
         sum[j] = 0;
     }
-#ifndef ALGO_FAST
+#if !IS_FAST
     EACH(LANES(top + j) = HIGHER(LANES(top + j), VLOAD(in, j));, top[j] = HIGHER(top[j], LOAD(in, j));)
 #endif
     EACH(const vreal e = VEXP(VLOAD(in, j) - LANES(top + j)); if (KEEPS_TERMS) VSTORE(out, j, e);
          LANES(sum + j) += e;, const real e = exp(LOAD(in, j) - top[j]); if (KEEPS_TERMS) STORE(out, j, e);
          sum[j] += e;)
-#ifdef ALGO_LOG
-    for (int j = 0; j < COLUMNS; ++j) sum[j] = log(sum[j]);  // PoCL 3.0 crashes on log of 16 floats
-#endif
+    if (IS_LOG)
+        for (int j = 0; j < COLUMNS; ++j) sum[j] = log(sum[j]);  // PoCL 3.0 crashes on log of 16 floats
     if (KEEPS_TERMS) {
-#ifndef ALGO_FAST
-        for (int j = 0; j < COLUMNS; ++j) sum[j] = alpha / sum[j];
-#endif
+        if (!IS_FAST)
+            for (int j = 0; j < COLUMNS; ++j) sum[j] = alpha / sum[j];
         EACH(VSTORE(out, j, SCALED(VLOAD(out, j), alpha, LANES(sum + j)));
              , STORE(out, j, SCALED(LOAD(out, j), alpha, sum[j]));)
     } else {

@@ -13,15 +13,6 @@
 //   VLOAD(p, i)   vreal from p[i] .. p[i + VW - 1]      VSTORE(p, i, v)      VSPLAT(s)     LANE(v, j)
 //   VSTREAM(p, i, v)   VSTORE past the caches, for results larger than they are, where VSTREAM_TAKES(p + i): on CPUs that can, at
 //                 multiples of a vector's bytes
-//
-//   BIND_NUMBERS  at the top of a kernel: makes constants of sizes and strides that are no parameters where the host
-//                 defines BAKED
-
-#ifdef BAKED
-#define BIND_NUMBERS BAKED
-#else
-#define BIND_NUMBERS
-#endif
 
 #ifdef WIDE_PLACES
 typedef u64 idx_t;

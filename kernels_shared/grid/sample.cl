@@ -25,20 +25,10 @@
 #endif
 
 #ifdef FORWARD
-#ifdef BAKED
-#define NUMBERS
-#else
-#define NUMBERS , SIZES, const u32 tiles, const u32 blocks
-#endif
-
 KERNEL WG_SIZE(GROUP, 1, 1)
-sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TENSOR_RESTRICT(T, y), const real alpha,
-                const real beta NUMBERS) {
+sampler_forward(PARAMETER_LIST) {
     GRID_WAIT();
-    BIND_NUMBERS;
-    BIND_RESTRICT(const T, x);
-    BIND_RESTRICT(const T, grid);
-    BIND_RESTRICT(T, y);
+    BIND_PARAMETERS;
     const int lid = LID(0);
     const u32 tile = (u32)GRP(0) % tiles, rest = (u32)GRP(0) / tiles, n = rest / blocks;
     const u32 s = tile * POINTS + POINT(lid), row = ROW_OF(s), column = s - row * q;
@@ -69,25 +59,12 @@ sampler_forward(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, grid), TEN
 
 #ifdef GRID_GRADIENT
 KERNEL WG_SIZE(GROUP, 1, 1)
-sampler_grid(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR_RESTRICT(const T, grid),
-             TENSOR_RESTRICT(T, dgrid), const real alpha, const real beta, SIZES, const idx_t d_n, const idx_t d_h,
-             const idx_t d_w, const idx_t d_2, const u32 tiles
-#ifdef COUNTS
-             , TENSOR(int, starts), TENSOR(int, slots)
-#endif
-) {
+sampler_grid(PARAMETER_LIST) {
     GRID_WAIT();
-#ifdef COUNTS
-    BIND(int, starts);
-    BIND(int, slots);
-#endif
+    BIND_PARAMETERS;
 #if SHARING > 1
     LOCAL real along_u[GROUP], along_v[GROUP];
 #endif
-    BIND_RESTRICT(const T, x);
-    BIND_RESTRICT(const T, dy);
-    BIND_RESTRICT(const T, grid);
-    BIND_RESTRICT(T, dgrid);
     const int lid = LID(0);
     const u32 n = (u32)GRP(0) / tiles, tile = (u32)GRP(0) - n * tiles;
     const u32 s = tile * POINTS + POINT(lid), row = ROW_OF(s), column = s - row * q;

@@ -15,29 +15,16 @@
 #include "grid/points.h"
 #include "grid/corners.h"
 
-#ifdef BAKED
-#define NUMBERS
-#else
-#define NUMBERS                                                                                            \
-    , SIZES, const idx_t d_n, const idx_t d_h, const idx_t d_w, const idx_t d_2, const idx_t dx_n,         \
-        const idx_t dx_c, const idx_t dx_h, const idx_t dx_w
-#endif
 #define EACH (CELLS / WG)
 
 KERNEL WG_SIZE(WG, 1, 1)
-sampler_small(TENSOR(const T, x), TENSOR(const T, dy), TENSOR(const T, grid), TENSOR(T, dx), TENSOR(T, dgrid),
-              const real alpha, const real beta, const real alpha_dgrid, const real beta_dgrid NUMBERS) {
+sampler_small(PARAMETER_LIST) {
     GRID_WAIT();
-    BIND_NUMBERS;
+    BIND_PARAMETERS;
     LOCAL int counts[CELLS];
     LOCAL u32 sums[WG];
     LOCAL u32 members[WG * ROUNDS];
     LOCAL Point points[WG * ROUNDS];
-    BIND(const T, x);
-    BIND(const T, dy);
-    BIND(const T, grid);
-    BIND(T, dx);
-    BIND(T, dgrid);
     const int lid = LID(0);
     const u32 n = GRP(0), places = (u32)p * q;
     Place at[ROUNDS];

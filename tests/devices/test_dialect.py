@@ -200,6 +200,105 @@ def test_every_name_of_the_dialect_is_probed():
     assert not {n for n in names["opencl"] ^ names["cuda"] if n.isupper()}
 
 
+ATTENTION = "scores have six kinds of operands, each there or not; one text for rows and one for keys"
+TYPES = "what a type, a width and a processor have of their own"
+FUSED = "one main loop for convolutions with packed or direct filters, split sums, prologues and epilogues"
+SIZES = "a transform of each length has its own steps"
+STEPS = "kernels of several operations or steps in a text: to be split"
+MOST_CONDITIONALS = 6  # of a text; docs/kernels.md has what stands in their place
+EXCEPTIONS = {  # texts with more, how many, and why
+    "cuda/attention/backward_mma.cu": (14, ATTENTION),
+    "cuda/attention/few_mma.cu": (8, ATTENTION),
+    "cuda/conv/mma.cu": (24, FUSED),
+    "cuda/softmax/cluster.cu": (9, STEPS),
+    "opencl/attention/backward_cpu.cl": (11, ATTENTION),
+    "opencl/common/vector.h": (13, TYPES),
+    "opencl/conv/cpu.cl": (15, FUSED),
+    "opencl/conv/cpu_store.h": (8, FUSED),
+    "opencl/gemm/gemm_cpu.cl": (8, FUSED),
+    "opencl/grid/sample_cpu.cl": (16, STEPS),
+    "opencl/pool/planes_cpu.cl": (18, STEPS),
+    "opencl/softmax/forward_cpu.cl": (11, STEPS),
+    "opencl/tensor/dropout_cpu.cl": (16, STEPS),
+    "opencl/tensor/reduce_tensor_cpu.cl": (11, STEPS),
+    "shared/attention/attention.h": (23, ATTENTION),
+    "shared/attention/backward.cl": (8, ATTENTION),
+    "shared/attention/forward.cl": (7, ATTENTION),
+    "shared/attention/rows.cl": (7, ATTENTION),
+    "shared/conv/direct.cl": (9, FUSED),
+    "shared/conv/gemm.cl": (22, FUSED),
+    "shared/conv/load_image.h": (13, FUSED),
+    "shared/conv/store.h": (8, FUSED),
+    "shared/conv/sums.h": (8, FUSED),
+    "shared/fft/fft.h": (15, SIZES),
+    "shared/fft/tiles.cl": (9, SIZES),
+    "shared/fusion/fused_numbers.h": (15, TYPES),
+    "shared/pool/pooling.cl": (15, STEPS),
+    "shared/pool/tiles.cl": (13, STEPS),
+    "shared/rnn/backward_arguments.h": (8, STEPS),
+    "shared/rnn/backward_unit.h": (9, STEPS),
+    "shared/rnn/cell.h": (9, STEPS),
+    "shared/rnn/forward_unit.h": (7, STEPS),
+    "shared/tensor/bias_gradient.cl": (16, STEPS),
+    "shared/tensor/dropout.cl": (15, STEPS),
+    "shared/tensor/reduce_tensor.cl": (13, STEPS),
+    "shared/tensor/resample.cl": (19, STEPS),
+    "shared/winograd/convolve.cl": (10, FUSED),
+}
+
+
+def texts():
+    """Return every kernel text by its path below the kernel folders."""
+    roots = {folder: Path(str(files(f"portadnn_backends.kernels_{folder}"))) for folder in sources.FOLDERS}
+    return {
+        f"{folder}/{file.relative_to(root).as_posix()}": file.read_text(encoding="utf-8")
+        for folder, root in roots.items()
+        for file in root.rglob("*")
+        if file.suffix in (".cl", ".cu", ".h")
+    }
+
+
+def test_texts_have_few_conditionals():
+    """What differs between kernels is in parameter lists and names from the host, or in another file."""
+    found = {
+        name: len(re.findall(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b", text, re.M)) for name, text in texts().items()
+    }
+    most = {name: EXCEPTIONS.get(name, (MOST_CONDITIONALS, ""))[0] for name in found}
+    assert not {name: count for name, count in found.items() if count > most[name]}, "split these"
+    assert all(reason for _, reason in EXCEPTIONS.values())
+    assert not {name for name in EXCEPTIONS if found.get(name, 0) <= MOST_CONDITIONALS}, "no exceptions any more"
+
+
+def test_folders_are_small():
+    """A prefix of file names is a folder that nobody made."""
+    folders = {}
+    for name in texts():
+        folders.setdefault(name.rpartition("/")[0], []).append(name)
+    assert not {folder: len(names) for folder, names in folders.items() if len(names) > 25}
+
+
+def test_every_macro_is_documented():
+    """The table of the dialect names all that its headers define."""
+    page = (Path(__file__).parent.parent / "docs" / "kernels.md").read_text(encoding="utf-8")
+    table = page[page.index("## The dialect") : page.index("## What the host says")]
+    known = set(re.findall(r"\w+", " ".join(re.findall(r"^\| (`.*?) \|", table, re.M))))
+    headers = ["shared/common/types.h"]
+    for name in ("dialect.h", *(f"common/{name}.h" for name in ("vector", "counters", "lanes", "atomic"))):
+        headers += [f"cuda/{name}", f"opencl/{name}"]
+    defined = set()
+    for header in headers:
+        text = re.sub(r"__attribute__\(\(\w+\)\)", "", sources.read(header))
+        defined |= set(re.findall(r"^ *#define (\w+)", text, re.M) + re.findall(r"^typedef [^;]*?(\w+);", text, re.M))
+        defined |= set(re.findall(r"^DEVICE [\w ]+?\**(\w+)\(", text, re.M))
+    own = {name for name in defined if name.lower().startswith("pd_")} - {"PD_CAT", "PD_CUDA", "PD_OPENCL"}
+    storage = {"f16_t", "bf16_t", "f16_load", "f16_store", "f16_to_float", "f16_from_float"}  # of LOAD and STORE
+    opencl = {"uint", "as_float", "as_uint", "fabs", "fma", "fmax", "fmin"}  # OpenCL C's own names
+    listed = {name for name in known if re.fullmatch(r"[A-Z][A-Z_]+", name)}
+    assert not listed - defined - {"PARAMETER_LIST", "BIND_PARAMETERS", "VECTOR_ALIGNED"}, "these are gone"
+    missing = defined - own - storage - opencl - known
+    assert not missing, f"add {sorted(missing)} to the table"
+
+
 def test_every_kernel_waits_first():
     """A launch may begin before the last one has ended (backends/cuda/launch.py): nothing is done before the wait."""
     import re

@@ -7,7 +7,6 @@ from portadnn.problem import ALIGNMENT, Problem, TensorSpec
 
 from ...base import (
     MOST_COUNTERS,
-    Arg,
     CountersArg,
     Device,
     DeviceInfo,
@@ -18,13 +17,13 @@ from ...base import (
     WorkspaceArg,
     roofline,
 )
+from ...parameters import Parameter, bind, compiled_in, declare, number, numbers, tensor
 from ..layouts import place_arg, place_defines, strides
-from ..places import baked, bakes
+from ..places import bakes
 from ..tiles import storage_defines
 from .places import words
 
-_FILE = "shared/grid/affine.cl"
-_SIZES = ["h", "w", "g_n", "g_h", "g_w", "g_2", "t_n", "t_r", "t_k"]
+_STRIDES = ["g_n", "g_h", "g_w", "g_2", "t_n", "t_r", "t_k"]
 _GROUP = 256
 _FINISH = {"gpu": 64, "cpu": 1}
 _POINTS = 2048  # of a slice at least
@@ -35,8 +34,9 @@ def _up(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _sizes(problem: _Generator, grid: TensorSpec, theta: TensorSpec) -> tuple[Arg, ...]:
-    return (*words(*grid.dims[1:3]), *(place_arg(problem, s) for spec in (grid, theta) for s in strides(spec)))
+def _sizes(problem: _Generator, grid: TensorSpec, theta: TensorSpec) -> list[Parameter]:
+    places = (place_arg(problem, s) for spec in (grid, theta) for s in strides(spec))
+    return [*numbers("u32", ("h", "w"), words(*grid.dims[1:3])), *numbers("idx_t", _STRIDES, places)]
 
 
 class AffineGrid(Engine):
@@ -77,7 +77,7 @@ class AffineGrid(Engine):
 def _forward(problem: SpatialTfGridGeneratorForward, device: Device) -> tuple[Launch, ...]:
     grid, info = problem.grid, device.info
     n, h, w, _ = grid.dims
-    defines = {**storage_defines(grid), **place_defines(problem), "FORWARD": 1, "VW": 1}
+    defines = {**storage_defines(grid), **place_defines(problem), "VW": 1}
     if info.schedule == "cpu":
         items, group = n * h, 1
         defines["ROWS"] = 1
@@ -85,13 +85,12 @@ def _forward(problem: SpatialTfGridGeneratorForward, device: Device) -> tuple[La
         width, group = _width(grid), _GROUP
         items = n * h * w if width == 1 else n * h * w * 2 // width
         defines.update(VW=width, **({"VECTOR_ALIGNED": 1} if width > 1 else {}))
-    args: tuple[Arg, ...] = (TensorArg(0), TensorArg(1), *_sizes(problem, grid, problem.theta))
-    args = (*args, place_arg(problem, items))
+    given = [tensor("const T", "theta", TensorArg(0)), tensor("T", "grid", TensorArg(1))]
+    given += [*_sizes(problem, grid, problem.theta), number("idx_t", "items", place_arg(problem, items))]
     if bakes(problem, info):
-        more, args = baked(args, (*_SIZES, "items"))
-        defines.update(more)
-    kernel = device.compile(_FILE, "affine_grid", {**defines, "GROUP": group})
-    return (Launch(kernel, (_up(items, group),), (group,), args),)
+        given = compiled_in(given)
+    kernel = device.compile("shared/grid/affine.cl", "affine_grid", {**defines, "GROUP": group, **declare(given)})
+    return (Launch(kernel, (_up(items, group),), (group,), bind(given)),)
 
 
 def _width(grid: TensorSpec) -> int:
@@ -120,35 +119,38 @@ def _backward(problem: SpatialTfGridGeneratorBackward, device: Device) -> tuple[
     defines = {
         **storage_defines(dgrid),
         **place_defines(problem),
-        "BACKWARD": 1,
         "GROUP": group,
         "FINISH": finish,
         "VW": 1,
     }
     slices, length = _slices(problem, device.info)
     images, fenced = dgrid.dims[0], _fenced(problem, device.info)
-    sums, sizes = WorkspaceArg(0, problem.dtype.accumulator), _sizes(problem, dgrid, dtheta)
+    workspace, sizes = WorkspaceArg(0, problem.dtype.accumulator), _sizes(problem, dgrid, dtheta)
+    result, sums = tensor("T", "dtheta", TensorArg(1)), tensor("real", "sums", workspace)
     launches: list[Launch] = []
     if slices:
-        to: tuple[Arg, ...] = (TensorArg(1),) if slices == 1 else (sums,)
+        given = [tensor("const T", "dgrid", TensorArg(0))]
         if slices == 1:
             defines["ONE_SLICE"] = 1
+            given.append(result)
         elif fenced:
             defines["GRID_FENCED"] = 1
-            to = (TensorArg(1), sums, CountersArg(images))
-        args: tuple[Arg, ...] = (TensorArg(0), *to, *sizes, *words(slices, length))
-        more: dict[str, str] = {}
+            given += [result, sums, tensor("int", "arrived", CountersArg(images))]
+        else:
+            given.append(sums)
+        given += [*sizes, *numbers("u32", ("slices", "length"), words(slices, length))]
         if bakes(problem, device.info):
-            more, args = baked(args, (*_SIZES, "slices", "length"))
-        kernel = device.compile(_FILE, "affine_theta", {**defines, **more})
-        launches.append(Launch(kernel, (images * slices,), (group,), args))
+            given = compiled_in(given)
+        kernel = device.compile("shared/grid/affine_backward.cl", "affine_theta", {**defines, **declare(given)})
+        launches.append(Launch(kernel, (images * slices,), (group,), bind(given)))
     if slices == 1 or (slices and fenced):
         return tuple(launches)
-    kernel = device.compile(_FILE, "affine_theta_finish", defines)
     items = dtheta.size
-    last: Arg = sums if slices else TensorArg(1)  # no points: nothing is read
-    args = (last, TensorArg(1), *sizes, *words(slices, items))
-    launches.append(Launch(kernel, (_up(items, finish),), (finish,), args))
+    read = workspace if slices else TensorArg(1)  # no points: nothing is read
+    given = [tensor("const real", "sums", read), result, *sizes]
+    given += numbers("u32", ("slices", "items"), words(slices, items))
+    kernel = device.compile("shared/grid/affine_finish.cl", "affine_theta_finish", {**defines, **declare(given)})
+    launches.append(Launch(kernel, (_up(items, finish),), (finish,), bind(given)))
     return tuple(launches)
 
 

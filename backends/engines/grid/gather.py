@@ -6,6 +6,7 @@ from portadnn.enums import DataType
 from portadnn.ops.spatial_sampler import SpatialTfSamplerBackward
 
 from ...base import Arg, DeviceInfo, TensorArg, WorkspaceArg
+from ...parameters import compiled_in, numbers, tensor, tensors
 from ..layouts import strides
 from ..places import bakes
 from .places import (
@@ -35,7 +36,6 @@ _FILLED = 8 * 2048  # work-items for each multiprocessor that keep it busy
 _LOCAL_GROUP = 1024  # work-items that sort an image whose counters fit into local memory
 _LOCAL_CELLS = 8 << 10  # counters there, at most
 _LOCAL_POINTS = 16 << 10  # points of an image that one work-group sorts
-_SMALL_STRIDES = ["d_n", "d_h", "d_w", "d_2", "dx_n", "dx_c", "dx_h", "dx_w"]
 _SMALL_GROUP = 512  # work-items that make both gradients of a small image, ...
 _SMALL_CHANNELS = 8  # ... with so many channels at most
 
@@ -53,9 +53,16 @@ def grid_gradient(
     if counters:
         defines["COUNTS"] = 1
     tiles, _, block = covered(defines, g.points, g.c)
-    tensors = (TensorArg(0), TensorArg(1), TensorArg(2), TensorArg(4))
-    args = (*tensors, *scalars(problem.dtype, 2), *g.args(), *g.places(*g.dgrid), *words(tiles), *counters)
-    return Step(FILE, "sampler_grid", defines, tiles * g.n, block, args)
+    given = [
+        *(tensor("const T", name, TensorArg(i), restrict=True) for i, name in enumerate(("x", "dy", "grid"))),
+        tensor("T", "dgrid", TensorArg(4), restrict=True),
+        *numbers("real", ("alpha", "beta"), scalars(problem.dtype, 2)),
+        *g.parameters(),
+        *g.step_parameters("d_n d_h d_w d_2", g.dgrid),
+        *numbers("u32", ("tiles",), words(tiles)),
+        *tensors("int", ("starts", "slots") if counters else (), counters),
+    ]
+    return Step(FILE, "sampler_grid", defines, tiles * g.n, block, parameters=given)
 
 
 def gradients(problem: SpatialTfSamplerBackward, g: Geometry, info: DeviceInfo, scratch: Scratch) -> list[Step]:
@@ -101,11 +108,18 @@ def _small(problem: SpatialTfSamplerBackward, g: Geometry, info: DeviceInfo) -> 
     at_once = channels_at_once(g.c, _SMALL_CHANNELS)
     shape: Defines = {"WG": group, "ROUNDS": rounds, "CELLS": counters, "CHANNELS": at_once, "VW": 1}
     defines = {**types(problem, g), **shape, "IN_FLIGHT": min(at_once, 4)}
-    tensors = tuple(TensorArg(i) for i in range(5))
-    steps = g.places(*g.dgrid, *strides(problem.dx))
-    args = (*tensors, *scalars(problem.dtype), *scalars(problem.dtype, 2), *g.args(), *steps)
-    step = Step(_SMALL, "sampler_small", defines, g.n, (group,), args)
-    return step.baked(*_SMALL_STRIDES) if bakes(problem, info) else step
+    blends = (*scalars(problem.dtype), *scalars(problem.dtype, 2))
+    given = [
+        *(tensor("const T", name, TensorArg(i)) for i, name in enumerate(("x", "dy", "grid"))),
+        *(tensor("T", name, TensorArg(3 + i)) for i, name in enumerate(("dx", "dgrid"))),
+        *numbers("real", ("alpha", "beta", "alpha_dgrid", "beta_dgrid"), blends),
+        *g.parameters(),
+        *g.step_parameters("d_n d_h d_w d_2", g.dgrid),
+        *g.step_parameters("dx_n dx_c dx_h dx_w", strides(problem.dx)),
+    ]
+    if bakes(problem, info):
+        given = compiled_in(given)
+    return Step(_SMALL, "sampler_small", defines, g.n, (group,), parameters=given)
 
 
 def _local_bins(problem: SpatialTfSamplerBackward, g: Geometry, info: DeviceInfo, bins: _Bins) -> Step | None:

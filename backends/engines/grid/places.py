@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,8 +21,8 @@ from ...base import (
     WorkspaceArg,
     needs_wide_places,
 )
+from ...parameters import Parameter, bind, declare, numbers
 from ..layouts import place_defines, strides
-from ..places import baked
 from ..tiles import storage_defines
 
 FILE = "shared/grid/sample.cl"
@@ -106,6 +107,15 @@ class Geometry:
         signed = (self.c, self.h, self.w, self.p, self.q)
         return (*ints(*signed), *self.places(*(x or self.x), *self.y, *self.grid))
 
+    def parameters(self, x: tuple[int, ...] | None = None) -> list[Parameter]:
+        """Return SIZES as parameters."""
+        args = self.args(x)
+        return [*numbers("int", _SIZES[:5], args[:5]), *numbers("idx_t", _SIZES[5:], args[5:])]
+
+    def step_parameters(self, names: str, values: Sequence[int]) -> list[Parameter]:
+        """Return strides by names between blanks."""
+        return numbers("idx_t", names.split(), self.places(*values))
+
     def bin_args(self) -> tuple[Arg, ...]:
         """Return BIN_SIZES."""
         return (*ints(self.h, self.w), *words(self.q, self.points), *self.places(*self.grid))
@@ -153,24 +163,21 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Step:
-    """A launch whose kernel is not compiled yet."""
+    """A launch whose kernel is not compiled yet, of arguments or of parameters that its text has from the host."""
 
     file: str
     kernel: str
     defines: Defines
     groups: int
     block: tuple[int]
-    args: tuple[Arg, ...]
-
-    def baked(self, *more: str) -> Step:
-        """Return the same launch with its numbers, SIZES and more, compiled in."""
-        defines, args = baked(self.args, (*_SIZES, *more))
-        return replace(self, defines={**self.defines, **defines}, args=args)
+    args: tuple[Arg, ...] = ()
+    parameters: Sequence[Parameter] = ()
 
     def launch(self, device: Device) -> Launch:
         """Compile it."""
-        kernel = device.compile(self.file, self.kernel, self.defines)
-        return Launch(kernel, (self.groups,), self.block, self.args)
+        given = declare(self.parameters) if self.parameters else {}
+        kernel = device.compile(self.file, self.kernel, {**self.defines, **given})
+        return Launch(kernel, (self.groups,), self.block, self.args or bind(self.parameters))
 
 
 def _lanes(problem: Sampler, specs: tuple[TensorSpec, ...], info: DeviceInfo) -> int:

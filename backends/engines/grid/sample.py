@@ -7,6 +7,8 @@ from portadnn.ops.spatial_sampler import SpatialTfSamplerBackward, SpatialTfSamp
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Plan, TensorArg, roofline
+from ...parameters import compiled_in, numbers
+from ...parameters import tensors as tensors_of
 from ..layouts import strides
 from ..places import bakes
 from .gather import gradients, grid_gradient
@@ -142,9 +144,16 @@ def _forward(problem: SpatialTfSamplerForward, geometry: Geometry, info: DeviceI
         return Step(_CPU_FILE, "sampler_forward_cpu", defines, groups, (1,), args)
     defines = {**tile(problem, g, (problem.x, problem.y), info, 1), "FORWARD": 1}
     tiles, blocks, block = covered(defines, g.points, g.c)
-    args = (*tensors, *scalars(real), *g.args(), *words(tiles, blocks))
-    step = Step(FILE, "sampler_forward", defines, tiles * blocks * g.n, block, args)
-    return step.baked("tiles", "blocks") if bakes(problem, info) else step
+    given = [
+        *tensors_of("const T", ("x", "grid"), tensors[:2], restrict=True),
+        *tensors_of("T", ("y",), tensors[2:], restrict=True),
+        *numbers("real", ("alpha", "beta"), scalars(real)),
+        *g.parameters(),
+        *numbers("u32", ("tiles", "blocks"), words(tiles, blocks)),
+    ]
+    if bakes(problem, info):
+        given = compiled_in(given)
+    return Step(FILE, "sampler_forward", defines, tiles * blocks * g.n, block, parameters=given)
 
 
 def _grid_gradient(problem: SpatialTfSamplerBackward, geometry: Geometry, info: DeviceInfo, scratch: Scratch) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portadnn.enums import SoftmaxAlgorithm, SoftmaxMode
+from portadnn.enums import SoftmaxMode
 from portadnn.ops.softmax import SoftmaxForward
 from portadnn.problem import Problem
 
@@ -75,6 +75,7 @@ class ClusterSoftmax(Engine):
             **place_defines(problem),
             "VW": tile.width,
             "VECTORS": f"{tile.reduce_units}u",
+            "ALGORITHM": problem.algorithm.name,
             "ROWS_X(i)": offset_expression(tile.outer, 0, "i"),
             "ROWS_Y(i)": offset_expression(tile.outer, 1, "i"),
             "CLUSTER": cluster,
@@ -85,8 +86,6 @@ class ClusterSoftmax(Engine):
         }
         if tile.aligned:
             defines["VECTOR_ALIGNED"] = 1
-        if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
-            defines[f"ALGO_{problem.algorithm.name}"] = 1
         kernel = device.compile("cuda/softmax/cluster.cu", "softmax_cluster", defines)
         real = problem.dtype.accumulator
         args = (TensorArg(0), TensorArg(1), ScalarArg(0, real), ScalarArg(1, real))

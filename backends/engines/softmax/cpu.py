@@ -94,14 +94,13 @@ class CpuSoftmax(Engine):
             blocks = -(-length // columns)
             defines.update(COLUMNS=columns, BLOCKS=f"{blocks}u", REDUCE=f"{tile.reduce_units}u")
             groups = rows * blocks
-        if problem.algorithm is not SoftmaxAlgorithm.ACCURATE:
-            defines[f"ALGO_{problem.algorithm.name}"] = 1
+        defines["ALGORITHM"] = problem.algorithm.name
         if backward:
             defines.update(stream_defines(problem.tensors))
             kernel = device.compile(_BACKWARD_FILE, "softmax_backward", defines)
         else:
-            if problem.algorithm is SoftmaxAlgorithm.LOG or problem.dtype is not problem.dtype.accumulator:
-                defines["RECOMPUTE"] = 1
+            log = problem.algorithm is SoftmaxAlgorithm.LOG
+            defines["RECOMPUTE"] = int(log or problem.dtype is not problem.dtype.accumulator)
             kernel = device.compile(_FILE, "softmax_rows" if tile.along_reduce else "softmax_columns", defines)
         real = problem.dtype.accumulator
         tensors = tuple(TensorArg(i) for i in range(len(problem.tensors)))
