@@ -33,8 +33,8 @@ _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(',
 _FOR_CPUS = {"shared/tensor/bias_gradient.cl bias_panel"}
 _FEATURES = {
     "cuda/softmax/cluster.cu softmax_cluster": "clusters",
-    "shared/norm/forward.cl norm_joint": "grid_fence",
-    "shared/norm/backward.cl norm_backward_joint": "grid_fence",
+    "shared/norm/joint.cl norm_joint": "grid_fence",
+    "shared/norm/backward_joint.cl norm_backward_joint": "grid_fence",
 }
 _SUBSTITUTES = {
     "cuda/conv/mma_pack_filter.cu pack_filter": "grid_fence",
@@ -42,7 +42,10 @@ _SUBSTITUTES = {
     "shared/conv/gemm.cl reduce_splits": "grid_fence",
     "shared/tensor/dropout.cl dropout_advance": "grid_fence",
     "shared/tensor/bias_gradient.cl bias_finish": "grid_fence",
-    "shared/grid/affine.cl affine_theta_finish": "grid_fence",
+    "shared/grid/affine_finish.cl affine_theta_finish": "grid_fence",
+    "shared/norm/apply.cl norm_apply": "grid_fence",
+    "shared/norm/backward_apply.cl norm_backward_apply": "grid_fence",
+    "shared/norm/backward_partial.cl norm_backward_partial": "grid_fence",
     "shared/winograd/convolve.cl winograd_filter": "grid_fence",
     "shared/winograd/gradient.cl winograd_gradient_sum": "grid_fence",
 }
