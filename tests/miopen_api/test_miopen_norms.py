@@ -328,14 +328,30 @@ def test_tensor_descriptors(env):
         miopen.miopenGetTensorDescriptor(desc)
 
 
-def test_ctc_loss_is_refused(env):
+def test_ctc_loss(env):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((6, 2, 5)).astype(np.float32)
+    labels, lengths, used = [1, 1, 3], [2, 1], [5, 6]
     loss = miopen.miopenCreateCTCLossDescriptor()
-    miopen.miopenSetCTCLossDescriptor(loss, F, 0, True)
-    assert miopen.miopenGetCTCLossDescriptor(loss) == (F, 0, True)
-    probs, none = env.desc(4, 2, 5), (None, None, None)
-    with pytest.raises(dnn.NotSupported, match="does not compute the CTC loss"):
-        miopen.miopenGetCTCLossWorkspaceSize(env.h, probs, probs, *none, 0, loss)
-    with pytest.raises(dnn.NotSupported, match="does not compute the CTC loss") as caught:
-        miopen.miopenCTCLoss(env.h, probs, None, *none, None, probs, None, 0, loss, None, 0)
+    miopen.miopenSetCTCLossDescriptor(loss, F, 4, True)
+    assert miopen.miopenGetCTCLossDescriptor(loss) == (F, 4, True)
+    desc, host = env.desc(*x.shape), (labels, lengths, used)
+    size = miopen.miopenGetCTCLossWorkspaceSize(env.h, desc, desc, *host, 0, loss)
+    losses, gradients = env.h.zeros((1, 1, 2)), env.h.zeros(x.shape)
+    work = env.h.device.workspace(size) if size else None
+    miopen.miopenCTCLoss(env.h, desc, env.h.asarray(x), *host, losses, desc, gradients, 0, loss, work, size)
+    with dnn.Handle("reference") as exact:
+        want = dnn.ctc_loss(exact, x.astype(np.float64), *host, dnn.CTCLossDescriptor(blank=4))
+    np.testing.assert_allclose(env.h.to_numpy(losses).ravel(), want[0], rtol=1e-5)
+    np.testing.assert_allclose(env.h.to_numpy(gradients), want[1], atol=1e-5)
+    rest = (0, loss)
+    with pytest.raises(dnn.BadParam, match="3 steps for a label") as caught:
+        miopen.miopenGetCTCLossWorkspaceSize(env.h, desc, desc, labels, lengths, [2, 6], *rest)
+    assert caught.value.status == miopen.miopenStatusBadParm
+    with pytest.raises(dnn.BadParam, match="labels: expected 3 integers from 0 to 4"):
+        miopen.miopenGetCTCLossWorkspaceSize(env.h, desc, desc, [1, 5, 3], lengths, used, *rest)
+    miopen.miopenSetCTCLossDescriptor(loss, F, 4, False)
+    with pytest.raises(dnn.NotSupported, match="apply_softmax_layer = true") as caught:
+        miopen.miopenGetCTCLossWorkspaceSize(env.h, desc, desc, *host, *rest)
     assert caught.value.status == miopen.miopenStatusNotImplemented
     miopen.miopenDestroyCTCLossDescriptor(loss)

@@ -107,6 +107,13 @@ _T5: dict[str, Word] = {
     "dwDesc": _tensor("row"),
     "dw": lambda s: s.array((1, 1, 1, 4)),
 }
+_CTC: dict[str, Word] = {
+    **dict.fromkeys(("probsDesc", "gradientsDesc"), _tensor("logits")),
+    **dict.fromkeys(("probs", "gradients"), lambda s: s.array((3, 2, 4))),
+    "labels": lambda s: (1, 2, 3),
+    "labelLengths": lambda s: (1, 2),
+    "inputLengths": lambda s: (3, 3),
+}
 _CONV2: dict[str, Word] = {"spatialDim": lambda s: 2, "strideA": lambda s: (1, 1)}
 _NEW: dict[str, Word] = {"handle": lambda s: s.new_handle()}
 SPECIAL: dict[str, dict[str, Word]] = {
@@ -139,7 +146,8 @@ SPECIAL: dict[str, dict[str, Word]] = {
         for way in ("Get", "Set")
         for kind in ("Param", "Bias")
     },
-    "miopenCTCLoss": {"losses": lambda s: s.array((1, 1, 1)), "gradients": lambda s: s.array(IMAGE)},
+    "miopenGetCTCLossWorkspaceSize": _CTC,
+    "miopenCTCLoss": {**_CTC, "losses": lambda s: s.array((2,))},
     "miopenT5LayerNormForward": _T5,
     "miopenT5LayerNormBackward": _T5,
     "miopenGetT5LayerNormBackwardWorkspaceSize": _T5,

@@ -14,7 +14,7 @@ from ..ctc_loss import (
     miopenGetCTCLossWorkspaceSize as _GetCTCLossWorkspaceSize,
     miopenSetCTCLossDescriptor as _SetCTCLossDescriptor,
 )
-from ..descriptors import destroy, miopenTensorDescriptor_t, value_of
+from ..descriptors import destroy, miopenTensorDescriptor_t, tensor, value_of
 from ..names import function
 from .enums import miopenDataType_t
 
@@ -88,7 +88,7 @@ def miopenGetCTCLossWorkspaceSize(
     algo: int,
     ctcLossDesc: miopenCTCLossDescriptor_t,
 ) -> int:
-    """Refuse: the loss is not computed.
+    """Return the bytes of workspace, for activations that a softmax is applied to.
 
     Return workSpaceSize (since 2.0.0).
 
@@ -101,6 +101,10 @@ def miopenGetCTCLossWorkspaceSize(
     return _GetCTCLossWorkspaceSize(
         handle,
         value_of(probsDesc, miopenTensorDescriptor_t, "probsDesc"),
+        value_of(gradientsDesc, miopenTensorDescriptor_t, "gradientsDesc"),
+        labels,
+        labelLengths,
+        inputLengths,
         algo,
         value_of(ctcLossDesc, miopenCTCLossDescriptor_t, "ctcLossDesc"),
     )
@@ -122,7 +126,7 @@ def miopenCTCLoss(
     workSpace: Any,
     workSpaceSize: int,
 ) -> None:
-    """Refuse: the loss is not computed.
+    """Compute costs and gradients of activations that a softmax is applied to.
 
     Return nothing (since 2.0.0).
 
@@ -131,5 +135,20 @@ def miopenCTCLoss(
     In cuDNN: ``cudnnCTCLoss``; what a port changes: renames costs -> losses, workSpaceSizeInBytes -> workSpaceSize; in the newest versions: renames hostLabels -> labels, hostLabelLengths -> labelLengths, hostInputLengths -> inputLengths, costs -> losses, workSpaceSizeInBytes -> workSpaceSize.
 
     In portadnn: ``ctc_loss``.
+
+    Labels and lengths are in host memory, and are copied to the device by each call. A label that does not fit into its steps is refused.
     """
-    _CTCLoss(handle, probsDesc, algo, value_of(ctcLossDesc, miopenCTCLossDescriptor_t, "ctcLossDesc"))
+    _CTCLoss(
+        handle,
+        probsDesc,
+        tensor(handle, probsDesc, probs, "probs"),
+        labels,
+        labelLengths,
+        inputLengths,
+        losses,
+        tensor(handle, gradientsDesc, gradients, "gradients"),
+        algo,
+        value_of(ctcLossDesc, miopenCTCLossDescriptor_t, "ctcLossDesc"),
+        workSpace,
+        workSpaceSize,
+    )
