@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.resources import files
@@ -12,7 +13,7 @@ from pathlib import Path
 from ..base import Engine
 from ..sources import FOLDERS
 
-# Modules of engines in order of preference: of equal estimates the first is taken
+# Modules of engines in order of preference: of equal estimates the first is taken. Other modules of this folder follow
 _MODULES = (
     "transpose",
     "elementwise",
@@ -51,7 +52,6 @@ _MODULES = (
     "softmax.general",
     "dropout",
     "reduce_tensor",
-    "ctc_loss",
 )
 
 
@@ -60,8 +60,9 @@ def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
     from .conv.epilogue import then_epilogue
 
-    modules = (import_module(f"{__name__}.{module}") for module in _MODULES)
-    engines: tuple[Engine, ...] = tuple(engine for module in modules for engine in module.ENGINES)
+    others = sorted({info.name for info in pkgutil.iter_modules(__path__) if not info.ispkg}.difference(_MODULES))
+    modules = (import_module(f"{__name__}.{module}") for module in (*_MODULES, *others))
+    engines: tuple[Engine, ...] = tuple(engine for module in modules for engine in getattr(module, "ENGINES", ()))
     return (*engines, *then_epilogue(engines))
 
 
