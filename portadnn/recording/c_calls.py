@@ -44,7 +44,11 @@ _TENSORS = {  # C's names in lower case, without Desc and Data, of what problems
     "diff": ("dy",),
     "grad": ("dx", "dw"),
 }
-_SET = {"RNNDescriptor": "cudnnSetRNNDescriptor_v6", "DropoutDescriptor": ""}  # no plain Set function fits these
+_SET = {  # where no plain Set function fits
+    "CTCLossDescriptor": "cudnnSetCTCLossDescriptor_v9",
+    "DropoutDescriptor": "",
+    "RNNDescriptor": "cudnnSetRNNDescriptor_v6",
+}
 _FIELDS = {  # C's parameters of Set functions, and the members of what is printed of a descriptor
     "padA": ("padding",),
     "paddingA": ("padding",),
@@ -81,6 +85,8 @@ _FIELDS = {  # C's parameters of Set functions, and the members of what is print
     "inputMode": ("input_mode",),
     "samplerType": ("sampler",),
     "lrnMode": ("mode",),
+    "normMode": ("normalization",),
+    "ctcGradMode": ("gradient_mode",),
     "algo": ("algo", "algorithm"),
 }
 

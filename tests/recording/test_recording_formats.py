@@ -18,7 +18,7 @@ from portadnn.benchmarks.call import portadnn_call
 from portadnn.cli.main import app
 from portadnn.problem import every_problem, parse_line
 from portadnn.recording import read
-from portadnn.recording.c_calls import function_of
+from portadnn.recording.c_calls import function_of, made_by
 from portadnn.recording.cudnn_log import cudnn_log
 from portadnn.recording.driver_lines import driver_line, driver_lines
 from portadnn.recording.replay import Replay
@@ -385,6 +385,22 @@ WORDS = (
         "reducefp64",
     ],
 )
+
+
+@pytest.mark.parametrize(
+    ("name", "functions"),
+    [
+        ("ConvolutionDescriptor", "cudnnCreateConvolutionDescriptor cudnnSetConvolutionNdDescriptor"),
+        ("LRNDescriptor", "cudnnCreateLRNDescriptor cudnnSetLRNDescriptor"),
+        ("CTCLossDescriptor", "cudnnCreateCTCLossDescriptor cudnnSetCTCLossDescriptor_v9"),
+        ("DropoutDescriptor", "cudnnCreateDropoutDescriptor"),
+        ("Handle", "cudnnCreate"),
+        ("SetDropoutDescriptor", ""),
+        ("activation_forward", ""),
+    ],
+)
+def test_descriptors_are_made_by_the_functions_of_their_class(name, functions):
+    assert made_by(name) == tuple(functions.split())
 
 
 def test_every_operation_is_recorded_replayed_and_printed(tmp_path):
