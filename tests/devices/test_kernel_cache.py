@@ -19,7 +19,8 @@ KEY = ("opencl", "source", "options", "device", "driver")
 PROGRAM = """
 import dataclasses, numpy as np, portadnn as dnn
 with dnn.Handle("opencl") as handle:
-    handle.device.info = dataclasses.replace(handle.info, platform="other", version="1.2")
+    info = dataclasses.replace(handle.info, platform="other", version="1.2")
+    handle.device.info = handle.device.compiler.info = info
     x = handle.asarray(np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4))
     y = dnn.activation_forward(handle, x, dnn.ActivationDescriptor("tanh"))
     assert np.allclose(handle.to_numpy(y), np.tanh(np.arange(24)).reshape(1, 2, 3, 4), atol=1e-6)
@@ -112,7 +113,8 @@ def test_without_a_home(monkeypatch):
 
 
 def relu(handle):
-    handle.device.info = dataclasses.replace(handle.info, platform="other", version="1.2")
+    info = dataclasses.replace(handle.info, platform="other", version="1.2")
+    handle.device.info = handle.device.compiler.info = info
     x = handle.asarray(np.array([[[-1.0, 2.0]]], np.float32))
     return handle.to_numpy(dnn.activation_forward(handle, x, dnn.ActivationDescriptor("relu"))).tolist()
 
