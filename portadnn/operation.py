@@ -12,7 +12,7 @@ Each thing that a record says is a facet: a field of `Operation`. To add one:
 2. Add a field to `Operation`, without a default if every operation has to say it, and describe it under Attributes.
 3. Set it in ``ops/records/``.
 4. Let the tool loop over :func:`operations`, or ask ``operation(op).facet``. No tool keeps a table by operation.
-5. Say in ``tests/operations/test_operations.py`` which operations may do without.
+5. Say in ``tests/test_operations.py`` which operations may do without.
 """
 
 from __future__ import annotations

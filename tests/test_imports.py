@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 FOLDERS = {"portadnn": ROOT / "portadnn", "portadnn_backends": ROOT / "backends"}
 SEAM = "portadnn_backends.base"  # what portadnn knows backends by
 
