@@ -10,6 +10,7 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn.handle import Handle
+from portadnn.operation import operation
 from portadnn.problem import Problem, TensorSpec, parse_line
 
 from .timing import OtherWork
@@ -97,7 +98,7 @@ def portadnn_call(
         view = dnn.TensorView(spec, base)
         array = handle.device.wrap(view, name)
         arrays[name] = array if convert is None else convert(array)
-    function = getattr(dnn, problem.op)
+    function = operation(problem.op).function
     positional, keywords = problem.call_arguments(arrays)
     keywords = {**DEFAULTS.get(problem.op, {}), **keywords, **options}
     return functools.partial(function, handle, *positional, **keywords)

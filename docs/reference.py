@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from portadnn.entry_points import foreign_records
+
 PUBLIC = (
     "portadnn",
     "portadnn.cudnn",
@@ -23,8 +25,9 @@ PUBLIC = (
 
 
 def modules() -> list[str]:
-    """Return the public modules that there are."""
-    return [name for name in PUBLIC if importlib.util.find_spec(name) is not None]
+    """Return the public modules that there are, and those of other distributions' operations."""
+    foreign = sorted({record.function.__module__ for record in foreign_records()})
+    return [name for name in (*PUBLIC, *foreign) if importlib.util.find_spec(name) is not None]
 
 
 def write(folder: Path, names: Sequence[str] | None = None) -> None:

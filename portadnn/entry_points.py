@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -18,3 +18,9 @@ def entry_points(group: str) -> EntryPoints:
     from importlib import metadata  # takes as long as a third of `import portadnn`
 
     return metadata.entry_points(group=group)
+
+
+@functools.cache
+def foreign_records() -> tuple[Any, ...]:
+    """Return the records (:class:`portadnn.operation.Operation`) of other distributions' operations."""
+    return tuple(record for point in entry_points(OPERATIONS) for record in point.load())

@@ -28,7 +28,7 @@ from typing import Any
 
 from .drawing.plain import LAYOUTS, RANKS, SIZES, Describe
 from .drawing.strata import Drawing
-from .entry_points import OPERATIONS, entry_points
+from .entry_points import foreign_records
 from .enums import DnnEnum
 from .errors import BadParam, shown
 from .miopen_driver.form import Driver
@@ -241,6 +241,11 @@ class Operation:
         ``{rows}`` a matrix.
     before : callable or None
         Problem to the calls whose results it reads, in order; each a problem, and the names that tensors have here.
+    definition : Definition or None
+        Of another distribution's operation: results and terms (:mod:`portadnn_backends.reference.definition`).
+    rules : dict of str to sequence of dict
+        Of another distribution's operation: by capability table the rules about it, as in the table's file, without
+        ``op``.
     """
 
     problem: type[Problem]
@@ -253,6 +258,8 @@ class Operation:
     c_calls: tuple[CCall, ...] = ()
     benchmarks: tuple[str, ...] = ()
     before: Callable[[Any], Before] | None = None
+    definition: Any = None
+    rules: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def op(self) -> str:
@@ -271,8 +278,7 @@ def operations() -> Mapping[str, Operation]:
     from .ops import records
 
     names = [f"{records.__name__}.{module.name}" for module in pkgutil.iter_modules(records.__path__)]
-    known = [importlib.import_module(name).RECORDS for name in names]
-    known += [point.load() for point in entry_points(OPERATIONS)]
+    known = [*(importlib.import_module(name).RECORDS for name in names), foreign_records()]
     return {record.op: record for record in sorted(itertools.chain(*known), key=lambda record: record.op)}
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
-from .entry_points import OPERATIONS, entry_points
+from .entry_points import foreign_records
 from .enums import DataType, DnnEnum
 from .errors import BadParam, public, shown
 from .problem_line import field_types, parse_value, print_value
@@ -76,8 +76,7 @@ def every_problem() -> dict[str, type[Problem]]:
     for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
         if ".records" not in module.name:
             importlib.import_module(module.name)
-    for point in entry_points(OPERATIONS):
-        point.load()
+    foreign_records()
     return PROBLEMS
 
 

@@ -23,7 +23,7 @@ from .. import algorithms
 from ..arrays import host_view, is_word
 from ..base import Backend, Device, DeviceInfo, Engine, Oracle, Plan, Run
 from . import outcomes as reference_outcomes
-from .outcomes import DEFINITIONS, outcomes, store
+from .outcomes import DEFINITIONS, foreign_definitions, outcomes, store
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
@@ -157,7 +157,9 @@ class DefinitionEngine(Engine):
 
     name = "definition"
     wide = True
-    problems = tuple(DEFINITIONS)
+
+    def __init__(self) -> None:
+        self.problems = (*DEFINITIONS, *foreign_definitions())
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         """Name the direct algorithms, those that need no workspace and are deterministic."""

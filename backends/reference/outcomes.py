@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from portadnn import bfloat16
 from portadnn.bfloat16 import as_float64
+from portadnn.entry_points import foreign_records
 from portadnn.problem import Problem
 
 from . import definitions
@@ -24,6 +25,16 @@ def _all() -> dict[type[Problem], Definition]:
 
 
 DEFINITIONS = _all()
+
+
+def foreign_definitions() -> dict[type[Problem], Definition]:
+    """Return the definitions that the records of other distributions hold."""
+    return {record.problem: record.definition for record in foreign_records() if record.definition is not None}
+
+
+def definition_of(problem: Problem) -> Definition:
+    """Return the definition of a problem's operation."""
+    return DEFINITIONS.get(type(problem)) or foreign_definitions()[type(problem)]
 
 
 def outcomes(
@@ -45,7 +56,7 @@ def outcomes(
     dict
         Float64 arrays by output name, in the outputs' dims; without byte buffers whose contents are an engine's own.
     """
-    return _results(DEFINITIONS[type(problem)].values, problem, tensors, scalars)
+    return _results(definition_of(problem).values, problem, tensors, scalars)
 
 
 def terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequence[float]) -> dict[str, Array]:
@@ -56,7 +67,7 @@ def terms(problem: Problem, tensors: Sequence[npt.NDArray[Any]], scalars: Sequen
     tensors, scalars
         As for :func:`outcomes`.
     """
-    return _results(DEFINITIONS[type(problem)].terms, problem, tensors, scalars)
+    return _results(definition_of(problem).terms, problem, tensors, scalars)
 
 
 def _results(

@@ -1,7 +1,8 @@
 """Capability tables: what each backend implements, and what each foreign library does.
 
-The tables are TOML files in the folder ``capabilities`` of the packages that register backends. docs/capabilities.md
-explains every field. A table is a set of rules; the order in which they stand says nothing::
+The tables are TOML files in the folder ``capabilities`` of the packages that register backends, and rules in the
+records of other distributions' operations. docs/capabilities.md explains every field. A table is a set of rules; the
+order in which they stand says nothing::
 
     table("miopen-1").judge(parse("convolution_forward x=f16:1x3x8x8 w=f16:4x3x3x3")).answer  # "no"
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._io.toml import tomllib
+from ..entry_points import foreign_records
 from ..enums import DnnEnum
 from ..errors import BadParam, NotSupported, shown
 from ..problem import Problem
@@ -269,6 +271,8 @@ def read(text: str, where: str, folder: Path | None = None) -> Table:
         rules += other.rules
         sources = {**other.sources, **sources}
         notes += other.notes
+    for record in foreign_records():
+        rules += [_rule({"op": record.op, **entry}, record.op) for entry in record.rules.get(where, ())]
     title, runnable = values.pop("title", ""), values.pop("runnable", False)
     if values or bool(title) is where.startswith("_"):
         raise BadParam(argument=where, expected="title, runnable, include, notes, sources and rules", got=list(values))

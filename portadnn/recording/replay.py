@@ -14,6 +14,7 @@ import portadnn as dnn
 
 from .._io.outside import host_memory
 from ..dispatch.execute import execute
+from ..entry_points import foreign_records
 from ..enums import Status
 from ..errors import AllocFailed, BadParam, DnnError
 from ..handle import Handle
@@ -338,8 +339,9 @@ def _function(name: str, arguments: dict[str, Any]) -> Callable[..., Any] | None
         function = getattr(owner, method, None)
         known = hasattr(function, "__wrapped__") and not method.startswith("_")  # errors.public
     else:
-        function = getattr(dnn, name, None)
-        known = name in dnn.__all__ and name not in ("trace", "Handle")
+        foreign = {record.op: record.function for record in foreign_records()}
+        function = foreign.get(name) or getattr(dnn, name, None)
+        known = name in foreign or (name in dnn.__all__ and name not in ("trace", "Handle"))
     if function is None or not known:
         raise Undecodable(f"{name}, which this portadnn does not have")
     return function  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ class Liar(DefinitionEngine):
     """The definition's engine, with a function (problem, tensors by name, workspace, run number) after each run."""
 
     def __init__(self, lie, *, workspace=0, deterministic=True, why=None, before=None):
+        super().__init__()
         self.lie, self.size, self.deterministic = lie, workspace, deterministic
         self.why, self.before = why, before
         self.runs = 0
