@@ -172,98 +172,53 @@ if TYPE_CHECKING:
 
 # Modules of operations are imported when first asked for: with all of them `import portadnn` took half as long again.
 _LATER = {
-    "BN_MIN_EPSILON": "batch_norm",
-    "CTCGradMode": "ctc_loss",
-    "CTCLossDescriptor": "ctc_loss",
-    "ConvolutionBwdDataAlgoPerf": "convolution.algorithms",
-    "ConvolutionBwdFilterAlgoPerf": "convolution.algorithms",
-    "ConvolutionFwdAlgoPerf": "convolution.algorithms",
-    "DirectionMode": "rnn.layout",
-    "DropoutDescriptor": "dropout",
-    "LRNDescriptor": "lrn",
-    "LossNormalizationMode": "ctc_loss",
-    "RNNDescriptor": "rnn.descriptor",
-    "RNNInputMode": "rnn.layout",
-    "RNNMode": "rnn.layout",
-    "ReduceTensorDescriptor": "reduce",
-    "SpatialTransformerDescriptor": "spatial_transformer",
-    "activation_backward": "activation",
-    "activation_forward": "activation",
-    "add_tensor": "tensor",
-    "batch_normalization_backward": "batch_norm",
-    "batch_normalization_forward_inference": "batch_norm",
-    "batch_normalization_forward_training": "batch_norm",
-    "convolution_backward_bias": "convolution.calls",
-    "convolution_backward_data": "convolution.calls",
-    "convolution_backward_filter": "convolution.calls",
-    "convolution_bias_activation_forward": "convolution.fused",
-    "convolution_forward": "convolution.calls",
-    "ctc_loss": "ctc_loss",
-    "derive_bn_tensor_descriptor": "batch_norm",
-    "divisive_normalization_backward": "divisive_norm",
-    "divisive_normalization_forward": "divisive_norm",
-    "dropout_backward": "dropout",
-    "dropout_forward": "dropout",
-    "dropout_get_reserve_space_size": "dropout",
-    "dropout_get_states_size": "dropout",
-    "find_convolution_backward_data_algorithm": "convolution.find",
-    "find_convolution_backward_data_algorithm_ex": "convolution.find",
-    "find_convolution_backward_filter_algorithm": "convolution.find",
-    "find_convolution_backward_filter_algorithm_ex": "convolution.find",
-    "find_convolution_forward_algorithm": "convolution.find",
-    "find_convolution_forward_algorithm_ex": "convolution.find",
-    "get_convolution_2d_forward_output_dim": "convolution.calls",
-    "get_convolution_backward_data_algorithm": "convolution.find",
-    "get_convolution_backward_data_algorithm_max_count": "convolution.find",
-    "get_convolution_backward_data_algorithm_v7": "convolution.find",
-    "get_convolution_backward_data_find_workspace_size": "convolution.find",
-    "get_convolution_backward_data_workspace_size": "convolution.calls",
-    "get_convolution_backward_filter_algorithm": "convolution.find",
-    "get_convolution_backward_filter_algorithm_max_count": "convolution.find",
-    "get_convolution_backward_filter_algorithm_v7": "convolution.find",
-    "get_convolution_backward_filter_find_workspace_size": "convolution.find",
-    "get_convolution_backward_filter_workspace_size": "convolution.calls",
-    "get_convolution_bias_activation_forward_workspace_size": "convolution.fused",
-    "get_convolution_forward_algorithm": "convolution.find",
-    "get_convolution_forward_algorithm_max_count": "convolution.find",
-    "get_convolution_forward_algorithm_v7": "convolution.find",
-    "get_convolution_forward_find_workspace_size": "convolution.find",
-    "get_convolution_forward_workspace_size": "convolution.calls",
-    "get_convolution_nd_forward_output_dim": "convolution.calls",
-    "get_ctc_loss_workspace_size": "ctc_loss",
-    "get_dropout_descriptor": "dropout",
-    "get_pooling_2d_forward_output_dim": "pooling",
-    "get_pooling_nd_forward_output_dim": "pooling",
-    "get_reduction_indices_size": "reduce",
-    "get_reduction_workspace_size": "reduce",
-    "get_rnn_lin_layer_bias_params": "rnn.sizes",
-    "get_rnn_lin_layer_matrix_params": "rnn.sizes",
-    "get_rnn_params_size": "rnn.sizes",
-    "get_rnn_training_reserve_size": "rnn.sizes",
-    "get_rnn_workspace_size": "rnn.sizes",
-    "lrn_cross_channel_backward": "lrn",
-    "lrn_cross_channel_forward": "lrn",
-    "normalization_backward": "normalization",
-    "normalization_forward": "normalization",
-    "op_tensor": "tensor",
-    "pooling_backward": "pooling",
-    "pooling_forward": "pooling",
-    "reduce_tensor": "reduce",
-    "restore_dropout_descriptor": "dropout",
-    "rnn_backward_data": "rnn.calls",
-    "rnn_backward_weights": "rnn.calls",
-    "rnn_forward_inference": "rnn.calls",
-    "rnn_forward_training": "rnn.calls",
-    "scale_tensor": "tensor",
-    "set_dropout_descriptor": "dropout",
-    "set_tensor": "tensor",
-    "softmax_backward": "softmax",
-    "softmax_forward": "softmax",
-    "spatial_tf_grid_generator_backward": "spatial_transformer",
-    "spatial_tf_grid_generator_forward": "spatial_transformer",
-    "spatial_tf_sampler_backward": "spatial_sampler",
-    "spatial_tf_sampler_forward": "spatial_sampler",
-    "transform_tensor": "tensor",
+    "activation": "activation_backward activation_forward",
+    "batch_norm": (
+        "BN_MIN_EPSILON batch_normalization_backward batch_normalization_forward_inference "
+        "batch_normalization_forward_training derive_bn_tensor_descriptor"
+    ),
+    "convolution.algorithms": "ConvolutionBwdDataAlgoPerf ConvolutionBwdFilterAlgoPerf ConvolutionFwdAlgoPerf",
+    "convolution.calls": (
+        "convolution_backward_bias convolution_backward_data convolution_backward_filter convolution_forward "
+        "get_convolution_2d_forward_output_dim get_convolution_backward_data_workspace_size "
+        "get_convolution_backward_filter_workspace_size get_convolution_forward_workspace_size "
+        "get_convolution_nd_forward_output_dim"
+    ),
+    "convolution.find": (
+        "find_convolution_backward_data_algorithm find_convolution_backward_data_algorithm_ex "
+        "find_convolution_backward_filter_algorithm find_convolution_backward_filter_algorithm_ex "
+        "find_convolution_forward_algorithm find_convolution_forward_algorithm_ex "
+        "get_convolution_backward_data_algorithm get_convolution_backward_data_algorithm_max_count "
+        "get_convolution_backward_data_algorithm_v7 get_convolution_backward_data_find_workspace_size "
+        "get_convolution_backward_filter_algorithm get_convolution_backward_filter_algorithm_max_count "
+        "get_convolution_backward_filter_algorithm_v7 get_convolution_backward_filter_find_workspace_size "
+        "get_convolution_forward_algorithm get_convolution_forward_algorithm_max_count "
+        "get_convolution_forward_algorithm_v7 get_convolution_forward_find_workspace_size"
+    ),
+    "convolution.fused": "convolution_bias_activation_forward get_convolution_bias_activation_forward_workspace_size",
+    "ctc_loss": "CTCGradMode CTCLossDescriptor LossNormalizationMode ctc_loss get_ctc_loss_workspace_size",
+    "divisive_norm": "divisive_normalization_backward divisive_normalization_forward",
+    "dropout": (
+        "DropoutDescriptor dropout_backward dropout_forward dropout_get_reserve_space_size dropout_get_states_size "
+        "get_dropout_descriptor restore_dropout_descriptor set_dropout_descriptor"
+    ),
+    "lrn": "LRNDescriptor lrn_cross_channel_backward lrn_cross_channel_forward",
+    "normalization": "normalization_backward normalization_forward",
+    "pooling": "get_pooling_2d_forward_output_dim get_pooling_nd_forward_output_dim pooling_backward pooling_forward",
+    "reduce": "ReduceTensorDescriptor get_reduction_indices_size get_reduction_workspace_size reduce_tensor",
+    "rnn.calls": "rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training",
+    "rnn.descriptor": "RNNDescriptor",
+    "rnn.layout": "DirectionMode RNNInputMode RNNMode",
+    "rnn.sizes": (
+        "get_rnn_lin_layer_bias_params get_rnn_lin_layer_matrix_params get_rnn_params_size "
+        "get_rnn_training_reserve_size get_rnn_workspace_size"
+    ),
+    "softmax": "softmax_backward softmax_forward",
+    "spatial_sampler": "spatial_tf_sampler_backward spatial_tf_sampler_forward",
+    "spatial_transformer": (
+        "SpatialTransformerDescriptor spatial_tf_grid_generator_backward spatial_tf_grid_generator_forward"
+    ),
+    "tensor": "add_tensor op_tensor scale_tensor set_tensor transform_tensor",
 }
 
 __all__ = [
@@ -415,9 +370,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    module = next((module for module, names in _LATER.items() if name in names.split()), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".ops.{_LATER[name]}", __name__), name)
+    value = getattr(import_module(f".ops.{module}", __name__), name)
     globals()[name] = value
     return value
 

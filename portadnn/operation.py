@@ -152,6 +152,8 @@ class Data:
         leave out.
     moderate : tuple of str
         Tensors that stay of order one where others are large.
+    opaque : tuple of str
+        Byte buffers with gaps, which only another pass can judge.
     fit : callable or None
         Replaces values that cannot be any numbers: outputs of forward passes, variances.
     """
@@ -160,6 +162,7 @@ class Data:
     exact: bool | Callable[[Any], bool] = False
     special: tuple[str, ...] | None = None
     moderate: tuple[str, ...] = ()
+    opaque: tuple[str, ...] = ()
     fit: Callable[[Filling], None] | None = None
 
     def unsettled_kinds(self, mode: str) -> set[str]:

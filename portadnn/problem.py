@@ -111,6 +111,8 @@ class Problem:
         Whether calls take 2-D arrays (n, c) for (n, c, 1): their meaning is plain.
     ranks : dict of str to (int, int)
         The least and the largest number of dims of tensors that are no images.
+    letters : dict of str to sequence of str
+        Names of tensors' dims where they are not "ncdhw"; of five, the third is that of images with depth.
     algorithms : type or None
         The guide's algorithms that a call may ask for.
     """
@@ -126,6 +128,7 @@ class Problem:
     raw: ClassVar[tuple[str, ...]] = ()
     matrices: ClassVar[bool] = False
     ranks: ClassVar[dict[str, tuple[int, int]]] = {}
+    letters: ClassVar[Mapping[str, Sequence[str]]] = {}
     algorithms: ClassVar[type[DnnEnum] | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

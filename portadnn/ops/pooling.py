@@ -25,6 +25,8 @@ def _check_spatial(x: TensorSpec) -> None:
 class Pooling(Problem):
     """What both directions share; each declares the fields in the order of its C function."""
 
+    letters: ClassVar[Mapping[str, str]] = {"y": "ncopq", "dy": "ncopq"}
+
     x: TensorSpec
     y: TensorSpec
     mode: PoolingMode

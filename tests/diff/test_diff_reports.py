@@ -299,6 +299,8 @@ def test_pictures_say_what_they_show():
         ("convolution_backward_data", "dx", 4, "nchw"),
         ("pooling_forward", "y", 5, "ncopq"),
         ("softmax_forward", "y", 4, "nchw"),
+        ("rnn_backward_data", "dhx", 3, "layernh"),
+        ("", "y", 4, "nchw"),
         ("set_tensor", "y", 3, "012"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..._page import escape
 from ...errors import DnnError
+from ...problem import Problem, every_problem
 from ..cases import Case
 from ..compare import Difference
 from ..results import RunReport
@@ -14,9 +15,6 @@ from .drawing import histogram, strip, worst_place
 from .summary import WRONG, blamed, command, decided, failures, measure, operation, ranked, smallest, wrong_judgements
 
 ROOM = 2_000_000  # characters of failures that are shown in full
-_AXES = {4: "nchw", 5: "ncdhw"}
-_FILTER = {4: "kcrs", 5: "kctrs"}
-_OUTPUT = {4: "npq", 5: "nopq"}
 
 
 def chosen(report: RunReport) -> dict[str, str]:
@@ -102,14 +100,11 @@ def _output(result: CaseResult, name: str, difference: Difference, dims: Sequenc
 
 def axis_name(op: str, tensor: str, rank: int, axis: int) -> str:
     """Return the letter of an axis."""
-    if op.startswith("convolution") and tensor in ("w", "dw") and rank in _FILTER:
-        return _FILTER[rank][axis]
-    if op.startswith(("convolution", "pooling")) and tensor in ("y", "dy") and rank in _OUTPUT:
-        letters = _OUTPUT[rank]
-        return (letters[0] + ("k" if op.startswith("conv") else "c") + letters[1:])[axis]
-    if op.startswith("rnn") and rank == 3:
-        return ("layer", "n", "h")[axis]
-    return _AXES[rank][axis] if rank in _AXES else str(axis)
+    kind = every_problem().get(op, Problem)
+    letters = tuple(kind.letters.get(tensor, "ncdhw"))
+    if len(letters) == 5 and rank == 4:
+        letters = (*letters[:2], *letters[3:])
+    return letters[axis] if len(letters) == rank else str(axis)
 
 
 def _measures(name: str, difference: Difference) -> Iterator[str]:

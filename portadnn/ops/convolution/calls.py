@@ -39,6 +39,7 @@ class Convolution(Problem):
     """
 
     roles: ClassVar[tuple[str, str, str]] = ("x", "w", "y")
+    letters: ClassVar[Mapping[str, str]] = {"w": "kctrs", "dw": "kctrs", "y": "nkopq", "dy": "nkopq"}
 
     @property
     def image(self) -> TensorSpec:
@@ -202,6 +203,7 @@ class ConvolutionBackwardBias(Problem):
     op: ClassVar[str] = "convolution_backward_bias"
     inputs: ClassVar[tuple[str, ...]] = ("dy",)
     outputs: ClassVar[tuple[str, ...]] = ("db",)
+    letters: ClassVar[Mapping[str, str]] = {"dy": "nkopq"}
 
     dy: TensorSpec
     db: TensorSpec

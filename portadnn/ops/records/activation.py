@@ -16,11 +16,7 @@ from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong, output_of_forward
 from ..activation import ActivationBackward, ActivationForward, activation_backward, activation_forward
 
-EXACT = (
-    ActivationMode.RELU,
-    ActivationMode.CLIPPED_RELU,
-    ActivationMode.IDENTITY,
-)  # whole numbers stay whole
+EXACT = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, ActivationMode.IDENTITY)  # whole numbers stay whole
 UNSETTLED = ("SWISH", ("cancelling",), "a sigmoid below the smallest normal number, times a large one")
 
 

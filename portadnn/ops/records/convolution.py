@@ -127,9 +127,7 @@ _STRATA = {"storage": STORAGES, "layout": CLASSES}
 _SHAPES = tuple(name for name in SHAPES if name != "empty")
 _DRAWING = Drawing(_convolution, {**_STRATA, "mode": tuple(ConvolutionMode)}, {"shape": _SHAPES})
 
-
 _FILTERS = {"3": (3, 3, 3, 3), "1": (1, 1, 1, 1), "5": (5, 5, 5, 5), "65": (65, 65, 1, 1)}
-
 
 _MORE: dict[str, tuple[Any, ...]] = {
     "stride": ("1", "2"),

@@ -17,7 +17,6 @@ from ..reduce import ReduceTensor, reduce_tensor
 
 _EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
 
-
 _REDUCED = ("spatial", "any", "all", "channels", "batch", "last", "any", "none")
 
 _EXACT = (ReduceTensorOp.ADD, ReduceTensorOp.NORM1, *_EXTREMES)

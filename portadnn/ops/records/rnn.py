@@ -25,7 +25,6 @@ from ..rnn.problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInfere
 
 _SIZES = ("small", "odd", "one", "wide", "odd", "vector", "steps")
 
-
 _STATES = ("all", "none", "in", "out", "any")
 
 _STEPS = "hidden_size=5 num_layers=1 mode=lstm"
@@ -174,6 +173,7 @@ _DATA = Data(
         ("*", ("nan", "inf", "huge"), "maxima and masks of gradients may pass over NaN; gates overflow on the way"),
         ("*", ("cancelling",), "saturated gates magnify the rounding of large sums"),
     ),
+    opaque=("reserve",),
     fit=_sensible,
 )
 

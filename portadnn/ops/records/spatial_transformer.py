@@ -23,7 +23,6 @@ from ..spatial_transformer import (
 
 _GRIDS = ("odd", "one", "long", "odd", "vector", "row", "many")
 
-
 _IMAGES = ("odd", "vector", "channel 1", "odd", "channels", "one", "many")
 
 _SIZES = (*plain.SIZES, "wide", "vast")
@@ -100,7 +99,6 @@ def _plain(c: Choices) -> dict[str, str]:
 _STRATA = {"dtype": TYPES, "layout": CLASSES}
 _GRID = Drawing(_grids, _STRATA, {"grid": _GRIDS})
 _SAMPLER = Drawing(_sampler, _STRATA, {"grid": _GRIDS, "image": _IMAGES})
-
 
 RECORDS = (
     Operation(

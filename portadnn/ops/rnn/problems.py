@@ -26,6 +26,9 @@ class RNN(Problem):
 
     scalars: ClassVar[dict[str, float]] = {}
     wide: ClassVar[str] = "x"
+    letters: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
+        ["x", "dx", "y", "dy", "w", "dw", "hx", "cx", "hy", "cy", "dhx", "dcx", "dhy", "dcy"], ("layer", "n", "h")
+    )
 
     w: TensorSpec | None
     hidden_size: int
