@@ -11,7 +11,7 @@ from typing import Any
 from ..data_types import data_type
 from ..enums import attention_implementation
 from ..tensor import tensor
-from .attention_options import TOP_LEFT, band, dropout_ports, number, one_of, refuse_functions, stats_wanted
+from .attention_options import TOP_LEFT, band, dropout_ports, number, refuse_functions, stats_wanted
 from .builder import NOT_SET, Builder
 
 Maybe = tensor | None
@@ -122,6 +122,8 @@ def sdpa(
         **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
     }
     wanted = stats_wanted(is_inference, generate_stats)
+    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
+    rights = (diagonal_band_right_bound, right_bound)
     out = add_attention(
         self,
         "sdpa",
@@ -129,13 +131,7 @@ def sdpa(
         {"MAX": score_max, "SUM_EXP": score_sum_exp, "RNG_DUMP": rng_dump},
         compute_data_type,
         name,
-        **band(
-            use_causal_mask,
-            use_causal_mask_bottom_right,
-            diagonal_alignment,
-            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-            right(diagonal_band_right_bound, right_bound),
-        ),
+        **band(use_causal_mask, use_causal_mask_bottom_right, diagonal_alignment, lefts, rights),
         use_alibi_mask=use_alibi_mask,
         use_padding_mask=use_padding_mask,
         dropout_probability=probability,
@@ -202,6 +198,8 @@ def sdpa_backward(
         **{"Q": q, "K": k, "V": v, "O": o, "DO": dO, "STATS": stats, "ATTN_SCALE": attn_scale, "BIAS": bias},
         **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
     }
+    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
+    rights = (diagonal_band_right_bound, right_bound)
     out = add_attention(
         self,
         "sdpa_backward",
@@ -209,13 +207,7 @@ def sdpa_backward(
         {"DBIAS": dBias, "DSINK_TOKEN": dSink_token, "RNG_DUMP": rng_dump},
         compute_data_type,
         name,
-        **band(
-            use_causal_mask,
-            use_causal_mask_bottom_right,
-            diagonal_alignment,
-            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-            right(diagonal_band_right_bound, right_bound),
-        ),
+        **band(use_causal_mask, use_causal_mask_bottom_right, diagonal_alignment, lefts, rights),
         use_alibi_mask=use_alibi_mask,
         use_padding_mask=use_padding_mask,
         dropout_probability=probability,
@@ -227,21 +219,3 @@ scaled_dot_product_flash_attention = sdpa
 
 
 scaled_dot_product_flash_attention_backward = sdpa_backward
-
-
-def left(bound: int | None, short: int | None, window: int | None, short_window: int | None) -> int | None:
-    """Return the left bound, by whichever name it was given."""
-    found: int | None = one_of(
-        "left bound",
-        diagonal_band_left_bound=bound,
-        left_bound=short,
-        sliding_window_length=window,
-        sliding_window=short_window,
-    )
-    return found
-
-
-def right(bound: int | None, short: int | None) -> int | None:
-    """Return the right bound, by whichever name it was given."""
-    found: int | None = one_of("right bound", diagonal_band_right_bound=bound, right_bound=short)
-    return found

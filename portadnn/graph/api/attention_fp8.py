@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from ..errors import fail
 from ..tensor import tensor
-from .attention import Function, Maybe, add_attention, left, right
+from .attention import Function, Maybe, add_attention
 from .attention_options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted
 from .builder import NOT_SET, Builder
 
@@ -72,6 +72,8 @@ def sdpa_fp8(
         **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
     }
     wanted = stats_wanted(is_inference, generate_stats)
+    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
+    rights = (diagonal_band_right_bound, right_bound)
     out = add_attention(
         self,
         "sdpa_fp8",
@@ -79,13 +81,7 @@ def sdpa_fp8(
         {"MAX": score_max, "SUM_EXP": score_sum_exp, "RNG_DUMP": rng_dump},
         compute_data_type,
         name,
-        **band(
-            use_causal_mask,
-            use_causal_mask_bottom_right,
-            diagonal_alignment,
-            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-            right(diagonal_band_right_bound, right_bound),
-        ),
+        **band(use_causal_mask, use_causal_mask_bottom_right, diagonal_alignment, lefts, rights),
         use_alibi_mask=use_alibi_mask,
         use_padding_mask=use_padding_mask,
         dropout_probability=probability,
@@ -153,6 +149,8 @@ def sdpa_fp8_backward(
         **{"SCALE_DQ": scale_dQ, "SCALE_DK": scale_dK, "SCALE_DV": scale_dV, "SCALE_DP": scale_dP},
         **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
     }
+    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
+    rights = (diagonal_band_right_bound, right_bound)
     out = add_attention(
         self,
         "sdpa_fp8_backward",
@@ -160,13 +158,7 @@ def sdpa_fp8_backward(
         {"DBIAS": dBias, "DSINK_TOKEN": dSink_token, "RNG_DUMP": rng_dump},
         compute_data_type,
         name,
-        **band(
-            use_causal_mask,
-            use_causal_mask_bottom_right,
-            diagonal_alignment,
-            left(diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window),
-            right(diagonal_band_right_bound, right_bound),
-        ),
+        **band(use_causal_mask, use_causal_mask_bottom_right, diagonal_alignment, lefts, rights),
         use_alibi_mask=use_alibi_mask,
         use_padding_mask=use_padding_mask,
         dropout_probability=probability,

@@ -53,10 +53,19 @@ def _equal(value: Any, other: Any) -> bool:
         return False
 
 
+Bounds = Sequence[Any]
+_LEFT = ("diagonal_band_left_bound", "left_bound", "sliding_window_length", "sliding_window")
+_RIGHT = ("diagonal_band_right_bound", "right_bound")
+
+
 def band(
-    use_causal_mask: bool, use_causal_mask_bottom_right: bool, alignment: Any, left: Any, right: Any
+    use_causal_mask: bool,
+    use_causal_mask_bottom_right: bool,
+    alignment: Any,
+    lefts: Sequence[Any],
+    rights: Sequence[Any],
 ) -> dict[str, Any]:
-    """Return the attributes of the diagonal band.
+    """Return the attributes of the diagonal band. Bounds come by all of their names, None where not given.
 
     A causal mask is a band with a right bound of 0; it starts at the top left, or at the bottom right.
 
@@ -65,6 +74,8 @@ def band(
     InvalidValue
         A causal mask and another bound or corner (PG-SDPA-003).
     """
+    left = one_of("left bound", **dict(zip(_LEFT, lefts, strict=True)))
+    right = one_of("right bound", **dict(zip(_RIGHT, rights, strict=True)))
     alignment = diagonal_alignment.parse(alignment, "diagonal_alignment")
     use_causal_mask = flag(use_causal_mask, "use_causal_mask")
     use_causal_mask_bottom_right = flag(use_causal_mask_bottom_right, "use_causal_mask_bottom_right")
