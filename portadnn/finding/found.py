@@ -27,7 +27,7 @@ class Found:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, engines_version: Callable[[], str]) -> None:
-        self._mine: dict[Problem | str, dict[str, float]] = {}
+        self._mine: dict[Problem, dict[str, float]] = {}
         self._version = engines_version
         self._database: FindDatabase | None = None
         if path is not None and not (isinstance(path, str) and not path):
@@ -44,19 +44,17 @@ class Found:
         driver = f"{info.driver}; {info.version}"
         return Place("; ".join(map(str, (*device, *sizes))), driver, __version__, self._version())
 
-    def stored(self, problem: Problem | str, info: DeviceInfo) -> dict[str, float]:
+    def stored(self, problem: Problem, info: DeviceInfo) -> dict[str, float]:
         """Return the database's seconds of engines for a problem on a device."""
         return {} if self._database is None else self._database.load(str(problem), self.place(info))
 
-    def add(
-        self, problem: Problem | str, info: DeviceInfo, seconds: Mapping[str, float], new: Mapping[str, float]
-    ) -> None:
+    def add(self, problem: Problem, info: DeviceInfo, seconds: Mapping[str, float], new: Mapping[str, float]) -> None:
         """Add the outcome of a search, and store new timings."""
         self._mine[problem] = dict(seconds)
         if self._database is not None:
             self._database.store(str(problem), self.place(info), new)
 
-    def seconds(self, problem: Problem | str, info: DeviceInfo) -> Mapping[str, float]:
+    def seconds(self, problem: Problem, info: DeviceInfo) -> Mapping[str, float]:
         """Return all known timings: this handle's, or else the database's."""
         return self._mine.get(problem) or self.stored(problem, info)
 

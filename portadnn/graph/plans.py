@@ -134,7 +134,7 @@ class Plans:
 
     def _timed(self, takers: Sequence[GraphEngine]) -> list[Config]:
         """Return the configurations of engines that were timed, the fastest first, then the engines that were not."""
-        seconds = self.handle.found.seconds(self.graph.digest, self.handle.info)
+        seconds = self.handle.found.seconds(self.graph.canonical(), self.handle.info)
         known: dict[str, Config] = {}
         if seconds:
             known = {each.name: each for one in takers for each in configurations(one, self.graph, self.handle.info)}
@@ -226,7 +226,7 @@ class Plans:
             raise self.no_engine([])
         rows.sort(key=lambda row: row[0].seconds)
         times = {row.name: row.seconds for row, _, _ in rows}
-        self.handle.found.add(self.graph.digest, self.handle.info, times, times)
+        self.handle.found.add(self.graph.canonical(), self.handle.info, times, times)
         self.candidates = [config for _, config, _ in rows]
         self.built = {number: plan for number, (_, _, plan) in enumerate(rows)}
         return [*(row for row, _, _ in rows), *failed]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 
 import helper
 import numpy as np
@@ -139,6 +141,9 @@ def test_autotune_is_kept_for_b(engines, tmp_path, monkeypatch):
     assert [row.name for row in rows][:4] == ["eng_slow_k7=7", "eng_slow", "eng_quick", "eng_slow_k7=3"]
     assert "eng_quick_k7=3" not in [row.name for row in rows]
     assert g.get_plan_name() == "eng_slow_k7=7"
+    with contextlib.closing(sqlite3.connect(database)) as kept:
+        lines = kept.execute("SELECT DISTINCT problem FROM timing").fetchall()
+    assert lines == [("pointwise IN_0=f32:3 OUT_0=f32:3 mode=IDENTITY",)]
     for later in (handle, dnn.Handle("reference", find_db=database)):
         other = small(later)
         other.build([B])
