@@ -127,8 +127,8 @@ def works_on_host(device: Device) -> bool:
     return device.owns(np.empty(0))
 
 
-def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bound:
-    """Turn a pack's values into arrays of a device.
+def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: Mapping[int, tensor]) -> Bound:
+    """Turn a pack into arrays of a device; `known` as :func:`by_uid` takes it.
 
     Native arrays of the device, and foreign ones on it, are used where they lie. Host memory is, too, where the device
     works there (reference, CPUs) and the memory is aligned; otherwise it is copied, and results are copied back.
@@ -136,8 +136,9 @@ def bind(graph: OperationGraph, device: Device, values: Mapping[int, Any]) -> Bo
     Raises
     ------
     InvalidVariantPack
-        Values that do not fit (PG-PACK-004 to 007, 010).
+        Keys or values that do not fit (PG-PACK-001 to 010).
     """
+    values = by_uid(graph, pack, known)
     bound = Bound(graph.results)
     on_host = works_on_host(device)
     hosts: list[tuple[TensorInfo, npt.NDArray[Any]]] = []

@@ -19,7 +19,6 @@ from ..engine import GraphPlan
 from ..errors import fail
 from ..operation_graph import TensorInfo
 from ..pack import bind as bind_pack
-from ..pack import by_uid
 from ..plans import Plans, Timing, engines_of
 from .arguments import pairs, whole
 from .builder import method
@@ -120,8 +119,7 @@ def autotune(
     if tensor_to_device_buffer is None:
         arrays = {info.uid: _sample(info, opened) for info in frozen.packed}
     else:
-        values = by_uid(frozen, _pack(tensor_to_device_buffer), self._known())
-        arrays = bind_pack(frozen, opened.device, values).arrays
+        arrays = bind_pack(frozen, opened.device, _pack(tensor_to_device_buffer), self._known()).arrays
     rows = plans.autotune(self._filters, arrays, lambda plan: _workspace(self, plan, plans, workspace))
     self._drop_calls()
     self._choose(plans, 0)
@@ -143,9 +141,8 @@ def _bound(
         )
     plans = self._plans_on(self._handle if handle is None else handle)
     plan = plans.plan(self._index(plans) if index is None else index)
-    values = by_uid(self._frozen, pack, self._known())
     with plans.handle.lock:
-        bound = bind_pack(self._frozen, plans.handle.device, values)
+        bound = bind_pack(self._frozen, plans.handle.device, pack, self._known())
     return plans, plan, bound.arrays, _workspace(self, plan, plans, workspace), bound
 
 
