@@ -275,6 +275,29 @@ def _tensor_ops(rng: np.random.Generator) -> Operation:
     return Operation("op, transform, add and scale_tensor", operands, unified, named, types=("float32", "float64"))
 
 
+def _ctc_loss(rng: np.random.Generator) -> Operation:
+    steps, batch, classes = (int(rng.integers(low, 9)) for low in (6, 1, 2))
+    lengths = [int(n) for n in rng.integers(0, 4, batch)]
+    labels = [int(c) for c in rng.integers(0, classes, sum(lengths))]
+    used = [int(n) for n in rng.integers(6, steps + 1, batch)]  # enough for any label: costs are finite
+    given = labels, lengths, used
+    dims = (steps, batch, classes)
+    operands = {"probs": IN(dims, broadcast=False), "costs": _out(batch), "gradients": _out(*dims)}
+
+    def unified(g: Given) -> None:
+        outputs = {"costs": g["costs"], "gradients": g["gradients"]}
+        dnn.ctc_loss(g.handle, g["probs"], *given, **outputs, workspace=g.workspace)
+
+    def size(g: Given) -> int:
+        return dnn.get_ctc_loss_workspace_size(g.handle, g["probs"], *(_integers(v) for v in given))
+
+    return Operation("ctc_loss", operands, unified, size=size, steps=1)
+
+
+def _integers(values: list[int]) -> dnn.TensorSpec:
+    return dnn.TensorSpec.packed(dnn.DataType.INT32, (max(len(values), 1),))
+
+
 def _set_tensor(rng: np.random.Generator) -> Operation:
     return Operation(
         "set_tensor",
@@ -504,6 +527,7 @@ OPERATIONS: dict[str, Draw] = {
     "lrn": _lrn,
     "divisive": _divisive,
     "tensor_ops": _tensor_ops,
+    "ctc_loss": _ctc_loss,
     "set_tensor": _set_tensor,
     "reduce": _reduce,
     "batch_norm": _batch_norm,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,6 +201,18 @@ def test_float32_keeps_its_digits_in_long_sequences(handle):
         want, slopes = dnn.ctc_loss(exact, narrow.astype(np.float64), labels, lengths, used)
     np.testing.assert_allclose(handle.to_numpy(costs), want, rtol=3e-6)
     np.testing.assert_allclose(handle.to_numpy(gradients), slopes, atol=2e-3)
+
+
+@everywhere()
+@pytest.mark.parametrize("costs_only", [False, True])
+def test_states_that_local_memory_has_no_room_for(handle, monkeypatch, costs_only):
+    monkeypatch.setattr(handle.device, "info", replace(handle.device.info, local_memory=64))
+    x, labels, lengths, used = drawn(np.random.default_rng(21), 37, 3, 6, 9)
+    found = dnn.ctc_loss(handle, handle.asarray(x), labels, lengths, used, costs_only=costs_only)
+    with dnn.Handle("reference") as exact:
+        want = dnn.ctc_loss(exact, x, labels, lengths, used, costs_only=costs_only)
+    for got, due in zip(found[: 2 - costs_only], want, strict=False):
+        np.testing.assert_allclose(handle.to_numpy(got), due, atol=1e-11)
 
 
 @everywhere()
