@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from portadnn.graph.data_types import data_type
 from portadnn.graph.engine import SupportRule
-from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.errors import GraphError
 from portadnn.graph.operation_graph import Operation, OperationGraph
+from portadnn.graph.rules import fail
 
 from ..base import DeviceInfo
 from . import gpu

@@ -10,10 +10,11 @@ from portadnn.enums import DataType
 from portadnn.graph.data_types import data_type
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import rng_distribution
-from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.errors import GraphError
 from portadnn.graph.knobs import Knobs
 from portadnn.graph.layout import row_major
 from portadnn.graph.operation_graph import OperationGraph, TensorInfo
+from portadnn.graph.rules import fail
 
 from ..attention.operands import part_of
 from ..base import Arg, ConstantArg, Device, DeviceInfo, Launch, ScalarArg, TensorArg

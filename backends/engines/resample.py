@@ -14,10 +14,11 @@ from portadnn.enums import DataType
 from portadnn.graph.data_types import data_type
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import resample_mode
-from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.errors import GraphError
 from portadnn.graph.knobs import Knobs
 from portadnn.graph.layout import Dims, order_of, row_major, span
 from portadnn.graph.operation_graph import OperationGraph, TensorInfo
+from portadnn.graph.rules import fail
 
 from ..base import Arg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg, roofline
 from ..fusion.expressions import converted, rounded

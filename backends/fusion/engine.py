@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
 from portadnn.graph.enums import behavior_note, knob_type
-from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.errors import GraphError
 from portadnn.graph.fusion.moving import turns
 from portadnn.graph.knobs import Knobs, knob
 from portadnn.graph.operation_graph import OperationGraph
+from portadnn.graph.rules import fail
 
 from ..base import Device, DeviceInfo, roofline
 from .expand.moving import NotInMemory

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from portadnn.graph import ragged
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import numerical_note
-from portadnn.graph.errors import GraphError, fail
+from portadnn.graph.errors import GraphError
 from portadnn.graph.knobs import Knobs
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
+from portadnn.graph.rules import fail
 
 from ..base import Device, DeviceInfo, Run
 from . import (

@@ -52,7 +52,6 @@ from .enums import (
     tensor_reordering,
 )
 from .errors import (
-    RULES,
     AttributeNotSet,
     GraphCheckFailed,
     GraphError,
@@ -60,12 +59,12 @@ from .errors import (
     InvalidTensorName,
     InvalidValue,
     InvalidVariantPack,
-    Rule,
     ShapeDeductionFailed,
     cudnnGraphNotSupportedError,
 )
 from .kernel_cache import create_device_properties, create_kernel_cache
 from .knobs import knob
+from .rules import RULES, Rule
 from .tensor import tensor
 
 __all__ = [

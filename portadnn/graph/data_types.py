@@ -13,7 +13,7 @@ from .. import bfloat16
 from ..enums import DataType
 from . import fp8
 from .enums import GraphEnum
-from .errors import fail
+from .rules import fail
 
 
 class data_type(GraphEnum):

@@ -15,9 +15,10 @@ from portadnn_backends.base import Engine, Plan, roofline
 from ..problem import Problem
 from .api.arguments import whole
 from .enums import behavior_note, heur_mode, numerical_note
-from .errors import GraphError, fail
+from .errors import GraphError
 from .knobs import Knobs, knob
 from .operation_graph import OperationGraph
+from .rules import fail
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo
@@ -54,7 +55,7 @@ class SupportRule:
     Attributes
     ----------
     id : str
-        As in :data:`~portadnn.graph.errors.RULES`.
+        As in :data:`~portadnn.graph.rules.RULES`.
     says : str
         What a graph has to be like.
     broken : callable

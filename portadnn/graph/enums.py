@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any, TypeVar
 
 from ..errors import shown
-from .errors import fail
+from .rules import fail
 
 E = TypeVar("E", bound="GraphEnum")
 

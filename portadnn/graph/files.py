@@ -12,9 +12,10 @@ from .api.core import Graph
 from .data_types import data_type
 from .engine import Config, GraphPlan
 from .enums import GraphEnum, knob_type, scalar_type, tensor_reordering
-from .errors import GraphError, fail
+from .errors import GraphError
 from .kernel_cache import properties_of
 from .operation_graph import Operation, OperationGraph, TensorInfo
+from .rules import fail
 from .tensor import tensor
 
 FORMAT, VERSION = "portadnn.graph", 1

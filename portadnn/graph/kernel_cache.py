@@ -13,8 +13,8 @@ from ..errors import public, shown, written
 from .api.handles import handle_of
 from .engine import Config
 from .enums import knob_type
-from .errors import fail
 from .operation_graph import OperationGraph
+from .rules import fail
 
 if TYPE_CHECKING:
     from ..handle import Handle

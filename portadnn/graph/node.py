@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from . import layout
 from .data_types import data_type
-from .errors import GraphError, fail
+from .errors import GraphError
+from .rules import fail
 from .tensor import tensor
 
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import fail
 from .node import Node
+from .rules import fail
 from .tensor import tensor
 
 

@@ -16,8 +16,8 @@ from ..enums import plain_number
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
 from . import memory, ragged
-from .errors import fail
 from .operation_graph import OperationGraph, TensorInfo
+from .rules import fail
 from .tensor import tensor
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .errors import fail
 from .layout import channels_last, row_major
 from .node import KINDS
 from .operation_graph import Operation, OperationGraph, TensorInfo
+from .rules import fail
 
 Parts = Sequence[Sequence[str]]
 _COLOURS = ("#dbe9f6", "#fde3cf", "#dcefd9", "#ecdff2", "#fbe3ec", "#e9e6d0")  # of boxes, one after another

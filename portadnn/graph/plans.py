@@ -14,12 +14,13 @@ from ..registry import get_backend
 from .api.arguments import whole
 from .engine import Config, GraphEngine, GraphPlan, configurations
 from .enums import behavior_note, heur_mode, numerical_note
-from .errors import GraphError, fail
+from .errors import GraphError
 from .explain import explain
 from .fallback.engine import FallbackEngine, HostFallbackEngine
 from .fusion.engine import RegionsEngine
 from .operation_graph import OperationGraph
 from .pack import works_on_host
+from .rules import fail
 
 
 @dataclass

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import fail
 from .memory import flat
 from .operation_graph import Operation, OperationGraph, TensorInfo
+from .rules import fail
 
 Array = npt.NDArray[Any]
 OF_QUERIES = frozenset(("Q", "O", "DO", "DQ", "STATS", "MAX", "SUM_EXP"))  # ports with a row for each query

@@ -13,7 +13,7 @@ from .api.arguments import integers, text, truth
 from .api.arguments import number as _number
 from .data_types import data_type
 from .enums import scalar_type, tensor_reordering
-from .errors import fail
+from .rules import fail
 
 
 class Producer(Protocol):

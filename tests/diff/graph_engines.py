@@ -9,7 +9,7 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn.graph.engine import GraphEngine, GraphPlan
-from portadnn.graph.errors import fail
+from portadnn.graph.rules import fail
 from portadnn.registry import get_backend
 from portadnn_backends.base import Run
 

@@ -10,10 +10,10 @@ from test_graph_fallback import CASES, over
 import portadnn.graph as cudnn
 from portadnn.graph.engine import GraphEngine
 from portadnn.graph.enums import pointwise_mode
-from portadnn.graph.errors import fail
 from portadnn.graph.fallback import parts as fallback_parts
 from portadnn.graph.fallback.engine import FallbackEngine
 from portadnn.graph.fallback.host import DefinitionOnHost
+from portadnn.graph.rules import fail
 from portadnn.registry import get_backend
 
 A, FALLBACK = cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK

@@ -9,7 +9,7 @@ from graphs import given, new
 
 import portadnn.graph as cudnn
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
-from portadnn.graph.errors import fail
+from portadnn.graph.rules import fail
 from portadnn.registry import get_backend
 from portadnn_backends.base import Run
 

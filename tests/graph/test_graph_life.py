@@ -18,7 +18,7 @@ from graphs import D, given, new, numbers
 import portadnn as dnn
 import portadnn.graph as cudnn
 from portadnn.graph.engine import GraphEngine, GraphPlan
-from portadnn.graph.errors import fail
+from portadnn.graph.rules import fail
 from portadnn.registry import backend_names, get_backend
 from portadnn_backends.base import Run
 

@@ -16,9 +16,9 @@ import portadnn as dnn
 import portadnn.graph as cudnn
 from portadnn.graph.api.core import Graph
 from portadnn.graph.engine import GraphEngine, GraphPlan, SupportRule
-from portadnn.graph.errors import fail
 from portadnn.graph.files import as_data, graph_of
 from portadnn.graph.operation_graph import TensorInfo
+from portadnn.graph.rules import fail
 from portadnn.registry import get_backend
 from portadnn_backends.base import Run
 

@@ -21,11 +21,11 @@ from ...graph.api.plans import (
     get_workspace_size,
 )
 from ...graph.engine import Config, GraphEngine, checked
-from ...graph.errors import fail
 from ...graph.kernel_cache import DeviceProperties, create_device_properties
 from ...graph.knobs import knob
 from ...graph.operation_graph import OperationGraph
 from ...graph.plans import engines_of
+from ...graph.rules import fail
 from ...handle import Handle
 from .objects import BackendDescriptor, Given
 from .operations import new_graph

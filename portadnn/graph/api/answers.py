@@ -10,11 +10,11 @@ from ..._version import __version__
 from ...errors import shown
 from .. import pictures
 from ..engine import Config
-from ..errors import fail
 from ..explain import Explanation
 from ..explain import explain as ask_engines
 from ..plans import engines_of
 from ..reproducer import script
+from ..rules import fail
 from ..surfaces import Judgement, judge
 from .arguments import integers, text, whole
 from .builder import method

@@ -8,7 +8,7 @@ from typing import Any
 from ...arguments import as_integer, as_items
 from ...errors import BadParam, shown
 from ..enums import GraphEnum
-from ..errors import fail
+from ..rules import fail
 
 MOST_WHOLE = 2**63 - 1
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..errors import fail
+from ..rules import fail
 from ..tensor import tensor
 from .attention import Function, Maybe, add_attention
 from .attention_options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import shown
 from ..data_types import data_type
 from ..enums import diagonal_alignment, scalar_type
-from ..errors import fail
+from ..rules import fail
 from ..tensor import tensor
 from .arguments import flag, listed, maybe_whole
 from .arguments import number as read_number

@@ -11,10 +11,11 @@ from .. import ops
 from ..checks.validation import check_graph
 from ..data_types import data_type
 from ..enums import scalar_type
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..node import KINDS, Kind, Node
 from ..operation_graph import Operation, OperationGraph, TensorInfo
 from ..order import in_order
+from ..rules import fail
 from ..tensor import tensor
 from .arguments import text
 
@@ -130,7 +131,7 @@ class Graph:
         Raises
         ------
         GraphValidationError
-            With the id of the rule, see :data:`~portadnn.graph.errors.RULES`.
+            With the id of the rule, see :data:`~portadnn.graph.rules.RULES`.
         """
         return check_graph(self)
 

@@ -16,10 +16,10 @@ from ...host_arrays import refuse_mask
 from .. import memory
 from ..checks.checking import Check
 from ..engine import GraphPlan
-from ..errors import fail
 from ..operation_graph import TensorInfo
 from ..pack import bind as bind_pack
 from ..plans import Plans, Timing, engines_of
+from ..rules import fail
 from .arguments import pairs, whole
 from .builder import method
 from .handles import handle_of

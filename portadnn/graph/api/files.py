@@ -8,10 +8,10 @@ from typing import Any
 from ...errors import DnnError, shown
 from ..engine import checked
 from ..enums import heur_mode
-from ..errors import fail
 from ..files import FORMAT, VERSION, as_data, graph_of, plan_as_data, plan_of
 from ..kernel_cache import read
 from ..plans import engines_of
+from ..rules import fail
 from .builder import method
 from .handles import handle_of
 from .planned import Planned

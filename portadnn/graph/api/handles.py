@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import shown
 from ...handle import Handle
-from ..errors import fail
+from ..rules import fail
 
 _HANDLES: dict[int, Handle] = {}
 _NUMBERS = itertools.count(1)

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from ...errors import shown
 from ..data_types import data_type
 from ..enums import heur_mode
-from ..errors import fail
+from ..rules import fail
 from ..tensor import tensor
 from .arguments import listed, whole
 from .pygraph import pygraph

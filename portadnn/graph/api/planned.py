@@ -9,10 +9,10 @@ from ...dispatch.bound_call import Marker
 from ...handle import Handle
 from ..engine import Config, GraphEngine, checked
 from ..enums import heur_mode, knob_type
-from ..errors import fail
 from ..kernel_cache import KernelCache
 from ..operation_graph import OperationGraph
 from ..plans import Filters, Plans, engines_of
+from ..rules import fail
 from ..tensor import tensor
 from .arguments import whole
 from .builder import Builder

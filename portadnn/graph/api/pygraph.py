@@ -13,8 +13,9 @@ from ...errors import public
 from .. import memory
 from ..data_types import data_type, of_dtype
 from ..enums import heur_mode, scalar_type, tensor_reordering
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..kernel_cache import DeviceProperties, KernelCache
+from ..rules import fail
 from ..tensor import tensor
 from . import answers, attention, attention_fp8, execution, files, norm, plans, pointwise, tensors
 from .arguments import whole

@@ -17,7 +17,7 @@ from ..enums import (
     reshape_mode,
     rng_distribution,
 )
-from ..errors import fail
+from ..rules import fail
 from ..tensor import tensor
 from .arguments import listed
 from .builder import NOT_SET, Builder

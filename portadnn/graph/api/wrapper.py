@@ -18,7 +18,7 @@ from ...problem import TensorSpec
 from .. import memory
 from ..data_types import torch_dtype
 from ..enums import heur_mode
-from ..errors import fail
+from ..rules import fail
 from ..tensor import tensor
 from .arguments import listed, text, truth
 from .handles import handle_of

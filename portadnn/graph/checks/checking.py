@@ -17,12 +17,13 @@ from .. import memory, ragged
 from ..data_types import data_type
 from ..engine import GraphEngine, GraphPlan
 from ..enums import rng_distribution
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..fallback.host import by_definition
 from ..fp8 import E4M3, E5M2
 from ..operation_graph import Operation, OperationGraph, TensorInfo
 from ..pack import works_on_host
 from ..pointwise_modes import MODES
+from ..rules import fail
 from .finalize import finalized_sizes
 
 if TYPE_CHECKING:

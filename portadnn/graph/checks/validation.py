@@ -10,9 +10,10 @@ from ...problem import MAX_DIMS, TensorSpec
 from .. import layout
 from ..data_types import data_type
 from ..enums import tensor_reordering
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..node import Node
 from ..order import identity, in_order
+from ..rules import fail
 from ..tensor import tensor
 
 

@@ -9,10 +9,11 @@ from ...dispatch.choice import candidates
 from ...problem import Problem
 from ..engine import GraphEngine, GraphPlan
 from ..enums import behavior_note, heur_mode, knob_type
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..knobs import Knobs, knob
 from ..lowering.steps import Lowering, Step
 from ..operation_graph import OperationGraph
+from ..rules import fail
 from .host import DefinitionOnHost
 from .parts import Cut, cut, prepared, problem_of, seconds_of
 from .run import Forced, plan_of_parts

@@ -14,11 +14,12 @@ from ...errors import DnnError, NotSupported
 from ...problem import Problem
 from ...registry import get_backend
 from ..engine import GraphEngine, GraphPlan
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..lowering import lower, mistyped
 from ..lowering.steps import FIX, Lowering, Step
 from ..operation_graph import Operation, OperationGraph
 from ..per_handle import PerHandle
+from ..rules import fail
 from .widen import widened
 
 if TYPE_CHECKING:

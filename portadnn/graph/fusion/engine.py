@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from ..engine import GraphEngine, GraphPlan
 from ..enums import behavior_note, knob_type
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..fallback.parts import Alone, Cut, add_node, prepared, seconds_of
 from ..fallback.run import plan_of_parts
 from ..knobs import Knobs, knob
 from ..operation_graph import OperationGraph
 from ..per_handle import PerHandle
+from ..rules import fail
 from .regions import Region, hidden, regions_of, subgraph
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..operation_graph import Operation, OperationGraph
+from ..rules import fail
 from . import moving, norms, pointwise, products, windows
 from .steps import FIX, Lowering
 

@@ -10,9 +10,10 @@ from ...enums import DataType
 from ...ops.tensor import AddTensor, SetTensor, TransformTensor
 from ...problem import Problem, TensorSpec, packed_strides
 from ..data_types import data_type, of_problem
-from ..errors import GraphError, fail
+from ..errors import GraphError
 from ..layout import Dims
 from ..operation_graph import Operation, OperationGraph, TensorInfo
+from ..rules import fail
 
 FIX = "add heur_mode.FALLBACK, which computes it on the host, or create_handle('reference')"
 LEAST_RANK = 3  # of what Problems take

@@ -8,9 +8,9 @@ from typing import Any
 from ...errors import shown
 from ..api.arguments import integers, listed, maybe_whole, member_of, whole
 from ..enums import reshape_mode
-from ..errors import fail
 from ..layout import like, row_major
 from ..node import Attribute, Kind, Node, Port, register
+from ..rules import fail
 
 _SLICES = "a list of Python slices"
 

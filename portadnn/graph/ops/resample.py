@@ -10,9 +10,9 @@ from ...errors import shown
 from ..api.arguments import MOST_WHOLE, flag, integers, listed, member_of
 from ..data_types import data_type
 from ..enums import padding_mode, resample_mode
-from ..errors import fail
 from ..layout import Dims, channels_last
 from ..node import Attribute, Kind, Node, Port, register
+from ..rules import fail
 
 POOLING = (resample_mode.AVGPOOL_EXCLUDE_PADDING, resample_mode.AVGPOOL_INCLUDE_PADDING, resample_mode.MAXPOOL)
 _PADDING_OF = {

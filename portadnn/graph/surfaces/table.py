@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ..._io.toml import tomllib
 from ...errors import shown
-from ..errors import fail
+from ..rules import fail
 
 Capability: TypeAlias = tuple[int, int]
 _CONDITION = re.compile(r"(>=|<=|==|!=|<|>)(\d+)\.(\d+)")
