@@ -10,7 +10,7 @@ from typing import Any
 
 from portadnn import forking
 
-from . import sources
+from . import kernel_text as sources
 
 Defines = Mapping[str, int | float | str]
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import portadnn as dnn
 from portadnn import cudnn
-from portadnn.watching import WATCHERS
+from portadnn.hooks import CALL_HOOKS
 
 BATCH = 100
 ROUNDS = 300
@@ -58,13 +58,13 @@ def measure(handle: dnn.Handle, call: Callable[[], Any], recorder: Any, rounds: 
         for recorded in (False, True):
             handle.synchronize()
             if recorded:
-                WATCHERS.append(recorder)
+                CALL_HOOKS.append(recorder)
             busy, start = time.process_time(), time.thread_time()
             for _ in range(BATCH):
                 call()
             caller.append((time.thread_time() - start) / BATCH)
             if recorded:
-                WATCHERS.remove(recorder)
+                CALL_HOOKS.remove(recorder)
                 recorder._writer.drain()
             handle.synchronize()
             process.append((time.process_time() - busy) / BATCH)
@@ -86,14 +86,14 @@ def main(words: Sequence[str] | None = None) -> None:
     rows = {}
     with dnn.Handle(arguments.backend) as handle, tempfile.TemporaryDirectory() as folder:
         recorder = dnn.trace(Path(folder) / "run.jsonl").start()
-        WATCHERS.remove(recorder)
+        CALL_HOOKS.remove(recorder)
         print(f"{handle.backend}: {handle.info.name}; {arguments.rounds} batches of {BATCH}, microseconds a call")
         print(f"{'call':40} {'not recorded':>12} {'added: median':>14} {'quickest':>9} {'all threads':>12}")
         for name, call in calls(handle).items():
             rows[name] = row = measure(handle, call, recorder, arguments.rounds)
             off, added, quickest, threads = (1e6 * row[key] for key in ("off", "added", "quickest", "threads"))
             print(f"{name:40} {off:12.2f} {added:14.2f} {quickest:9.2f} {threads:12.2f}")
-        WATCHERS.append(recorder)
+        CALL_HOOKS.append(recorder)
         recorder.stop()
         facts = {"backend": handle.backend, "device": handle.info.name, "portadnn": dnn.__version__, "seconds": rows}
     if arguments.output is not None:

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from .watching import WATCHERS, watched
+from .hooks import CALL_HOOKS, watched
 
 _MOST_SHOWN = 200  # characters
 _MOST_GOT = 1000  # characters
@@ -158,7 +158,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def named(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            if WATCHERS:
+            if CALL_HOOKS:
                 return watched("portadnn", call, function, args, kwargs)  # type: ignore[no-any-return]
             return function(*args, **kwargs)
         except DnnError as error:
@@ -183,7 +183,7 @@ def foreign(library: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def named(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                if WATCHERS:
+                if CALL_HOOKS:
                     return watched(library, call, function, args, kwargs)  # type: ignore[no-any-return]
                 return function(*args, **kwargs)
             except DnnError as error:

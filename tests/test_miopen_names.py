@@ -15,10 +15,10 @@ from miopen_env import F
 import portadnn as dnn
 from portadnn import miopen
 from portadnn.c_names.generate.front_end import returned
+from portadnn.hooks import CALL_HOOKS
 from portadnn.mapping import table
 from portadnn.miopen.names import status_of
 from portadnn.registry import get_backend
-from portadnn.watching import WATCHERS
 
 FUNCTIONS = {name: f for name, f in table().functions.items() if f.library == "miopen"}
 
@@ -127,7 +127,7 @@ def test_version_handles_and_streams(env):
 def test_profiling_measures_calls_that_compute(env):
     with pytest.raises(dnn.BadParam, match="miopenEnableProfiling"):
         miopen.miopenGetKernelTime(env.h)
-    watchers = list(WATCHERS)
+    watchers = list(CALL_HOOKS)
     miopen.miopenEnableProfiling(env.h, True)
     desc, data = env.pair(env.random(8, 8, 64, 64))
     miopen.miopenSetTensor(env.h, desc, data, 1.0)
@@ -136,7 +136,7 @@ def test_profiling_measures_calls_that_compute(env):
     miopen.miopenGetTensorDescriptorSize(desc)
     assert miopen.miopenGetKernelTime(env.h) == once  # nothing was computed since
     miopen.miopenEnableProfiling(env.h, False)
-    assert watchers == WATCHERS
+    assert watchers == CALL_HOOKS
 
 
 class Listener:
@@ -156,9 +156,9 @@ class Listener:
 @pytest.fixture
 def listener():
     made = Listener()
-    WATCHERS.append(made)
+    CALL_HOOKS.append(made)
     yield made
-    WATCHERS.remove(made)
+    CALL_HOOKS.remove(made)
 
 
 def test_calls_are_watched_under_their_names(env, listener):

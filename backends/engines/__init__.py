@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ..base import Engine
-from ..sources import FOLDERS
+from ..kernel_text import FOLDERS
 
 # Modules of engines in order of preference: of equal estimates the first is taken. Other modules of this folder follow
 _MODULES = (

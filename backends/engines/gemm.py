@@ -18,8 +18,8 @@ from portadnn.problem import ALIGNMENT
 from ..base import Arg, ConstantArg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg
 from .conv.cpu_common import Tile as CpuTile
 from .conv.cpu_common import ceil_div, round_up, split_evenly
-from .conv.gemm_choice import TILES
-from .conv.gemm_choice import Tile as GpuTile
+from .conv.gemm_tiles import TILES
+from .conv.gemm_tiles import Tile as GpuTile
 
 BLOCK_M, BLOCK_N, BLOCK_K = 96, 256, 256  # what a CPU's second-level cache holds
 PACK_K, PACK_PANELS = 256, 16  # of a work-group that packs

@@ -17,7 +17,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from .. import sources
+from .. import kernel_text as sources
 from ..base import DeviceInfo
 
 NO_HEADER = " -D_OPENCL_H_"

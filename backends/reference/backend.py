@@ -213,7 +213,7 @@ class ReferenceBackend(Backend):
         return (DefinitionEngine(),)
 
     def graph_engines(self) -> Sequence[GraphEngine]:
-        from .graph import DefinitionGraphEngine  # with the Graph API, which few programs need
+        from .graph_definitions.nodes import DefinitionGraphEngine  # with the Graph API, which few programs need
 
         return (DefinitionGraphEngine(),)
 

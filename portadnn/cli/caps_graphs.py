@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ..graph.explain import answer
 from ..graph.operation_graph import OperationGraph
+from ..graph.other_libraries import judge, libraries
 from ..graph.plans import engines_of
 from ..graph.support.on_paper import DEVICES, PaperHandle
-from ..graph.surfaces import judge, libraries
 from ..handle import Handle
 from ..problem import Problem
 from ..registry import backend_names, get_backend

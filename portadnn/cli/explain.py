@@ -28,7 +28,7 @@ def show(name: str, *, as_markdown: bool) -> None:
 
 
 def everything() -> str:
-    """Return all rules as Markdown: docs/rules.md."""
+    """Return all rules as Markdown: docs/check-rules.md."""
     return "\n".join(_lines()) + "\n"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..descriptors import TensorView
-from ..watching import WATCHERS
+from ..hooks import CALL_HOOKS
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, LaunchRun
@@ -221,7 +221,7 @@ def _again(
     device, plan = handle.device, plans[0] if len(plans) == 1 else _Plans(plans)
 
     def again() -> bool:
-        if WATCHERS:
+        if CALL_HOOKS:
             return False
         try:
             if not holds():

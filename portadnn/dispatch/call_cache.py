@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..descriptors import Parameters
 from ..errors import DnnError
-from ..watching import WATCHERS
+from ..hooks import CALL_HOOKS
 from .bound_call import PLAIN, Arguments, BoundCall, CallRecorder, result_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CallCache(dict[Key, BoundCall]):
             The objects behind the key's identities.
         """
         device = handle._device
-        if device is None or not device.binds or device.recorder is not None or WATCHERS:
+        if device is None or not device.binds or device.recorder is not None or CALL_HOOKS:
             return call()
         arguments = self._arguments.get(key)
         if arguments is None and not self._again(key, values):

@@ -13,8 +13,8 @@ from ..descriptors import TensorView
 from ..enums import DataType, DnnEnum
 from ..errors import BadParam, public
 from ..handle import Handle
+from ..hooks import CALL_HOOKS, computed, computing
 from ..problem import Problem
-from ..watching import WATCHERS, computed, computing
 from .alignment import Originals, aligned, check_writable, put_back
 from .arrays import spec_of
 from .call_cache import cached_call
@@ -90,7 +90,7 @@ def execute(
         _check(handle, entry, used, numbers)
         check_writable(entry.plan.problem, kind, originals)
         scratch = _scratch(handle, entry, used, workspace)
-        if WATCHERS:
+        if CALL_HOOKS:
             computed(entry.plan.problem, tuple(numbers), list(map(device.address, used)))
         recorder: Any = device.recorder
         if recorder is not None:
@@ -170,7 +170,7 @@ def _check(handle: Handle, entry: Entry, arrays: Sequence[Any], numbers: Sequenc
     """Check what a plan does not fix: addresses and run-time numbers."""
     device, problem = handle.device, entry.plan.problem
     addresses = [device.address(array) for array in arrays]
-    if WATCHERS:
+    if CALL_HOOKS:
         computing(problem, numbers, addresses)
     if addresses != entry.apart:
         check_memory(problem, entry.extents, addresses)

@@ -15,8 +15,8 @@ from ..dispatch.problems import check_handle, make_problem, wrapped
 from ..enums import Status
 from ..errors import DnnError
 from ..handle import Handle, log
+from ..hooks import CALL_HOOKS, computing
 from ..problem import ALIGNMENT, Problem, TensorSpec
-from ..watching import WATCHERS, computing
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo, Engine
@@ -96,7 +96,7 @@ def search_with(
     problem = make_problem(handle, kind, arrays, params)
     extents = extents_of(problem)
     addresses = [device.address(array) for array in arrays]
-    if WATCHERS:
+    if CALL_HOOKS:
         computing(problem, (), addresses)
     with handle.lock:
         check_memory(problem, extents, addresses)

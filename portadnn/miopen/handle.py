@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from ..dispatch.problems import check_handle
 from ..errors import BadParam, NotInitialized, NotSupported, shown
 from ..handle import Handle
-from ..watching import WATCHERS, Call
+from ..hooks import CALL_HOOKS, Call
 from .generated.enums import miopenStatus_t, miopenTuningPolicy_t
 from .names import boolean, parse
 
@@ -113,13 +113,13 @@ def miopenEnableProfiling(handle, enable):
     if not boolean(enable, "enable"):
         _stop_profiling(handle)
     elif id(handle) not in _PROFILERS:
-        WATCHERS.append(_PROFILERS.setdefault(id(handle), _Profiler(handle)))
+        CALL_HOOKS.append(_PROFILERS.setdefault(id(handle), _Profiler(handle)))
 
 
 def _stop_profiling(handle: Handle) -> None:
     profiler = _PROFILERS.pop(id(handle), None)
     if profiler is not None:
-        WATCHERS.remove(profiler)
+        CALL_HOOKS.remove(profiler)
 
 
 def miopenGetKernelTime(handle):

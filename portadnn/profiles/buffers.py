@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import BadParam
 from ..handle import Handle
+from ..hooks import Call
 from ..problem import TensorSpec
-from ..watching import Call
 from .checks import Check, Event, Recent, Watch, where
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from .. import mapping
 from ..enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
 from ..handle import Handle
+from ..hooks import Call
 from ..problem import ALIGNMENT, Problem, TensorSpec, packed_strides
-from ..watching import Call
 from .reports import root_of
 
 Role = Literal["find", "find_ex", "get", "size", "max_count", ""]

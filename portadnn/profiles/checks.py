@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..handle import Handle
+from ..hooks import Call
 from ..problem import Problem
-from ..watching import Call
 from .calls import Role
 from .names import Profile
 from .rules import Rule

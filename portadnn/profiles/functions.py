@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import mapping
-from ..watching import Call
+from ..hooks import Call
 from .calls import handle_of, op_of, role_of, words
 from .checks import Check
 from .names import Profile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..watching import Call
+from ..hooks import Call
 from .checks import Check, Event, Recent, Watch
 
 _SAVED = ("saved_mean", "saved_inv_variance")

@@ -8,7 +8,7 @@ import threading
 import warnings
 from typing import Any
 
-from ..watching import Call
+from ..hooks import Call
 from .names import Profile
 from .rules import Rule
 from .violations import ProfileWarning, Violation

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 from ..enums import Status
-from ..watching import Call
+from ..hooks import Call
 from .calls import handle_of, role_of
 from .checks import Check
 

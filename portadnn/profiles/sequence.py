@@ -8,10 +8,10 @@ from typing import Any
 
 from ..enums import DnnEnum
 from ..errors import BadParam
+from ..hooks import Call
 from ..ops.convolution.algorithms import largest_workspace
 from ..ops.convolution.calls import Convolution
 from ..problem import Problem
-from ..watching import Call
 from .calls import DIRECTIONS, argument, handle_of, op_of, role_of, words
 from .checks import Check, Event, Recent, Watch, where
 from .reports import root_of

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..handle import Handle
+from ..hooks import CALL_HOOKS, Call
 from ..problem import Problem
-from ..watching import WATCHERS, Call
 from .buffers import Buffers
 from .calls import handle_of, plain, role_of
 from .checks import Check, Event, Recent
@@ -109,14 +109,14 @@ class ProfileWatch:
 
 
 def _release(watch: ProfileWatch) -> None:
-    if watch in WATCHERS:
-        WATCHERS.remove(watch)
+    if watch in CALL_HOOKS:
+        CALL_HOOKS.remove(watch)
 
 
 def watch_handle(handle: Handle, profile: Profile, mode: str) -> ProfileWatch:
     """Judge a handle's calls until it is closed, collected or ``release()`` is called."""
     watch = ProfileWatch(handle, profile, mode)
-    WATCHERS.append(watch)
+    CALL_HOOKS.append(watch)
     watch.release = weakref.finalize(handle, _release, watch)
     watch.release.atexit = False
     return watch

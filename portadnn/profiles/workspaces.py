@@ -6,7 +6,7 @@ from typing import Any
 
 from ..enums import PoolingMode
 from ..errors import DnnError
-from ..watching import Call
+from ..hooks import Call
 from .calls import handle_of
 from .checks import Check, Event, Recent, Watch
 from .reports import root_of

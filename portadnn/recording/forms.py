@@ -11,8 +11,8 @@ import numpy as np
 from ..enums import Status
 from ..errors import DnnError
 from ..handle import Handle
+from ..hooks import Call
 from ..problem import Problem
-from ..watching import Call
 from .encode import encode, place
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DnnError
 from ..handle import Handle
+from ..hooks import Call
 from ..problem import TensorSpec
-from ..watching import Call
 from .encode import spec_json
 
 if TYPE_CHECKING:

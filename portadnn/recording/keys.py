@@ -16,8 +16,8 @@ from ..dispatch.arrays import spec_of
 from ..enums import DnnEnum
 from ..errors import DnnError
 from ..handle import Handle
+from ..hooks import Call
 from ..problem import TensorSpec
-from ..watching import Call
 from .encode import fields_of, spec_json
 from .forms import device_of
 

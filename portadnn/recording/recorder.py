@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import BadParam, DnnError
 from ..handle import Handle, log
-from ..watching import OURS, WATCHERS, Call, outside
+from ..hooks import CALL_HOOKS, OURS, Call, outside
 from .encode import MOST_TEXT, encode, place, spec_json, tensor_json
 from .forms import arguments_of, device_of, handle_of, status_of
 from .graph_runs import GRAPH_RUNS, Run, run_of
@@ -80,13 +80,13 @@ class Recorder:
             self._began = True
             _RECORDERS.add(self)
             atexit.register(self.stop)
-            WATCHERS.append(self)
+            CALL_HOOKS.append(self)
         return self
 
     def stop(self) -> None:
         """End the recording and close its file; stopping twice is allowed."""
-        if self in WATCHERS:
-            WATCHERS.remove(self)
+        if self in CALL_HOOKS:
+            CALL_HOOKS.remove(self)
         atexit.unregister(self.stop)
         _RECORDERS.discard(self)
         if self._began:
@@ -103,8 +103,8 @@ class Recorder:
 
     def _stopped_by(self, error: Exception) -> None:
         """Stop because of a failure, and say so once: the program goes on."""
-        if self in WATCHERS:
-            WATCHERS.remove(self)
+        if self in CALL_HOOKS:
+            CALL_HOOKS.remove(self)
             log.warning("the recording %s ends here: %s: %s", self.path, type(error).__name__, error)
 
     def _forked(self) -> None:

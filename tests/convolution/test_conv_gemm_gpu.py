@@ -13,8 +13,8 @@ from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.cuda.devices import features
 from portadnn_backends.engines.conv import gemm as conv_gemm
-from portadnn_backends.engines.conv.gemm_choice import TILES as TILES_OF
-from portadnn_backends.engines.conv.gemm_choice import Choice
+from portadnn_backends.engines.conv.gemm_tiles import TILES as TILES_OF
+from portadnn_backends.engines.conv.gemm_tiles import Choice
 from portadnn_backends.engines.conv.geometry import filter_vectors
 from portadnn_backends.engines.pieces import shares_pieces
 

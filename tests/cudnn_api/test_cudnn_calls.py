@@ -11,8 +11,8 @@ from helper import compare, everywhere
 
 from portadnn import cudnn
 from portadnn.diff.buffers import Buffer
+from portadnn.hooks import CALL_HOOKS
 from portadnn.tolerance import tolerance
-from portadnn.watching import WATCHERS
 from portadnn_backends.reference.outcomes import outcomes, terms
 
 FIND = tuple(name for name in PROBLEMS if "Find" in name)
@@ -36,9 +36,9 @@ class _Heard:
 @pytest.fixture
 def heard():
     watcher = _Heard()
-    WATCHERS.append(watcher)
+    CALL_HOOKS.append(watcher)
     yield watcher
-    WATCHERS.remove(watcher)
+    CALL_HOOKS.remove(watcher)
 
 
 def test_every_function_has_a_row():

@@ -216,7 +216,7 @@ def test_the_table_of_rules():
 
 
 def test_every_kind_has_a_definition():
-    from portadnn_backends.reference.graph import DEFINITIONS
+    from portadnn_backends.reference.graph_definitions.nodes import DEFINITIONS
 
     assert set(DEFINITIONS) == set(KINDS)
     assert set(LOWERINGS) <= set(KINDS)

@@ -10,11 +10,11 @@ from graphs import D, given, new
 
 import portadnn.graph as cudnn
 from portadnn.graph.node import KINDS
+from portadnn.graph.other_libraries import libraries, library
+from portadnn.graph.other_libraries.matching import parsed
+from portadnn.graph.other_libraries.predicates import CHECKS
+from portadnn.graph.other_libraries.table import cc_fits
 from portadnn.graph.patterns import PATTERNS
-from portadnn.graph.surfaces import libraries, library
-from portadnn.graph.surfaces.matching import parsed
-from portadnn.graph.surfaces.predicates import CHECKS
-from portadnn.graph.surfaces.table import cc_fits
 
 M, P = cudnn.norm_forward_phase, cudnn.resample_mode
 AMPERE, ADA, HOPPER, VOLTA = (8, 0), (8, 9), (9, 0), (7, 0)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from portadnn.cli.main import app
 from portadnn.migrate.rules.table import rules
 
-RULES = Path(__file__).resolve().parents[2] / "docs" / "rules.md"
+RULES = Path(__file__).resolve().parents[2] / "docs" / "check-rules.md"
 
 
 def explain(*arguments, code=0):
@@ -33,7 +33,7 @@ def test_mistakes():
 
 
 def test_the_page_of_all_rules_is_current():
-    assert RULES.read_text(encoding="utf-8") == explain("--all"), "portadnn explain --all > docs/rules.md"
+    assert RULES.read_text(encoding="utf-8") == explain("--all"), "portadnn explain --all > docs/check-rules.md"
 
 
 def test_the_page_has_every_rule_once_and_its_links_lead_somewhere():

@@ -20,9 +20,9 @@ import pytest
 from profile_programs import HARMLESS, MISTAKES, Kit, Mistake
 
 import portadnn as dnn
+from portadnn.hooks import CALL_HOOKS
 from portadnn.profiles.names import PROFILES
 from portadnn.profiles.rules import rules
-from portadnn.watching import WATCHERS
 
 CASES = [(mistake, profile) for mistake in MISTAKES for profile in mistake.profiles if profile in PROFILES]
 C_ONLY = {"S08", "S16", "S17"}  # about arguments that only the C names have
@@ -211,36 +211,36 @@ def test_what_another_process_found_is_not_found_here(tmp_path: Path) -> None:
 
 
 def test_closing_ends_the_watch() -> None:
-    before = list(WATCHERS)
+    before = list(CALL_HOOKS)
     with opened("miopen-1") as handle:
-        assert len(WATCHERS) == len(before) + 1
-    assert before == WATCHERS
+        assert len(CALL_HOOKS) == len(before) + 1
+    assert before == CALL_HOOKS
     handle.close()
-    assert before == WATCHERS
+    assert before == CALL_HOOKS
     assert handle.violations == []
 
 
 def test_errors_of_the_program_leave_no_watch_behind() -> None:
-    before = list(WATCHERS)
+    before = list(CALL_HOOKS)
     with pytest.raises(ZeroDivisionError), opened("miopen-1"):
         1 / 0  # noqa: B018
-    assert before == WATCHERS
+    assert before == CALL_HOOKS
 
     def forgetful() -> None:
         opened("miopen-1")
 
     forgetful()
     gc.collect()
-    assert before == WATCHERS
+    assert before == CALL_HOOKS
     with pytest.raises(dnn.BadParam):
         dnn.Handle("nonsense", profile="miopen-1")
-    assert before == WATCHERS
+    assert before == CALL_HOOKS
 
 
 def test_nothing_is_watched_without_a_profile() -> None:
-    before = list(WATCHERS)
+    before = list(CALL_HOOKS)
     with dnn.Handle("reference", find_db="", profile="") as handle:
-        assert before == WATCHERS
+        assert before == CALL_HOOKS
         assert handle.violations == []
 
 

@@ -19,10 +19,10 @@ from json_schema import faults
 from recorded_programs import PROGRAMS
 
 import portadnn as dnn
+from portadnn.hooks import CALL_HOOKS, watched
 from portadnn.problem import every_problem
 from portadnn.recording import SCHEMA_VERSION, read, recorder
 from portadnn.recording.encode import encode
-from portadnn.watching import WATCHERS, watched
 
 SCHEMA = json.loads((Path(recorder.__file__).parent / "schema.json").read_text(encoding="utf-8"))
 RELU = dnn.ActivationDescriptor("relu")
@@ -192,7 +192,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, caplog, monke
         dnn.activation_forward(handle, x, RELU, x)
         recording._writer.drain()
         monkeypatch.undo()
-        assert recording not in WATCHERS
+        assert recording not in CALL_HOOKS
         dnn.activation_forward(handle, x, RELU, x)
     assert [r.getMessage() for r in caplog.records if "ends here" in r.getMessage()] == [
         f"the recording {tmp_path / 'run.jsonl'} ends here: OSError: [Errno 28] No space left on device"
@@ -208,14 +208,14 @@ def test_a_fault_of_the_recorder_ends_the_recording_and_nothing_else(tmp_path, c
     with dnn.trace(tmp_path / "run.jsonl") as recording:
         monkeypatch.setattr(recording, "_facts", lambda *_: 1 // 0)
         assert dnn.get_error_string(0).startswith("SUCCESS")
-        assert recording not in WATCHERS
+        assert recording not in CALL_HOOKS
     assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_file_that_cannot_be_made_is_said_when_it_starts(tmp_path):
     with pytest.raises(dnn.BadParam, match="in a folder that is there"), dnn.trace(tmp_path / "no" / "run.jsonl"):
         pass
-    assert not WATCHERS
+    assert not CALL_HOOKS
 
 
 def test_more_calls_than_the_queue_holds(tmp_path, monkeypatch):
@@ -377,4 +377,4 @@ def test_the_benchmark_runs(tmp_path, capsys):
     assert "activation_forward" in capsys.readouterr().out
     facts = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
     assert all(row["off"] > 0 for row in facts["seconds"].values())
-    assert not WATCHERS
+    assert not CALL_HOOKS

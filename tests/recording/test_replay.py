@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 import portadnn as dnn
 from portadnn.cli.main import app
 from portadnn.examples.lenet import LeNet
+from portadnn.hooks import watched
 from portadnn.problem import TensorSpec
 from portadnn.recording import read, recorder
 from portadnn.recording.cudnn_log import cudnn_log
 from portadnn.recording.memory import Memory, Ranges
 from portadnn.recording.replay import Replay
 from portadnn.registry import default_backend_names, get_backend
-from portadnn.watching import watched
 
 CHOSEN = tuple(filter(None, os.environ.get("PORTADNN_TEST_BACKENDS", "").split(","))) or default_backend_names()
 BACKENDS = [name for name in default_backend_names() if name in CHOSEN and get_backend(name).why_unavailable() is None]

@@ -24,7 +24,7 @@ from ...base import (
     TensorArg,
     WorkspaceArg,
 )
-from .choice import ByChoice
+from .by_choice import ByChoice
 from .epilogue import (
     BackwardDataWithEpilogue,
     BackwardFilterWithEpilogue,
@@ -33,7 +33,7 @@ from .epilogue import (
     output,
     sums_of,
 )
-from .gemm_choice import Choice, choices, of_short_numbers
+from .gemm_tiles import Choice, choices, of_short_numbers
 from .geometry import Geometry, data_gradient, filter_gradient, forward
 from .prologue import BackwardDataWithPrologue, BackwardFilterWithPrologue, ForwardWithPrologue, prologue_args
 from .sums import Parts, after

@@ -58,6 +58,7 @@ from .prologue import (
     prologue_args,
 )
 from .sums import Parts, after
+from .tensor_core_choice import CHUNK, Image, Setup, filter_setup, image_setup
 from .tensor_core_defines import (
     common,
     filter_tile,
@@ -66,7 +67,6 @@ from .tensor_core_defines import (
     product_defines,
     reduce_defines,
 )
-from .tensor_core_setup import CHUNK, Image, Setup, filter_setup, image_setup
 
 _TYPES = (DataType.HALF, DataType.BFLOAT16, DataType.FLOAT)
 

@@ -13,7 +13,7 @@ from ..pieces import PIECE_COUNTERS
 from .epilogue import epilogue_defines
 from .geometry import axes, checks, z_defines, z_like_y
 from .prologue import computed, prologue_defines
-from .tensor_core_setup import CHUNK, Image, Setup, pixel_lanes
+from .tensor_core_choice import CHUNK, Image, Setup, pixel_lanes
 
 Defines = dict[str, int | float | str]
 

@@ -24,8 +24,8 @@ from ...base import (
     WorkspaceArg,
     host_seconds,
 )
-from ..conv.choice import ByChoice
-from ..conv.gemm_choice import Tile
+from ..conv.by_choice import ByChoice
+from ..conv.gemm_tiles import Tile
 from ..layouts import strides
 from .geometry import Direction, declined, ints
 

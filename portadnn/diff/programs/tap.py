@@ -24,8 +24,8 @@ from ...bfloat16 import as_float64
 from ...dispatch.choice import PLAN_HOOKS
 from ...errors import DnnError
 from ...handle import Handle
+from ...hooks import CALL_HOOKS, Call, outside
 from ...problem import Problem
-from ...watching import WATCHERS, Call, outside
 from ..buffers import on_host
 from ..compare import bounds
 from ..compare import compare as compare_numbers
@@ -68,7 +68,7 @@ class Tap:
     def install(self) -> None:
         """Look at every plan that calls make from now on, and at every call that fails."""
         PLAN_HOOKS.append(self.look)
-        WATCHERS.append(self)
+        CALL_HOOKS.append(self)
 
     # calls that fail
 

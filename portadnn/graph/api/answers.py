@@ -12,10 +12,10 @@ from .. import pictures
 from ..engine import Config
 from ..explain import Explanation
 from ..explain import explain as ask_engines
+from ..other_libraries import Judgement, judge
 from ..plans import engines_of
 from ..reproducer import script
 from ..rules import fail
-from ..surfaces import Judgement, judge
 from .arguments import integers, text, whole
 from .builder import method
 from .files import to_json

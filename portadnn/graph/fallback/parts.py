@@ -20,7 +20,7 @@ from ..lowering.steps import FIX, Lowering, Step
 from ..operation_graph import Operation, OperationGraph
 from ..per_handle import PerHandle
 from ..rules import fail
-from .widen import widened
+from .type_promotion import widened
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device

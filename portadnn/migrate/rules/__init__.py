@@ -1,1 +1,1 @@
-"""The rules of the checker: data in TOML files, and code for what data cannot say (docs/rules.md)."""
+"""The rules of the checker: data in TOML files, and code for what data cannot say (docs/check-rules.md)."""

@@ -23,10 +23,10 @@ from ...enums import (
 )
 from ...errors import BadParam, NotSupported, public
 from ...handle import Handle
+from ...hooks import CALL_HOOKS, computing
 from ...layer_descriptors import ConvolutionDescriptor
 from ...problem import Problem, TensorSpec
 from ...shapes import convolution_output_dims
-from ...watching import WATCHERS, computing
 
 
 class Convolution(Problem):
@@ -487,7 +487,7 @@ def convolution_problem(
     check_handle(handle)
     specs = [t.spec if isinstance(t, (TensorDescriptor, FilterDescriptor)) else t for t in tensors]
     problem = make_problem(handle, kind, specs, check_convolution(conv))
-    if WATCHERS:
+    if CALL_HOOKS:
         computing(problem)
     return problem
 

@@ -14,7 +14,7 @@ from portadnn.graph.layout import order_of
 from portadnn.graph.operation_graph import Operation, OperationGraph
 from portadnn.graph.ops.layout import slice_ranges
 
-from ..philox import random_words
+from ...philox import random_words
 
 Array = npt.NDArray[Any]
 Tensors = Mapping[str, Array]

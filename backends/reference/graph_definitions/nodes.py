@@ -16,28 +16,14 @@ from portadnn.graph.knobs import Knobs
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 from portadnn.graph.rules import fail
 
-from ..base import Device, DeviceInfo, Run
-from . import (
-    graph_attention as reference_graph_attention,
-)
-from . import (
-    graph_attention_fp8 as reference_graph_attention_fp8,
-)
-from . import (
-    graph_layout as reference_graph_layout,
-)
-from . import (
-    graph_norm as reference_graph_norm,
-)
-from . import (
-    graph_pointwise as reference_graph_pointwise,
-)
-from . import (
-    graph_products as reference_graph_products,
-)
-from . import (
-    graph_resample as reference_graph_resample,
-)
+from ...base import Device, DeviceInfo, Run
+from . import attention as reference_graph_attention
+from . import attention_fp8 as reference_graph_attention_fp8
+from . import layout as reference_graph_layout
+from . import norm as reference_graph_norm
+from . import pointwise as reference_graph_pointwise
+from . import products as reference_graph_products
+from . import resample as reference_graph_resample
 
 Array = npt.NDArray[Any]
 Definition = Callable[[OperationGraph, Operation, Mapping[str, Array]], Mapping[str, Any]]

@@ -13,7 +13,7 @@ from portadnn.graph.enums import diagonal_alignment
 from portadnn.graph.operation_graph import Operation, OperationGraph
 from portadnn.graph.ops.attention import BLOCK, keys_of, sizes_of
 
-from ..philox import keep_words, random_words
+from ...philox import keep_words, random_words
 
 Array = npt.NDArray[Any]
 Tensors = Mapping[str, Array]

@@ -1,6 +1,6 @@
-"""Watching public calls while they run: what the recorder and the profiles of foreign libraries hook into.
+"""Hooks of public calls, for the recorder and for profiles of foreign libraries.
 
-Costs nothing but the look at an empty list while nobody watches.
+Without hooks a call pays for one check of an empty list.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ OURS = str(Path(__file__).parent)
 _PROGRAMS = tuple(str(Path(OURS, name)) for name in ("benchmarks", "examples"))  # callers like any other
 
 
-class Watcher(Protocol):
-    """Something that is told of every public call.
+class CallHook(Protocol):
+    """Object that sees every public call.
 
     Calls that are made inside of others are told too: see :attr:`Call.parent`. They need not be, and then cost less, if
     all watchers have an attribute `nested` that is False. What `before` raises is raised to the caller instead of the
@@ -122,7 +122,7 @@ def _signature(target: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(target)
 
 
-WATCHERS: list[Watcher] = []  # told in this order before a call, in the opposite one after it
+CALL_HOOKS: list[CallHook] = []  # told in this order before a call, in the opposite one after it
 
 
 class _State(threading.local):
@@ -138,7 +138,7 @@ def watched(library: str, function: str, target: Callable[..., Any], args: Any, 
     state = _STATE
     if state.quiet:
         return target(*args, **kwargs)
-    watchers = tuple(WATCHERS)
+    watchers = tuple(CALL_HOOKS)
     told = 0
     parent = state.call
     if parent is not None:
@@ -197,7 +197,7 @@ def computing(problem: Problem, scalars: Sequence[float] = (), addresses: Sequen
     call = state.call
     if call is None or state.quiet:
         return
-    for watcher in tuple(WATCHERS):
+    for watcher in tuple(CALL_HOOKS):
         hear = getattr(watcher, "computing", None)
         if hear is not None:
             state.quiet = True

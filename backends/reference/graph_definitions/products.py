@@ -20,7 +20,7 @@ from portadnn.ops.convolution.calls import (
 from portadnn.ops.reduce import ReduceTensor
 from portadnn.problem import TensorSpec
 
-from .outcomes import outcomes
+from ..outcomes import outcomes
 
 Array = npt.NDArray[Any]
 Tensors = Mapping[str, Array]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import portadnn as dnn
-from portadnn.watching import WATCHERS, Call
+from portadnn.hooks import CALL_HOOKS, Call
 
 
 class _Notes:
@@ -30,11 +30,11 @@ class _Notes:
 @pytest.fixture
 def notes() -> Iterator[_Notes]:
     watcher = _Notes()
-    WATCHERS.append(watcher)
+    CALL_HOOKS.append(watcher)
     try:
         yield watcher
     finally:
-        WATCHERS.remove(watcher)
+        CALL_HOOKS.remove(watcher)
 
 
 def test_a_call_is_told_with_its_arguments_its_problem_and_its_place(notes: _Notes) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from portadnn.graph.operation_graph import Operation, OperationGraph
 
-from .graph_attention import Attention, Tensors, bias_and_sink, probabilities, rows, score_gradient, softmax
+from .attention import Attention, Tensors, bias_and_sink, probabilities, rows, score_gradient, softmax
 
 Array = npt.NDArray[Any]
 

@@ -1,0 +1,1 @@
+"""Definitions of the nodes of graphs, in NumPy."""
