@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from portadnn_backends import sources
+from portadnn_backends import kernel_text as sources
 from portadnn_backends.base import ConstantArg, Device, DeviceInfo, Kernel, TensorArg, WorkspaceArg
 from portadnn_backends.programs import Program
 

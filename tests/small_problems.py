@@ -18,7 +18,7 @@ import portadnn as dnn
 from portadnn.dispatch.choice import prepare
 from portadnn.ops.rnn.layout import Network, RNNMode
 from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
-from portadnn_backends import sources
+from portadnn_backends import kernel_text as sources
 from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = (

@@ -152,7 +152,8 @@ def _integers(handle: Handle, memory: Any, count: int, name: str, *, exact: bool
     """Return device memory as int32: so many, or unless that is exact as many as there are."""
     if not exact and not isinstance(memory, (int, ctypes.c_void_p)):
         with contextlib.suppress(Exception):  # no memory of the device, as the view says then
-            count = min(count, check_handle(handle).device.room(memory) // DataType.INT32.itemsize)
+            room = getattr(memory, "nbytes", None) or check_handle(handle).device.room(memory)
+            count = min(count, room // DataType.INT32.itemsize)
     return view(handle, {}, memory, TensorSpec.packed(DataType.INT32, (max(count, 1),)), name)
 
 

@@ -201,7 +201,8 @@ def get_ctc_loss_workspace_size(
     handle, probs, labels, label_lengths, input_lengths, loss, costs_only
         As :func:`ctc_loss` takes them; the tensors may be :class:`TensorSpec` or :class:`TensorDescriptor` objects.
     """
-    given = (probs, labels, label_lengths, input_lengths, None, None if _costs_only(costs_only) else probs)
+    integers = _on_device(check_handle(handle).device, labels, label_lengths, input_lengths)
+    given = (probs, *integers, None, None if _costs_only(costs_only) else probs)
     tensors = [t.spec if isinstance(t, TensorDescriptor) else t for t in given]
     return workspace_size(handle, make_problem(handle, CTCLoss, tensors, _descriptor(loss)))
 
@@ -262,10 +263,7 @@ def ctc_loss(
     """
     descriptor = _descriptor(loss)
     device = check_handle(handle).device
-    integers = [
-        on_device(device, values, name)
-        for name, values in (("labels", labels), ("label_lengths", label_lengths), ("input_lengths", input_lengths))
-    ]
+    integers = _on_device(device, labels, label_lengths, input_lengths)
     if _costs_only(costs_only):
         if gradients is not None:
             raise BadParam(argument="gradients", expected="None with costs_only", got=shown(type(gradients)))
@@ -274,6 +272,11 @@ def ctc_loss(
         gradients = device.empty(spec.like(spec.dims))
     tensors = (probs, *integers, costs, gradients)
     return execute(handle, CTCLoss, tensors, descriptor, (), workspace=workspace)  # type: ignore[no-any-return]
+
+
+def _on_device(device: Device, *integers: Any) -> list[Any]:
+    names = ("labels", "label_lengths", "input_lengths")
+    return [on_device(device, values, name) for values, name in zip(integers, names, strict=True)]
 
 
 def on_device(device: Device, values: Any, name: str) -> Any:

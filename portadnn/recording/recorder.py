@@ -113,7 +113,7 @@ class Recorder:
         self._writer.forked()
         self._child = True
 
-    # watching
+    # hooks
 
     computing = None  # nothing of interest: said here because looking for what is not there takes longer
 

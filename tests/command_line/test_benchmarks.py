@@ -83,6 +83,7 @@ SMALL = [
     "convolution_backward_data dx=f32:2x3x4x5 w=f32:4x3x3x3 dy=f32:2x4x4x5 padding=1,1",
     "convolution_backward_filter x=f32:2x3x4x5 dw=f32:4x3x3x3 dy=f32:2x4x4x5 padding=1,1",
     "convolution_backward_bias dy=f32:2x3x4x5",
+    "ctc_loss probs=f32:5x2x4 labels=i32:2x3 label_lengths=i32:2 input_lengths=i32:2",
     "convolution_bias_activation_forward x=f32:2x3x4x5 w=f32:4x3x3x3 padding=1,1 activation=relu",
     "spatial_tf_grid_generator_forward theta=f32:2x2x3 dims=2,3,4,5",
     "spatial_tf_grid_generator_backward dgrid=f32:2x4x5x2",

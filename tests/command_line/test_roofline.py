@@ -14,7 +14,7 @@ from portadnn.benchmarks import ceilings, cli, roofline, roofline_plot, runner
 from portadnn.benchmarks.ceilings import Ceilings
 from portadnn.benchmarks.layers import NETWORKS, Layer
 from portadnn.benchmarks.roofline import Measured
-from portadnn_backends import sources
+from portadnn_backends import kernel_text as sources
 from portadnn_backends.cuda import device as cuda
 
 TINY = (Layer("3x3_3_4_6", 3, 6, 6, 4, 3, 3, 1, 1), Layer("1x1s2_4_5_7", 4, 7, 7, 5, 1, 1, 2))

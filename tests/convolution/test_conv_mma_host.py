@@ -13,7 +13,7 @@ from host_cuda_device import COMPILER, HostCuda
 from portadnn.bfloat16 import as_float64
 from portadnn.diff.compare import bounds
 from portadnn_backends.engines.conv import tensor_core as conv_tensor_core
-from portadnn_backends.engines.conv import tensor_core_setup as conv_tensor_core_setup
+from portadnn_backends.engines.conv import tensor_core_choice as conv_tensor_core_choice
 from portadnn_backends.engines.conv.tensor_core_tiles import IMAGE_TILES, Choice
 from portadnn_backends.reference.outcomes import outcomes
 
@@ -59,7 +59,7 @@ def test_planes(name, monkeypatch, tmp_path):
     problem, numbers = diff_case(case).problem, diff_case(case).numbers
     (tile,) = (tile for tile in IMAGE_TILES if (tile.bm, tile.bn, tile.slice) == (bm, bn, slice))
     monkeypatch.setattr(
-        conv_tensor_core_setup, "best_choice", lambda product, info, whole=False: Choice(product, tile, splits)
+        conv_tensor_core_choice, "best_choice", lambda product, info, whole=False: Choice(product, tile, splits)
     )
     plan = engine.prepare(problem, HostCuda(tmp_path))
     product = next(launch.kernel.source for launch in plan.launches if launch.kernel.name == "conv_mma")

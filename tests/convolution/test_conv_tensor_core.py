@@ -14,7 +14,7 @@ from portadnn_backends.base import DeviceInfo
 from portadnn_backends.cuda.devices import features
 from portadnn_backends.engines.conv import gemm as conv_gemm
 from portadnn_backends.engines.conv import tensor_core as conv_tensor_core
-from portadnn_backends.engines.conv import tensor_core_setup as conv_tensor_core_setup
+from portadnn_backends.engines.conv import tensor_core_choice as conv_tensor_core_choice
 from portadnn_backends.engines.conv.tensor_core_tiles import FILTER_TILES, IMAGE_TILES, Choice
 
 H200 = DeviceInfo(
@@ -112,7 +112,7 @@ def test_every_tile(monkeypatch, target, direction, dtype, splits):
         pytest.skip("no tensor cores")
     for tile in tiles(direction):
         monkeypatch.setattr(
-            conv_tensor_core_setup,
+            conv_tensor_core_choice,
             "best_choice",
             lambda product, info, whole=False, tile=tile: Choice(product, tile, splits),
         )
@@ -183,7 +183,7 @@ def test_every_tile_of_planes(monkeypatch, target, dtype, splits):
         pytest.skip("no tensor cores")
     for number, tile in enumerate(IMAGE_TILES):
         choose = lambda product, info, whole=False, tile=tile: Choice(product, tile, splits)  # noqa: E731
-        monkeypatch.setattr(conv_tensor_core_setup, "best_choice", choose)
+        monkeypatch.setattr(conv_tensor_core_choice, "best_choice", choose)
         for result in ("", ":nhwc"):
             text = _planes("forward", PLANES[number % 2].replace("37", "437"), dtype, result) + " alpha=2.0 beta=-0.5"
             check(handle, text, engine=ENGINES["forward"])

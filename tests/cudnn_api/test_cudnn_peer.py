@@ -129,7 +129,8 @@ def called():
     sources = "".join(path.read_text() for path in Path(vendor_cudnn.__file__).parent.glob("*.py"))
     found = set(re.findall(r'"(cudnn[A-Z]\w+)"', sources))
     for kind, how in re.findall(r'descriptor\(\s*"(\w+)", "(\w*)"', sources):
-        found |= {f"cudnnCreate{kind}Descriptor", f"cudnnSet{kind}{how}Descriptor", f"cudnnDestroy{kind}Descriptor"}
+        setter = f"{kind}Descriptor{how}" if how.startswith("_") else f"{kind}{how}Descriptor"
+        found |= {f"cudnnCreate{kind}Descriptor", f"cudnnSet{setter}", f"cudnnDestroy{kind}Descriptor"}
     for way in ("Forward", "BackwardData", "BackwardFilter"):
         found |= {f"cudnnConvolution{way}", f"cudnnGetConvolution{way}WorkspaceSize"}
     return found

@@ -12,7 +12,7 @@ from ml_dtypes import bfloat16, finfo
 from test_nvrtc import require_nvrtc
 from where import open_handle
 
-from portadnn_backends import sources
+from portadnn_backends import kernel_text as sources
 from portadnn_backends.cuda import device as cuda
 
 PROBE = (Path(__file__).parent / "dialect_probe.cl").read_text(encoding="utf-8")
@@ -201,7 +201,7 @@ def test_every_name_of_the_dialect_is_probed():
 
 
 ATTENTION = "scores have six kinds of operands, each there or not; one text for rows and one for keys"
-TYPES = "what a type, a width and a processor have of their own"
+OF_TYPES = "what a type, a width and a processor have of their own"
 FUSED = "one main loop for convolutions with packed or direct filters, split sums, prologues and epilogues"
 SIZES = "a transform of each length has its own steps"
 STEPS = "kernels of several operations or steps in a text: to be split"
@@ -211,7 +211,7 @@ EXCEPTIONS = {  # texts with more, how many, and why
     "cuda/attention/few_mma.cu": (8, ATTENTION),
     "cuda/conv/mma.cu": (24, FUSED),
     "opencl/attention/backward_cpu.cl": (11, ATTENTION),
-    "opencl/common/vector.h": (13, TYPES),
+    "opencl/common/vector.h": (13, OF_TYPES),
     "opencl/conv/cpu.cl": (15, FUSED),
     "opencl/conv/cpu_store.h": (8, FUSED),
     "opencl/gemm/gemm_cpu.cl": (8, FUSED),
@@ -230,7 +230,7 @@ EXCEPTIONS = {  # texts with more, how many, and why
     "shared/conv/sums.h": (8, FUSED),
     "shared/fft/fft.h": (15, SIZES),
     "shared/fft/tiles.cl": (9, SIZES),
-    "shared/fusion/fused_numbers.h": (15, TYPES),
+    "shared/fusion/fused_numbers.h": (15, OF_TYPES),
     "shared/pool/pooling.cl": (15, STEPS),
     "shared/pool/tiles.cl": (13, STEPS),
     "shared/rnn/backward_arguments.h": (8, STEPS),

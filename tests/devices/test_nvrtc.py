@@ -17,7 +17,7 @@ import pytest
 from small_problems import LINES, branches, uncovered
 
 import portadnn as dnn
-from portadnn_backends import sources
+from portadnn_backends import kernel_text as sources
 from portadnn_backends.base import Device, DeviceInfo, Kernel
 from portadnn_backends.cuda import device as cuda
 from portadnn_backends.cuda.devices import features

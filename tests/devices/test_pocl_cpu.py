@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from where import open_handle
 
-from portadnn_backends import sources
+from portadnn_backends import kernel_text as sources
 from portadnn_backends.opencl import pocl_cpu
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

@@ -99,7 +99,7 @@ def test_without_torch_it_says_what_to_do(monkeypatch):
 
 @needs_torch
 def test_auto_never_takes_it(monkeypatch):
-    monkeypatch.setattr("portadnn.handle.backend_names", lambda: ("torch",))
+    monkeypatch.setattr("portadnn.environment.backend_names", lambda: ("torch",))
     monkeypatch.delenv("PORTADNN_BACKEND", raising=False)
     with pytest.raises(dnn.NotSupported, match="no backend is available"):
         dnn.Handle()

@@ -7,7 +7,8 @@ import pytest
 from test_nvrtc import require_nvrtc
 from where import open_handle
 
-from portadnn_backends import philox, sources
+from portadnn_backends import kernel_text as sources
+from portadnn_backends import philox
 from portadnn_backends.cuda import device as cuda
 
 # counter, key, words: "philox4x32 10" of the file kat_vectors that comes with Random123
@@ -131,7 +132,7 @@ def test_opencl(monkeypatch):
     counters[:3] = [words(counter) for counter, _, _ in KNOWN]
     with open_handle("opencl") as handle:
         queue = handle.get_stream()
-        program = handle.device._build(assemble("opencl", monkeypatch, {"PHILOX_LANES": LANES}))
+        program = handle.device.compiler.build(assemble("opencl", monkeypatch, {"PHILOX_LANES": LANES}))
         source = cl.array.to_device(queue, counters)
         for seed in (0, 2**64 - 1, seed_of(KNOWN[2][1])):
             want = philox.philox4x32(counters, seed)

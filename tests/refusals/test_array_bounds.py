@@ -93,14 +93,15 @@ def test_outputs_of_a_node_on_the_host_that_interleave():
         for out in (y, index):
             out.set_output(True).set_dim([1, 2, 3, 3]).set_stride([54, 27, 9, 3])
         graph.build([graphs.heur_mode.FALLBACK])
-        plan = DefinitionOnHost().prepare(graph._graph_frozen(), handle)
+        frozen = graph._graph_frozen()
+        plan = DefinitionOnHost().prepare(frozen, handle.device)
         values = np.random.default_rng(0).standard_normal((1, 2, 6, 6)).astype(np.float32)
         base = handle.device.asarray(np.full(4 * 54, 0xA5, np.uint8))
         specs = [TensorSpec(dtype, (1, 2, 3, 3), (54, 27, 9, 3)) for dtype in (DataType.FLOAT, DataType.INT32)]
         arrays = {x.get_uid(): handle.asarray(values)}
         for i, (out, spec) in enumerate(zip((y, index), specs, strict=True)):
             arrays[out.get_uid()] = handle.device.wrap(TensorView(spec, base, i), "out")
-        plan.run(arrays, None)
+        plan.run(*frozen.arguments(arrays), None)
         after = handle.to_numpy(base).view(np.float32)
         windows = values.reshape(1, 2, 3, 2, 3, 2).transpose(0, 1, 2, 4, 3, 5).reshape(18, 4)
         np.testing.assert_array_equal(after[0::3], windows.max(1))
