@@ -15,6 +15,7 @@ from portadnn.graph.enums import knob_type
 from portadnn_backends.attention import gpu
 from portadnn_backends.attention.gpu_mma import MmaTile
 from portadnn_backends.attention.operands import Operands
+from portadnn_backends.graph_launches import bound
 
 pytest.importorskip("torch")
 
@@ -50,11 +51,13 @@ class OnHost(Built):
 
     def execute(self, g, pack):
         arrays = {one.get_uid(): flat for one, flat in pack.items()}
-        operands = Operands(g._graph_frozen())
+        graph = g._graph_frozen()
+        operands = Operands(graph)
         assert isinstance(gpu.tiles(operands, self.device.info)[self.tile], self.of)
         building = gpu.built(operands, self.device, {knob_type.TILE_SIZE: self.tile})
         workspace = np.full(building.workspace.size, 0xA5, np.uint8)
-        self.device.bind(building.launches)(operands.arrays(arrays), operands.scalars(arrays), workspace)
+        run = bound(graph, self.device, building.launches, operands.scalars)
+        run(*graph.arguments(arrays), workspace)
 
 
 ROUNDED = ("q", "k", "v", "dO", "bias")
