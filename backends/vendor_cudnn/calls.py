@@ -131,7 +131,9 @@ def _ctc_loss(s: Setting) -> Calls:
         (shape(p.gradients), s.data("gradients")) if p.gradients else (shape(probs), s.scratch(4 * probs.span))
     )
     if p.gradients:
-        zero = library.bound("cudnnSetTensor", s.handle, into, target, s.number(0.0))
+        dims, strides = (*p.gradients.dims, 1), (*p.gradients.strides, 1)  # which cudnnSetTensor takes from 4 dims on
+        whole = s.descriptor("Tensor", "Nd", int(p.gradients.dtype), 4, ints(dims), ints(strides))
+        zero = library.bound("cudnnSetTensor", s.handle, whole, target, s.number(0.0))
         s.before.append(lambda device: zero())
     size = library.size("cudnnGetCTCLossWorkspaceSize_v8", s.handle, CTC_DETERMINISTIC, how, shape(probs), into)
     given = s.data("probs"), labels, s.data("label_lengths"), s.data("input_lengths"), s.data("costs")
