@@ -84,8 +84,9 @@ def _ctc_losses():
         words = f"ctc_loss probs={t}:9x2x5 labels=i32:2x3 {lengths} costs={t}:2"
         yield f"{words} gradients={t}:9x2x5"
         yield f"{words} normalization=none"
-    words = f"ctc_loss probs=f32:3000x2x5 labels=i32:6000 {lengths} costs=f32:2"  # more states than local memory holds
-    yield f"{words} gradients=f32:3000x2x5 gradient_mode=skip_oob_gradients"
+    lengths = "label_lengths=i32:1 input_lengths=i32:1"
+    words = f"ctc_loss probs=f64:1500x1x5 labels=i32:3000 {lengths} costs=f64:1"  # more states than local memory holds
+    yield f"{words} gradients=f64:1500x1x5 gradient_mode=skip_oob_gradients"
     yield words
 
 

@@ -10,26 +10,26 @@
 #include "norm/backward.h"
 #include "norm/columns_cpu.h"
 
-#define COLUMN_STATS PD_CAT(COLUMN_STATS_, STATS)
-#define COLUMN_STATS_SAVED_INVERSE                                                                         \
+#define COLUMN_STATS() PD_CAT(COLUMN_STATS_, STATS)()
+#define COLUMN_STATS_SAVED_INVERSE()                                                                       \
     for (int v = 0; v < vectors; ++v) {                                                                    \
         pivots[v] = rests[v] = VSPLAT(0);                                                                  \
         inverses[v] = COLUMN_READ(saved_inv_variance, SAVED_INV_VARIANCE, v);                              \
     }
-#define COLUMN_STATS_SAVED                                                                                 \
+#define COLUMN_STATS_SAVED()                                                                               \
     for (int v = 0; v < vectors; ++v) {                                                                    \
         pivots[v] = COLUMN_READ(saved_mean, SAVED_MEAN, v);                                                \
         rests[v] = VSPLAT(0);                                                                              \
         inverses[v] = COLUMN_READ(saved_inv_variance, SAVED_INV_VARIANCE, v);                              \
     }
-#define COLUMN_STATS_PARTS                                                                                 \
+#define COLUMN_STATS_PARTS()                                                                               \
     for (int v = 0; v < vectors; ++v) {                                                                    \
         vreal squares;                                                                                     \
         pivots[v] = NUMBERS_AT(part_means, SLICES * (BLOCKS * COLUMNS) + PART_AT(v));                      \
         merged_moments(part_means, part_squares, PART_AT(v), &rests[v], &squares);                         \
         inverses[v] = (real)1 / sqrt(squares / (real)COUNT + epsilon);                                     \
     }
-#define COLUMN_STATS_OWN                                                                                   \
+#define COLUMN_STATS_OWN()                                                                                 \
     for (int v = 0; v < vectors; ++v)                                                                      \
         pivots[v] = RMS ? VSPLAT(0) : VLOAD(x, from + X_REDUCE(0) + COLUMN(v));                            \
     column_moments(x, from, panel, vectors, begin, end, pivots, rests, inverses);                          \
@@ -105,7 +105,7 @@ KERNEL WG_SIZE(1, 1, 1) norm_columns_backward(PARAMETER_LIST) {
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     COLUMN_ARRAYS
-    COLUMN_STATS
+    COLUMN_STATS()
     SUM_COLUMNS
     APPLY_COLUMNS
 }
@@ -117,7 +117,7 @@ KERNEL WG_SIZE(1, 1, 1) norm_columns_backward_partial(PARAMETER_LIST) {
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     COLUMN_ARRAYS
-    COLUMN_STATS
+    COLUMN_STATS()
     SUM_COLUMNS
     for (int v = 0; v < vectors; ++v) {
         PUT_NUMBERS(part_sums, slice * (BLOCKS * COLUMNS) + PART_AT(v), sums[v]);
@@ -132,7 +132,7 @@ KERNEL WG_SIZE(1, 1, 1) norm_columns_backward_apply(PARAMETER_LIST) {
     COLUMN_PROLOGUE
     const u32 from = X_OUTER(b);
     COLUMN_ARRAYS
-    COLUMN_STATS
+    COLUMN_STATS()
     for (int v = 0; v < vectors; ++v) {
         sums[v] = products[v] = VSPLAT(0);
         for (u32 k = 0; k < SLICES; ++k) {

@@ -31,8 +31,8 @@ processes=()
 problems gpu-convolutions gpu --once --convolutions & processes+=($!)
 problems gpu-others gpu --once --others & processes+=($!)
 problems cpu cpu & processes+=($!)
-views views-gpu gpu --once --count 19 & processes+=($!)
-views views-cpu cpu --count 114 & processes+=($!)
+views views-gpu gpu --once --count 20 & processes+=($!)
+views views-cpu cpu --count 120 & processes+=($!)
 for process in "${processes[@]}"; do
     wait "$process" || failed=1
 done
