@@ -10,7 +10,7 @@ from typing import Any
 
 from portadnn import forking
 
-from . import kernel_text as sources
+from . import kernel_text
 
 Defines = Mapping[str, int | float | str]
 
@@ -47,7 +47,7 @@ class Programs:
         self, file: str, dialect: str, defines: Defines, text: str, build: Callable[[str], tuple[Any, int]]
     ) -> Program:
         """Return the program of a kernel file, built if there is none; ``build(source)`` returns it with its size."""
-        assemble = functools.partial(sources.assemble, file, dialect, dict(defines), text)
+        assemble = functools.partial(kernel_text.assemble, file, dialect, dict(defines), text)
         source = assemble()
         digest = hashlib.sha256(source.encode()).digest()
         program = self._known.get(digest)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from portadnn_backends import kernel_text as sources
+from portadnn_backends import kernel_text
 from portadnn_backends.base import ConstantArg, Device, DeviceInfo, Kernel, TensorArg, WorkspaceArg
 from portadnn_backends.programs import Program
 
@@ -33,7 +33,7 @@ def text_of(file, written=""):
             return (FOLDER / name).read_text(encoding="utf-8")
         for folder in ("cuda", "shared"):
             try:
-                return sources.read(f"{folder}/{name}")
+                return kernel_text.read(f"{folder}/{name}")
             except FileNotFoundError:
                 continue
         raise ValueError(name)
@@ -41,13 +41,13 @@ def text_of(file, written=""):
     def expand(text, within):
         def include(match):
             name = match[1]
-            if name == sources.GENERATED:
+            if name == kernel_text.GENERATED:
                 return written
             return "" if name in within else expand(found(name), within | {name})
 
         return re.sub(r'^[ \t]*#include "([^"]+)"[ \t]*$', include, text, flags=re.MULTILINE)
 
-    return expand(sources.read(file), frozenset())
+    return expand(kernel_text.read(file), frozenset())
 
 
 class HostCuda(Device):

@@ -18,12 +18,12 @@ import portadnn as dnn
 from portadnn.dispatch.choice import prepare
 from portadnn.ops.rnn.layout import Network, RNNMode
 from portadnn.problem import ALIGNMENT, TensorSpec, parse_line
-from portadnn_backends import kernel_text as sources
+from portadnn_backends import kernel_text
 from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = (
     "shared/common/fma_chain.cl",  # run by benchmarks, not by engines; tests/command_line/test_roofline.py has it
-    *(f"{folder}/attention/" for folder in sources.FOLDERS),  # tests/attention/test_graph_attention_nvrtc.py has it
+    *(f"{folder}/attention/" for folder in kernel_text.FOLDERS),  # tests/attention/test_graph_attention_nvrtc.py has it
     "shared/tensor/random_numbers.cl",  # of graphs, too: tests/fusion/test_graph_random.py has it
     "shared/tensor/resample.cl",  # tests/graph/test_graph_resample.py has it
 )
@@ -370,10 +370,10 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
 
 
 def uncovered(ran: Iterable[tuple[str, str]], info: DeviceInfo) -> list[str]:
-    """Return the kernels made for such a device that are not among the names and sources."""
+    """Return the kernels made for such a device that are not among the names and kernel_text."""
     folders = ("opencl",) if info.schedule == "cpu" else ("shared", "cuda") if info.backend == "cuda" else ("shared",)
-    needed = [f for f in sources.kernel_files() if f.partition("/")[0] in folders and not f.startswith(NO_PROBLEMS)]
-    kernels = {file: _KERNEL.findall(sources.read(file)) for file in needed}
+    needed = [f for f in kernel_text.kernel_files() if f.partition("/")[0] in folders and not f.startswith(NO_PROBLEMS)]
+    kernels = {file: _KERNEL.findall(kernel_text.read(file)) for file in needed}
     assert all(kernels.values()), "a file without kernels"
     missed = {f"{file} {name}" for file, names in kernels.items() for name in names}
     missed = missed | _FOR_CPUS if info.schedule == "cpu" else missed - _FOR_CPUS

@@ -17,11 +17,11 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from .. import kernel_text as sources
+from .. import kernel_text
 from ..base import DeviceInfo
 
 NO_HEADER = " -D_OPENCL_H_"
-BUILTINS = '#line 1 "builtins.h"\n' + sources.read("opencl/builtins.h")
+BUILTINS = '#line 1 "builtins.h"\n' + kernel_text.read("opencl/builtins.h")
 
 
 def takes_builtins(info: DeviceInfo) -> bool:

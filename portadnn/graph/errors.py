@@ -41,7 +41,7 @@ class GraphError(DnnError):
     reasons : tuple of GraphError
         Where several things were wrong, or every engine had a reason of its own.
     explanation : Explanation or None
-        What each engine said, where none takes the graph: as :meth:`~portadnn.graph.api.pygraph.explain` returns it.
+        What each engine said, where none takes the graph: as :meth:`~portadnn.graph.pygraph.explain` returns it.
     """
 
     explanation: Explained | None = None

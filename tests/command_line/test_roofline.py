@@ -14,7 +14,7 @@ from portadnn.benchmarks import ceilings, cli, roofline, roofline_plot, runner
 from portadnn.benchmarks.ceilings import Ceilings
 from portadnn.benchmarks.layers import NETWORKS, Layer
 from portadnn.benchmarks.roofline import Measured
-from portadnn_backends import kernel_text as sources
+from portadnn_backends import kernel_text
 from portadnn_backends.cuda import device as cuda
 
 TINY = (Layer("3x3_3_4_6", 3, 6, 6, 4, 3, 3, 1, 1), Layer("1x1s2_4_5_7", 4, 7, 7, 5, 1, 1, 2))
@@ -168,5 +168,5 @@ def test_multiply_adds_compile_for_cuda():
         pytest.skip(f"NVRTC: {type(error).__name__}")
     for dtype in ("FLOAT", "DOUBLE"):
         defines = {f"DTYPE_{dtype}": 1, "VW": 1, "WG": 256, "CHAINS": ceilings.CHAINS, "STEPS": ceilings.STEPS}
-        cubin = cuda.compile_cubin(sources.assemble("shared/common/fma_chain.cl", "cuda", defines), "sm_90")
+        cubin = cuda.compile_cubin(kernel_text.assemble("shared/common/fma_chain.cl", "cuda", defines), "sm_90")
         assert b"fma_chain" in cubin

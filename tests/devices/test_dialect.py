@@ -12,7 +12,7 @@ from ml_dtypes import bfloat16, finfo
 from test_nvrtc import require_nvrtc
 from where import open_handle
 
-from portadnn_backends import kernel_text as sources
+from portadnn_backends import kernel_text
 from portadnn_backends.cuda import device as cuda
 
 PROBE = (Path(__file__).parent / "dialect_probe.cl").read_text(encoding="utf-8")
@@ -87,13 +87,13 @@ MEMORY = ("copy", "lane", "blend", "blend without prior", "scalar blend")  # wha
 
 def assemble(dialect, monkeypatch, defines):
     """Return the probe's source, put together as kernel files are."""
-    read = sources.read
-    monkeypatch.setattr(sources, "read", lambda file: PROBE if file == "shared/probe.cl" else read(file))
-    sources._expand.cache_clear()
+    read = kernel_text.read
+    monkeypatch.setattr(kernel_text, "read", lambda file: PROBE if file == "shared/probe.cl" else read(file))
+    kernel_text._expand.cache_clear()
     try:
-        return sources.assemble("shared/probe.cl", dialect, defines)
+        return kernel_text.assemble("shared/probe.cl", dialect, defines)
     finally:
-        sources._expand.cache_clear()
+        kernel_text._expand.cache_clear()
 
 
 def all_probes(dialect, dtype, width, aligned, monkeypatch, names=tuple(PROBES)):
@@ -188,11 +188,13 @@ def test_every_name_of_the_dialect_is_probed():
     """Both headers define the same names, and the probe or a kernel uses each."""
     names = {}
     for dialect in ("cuda", "opencl"):
-        text = sources.read(f"{dialect}/dialect.h") + sources.read(f"{dialect}/common/vector.h")
+        text = kernel_text.read(f"{dialect}/dialect.h") + kernel_text.read(f"{dialect}/common/vector.h")
         defined = re.findall(r"^#define (\w+)", text, re.M) + re.findall(r"^DEVICE [\w ]+?\**(\w+)\(", text, re.M)
         defined += re.findall(r"^typedef .*?(\w+);", text, re.M)
         names[dialect] = {n for n in defined if not n.lower().startswith("pd_") and n != "uint"}
-    used = "".join(map(sources.read, sources.kernel_files())) + PROBE + sources.read("shared/common/types.h")
+    used = (
+        "".join(map(kernel_text.read, kernel_text.kernel_files())) + PROBE + kernel_text.read("shared/common/types.h")
+    )
     used += "".join(statement for statement, _ in PROBES.values())
     both = names["opencl"] & names["cuda"]
     untested = {name for name in both if not re.search(rf"\b{name}\b", used)}
@@ -248,7 +250,7 @@ EXCEPTIONS = {  # texts with more, how many, and why
 
 def texts():
     """Return every kernel text by its path below the kernel folders."""
-    roots = {folder: Path(str(files(f"portadnn_backends.kernels_{folder}"))) for folder in sources.FOLDERS}
+    roots = {folder: Path(str(files(f"portadnn_backends.kernels_{folder}"))) for folder in kernel_text.FOLDERS}
     return {
         f"{folder}/{file.relative_to(root).as_posix()}": file.read_text(encoding="utf-8")
         for folder, root in roots.items()
@@ -286,7 +288,7 @@ def test_every_macro_is_documented():
         headers += [f"cuda/{name}", f"opencl/{name}"]
     defined = set()
     for header in headers:
-        text = re.sub(r"__attribute__\(\(\w+\)\)", "", sources.read(header))
+        text = re.sub(r"__attribute__\(\(\w+\)\)", "", kernel_text.read(header))
         defined |= set(re.findall(r"^ *#define (\w+)", text, re.M) + re.findall(r"^typedef [^;]*?(\w+);", text, re.M))
         defined |= set(re.findall(r"^DEVICE [\w ]+?\**(\w+)\(", text, re.M))
     own = {name for name in defined if name.lower().startswith("pd_")} - {"PD_CAT", "PD_CUDA", "PD_OPENCL"}
@@ -302,8 +304,8 @@ def test_every_kernel_waits_first():
     """A launch may begin before the last one has ended (backends/cuda/launch.py): nothing is done before the wait."""
     import re
 
-    for file in sources.kernel_files():
-        text = re.sub(r"//[^\n]*|/\*.*?\*/", "", sources.read(file), flags=re.S)
+    for file in kernel_text.kernel_files():
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", "", kernel_text.read(file), flags=re.S)
         for kernel in re.finditer(r"^(?:KERNEL|extern \"C\" __global__)\b.*?^}", text, re.M | re.S):
             if file.startswith("opencl/"):
                 continue

@@ -17,7 +17,7 @@ import pytest
 from small_problems import LINES, branches, uncovered
 
 import portadnn as dnn
-from portadnn_backends import kernel_text as sources
+from portadnn_backends import kernel_text
 from portadnn_backends.base import Device, DeviceInfo, Kernel
 from portadnn_backends.cuda import device as cuda
 from portadnn_backends.cuda.devices import features
@@ -77,7 +77,7 @@ class Recorder(Device):
     line = ""
 
     def compile(self, file, name, defines, text=""):
-        source = sources.assemble(file, "cuda", defines, text)
+        source = kernel_text.assemble(file, "cuda", defines, text)
         self.sources[source] = (file, name, self.line)
         return Kernel(name, Program(None, lambda: source, 0))
 

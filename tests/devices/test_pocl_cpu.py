@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from where import open_handle
 
-from portadnn_backends import kernel_text as sources
+from portadnn_backends import kernel_text
 from portadnn_backends.opencl import pocl_cpu
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -126,7 +126,7 @@ def functions(real, width):
     words = {"stores": stores, "last": len(CALLS), "width": width, "lanes": width or 1, "a": "a" if width else ""}
     halves = f"vload{words['a']}_half{width}(0, halves + i * {width or 1})"
     words["widened"] = f"__builtin_convertvector({halves}, TYPE)" if width else halves
-    return sources.read("opencl/dialect.h") + FUNCTIONS.format(**words).replace("TYPE", f"{real}{width}")
+    return kernel_text.read("opencl/dialect.h") + FUNCTIONS.format(**words).replace("TYPE", f"{real}{width}")
 
 
 @pytest.mark.parametrize("width", ["", 2, 4, 8], ids=str)

@@ -7,8 +7,7 @@ import pytest
 from test_nvrtc import require_nvrtc
 from where import open_handle
 
-from portadnn_backends import kernel_text as sources
-from portadnn_backends import philox
+from portadnn_backends import kernel_text, philox
 from portadnn_backends.cuda import device as cuda
 
 # counter, key, words: "philox4x32 10" of the file kat_vectors that comes with Random123
@@ -65,13 +64,13 @@ def by_the_paper(counter, key, bits, multipliers, weyl):
 
 
 def assemble(dialect, monkeypatch, defines):
-    read = sources.read
-    monkeypatch.setattr(sources, "read", lambda file: PROBE if file == "shared/probe.cl" else read(file))
-    sources._expand.cache_clear()
+    read = kernel_text.read
+    monkeypatch.setattr(kernel_text, "read", lambda file: PROBE if file == "shared/probe.cl" else read(file))
+    kernel_text._expand.cache_clear()
     try:
-        return sources.assemble("shared/probe.cl", dialect, defines)
+        return kernel_text.assemble("shared/probe.cl", dialect, defines)
     finally:
-        sources._expand.cache_clear()
+        kernel_text._expand.cache_clear()
 
 
 @pytest.mark.parametrize(("counter", "key", "want"), KNOWN)

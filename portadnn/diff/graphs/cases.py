@@ -29,7 +29,7 @@ PASSED, FAILED, ERROR, MISTRUSTED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRO
 
 @dataclass(frozen=True)
 class GraphCase:
-    """A graph, as data that :meth:`portadnn.graph.api.pygraph.deserialize` reads, and the seed of its numbers.
+    """A graph, as data that :meth:`portadnn.graph.pygraph.deserialize` reads, and the seed of its numbers.
 
     Attributes
     ----------

@@ -109,7 +109,7 @@ _ORDER = {"yes": 0, "unknown": 1, "no": 2}
 
 
 def judge(graph: OperationGraph, name: str, cc: Capability | None = None) -> Judgement:
-    """Ask a library's surfaces; see :meth:`~portadnn.graph.api.pygraph.check_against`."""
+    """Ask a library's surfaces; see :meth:`~portadnn.graph.pygraph.check_against`."""
     asked = library(name)
     found = [_asked(surface, asked, graph, cc) for surface in asked.surfaces]
     found.sort(key=lambda one: (_ORDER[one.answer], not one.fits, len(one.broken)))
