@@ -1,0 +1,146 @@
+"""AMD's compiler: clang of the system's packages (Debian, Ubuntu: clang-22 lld-22 llvm-22 libclc-22), without a GPU.
+
+OpenCL C links libclc's library for amdgcn, HIP the same one where a text declares its functions. Machine code is kept
+beside the kernel cache, by a hash of compiler, command and source.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from portadnn._io import disk_cache
+
+TARGETS = ("gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1151", "gfx1201")
+CDNA = frozenset({"gfx906", "gfx90a", "gfx942"})  # waves of 64; gfx906 is their ancestor
+OLDEST = 19  # the first clang that knows all targets
+_NEWEST = 40  # that is looked for
+LIBRARY = Path("/usr/lib/clc/amdgcn-amd-amdhsa.bc")
+_CACHE_LIMIT = 1 << 30
+_SUFFIX = ".elf"
+_OPENCL = (
+    *("-x", "cl", "-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"),
+    *("--target=amdgcn-amd-amdhsa", "-Xclang", "-fdeclare-opencl-builtins", "-Xclang", "-finclude-default-header"),
+)
+_HIP = ("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-std=c++17")
+_BOTH = (
+    "-O3",
+    "-w",
+    "-nogpulib",
+    "-mcode-object-version=5",
+    "-Xclang",
+    "-mlink-builtin-bitcode",
+    "-Xclang",
+    f"{LIBRARY}",
+)
+
+
+class Refused(Exception):
+    """The compiler refused a source; the text is its log."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """A compiler and its companions, as paths; `version` is what the compiler says of itself."""
+
+    clang: str
+    objdump: str
+    readelf: str
+    mc: str
+    version: str
+
+
+@functools.cache
+def find() -> Tools:
+    """Return the newest clang with a linker, LLVM's tools and a library for amdgcn.
+
+    Raises
+    ------
+    FileNotFoundError
+        What is missing.
+    """
+    for version in range(_NEWEST, OLDEST - 1, -1):
+        wanted = [f"{tool}-{version}" for tool in ("clang", "llvm-objdump", "llvm-readelf", "llvm-mc", "ld.lld")]
+        paths = [shutil.which(name) for name in wanted]
+        if None not in paths and LIBRARY.is_file():
+            clang, objdump, readelf, mc, _ = map(str, paths)
+            said = subprocess.run([clang, "--version"], check=True, capture_output=True, text=True, timeout=60).stdout
+            return Tools(clang, objdump, readelf, mc, said)
+    raise FileNotFoundError(
+        f"clang-{OLDEST} or newer with lld, llvm and libclc (apt install clang-22 lld-22 llvm-22 libclc-22)"
+    )
+
+
+def require() -> Tools:
+    """Return the compiler; skip the test without one, or fail where PORTADNN_REQUIRE_AMDGCN=1 demands it."""
+    try:
+        return find()
+    except FileNotFoundError as error:
+        if os.environ.get("PORTADNN_REQUIRE_AMDGCN") == "1":
+            pytest.fail(f"a compiler for AMD GPUs is required: {error}")
+        pytest.skip(f"a compiler for AMD GPUs: {error}")
+
+
+def command(target: str, language: str, options: tuple[str, ...] = ()) -> list[str]:
+    """Return the command that compiles standard input; the output's name is left to be added."""
+    arch = f"-mcpu={target}" if language == "opencl" else f"--offload-arch={target}"
+    return [find().clang, *(_OPENCL if language == "opencl" else _HIP), *_BOTH, arch, *options, "-"]
+
+
+def compile(source: str, target: str, language: str = "opencl", options: tuple[str, ...] = ()) -> Path:
+    """Return the file of a source's machine code, a loadable ELF.
+
+    Parameters
+    ----------
+    source : str
+        OpenCL C 1.2 or HIP, everything included.
+    target : str
+        Such as ``"gfx1100"``.
+    language : {"opencl", "hip"}
+    options : tuple of str
+        Of clang, behind the others.
+
+    Raises
+    ------
+    Refused
+        With the compiler's log.
+    """
+    line = command(target, language, options)
+    key = hashlib.sha256("\0".join([find().version, *line, source]).encode()).hexdigest()
+    path = _folder() / f"{key}{_SUFFIX}"
+    if path.exists():
+        disk_cache.touch(path)
+        return path
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=disk_cache.UNFINISHED)
+    os.close(handle)
+    done = subprocess.run([*line, "-o", unfinished], input=source, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        Path(unfinished).unlink(missing_ok=True)
+        raise Refused(f"{target}: {done.stderr}")
+    Path(unfinished).replace(path)
+    return path
+
+
+@functools.cache
+def _folder() -> Path:
+    kernels = disk_cache.kernel_folder()
+    folder = kernels.with_name("amdgcn") if kernels else disk_cache.process_folder()
+    disk_cache.make_private(folder)
+    if not disk_cache.trusted(folder):
+        folder = disk_cache.process_folder()
+    disk_cache.prune(folder, _SUFFIX, _CACHE_LIMIT)
+    return folder
+
+
+def listing(elf: Path) -> str:
+    """Return the disassembly of an ELF, by llvm-objdump."""
+    line = [find().objdump, "--disassemble", "--no-show-raw-insn", str(elf)]
+    return subprocess.run(line, check=True, capture_output=True, text=True, timeout=600).stdout
