@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from portadnn_backends.base import LAUNCH_SECONDS
+from portadnn_backends.base import LAUNCH_SECONDS, host_seconds
 
 from ...enums import ActivationMode
 from ...registry import get_backend
@@ -211,7 +211,10 @@ def _seconds_apart(graph: OperationGraph, product: Operation, handle: Handle) ->
     result = graph.at(product, product.outputs[0][0])
     moved = 2 * result.extent / handle.info.bandwidth
     single = _single_seconds(graph, product, handle)
-    return 0.0 if single is None else single + moved + LAUNCH_SECONDS
+    if single is None:
+        return 0.0
+    floor = host_seconds(2, handle.info) if handle.info.schedule == "gpu" else 0.0
+    return max(single + moved + LAUNCH_SECONDS, floor)
 
 
 def _single_seconds(graph: OperationGraph, product: Operation, handle: Handle) -> float | None:
