@@ -85,6 +85,7 @@ class Layer:
                 handle, relu, 1, y_desc, self.active, y_desc, dy, y_desc, self.y, 0, y_desc, self.dy
             )
             dy = self.dy
+        # Of AMD's library up to 3.5; 3.6 has miopenReduceTensor for it (portadnn explain V60)
         miopen.miopenConvolutionBackwardBias(handle, 1, y_desc, dy, 0, self.bias_desc, self.dbias)
         self.conv.backward_weights(dy, self.x, self.dw)
         self.conv.backward_data(dy, self.w, self.dx)

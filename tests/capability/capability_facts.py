@@ -95,18 +95,18 @@ PLAIN = {  # what becomes of the plainest problem of each operation
         "yes": """
             ctc_loss
             activation_backward activation_forward batch_normalization_backward
-            batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_bias
-            convolution_backward_data convolution_backward_filter convolution_bias_activation_forward
+            batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_data
+            convolution_backward_filter convolution_bias_activation_forward
             convolution_forward dropout_backward dropout_forward lrn_cross_channel_backward
             lrn_cross_channel_forward op_tensor pooling_backward pooling_forward reduce_tensor scale_tensor
             set_dropout_descriptor set_tensor softmax_backward softmax_forward transform_tensor
         """,
         "limits": """
-            add_tensor normalization_forward rnn_backward_data rnn_backward_weights rnn_forward_inference
-            rnn_forward_training
+            add_tensor normalization_backward normalization_forward rnn_backward_data rnn_backward_weights
+            rnn_forward_inference rnn_forward_training
         """,
         "no": """
-            divisive_normalization_backward divisive_normalization_forward normalization_backward
+            convolution_backward_bias divisive_normalization_backward divisive_normalization_forward
             spatial_tf_grid_generator_backward spatial_tf_grid_generator_forward spatial_tf_sampler_backward
             spatial_tf_sampler_forward
         """,

@@ -172,7 +172,7 @@ def test_message_fix_and_place(tmp_path: Path) -> None:
     text = RULE.replace("{mode}", "{call}: {mode} {windowHeight.value} {poolingDesc.mode}") + 'about = "windowHeight"\n'
     (finding,) = judged(tmp_path, text, make(4, "cudnnSetPooling2dDescriptor", *POOL))
     called = f"cudnnSetPooling2dDescriptor({', '.join(map(str, POOL))})"
-    assert finding.message == f"{called}: CUDNN_POOLING_MAX 16 ? on MIOpen 3.5"
+    assert finding.message == f"{called}: CUDNN_POOLING_MAX 16 ? on MIOpen 3.6"
     assert (finding.rule, finding.severity, finding.certainty, finding.fix) == ("T01", "E", "proven", "f")
     assert (finding.place.line, finding.place.column) == (4, 40)
 
@@ -221,7 +221,7 @@ def test_code_fills_words_and_its_hits_can_wait(tmp_path: Path, checks: Callable
     )
     text = RULE.replace("{mode}", "{why}") + 'code = "test_look"'
     alone = judged(tmp_path, text, event)
-    assert [(f.message, f.certainty, f.place.column) for f in alone] == [("a on MIOpen 3.5", "possible", 20)]
+    assert [(f.message, f.certainty, f.place.column) for f in alone] == [("a on MIOpen 3.6", "possible", 20)]
     followed = judged(tmp_path, text, event, make(5, "cudnnDestroyPoolingDescriptor", "pool"))
     assert [f.message[0] for f in followed] == ["b", "a"]
 

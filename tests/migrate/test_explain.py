@@ -25,7 +25,7 @@ def test_a_rule(name: str) -> None:
     assert isinstance(page, explain.RulePage)
     assert (page.name, page.title) == ("PD-S01", rules()["S01"].title)
     text = " ".join(shown(name).split())
-    for part in ("breaks: does not compile", "Was find executed", "MIOpen 1 or MIOpen 3.5", "cudnnConvolutionForward"):
+    for part in ("breaks: does not compile", "Was find executed", "MIOpen 1 or MIOpen 3.6", "cudnnConvolutionForward"):
         assert part in text
     assert "miopenFindConvolutionForwardAlgorithm" in page.after
     assert "cudnnConvolutionForward(" in page.before

@@ -116,7 +116,7 @@ def test_terminal_groups_by_rule_the_gravest_first():
 
 def test_terminal_tells_the_effort_and_what_it_did_not_read():
     text = drawn(made_reports.report())
-    assert "To MIOpen 3.5: 3 calls of 3 functions, 4 lines to touch in 1 file" in text
+    assert "To MIOpen 3.6: 3 calls of 3 functions, 4 lines to touch in 1 file" in text
     assert re.search(r"move arguments +1 +33%", text)
     assert "1 call without an answer" in text and "cudnnFrobnicate" in text
     assert "src/broken.cu: no permission" in text and "src/a.cu:12: unbalanced braces" in text

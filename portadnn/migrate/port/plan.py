@@ -34,9 +34,10 @@ _CONVOLUTIONS = {
     "cudnnConvolutionBackwardFilter": Helper("portadnn_convolution_backward_weights", _GRADIENT),
 }
 _FUSED = Helper("portadnn_convolution_bias_activation_forward", (*range(7), *range(8, 18)))
+_BIAS = Helper("portadnn_convolution_backward_bias", tuple(range(7)))
 # With these betas not 0, which MIOpen does not take.
 _SUMS = {
-    "cudnnConvolutionBackwardBias": (Helper("portadnn_convolution_backward_bias", tuple(range(7))), ("beta",)),
+    "cudnnConvolutionBackwardBias": (_BIAS, ("beta",)),
     "cudnnBatchNormalizationBackward": (
         Helper("portadnn_batch_normalization_backward", tuple(range(19))),
         ("betaDataDiff", "betaParamDiff"),
@@ -242,6 +243,8 @@ def _special(source: Source, event: Event, found: Answered, program: Program) ->
         return None if direct else _helped(_CONVOLUTIONS[name])
     if name == "cudnnConvolutionBiasActivationForward":
         return _helped(_FUSED)
+    if name == "cudnnConvolutionBackwardBias" and program.target != "miopen-1":
+        return _helped(_BIAS)
     if name in _SUMS and not all(_is_zero(event, parameter) for parameter in _SUMS[name][1]):
         return _helped(_SUMS[name][0])
     if name in _FORWARD and found.rules[0] in {"S17", "S19"}:

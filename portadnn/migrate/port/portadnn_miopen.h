@@ -373,6 +373,8 @@ static inline miopenStatus_t portadnn_convolution_backward_weights(miopenHandle_
                              workSpaceSize);
 }
 
+/* db = alpha * (sum of dy over all but its channels) + beta * db: a reduction from MIOpen 3 on, because MIOpen 3.6
+ * returns miopenStatusNotImplemented for miopenConvolutionBackwardBias. */
 static inline miopenStatus_t portadnn_convolution_backward_bias(miopenHandle_t handle,
                                                                 const void *alpha,
                                                                 miopenTensorDescriptor_t dyDesc,
@@ -381,6 +383,24 @@ static inline miopenStatus_t portadnn_convolution_backward_bias(miopenHandle_t h
                                                                 miopenTensorDescriptor_t dbDesc,
                                                                 void *db)
 {
+#if MIOPEN_VERSION_MAJOR >= 3
+    static miopenReduceTensorDescriptor_t sum = NULL;
+    size_t size = 0;
+    void *space = NULL;
+    miopenStatus_t status;
+    if(sum == NULL && ((status = miopenCreateReduceTensorDescriptor(&sum)) != miopenStatusSuccess ||
+                       (status = miopenSetReduceTensorDescriptor(sum,
+                                                                 MIOPEN_REDUCE_TENSOR_ADD,
+                                                                 miopenFloat,
+                                                                 MIOPEN_PROPAGATE_NAN,
+                                                                 MIOPEN_REDUCE_TENSOR_NO_INDICES,
+                                                                 MIOPEN_32BIT_INDICES)) != miopenStatusSuccess))
+        return status;
+    if((status = miopenGetReductionWorkspaceSize(handle, sum, dyDesc, dbDesc, &size)) != miopenStatusSuccess ||
+       (status = portadnn_take(db, PORTADNN_SUM, size, &space)) != miopenStatusSuccess)
+        return status;
+    return miopenReduceTensor(handle, sum, NULL, 0, space, size, alpha, dyDesc, dy, beta, dbDesc, db);
+#else
     const float one = 1.0f;
     float scale, kept;
     size_t size  = 0;
@@ -401,6 +421,7 @@ static inline miopenStatus_t portadnn_convolution_backward_bias(miopenHandle_t h
     if(kept != 0.0f)
         return portadnn_add(handle, scale, dbDesc, result, kept, db);
     return scale == 1.0f ? status : miopenScaleTensor(handle, dbDesc, db, &scale);
+#endif
 }
 
 /* y = activation(alpha1 * convolution + alpha2 * z + bias), one after another: MIOpen fuses them with RELU alone. */

@@ -92,13 +92,12 @@ def op_tensor_words(situation: Situation) -> Iterator[Hit]:
     yield Hit(words={"operation": "tensorOp" if name is None else miopen_name(name, "tensorOp")})
 
 
-@check("type", "softmax")
+@check("type", "probabilities")
 def ctc_words(situation: Situation) -> Iterator[Hit]:
-    """Bring the type, and whether a softmax is applied."""
-    mode = enumerator(situation.value("normMode"))
-    softmax = {"CUDNN_LOSS_NORMALIZATION_SOFTMAX": "true", "CUDNN_LOSS_NORMALIZATION_NONE": "false"}
-    words = {"type": in_miopen(situation, "compType"), "softmax": softmax.get(mode or "", "apply_softmax_layer")}
-    yield Hit(words=words)
+    """Bring the type, and what is to be done with probabilities."""
+    softmax = enumerator(situation.value("normMode")) == "CUDNN_LOSS_NORMALIZATION_SOFTMAX"
+    probabilities = "" if softmax else "; where probs are probabilities, give miopenCTCLoss log(probs) instead"
+    yield Hit(words={"type": in_miopen(situation, "compType"), "probabilities": probabilities})
 
 
 @check("rnn_input", "rnn_direction", "rnn_mode", "rnn_bias", "rnn_type")

@@ -109,12 +109,6 @@ def nhwc_y(situation: Situation) -> Iterator[Hit]:
 
 
 @check("copied")
-def nhwc_dy(situation: Situation) -> Iterator[Hit]:
-    """Find dy is NHWC."""
-    yield from _of_layout(situation, "nhwc", "dyDesc", "dy")
-
-
-@check("copied")
 def nhwc_c(situation: Situation) -> Iterator[Hit]:
     """Find C is NHWC."""
     yield from _of_layout(situation, "nhwc", "cDesc", "C")
