@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from small_problems import LINES, branches, uncovered
+from small_problems import LINES, uncovered
+from source_recorder import SourceRecorder, differing, traits
 
 import portadnn as dnn
-from portadnn_backends import kernel_text
-from portadnn_backends.base import Device, DeviceInfo, Kernel
+from portadnn_backends.base import DeviceInfo
 from portadnn_backends.cuda import device as cuda
 from portadnn_backends.cuda.devices import features
-from portadnn_backends.engines import kernel_engines
-from portadnn_backends.programs import Program
 
 ARCHITECTURES = {"sm_80": 108, "sm_90": 132}  # and the multiprocessors of an A100 and an H100
 NEWEST = max(ARCHITECTURES)
@@ -48,11 +45,11 @@ def require_nvrtc():
         pytest.skip(f"NVRTC: {missing}")
 
 
-class Recorder(Device):
-    """Stands for a GPU: keeps the sources that engines ask it to compile. It has no memory and runs nothing."""
+class Recorder(SourceRecorder):
+    """Stands for NVIDIA's GPU of an architecture."""
 
     def __init__(self, arch, units):
-        self.info = DeviceInfo(
+        info = DeviceInfo(
             backend="cuda",
             name=arch,
             vendor="NVIDIA",
@@ -70,28 +67,12 @@ class Recorder(Device):
             arch=arch,
             features=features(int(arch[3:-1])) - LACKING.get(arch, set()),
         )
-        self.refused: list[str] = []
-        self.kernels: set[tuple[str, str]] = set()
-        self.sources: dict[str, tuple[str, str, str]] = {}
-
-    line = ""
-
-    def compile(self, file, name, defines, text=""):
-        source = kernel_text.assemble(file, "cuda", defines, text)
-        self.sources[source] = (file, name, self.line)
-        return Kernel(name, Program(None, lambda: source, 0))
+        super().__init__(info)
 
     def bind(self, launches):
         for launch in launches:
-            assert 0 < max(launch.block) <= self.info.max_work_group
-            assert launch.local_bytes <= self.info.dynamic_memory
-            assert len(launch.grid) == len(launch.block) <= 3
-            assert all(0 < g < 2**31 for g in launch.grid[:1])
             assert all(0 < g < 2**16 for g in launch.grid[1:]), "CUDA's limit in y and z"
-        return lambda arrays, scalars, workspace: None
-
-    owns = wrap = look = address = room = empty = asarray = to_numpy = workspace = workspace_size = None
-    synchronize = time = stream = set_stream = close = None
+        return super().bind(launches)
 
 
 def recorder_of(arch):
@@ -123,31 +104,7 @@ def compile_recorded(recorder, most=None):
 @functools.cache
 def record(arch):
     """Return a recorder that every engine was asked to prepare every small problem on."""
-    recorder = Recorder(arch, ARCHITECTURES[arch])
-    for recorder.line in LINES:
-        problem = dnn.parse(recorder.line)
-        takers = [e for e in kernel_engines() if isinstance(problem, e.problems)]
-        takers = [e for e in takers if e.why_not(problem, recorder.info) is None]
-        if not takers:
-            recorder.refused.append(recorder.line)
-        for engine in takers:
-            plan = engine.prepare(problem, recorder)
-            assert plan.workspace_size == engine.workspace(problem, recorder.info), recorder.line
-            recorder.kernels |= {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
-    return recorder
-
-
-def traits(source, file):
-    """Return what a compiler meets in a source: its branches, and its types in its file."""
-    return {branches(source), f"{file} {re.findall('#define (DTYPE_.*) 1', source)}"}
-
-
-def differing(recorder, seen):
-    """Yield the sources with traits that are not among those seen, and add them there."""
-    for source, (file, name, line) in recorder.sources.items():
-        if not traits(source, file) <= seen:
-            seen |= traits(source, file)
-            yield source, name, line
+    return Recorder(arch, ARCHITECTURES[arch]).record(LINES)
 
 
 @pytest.mark.timeout(1200)  # a minute of two cores, which may be busy
@@ -167,10 +124,7 @@ def test_compiles(arch):
 
 def compile_all(line):
     """Compile the kernels of every engine that takes a problem."""
-    recorder, problem = Recorder("sm_90", ARCHITECTURES["sm_90"]), dnn.parse(line)
-    for engine in kernel_engines():
-        if isinstance(problem, engine.problems) and engine.why_not(problem, recorder.info) is None:
-            engine.prepare(problem, recorder)
+    recorder = Recorder("sm_90", ARCHITECTURES["sm_90"]).record([line])
     compile_recorded(recorder)
 
 

@@ -1,0 +1,83 @@
+"""A device that keeps sources in place of compiling them, and what engines ask it to compile."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from small_problems import branches
+
+import portadnn as dnn
+from portadnn_backends import kernel_text
+from portadnn_backends.base import Device, Kernel
+from portadnn_backends.engines import kernel_engines
+from portadnn_backends.programs import Program
+
+
+class SourceRecorder(Device):
+    """Stands for a device: keeps the sources that engines ask it to compile. It has no memory and runs nothing.
+
+    Attributes
+    ----------
+    sources : dict
+        For each source its file, the kernel's name, and :attr:`line`, what it was recorded for.
+    items : dict
+        Most work-items of a group that a kernel is launched with, by its source and name.
+    refused : list of str
+        Problems that no engine took.
+    """
+
+    line = ""
+
+    def __init__(self, info):
+        self.info = info
+        self.refused: list[str] = []
+        self.kernels: set[tuple[str, str]] = set()
+        self.sources: dict[str, tuple[str, str, str]] = {}
+        self.items: dict[tuple[str, str], int] = {}
+
+    def compile(self, file, name, defines, text=""):
+        source = kernel_text.assemble(file, self.info.backend, defines, text)
+        self.sources[source] = (file, name, self.line)
+        return Kernel(name, Program(None, lambda: source, 0))
+
+    def bind(self, launches):
+        for launch in launches:
+            items = math.prod(launch.block)
+            assert 0 < items <= self.info.max_work_group
+            assert launch.local_bytes <= self.info.dynamic_memory
+            assert len(launch.grid) == len(launch.block) <= 3
+            assert all(0 < g < 2**31 for g in launch.grid)
+            kernel = launch.kernel.source, launch.kernel.name
+            self.items[kernel] = max(items, self.items.get(kernel, 0))
+        return lambda arrays, scalars, workspace: None
+
+    owns = wrap = look = address = room = empty = asarray = to_numpy = workspace = workspace_size = None
+    synchronize = time = stream = set_stream = close = None
+
+    def record(self, lines):
+        """Have every engine prepare problems that it takes."""
+        for self.line in lines:
+            problem = dnn.parse(self.line)
+            takers = [e for e in kernel_engines() if isinstance(problem, e.problems)]
+            takers = [e for e in takers if e.why_not(problem, self.info) is None]
+            if not takers:
+                self.refused.append(self.line)
+            for engine in takers:
+                plan = engine.prepare(problem, self)
+                assert plan.workspace_size == engine.workspace(problem, self.info), self.line
+                self.kernels |= {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
+        return self
+
+
+def traits(source, file):
+    """Return what a compiler meets in a source: its branches, and its types in its file."""
+    return {branches(source), f"{file} {re.findall('#define (DTYPE_.*) 1', source)}"}
+
+
+def differing(recorder, seen):
+    """Yield the sources with traits that are not among those seen, and add them there."""
+    for source, (file, name, line) in recorder.sources.items():
+        if not traits(source, file) <= seen:
+            seen |= traits(source, file)
+            yield source, name, line
