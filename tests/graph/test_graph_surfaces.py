@@ -105,8 +105,8 @@ def norm(kind, io=D.HALF, weights=D.FLOAT, compute=D.FLOAT):
     return g
 
 
-def batchnorm(channels=16, running=True, io=D.HALF, relu=True, nhwc=True):
-    g = new(io=io)
+def batchnorm(channels=16, running=True, io=D.HALF, nhwc=True, slope=None, compute=D.FLOAT):
+    g = new(io=io, compute=compute)
     p = [x(g, 1, channels, 1, 1, data_type=D.FLOAT) for _ in range(4)]
     more = (*p[2:], 1e-3, 0.1) if running else (None, None, 1e-3, None)
     outs = g.batchnorm(x(g, 2, channels, 8, 8, nhwc=nhwc), *p[:2], *more)
@@ -114,8 +114,14 @@ def batchnorm(channels=16, running=True, io=D.HALF, relu=True, nhwc=True):
     for one in outs[1:]:
         if one is not None:
             one.set_output(True).set_data_type(D.FLOAT)
-    y = g.relu(outs[0]) if relu else outs[0]
-    y.set_output(True)
+    g.relu(outs[0], negative_slope=slope).set_output(True)
+    return g
+
+
+def inference(weights=D.FLOAT):
+    g = half()
+    parameters = (x(g, 1, 16, 1, 1, data_type=weights) for _ in range(4))
+    g.relu(g.batchnorm_inference(x(g, 2, 16, 4, 4), *parameters)).set_output(True)
     return g
 
 
@@ -242,12 +248,45 @@ CASES = {
         "conv-mode",
     ),
     "float64 on hipDNN": (lambda: single(io=D.DOUBLE, compute=D.DOUBLE), HIP, None, "no", "conv-types"),
-    "running statistics on hipDNN": (batchnorm, HIP, None, "no", "bnt-running"),
+    "running statistics on hipDNN": (batchnorm, HIP, None, "yes", None),
+    "batch norm in half on hipDNN": (lambda: batchnorm(compute=D.HALF), HIP, None, "no", "bnt-compute"),
+    "leaky batch norm on hipDNN": (lambda: batchnorm(slope=0.1), HIP, None, "no", "bnt-leaky"),
+    "inference on hipDNN": (inference, HIP, None, "yes", None),
+    "inference with scales of half on hipDNN": (lambda: inference(D.HALF), HIP, None, "no", "bni-statistics"),
+    "layer norm on hipDNN": (lambda: norm("layernorm"), HIP, None, "yes", None),
+    "RMS norm on hipDNN": (lambda: _norm_alone("rmsnorm", (2, 16), (1, 16)), HIP, None, "yes", None),
+    "RMS norm in float64 on hipDNN": (
+        lambda: _norm_alone("rmsnorm", (2, 16), (1, 16), io=D.DOUBLE),
+        HIP,
+        None,
+        "no",
+        "rms-types",
+    ),
+    "pooling on hipDNN": (
+        lambda: alone("resample", (2, 16, 4, 4), mode=P.MAXPOOL, window=[2, 2], stride=[2, 2]),
+        HIP,
+        None,
+        "yes",
+        None,
+    ),
     "batch norm on hipDNN": (lambda: batchnorm(running=False), HIP, None, "yes", None),
     "a product on hipDNN": (product, HIP, None, "yes", None),
     "a product and tanh on hipDNN": (lambda: product(act="tanh"), HIP, None, "no", "form"),
     "FP8 on hipDNN": (lambda: product(io=D.FP8_E4M3), HIP, None, "no", "matmul-types"),
-    "attention on hipDNN": (attention, HIP, None, "unknown", "undocumented"),
+    "attention on hipDNN": (lambda: attention(128, io=D.BFLOAT16), HIP, None, "unknown", "sdpa-device"),
+    "heads of 64 on hipDNN": (lambda: attention(io=D.BFLOAT16), HIP, None, "no", "sdpa-heads"),
+    "attention in half on hipDNN": (attention, HIP, None, "unknown", "flash2-engine"),
+    "attention in float on hipDNN": (lambda: attention(128, io=D.FLOAT), HIP, None, "no", "sdpa-types"),
+    "a sink on hipDNN": (lambda: attention(128, io=D.BFLOAT16, sink=True), HIP, None, "no", "sdpa-plain"),
+    "FP8 attention on hipDNN": (
+        lambda: attention(128, io=D.FP8_E4M3, fp8=True),
+        HIP,
+        None,
+        "unknown",
+        "undocumented",
+    ),
+    "causal attention, backward on hipDNN": (lambda: named("flash attention bprop"), HIP, None, "no", "sdpab-mask"),
+    "attention's statistics on hipDNN": (lambda: named("flash attention fprop"), HIP, None, "no", "statistics"),
 }
 
 
@@ -287,8 +326,8 @@ def test_every_surface_takes_a_graph_or_is_named():
         assert {surface.name for surface in library(name).surfaces} <= fitting
 
 
-def _norm_alone(kind, dims, scale):
-    g = half()
+def _norm_alone(kind, dims, scale, io=D.HALF):
+    g = new(io=io)
     getattr(g, kind)(M.INFERENCE, x(g, *dims), x(g, *scale), epsilon=1e-5)[0].set_output(True)
     return g
 
