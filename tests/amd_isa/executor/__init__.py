@@ -1,0 +1,1 @@
+"""An executor of AMDGPU ELFs on the CPU: docs/amd-executor.md."""

@@ -1,0 +1,1 @@
+// Matrix instructions: v_mfma_* and v_wmma_*.
