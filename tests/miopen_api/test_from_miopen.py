@@ -58,6 +58,17 @@ def test_the_program_runs(backend, tmp_path):
     close(sums, np.array(by_numpy()), rtol=1e-4)
 
 
+def test_the_program_of_opencl_runs(tmp_path):
+    reason = get_backend("opencl").why_unavailable()
+    if reason is not None:
+        pytest.skip(f"backend opencl: {reason}")
+    (program,) = (text for text in re.findall("```python\n(.*?)```", PAGE, re.DOTALL) if "import pyopencl" in text)
+    command = [sys.executable, "-c", program]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120).stdout
+    image = 3 * np.linspace(-1, 1, 2 * 3 * 8 * 8).reshape(2, 3, 4, 2, 4, 2)
+    close([float(printed.removeprefix("sum: "))], np.array([np.maximum(image, 0).max((3, 5)).sum()]), rtol=1e-5)
+
+
 def test_names_on_the_page_exist():
     names = set(re.findall(r"\b(miopen\w+|MIOPEN_\w+)", PAGE))
     assert len(names) > 30

@@ -36,7 +36,7 @@ def miopenConvolutionBackwardBias(
     dbDesc: miopenTensorDescriptor_t,
     db: Any,
 ) -> None:
-    """Compute the gradient by the bias, with alpha = 1 and beta = 0.
+    """Compute the gradient by the bias, with alpha = 1 and beta = 0. MIOpen's own returns miopenStatusNotImplemented since 3.6.0: portable programs call :func:`miopenReduceTensor`.
 
     Return nothing (since 1.0.0).
 
