@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from amd_isa import clang
-from amd_isa.executor.memory import Memory
+from amd_isa.executor.memory import allocate
 from amd_isa.executor.run import Code, ExecutorError
 
 TARGETS = ("gfx1100", "gfx942")
@@ -21,14 +21,12 @@ __kernel void add(__global const float *a, __global const float *b, __global flo
 @pytest.mark.parametrize("target", TARGETS)
 def test_adds(target):
     clang.require()
-    memory = Memory()
-    code = Code(clang.compile(ADD, target), target, memory)
+    code = Code(clang.compile(ADD, target), target)
     assert not code.program.unknown
-    a, b, c = (memory.allocate(4 * 1000) for _ in range(3))
+    a, b, c = (allocate(4 * 1000) for _ in range(3))
     a.view(np.float32)[:] = np.arange(1000)
     b.view(np.float32)[:] = 0.5
-    addresses = [array.ctypes.data for array in (a, b, c)]
-    code.launch("add", (4,), (256,), [*addresses, np.int32(1000)])
+    code.launch("add", (4,), (256,), [a, b, c, np.int32(1000)])
     assert np.array_equal(c.view(np.float32), np.arange(1000) + 0.5)
     with pytest.raises(ExecutorError, match=r"add: address outside of every allocation: 'global_load.*at 0x.*lane"):
-        code.launch("add", (4,), (256,), [*addresses, np.int32(1001)])
+        code.launch("add", (4,), (256,), [a, b, c, np.int32(1001)])

@@ -201,6 +201,7 @@ class _Decoder:
 
     def _operand(self, text: str, name: str) -> dict[str, Any]:
         flags = 0
+        text = text[4:-1] if text.startswith("lit(") else text
         if re.match(r"-[^\d]", text):
             text, flags = text[1:], NEG
         for word, flag in (("neg", NEG), ("abs", ABS), ("sext", SEXT)):

@@ -18,7 +18,7 @@ from amd_isa.resources import Resources, resources
 from .decode import Instruction, Program, decode, instructions
 from .elf import Elf
 from .library import ERRORS, Launch, library, operations
-from .memory import Memory
+from .memory import allocate, around, region, table
 
 LIMIT = 100_000_000  # instructions of a wave
 _HIDDEN = {"block_count": "<I", "group_size": "<H", "remainder": "<H", "global_offset": "<Q"}
@@ -31,18 +31,18 @@ class ExecutorError(Exception):
 class Code:
     """The code of an ELF, loaded into memory."""
 
-    def __init__(self, path: Path, target: str, memory: Memory, language: str = "opencl") -> None:
+    def __init__(self, path: Path, target: str, language: str = "opencl") -> None:
         self.elf = Elf(path)
-        self.memory = memory
         self.libclc = language == "opencl"
         self.kernels: dict[str, Resources] = resources(path)
         self.program: Program = _decoded(path, target)
         image = self.elf.image()
-        self.image = memory.allocate(len(image), writable=False)
+        self.image = allocate(len(image))
         self.image[:] = image
         self.load = self.image.ctypes.data
         for place, number in self.elf.relocations():
             self.image[place : place + 8] = np.frombuffer(struct.pack("<Q", self.load + number), np.uint8)
+        self.image.flags.writeable = False
 
     def launch(
         self,
@@ -58,7 +58,8 @@ class Code:
         Parameters
         ----------
         arguments : list
-            Addresses as Python integers, and NumPy numbers.
+            NumPy arrays, whose memory from the first to the last element may be read and, where they are writeable,
+            written; and NumPy numbers.
         local_bytes : int
             Of local memory, beside what the kernel declares.
         checks : int
@@ -72,11 +73,11 @@ class Code:
         kernel = self.kernels[name]
         descriptor = self.elf.descriptor(kernel.symbol)
         grid, group = (tuple(x) + (1,) * (3 - len(x)) for x in (grid, group))
-        kernarg = self.memory.allocate(max(kernel.kernarg_bytes, 16), writable=False)
+        kernarg = allocate(max(kernel.kernarg_bytes, 16))
         kernarg[:] = np.frombuffer(
             _kernarg(kernel, grid, group, arguments, self.libclc).ljust(len(kernarg), b"\0"), np.uint8
         )
-        packet = self.memory.allocate(64, writable=False)
+        packet = allocate(64)
         items = [count * size for count, size in zip(grid, group, strict=True)]
         packet[:24] = np.frombuffer(struct.pack("<6H3I", 2, 3, *group, 0, *items), np.uint8)
         values = {"kernarg_segment_ptr": kernarg.ctypes.data, "dispatch_ptr": packet.ctypes.data}
@@ -85,17 +86,19 @@ class Code:
         for register, words in descriptor.user_registers:
             sgprs[place : place + words] = [values.get(register, 0) >> 32 * i & 0xFFFFFFFF for i in range(words)]
             place += words
-        program, table = self.program, self.memory.table()
+        kernarg.flags.writeable = packet.flags.writeable = False
+        touched = [kernarg, packet, self.image, *(a for a in arguments if isinstance(a, np.ndarray))]
+        program, allocations = self.program, table(map(region, touched))
         n = Launch(
             **{k: getattr(program, k).ctypes.data for k in ("records", "constants", "index")},
-            allocations=table.ctypes.data,
+            allocations=allocations.ctypes.data,
             sgprs=sgprs.ctypes.data,
             text=program.start,
             load=self.load,
             text_words=len(program.index),
             limit=LIMIT,
             records_count=len(program.records),
-            allocations_count=len(table),
+            allocations_count=len(allocations),
             sgprs_count=place,
             group_ids=descriptor.user_count,
             width=kernel.wave,
@@ -111,16 +114,16 @@ class Code:
             reverse=checks.get("reverse", 0),
         )
         if library().execute(ctypes.byref(n)):
-            raise ExecutorError(self._words(name, n))
+            raise ExecutorError(self._words(name, n, allocations))
         return n
 
-    def _words(self, name: str, n: Launch) -> str:
+    def _words(self, name: str, n: Launch, allocations: np.ndarray) -> str:
         line: Instruction = self.program.lines[n.record]
         text = f"{name}: {ERRORS[n.error]}: {line.text!r} at {line.address:#x}"
         if n.size:
             text += f", {n.size} bytes at {n.address:#x}"
         if n.error in (1, 2):
-            text += f" ({self.memory.around(n.address)})"
+            text += f" ({around(allocations, n.address)})"
         return f"{text}, lane {n.lane}, work-group {n.group_index}"
 
 
@@ -144,7 +147,7 @@ def _kernarg(
     for argument in kernel.arguments:
         if not argument.kind.startswith("hidden_"):
             value = next(given)
-            raw = struct.pack("<Q", value) if isinstance(value, int) else np.asarray(value).tobytes()
+            raw = struct.pack("<Q", value.ctypes.data) if isinstance(value, np.ndarray) else value.tobytes()
             assert len(raw) == argument.size, (kernel.name, argument, value)
             data[argument.offset : argument.offset + argument.size] = raw
             continue
