@@ -94,6 +94,10 @@ class Backend(abc.ABC):
     def devices(self) -> Sequence[DeviceInfo]:
         """List the devices, best first; the position is the number ``Handle(device=...)`` takes."""
 
+    def remarks(self) -> Sequence[str]:
+        """Return what is wrong with parts of a backend that works: what is installed and cannot be used, and why."""
+        return ()
+
     @abc.abstractmethod
     def open(self, index: int, stream: Any = None) -> Device:
         """Open device `index`, or the one that `stream` belongs to.

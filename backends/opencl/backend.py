@@ -10,7 +10,7 @@ from portadnn.errors import BadParam
 from ..arrays import is_word
 from ..base import Backend, Device, DeviceInfo, Engine
 from .device import OpenCLDevice, check_queue
-from .devices import found_devices, opencl, why_no_devices
+from .devices import found_devices, opencl, remarks, why_no_devices
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine
@@ -34,6 +34,9 @@ class OpenCLBackend(Backend):
 
     def devices(self) -> Sequence[DeviceInfo]:
         return [info for _, info in found_devices()]
+
+    def remarks(self) -> Sequence[str]:
+        return remarks()
 
     def open(self, index: int, stream: Any = None) -> Device:
         found = found_devices()

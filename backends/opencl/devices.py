@@ -13,7 +13,7 @@ from portadnn import forking
 from portadnn._io import disk_cache
 
 from ..base import DeviceInfo
-from . import pocl_cache, pocl_cpu
+from . import intel_cpu, pocl_cache, pocl_cpu
 
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
 _AVX512: tuple[str, ...] = (
@@ -114,7 +114,7 @@ def lacks_linker(platform: Any) -> bool:
 
 
 def found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
-    """All devices: GPUs before others, then in platform order.
+    """All devices: GPUs before others, Intel's CPU last, else in platform order.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
 def _found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
     cl = opencl()
     found: list[tuple[Any, DeviceInfo]] = []
-    with pocl_cache.starting():
+    with pocl_cache.starting(), intel_cpu.starting():
         platforms = cl.get_platforms()
         for platform in platforms:
             if lacks_linker(platform):
@@ -143,7 +143,7 @@ def _found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
     if found:
         forking.started("opencl")
     _leave_pyopencl_cache([info for _, info in found])
-    return tuple(sorted(found, key=lambda pair: pair[1].kind != "gpu"))
+    return tuple(sorted(found, key=lambda pair: (pair[1].kind != "gpu", intel_cpu.is_ours(pair[0].platform))))
 
 
 def _leave_pyopencl_cache(found: Sequence[DeviceInfo]) -> None:
@@ -171,3 +171,9 @@ def why_no_devices() -> str:
             f"({pocl_cache.missing() or 'it was started before portadnn; set POCL_CACHE_DIR'})"
         )
     return "no OpenCL platform has a device"
+
+
+def remarks() -> tuple[str, ...]:
+    """Return what is wrong with runtimes that are installed."""
+    said = intel_cpu.remark(platform.name for platform in opencl().get_platforms())
+    return (said,) if said else ()

@@ -23,6 +23,8 @@ PACKAGES = (
     "numpy",
     "pyopencl",
     "pocl-binary-distribution",
+    "intel-opencl-rt",
+    "intel-cmplr-lib-rt",
     "cupy-cuda12x",
     "cupy-cuda13x",
     "cupy",
@@ -39,6 +41,10 @@ VARIABLES = (
     "PORTADNN_FIND_DB",
     "PORTADNN_VENDOR",
     "PORTADNN_TRACE",
+    "OCL_ICD_VENDORS",
+    "HSA_OVERRIDE_GFX_VERSION",
+    "ROCR_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
 )
 
 
@@ -95,6 +101,7 @@ def _backend(name: str) -> dict[str, Any]:
         "available": reason is None,
         "reason": reason,
         "install": None if reason is None else advice(backend),
+        "remarks": [] if reason is not None else list(backend.remarks()),
         "devices": [{**asdict(device), "features": sorted(device.features)} for device in devices],
     }
 
@@ -134,6 +141,8 @@ def show() -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     for backend in facts["backends"]:
+        for remark in backend["remarks"]:
+            say(remark)
         if not backend["available"]:
             say(f"{backend['name']} is not available: {backend['reason']}")
             if backend["install"]:

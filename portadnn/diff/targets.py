@@ -1,19 +1,24 @@
-"""Targets: where to run, as a word such as ``cuda``, ``opencl:1``, ``opencl-cpu`` or ``opencl:0/gpu``."""
+"""Targets: where to run, as a word such as ``cuda``, ``opencl:1``, ``opencl:pocl``, ``opencl-cpu``, ``cuda:0/gpu``."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadParam, NotSupported, shown
 from ..handle import Handle
 from ..registry import backend_names, get_backend
 
-_WORD = re.compile(r"(?P<backend>\w+)(?:-(?P<kind>cpu|gpu)|:(?P<device>\d+))?(?:/(?P<schedule>cpu|gpu))?")
+if TYPE_CHECKING:
+    from portadnn_backends.base import DeviceInfo
+
+_WORD = re.compile(
+    r"(?P<backend>\w+)(?:-(?P<kind>cpu|gpu)|:(?P<device>\d+)|:(?P<platform>[a-zA-Z]+))?(?:/(?P<schedule>cpu|gpu))?"
+)
 SCHEDULE = "PORTADNN_SCHEDULE"
 LARGE_GPU = (132, 32)  # multiprocessors, and threads that run in step
 
@@ -45,7 +50,10 @@ class Target:
 
     @classmethod
     def parse(cls, word: str) -> Target:
-        """Read a target's word; ``-cpu`` and ``-gpu`` take the backend's first device of that kind.
+        """Read a target's word.
+
+        ``-cpu`` and ``-gpu`` take the backend's first device of that kind, ``:intel`` the first one whose platform or
+        version has that word.
 
         Raises
         ------
@@ -58,7 +66,9 @@ class Target:
         if match is None or match["backend"] not in backend_names():
             known = ", ".join(backend_names())
             raise BadParam(
-                argument="target", expected=f"{known}; with :1 (device), -cpu, -gpu or /cpu behind it", got=shown(word)
+                argument="target",
+                expected=f"{known}; with :1 or :pocl (device), -cpu, -gpu or /cpu behind it",
+                got=shown(word),
             )
         name = match["backend"]
         backend = get_backend(name)
@@ -72,6 +82,8 @@ class Target:
             if match["kind"] not in kinds:
                 raise BadParam(argument="target", expected=f"a backend with a {match['kind']} device", got=shown(word))
             index = kinds.index(match["kind"])
+        if match["platform"]:
+            index = _of_platform(backend.devices(), match["platform"])
         return cls(name, index, match["schedule"] or "", word)
 
     def open(self, **options: Any) -> Handle:
@@ -87,6 +99,15 @@ class Target:
             if hasattr(device, "compiler"):
                 device.compiler.options += " -cl-opt-disable"  # what a CPU's optimiser makes of them proves nothing
         return handle
+
+
+def _of_platform(devices: Sequence[DeviceInfo], word: str) -> int:
+    """Return the number of the first device whose platform or version has a word."""
+    texts = [f"{info.platform} {info.version}" for info in devices]
+    found = [number for number, text in enumerate(texts) if word.lower() in text.lower()]
+    if not found:
+        raise BadParam(argument="target", expected=f"a word of one of {'; '.join(dict.fromkeys(texts))}", got=word)
+    return found[0]
 
 
 @contextmanager
