@@ -178,6 +178,26 @@ def reductions(n: int) -> tuple[str, ...]:
     )
 
 
+def selftest(n: int) -> tuple[str, ...]:
+    """Return a dozen calls that tell how fast a device is: six that move n * 784 KB, and products of each kind."""
+    t, c = f"f32:{n}x64x56x56", "f32:1x64x1x1"
+    layer = f"x=f32:{n}x64x56x56 w=f32:64x64x3x3 padding=1,1"
+    return (
+        f"transform_tensor x={t} y={t}",
+        f"activation_forward x={t} mode=relu",
+        f"batch_normalization_forward_training x={t} saved_mean={c} saved_inv_variance={c}",
+        f"softmax_forward x={t} mode=channel",
+        f"pooling_forward x={t} y=f32:{n}x64x28x28 mode=max window=3,3 padding=1,1 stride=2,2",
+        f"reduce_tensor a={t} c=f32:{n}x64x1x1 operation=avg",
+        f"convolution_forward {layer}",
+        f"convolution_forward x=f16:{n}x64x56x56:nhwc w=f16:64x64x3x3:nhwc padding=1,1",
+        f"convolution_forward x=f32:{n}x256x14x14 w=f32:1024x256x1x1",
+        f"convolution_backward_data w=f32:64x64x3x3 dy={t} dx={t} padding=1,1",
+        f"convolution_backward_filter x={t} dy={t} dw=f32:64x64x3x3 padding=1,1",
+        f"rnn_forward_training x=f32:{n // 2}x64x512 w=f32:{8 * 512 * 513}x1x1 hidden_size=512 num_layers=1",
+    )
+
+
 # what a call costs the host: tensors so small that the device is never the limit
 HOST = (
     "activation_forward x=f32:1x1x4x4 mode=relu",
@@ -269,6 +289,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "lrn-256": lrn(256),
     "lrn-32": lrn(32),
     "host": HOST,
+    "selftest-gpu": selftest(64),
+    "selftest-cpu": selftest(4),
 }
 
 

@@ -101,6 +101,34 @@ def demo(
 
 
 @app.command()
+def selftest(
+    backend: Annotated[str, typer.Option(help="Backend to test. [default: the one that Handle() takes]")] = "auto",
+    device: Annotated[int | None, typer.Option(min=0, help="Device number, as `portadnn info` lists it.")] = None,
+    seconds: Annotated[float, typer.Option(min=5, max=86400, help="How long it takes, about.")] = 300.0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write and to send.")] = Path(
+        "portadnn-selftest.json"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Of the random cases and graphs.")] = 1,
+    timeout: Annotated[float, typer.Option(min=1, max=3600, help="Seconds that a case may take.")] = 60.0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores, from 2 to 4]")] = None,
+    progress: Annotated[bool, typer.Option(help="Draw progress on terminals.")] = True,
+) -> None:
+    """Test a device: operations, graphs, LeNet and speed, in about five minutes, as one JSON file to send.
+
+    Exits with 0 where all is right, with 1 where something is wrong, with 2 where it could not run, and with 130 when
+    interrupted. The file is whole at any time, and holds no names of people, machines and folders.
+    """
+    from .selftest.command import selftest as run
+    from .selftest.run import Asked
+
+    try:
+        code = run(Asked(out, backend, device, seconds, seed, timeout, jobs), progress)
+    except OSError as error:
+        raise _fail(error, 2) from None
+    raise typer.Exit(code)
+
+
+@app.command()
 def caps(
     why: Annotated[str | None, typer.Option(help="A problem line: who takes it, and why not.")] = None,
     algo: Annotated[str | None, typer.Option(help="With --why: the algorithm that is asked for.")] = None,
