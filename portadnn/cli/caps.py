@@ -116,7 +116,7 @@ def opinions(line: str, algo: str | None, tables: Sequence[str]) -> tuple[Proble
 
         if algo is not None:
             raise BadParam(argument="algo", expected="none for a graph, whose engines have no numbers", got=algo)
-        return problem, None, list(graph_opinions(problem, tables or table_names()))
+        return problem, None, list(graph_opinions(problem, tables))
     refusal = None
     try:
         problem.validate()

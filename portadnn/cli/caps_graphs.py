@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..capability.tables import table_names
 from ..graph.explain import answer
 from ..graph.operation_graph import OperationGraph
 from ..graph.other_libraries import judge, libraries
@@ -18,9 +19,9 @@ _ANSWERS = {"yes": "yes", "no": "no", "unknown": "limits"}
 
 
 def graph_opinions(graph: Problem, names: Sequence[str]) -> Iterator[Opinion]:
-    """Yield what backends and foreign libraries say to a graph, where one of these names has graphs."""
+    """Yield what backends and foreign libraries say to a graph: those of some names, or all of them."""
     assert isinstance(graph, OperationGraph)
-    for name in names:
+    for name in names or dict.fromkeys([*table_names(), *libraries()]):
         if name in backend_names():
             yield from _of_backend(graph, name)
         elif name in libraries():

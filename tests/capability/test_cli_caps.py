@@ -86,6 +86,7 @@ def test_why_of_graphs():
     text = caps("--why", attention, "--backend", "reference,miopen-1,cudnn-9")
     assert "definition: takes it" in text and "miopen-1: no: it has no graphs" in text
     assert "cudnn-9: limits: [flash attention, forward: device]" in text, "the device is unknown"
+    assert "hipdnn: limits: [flash2-device]" in caps("--why", attention), "all libraries are asked"
     found = json.loads(caps("--why", attention, "--format", "json", "--backend", "opencl,cuda"))
     assert found["problem"] == attention
     for opinion in found["opinions"]:
