@@ -119,7 +119,7 @@ def _concatenated(s: Setting) -> Any:
 def _ctc_loss(s: Setting) -> Calls:
     """Set gradients to 0 first: cuDNN leaves those of the steps from a sequence's length on as they are."""
     p, library, probs = s.problem, s.library, s.spec("probs")
-    s.packed("input_lengths", "costs")
+    s.packed("input_lengths", "costs", "probs", "gradients")
     words = int(DataType.FLOAT), int(p.normalization), int(p.gradient_mode), p.longest
     how = s.descriptor("CTCLoss", "_v9", *words)
     labels = _concatenated(s)
