@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ..program import Span
+from ..program import Invocation, Member, Name, Span
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -24,6 +24,26 @@ def walk(node: Any) -> Iterator[Any]:
         if parts is not None:
             yield one
             pending.extend([getattr(one, name) for name in parts])
+
+
+def invocations(node: Any) -> Iterator[Invocation]:
+    """Yield every call in a node of a program."""
+    return (inner for inner in walk(node) if isinstance(inner, Invocation))
+
+
+def variable(node: Any) -> str:
+    """Return the last part of the name of a variable, member or function; "" of other expressions."""
+    return plain(node.name) if isinstance(node, (Name, Member)) else ""
+
+
+def callee(node: Invocation) -> str:
+    """Return the function that is called, without namespaces; "" of methods."""
+    return plain(node.callee.name) if isinstance(node.callee, Name) else ""
+
+
+def plain(name: str) -> str:
+    """Return a name without the classes and namespaces before it."""
+    return name.rpartition("::")[2]
 
 
 _PARTS: dict[type, tuple[str, ...] | None] = {}

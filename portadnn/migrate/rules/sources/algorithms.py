@@ -20,7 +20,7 @@ from ...program import (
     Name,
     Unit,
 )
-from ..walking import walk
+from ..walking import variable, walk
 from .table import SourceHit, source_check
 
 _RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf_t\b")
@@ -60,7 +60,7 @@ def _variable(node: Any) -> str:
     """Return the variable behind an expression such as ``perf[0]`` or ``this->perf``."""
     while isinstance(node, (Index, Cast)):
         node = node.base if isinstance(node, Index) else node.value
-    return node.name.rpartition("::")[2] if isinstance(node, (Name, Member)) else ""
+    return variable(node)
 
 
 # S12 -------------------------------------------------------------------------------------------------------------

@@ -24,20 +24,12 @@ from ...program import (
     Unit,
 )
 from ..hints import identifiers
-from ..walking import walk
+from ..walking import callee, invocations, plain, walk
 from .table import SourceHit, source_check
 
 _INTEGER = re.compile(
     r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"
 )
-
-
-def _last(name: str) -> str:
-    return name.rpartition("::")[2]
-
-
-def _callee(node: Invocation) -> str:
-    return _last(node.callee.name) if isinstance(node.callee, Name) else ""
 
 
 # A10 -------------------------------------------------------------------------------------------------------------
@@ -51,15 +43,14 @@ def dropped_strides(unit: Unit) -> Iterator[SourceHit]:
     """Find a function that takes strides of a tensor, and describes it without them."""
     for function in unit.functions:
         strides = [p.name for p in function.parameters if _STRIDE.search(p.name)]
-        calls = [node for node in walk(function.body) if isinstance(node, Invocation)]
-        plain = [call for call in calls if _callee(call) == _PLAIN]
+        calls = [call for call in invocations(function.body) if callee(call) == _PLAIN]
         used = {name for node in walk(function.body) if isinstance(node, Name) for name in identifiers(node.name)}
-        if len(plain) != 1 or len(strides) < 3 or used & set(strides):
+        if len(calls) != 1 or len(strides) < 3 or used & set(strides):
             continue
-        arguments = split_arguments(plain[0].text)
+        arguments = split_arguments(calls[0].text)
         corrected = f"{_PLAIN}Ex({', '.join([*arguments, *strides])});" if arguments else f"{_PLAIN}Ex(...);"
         words = {"name": function.name, "parameters": ", ".join(strides), "corrected": corrected}
-        yield SourceHit(plain[0].span, words=words, function=_PLAIN)
+        yield SourceHit(calls[0].span, words=words, function=_PLAIN)
 
 
 # A23 -------------------------------------------------------------------------------------------------------------
@@ -76,16 +67,16 @@ def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
         types = {p.name: p.type for p in function.parameters}
         types |= {node.name: node.type for node in nodes if isinstance(node, Declare)}
         for node in nodes:
-            if not isinstance(node, Invocation) or _callee(node) not in _NORMALISING:
+            if not isinstance(node, Invocation) or callee(node) not in _NORMALISING:
                 continue
-            parameters = mapping.table().functions[_callee(node)].latest
+            parameters = mapping.table().functions[callee(node)].latest
             given = zip((p.name for p in parameters), node.arguments, strict=False)
             names = [a.name for p, a in given if p in _CONSTANT and isinstance(a, Name)]
             constant = [name for name in names if re.match(r"(const \w.*|\w+ const ?)\*$", types.get(name, ""))]
             if constant:
                 casts = [f"const_cast<{types[n].replace('const ', '', 1)}>({n})" for n in constant]
                 words = {"pointers": " and ".join(constant), "casts": ", ".join(casts)}
-                yield SourceHit(node.span, words=words, function=_callee(node))
+                yield SourceHit(node.span, words=words, function=callee(node))
 
 
 # V41 -------------------------------------------------------------------------------------------------------------
@@ -111,7 +102,7 @@ def _returned(function: Function) -> Iterator[SourceHit]:
             yield SourceHit(node.span, words={"name": function.name})
         if isinstance(node, Switch):
             for values, block in node.cases:
-                named = any(isinstance(v, Name) and _DOUBLE.search(_last(v.name)) for v in values)
+                named = any(isinstance(v, Name) and _DOUBLE.search(plain(v.name)) for v in values)
                 if named and len(values) == 1:
                     yield from (
                         SourceHit(jump.span, words={"name": function.name})
@@ -121,7 +112,7 @@ def _returned(function: Function) -> Iterator[SourceHit]:
 
 
 def _says_float(value: Any) -> bool:
-    return isinstance(value, Name) and _last(value.name) == "miopenFloat"
+    return isinstance(value, Name) and plain(value.name) == "miopenFloat"
 
 
 # A24 -------------------------------------------------------------------------------------------------------------
@@ -133,7 +124,7 @@ def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
     for function in unit.functions:
         for node in walk(function.body):
             name = _as_integer(node)
-            value = values_of_cudnn()[_last(name)][0] if _last(name) in values_of_cudnn() else None
+            value = values_of_cudnn()[plain(name)][0] if plain(name) in values_of_cudnn() else None
             other = value is not None and value.miopen and value.number != value.miopen_number
             if value is not None and other and "STATUS" not in (value.cudnn or ""):
                 words = {
@@ -166,7 +157,7 @@ def fallback_on_status(unit: Unit) -> Iterator[SourceHit]:
                 yield SourceHit(node.condition.span, "possible", words)
             if isinstance(node, Switch):
                 for values, block in node.cases:
-                    if any(isinstance(v, Name) and _last(v.name) == _STATUS for v in values) and _falls_back(block):
+                    if any(isinstance(v, Name) and plain(v.name) == _STATUS for v in values) and _falls_back(block):
                         status = node.value.name if isinstance(node.value, Name) else "status"
                         words = {"what": f"the case in line {values[0].span.line}", "status": status}
                         yield SourceHit(values[0].span, "possible", words)
@@ -176,7 +167,7 @@ def _compared(condition: Any) -> str | None:
     """Return what is compared with the status in a condition; None where nothing is."""
     for node in walk(condition):
         if isinstance(node, Operation) and node.operator in ("==", "!=") and len(node.operands) == 2:
-            names = [_last(x.name) if isinstance(x, Name) else "" for x in node.operands]
+            names = [plain(x.name) if isinstance(x, Name) else "" for x in node.operands]
             if _STATUS in names:
                 other = node.operands[1 - names.index(_STATUS)]
                 return other.name if isinstance(other, Name) else "status"

@@ -19,29 +19,22 @@ from ...program import (
     Operation,
     Unit,
 )
-from ..walking import walk
+from ..walking import invocations, plain, variable, walk
 from .table import SourceHit, source_check
 
 _FINDS = re.compile(r"^(?:cudnnFindConvolution\w+|cudnnGetConvolution\w+Algorithm(?:_v7)?|miopenFindConvolution\w+)$")
 _SETS = re.compile(r"^(?:cudnnSetTensor|miopenSet(?:4d|Nd)?Tensor)\w*Descriptor\w*$")
 
 
-def _last(node: Any) -> str:
-    """Return the last part of a variable's or function's name; "" of other expressions."""
-    return node.name.rpartition("::")[2] if isinstance(node, (Name, Member)) else ""
-
-
 def _calls(node: Any, pattern: re.Pattern[str]) -> Iterator[Invocation]:
-    for one in walk(node):
-        if isinstance(one, Invocation) and pattern.match(_last(one.callee)):
-            yield one
+    return (one for one in invocations(node) if pattern.match(variable(one.callee)))
 
 
 @source_check("flag", "descriptor", "where")
 def found_once(unit: Unit) -> Iterator[SourceHit]:
     """Find a Find that a flag lets run once, while descriptors are set again."""
     for function in unit.functions:
-        if not any(_FINDS.match(name.rpartition("::")[2]) for name in function.calls):
+        if not any(_FINDS.match(plain(name)) for name in function.calls):
             continue
         for node in walk(function.body):
             flag, body = _guarded(node)
@@ -52,7 +45,7 @@ def found_once(unit: Unit) -> Iterator[SourceHit]:
             if found is not None:
                 descriptor, where = found
                 words = {"flag": flag, "descriptor": descriptor, "where": where}
-                yield SourceHit(finds[0].span, "possible", words, _last(finds[0].callee))
+                yield SourceHit(finds[0].span, "possible", words, variable(finds[0].callee))
 
 
 def _guarded(node: Any) -> tuple[str, Block | None]:
@@ -64,7 +57,7 @@ def _guarded(node: Any) -> tuple[str, Block | None]:
 
 def _negated(condition: Expression) -> str:
     if isinstance(condition, Operation) and condition.operator == "!":
-        return _last(condition.operands[0])
+        return variable(condition.operands[0])
     if isinstance(condition, Operation) and condition.operator == "&&":
         return next((flag for operand in condition.operands if (flag := _negated(operand))), "")
     return ""
@@ -88,17 +81,17 @@ def _assignments(node: Any) -> Iterator[tuple[str, Any]]:
     for one in walk(node):
         if isinstance(one, Operation) and one.operator == "=" and len(one.operands) == 2:
             target, value = one.operands
-            yield _last(target), value.value if isinstance(value, Constant) else None
+            yield variable(target), value.value if isinstance(value, Constant) else None
 
 
 def _set_again(unit: Unit, function: Function, body: Block, find: Invocation) -> tuple[str, str] | None:
     """Return a descriptor of a Find that its function, or a method beside it, sets to what it is given."""
     inside = {id(call) for call in _calls(body, _SETS)}
-    names = {_last(argument) for argument in find.arguments} - {""}
+    names = {variable(argument) for argument in find.arguments} - {""}
     for other in unit.functions:
         beside = other is function or (other.owner and other.owner == function.owner and other.kind == "method")
         for call in _calls(other.body, _SETS) if beside else ():
-            described = _last(call.arguments[0]) if call.arguments else ""
+            described = variable(call.arguments[0]) if call.arguments else ""
             if described in names and id(call) not in inside and _varies(call):
                 return described, other.name
     return None
@@ -107,7 +100,8 @@ def _set_again(unit: Unit, function: Function, body: Block, find: Invocation) ->
 def _varies(call: Invocation) -> bool:
     """Tell whether a dimension that is set is no constant of the program."""
     return any(
-        isinstance(node, (Name, Member, Invocation)) and not re.match(r"^(?:CUDNN_|MIOPEN_|miopen[A-Z])", _last(node))
+        isinstance(node, (Name, Member, Invocation))
+        and not re.match(r"^(?:CUDNN_|MIOPEN_|miopen[A-Z])", variable(node))
         for argument in call.arguments[2:]
         for node in walk(argument)
         if not (isinstance(node, (Name, Member)) and node.name in {"type", "dtype", "dataType", "data_type"})

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from .... import mapping
-from ...program import Invocation, Member, Name, Unit
-from ..walking import walk
+from ...program import Invocation, Member, Unit
+from ..walking import callee, invocations
 from .table import SourceHit, source_check
 
 _FUNCTION = re.compile(r"hipdnn(?=[A-Z])")
@@ -47,14 +47,14 @@ _Table = Mapping[str, tuple[re.Pattern[str], str]]
 
 def _calls(unit: Unit) -> Iterator[Invocation]:
     for function in unit.functions:
-        yield from (node for node in walk(function.body) if isinstance(node, Invocation))
+        yield from invocations(function.body)
 
 
 def _first(unit: Unit, wanted: Callable[[str], bool]) -> Iterator[tuple[Invocation, str]]:
     """Yield the first call of each function of hipDNN that is wanted, with its name behind the prefix."""
     seen: set[str] = set()
     for node in _calls(unit):
-        name = node.callee.name.rpartition("::")[2] if isinstance(node.callee, Name) else ""
+        name = callee(node)
         if _FUNCTION.match(name) and name not in seen and wanted(name):
             seen.add(name)
             yield node, name.removeprefix("hipdnn")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...program import Declare, Function, Invocation, Name, Unit
+from ...program import Declare, Function, Invocation, Unit
 from ..hints import identifiers
-from ..walking import walk
+from ..walking import callee, invocations, plain, walk
 from .table import SourceHit, source_check
 
 _TYPE = "cl_mem"
@@ -15,7 +15,7 @@ _TYPE = "cl_mem"
 @source_check("name", "more")
 def opencl_memory(unit: Unit) -> Iterator[SourceHit]:
     """Find the first call of MIOpen that is given a buffer of OpenCL, and count the others."""
-    shared = {v.name.rpartition("::")[2] for v in unit.variables if _is_memory(v.type)}
+    shared = {plain(v.name) for v in unit.variables if _is_memory(v.type)}
     shared |= {member.name for class_ in unit.classes for member in class_.members if _is_memory(member.type)}
     calls = [found for function in unit.functions for found in _calls(function, shared)]
     if calls:
@@ -30,12 +30,11 @@ def _is_memory(type_: str) -> bool:
 
 def _calls(function: Function, shared: set[str]) -> Iterator[tuple[Invocation, str]]:
     """Yield the calls of MIOpen in a function that name such a buffer, and its name."""
-    nodes = list(walk(function.body))
     typed = [(p.name, p.type) for p in function.parameters]
-    typed += [(node.name, node.type) for node in nodes if isinstance(node, Declare)]
+    typed += [(node.name, node.type) for node in walk(function.body) if isinstance(node, Declare)]
     known = {name for name, type_ in typed if _is_memory(type_)} | (shared - {name for name, _ in typed}) | {_TYPE}
-    for node in nodes:
-        if isinstance(node, Invocation) and isinstance(node.callee, Name) and node.callee.name.startswith("miopen"):
+    for node in invocations(function.body):
+        if callee(node).startswith("miopen"):
             named = identifiers(node.text.partition("(")[2]) & known
             if named:
                 yield node, min(named)
