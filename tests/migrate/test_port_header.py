@@ -13,15 +13,26 @@ import portadnn.migrate.port
 HEADER = Path(portadnn.migrate.port.__file__).parent / "portadnn_miopen.h"
 
 
+def headers(folder, major):
+    """Write portadnn_miopen.h beside the headers that it includes."""
+    for name in ("miopen", "hip"):
+        (folder / name).mkdir()
+    (folder / "miopen" / "miopen.h").write_text(miopen_header.header())
+    (folder / "miopen" / "version.h").write_text(f"#define MIOPEN_VERSION_MAJOR {major}\n")
+    (folder / "hip" / "hip_runtime_api.h").write_text('#include "../miopen/miopen.h"\n')
+    (folder / HEADER.name).write_bytes(HEADER.read_bytes())
+
+
+def test_what_older_versions_compile(tmp_path):
+    headers(tmp_path, major=1)
+    flags = ["-std=c99", "-Wall", "-Wno-unused-function", "-Werror", "-fsyntax-only", f"-I{tmp_path}", "-x", "c"]
+    subprocess.run(["gcc", *flags, str(tmp_path / HEADER.name)], check=True)
+
+
 @pytest.mark.parametrize(("compiler", "standard"), [("gcc", "c99"), ("g++", "c++14")])
 def test_the_header(compiler, standard, tmp_path):
     """Find once a problem, gradients that add up, one workspace for each output; also over several files."""
-    for folder in ("miopen", "hip"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "miopen" / "miopen.h").write_text(miopen_header.header())
-    (tmp_path / "miopen" / "version.h").write_text("#define MIOPEN_VERSION_MAJOR 3\n")
-    (tmp_path / "hip" / "hip_runtime_api.h").write_text('#include "../miopen/miopen.h"\n')
-    (tmp_path / HEADER.name).write_bytes(HEADER.read_bytes())
+    headers(tmp_path, major=3)
     suffix = ".c" if compiler == "gcc" else ".cpp"
     first, other = tmp_path / f"first{suffix}", tmp_path / f"second{suffix}"
     for file, text in ((first, "main"), (other, "second")):
