@@ -11,7 +11,7 @@ from portadnn.errors import DnnError
 from .base import Backend, Device, DeviceInfo, Engine
 from .cuda import BACKEND as CUDA
 from .cuda.device import CudaDevice
-from .cuda.streams import usable_stream
+from .cupy_devices.streams import usable_stream
 from .vendor_cudnn import library
 
 

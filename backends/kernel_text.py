@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-FOLDERS = ("shared", "cuda", "opencl")
+FOLDERS = ("shared", "cuda", "hip", "opencl")
+_SEARCHED = {"cuda": ("cuda", "shared"), "hip": ("hip", "cuda", "shared"), "opencl": ("opencl", "shared")}  # by dialect
 GENERATED = "generated.h"  # stands for text that is written at run time, in files that ask for it
 _INCLUDE = re.compile(r'^[ \t]*#include "([^"]+)"[ \t]*$', re.MULTILINE)
 
@@ -34,7 +35,7 @@ def kernel_files() -> list[str]:
 
 @functools.cache
 def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
-    """Return the text with includes expanded: paths in the dialect's folder, or else in shared."""
+    """Return the text with includes expanded: paths in the dialect's folders, or else in shared."""
 
     def include(match: re.Match[str]) -> str:
         name = match[1]
@@ -42,19 +43,19 @@ def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
             return ""
         if name == GENERATED:
             return match[0]
-        for folder in (dialect, "shared"):
+        for folder in _SEARCHED[dialect]:
             if files(f"portadnn_backends.kernels_{folder}").joinpath(name).is_file():
                 line = text[: match.start()].count("\n") + 2
                 inner = _expand(f"{folder}/{name}", dialect, seen | {name})
                 return f'#line 1 "{name}"\n{inner}\n#line {line} "{file}"'
-        raise ValueError(f"{file} includes {name!r}, which is in neither kernels_{dialect} nor kernels_shared")
+        raise ValueError(f"{file} includes {name!r}, which kernels_{' and kernels_'.join(_SEARCHED[dialect])} lack")
 
     text = read(file)
     return _INCLUDE.sub(include, text)
 
 
 def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str], text: str = "") -> str:
-    """Return a whole translation unit for the dialect ``"cuda"`` or ``"opencl"``.
+    """Return a whole translation unit for the dialect ``"cuda"``, ``"hip"`` or ``"opencl"``.
 
     A kernel file includes ``common/types.h`` itself when it needs the storage types. Every file is included where it
     is first asked for, with ``#line`` marks, so compiler messages name the file in the repository. `text` comes last;

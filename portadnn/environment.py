@@ -22,7 +22,7 @@ def chosen_device(backend: str, device: int | None) -> tuple[str, int]:
         raise BadParam(argument="device", expected="a device number", got=shown(device))
     if backend != "auto":
         return backend, number
-    for name in ("cuda", "opencl", "reference"):  # opencl lists its GPUs first
+    for name in ("cuda", "hip", "opencl", "reference"):  # opencl lists its GPUs first
         if name in backend_names() and get_backend(name).why_unavailable() is None:
             return name, number
     raise NotSupported("no backend is available on this machine")

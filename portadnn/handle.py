@@ -72,8 +72,8 @@ class Handle:
     Parameters
     ----------
     backend
-        ``"cuda"``, ``"opencl"``, ``"reference"`` or the name of an installed backend; ``"auto"`` takes
-        ``PORTADNN_BACKEND`` or else the best device: cuda, an OpenCL GPU, OpenCL on the CPU, reference.
+        ``"cuda"``, ``"hip"``, ``"opencl"``, ``"reference"`` or the name of an installed backend; ``"auto"`` takes
+        ``PORTADNN_BACKEND`` or else the best device: cuda, hip, an OpenCL GPU, OpenCL on the CPU, reference.
     device
         Number of the device as ``portadnn info`` lists it; by default ``PORTADNN_DEVICE`` or 0.
     stream

@@ -371,7 +371,7 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
 
 def uncovered(ran: Iterable[tuple[str, str]], info: DeviceInfo) -> list[str]:
     """Return the kernels made for such a device that are not among the names and kernel_text."""
-    folders = ("opencl",) if info.schedule == "cpu" else ("shared", "cuda") if info.backend == "cuda" else ("shared",)
+    folders = ("opencl",) if info.schedule == "cpu" else ("shared", info.backend)
     needed = [f for f in kernel_text.kernel_files() if f.partition("/")[0] in folders and not f.startswith(NO_PROBLEMS)]
     kernels = {file: _KERNEL.findall(kernel_text.read(file)) for file in needed}
     assert all(kernels.values()), "a file without kernels"

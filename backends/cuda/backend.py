@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from portadnn.errors import BadParam, NotSupported
 
 from ..base import Backend, Device, DeviceInfo, Engine
+from ..cupy_devices.streams import usable_stream
 from ..vendor_cudnn import library
 from .device import CudaDevice
 from .devices import devices, why_unavailable
-from .streams import usable_stream
 
 if TYPE_CHECKING:
     from portadnn.graph.engine import GraphEngine

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
-from portadnn import forking
-
-from .. import kernel_cache
 from ..base import DeviceInfo
+from ..cupy_devices.library import cupy
+from ..cupy_devices.library import why_unavailable as reason
 from .compiler import nvrtc_version
-
-
-@functools.cache
-def cupy() -> Any:
-    """Return CuPy."""
-    with kernel_cache.cupy_folder():
-        import cupy as module
-
-    return module
 
 
 def why_unavailable() -> str | None:
     """Return None when there is a GPU and what it takes, else the reason."""
-    try:
-        runtime = cupy().cuda.runtime
-    except (ImportError, OSError) as error:
-        first_line = (str(error).strip() or "ImportError").splitlines()[0]
-        return f"CuPy cannot be imported ({first_line})"
-    forking.check("cuda")
-    try:
-        if not runtime.getDeviceCount():
-            return "there is no NVIDIA GPU"
-        forking.started("cuda")
-        return None
-    except runtime.CUDARuntimeError as error:
-        return f"the CUDA driver does not answer ({error})"
+    return reason("cuda", "NVIDIA")
 
 
 def features(major: int) -> frozenset[str]:

@@ -232,7 +232,7 @@ FUSED_MEMORY(i64, long, L, raw, v)
 #endif
 
 // 1 / v, as far as it is a normal number: within one unit in the last place on NVIDIA's, rounded elsewhere
-#ifdef PD_CUDA
+#if defined(PD_CUDA) && !defined(PD_HIP)
 DEVICE F RECIPROCAL_F(F v) {
     F r;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));

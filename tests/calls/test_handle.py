@@ -44,7 +44,7 @@ def test_environment(monkeypatch):
     with pytest.raises(dnn.BadParam, match=r"Handle: backend: .*reference.*'metal'"):
         dnn.Handle()
     monkeypatch.setenv("PORTADNN_BACKEND", "")
-    assert dnn.Handle().backend in ("cuda", "opencl", "reference")
+    assert dnn.Handle().backend in ("cuda", "hip", "opencl", "reference")
 
 
 def test_schedule(monkeypatch):

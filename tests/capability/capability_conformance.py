@@ -41,6 +41,7 @@ MADE_UP = {  # devices as there are, and devices that lack what a table speaks o
             "cuda", **_NAMES, **_GPU, arch="sm_80", features=frozenset({"atomic64", "mma", "shuffle", "grid_fence"})
         ),
     ),
+    "hip": (DeviceInfo("hip", **_NAMES, **_GPU, arch="gfx1100", features=frozenset({"atomic64", "shuffle"})),),
     "torch": (DeviceInfo("torch", **_NAMES, kind="cpu"), DeviceInfo("torch", **_NAMES, **_GPU)),
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ PARTS = {
     "reference": ("reference", "_library"),
     "opencl": ("opencl",),
     "cuda": ("cuda", "_kernels"),
+    "hip": ("hip", "_kernels"),
     "torch": ("torch",),
 }
 SMALL = {  # what there is memory and time for

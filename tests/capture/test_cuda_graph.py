@@ -14,6 +14,8 @@ import portadnn as dnn
 from portadnn.enums import DataType
 from portadnn_backends.base import CountersArg, DeviceInfo, Kernel, Launch, ScalarArg, TensorArg, WorkspaceArg
 from portadnn_backends.cuda import device as cuda
+from portadnn_backends.cupy_devices import arrays
+from portadnn_backends.cupy_devices import device as cupy_device
 from portadnn_backends.programs import Program
 
 
@@ -91,9 +93,9 @@ class World:
             def pack(self, arrays: Any, scalars: Any, workspace: int, counters: int) -> None:
                 self.values = ([array.data.ptr for array in arrays], list(scalars), workspace, counters)
 
-            def on(self, stream: int, early: bool) -> Any:
+            def on(self, stream: int) -> Any:
                 def call() -> int:
-                    world.said.append(("launch", launch.kernel.name, stream, early))
+                    world.said.append(("launch", launch.kernel.name, stream))
                     world.launched.append((stream, self.values))
                     return world.fails
 
@@ -106,8 +108,9 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
-    monkeypatch.setattr(cuda, "_cupy", lambda: made.cupy)
-    monkeypatch.setattr(cuda, "Step", made.step)
+    for module in (arrays, cupy_device):
+        monkeypatch.setattr(module, "_cupy", lambda: made.cupy)
+    monkeypatch.setattr(cuda, "EarlyStep", made.step)
     return made
 
 
@@ -137,9 +140,9 @@ def test_launches_are_captured_on_a_stream_of_their_own(world: World) -> None:
         ("clear", 0xC0, bytes_of_counters, 0xCA),
         ("synchronize", 0xCA),  # nothing is cleared inside of the graph
         ("begin", 0xCA),
-        ("launch", "a", 0xCA, True),
-        ("launch", "b", 0xCA, True),
-        ("launch", "c", 0xCA, True),
+        ("launch", "a", 0xCA),
+        ("launch", "b", 0xCA),
+        ("launch", "c", 0xCA),
         ("end", 0xCA),
     ]
     assert [values for _, values in world.launched] == [

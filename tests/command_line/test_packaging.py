@@ -216,7 +216,7 @@ def test_installed_backends_are_entry_points(installed: Path, tmp_path: Path) ->
     )
     printed = run(installed / "python", "-c", code, cwd=tmp_path).split("\n")
     assert sorted(filter(None, printed)) == [
-        f"{name} True" for name in ("cuda", "cudnn", "opencl", "reference", "torch")
+        f"{name} True" for name in ("cuda", "cudnn", "hip", "opencl", "reference", "torch")
     ]
 
 

@@ -13,14 +13,16 @@ from portadnn.errors import ExecutionFailed
 from portadnn_backends.base import ConstantArg, Kernel, Launch, ScalarArg, TensorArg, WorkspaceArg
 from portadnn_backends.cuda import device as cuda
 from portadnn_backends.cuda import launch as cuda_launch
+from portadnn_backends.cupy_devices import arrays
+from portadnn_backends.cupy_devices import device as cupy_device
 from portadnn_backends.programs import Program
 
 NATIVE = types.SimpleNamespace(get_function=lambda name: types.SimpleNamespace(ptr=0x1234))
 
 
-def step(**more):
+def step(kind=cuda_launch.EarlyStep, **more):
     args = (TensorArg(0), WorkspaceArg(256), ScalarArg(0, DataType.FLOAT), ConstantArg(np.int32(-7)))
-    return cuda_launch.Step(Launch(Kernel("k", Program(NATIVE, str, 0)), (5, 3), (64, 2), args, **more))
+    return kind(Launch(Kernel("k", Program(NATIVE, str, 0)), (5, 3), (64, 2), args, **more))
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def driver(monkeypatch):
 
 def test_an_early_launch_is_told_everything(driver):
     one = step()
-    call = one.on(0x7F0123456789, True)
+    call = one.on(0x7F0123456789)
     array = types.SimpleNamespace(data=types.SimpleNamespace(ptr=0x7E0000000010))
     one.pack([array], [2.5], 0x7D0000000000, 0)
     assert call() == 700
@@ -62,17 +64,17 @@ def test_the_driver_without_that_function_launches_as_ever(monkeypatch):
     got = []
     monkeypatch.setattr(cuda_launch, "_launch_early", lambda: None)
     monkeypatch.setattr(cupy.cuda.driver, "launchKernel", lambda *words: got.append(words))
-    for early in (True, False):
-        step().on(9, early)()
+    for kind in (cuda_launch.EarlyStep, cuda_launch.Step):
+        step(kind).on(9)()
     assert [words[:9] for words in got] == 2 * [(0x1234, 5, 3, 1, 64, 2, 1, 0, 9)]
 
 
 def test_a_launch_keeps_the_memory_of_its_arguments(driver, monkeypatch):
     cupy = pytest.importorskip("cupy")
     monkeypatch.setattr(cupy.cuda.driver, "launchKernel", lambda *words: None)
-    for early in (True, False):
-        one = step()
-        call, known = one.on(9, early), weakref.ref(one)
+    for kind in (cuda_launch.EarlyStep, cuda_launch.Step):
+        one = step(kind)
+        call, known = one.on(9), weakref.ref(one)
         del one
         gc.collect()
         assert known() is not None
@@ -98,19 +100,22 @@ def bound(monkeypatch):
         def __init__(self, launch):
             pass
 
-        def on(self, stream, early):
+        def on(self, stream):
             return lambda: (asked.append(context[0]), 0 if context[0] else 201)[1]
 
     driver = types.SimpleNamespace(CUDADriverError=DriverError, ctxGetCurrent=lambda: context[0])
     stream = types.SimpleNamespace(ptr=5)
-    runtime = types.SimpleNamespace(getDevice=lambda: 0, free=lambda address: context.__setitem__(0, 7))
+    runtime = types.SimpleNamespace(
+        getDevice=lambda: 0, getDeviceCount=lambda: 1, free=lambda address: context.__setitem__(0, 7)
+    )
     runtime.CUDARuntimeError = DriverError
     fake = types.SimpleNamespace(
         ndarray=object,
         cuda=types.SimpleNamespace(driver=driver, get_current_stream=lambda *_: stream, runtime=runtime),
     )
-    monkeypatch.setattr(cuda, "_cupy", lambda: fake)
-    monkeypatch.setattr(cuda, "_devices", lambda: (None,))
+    for module, name in ((arrays, "_cupy"), (cupy_device, "_cupy"), (cuda, "cupy")):
+        monkeypatch.setattr(module, name, lambda: fake)
+    monkeypatch.setattr(cupy_device, "Step", Step)
     monkeypatch.setattr(cuda, "Step", Step)
     device = cuda.CudaDevice(0, types.SimpleNamespace(name="fake", features=frozenset()))
     launch = types.SimpleNamespace(args=())

@@ -185,10 +185,11 @@ def test_functions_are_the_dialects():
 
 
 def test_every_name_of_the_dialect_is_probed():
-    """Both headers define the same names, and the probe or a kernel uses each."""
+    """All headers define the same names, and the probe or a kernel uses each."""
     names = {}
-    for dialect in ("cuda", "opencl"):
-        text = kernel_text.read(f"{dialect}/dialect.h") + kernel_text.read(f"{dialect}/common/vector.h")
+    for dialect in ("cuda", "hip", "opencl"):
+        text = kernel_text.read(f"{dialect}/dialect.h")
+        text += kernel_text.read(f"{'opencl' if dialect == 'opencl' else 'cuda'}/common/vector.h")
         defined = re.findall(r"^#define (\w+)", text, re.M) + re.findall(r"^DEVICE [\w ]+?\**(\w+)\(", text, re.M)
         defined += re.findall(r"^typedef .*?(\w+);", text, re.M)
         names[dialect] = {n for n in defined if not n.lower().startswith("pd_") and n != "uint"}
@@ -200,6 +201,7 @@ def test_every_name_of_the_dialect_is_probed():
     untested = {name for name in both if not re.search(rf"\b{name}\b", used)}
     assert untested <= {"TENSOR_RESTRICT", "BIND_RESTRICT"}, "add these to the probe"
     assert not {n for n in names["opencl"] ^ names["cuda"] if n.isupper()}
+    assert names["cuda"] ^ names["hip"] == {"__shfl_xor_sync"}
 
 
 ATTENTION = "scores have six kinds of operands, each there or not; one text for rows and one for keys"
@@ -286,13 +288,22 @@ def test_every_macro_is_documented():
     headers = ["shared/common/types.h"]
     for name in ("dialect.h", *(f"common/{name}.h" for name in ("vector", "counters", "lanes", "atomic"))):
         headers += [f"cuda/{name}", f"opencl/{name}"]
+    headers += ["hip/dialect.h", "hip/common/atomic.h"]
     defined = set()
     for header in headers:
         text = re.sub(r"__attribute__\(\(\w+\)\)", "", kernel_text.read(header))
         defined |= set(re.findall(r"^ *#define (\w+)", text, re.M) + re.findall(r"^typedef [^;]*?(\w+);", text, re.M))
         defined |= set(re.findall(r"^DEVICE [\w ]+?\**(\w+)\(", text, re.M))
-    own = {name for name in defined if name.lower().startswith("pd_")} - {"PD_CAT", "PD_CUDA", "PD_OPENCL"}
-    storage = {"f16_t", "bf16_t", "f16_load", "f16_store", "f16_to_float", "f16_from_float"}  # of LOAD and STORE
+    own = {name for name in defined if name.lower().startswith("pd_")} - {"PD_CAT", "PD_CUDA", "PD_HIP", "PD_OPENCL"}
+    storage = {
+        "__shfl_xor_sync",
+        "f16_t",
+        "bf16_t",
+        "f16_load",
+        "f16_store",
+        "f16_to_float",
+        "f16_from_float",
+    }  # of others, LOAD and STORE
     opencl = {"uint", "as_float", "as_uint", "fabs", "fma", "fmax", "fmin"}  # OpenCL C's own names
     listed = {name for name in known if re.fullmatch(r"[A-Z][A-Z_]+", name)}
     assert not listed - defined - {"PARAMETER_LIST", "BIND_PARAMETERS", "VECTOR_ALIGNED"}, "these are gone"

@@ -8,7 +8,7 @@ from portadnn.errors import BadParam, NotSupported
 from portadnn.host_arrays import type_name
 
 from ..arrays import is_word
-from .devices import cupy
+from .library import cupy
 
 
 class TorchStream:
@@ -22,7 +22,7 @@ class TorchStream:
 
     @property
     def ptr(self) -> int:
-        """Address of the CUDA stream."""
+        """Address of the CUDA or HIP stream."""
         return self._current(self._index)  # type: ignore[no-any-return]
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -45,7 +45,7 @@ def usable_stream(stream: Any, index: int) -> Any:
         try:
             return TorchStream(index)
         except (AttributeError, ImportError) as error:
-            raise NotSupported(f"torch with CUDA is not installed: {error}", argument="stream") from None
+            raise NotSupported(f"torch with CUDA or ROCm is not installed: {error}", argument="stream") from None
     if not isinstance(stream, (cuda.Stream, cuda.ExternalStream)):
         raise BadParam(argument="stream", expected="a CuPy stream or 'torch'", got=type_name(stream))
     if getattr(stream, "device_id", -1) not in (-1, index):

@@ -1,0 +1,38 @@
+"""CuPy, and which GPUs its build reaches."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from portadnn import forking
+
+from .. import kernel_cache
+
+
+@functools.cache
+def cupy() -> Any:
+    """Return CuPy."""
+    with kernel_cache.cupy_folder():
+        import cupy as module
+
+    return module
+
+
+def why_unavailable(backend: str, vendor: str) -> str | None:
+    """Return None when CuPy is a build for ``"cuda"`` or ``"hip"``, as asked, and finds a GPU; else the reason."""
+    try:
+        runtime = cupy().cuda.runtime
+    except (ImportError, OSError) as error:
+        first_line = (str(error).strip() or "ImportError").splitlines()[0]
+        return f"CuPy cannot be imported ({first_line})"
+    if runtime.is_hip != (backend == "hip"):
+        return f"CuPy is a build for {'ROCm' if runtime.is_hip else 'CUDA'}"
+    forking.check(backend)
+    try:
+        if not runtime.getDeviceCount():
+            return f"there is no {vendor} GPU"
+        forking.started(backend)
+        return None
+    except runtime.CUDARuntimeError as error:
+        return f"the {backend.upper()} driver does not answer ({error})"

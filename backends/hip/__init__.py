@@ -1,0 +1,5 @@
+"""HIP backend: AMD's GPUs through CuPy for ROCm."""
+
+from .backend import BACKEND
+
+__all__ = ["BACKEND"]

@@ -1,0 +1,1 @@
+"""The dialect header for HIP, and what only HIP can say."""
