@@ -207,7 +207,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def look(_: Situation) -> Iterator[Hit]:
             yield from hits
 
-        monkeypatch.setitem(registry.checks(), name, registry.Check(name, look, ("why",)))  # type: ignore[arg-type]
+        monkeypatch.setitem(registry.check.all(), name, registry.Check(name, look, ("why",)))  # type: ignore[arg-type]
 
     return add
 

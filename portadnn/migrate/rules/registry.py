@@ -1,21 +1,22 @@
-"""What rules say in code: functions that look at a situation, by the names that the rule files use."""
+"""What rules say in code, by the names that the rule files use: functions that look at situations or at sources."""
 
 from __future__ import annotations
 
-import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from .situation import Hit, Situation
+from ..program import Unit
+from .situation import Hit, Situation, SourceHit
 
-Look = Callable[[Situation], Iterator[Hit]]
+Look = TypeVar("Look", bound=Callable[..., Iterator[Any]])
 
 
 @dataclass(frozen=True)
-class Check:
-    """A function that yields a :class:`Hit` for everything wrong with a call.
+class Check(Generic[Look]):
+    """A function that yields a :class:`Hit` or :class:`SourceHit` for everything wrong with what it looks at.
 
     Attributes
     ----------
@@ -31,31 +32,35 @@ class Check:
     words: tuple[str, ...]
 
 
-_CHECKS: dict[str, Check] = {}
+class Registry(Generic[Look]):
+    """Checks of one kind: a decorator for functions of the modules of one folder beside this file."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._checks, self._loaded = folder, dict[str, Check[Look]](), False
+
+    def __call__(self, *words: str) -> Callable[[Look], Look]:
+        """Register a function under its name; `words` are those that all of its hits have."""
+
+        def register(look: Look) -> Look:
+            name = look.__name__
+            if name in self._checks:
+                raise ValueError(f"two checks are called {name}")
+            self._checks[name] = Check(name, look, words)
+            return look
+
+        return register
+
+    def all(self) -> Mapping[str, Check[Look]]:
+        """Return all checks, by name: importing a module registers what is in it."""
+        if not self._loaded:
+            package = f"{__name__.rpartition('.')[0]}.{self._folder}"
+            for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+                importlib.import_module(f"{package}.{module.name}")
+            self._loaded = True
+        return self._checks
 
 
-def check(*words: str) -> Callable[[Look], Look]:
-    """Register a function under its name; `words` are those that all of its hits have."""
-
-    def register(look: Look) -> Look:
-        name = look.__name__
-        if name in _CHECKS:
-            raise ValueError(f"two checks are called {name}")
-        _CHECKS[name] = Check(name, look, words)
-        return look
-
-    return register
-
-
-@functools.cache
-def checks() -> Mapping[str, Check]:
-    """Return all checks: those of the modules of ``checks/``."""
-    load("checks")
-    return _CHECKS
-
-
-def load(folder: str) -> None:
-    """Import the modules of a folder beside this file: what is in them registers itself."""
-    package = f"{__name__.rpartition('.')[0]}.{folder}"
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        importlib.import_module(f"{package}.{module.name}")
+CallCheck = Check[Callable[[Situation], Iterator[Hit]]]
+SourceCheck = Check[Callable[[Unit], Iterator[SourceHit]]]
+check = Registry[Callable[[Situation], Iterator[Hit]]]("checks")
+source_check = Registry[Callable[[Unit], Iterator[SourceHit]]]("sources")

@@ -10,6 +10,7 @@ from ..events import Argument, Event
 from ..findings import Certainty
 from ..model.effects import is_whole
 from ..model.state import Deed, State, Thing
+from ..program import Span
 from ..values import UNKNOWN, Value
 
 
@@ -125,3 +126,13 @@ class Hit:
     related: tuple[tuple[Deed, str], ...] = ()
     at: Event | None = None
     confirm: Callable[[Mapping[int, Deed]], bool] | None = None
+
+
+@dataclass(frozen=True)
+class SourceHit:
+    """What a check of sources answers: where, how certain, what fills the braces, and the function that it is about."""
+
+    span: Span
+    certainty: Certainty = "proven"
+    words: Mapping[str, str] = field(default_factory=dict)
+    function: str = ""

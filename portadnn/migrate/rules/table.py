@@ -39,8 +39,7 @@ from ..findings import SEVERITIES, Severity
 from ..versions import numbers
 from . import conditions, sets, targets
 from .conditions import Condition
-from .registry import Check, checks
-from .sources.table import SourceCheck, source_checks
+from .registry import CallCheck, SourceCheck, check, source_check
 from .targets import Target
 
 FOLDER = Path(__file__).parent
@@ -65,7 +64,7 @@ class Case:
         All have to hold.
     unless : tuple of tuple of Condition
         None of these may hold.
-    check : Check or None
+    check : CallCheck or None
         What data cannot say; it has to agree.
     source : SourceCheck or None
         What looks at source files instead of calls; there are no functions and conditions then.
@@ -90,7 +89,7 @@ class Case:
     target_until: str | None
     when: tuple[Condition, ...]
     unless: tuple[tuple[Condition, ...], ...]
-    check: Check | None
+    check: CallCheck | None
     source: SourceCheck | None
     end: bool
     about: tuple[str, ...]
@@ -216,7 +215,7 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
         raise ValueError(f"at = {entry['at']!r} is neither 'call' nor 'end'")
     source = entry.get("reads") == "source"
     code = entry.get("code")
-    if code is not None and code not in (source_checks() if source else checks()):
+    if code is not None and code not in (source_check if source else check).all():
         raise ValueError(f"no check is called {code!r}")
     about = "" if source else entry.get("about", "")
     case = Case(
@@ -229,8 +228,8 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
         entry.get("target_until"),
         conditions.parse(entry.get("when", {})),
         tuple(conditions.parse(one) for one in entry.get("unless", ())),
-        checks()[code] if code and not source else None,
-        source_checks()[code] if code and source else None,
+        check.all()[code] if code and not source else None,
+        source_check.all()[code] if code and source else None,
         entry.get("at") == "end",
         tuple(about.split("|")) if about else (),
         entry["message"],

@@ -1,1 +1,1 @@
-"""Tables of the facts that migration rules rest on."""
+"""Checks of source files, for what no call shows: tables of types, dropped arguments, tests of a status."""

@@ -20,8 +20,9 @@ from ...program import (
     Name,
     Unit,
 )
+from ..registry import source_check
+from ..situation import SourceHit
 from ..walking import variable, walk
-from .table import SourceHit, source_check
 
 _RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf_t\b")
 _ALGORITHM = re.compile(r"\b(?:cudnnConvolution(?:Fwd|BwdData|BwdFilter)Algo_t|miopenConv\w*Algorithm_t)\b")

@@ -24,8 +24,9 @@ from ...program import (
     Unit,
 )
 from ..hints import identifiers
+from ..registry import source_check
+from ..situation import SourceHit
 from ..walking import callee, invocations, plain, walk
-from .table import SourceHit, source_check
 
 _INTEGER = re.compile(
     r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"

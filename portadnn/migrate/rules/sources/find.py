@@ -19,8 +19,9 @@ from ...program import (
     Operation,
     Unit,
 )
+from ..registry import source_check
+from ..situation import SourceHit
 from ..walking import invocations, plain, variable, walk
-from .table import SourceHit, source_check
 
 _FINDS = re.compile(r"^(?:cudnnFindConvolution\w+|cudnnGetConvolution\w+Algorithm(?:_v7)?|miopenFindConvolution\w+)$")
 _SETS = re.compile(r"^(?:cudnnSetTensor|miopenSet(?:4d|Nd)?Tensor)\w*Descriptor\w*$")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from .... import mapping
 from ...program import Invocation, Member, Unit
+from ..registry import source_check
+from ..situation import SourceHit
 from ..walking import callee, invocations
-from .table import SourceHit, source_check
 
 _FUNCTION = re.compile(r"hipdnn(?=[A-Z])")
 _GRAPHS = re.compile(r"hipdnnBackend\w+|hipdnn\w+_ext")

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ...program import Declare, Function, Invocation, Unit
 from ..hints import identifiers
+from ..registry import source_check
+from ..situation import SourceHit
 from ..walking import callee, invocations, plain, walk
-from .table import SourceHit, source_check
 
 _TYPE = "cl_mem"
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from ...names import shared_enumerations, values_of_cudnn
 from ...program import If, Jump, Name, Operation, Span, Switch, Unit
+from ..registry import source_check
+from ..situation import SourceHit
 from ..walking import walk
-from .table import SourceHit, source_check
 
 _WORDS = ("given", "used", "right")
 
