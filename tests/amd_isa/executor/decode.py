@@ -48,10 +48,13 @@ _LIST = re.compile(r"\s(op_sel|op_sel_hi|neg_lo|neg_hi):\[([\d,]+)\]")
 _NUMBER = re.compile(r"\s(offset|offset0|offset1|mul|div):(-?\w+)")
 _WORD = re.compile(r"\s(clamp|glc|slc|dlc|sc0|sc1|nt|th:\w+|scope:\w+)\b")
 _REGISTER = re.compile(r"(s|v|a|ttmp)(?:(\d+)|\[(\d+):(\d+)\])(\.[lh])?$")
+_SWIZZLE = re.compile(r"\soffset:swizzle\([^)]*\)")
 _BRANCH = re.compile(r"s_(c?branch\w*|call_b64)$")
 _NO_OPERANDS = re.compile(
     r"s_(waitcnt|wait_|delay_alu|sendmsg$|nop|clause|set_inst_prefetch|sethalt|trap|sleep|setprio)"
 )
+_KEEPS = {"v_fma_f16", "v_mad_f16", "v_mad_u16", "v_mad_i16", "v_div_fixup_f16"}  # the other half, on gfx9 as well
+_PACKED_MATH = re.compile(r"v_(pk_|dot\d|fma_mix|mad_mix|wmma_|mfma_)")
 
 
 class Unknown(Exception):
@@ -141,6 +144,8 @@ class _Decoder:
         """Return name, operands and other fields of an instruction."""
         mnemonic, _, rest = text.partition(" ")
         name, fields, rest = plain(mnemonic), {}, " " + rest
+        if name.startswith("v_wmma_") and self.gfx == 12:
+            name += "_gfx12"
         if _NO_OPERANDS.match(name):
             return name, [], {}
         if _BRANCH.match(name):
@@ -153,6 +158,7 @@ class _Decoder:
         for key, bits in _LIST.findall(rest):
             fields[key] = sum(int(bit) << i for i, bit in enumerate(bits.split(",")))
         rest = _LIST.sub("", rest)
+        rest = _SWIZZLE.sub(f" offset:{line.words[0] & 0xFFFF}", rest)  # its text has several forms
         words = set(_WORD.findall(rest))
         numbers = dict(_NUMBER.findall(rest))
         rest = _NUMBER.sub("", _WORD.sub("", rest)).strip()
@@ -163,6 +169,8 @@ class _Decoder:
         operands = [self._operand(o, name) for o in re.split(r",\s*", rest)] if rest else []
         returns = bool(words & ({"glc", "sc0"})) or "_rtn" in mnemonic or "th:TH_ATOMIC_RETURN" in words
         self._complete(name, operands, fields, returns)
+        if "_legacy_" in mnemonic:  # gfx8's, which clear the other half
+            operands[0]["flags"] &= ~HALF
         if extra:
             fields["words"] = extra
         return name, operands, fields
@@ -189,14 +197,16 @@ class _Decoder:
             value = operands[-1]["immediate"] & 0xFFFF
             operands[-1] = self._constant(value - (value >> 15 << 16))
         selected = fields.get("op_sel", 0)
-        if selected and "_pk_" not in name and "_mix" not in name and not any("half" in o for o in operands):
+        if _PACKED_MATH.match(name):
+            fields.setdefault("op_sel_hi", 0 if "_mix" in name else 7)
+        elif selected and not any("half" in o for o in operands):
             for i, operand in enumerate(
                 operands[1:]
             ):  # selects the upper half of a source, and the last bit of the result
                 operand["flags"] |= HIGH * (selected >> i & 1)
             if selected >> (len(operands) - 1) & 1:
                 operands[0]["flags"] |= HIGH | HALF
-        if self.gfx > 9 and operands:
+        if operands and (self.gfx > 9 or name in _KEEPS):
             operands[0]["flags"] |= HALF
 
     def _operand(self, text: str, name: str) -> dict[str, Any]:
@@ -255,7 +265,7 @@ class _Decoder:
         if "to" in fields:
             self.targets.append((len(self.lines), fields["to"]))
         if "words" in fields:
-            modifiers.encode(fields, fields["words"])
+            modifiers.encode(fields, fields["words"], name)
         if name not in self.operations or len(operands) > 6:
             raise Unknown(f"{line.text}: there is no operation {name} of {len(operands)} operands")
         numbers = [fields.get(key, 0) for key in _NUMBERS]

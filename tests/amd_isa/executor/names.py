@@ -35,6 +35,14 @@ _SAME = {
     "v_mad_legacy_u16": "v_mad_u16",
     "v_ctz_i32_b32": "v_ffbl_b32",
     "v_clz_i32_u32": "v_ffbh_u32",
+    "v_mad_mix_f32": "v_fma_mix_f32",
+    "v_mad_mixlo_f16": "v_fma_mixlo_f16",
+    "v_mad_mixhi_f16": "v_fma_mixhi_f16",
+    "v_dot2acc_f32_f16": "v_dot2c_f32_f16",
+    "v_cvt_pkrtz_f16_f32": "v_cvt_pk_rtz_f16_f32",
+    "v_cvt_pknorm_i16_f32": "v_cvt_pk_norm_i16_f32",
+    "v_cvt_pknorm_u16_f32": "v_cvt_pk_norm_u16_f32",
+    "v_cvt_flr_i32_f32": "v_cvt_floor_i32_f32",
     "s_waitcnt_vscnt_null": "s_waitcnt_vscnt",
 }
 _SIZES = {  # of loads and stores
@@ -61,6 +69,7 @@ _SIZES = {  # of loads and stores
 _MEMORY = re.compile(r"((?:s|global|flat|scratch)_(?:load|store))_(\w+)$")
 _ATOMIC = re.compile(r"((?:global|flat)_atomic)_([a-z]+)(_x2)?$")
 _ATOMIC_TYPES = {"add": "u", "sub": "u", "inc": "u", "dec": "u", "umin": "u", "umax": "u", "smin": "i", "smax": "i"}
+_MFMA = re.compile(r"v_mfma_([fi]\d\d)_(\d+x\d+x\d+)_(?:\d+b_)?(f16|f32|f64|bf16|xf32|i8)$")
 _DS = re.compile(r"ds_(read|write)(2)?(st64)?_(\w+)$")
 
 
@@ -75,6 +84,8 @@ def plain(mnemonic: str) -> str:
         kind, bits = match[2], 64 if match[3] else 32
         operation = kind[1:] if kind in ("umin", "umax", "smin", "smax") else kind
         return f"{match[1]}_{operation}_{_ATOMIC_TYPES.get(kind, 'b')}{bits}"
+    if match := _MFMA.match(name):  # gfx942's names of what gfx908 and gfx90a have
+        return f"v_mfma_{match[1]}_{match[2]}{'bf16_1k' if match[3] == 'bf16' else match[3]}"
     if match := _DS.match(name):
         way = {"read": "load", "write": "store"}[match[1]]
         two = "2addr_" if match[2] else ""

@@ -10,6 +10,7 @@
 #include "lds.h"
 #include "packed.h"
 #include "matrix.h"
+#include "lanes.h"
 #include "modifiers.h"
 
 extern const entry __start_amd_ops[], __stop_amd_ops[];

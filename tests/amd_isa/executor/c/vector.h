@@ -146,17 +146,18 @@ CARRY(v_subrev_co_u32, 3, 2, 0, a - b) CARRY(v_subrev_co_ci_u32, 3, 2, 1, a - b 
 MAD64(v_mad_u64_u32, U32, U64, 0) MAD64(v_mad_i64_i32, I32, I64, 0)
 
 // arithmetic of floats
-#define FLOATS(T, fma_, min_, max_, sqrt_, floor_, ceil_, trunc_, rint_, t) \
+#define FLOATS(T, fma_, min_, max_, sqrt_, floor_, ceil_, trunc_, rint_, t, exponent, epsilon) \
     V2(v_add_##t, T, T, T, a + b) V2(v_sub_##t, T, T, T, a - b) V2(v_subrev_##t, T, T, T, b - a) \
     V2(v_mul_##t, T, T, T, a * b) V3(v_fma_##t, T, T, T, T, fma_(a, b, c)) V2D(v_fmac_##t, T, T, T, fma_(a, b, d)) \
     V2(v_min_##t, T, T, T, min_(a, b)) V2(v_max_##t, T, T, T, max_(a, b)) V1(v_sqrt_##t, T, T, sqrt_(a)) \
     V1(v_rcp_##t, T, T, (T)1 / a) V1(v_rsq_##t, T, T, (T)(1 / sqrt(a))) V1(v_floor_##t, T, T, floor_(a)) \
     V1(v_ceil_##t, T, T, ceil_(a)) V1(v_trunc_##t, T, T, trunc_(a)) V1(v_rndne_##t, T, T, rint_(a)) \
-    V1(v_fract_##t, T, T, a - floor_(a)) V3(v_max3_##t, T, T, T, T, max_(max_(a, b), c)) \
-    V3(v_min3_##t, T, T, T, T, min_(min_(a, b), c)) V2(v_ldexp_##t, T, T, I32, (T)ldexp(a, b))
-FLOATS(F32, fmaf, min32, max32, sqrtf, floorf, ceilf, truncf, rintf, f32)
-FLOATS(F64, fma, min64, max64, sqrt, floor, ceil, trunc, rint, f64)
-FLOATS(F16, fma, min32, max32, sqrtf, floorf, ceilf, truncf, rintf, f16)
+    V1(v_fract_##t, T, T, fract(a, 1 - epsilon / 2)) V3(v_max3_##t, T, T, T, T, max_(max_(a, b), c)) \
+    V3(v_min3_##t, T, T, T, T, min_(min_(a, b), c)) V2(v_ldexp_##t, T, T, exponent, (T)ldexp(a, b))
+static inline double fract(double x, double most) { return isinf(x) ? NAN : x - floor(x) > most ? most : x - floor(x); }
+FLOATS(F32, fmaf, min32, max32, sqrtf, floorf, ceilf, truncf, rintf, f32, I32, 0x1p-23f)
+FLOATS(F64, fma, min64, max64, sqrt, floor, ceil, trunc, rint, f64, I32, 0x1p-52)
+FLOATS(F16, fma, min32, max32, sqrtf, floorf, ceilf, truncf, rintf, f16, I16, 0x1p-10f)
 V3(v_med3_f32, F32, F32, F32, F32, med32(a, b, c))
 V3(v_med3_f16, F16, F16, F16, F16, med32(a, b, c))
 V3(v_fmaak_f32, F32, F32, F32, F32, fmaf(a, b, c))
@@ -198,23 +199,24 @@ static inline int exponent_of(double x) { return x == 0 ? -1100 : isfinite(x) ? 
         put_##T(d_, l, d); } \
     put_mask(w, r->o[1].at, out); }
 DIV_SCALE(F32, f32, 64, 96, -126, -103) DIV_SCALE(F64, f64, 128, 768, -1022, -969)
-#define DIV_FMAS(T, t, fma_, big) OP(v_div_fmas_##t) { \
+#define DIV_FMAS(T, t, fma_, wide_fma, scaled, big) OP(v_div_fmas_##t) { \
     const destination d = destination_of(w, r, 0); const u64 vcc = pair(w->file + VCC); \
     const source a_ = source_of(w, r, 1), b_ = source_of(w, r, 2), c_ = source_of(w, r, 3); \
-    LANES { const T a = get_##T(a_, l), b = get_##T(b_, l), c = get_##T(c_, l), x = fma_(a, b, c); \
-            put_##T(d, l, vcc >> l & 1 ? ldexp(x, exponent_of(c) > 0 ? big : -big) : x); } }
-DIV_FMAS(F32, f32, fmaf, 64) DIV_FMAS(F64, f64, fma, 128)
-#define DIV_FIXUP(T, t, exponents) \
+    LANES { const T a = get_##T(a_, l), b = get_##T(b_, l), c = get_##T(c_, l); \
+            put_##T(d, l, vcc >> l & 1 ? scaled(wide_fma(a, b, c), exponent_of(c) > 0 ? big : -big) : fma_(a, b, c)); } }
+DIV_FMAS(F32, f32, fmaf, fma, ldexp, 64) DIV_FMAS(F64, f64, fma, fmal, ldexpl, 128)
+#define DIV_FIXUP(T, t, exponents, most) \
     static inline T div_fixup_##t(T q, T d, T n) { \
         const T sign = signbit(d) != signbit(n) ? -1 : 1; \
         if (n != n) return n; \
         if (d != d) return d; \
         if ((d == 0 && n == 0) || (isinf(d) && isinf(n))) return -NAN; \
         if (d == 0 || isinf(n)) return sign * (T)INFINITY; \
+        if (exponent_of(n) - exponent_of(d) > most) return sign * (T)INFINITY; \
         if (isinf(d) || n == 0 || exponent_of(n) - exponent_of(d) < exponents) return sign * (T)0; \
         return copysign(q, sign); } \
     V3(v_div_fixup_##t, T, T, T, T, div_fixup_##t(a, b, c))
-DIV_FIXUP(F32, f32, -150) DIV_FIXUP(F64, f64, -1075) DIV_FIXUP(F16, f16, -50)
+DIV_FIXUP(F32, f32, -150, 128) DIV_FIXUP(F64, f64, -1075, 1024) DIV_FIXUP(F16, f16, -50, 16)
 
 // Conversions. To integers: towards zero, saturating, 0 from NaN.
 #define TO_INTEGER(x, least, most, T) ((x) != (x) ? 0 : (x) <= least ? (T)least : (x) >= most ? (T)most : (T)(x))
@@ -224,7 +226,7 @@ V1(v_cvt_u32_f64, U32, F64, TO_INTEGER(a, 0., 4294967295., U32))
 V1(v_cvt_i32_f64, I32, F64, TO_INTEGER(a, -2147483648., 2147483647., I32))
 V1(v_cvt_u16_f16, U16, F16, TO_INTEGER((float)a, 0.f, 65535.f, U16))
 V1(v_cvt_i16_f16, I16, F16, TO_INTEGER((float)a, -32768.f, 32767.f, I16))
-V1(v_cvt_flr_i32_f32, I32, F32, TO_INTEGER(floor((double)a), -2147483648., 2147483647., I32))
+V1(v_cvt_floor_i32_f32, I32, F32, TO_INTEGER(floor((double)a), -2147483648., 2147483647., I32))
 V1(v_cvt_f32_u32, F32, U32, a)
 V1(v_cvt_f32_i32, F32, I32, a)
 V1(v_cvt_f64_u32, F64, U32, a)

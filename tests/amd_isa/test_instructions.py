@@ -1,0 +1,30 @@
+"""Each instruction of the executor gives what AMD's instruction set guides say."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from amd_isa import clang
+from amd_isa.instructions import compares, division, floats, integer, scalars  # noqa: F401
+from amd_isa.instructions.assembly import TARGETS, Assembled
+from amd_isa.instructions.cases import all_cases
+
+pytestmark = pytest.mark.xdist_group("amd_instructions")
+
+
+@functools.cache
+def assembled(target):
+    clang.require()
+    cases = [make(target) for _, make in all_cases(target)]
+    return cases, Assembled([case.snippet for case in cases], target)
+
+
+ALL = [(target, i, name) for target in TARGETS for i, (name, _) in enumerate(all_cases(target))]
+
+
+@pytest.mark.parametrize(("target", "number"), [x[:2] for x in ALL], ids=[f"{t}-{i}-{n}" for t, i, n in ALL])
+def test_instruction(target, number):
+    cases, code = assembled(target)
+    cases[number].check(code.run(number))
