@@ -13,6 +13,8 @@ help:  ## Show this list
 demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
 	$(BIN)/portadnn demo $(DEMO_ARGS)
 
+# Tests start hundreds of interpreters: each takes half the time where modules are compiled before.
+test test-all: export PYTHONDONTWRITEBYTECODE =
 # A worker that dies ends the run: pytest-xdist may wait forever for the one that takes its place.
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0
 
