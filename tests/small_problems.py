@@ -323,6 +323,12 @@ def branches(source: str) -> str:
     return _NUMBER.sub("#", re.sub(r"DTYPE_\w+", "DTYPE", defines)) + start + text
 
 
+def defines(source: str) -> set[str]:
+    """Return a source's defines, types among them, without their numbers; and what stands behind them."""
+    heads, _, text = source.partition(_START)
+    return {*_NUMBER.sub("#", heads).splitlines(), text}
+
+
 def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tuple[str, str]]:
     """Run a problem on every engine of the handle that takes it, in buffers of exactly the size needed.
 
