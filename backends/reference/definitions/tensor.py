@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from portadnn.enums import NanPropagation, OpTensorOp
+from portadnn.enums import DataType, NanPropagation, OpTensorOp
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
 
 from ..definition import Array, Arrays, Definition, Numbers, Outcome, blended
@@ -33,9 +33,18 @@ def _op(problem: OpTensor, numbers: Numbers, a: Array, b: Array) -> Array:
     return np.maximum(a, b) if keep_nan else np.fmax(a, b)
 
 
+def _sqrt_terms(problem: OpTensor, product: Array) -> Array:
+    """Return the square roots, more where the product is subnormal: its rounding then is no part of itself."""
+    limits = np.finfo(np.float64 if problem.a.dtype is DataType.DOUBLE else np.float32)
+    size = np.maximum(np.abs(product), limits.smallest_subnormal)
+    return np.sqrt(size) * np.maximum(limits.tiny / size, 1.0)  # type: ignore[no-any-return]
+
+
 def _op_terms(problem: OpTensor, numbers: Numbers, a: Array, b: Array) -> Array:
     if problem.operation is OpTensorOp.NOT:
         return 1 + numbers["alpha1"] * np.abs(a)
+    if problem.operation is OpTensorOp.SQRT:
+        return _sqrt_terms(problem, numbers["alpha1"] * a)
     if problem.operation in (OpTensorOp.MIN, OpTensorOp.MAX):
         return np.abs(_op(problem, numbers, a, b))
     return _op(problem, numbers, np.abs(a), np.abs(b))

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from portadnn_backends.base import host_seconds
+
 from ..engine import GraphEngine, GraphPlan
 from ..enums import behavior_note, knob_type
 from ..errors import GraphError
@@ -107,7 +109,9 @@ class RegionsEngine(GraphEngine):
         return known.cut.errors
 
     def estimate(self, graph: OperationGraph, info: DeviceInfo) -> float:
-        return sum(seconds_of(part, self.handle) for part in _known(graph, self.handle).cut.parts)
+        parts = _known(graph, self.handle).cut.parts
+        floor = host_seconds(len(parts), info) if info.schedule == "gpu" else 0.0
+        return max(sum(seconds_of(part, self.handle) for part in parts), floor)
 
     def knobs(self, graph: OperationGraph, info: DeviceInfo) -> Sequence[knob]:
         regions = _known(graph, self.handle, True).regions
