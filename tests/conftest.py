@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import durations
 import helper
@@ -11,6 +12,11 @@ import torch_differences
 
 import portadnn as dnn
 from portadnn.registry import get_backend
+
+if os.environ.get("PORTADNN_HIP_STAND_IN"):  # a target, such as gfx1100
+    from amd_isa import stand_in
+
+    stand_in.install(os.environ["PORTADNN_HIP_STAND_IN"])
 
 
 def pytest_report_header():

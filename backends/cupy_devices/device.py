@@ -19,7 +19,9 @@ from .library import cupy as _cupy
 
 
 @functools.cache
-def _module_type() -> Any:
+def module_type() -> Any:
+    """Return the class of loaded modules, which CuPy's import brings."""
+
     class Module(_cupy().cuda.function.Module):  # type: ignore[misc]
         """A loaded module that forked children never unload: kernels of calls that are gone may keep it longest."""
 
@@ -78,13 +80,13 @@ class CupyDevice(CupyArrays):
         key = (self.dialect, source, *self.options(), self.info.name, self.info.driver, self.info.version)
         with self.current():
             code = kernel_cache.load(key)
-            module = _module_type()()
+            module = module_type()()
             if code is not None:
                 try:
                     module.load(code)
                     return module, len(code)
                 except cupy.cuda.driver.CUDADriverError:
-                    module = _module_type()()  # the driver refuses it: build anew and replace it
+                    module = module_type()()  # the driver refuses it: build anew and replace it
             code = self.build(source)
             module.load(code)
             kernel_cache.store(key, code)

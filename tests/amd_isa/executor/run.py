@@ -73,7 +73,7 @@ class Code:
         kernel = self.kernels[name]
         descriptor = self.elf.descriptor(kernel.symbol)
         grid, group = (tuple(x) + (1,) * (3 - len(x)) for x in (grid, group))
-        kernarg = allocate(max(kernel.kernarg_bytes, 16))
+        kernarg = allocate(-(-kernel.kernarg_bytes // 64) * 64)  # loads are widened up to its alignment
         kernarg[:] = np.frombuffer(
             _kernarg(kernel, grid, group, arguments, self.libclc).ljust(len(kernarg), b"\0"), np.uint8
         )

@@ -37,11 +37,16 @@ V2(v_mbcnt_lo_u32_b32, U32, U32, U32, __builtin_popcount(a & (l < 32 ? (1u << l)
 V2(v_mbcnt_hi_u32_b32, U32, U32, U32, __builtin_popcount(l < 32 ? 0 : a & ((1u << (l - 32)) - 1)) + b)
 
 // integers of 32 bits
-V2(v_add_nc_u32, U32, U32, U32, a + b)
-V2(v_sub_nc_u32, U32, U32, U32, a - b)
-V2(v_subrev_nc_u32, U32, U32, U32, b - a)
-V2(v_add_nc_i32, U32, U32, U32, a + b)
-V2(v_sub_nc_i32, U32, U32, U32, a - b)
+#define SATURATING(name, T, least, most, expression) OP(name) { /* with clamp */ \
+    const destination d = destination_of(w, r, 0); \
+    const source a_ = source_of(w, r, 1), b_ = source_of(w, r, 2); \
+    LANES { const i64 a = get_##T(a_, l), b = get_##T(b_, l), x = expression; \
+            put_##T(d, l, (T)(!d.clamp ? x : x < least ? least : x > most ? most : x)); } }
+SATURATING(v_add_nc_u32, U32, 0, UINT32_MAX, a + b)
+SATURATING(v_sub_nc_u32, U32, 0, UINT32_MAX, a - b)
+SATURATING(v_subrev_nc_u32, U32, 0, UINT32_MAX, b - a)
+SATURATING(v_add_nc_i32, I32, INT32_MIN, INT32_MAX, a + b)
+SATURATING(v_sub_nc_i32, I32, INT32_MIN, INT32_MAX, a - b)
 V2(v_and_b32, U32, U32, U32, a & b)
 V2(v_or_b32, U32, U32, U32, a | b)
 V2(v_xor_b32, U32, U32, U32, a ^ b)
@@ -109,9 +114,9 @@ V3(v_perm_b32, U32, U32, U32, U32, chosen_bytes((u64)a << 32 | b, c))
 V3(v_sad_u32, U32, U32, U32, U32, (a > b ? a - b : b - a) + c)
 
 // integers of 16 bits
-V2(v_add_nc_u16, U16, U16, U16, a + b)
-V2(v_sub_nc_u16, U16, U16, U16, a - b)
-V2(v_subrev_nc_u16, U16, U16, U16, b - a)
+SATURATING(v_add_nc_u16, U16, 0, UINT16_MAX, a + b)
+SATURATING(v_sub_nc_u16, U16, 0, UINT16_MAX, a - b)
+SATURATING(v_subrev_nc_u16, U16, 0, UINT16_MAX, b - a)
 V2(v_mul_lo_u16, U16, U16, U16, (u32)a * b)
 V3(v_mad_u16, U16, U16, U16, U16, (u32)a * b + c)
 V2(v_lshlrev_b16, U16, U16, U16, b << (a & 15))
