@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from amd_isa import clang
-from amd_isa.instructions import compares, division, floats, integer, scalars  # noqa: F401
-from amd_isa.instructions.assembly import TARGETS, Assembled
+from amd_isa.instructions import compares, division, floats, integer, lanes, matrix, packed, scalars  # noqa: F401
+from amd_isa.instructions.assembly import MATRIX_TARGETS, TARGETS, Assembled
 from amd_isa.instructions.cases import all_cases
 
 pytestmark = pytest.mark.xdist_group("amd_instructions")
@@ -23,7 +23,7 @@ def assembled(target):
     return cases, Assembled([case.snippet for case in cases], target)
 
 
-ALL = [(target, i, name) for target in TARGETS for i, (name, _) in enumerate(all_cases(target))]
+ALL = [(target, i, name) for target in TARGETS + MATRIX_TARGETS for i, (name, _) in enumerate(all_cases(target))]
 
 
 @pytest.mark.parametrize(("target", "number"), [x[:2] for x in ALL], ids=[f"{t}-{i}-{n}" for t, i, n in ALL])

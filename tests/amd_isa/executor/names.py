@@ -43,6 +43,12 @@ _SAME = {
     "v_cvt_pknorm_i16_f32": "v_cvt_pk_norm_i16_f32",
     "v_cvt_pknorm_u16_f32": "v_cvt_pk_norm_u16_f32",
     "v_cvt_flr_i32_f32": "v_cvt_floor_i32_f32",
+    "s_add_co_u32": "s_add_u32",  # gfx12's
+    "s_sub_co_u32": "s_sub_u32",
+    "s_add_co_ci_u32": "s_addc_u32",
+    "s_sub_co_ci_u32": "s_subb_u32",
+    "s_add_co_i32": "s_add_i32",
+    "s_sub_co_i32": "s_sub_i32",
     "s_waitcnt_vscnt_null": "s_waitcnt_vscnt",
 }
 _SIZES = {  # of loads and stores

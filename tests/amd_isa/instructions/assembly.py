@@ -16,7 +16,8 @@ from amd_isa import clang
 from amd_isa.executor.memory import allocate
 from amd_isa.executor.run import Code
 
-TARGETS = ("gfx1100", "gfx942")
+TARGETS = ("gfx1100", "gfx942")  # for all instructions; "-64": waves of 64
+MATRIX_TARGETS = ("gfx90a", "gfx1100-64", "gfx1201", "gfx1201-64")
 ROW = 128  # words that a work-item has of inputs, and of outputs
 _ADDRESS, _VALUE = "v255", "v254"  # what the frame uses; so are s0 to s13
 _HEAD = """
@@ -67,7 +68,7 @@ _METADATA = """- {{.name: {name}, .symbol: {name}.kd, .kernarg_segment_size: 24,
 
 def wave(target: str) -> int:
     """Return the lanes of a wave."""
-    return 32 if target.startswith(("gfx10", "gfx11", "gfx12")) else 64
+    return 64 if target.startswith("gfx9") or target.endswith("-64") else 32
 
 
 def words(register: str) -> list[str]:
@@ -120,13 +121,20 @@ class Snippet:
         narrow = wave(target) == 32
         text = _HEAD.format(
             wave_bits=5 if narrow else 6,
-            add="v_add_nc_u32_e32" if narrow else "v_add_u32_e32",
+            add="v_add_u32_e32" if target.startswith("gfx9") else "v_add_nc_u32_e32",
             loads="\n".join(loads),
             code=self.code,
             all_lanes="s_mov_b32 s12, exec_lo\ns_mov_b32 s13, exec_hi\ns_mov_b32 exec_lo, -1\ns_mov_b32 exec_hi, -1",
             stores="\n".join(stores),
         )
-        registers = ".amdhsa_next_free_vgpr 256" if narrow else ".amdhsa_next_free_vgpr 512\n.amdhsa_accum_offset 256"
+        if target.startswith("gfx12"):  # waits and sums have other names, and one wave has the number 0
+            text = re.sub("s_waitcnt.*", "s_wait_loadcnt 0x0\ns_wait_kmcnt 0x0", text).replace("s10, s2", "s10, 0")
+            text = text.replace("s_add_u32", "s_add_co_u32").replace("s_addc_u32", "s_add_co_ci_u32")
+        registers = ".amdhsa_next_free_vgpr 256"
+        if target.startswith("gfx9"):
+            registers = ".amdhsa_next_free_vgpr 512\n.amdhsa_accum_offset 256"
+        elif not narrow:
+            registers += "\n.amdhsa_wavefront_size32 0"
         return _KERNEL.format(name=name, text=text, registers=registers, local=self.local)
 
 
@@ -135,7 +143,7 @@ class Assembled:
 
     def __init__(self, snippets: Sequence[Snippet], target: str) -> None:
         self.snippets, self.target = snippets, target
-        self.code = Code(_assemble(_source(snippets, target), target), target)
+        self.code = Code(_assemble(_source(snippets, target), target), target.removesuffix("-64"))
 
     def run(self, number: int) -> dict[str, np.ndarray]:
         """Run a snippet and return each output as (waves, lanes, words) of uint32."""
@@ -166,7 +174,8 @@ def _source(snippets: Sequence[Snippet], target: str) -> str:
     lanes = wave(target)
     kernels = "".join(snippet.kernel(f"k{i}", target) for i, snippet in enumerate(snippets))
     data = "".join(_METADATA.format(name=f"k{i}", local=s.local, wave=lanes) for i, s in enumerate(snippets))
-    head = f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n.amdhsa_code_object_version 5\n.text\n'
+    processor = target.removesuffix("-64")
+    head = f'.amdgcn_target "amdgcn-amd-amdhsa--{processor}"\n.amdhsa_code_object_version 5\n.text\n'
     tail = f".amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.kernels:\n{data}...\n.end_amdgpu_metadata\n"
     return head + kernels + tail
 
@@ -174,10 +183,12 @@ def _source(snippets: Sequence[Snippet], target: str) -> str:
 @functools.cache
 def _assemble(source: str, target: str) -> Path:
     """Return the ELF of assembly, kept beside the other machine code."""
-    path = clang.compile(" ", target).parent / f"{hashlib.sha256(source.encode()).hexdigest()}-{target}.elf"
+    processor = target.removesuffix("-64")
+    path = clang.compile(" ", processor).parent / f"{hashlib.sha256(source.encode()).hexdigest()}-{target}.elf"
     if not path.exists():
         unfinished = path.with_suffix(".unfinished")
-        line = [clang.find().clang, "-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={target}", "-nogpulib"]
+        line = [clang.find().clang, "-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={processor}"]
+        line += ["-mwavefrontsize64"] * (target != processor)
         done = subprocess.run([*line, "-", "-o", str(unfinished)], input=source, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         unfinished.replace(path)
