@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pairwise
+import personas
 import pytest
 import vendor
 
@@ -123,7 +124,7 @@ def open_handle(target):
     """Open the handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""
     if target.missing is not None:
         pytest.skip(f"{target.name} is not available: {target.missing}")
-    return opening.Target(target.backend, target.device, target.schedule or "").open(profile=None)
+    return personas.assume(opening.Target(target.backend, target.device, target.schedule or "").open(profile=None))
 
 
 @dataclass(frozen=True)

@@ -21,24 +21,28 @@ class SourceRecorder(Device):
     ----------
     sources : dict
         For each source its file, the kernel's name, and :attr:`line`, what it was recorded for.
+    engines : dict
+        The engine that asked for each source.
     items : dict
         Most work-items of a group that a kernel is launched with, by its source and name.
     refused : list of str
         Problems that no engine took.
     """
 
-    line = ""
+    line = engine = ""
 
     def __init__(self, info):
         self.info = info
         self.refused: list[str] = []
         self.kernels: set[tuple[str, str]] = set()
         self.sources: dict[str, tuple[str, str, str]] = {}
+        self.engines: dict[str, str] = {}
         self.items: dict[tuple[str, str], int] = {}
 
     def compile(self, file, name, defines, text=""):
         source = kernel_text.assemble(file, self.info.backend, defines, text)
         self.sources[source] = (file, name, self.line)
+        self.engines[source] = self.engine
         return Kernel(name, Program(None, lambda: source, 0))
 
     def bind(self, launches):
@@ -64,6 +68,7 @@ class SourceRecorder(Device):
             if not takers:
                 self.refused.append(self.line)
             for engine in takers:
+                self.engine = engine.name
                 plan = engine.prepare(problem, self)
                 assert plan.workspace_size == engine.workspace(problem, self.info), self.line
                 self.kernels |= {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}

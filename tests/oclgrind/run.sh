@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run the small problems, and calls on random views, under oclgrind, which simulates an OpenCL 1.2 device and reports
-# reads and writes outside of buffers and data races. Both schedules; fails on any report. PYTHON names the interpreter (.venv/bin/python by default).
+# reads and writes outside of buffers and data races. Both schedules, and what is chosen within 256 work-items; fails on any report. PYTHON names the interpreter (.venv/bin/python by default).
 # Work-groups are slow to simulate: with the GPU schedule, kernels run once for each set of branches, in two processes.
 #
 # Not used: --uninitialized, which stops at LLVM's `freeze` in optimised code and takes half-filled vectors for
@@ -31,13 +31,14 @@ processes=()
 problems gpu-convolutions gpu --once --convolutions & processes+=($!)
 problems gpu-others gpu --once --others & processes+=($!)
 problems cpu cpu & processes+=($!)
+PORTADNN_TEST_PERSONA=small problems persona gpu --once --others --persona & processes+=($!)
 views views-gpu gpu --once --count 20 & processes+=($!)
 views views-cpu cpu --count 120 & processes+=($!)
 for process in "${processes[@]}"; do
     wait "$process" || failed=1
 done
 grep -hv '^NOT REACHED' "$logs"/gpu-*.report
-cat "$logs/cpu.report" "$logs"/views-*.report
+cat "$logs/cpu.report" "$logs/persona.report" "$logs"/views-*.report
 missed=$(grep -h '^NOT REACHED' "$logs"/gpu-*.out | sort | uniq -d)
 [ -z "$missed" ] || { echo "$missed" && failed=1; }
 exit "$failed"
