@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+from pathlib import Path
 
 import durations
 import helper
@@ -17,6 +19,9 @@ if os.environ.get("PORTADNN_HIP_STAND_IN"):  # a target, such as gfx1100
     from amd_isa import stand_in
 
     stand_in.install(os.environ["PORTADNN_HIP_STAND_IN"])
+
+if "amd_isa" in os.environ.get("PORTADNN_TEST_BACKENDS", ""):  # a backend of the tests: docs/amd-executor.md
+    sys.path.append(str(Path(__file__).parent / "amd_isa" / "entry_point"))
 
 
 def pytest_report_header():

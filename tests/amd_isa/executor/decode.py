@@ -55,6 +55,8 @@ _NO_OPERANDS = re.compile(
 )
 _KEEPS = {"v_fma_f16", "v_mad_f16", "v_mad_u16", "v_mad_i16", "v_div_fixup_f16"}  # the other half, on gfx9 as well
 _PACKED_MATH = re.compile(r"v_(pk_|dot\d|fma_mix|mad_mix|wmma_|mfma_)")
+_ATOMIC = re.compile(r"(global|flat)_atomic_|ds_(?!load|store_|permute|bpermute|swizzle)")
+_SATURATES = re.compile(r"v_(add|sub|subrev)_nc_|v_(pk|dot)")
 
 
 class Unknown(Exception):
@@ -162,6 +164,8 @@ class _Decoder:
         words = set(_WORD.findall(rest))
         numbers = dict(_NUMBER.findall(rest))
         rest = _NUMBER.sub("", _WORD.sub("", rest)).strip()
+        if "clamp" in words and re.search(r"_[ui]\d\d$", name) and not _SATURATES.match(name):
+            raise Unknown(f"{text}: clamp")
         fields["flags"] = CLAMP * ("clamp" in words)
         fields["omod"] = {"2": 1, "4": 2}.get(numbers.get("mul", ""), 3 if "div" in numbers else 0)
         fields["offset"] = int(numbers.get("offset", numbers.get("offset0", "0")), 0)
@@ -182,9 +186,7 @@ class _Decoder:
             operands.insert(0, {**nowhere, "at": EXEC})
         if name == "v_cndmask_b32" and len(operands) == 3:
             operands.append({**nowhere, "at": VCC})
-        if "_atomic_" in name or (
-            name.startswith("ds_") and not re.match(r"ds_(load|store_|permute|bpermute|swizzle)", name)
-        ):
+        if _ATOMIC.match(name):
             if returns:
                 fields["flags"] |= RETURNS
             else:
@@ -199,10 +201,8 @@ class _Decoder:
         selected = fields.get("op_sel", 0)
         if _PACKED_MATH.match(name):
             fields.setdefault("op_sel_hi", 0 if "_mix" in name else 7)
-        elif selected and not any("half" in o for o in operands):
-            for i, operand in enumerate(
-                operands[1:]
-            ):  # selects the upper half of a source, and the last bit of the result
+        elif selected and not any("half" in operand for operand in operands):
+            for i, operand in enumerate(operands[1:]):  # the upper half of a source; the last bit is the result's
                 operand["flags"] |= HIGH * (selected >> i & 1)
             if selected >> (len(operands) - 1) & 1:
                 operands[0]["flags"] |= HIGH | HALF

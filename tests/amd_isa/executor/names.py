@@ -26,6 +26,8 @@ _SAME = {
     "v_subrev_u32": "v_subrev_nc_u32",
     "v_add_i32": "v_add_nc_i32",
     "v_sub_i32": "v_sub_nc_i32",
+    "v_add_i16": "v_add_nc_i16",
+    "v_sub_i16": "v_sub_nc_i16",
     "v_add_u16": "v_add_nc_u16",
     "v_sub_u16": "v_sub_nc_u16",
     "v_subrev_u16": "v_subrev_nc_u16",
