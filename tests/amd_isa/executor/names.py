@@ -78,6 +78,7 @@ _MEMORY = re.compile(r"((?:s|global|flat|scratch)_(?:load|store))_(\w+)$")
 _ATOMIC = re.compile(r"((?:global|flat)_atomic)_([a-z]+)(_x2)?$")
 _ATOMIC_TYPES = {"add": "u", "sub": "u", "inc": "u", "dec": "u", "umin": "u", "umax": "u", "smin": "i", "smax": "i"}
 _MFMA = re.compile(r"v_mfma_([fi]\d\d)_(\d+x\d+x\d+)_(?:\d+b_)?(f16|f32|f64|bf16|xf32|i8)$")
+_DS_HALF = re.compile(r"(ds_load|ds_store)_(\w\d+)_(d16(?:_hi)?)$")
 _DS = re.compile(r"ds_(read|write)(2)?(st64)?_(\w+)$")
 
 
@@ -97,7 +98,9 @@ def plain(mnemonic: str) -> str:
     if match := _DS.match(name):
         way = {"read": "load", "write": "store"}[match[1]]
         two = "2addr_" if match[2] else ""
-        return f"ds_{way}_{two}{'stride64_' if match[3] else ''}{_SIZES.get(match[4], match[4])}"
+        name = f"ds_{way}_{two}{'stride64_' if match[3] else ''}{_SIZES.get(match[4], match[4])}"
+    if match := _DS_HALF.match(name):  # as global_load_d16_b16
+        return f"{match[1]}_{match[3]}_{match[2].replace('u16', 'b16')}"
     if name.startswith("ds_"):
         name = name.replace("_rtn", "").replace("ds_wrxchg", "ds_storexchg")
     return name

@@ -52,12 +52,13 @@ _KERNEL = """
 .amdhsa_next_free_sgpr 102
 .amdhsa_float_denorm_mode_32 3
 .amdhsa_group_segment_fixed_size {local}
+.amdhsa_private_segment_fixed_size {scratch}
 {registers}
 .end_amdhsa_kernel
 .text
 """
 _METADATA = """- {{.name: {name}, .symbol: {name}.kd, .kernarg_segment_size: 24, .group_segment_fixed_size: {local},
-  .private_segment_fixed_size: 0, .kernarg_segment_align: 8,
+  .private_segment_fixed_size: {scratch}, .kernarg_segment_align: 8,
   .wavefront_size: {wave}, .sgpr_count: 102, .vgpr_count: 256,
   .sgpr_spill_count: 0, .vgpr_spill_count: 0, .max_flat_workgroup_size: {wave}, .args: [
   {{.value_kind: global_buffer, .size: 8, .offset: 0, .address_space: global}},
@@ -92,8 +93,8 @@ class Snippet:
         By register: an array of (waves, words).
     outputs : tuple of str
         Registers; ``"scc"`` and ``"exec"`` are as the code left them.
-    local : int
-        Bytes of LDS.
+    local, scratch : int
+        Bytes of LDS and of scratch memory.
     """
 
     code: str
@@ -101,6 +102,7 @@ class Snippet:
     scalars: dict[str, np.ndarray]
     outputs: tuple[str, ...]
     local: int = 0
+    scratch: int = 0
 
     def kernel(self, name: str, target: str) -> str:
         """Return the assembly of its kernel."""
@@ -127,15 +129,15 @@ class Snippet:
             all_lanes="s_mov_b32 s12, exec_lo\ns_mov_b32 s13, exec_hi\ns_mov_b32 exec_lo, -1\ns_mov_b32 exec_hi, -1",
             stores="\n".join(stores),
         )
-        if target.startswith("gfx12"):  # waits and sums have other names, and one wave has the number 0
-            text = re.sub("s_waitcnt.*", "s_wait_loadcnt 0x0\ns_wait_kmcnt 0x0", text).replace("s10, s2", "s10, 0")
+        if target.startswith("gfx12"):  # waits and sums have other names, the group's number another register
+            text = re.sub("s_waitcnt.*", "s_wait_loadcnt 0x0\ns_wait_kmcnt 0x0", text).replace("s10, s2", "s10, ttmp9")
             text = text.replace("s_add_u32", "s_add_co_u32").replace("s_addc_u32", "s_add_co_ci_u32")
         registers = ".amdhsa_next_free_vgpr 256"
         if target.startswith("gfx9"):
             registers = ".amdhsa_next_free_vgpr 512\n.amdhsa_accum_offset 256"
         elif not narrow:
             registers += "\n.amdhsa_wavefront_size32 0"
-        return _KERNEL.format(name=name, text=text, registers=registers, local=self.local)
+        return _KERNEL.format(name=name, text=text, registers=registers, local=self.local, scratch=self.scratch)
 
 
 class Assembled:
@@ -173,7 +175,9 @@ def _fill(memory: np.ndarray, registers: dict[str, np.ndarray]) -> None:
 def _source(snippets: Sequence[Snippet], target: str) -> str:
     lanes = wave(target)
     kernels = "".join(snippet.kernel(f"k{i}", target) for i, snippet in enumerate(snippets))
-    data = "".join(_METADATA.format(name=f"k{i}", local=s.local, wave=lanes) for i, s in enumerate(snippets))
+    data = "".join(
+        _METADATA.format(name=f"k{i}", local=s.local, scratch=s.scratch, wave=lanes) for i, s in enumerate(snippets)
+    )
     processor = target.removesuffix("-64")
     head = f'.amdgcn_target "amdgcn-amd-amdhsa--{processor}"\n.amdhsa_code_object_version 5\n.text\n'
     tail = f".amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.kernels:\n{data}...\n.end_amdgpu_metadata\n"

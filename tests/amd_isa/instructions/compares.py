@@ -29,49 +29,33 @@ FLOATS = {
 }
 
 
-def compare(operation, kind, function, b_kind="", given=None):
+def compare(operation, kind, function, b_kind="", given=None, targets=GFX11 + GFX9):
     """Register v_cmp and v_cmpx of an operation."""
-    kinds = f"{kind} {b_kind or kind}"
-    mnemonic = f"v_cmp_{operation}_{kind}"
-    vector(mnemonic, f"{kinds} -> mask", function, text="{m} {t}, {a}, {b}", given=given)
-    vector(
-        mnemonic,
-        f"{kinds} -> mask",
-        function,
-        text="{m}_e32 {v}, {a}, {b}\ns_mov_b64 s[24:25], vcc",
-        given=given,
-        name=f"{mnemonic} e32",
-    )
-    mnemonic = f"v_cmpx_{operation}_{kind}"
-    kept = "s_mov_b32 s26, exec_lo\n{text}\ns_mov_b32 s24, exec_lo\ns_mov_b32 exec_lo, s26"
-    vector(mnemonic, f"{kinds} -> mask", function, text=kept.format(text="{m} {a}, {b}"), given=given, targets=GFX11)
-    kept = "s_mov_b64 s[26:27], exec\n{text}\ns_mov_b64 s[24:25], exec\ns_mov_b64 exec, s[26:27]"
-    vector(
-        mnemonic,
-        f"{kinds} -> mask",
-        function,
-        text=kept.format(text="{m} s[22:23], {a}, {b}"),
-        given=given,
-        targets=GFX9,
-    )
+    signature = f"{kind} {b_kind or kind} -> mask"
+    plain, also = f"v_cmp_{operation}_{kind}", f"v_cmpx_{operation}_{kind}"
+    e32 = "{m}_e32 {v}, {a}, {b}\ns_mov_b64 s[24:25], vcc"
+    narrow = "s_mov_b32 s26, exec_lo\n{m} {a}, {b}\ns_mov_b32 s24, exec_lo\ns_mov_b32 exec_lo, s26"
+    wide = "s_mov_b64 s[26:27], exec\n{m} s[22:23], {a}, {b}\ns_mov_b64 s[24:25], exec\ns_mov_b64 exec, s[26:27]"
+    vector(plain, signature, function, text="{m} {t}, {a}, {b}", given=given, targets=targets)
+    vector(plain, signature, function, text=e32, given=given, name=f"{plain} e32", targets=targets)
+    for target, text in (("gfx1100", narrow), ("gfx942", wide)):
+        if target in targets:
+            vector(also, signature, function, text=text, given=given, targets=(target,))
+
+
+def often_equal(a, b):
+    return [a, np.where(np.arange(len(a)) % 5, b, a)]
 
 
 for kind in ("u16", "i16", "u32", "i32", "u64", "i64"):
     for operation, function in INTEGERS.items():
-        if kind.endswith("16") and operation in ("f", "t"):
-            continue
-        compare(operation, kind, function, given=lambda a, b: [a, np.where(np.arange(len(a)) % 5, b, a)])
+        targets = GFX9 if kind.endswith("16") and operation in ("f", "t") else GFX11 + GFX9
+        compare(operation, kind, function, given=often_equal, targets=targets)
 for kind in ("f16", "f32", "f64"):
     for operation, function in FLOATS.items():
         compare(operation, kind, function)
     for name, targets in (("t", GFX11), ("tru", GFX9)):
-        vector(
-            f"v_cmp_{name}_{kind}",
-            f"{kind} {kind} -> mask",
-            lambda a, b: np.ones(len(a)),
-            text="{m} {t}, {a}, {b}",
-            targets=targets,
-        )
+        compare(name, kind, lambda a, b: np.ones(len(a)), targets=targets)
 
 
 def classes(kind):

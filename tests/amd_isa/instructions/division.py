@@ -44,3 +44,10 @@ for kind, words in (("f32", 1), ("f64", 2)):
     registers = {name: f"v{i}" if words == 1 else f"v[{i}:{i + 1}]" for name, i in names.items()}
     steps = STEPS.format(k=kind, v="{v}", **registers)
     vector(f"v_div_scale_{kind}", f"{kind} {kind} -> {kind}", lambda a, b: a / b, text=steps)
+vector(
+    "v_div_fixup_f16",
+    "f16 f16 f16 -> f16",
+    fixup,
+    above="old",
+    given=lambda q, d, n: [q, d, np.where(np.isfinite(n), d * 3, n)],
+)

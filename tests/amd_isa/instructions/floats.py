@@ -96,6 +96,8 @@ vector(
     ulp=1,
     given=lambda a: [np.where(np.abs(a) > 100, F32(3), a)],
 )
+vector("v_exp_f16", "f16 -> f16", lambda a: np.exp2(a.astype(F64)).astype(F16), ulp=1)
+vector("v_log_f16", "f16 -> f16", lambda a: np.log2(a.astype(F64)).astype(F16), ulp=1, given=normal)
 vector("v_log_f32", "f32 -> f32", lambda a: np.log2(a.astype(F64)), ulp=2, given=normal)
 TURN = 2 * np.pi
 turns = functools.partial(np.linspace, num=256, dtype=F32)

@@ -231,3 +231,42 @@ for width, targets in ((32, GFX11), (64, GFX9)):
     for half, below in (("lo", np.minimum(lane, 32)), ("hi", np.maximum(lane - 32, 0))):
         function = functools.partial(counted, lanes=below)
         vector(f"v_mbcnt_{half}_u32_b32", "u32 u32 -> u32", function, text=E64, targets=targets)
+
+for new, old, function in (
+    ("v_add_nc_i32", "v_add_i32", lambda a, b: a + b),
+    ("v_sub_nc_i32", "v_sub_i32", lambda a, b: a - b),
+):
+    for mnemonic, targets in name9(new, old):
+        vector(mnemonic, "u32 u32 -> u32", function, targets=targets)
+ACCUMULATORS = "v_accvgpr_write_b32 a7, {a}\nv_accvgpr_mov_b32 a200, a7\nv_accvgpr_read_b32 {d}, a200"
+vector("v_accvgpr_read_b32", "u32 -> u32", lambda a: a, text=ACCUMULATORS, targets=GFX9)
+vector("v_swap_b32", "u32 du32 -> u32", lambda a, d: a - d, text="{m} {a}, v8\nv_sub_nc_u32 v8, v8, {a}", targets=GFX11)
+vector("v_swap_b32", "u32 du32 -> u32", lambda a, d: a - d, text="{m} {a}, v8\nv_sub_u32 v8, v8, {a}", targets=GFX9)
+
+
+def saturated(function, kind):
+    """Return sums or differences that stay within a type."""
+    limits = np.iinfo(kind)
+    return lambda a, b: np.array([min(max(x, limits.min), limits.max) for x in function(big(a), big(b))]).astype(kind)
+
+
+for new, old, kind in (
+    ("v_add_nc_i16", "v_add_i16", I16),
+    ("v_sub_nc_i16", "v_sub_i16", I16),
+    ("v_add_nc_u16", "v_add_u16", U16),
+    ("v_sub_nc_u16", "v_sub_u16", U16),
+    ("v_add_nc_i32", "v_add_i32", I32),
+    ("v_sub_nc_i32", "v_sub_i32", I32),
+    ("v_add_nc_u32", "v_add_u32", U32),
+    ("v_sub_nc_u32", "v_sub_u32", U32),
+):
+    function = np.add if "add" in new else np.subtract
+    name = new.rpartition("_")[2]
+    for mnemonic, targets in name9(new, old):
+        e64 = "_e64" if name[0] == "u" else ""
+        text = f"{{m}}{e64} {{d}}, {{a}}, {{b}} clamp"
+        clamped = saturated(function, kind)
+        vector(mnemonic, f"{name} {name} -> {name}", clamped, text=text, name=f"{mnemonic} clamp", targets=targets)
+    if name == "i16":
+        for mnemonic, targets in name9(new, old):
+            vector(mnemonic, "i16 i16 -> i16", function, targets=targets)

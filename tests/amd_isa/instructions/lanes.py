@@ -167,6 +167,10 @@ for name, flip in (("v_permlane16_b32", 0), ("v_permlanex16_b32", 16)):
     exchange(name, code, source, GFX11)
     exchange(f"{name} masked", code, source, GFX11, masked=True)
     exchange(f"{name} fi", code + " op_sel:[1,0]", source, GFX11, masked=True, fetches_off=True)
+    name = name.replace("_b32", "_var_b32")
+    code = f"v_mbcnt_lo_u32_b32 v20, -1, 0\nv_mul_u32_u24 v20, 7, v20\n{name} {{d}}, {{a}}, v20"
+    variable = functools.partial(lambda i, n, flip: (i // 16 * 16 ^ flip) + 7 * i % 16, flip=flip)
+    exchange(name, code, variable, ("gfx1201",))
 exchange("v_permlane64_b32", "v_permlane64_b32 {d}, {a}", lambda i, n: None, GFX11)  # nothing, in a wave of 32
 
 

@@ -262,3 +262,4 @@ for target, lanes in (("gfx1201", 32), ("gfx1201-64", 64)):
     for a in ("fp8", "bf8"):
         for b in ("fp8", "bf8"):
             register(f"v_wmma_f32_16x16x16_{a}_{b}", wmma12(lanes, a, b, "f32"), (target,))
+register("v_wmma_i32_16x16x16_iu4", wmma12(32, "u4", "u4", "i32"), ("gfx1201",))

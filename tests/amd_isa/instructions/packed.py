@@ -258,3 +258,15 @@ vector(
 vector(
     "v_cvt_pk_u16_u32", "u32 u32 -> u32", lambda a, b: joined([np.minimum(x, U32(65535)).astype(U16) for x in (a, b)])
 )
+
+# sums with the old result, and in halves
+vector("v_dot2c_i32_i16", "u32 u32 di32 -> u32", dot(I16, 16, True), targets=GFX9)
+vector("v_dot4c_i32_i8", "u32 u32 di32 -> u32", dot(np.int8, 8, True), targets=GFX9)
+vector("v_dot8c_i32_i4", "u32 u32 di32 -> u32", nibbles(True), targets=GFX9)
+vector(
+    "v_dot2_f16_f16",
+    "u32 u32 f16 -> f16",
+    lambda a, b, c: dot(F16, 16)(a, b, c).astype(F16),
+    given=halves_of_few_bits,
+    targets=GFX11,
+)

@@ -36,6 +36,7 @@ static void start_wave(wave *w, launch *n, int number, const u32 id[3]) {
     memcpy(w->file, n->sgprs, n->sgprs_count * 4);
     int at = n->group_ids;
     for (int i = 0; i < 3; i++) if (n->group_id_on[i]) w->file[at++] = id[i];
+    w->file[TTMP + 9] = id[0], w->file[TTMP + 7] = id[1] | id[2] << 16;  // where gfx12 has them
     const u32 size = n->group[0] * n->group[1] * n->group[2], first = number * n->width;
     const u32 lanes = size - first < (u32)n->width ? size - first : (u32)n->width;
     for (u32 l = 0; l < (u32)n->width; l++) {

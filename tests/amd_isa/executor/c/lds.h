@@ -26,8 +26,6 @@ static inline u8 *ds_at(wave *w, const record *r, int lane, int vaddr, int saddr
     return lds_at(w, r, lane, get_U32(source_of(w, r, vaddr), lane) + r->offset, size, read, write);
 }
 LOADS_AND_STORES(ds, ds_at)
-OP(ds_load_u16_d16) { op_ds_load_d16_b16(w, r); }
-OP(ds_load_u16_d16_hi) { op_ds_load_d16_hi_b16(w, r); }
 
 // Two accesses, the offsets in units of the data.
 #define TWO(name, size, stride) \

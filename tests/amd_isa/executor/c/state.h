@@ -14,7 +14,7 @@ typedef int32_t i32;
 typedef int64_t i64;
 
 // The register file of a wave, in words: scalars, then 64 lanes of each vector register. decode.py has the same numbers.
-enum { VCC = 106, M0 = 124, EXEC = 126, SCC = 128, NOWHERE = 130, VGPRS = 192, AGPRS = VGPRS + 256 * 64,
+enum { VCC = 106, TTMP = 108, M0 = 124, EXEC = 126, SCC = 128, NOWHERE = 130, VGPRS = 192, AGPRS = VGPRS + 256 * 64,
        TEMPORARIES = AGPRS + 256 * 64, FILE_WORDS = TEMPORARIES + 8 * 64 };
 
 // Operand flags. HIGH: the upper half of a word. HALF: a result of 16 bits leaves the other half as it is.
