@@ -67,6 +67,12 @@ def name9(new, old):
     return ((new, GFX11), (old, GFX9))
 
 
+def near_carries(a, b):
+    """Take pairs whose sum or difference leaves 32 bits by what is carried in alone, among others."""
+    i = np.arange(len(a)) % 4
+    return [a, np.where(i == 0, ~a, np.where(i == 1, a, b))]
+
+
 def carry(function, a, b, carried=0):
     """Return the low 32 bits of a sum or difference, and whether it leaves them."""
     exact = function(big(a), big(b)) + carried
@@ -93,6 +99,7 @@ for operation, function in (
             "u32 u32 mask -> u32 mask",
             lambda a, b, c, f=function, o=operation: carry(f, a, b, big(c.astype(int)) * (1 if o == "add" else -1)),
             text="{m} {d}, {t}, {a}, {b}, {s}",
+            given=near_carries,
             targets=targets,
         )
 
