@@ -22,6 +22,7 @@ from portadnn_backends import kernel_text
 from portadnn_backends.base import DeviceInfo
 
 NO_PROBLEMS = (
+    "shared/common/mma_probe.cl",  # compiled by the backend opencl; tests/amd_isa/test_matrix.py has it
     "shared/common/fma_chain.cl",  # run by benchmarks, not by engines; tests/command_line/test_roofline.py has it
     *(f"{folder}/attention/" for folder in kernel_text.FOLDERS),  # tests/attention/test_graph_attention_nvrtc.py has it
     "shared/tensor/random_numbers.cl",  # of graphs, too: tests/fusion/test_graph_random.py has it
@@ -33,11 +34,15 @@ _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(',
 _FOR_CPUS = {"shared/tensor/bias_gradient.cl bias_panel"}
 _FEATURES = {
     "cuda/softmax/cluster.cu softmax_cluster": "clusters",
+    "shared/conv/mma_pack_filter.cl pack_filter": "mma",
+    "shared/conv/mma_pack_image.cl pack_image": "mma",
+    "shared/conv/mma_reduce.cl conv_mma_reduce": "mma",
+    "shared/conv/matrix.cl conv_matrix": "mfma",  # tests/amd_isa/test_matrix.py has it
     "shared/norm/joint.cl norm_joint": "grid_fence",
     "shared/norm/backward_joint.cl norm_backward_joint": "grid_fence",
 }
 _SUBSTITUTES = {
-    "cuda/conv/mma_pack_filter.cu pack_filter": "grid_fence",
+    "shared/conv/mma_pack_filter.cl pack_filter": "grid_fence",
     "shared/conv/gemm.cl pack_filter": "grid_fence",
     "shared/conv/gemm.cl reduce_splits": "grid_fence",
     "shared/tensor/dropout.cl dropout_advance": "grid_fence",
@@ -317,10 +322,10 @@ LINES = (
 )
 
 
-def branches(source: str, types: bool = False) -> str:
-    """Return a source without the numbers of its defines, which are mostly sizes, and without types unless wanted."""
+def branches(source: str) -> str:
+    """Return a source without types and without the numbers of its defines, which are mostly sizes."""
     defines, start, text = source.partition(_START)
-    return _NUMBER.sub("#", defines if types else re.sub(r"DTYPE_\w+", "DTYPE", defines)) + start + text
+    return _NUMBER.sub("#", re.sub(r"DTYPE_\w+", "DTYPE", defines)) + start + text
 
 
 def defines(source: str) -> set[str]:
@@ -338,7 +343,7 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
     ----------
     seen : set of str, optional
         Names and branches of the kernels that ran before, to which those that run are added. An engine whose kernels
-        have no others is left out. On CPUs types count, too: the width of vectors depends on them.
+        have no others is left out.
 
     Returns
     -------
@@ -355,7 +360,7 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
         plan = engine.prepare(problem, device)
         kernels = {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
         if seen is not None:
-            new = {name + branches(source, types=device.info.schedule == "cpu") for name, source in kernels} - seen
+            new = {name + branches(source) for name, source in kernels} - seen
             if not new:
                 continue
             seen |= new

@@ -7,6 +7,7 @@ import functools
 from ..base import DeviceInfo
 from ..cupy_devices.library import cupy
 from ..cupy_devices.library import why_unavailable as reason
+from ..engines.conv.matrix_units import features_of_target
 from .compiler import hiprtc_version
 
 FEATURES = frozenset({"shuffle", "atomic64"})
@@ -47,7 +48,7 @@ def _describe(index: int) -> DeviceInfo:
         arch=properties["gcnArchName"].decode(),
         flops=2e3 * properties["clockRate"] * _LANES * units,  # clocks are in kHz
         bandwidth=2e3 * properties["memoryClockRate"] * properties["memoryBusWidth"] / 8,
-        features=FEATURES,
+        features=FEATURES | features_of_target(properties["gcnArchName"].decode()),
     )
 
 

@@ -13,7 +13,7 @@ from portadnn import forking
 from portadnn._io import disk_cache
 
 from ..base import DeviceInfo
-from . import intel_cpu, pocl_cache, pocl_cpu
+from . import intel_cpu, matrix_cores, pocl_cache, pocl_cpu
 
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
 _AVX512: tuple[str, ...] = (
@@ -76,6 +76,8 @@ def _describe(device: Any) -> DeviceInfo:
     gpu = bool(device.type & cl.device_type.GPU) and not device.type & cl.device_type.CPU  # simulators are both
     nvidia = "cl_nv_device_attribute_query" in extensions
     arch = f"sm_{device.compute_capability_major_nv}{device.compute_capability_minor_nv}" if nvidia else ""
+    if gpu and device.name.startswith("gfx"):  # as AMD's own platform calls them, "gfx942:sramecc+:xnack-"
+        arch = device.name.strip()
     simd = _simd_width(device)
     if gpu:
         simd = int(device.warp_size_nv) if nvidia else 32
@@ -104,7 +106,8 @@ def _describe(device: Any) -> DeviceInfo:
             (["inline_ptx"] if nvidia else [])
             + (["grid_fence"] if nvidia and device.compute_capability_major_nv >= 7 else [])  # as in cuda.py
             + (["atomic64"] if nvidia or "cl_khr_int64_base_atomics" in extensions else [])
-        ),
+        )
+        | matrix_cores.features(cl, device, arch, "-cl-std=CL1.2"),
     )
 
 

@@ -2,11 +2,13 @@
 //
 //   E       element in local memory: 2 bytes (half, bfloat16), or float rounded to TF32
 //   VE      elements of a chunk of 16 bytes, the unit of all copies and of ldmatrix
+//   ALIGNED(bytes)      of a struct
 //   A 16 x (2 * VE) product step: a is rows x K, b columns x K, both with K in chunks; acc += a * b
 //
 //      lane l holds of a: rows l/4, l/4 + 8, K elements of word l%4 of both chunks; of b: column l/4, the same words;
 //      of acc: rows l/4, l/4 + 8, columns 2 * (l%4), + 1.  (PTX ISA, mma.m16n8k16 and mma.m16n8k8)
 
+#define ALIGNED(bytes) __align__(bytes)
 #ifdef DTYPE_FLOAT
 typedef float E;
 #define VE 4

@@ -174,7 +174,7 @@ conv_mma(const E *__restrict__ image,
     const E *filters = filter + ((i64)z * COLS + n0 + row0) * FILTER_PITCH;
 
 #ifdef PROLOGUE_IMAGE
-    Chunk made[A_PASSES];
+    Elements made[A_PASSES];
     auto make_slice = [&]() {
         const bool in = at.k < all;
         const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
@@ -190,7 +190,7 @@ conv_mma(const E *__restrict__ image,
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
             const int row = row0 + i * PASS;
             if (BM % PASS != 0 && row >= BM) break;
-            *(Chunk *)(tiles + stage * STAGE_BYTES + PLACE(row, chunk, A_SPREAD(row))) = made[i];
+            *(Elements *)(tiles + stage * STAGE_BYTES + PLACE(row, chunk, A_SPREAD(row))) = made[i];
         }
     };
 #else

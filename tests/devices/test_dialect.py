@@ -205,6 +205,7 @@ def test_every_name_of_the_dialect_is_probed():
 
 
 ATTENTION = "scores have six kinds of operands, each there or not; one text for rows and one for keys"
+OF_TARGETS = "each target and type has an instruction of its own"
 OF_TYPES = "what a type, a width and a processor have of their own"
 FUSED = "one main loop for convolutions with packed or direct filters, split sums, prologues and epilogues"
 SIZES = "a transform of each length has its own steps"
@@ -227,6 +228,7 @@ EXCEPTIONS = {  # texts with more, how many, and why
     "shared/attention/backward.cl": (8, ATTENTION),
     "shared/attention/forward.cl": (7, ATTENTION),
     "shared/attention/rows.cl": (7, ATTENTION),
+    "shared/common/mma_builtins.h": (10, OF_TARGETS),
     "shared/conv/direct.cl": (9, FUSED),
     "shared/conv/gemm.cl": (22, FUSED),
     "shared/conv/load_image.h": (13, FUSED),

@@ -281,12 +281,12 @@ TEXTS = [  # of CUDA: graphs, types, and the files of kernels that compute the i
     ("parts of sums", D.FLOAT, "shared/conv/gemm.cl"),
     ("a gradient", D.FLOAT, "shared/conv/gemm.cl"),
     ("NHWC", D.HALF, "cuda/conv/mma.cu"),
-    ("NCHW", D.BFLOAT16, "cuda/conv/mma_pack_image.cu"),
-    ("parts of sums", D.BFLOAT16, "cuda/conv/mma_pack_image.cu"),
+    ("NCHW", D.BFLOAT16, "shared/conv/mma_pack_image.cl"),
+    ("parts of sums", D.BFLOAT16, "shared/conv/mma_pack_image.cl"),
     ("a gradient", D.HALF, "cuda/conv/mma.cu"),
     ("filters", D.FLOAT, "shared/conv/gemm.cl"),
-    ("filters", D.HALF, "cuda/conv/mma_pack_image.cu"),
-    ("filters, NCHW", D.BFLOAT16, "cuda/conv/mma_pack_image.cu"),
+    ("filters", D.HALF, "shared/conv/mma_pack_image.cl"),
+    ("filters, NCHW", D.BFLOAT16, "shared/conv/mma_pack_image.cl"),
 ]
 
 

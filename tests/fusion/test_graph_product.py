@@ -241,7 +241,7 @@ def test_rows_are_not_packed(name):
     g = new("reference", D.HALF, D.FLOAT)
     ProductEngine().prepare(frozen(g, ROWS[name](g)[1]), handle.device)
     files = [file for file, _, _ in handle.device.sources.values()]
-    assert "cuda/conv/mma_pack_image.cu" not in files[: files.index("cuda/conv/mma.cu")]
+    assert "shared/conv/mma_pack_image.cl" not in files[: files.index("cuda/conv/mma.cu")]
     assert "#define PLANES 1" in next(s for s, of in handle.device.sources.items() if of[0] == "cuda/conv/mma.cu")
 
 
@@ -380,7 +380,7 @@ TEXTS = {  # of CUDA: graphs, types, and the files of kernels that they go to
     "data gradient": ("a data gradient in steps", D.FLOAT, "shared/conv/gemm.cl"),
     "data gradient, Winograd": ("a data gradient", D.FLOAT, "shared/winograd/convolve.cl"),
     "tensor cores, data gradient": ("a data gradient", D.HALF, "cuda/conv/mma.cu"),
-    "tensor cores, parts of sums": ("a long sum", D.HALF, "cuda/conv/mma_reduce.cu"),
+    "tensor cores, parts of sums": ("a long sum", D.HALF, "shared/conv/mma_reduce.cl"),
 }
 
 

@@ -80,9 +80,13 @@ LARGE = {
     "tensor cores": (
         _filters(16, 64, 28, 28, nhwc=True, padding=[1, 1], filters=64),
         D.HALF,
-        "cuda/conv/mma_reduce.cu",
+        "shared/conv/mma_reduce.cl",
     ),
-    "tensor cores, NCHW": (_filters(16, 64, 28, 28, window=(1, 1), filters=128), D.BFLOAT16, "cuda/conv/mma_reduce.cu"),
+    "tensor cores, NCHW": (
+        _filters(16, 64, 28, 28, window=(1, 1), filters=128),
+        D.BFLOAT16,
+        "shared/conv/mma_reduce.cl",
+    ),
 }
 
 

@@ -50,6 +50,7 @@ from .epilogue import (
     sums_of,
 )
 from .geometry import axes
+from .matrix_units import MMA, unit_of
 from .prologue import (
     BackwardDataWithPrologue,
     BackwardFilterWithPrologue,
@@ -64,11 +65,10 @@ from .tensor_core_defines import (
     filter_tile,
     gradient_defines,
     image_defines,
+    matrix_defines,
     product_defines,
     reduce_defines,
 )
-
-_TYPES = (DataType.HALF, DataType.BFLOAT16, DataType.FLOAT)
 
 
 class TensorCore(Engine):
@@ -81,14 +81,18 @@ class TensorCore(Engine):
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         assert isinstance(problem, Convolution)
-        if "mma" not in info.features or info.schedule != "gpu":
+        unit = unit_of(info)
+        if unit is None or info.schedule != "gpu":
             return "the device has no tensor cores that it can use"
         if problem.math is MathType.FMA:
             return "the math type forbids tensor cores"
-        if problem.dtype not in _TYPES:
+        if problem.dtype not in unit.types:
             return f"tensor cores do not take {problem.dtype}"
-        if problem.dtype is DataType.FLOAT and problem.math is not MathType.TENSOR_OP_ALLOW_CONVERSION:
+        rounds = problem.dtype is DataType.FLOAT and not unit.exact
+        if rounds and problem.math is not MathType.TENSOR_OP_ALLOW_CONVERSION:
             return "rounding to TF32 is not permitted (math=tf32)"
+        if unit is not MMA and sums_of(problem) is not None:
+            return "sums of its results are taken by NVIDIA's kernels only"
         if not (problem.result.size and problem.filter.size):
             return "there is nothing to multiply"
         setups = self.setups(problem, info)
@@ -196,7 +200,13 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
         *epilogue_args(problem, setup.workspace),
     )
     grid, block = (choice.work_groups,), (choice.tile.items,)
-    if choice.product.across:
+    if setup.unit is not MMA:
+        kernel = device.compile("shared/conv/matrix.cl", "conv_matrix", matrix_defines(setup, number > 0))
+        results = (parts,) if choice.has_parts else (output(problem), *blend)
+        yield Launch(kernel, grid, block, (*args, *results))
+        if not setup.last:
+            return
+    elif choice.product.across:
         defines = gradient_defines(setup) | ({"ADD_PARTS": 1} if number else {})
         kernel = device.compile("cuda/conv/mma_filter.cu", "conv_mma_filter", defines)
         yield Launch(kernel, grid, block, (*args, parts), choice.local_bytes)
@@ -208,7 +218,7 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
         yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend, *made), local_bytes)
     if choice.has_parts:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
-        kernel = device.compile("cuda/conv/mma_reduce.cu", "conv_mma_reduce", reduce_defines(setup))
+        kernel = device.compile("shared/conv/mma_reduce.cl", "conv_mma_reduce", reduce_defines(setup))
         yield Launch(kernel, (-(-elements // 256),), (256,), (parts, output(problem), *blend))
 
 
@@ -228,7 +238,7 @@ def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Laun
         "FILTER_PITCH": setup.filter_pitch,
     }
     return Launch(
-        device.compile("cuda/conv/mma_pack_filter.cu", "pack_filter", defines),
+        device.compile("shared/conv/mma_pack_filter.cl", "pack_filter", defines),
         (tiles,),
         (256,),
         (source, packed, *prologue_args(setup.problem, "filter")),
@@ -237,7 +247,7 @@ def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Laun
 
 def _pack_image(image: Image, source: Arg, packed: Arg, problem: Convolution, device: Device) -> Launch:
     defines = image_defines(image, problem)
-    kernel = device.compile("cuda/conv/mma_pack_image.cu", "pack_image", defines)
+    kernel = device.compile("shared/conv/mma_pack_image.cl", "pack_image", defines)
     lanes, width = CHUNK // image.spec.dtype.itemsize, image.groups * image.padded
     plane = math.prod(image.spec.dims[2:])
     if "TILED" in defines:

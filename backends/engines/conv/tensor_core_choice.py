@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from portadnn.enums import ConvolutionMode, DataType, TensorFormat
+from portadnn.enums import ConvolutionMode, DataType, MathType, TensorFormat
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
 from portadnn.problem import TensorSpec
 
@@ -14,6 +14,7 @@ from ...fusion.product.texts import operand_of
 from ..layouts import strides
 from .epilogue import sums_of
 from .geometry import Geometry, data_gradient, filter_gradient, forward
+from .matrix_units import MMA, Unit, unit_of
 from .prologue import computed
 from .tensor_core_tiles import Choice, Product, choices
 
@@ -121,6 +122,8 @@ class Setup:
         Whether the filter is packed; else it is read as it is.
     last : bool
         Whether no more images follow, so that a filter gradient's parts can be added.
+    xf32 : bool
+        Whether the device has products of rounded float32.
     """
 
     problem: Convolution
@@ -130,6 +133,18 @@ class Setup:
     filter_pitch: int
     packs_filter: bool
     last: bool = True
+    xf32: bool = False
+
+    @property
+    def unit(self) -> Unit:
+        """What multiplies."""
+        return self.choice.product.unit
+
+    @property
+    def uses_xf32(self) -> bool:
+        """Whether the unit rounds float32 itself, as the problem allows."""
+        allowed = self.problem.math is MathType.TENSOR_OP_ALLOW_CONVERSION
+        return self.xf32 and allowed and self.problem.dtype is DataType.FLOAT
 
     @property
     def filter_size(self) -> int:
@@ -168,30 +183,39 @@ def _planes(problem: Convolution, name: str) -> Image | None:
     return Image(index, spec, spec, problem.groups, channels, up(channels, CHUNK // spec.dtype.itemsize), planes=True)
 
 
+def _unit(info: DeviceInfo) -> Unit:
+    unit = unit_of(info)
+    assert unit is not None
+    return unit
+
+
 def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | None:
     """Set up a forward convolution or a data gradient, which gathers from the tensor `name`."""
-    image = (None if computed(problem, "image") else _planes(problem, name)) or make_image(problem, name)
+    unit = _unit(info)
+    planes = _planes(problem, name) if unit is MMA and not computed(problem, "image") else None
+    image = planes or make_image(problem, name, loads=unit is MMA)
     seen = replace(problem, **{name: image.spec})
     geometry = data_gradient(seen) if isinstance(problem, ConvolutionBackwardData) else forward(seen)
     pitch = geometry.k // max(image.channels, 1) * image.padded
     size = problem.dtype.itemsize
     moved = image.spec.nbytes + problem.tensors[-1].nbytes
     batches = geometry.groups * geometry.phases
-    product = Product(geometry.n, geometry.m, pitch, batches, size, moved, 8 if image.planes else 0)
+    sides = (geometry.n, geometry.m) if unit is MMA else (geometry.m, geometry.n)  # its rows are pixels
+    product = Product(*sides, pitch, batches, size, moved, 8 if image.planes else 0, unit=unit)
     choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
     if choice is None:
         return None
     w = problem.filter
     native = (
         not isinstance(problem, ConvolutionBackwardData)
-        and problem.dtype is not DataType.FLOAT  # which has to be rounded
+        and (unit.exact or problem.dtype is not DataType.FLOAT)  # which has to be rounded
         and problem.mode is ConvolutionMode.CROSS_CORRELATION
         and image.padded == image.channels
         and not computed(problem, "filter")
         and w.alignment >= CHUNK
         and w.same_strides(TensorSpec.packed(w.dtype, w.dims, TensorFormat.NHWC))
     )
-    return Setup(problem, geometry, (image,), choice, pitch, not native)
+    return Setup(problem, geometry, (image,), choice, pitch, not native, xf32=info.arch.startswith("gfx942"))
 
 
 def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
@@ -201,5 +225,10 @@ def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
     columns = geometry.n // max(x.channels, 1) * x.padded
     moved = x.spec.nbytes + dy.spec.nbytes
     size = problem.dtype.itemsize
-    choice = best_choice(Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, 12, True), info)
-    return None if choice is None else Setup(problem, geometry, (x, dy), choice, 0, False)
+    product = Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, 12, True, _unit(info))
+    choice = best_choice(product, info)
+    return (
+        None
+        if choice is None
+        else Setup(problem, geometry, (x, dy), choice, 0, False, xf32=info.arch.startswith("gfx942"))
+    )

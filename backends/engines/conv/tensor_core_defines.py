@@ -12,6 +12,7 @@ from ..layouts import strides
 from ..pieces import PIECE_COUNTERS
 from .epilogue import epilogue_defines
 from .geometry import axes, checks, z_defines, z_like_y
+from .matrix_units import MMA
 from .prologue import computed, prologue_defines
 from .tensor_core_choice import CHUNK, Image, Setup, pixel_lanes
 
@@ -59,7 +60,7 @@ def _vector(spec: TensorSpec, lanes: int) -> bool:
 
 
 def _store_defines(setup: Setup) -> Defines:
-    """Say how results are stored: in vectors along channels, along pixels, or one by one."""
+    """Say how conv/mma.cu stores results: in vectors along channels, along pixels, or one by one."""
     spec, geometry, tile = setup.problem.tensors[-1], setup.geometry, setup.choice.tile
     channel_step = strides(spec)[1]
     if setup.choice.has_parts:
@@ -107,6 +108,39 @@ def product_defines(setup: Setup, packs: bool) -> Defines:
     return defines
 
 
+def matrix_defines(setup: Setup, adds: bool) -> Defines:
+    """Return the defines of conv_matrix; `adds`: to the parts of earlier images."""
+    geometry, choice, unit = setup.geometry, setup.choice, setup.unit
+    tile, gradient = choice.tile, choice.product.across
+    tail = (geometry.k % tile.depth(setup.problem.dtype.itemsize) if gradient else geometry.n % tile.bn) > 0
+    strided = "DATA_GRADIENT" in geometry.defines
+    defines = {
+        **common(setup),
+        **(axes("CHECK", (1, 1, 1)) if strided else checks(setup.problem, tail)),
+        **{"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "WAVE": unit.wave, "FRAG": unit.fragment},
+        "ROWS": geometry.m,
+        "COLS": f"{choice.product.columns}u",
+        "HAS_PARTS": int(choice.has_parts),
+        "ADD_PARTS": int(adds),
+    }
+    if setup.uses_xf32:
+        defines["XF32"] = 1
+    if gradient:
+        return {**defines, "COUNT": f"{geometry.k}u", "KPAD": setup.images[1].padded}
+    return {**defines, "FILTER_PITCH": setup.filter_pitch, **({} if choice.has_parts else _row_vectors(setup))}
+
+
+def _row_vectors(setup: Setup) -> Defines:
+    """Say whether conv/matrix.cl stores results in vectors along channels; else it does one by one."""
+    spec = setup.problem.tensors[-1]
+    if isinstance(setup.problem, ConvolutionBiasActivationForward) and not z_like_y(setup.problem):
+        return {}
+    for lanes in (8, 4) if spec.dtype.itemsize == 2 else (4,):
+        if strides(spec)[1] == 1 and setup.geometry.m % lanes == 0 and _vector(spec, lanes):
+            return {"STORE_ROWS": 1, "VW": lanes, "VECTOR_ALIGNED": 1}
+    return {}
+
+
 def gradient_defines(setup: Setup) -> Defines:
     """Return the defines of conv_mma_filter."""
     geometry, choice = setup.geometry, setup.choice
@@ -134,14 +168,15 @@ def reduce_defines(setup: Setup) -> Defines:
     geometry, choice = setup.geometry, setup.choice
     gradient = choice.product.across
     rows, columns = choice.padded
-    by_rows = not gradient and "PARTS_BY_ROWS" in _store_defines(setup)
+    turned = not gradient and setup.unit is not MMA  # rows of the product are channels
+    by_rows = not gradient and (turned or "PARTS_BY_ROWS" in _store_defines(setup))
     defines = {
         **common(setup),
         **axes("CHECK", (0, 0, 0)),
         "ROWS": f"{geometry.m if gradient else geometry.n}u",
         "COLS": f"{geometry.n if gradient else geometry.m}u",
         "PART_SIZE": f"{rows * columns}ll",
-        "PART_PITCH": rows if by_rows else columns,
+        "PART_PITCH": rows if by_rows and not turned else columns,
     }
     if by_rows:
         defines["PARTS_BY_ROWS"] = 1

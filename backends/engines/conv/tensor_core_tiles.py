@@ -6,30 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...base import LAUNCH_SECONDS, DeviceInfo
+from .matrix_units import MFMA, MMA, Unit
 
 MOST_SPLITS = 256
-# mma.sync with 2-byte elements: operations of a multiprocessor per clock; TF32 has half of it
-_RATES = {"sm_80": 2048, "sm_90": 2700}
-_RATE = 1024
-_LANES = {"sm_80": 64}  # float32 multiply-adds per clock, as in the estimate of DeviceInfo.flops
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A work-group's tile (conv/mma.cu, conv/mma_filter.cu).
+    """A work-group's tile (conv/mma.cu, conv/mma_filter.cu, conv/matrix.cl).
 
     Attributes
     ----------
     bm, bn : int
         Rows and columns.
     wm, wn : int
-        Rows and columns of 32 work-items.
+        Rows and columns of a wave.
     slice : int
         Bytes of K in a stage.
     stages : int
         Slices in local memory.
     share : float
         Of the tensor cores' rate that it reaches when its inputs come in time.
+    wave : int
+        Work-items that multiply together.
     """
 
     bm: int
@@ -39,11 +38,12 @@ class Tile:
     slice: int
     stages: int
     share: float
+    wave: int = 32
 
     @property
     def items(self) -> int:
         """Work-items of a work-group."""
-        return self.bm // self.wm * (self.bn // self.wn) * 32
+        return self.bm // self.wm * (self.bn // self.wn) * self.wave
 
     def depth(self, item_size: int) -> int:
         """Elements of K in a slice."""
@@ -56,7 +56,7 @@ class Tile:
     @property
     def registers(self) -> int:
         """Registers of a work-item, about: its sums, and what else it needs."""
-        return min(255, self.wm * self.wn // 32 + 90)
+        return min(255, self.wm * self.wn // self.wave + 90)
 
 
 # Shares as measured on an H200.
@@ -78,6 +78,19 @@ FILTER_TILES = (
     Tile(128, 64, 64, 32, 64, 4, 0.4),
     Tile(64, 64, 32, 32, 128, 3, 0.42),
 )
+# Of AMD's: shares of NVIDIA's tiles of the same size, for want of measurements.
+_MFMA_TILES = (
+    Tile(128, 128, 64, 64, 64, 2, 0.65, 64),
+    Tile(128, 64, 64, 32, 64, 2, 0.6, 64),
+    Tile(64, 128, 32, 64, 64, 2, 0.6, 64),
+    Tile(64, 64, 64, 32, 64, 2, 0.5, 64),
+)
+_WMMA_TILES = (
+    Tile(128, 128, 64, 32, 64, 2, 0.65),
+    Tile(128, 64, 32, 32, 64, 2, 0.6),
+    Tile(64, 128, 32, 32, 64, 2, 0.6),
+    Tile(64, 64, 32, 32, 64, 2, 0.5),
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +98,7 @@ class Product:
     """A matrix product: `batches` times rows x columns, summed over `depth` elements of `item_size` bytes.
 
     `gap`: columns that lie unused in local memory where K runs across its rows and elements have four bytes;
-    `across`: a filter gradient, whose parts are always added by a launch of its own.
+    `across`: a filter gradient, whose parts are always added by a launch of its own; `unit`: what multiplies.
     """
 
     rows: int
@@ -96,6 +109,15 @@ class Product:
     bytes: int
     gap: int
     across: bool = False
+    unit: Unit = MMA
+
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        """The tiles that there are kernels for."""
+        if self.unit is MMA:
+            return FILTER_TILES if self.across else IMAGE_TILES
+        tiles = _MFMA_TILES if self.unit is MFMA else _WMMA_TILES
+        return tiles[:1] if self.across else tiles  # in smaller ones, turning pixels over outweighs the products
 
 
 @dataclass(frozen=True)
@@ -142,16 +164,15 @@ class Choice:
         Multiprocessors work through their share of tiles, several at a time as memory and registers allow; a rest takes
         longer than its share, because fewer tiles hide less latency. Each tile has a fixed cost of a few slices.
         """
-        product, tile, units = self.product, self.tile, max(info.compute_units, 1)
+        product, tile, units, unit = self.product, self.tile, max(info.compute_units, 1), self.product.unit
         slices = -(-product.depth // tile.depth(product.item_size))
         slices = -(-slices // self.splits) + 2 * tile.stages
-        limits = (dynamic_memory(info) // (self.local_bytes + 1024), 65536 // (tile.items * tile.registers))
-        resident = max(1, min(*limits, 2048 // tile.items))
+        limits = (dynamic_memory(info) // (self.local_bytes + 1024), unit.registers // (tile.items * tile.registers))
+        resident = max(1, min(*limits, unit.items // tile.items))
         full, rest = divmod(-(-self.work_groups // units), resident)
         tiles = full * resident + (0.4 * resident + 0.6 * rest if rest else 0)
         operations = 2 * tile.bm * tile.bn * tile.depth(product.item_size) * slices * tiles
-        clock = info.flops / (2 * _LANES.get(info.arch, 128) * units)
-        rate = _RATES.get(info.arch, _RATE) * clock * (2 / product.item_size)
+        rate = unit.operations(info, product.item_size)
         traffic = (product.bytes + 2 * self.parts_size) / (0.8 * info.bandwidth)
         return max(operations / (rate * tile.share), traffic) + (LAUNCH_SECONDS if self.has_parts else 0)
 
@@ -163,7 +184,7 @@ def dynamic_memory(info: DeviceInfo) -> int:
 
 def choices(product: Product, info: DeviceInfo) -> Iterator[Choice]:
     """Yield every tile that fits the device with every useful number of splits."""
-    for tile in FILTER_TILES if product.across else IMAGE_TILES:
+    for tile in product.tiles:
         slices = -(-product.depth // tile.depth(product.item_size))
         splits = 1
         while splits <= min(MOST_SPLITS, max(slices // (2 * tile.stages), 1)):

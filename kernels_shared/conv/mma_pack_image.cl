@@ -1,4 +1,4 @@
-// Any image to NHWC with the channels of each group padded by zeros to chunks of 16 bytes, floats rounded to TF32.
+// Any image to NHWC with the channels of each group padded by zeros to chunks of 16 bytes, floats rounded as the tensor cores want them.
 //
 //   to[pixel][GROUPS * CPAD]     pixel = (n, d, h, w)
 //
@@ -34,31 +34,29 @@
 
 #ifdef DTYPE_FLOAT
 #define CONVERT(v) tf32_bits(v)
-#define PUT(chunk, e, bits) (chunk).v[e] = __uint_as_float(bits)
-typedef Four Stored;
+#define SET(chunk, e, bits) (chunk).v[e] = as_float(bits)
 #else
 #define CONVERT(v) (u32)(v)
-#define PUT(chunk, e, bits) (chunk).v[e] = (E)(bits)
-struct alignas(16) Stored {
-    E v[VE];
-};
+#define SET(chunk, e, bits) (chunk).v[e] = (E)(bits)
 #endif
 
 // VP neighbouring pixels, which VP divides the plane into
-struct alignas(VP * sizeof(T)) Pixels {
-    T v[VP];
-};
+typedef struct ALIGNED(VP * sizeof(E)) {
+    E v[VP];
+} Pixels;
 
 // the source's channel, or -1 for padding
 DEVICE int channel_of(int to) { return to < WIDTH && to % CPAD < CHANNELS ? to / CPAD * CHANNELS + to % CPAD : -1; }
 
-KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__ to SOURCE_TENSORS) {
+KERNEL WG_SIZE(256, 1, 1) pack_image(TENSOR_RESTRICT(const E, from), TENSOR_RESTRICT(E, to) SOURCE_TENSORS) {
     GRID_WAIT();
+    BIND_RESTRICT(const E, from);
+    BIND_RESTRICT(E, to);
     SOURCE_BIND
 #ifdef TILED
     LOCAL u32 tile[TC * 65];
-    const int item = threadIdx.x;
-    u32 group = blockIdx.x;
+    const int item = LID(0);
+    u32 group = (u32)GRP(0);
     const int c0 = group % ((WIDTH + TC - 1) / TC) * TC;
     group /= (WIDTH + TC - 1) / TC;
     const int p0 = group % ((PLANE + 63) / 64) * 64;
@@ -67,47 +65,47 @@ KERNEL WG_SIZE(256, 1, 1) pack_image(const T *__restrict__ from, E *__restrict__
     Pixels values[TC / (4 * VP)];
     UNROLL for (int i = 0; i < TC / step; ++i) {
         const int channel = channel_of(c0 + i * step + item / (64 / VP));
-        const Pixels none = {};
-        const bool in = channel >= 0 && p0 + x < PLANE;
+        const Pixels none = {{0}};
+        const int in = channel >= 0 && p0 + x < PLANE;
 #ifdef COMPUTED
         values[i] = none;
         UNROLL for (int e = 0; e < VP; ++e) {
-            if (in) STORE(values[i].v, e, SOURCE_LOAD(from, n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x), e));
+            if (in) values[i].v[e] = stored_of(SOURCE_LOAD(from, n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x), e));
         }
         continue;
 #endif
-        values[i] = in ? *(const Pixels *)(from + n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x)) : none;
+        values[i] = in ? *(const GLOBAL Pixels *)(from + n * FROM_N + (u32)channel * FROM_C + (u32)(p0 + x)) : none;
     }
     UNROLL for (int i = 0; i < TC / step; ++i) {
         UNROLL for (int e = 0; e < VP; ++e) {
             tile[(i * step + item / (64 / VP)) * 65 + x + e] = CONVERT(values[i].v[e]);
         }
     }
-    __syncthreads();
+    BARRIER();
     UNROLL for (int i = 0; i < 2; ++i) {
         const int p = i * 32 + item / 8, c = item % 8 * VE;
         if (p0 + p >= PLANE || c0 + c >= WIDTH) continue;
-        Stored v;
-        UNROLL for (int e = 0; e < VE; ++e) PUT(v, e, tile[(c + e) * 65 + p]);
-        *(Stored *)(to + ((i64)n * PLANE + p0 + p) * WIDTH + c0 + c) = v;
+        Elements v;
+        UNROLL for (int e = 0; e < VE; ++e) SET(v, e, tile[(c + e) * 65 + p]);
+        *(GLOBAL Elements *)(to + ((i64)n * PLANE + p0 + p) * WIDTH + c0 + c) = v;
     }
 #else
-    const u32 i = blockIdx.x * 256u + threadIdx.x;
+    const u32 i = (u32)GRP(0) * 256u + (u32)LID(0);
     if (i >= (u32)IMAGES * PLANE * (WIDTH / VE)) return;
     const int c = i % (WIDTH / VE) * VE;
     const u32 pixel = i / (WIDTH / VE);
     const u32 w = pixel % PLANE_W, h = pixel / PLANE_W % PLANE_H, d = pixel / (PLANE_W * PLANE_H) % PLANE_D;
     const u32 n = pixel / PLANE;
-    const T *at = from + (n * FROM_N + d * FROM_D + h * FROM_H + w * FROM_W);
-    Stored v;
+    const GLOBAL E *at = from + (n * FROM_N + d * FROM_D + h * FROM_H + w * FROM_W);
+    Elements v;
     UNROLL for (int e = 0; e < VE; ++e) {
         const int channel = channel_of(c + e);
 #ifdef COMPUTED
         v.v[e] = channel >= 0 ? element_of(SOURCE_LOAD(0, (u32)(at - from), (u32)channel * FROM_C)) : (E)0;
 #else
-        PUT(v, e, channel >= 0 ? CONVERT(at[(u32)channel * FROM_C]) : 0);
+        SET(v, e, channel >= 0 ? CONVERT(at[(u32)channel * FROM_C]) : 0);
 #endif
     }
-    *(Stored *)(to + (i64)pixel * WIDTH + c) = v;
+    *(GLOBAL Elements *)(to + (i64)pixel * WIDTH + c) = v;
 #endif
 }

@@ -1,4 +1,4 @@
-// Filters for conv/mma.cu: packed[group][phase][column][FILTER_PITCH], K = (taps of the phase, channel), floats rounded to TF32.
+// Filters for tensor cores: packed[group][phase][column][FILTER_PITCH], K = (taps of the phase, channel), floats rounded as these want them.
 //
 // A work-group moves TILE_COL columns x TILE_CH channels x TILE_TAP taps through local memory: reads follow the filter's
 // own order, ELEMENT(e) = column, channel and tap of the e-th; writes have channels fastest.
@@ -20,7 +20,7 @@
 #define FILTER_ELEMENT(at) CONVERT(filter[at])
 #endif
 #ifdef DTYPE_FLOAT
-#define CONVERT(v) __uint_as_float(tf32_bits(v))
+#define CONVERT(v) as_float(tf32_bits(v))
 #else
 #define CONVERT(v) (v)
 #endif
@@ -30,7 +30,7 @@
 #define PHASE_OF(tap, X) ((((tap) * DILATION_##X - PADDING_##X) % PHASES_##X + PHASES_##X) % PHASES_##X)
 #endif
 
-DEVICE void pack_piece(const T *filter, E *packed, E *tile, u32 group, int item, int items FILTER_PARAMS) {
+DEVICE void pack_piece(const GLOBAL E *filter, GLOBAL E *packed, LOCAL_ARG E *tile, u32 group, int item, int items FILTER_PARAMS) {
     const int ch0 = group % TILES_CH * TILE_CH;
     group /= TILES_CH;
     const int tap0 = group % TILES_TAP * TILE_TAP;
@@ -39,13 +39,13 @@ DEVICE void pack_piece(const T *filter, E *packed, E *tile, u32 group, int item,
     for (int e = item; e < TILE_COL * TILE_TAP * TILE_CH; e += items) {
         const int col = READ_COL(e), ch = READ_CH(e), tap = READ_TAP(e);
         const int w = (tap0 + tap) % SIZE_W, h = (tap0 + tap) / SIZE_W % SIZE_H, d = (tap0 + tap) / (SIZE_W * SIZE_H);
-        const bool in = col0 + col < COLS && ch0 + ch < CHANNELS && tap0 + tap < TAPS;
+        const int in = col0 + col < COLS && ch0 + ch < CHANNELS && tap0 + tap < TAPS;
         const i64 at = (i64)g * FILTER_G + (i64)(col0 + col) * FILTER_M + (i64)(ch0 + ch) * FILTER_C +
                        (i64)FILTER_INDEX(d, SIZE_D) * FILTER_D + (i64)FILTER_INDEX(h, SIZE_H) * FILTER_H +
                        (i64)FILTER_INDEX(w, SIZE_W) * FILTER_W;
         tile[SPOT(col, tap, ch)] = in ? FILTER_ELEMENT(at) : (E)0;
     }
-    __syncthreads();
+    BARRIER();
     for (int e = item; e < TILE_COL * TILE_TAP * TILE_CH; e += items) {
         const int ch = e % TILE_CH, tap = e / TILE_CH % TILE_TAP, col = e / (TILE_CH * TILE_TAP);
         if (col0 + col >= COLS || ch0 + ch >= CPAD || tap0 + tap >= TAPS) continue;

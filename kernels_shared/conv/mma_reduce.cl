@@ -1,4 +1,4 @@
-// Adds the parts of conv/mma.cu or conv/mma_filter.cu in order and blends the sums into the output.
+// Adds the parts of a product on tensor cores in order and blends the sums into the output.
 //
 // Defines: those of conv/column.h, ROWS COLS GROUPS PHASES SPLITS OUT_M PART_SIZE PART_PITCH; PARTS_BY_ROWS;
 // for a filter gradient FILTER_GRADIENT CHANNELS CPAD.
@@ -9,10 +9,12 @@
 #include "conv/epilogue.h"
 
 KERNEL WG_SIZE(256, 1, 1)
-conv_mma_reduce(const float *__restrict__ parts, T *out, float alpha, float beta EPILOGUE_TENSORS) {
+conv_mma_reduce(TENSOR_RESTRICT(const float, parts), TENSOR(T, out), const float alpha, const float beta EPILOGUE_TENSORS) {
     GRID_WAIT();
+    BIND_RESTRICT(const float, parts);
+    BIND(T, out);
     EPILOGUE_BIND
-    const i64 i = (i64)blockIdx.x * 256 + threadIdx.x;
+    const i64 i = (i64)(u32)GRP(0) * 256 + (u32)LID(0);
     const u32 z = (u32)(i / ((i64)ROWS * COLS)), e = (u32)(i % ((i64)ROWS * COLS));
     if (z >= GROUPS * PHASES) return;
 #ifdef PARTS_BY_ROWS
