@@ -26,7 +26,9 @@ def test_there_are_all_forms():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("program", ["lenet", "lstm", pytest.param("residual", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "program", ["lstm", *(pytest.param(name, marks=pytest.mark.long) for name in ("lenet", "residual"))]
+)
 def test_every_form_gives_the_same_bits(program: str, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     reason = get_backend(backend).why_unavailable()
     if reason is not None:
