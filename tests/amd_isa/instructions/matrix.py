@@ -1,9 +1,8 @@
 """Matrix instructions: products of random matrices, which lie in registers as AMD's layouts say.
 
 The numbers have few bits, so that every sum is exact and NumPy's float64 product is the result to the last bit.
-Sources of the layouts: AMD's matrix instruction calculator (ROCm/amd_matrix_instruction_calculator, all of its
-instructions of gfx908, gfx90a, gfx942, gfx11 and gfx12 without sparsity compared with these functions), "AMD matrix
-cores" (AMD lab notes), the instruction set guides of CDNA3 (section 7), RDNA3 (7.9) and RDNA4 (7.12).
+Source of the layouts: AMD's matrix instruction calculator (ROCm/amd_matrix_instruction_calculator), with which these
+functions agree for all its instructions of gfx908, gfx90a, gfx942, gfx11 and gfx12 without sparsity.
 """
 
 from __future__ import annotations
