@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format docs wheel clean
+.PHONY: help demo test test-all amd lint format docs wheel clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -23,6 +23,9 @@ test: $(VENV)/.stamp-test  ## Run the tests, without the long ones
 
 test-all: $(VENV)/.stamp-test  ## Run every test that this machine can run
 	$(PYTEST) -m "" $(TEST_ARGS)
+
+amd: $(VENV)/.stamp-test  ## Compile every OpenCL kernel for AMD GPUs (needs clang, lld, llvm and libclc of LLVM 19 or newer)
+	$(BIN)/python -m pytest -m "amd and not long" $(AMD_ARGS) tests/amd_isa
 
 lint: $(VENV)/.stamp-dev  ## Check style and types
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ DEVICE int NGRP(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDim.y : gridDi
 #define BARRIER() __syncthreads()
 #define GLOBAL_BARRIER() __syncthreads()
 #define UNROLL _Pragma("unroll")
+#define UNROLL_AT_MOST(times)
 
 // The first statement of every kernel: launches on sm_90 and later begin while the one before them ends
 // (backends/cuda/launch.py), and wait here until what it wrote is there. They are not let in any earlier: work-groups that

@@ -32,6 +32,8 @@ DEVICE void BARRIER() {
 }
 #define GLOBAL_BARRIER() BARRIER()
 #define UNROLL _Pragma("unroll")
+#define PD_PRAGMA(words) _Pragma(#words)
+#define UNROLL_AT_MOST(times) PD_PRAGMA(unroll times)
 
 #define GRID_WAIT()  // a launch begins when the one before it has ended
 

@@ -30,8 +30,27 @@
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define GLOBAL_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define UNROLL _Pragma("unroll")
+#ifdef __AMDGCN__  // whose compiler unrolls loops until registers spill
+#define PD_PRAGMA(words) _Pragma(#words)
+#define UNROLL_AT_MOST(times) PD_PRAGMA(unroll times)
+#else
+#define UNROLL_AT_MOST(times)
+#endif
 
 #define GRID_WAIT()  // the first statement of every kernel; a launch begins when the one before it has ended
+
+#ifdef __AMDGCN__  // butterflies stay within 32 lanes, of which a wave has one or two
+#define WARP 32
+DEVICE int pd_exchange(int word, int step) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute((lane ^ step) * 4, word);
+}
+DEVICE __attribute__((overloadable)) float exchange(float v, int step) { return as_float(pd_exchange(as_int(v), step)); }
+DEVICE __attribute__((overloadable)) double exchange(double v, int step) {
+    const int2 words = as_int2(v);
+    return as_double((int2)(pd_exchange(words.x, step), pd_exchange(words.y, step)));
+}
+#endif
 
 #ifdef __NV_CL_C_VERSION  // OpenCL 1.2 has no such function, but NVIDIA's compiler takes the instruction
 #define WARP 32

@@ -41,6 +41,7 @@ _FEATURES = {
     "shared/norm/joint.cl norm_joint": "grid_fence",
     "shared/norm/backward_joint.cl norm_backward_joint": "grid_fence",
 }
+_ITEMS = {"shared/softmax/rows.cl softmax_rows": 1024}  # work-items of a group, where all are needed
 _SUBSTITUTES = {
     "shared/conv/mma_pack_filter.cl pack_filter": "grid_fence",
     "shared/conv/gemm.cl pack_filter": "grid_fence",
@@ -382,13 +383,17 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
 
 def uncovered(ran: Iterable[tuple[str, str]], info: DeviceInfo) -> list[str]:
     """Return the kernels made for such a device that are not among the names and kernel_text."""
-    folders = ("opencl",) if info.schedule == "cpu" else ("shared", info.backend)
+    if info.schedule == "cpu":
+        folders = ("opencl",)
+    else:  # OpenCL's own folder is for CPUs
+        folders = ("shared",) if info.backend == "opencl" else ("shared", info.backend)
     needed = [f for f in kernel_text.kernel_files() if f.partition("/")[0] in folders and not f.startswith(NO_PROBLEMS)]
     kernels = {file: _KERNEL.findall(kernel_text.read(file)) for file in needed}
     assert all(kernels.values()), "a file without kernels"
     missed = {f"{file} {name}" for file, names in kernels.items() for name in names}
     missed = missed | _FOR_CPUS if info.schedule == "cpu" else missed - _FOR_CPUS
     missed -= {f"{file} {name}" for name, source in set(ran) for file in _FILE.findall(source)}
+    missed -= {kernel for kernel, items in _ITEMS.items() if info.max_work_group < items}
     missed -= {kernel for kernel, feature in _FEATURES.items() if feature not in info.features}
     missed -= {kernel for kernel, feature in _SUBSTITUTES.items() if feature in info.features}
     return sorted(missed)

@@ -20,6 +20,7 @@
 
 // Rows of a tensor to local memory: `count` of them from `row` on, zeros up to `rows`
 #define LOAD_TILE(type, to, from, row, count, rows, length, step_s, step_d, factor)                     \
+    UNROLL_AT_MOST(4)                                                                                    \
     for (int place = LID(0); place < (rows) * (length); place += ITEMS) {                                \
         const int r = place / (length), n = place % (length);                                            \
         real number = 0;                                                                                 \
@@ -30,6 +31,7 @@
 // s[RM][CN] = rows of a times rows of b, both in local memory
 DEVICE void multiply_tile(real s[RM][CN], const LOCAL_ARG real *a, const LOCAL_ARG real *b, int length, int x, int y) {
     EACH_ROW(i) EACH_COLUMN(j) s[i][j] = 0;
+    UNROLL_AT_MOST(4)
     for (int n = 0; n < length; ++n) {
         real of_row[RM], of_column[CN];
         EACH_ROW(i) of_row[i] = a[ROW(i) * (length + 1) + n];
@@ -40,6 +42,7 @@ DEVICE void multiply_tile(real s[RM][CN], const LOCAL_ARG real *a, const LOCAL_A
 
 // c[RM][wide] += p, BR rows of `depth` numbers in local memory, times `depth` rows of b, `length` numbers each
 #define ADD_PRODUCT(c, wide, p, b, depth, length)                                        \
+    UNROLL_AT_MOST(4)                                                                    \
     for (int t = 0; t < (depth); ++t) {                                                  \
         real of_row[RM];                                                                 \
         EACH_ROW(i) of_row[i] = p[ROW(i) * (BC + 1) + t];                                \

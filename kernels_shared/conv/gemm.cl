@@ -169,6 +169,7 @@ conv_gemm(
         store_slice(&loader, item, a, b, a_next, b_next);
     }
     BARRIER();
+    UNROLL_AT_MOST(1)
     for (int slice = first; slice < last; ++slice) {
         const int side = (slice - first) & 1;
         const int more = slice + 1 < last;

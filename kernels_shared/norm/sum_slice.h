@@ -7,6 +7,7 @@ vreal total = VSPLAT(0), product = VSPLAT(0);
 if (inside) {
     LOAD_STATS
 }
+UNROLL_AT_MOST(1)
 for (u32 r = r0; r < end && inside; r += ROUNDS * TR) {
     vreal a[ROUNDS], g[ROUNDS];
     UNROLL for (int i = 0; i < ROUNDS; ++i) {

@@ -93,6 +93,17 @@ def _resources(kernel: dict[str, Any]) -> Resources:
     )
 
 
+def waves(target: str, vgprs: int) -> int:
+    """Return how many waves of a kernel the registers of a SIMD hold (LLVM's AMDGPU backend: GCNSubtarget)."""
+    total, granule, most = {
+        "gfx906": (256, 4, 10),
+        "gfx90a": (512, 8, 8),
+        "gfx942": (512, 8, 8),
+        "gfx1030": (1024, 8, 16),
+    }.get(target, (1536, 24, 16))
+    return min(most, total // (-(-max(vgprs, 1) // granule) * granule))
+
+
 class _Unpacker:
     """Reads the part of MessagePack that LLVM writes: maps, lists, text, unsigned numbers and truth values."""
 

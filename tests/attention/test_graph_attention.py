@@ -4,58 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from attention_cases import RAGGED, SIZES, Built, Case, counts, oracle
+from attention_cases import SIZES, Built, Case, counts, oracle
+from attention_graphs import CASES, IN_PAGES, LENGTHS, paged
 from graphs import D, close, double, given, new, numbers, run
 
 import portadnn.graph as cudnn
 
 torch = pytest.importorskip("torch")
-LENGTHS = ([5, 3], [4, 7])
-LONGER = (2, 2, 1, 2, 7, 4, 4, 3)  # more rows than columns: the first rows of a lower right triangle are empty
-
-CASES = {
-    "plain": Case(),
-    "no scale": Case(scale=None),
-    "one head": Case(sizes=(1, 1, 1, 1, 1, 1, 1, 1)),
-    "one head of keys for all": Case(sizes=(2, 4, 1, 1, 5, 7, 8, 6)),
-    "other heads of values": Case(sizes=(2, 4, 1, 4, 5, 7, 8, 6)),
-    "heads inside": Case(bshd=True),
-    "causal": Case(options={"use_causal_mask": True}),
-    "causal from the bottom": Case(options={"use_causal_mask_bottom_right": True}),
-    "rows without columns": Case(sizes=LONGER, options={"use_causal_mask_bottom_right": True}),
-    "right bound": Case(options={"diagonal_band_right_bound": 2}),
-    "right bound from the bottom": Case(options={"diagonal_alignment": "BOTTOM_RIGHT", "right_bound": 1}),
-    "window": Case(options={"sliding_window_length": 3}),
-    "causal window": Case(options={"use_causal_mask": True, "sliding_window": 2}),
-    "band": Case(options={"diagonal_band_left_bound": 2, "diagonal_band_right_bound": 1}),
-    "band from the bottom": Case(options={"diagonal_alignment": "BOTTOM_RIGHT", "left_bound": 2, "right_bound": 1}),
-    "padding": Case(lengths=LENGTHS),
-    "an empty sequence": Case(lengths=([0, 5], [3, 0])),
-    "padding, from the bottom": Case(lengths=LENGTHS, options={"use_causal_mask_bottom_right": True}),
-    "without padding": Case(lengths=LENGTHS, ragged=RAGGED),
-    "without padding, an empty sequence": Case(lengths=([0, 5], [3, 0]), ragged=RAGGED),
-    "keys without padding": Case(
-        lengths=LENGTHS, ragged=("k", "v", "dk"), options={"use_causal_mask_bottom_right": True}
-    ),
-    "alibi": Case(options={"use_alibi_mask": True, "use_causal_mask": True}),
-    "alibi of six heads": Case(sizes=(1, 6, 3, 2, 4, 4, 4, 4), options={"use_alibi_mask": True}),
-    "bias": Case(bias=(2, 4, 5, 7)),
-    "bias for all": Case(bias=(1, 4, 5, 7)),
-    "bias of columns": Case(bias=(2, 1, 1, 7), options={"use_causal_mask": True}),
-    "dropout": Case(dropout=0.375),
-    "dropout with a mask": Case(dropout="mask"),
-    "sink": Case(sink=True),
-    "sink, padding, causal": Case(sink=True, lengths=LENGTHS, options={"use_causal_mask": True}),
-    "everything": Case(
-        sink=True,
-        lengths=LENGTHS,
-        bias=(1, 4, 5, 7),
-        dropout=0.25,
-        bshd=True,
-        ragged=("q", "O", "dO", "dq", "dv", "MAX"),
-        options={"use_alibi_mask": True, "diagonal_alignment": "BOTTOM_RIGHT", "left_bound": 4, "right_bound": 1},
-    ),
-}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -86,43 +41,6 @@ def test_block_masks():
     assert len({counts(case, values, 0, h, i, j) for h in (0, 1) for i in (0, 129) for j in range(0, 1030, 128)}) == 2
     values["block_mask"][..., 0] |= 1  # no row without columns
     close(Built(case).forward(values)["O"], oracle(case, values)["O"], 1e-9)
-
-
-def paged(g, case, values, pages=(2, 3)):
-    """Return the output of attention whose keys and values lie in pages anywhere, and what it is fed."""
-    tables, containers = {}, {}
-    for seed, name in enumerate("kv"):
-        b, h, s, d = values[name].shape
-        page, count = pages[seed], -(-s // pages[seed])
-        order = np.random.default_rng(seed).permutation(b * count + 1)[: b * count].reshape(b, count)
-        padded = np.zeros((b, h, count * page, d))
-        padded[:, :, :s] = values[name]
-        container = np.full((b * count + 1, h, page, d), np.nan)
-        for n, i in np.ndindex(b, count):
-            container[order[n, i]] = padded[n, :, i * page : (i + 1) * page]
-        tables[name], containers[name] = order.reshape(b, 1, count, 1), container
-    q = given(g, values["q"].shape)
-    k, v = (given(g, containers[name].shape) for name in "kv")
-    tk, tv = (given(g, tables[name].shape, D.INT32) for name in "kv")
-    lq, lk = (given(g, (b, 1, 1, 1), D.INT32) for _ in range(2))
-    o, _ = g.scaled_dot_product_flash_attention(
-        q,
-        k,
-        v,
-        attn_scale=case.scale,
-        use_padding_mask=True,
-        seq_len_q=lq,
-        seq_len_kv=lk,
-        use_causal_mask_bottom_right=True,
-        paged_attention_k_table=tk,
-        paged_attention_v_table=tv,
-        paged_attention_max_seq_len_kv=s,
-    )
-    feeds = {q: values["q"], k: containers["k"], v: containers["v"], tk: tables["k"], tv: tables["v"]}
-    return o, {**feeds, lq: values["seq_len_q"], lk: values["seq_len_kv"]}
-
-
-IN_PAGES = Case(lengths=([5, 3], [4, 7]), options={"use_causal_mask_bottom_right": True})
 
 
 def test_pages():

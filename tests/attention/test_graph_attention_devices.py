@@ -6,8 +6,8 @@ import helper
 import numpy as np
 import pytest
 from attention_cases import RAGGED, SEED, Built, Case, oracle
+from attention_graphs import CASES, IN_PAGES, paged
 from graphs import D, given, new, numbers, run
-from test_graph_attention import CASES, IN_PAGES, paged
 
 import portadnn.graph as cudnn
 from portadnn_backends.attention.engine import ENGINE

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pairwise
 import pytest
-from graphs import D, given, new, scalar
+from graphs import D, frozen, given, new, scalar
 from test_graph_fusion import on_all
 from test_graph_product import _space, check, evaluate
 from test_graph_regions import _evaluate as regions
-from test_graph_regions import frozen
 from test_nvrtc import compile_recorded, recorder_of
 
 import portadnn.graph as cudnn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import helper
 import numpy as np
 import pytest
-from graphs import D, demand_right, given, new, numbers, run
+from graphs import D, demand_right, frozen, given, new, numbers, run
 from test_graph_fallback import CASES as NODES
 from test_nvrtc import compile_recorded, recorder_of
 
@@ -430,19 +430,20 @@ def test_refusals(id):
     assert word in str(found[0])
 
 
-@pytest.mark.xdist_group("nvrtc")
-def test_nvrtc():
-    """The text for GPUs is CUDA C++ as well."""
-    device = recorder_of("sm_90")
+def texts():
+    """Yield frozen graphs that together have every node, type and shape of sum in their text."""
     builds = [(_all_of(kind, (3, 21)), ()) for kind in KINDS]
     builds += [(_mixed, ()), (_integers(D.INT64), (D.INT64,) * 3), (SUMS["one result, then another"][0], ())]
     builds += [(BLOCKS[block], ()) for block in ("scale, mask, softmax", "residual, layer norm")]
     for build, types in builds:
         g = new("reference", *types)
-        for out in build(g)[1]:
-            out.set_output(True)
-        g.validate()
-        g.build_operation_graph()
-        Prepared(g._graph_frozen(), device)
-    assert len(device.sources) == len(builds)
+        yield frozen(g, build(g)[1])
+
+
+@pytest.mark.xdist_group("nvrtc")
+def test_nvrtc():
+    """The text for GPUs is CUDA C++ as well."""
+    device = recorder_of("sm_90")
+    prepared = [Prepared(graph, device) for graph in texts()]
+    assert len(device.sources) == len(prepared)
     compile_recorded(device)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pairwise
 import pytest
-from graphs import D, buffer, given, new, numbers, run, scalar
+from graphs import D, buffer, frozen, given, new, numbers, run, scalar
 from test_graph_fusion import on_all
-from test_graph_regions import frozen
 from test_nvrtc import ARCHITECTURES, Recorder, recorder_of
 
 import portadnn.graph as cudnn

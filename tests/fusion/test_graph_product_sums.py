@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pairwise
 import pytest
-from graphs import D, new, scalar
+from graphs import D, frozen, new, scalar
 from test_graph_fusion import on_all
 from test_graph_product import _space, check, evaluate, nvrtc_of, x
-from test_graph_regions import frozen
 
 import portadnn.graph as cudnn
 from portadnn.graph.layout import channels_last

@@ -127,13 +127,19 @@ def test_what_it_does_not_draw(handle, name):
     g.execute({y: buffer(y)[0]}, check="reference")
 
 
-@pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("arch", EACH)
-def test_compiles_for_cuda(arch):
-    recorder = recorder_of(arch)
+def graphs():
+    """Yield the cases as frozen graphs."""
     for dims, options, kind in CASES.values():
         g = new(io=kind)
         g.rng(list(dims), seed=BIG, offset=given(g, (1,), D.INT64), **options).set_output(True)
         g.validate()
-        described(g._graph.freeze(), recorder)
+        yield g._graph.freeze()
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("arch", EACH)
+def test_compiles_for_cuda(arch):
+    recorder = recorder_of(arch)
+    for graph in graphs():
+        described(graph, recorder)
     compile_recorded(recorder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import D, buffer, demand_right, given, new, numbers, run
+from graphs import D, buffer, demand_right, frozen, given, new, numbers, run
 from test_graph_fallback import CASES, over
 
 import portadnn.graph as cudnn
@@ -51,14 +51,6 @@ GRAPHS = {
         [["first"], ["second"]],
     ),
 }
-
-
-def frozen(g, outs):
-    for one in outs:
-        one.set_output(True)
-    g.validate()
-    g.build_operation_graph()
-    return g._graph_frozen()
 
 
 class Joining:

@@ -24,6 +24,15 @@ def new(handle="reference", io=D.FLOAT, intermediate=D.FLOAT, compute=D.FLOAT, *
     )
 
 
+def frozen(g, outs):
+    """Return a graph with these outputs, ready for engines."""
+    for one in outs:
+        one.set_output(True)
+    g.validate()
+    g.build_operation_graph()
+    return g._graph_frozen()
+
+
 def given(g, dims, data_type=D.NOT_SET, *, nhwc=False, **kwargs):
     """Return an input of a graph, packed."""
     strides = channels_last(dims) if nhwc else row_major(dims)

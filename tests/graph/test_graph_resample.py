@@ -8,7 +8,7 @@ from fractions import Fraction
 import helper
 import numpy as np
 import pytest
-from graphs import D, buffer, given, new, numbers
+from graphs import D, buffer, frozen, given, new, numbers
 from scipy import ndimage
 from test_nvrtc import EACH, compile_recorded, recorder_of
 
@@ -204,10 +204,8 @@ def test_interpolations(target, name, mode, nhwc):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.xdist_group("nvrtc")
-@pytest.mark.parametrize("arch", EACH)
-def test_compiles_for_cuda(arch):
-    recorder = recorder_of(arch)
+def graphs():
+    """Yield frozen graphs that together reach every kind of resampling."""
     how, sizes = WINDOWS["uneven"], pooled(P.MAXPOOL, np.zeros(DIMS[2]), WINDOWS["uneven"])[0].shape
     builds = [
         (D.HALF, lambda g: g.resample(given(g, DIMS[2]), P.MAXPOOL, generate_index=True, **how)),
@@ -218,9 +216,13 @@ def test_compiles_for_cuda(arch):
     ]
     for kind, build in builds:
         g = new("reference", kind, D.FLOAT)
-        for one in build(g):
-            one.set_output(True)
-        g.validate()
-        g.build_operation_graph()
-        ResampleEngine().prepare(g._graph_frozen(), recorder)
+        yield frozen(g, build(g))
+
+
+@pytest.mark.xdist_group("nvrtc")
+@pytest.mark.parametrize("arch", EACH)
+def test_compiles_for_cuda(arch):
+    recorder = recorder_of(arch)
+    for graph in graphs():
+        ResampleEngine().prepare(graph, recorder)
     compile_recorded(recorder)

@@ -1,0 +1,65 @@
+"""Write the table of docs/amd.md: what every kernel needs on AMD GPUs.
+
+Usage: python tests/amd_isa/page.py [TARGET ...]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+_TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(_TESTS / name) for name in ("", "attention", "devices", "fusion", "graph", "tables")]
+
+from source_recorder import differing  # noqa: E402
+
+from amd_isa import clang  # noqa: E402
+from amd_isa.resources import Resources, resources, waves  # noqa: E402
+from amd_isa.sources import recorded  # noqa: E402
+
+PAGE = _TESTS.parent / "docs" / "amd.md"
+BEGIN, END = "<!-- kernels: written by tests/amd_isa/page.py -->", "<!-- end of kernels -->"
+TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
+
+
+def needs(target: str) -> Iterator[tuple[str, Resources]]:
+    """Yield file and name of kernels with what each of their sources needs."""
+    recorder = recorded(target)
+
+    def compiled(one: tuple[str, str, str]) -> tuple[str, Resources]:
+        source, name, _ = one
+        file = recorder.sources[source][0]
+        return f"{file.removeprefix('shared/')} {name}", resources(clang.compile(source, target))[name]
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(compiled, differing(recorder, set()))
+
+
+def table(targets: Sequence[str]) -> str:
+    """Return the table: a row for each kernel, with the variant that needs most registers, and most local memory."""
+    registers: dict[str, dict[str, Resources]] = {}
+    local: dict[str, int] = {}
+    for target in targets:
+        for kernel, found in needs(target):
+            worst = registers.setdefault(kernel, {})
+            worst[target] = max(worst.get(target, found), found, key=lambda one: one.vgprs)
+            local[kernel] = max(local.get(kernel, 0), found.local_memory)
+    lines = [f"| Kernel | {' | '.join(targets)} | Local memory |", "|---|" + "---:|" * (len(targets) + 1)]
+    for kernel, worst in sorted(registers.items()):
+        cells = [f"{worst[t].vgprs} / {waves(t, worst[t].vgprs)}" if t in worst else "" for t in targets]
+        lines.append(f"| `{kernel}` | {' | '.join(cells)} | {local[kernel]} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write the table between its marks."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    PAGE.write_text(f"{before}{BEGIN}\n{table(sys.argv[1:] or TARGETS)}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

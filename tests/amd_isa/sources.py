@@ -1,0 +1,84 @@
+"""The OpenCL sources that an AMD GPU can reach: of small problems, and of graphs with kernels of their own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import attention_graphs
+import pytest
+import test_graph_before
+import test_graph_fusion
+import test_graph_product
+import test_graph_product_filters
+import test_graph_product_sums
+import test_graph_random
+import test_graph_resample
+from graphs import D, frozen, new
+from small_problems import LINES
+from source_recorder import SourceRecorder
+
+from amd_isa.clang import CDNA
+from portadnn.diff.generate.graphs import JOINED, MOVING, random_graph
+from portadnn.graph.operation_graph import OperationGraph
+from portadnn_backends.base import DeviceInfo
+from portadnn_backends.graph_engines import kernel_graph_engines
+
+DRAWN = 60  # random graphs, of pointwise nodes, sums, norms and moves
+_PRODUCTS = (test_graph_product, test_graph_before, test_graph_product_filters, test_graph_product_sums)
+
+
+def persona(target: str) -> DeviceInfo:
+    """Return an AMD GPU as its OpenCL driver describes it."""
+    wave = 64 if target in CDNA else 32
+    return DeviceInfo(
+        backend="opencl",
+        name=target,
+        vendor="Advanced Micro Devices, Inc.",
+        kind="gpu",
+        driver="",
+        version="",
+        schedule="gpu",
+        compute_units=104 if wave == 64 else 48,
+        simd_width=wave,
+        max_work_group=256,
+        local_memory=64 << 10,
+        global_memory=16 << 30,
+        max_allocation=8 << 30,
+        features=frozenset({"atomic64"}),
+    )
+
+
+def graphs() -> Iterator[tuple[str, OperationGraph]]:
+    """Yield frozen graphs, and what each is for."""
+    with pytest.MonkeyPatch.context() as patch:
+        for graph in attention_graphs.graphs(patch):
+            yield "attention", graph
+    for name, made in (
+        ("random numbers", test_graph_random.graphs()),
+        ("resample", test_graph_resample.graphs()),
+        ("fusion", test_graph_fusion.texts()),
+    ):
+        for graph in made:
+            yield name, graph
+    for module in _PRODUCTS:
+        for name, build in module.LARGE.items():
+            build, kind = (build[0], build[1]) if isinstance(build, tuple) else (build, D.FLOAT)
+            g = new("reference", kind, D.FLOAT)
+            yield f"{module.__name__}: {name}", frozen(g, build(g)[1])
+    for number in range(DRAWN):
+        yield f"random graph {number}", random_graph(number, kinds=(*JOINED, *MOVING), most=6).graph.freeze()
+
+
+@functools.cache
+def recorded(target: str) -> SourceRecorder:
+    """Return a recorder with everything that the kernels' engines ask an AMD GPU to compile."""
+    recorder = SourceRecorder(persona(target)).record(LINES)
+    for recorder.line, graph in graphs():
+        takers = [engine for engine in kernel_graph_engines() if not engine.reasons(graph, recorder.info)]
+        if not takers and not recorder.line.startswith("random graph"):
+            recorder.refused.append(recorder.line)
+        for engine in takers:
+            plan = engine.prepare(graph, recorder)
+            recorder.kernels |= {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
+    return recorder

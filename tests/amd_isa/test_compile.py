@@ -1,0 +1,101 @@
+"""AMD's compiler takes every OpenCL source that an AMD GPU can reach, and nothing spills to memory.
+
+Of sources that differ in sizes only one is compiled. `make amd` compiles for four targets; the others are ``long``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from small_problems import uncovered
+from source_recorder import SourceRecorder, differing
+
+from amd_isa import clang
+from amd_isa.executor.memory import allocate
+from amd_isa.executor.run import Code
+from amd_isa.resources import resources
+from amd_isa.sources import persona, recorded
+from portadnn_backends import kernel_text
+
+pytestmark = pytest.mark.amd
+LATER = {"gfx906", "gfx1030", "gfx1151"}
+EACH = [pytest.param(target, marks=[pytest.mark.long] * (target in LATER)) for target in clang.TARGETS]
+
+
+def faults(source, name, origin, target, recorder):
+    """Yield what is wrong with a source's machine code."""
+    try:
+        found = resources(clang.compile(source, target))
+    except clang.Refused as error:
+        yield f"{origin}: refused: {error}"
+        return
+    kernel, items = found[name], recorder.items.get((source, name), 0)
+    if kernel.vgpr_spills or kernel.scratch or kernel.dynamic_stack:  # spilled SGPRs lie in lanes of VGPRs
+        yield f"{origin}: {name}: {kernel.vgpr_spills} VGPRs spilled, {kernel.scratch} bytes of scratch"
+    if kernel.local_memory > recorder.info.local_memory:
+        yield f"{origin}: {name}: {kernel.local_memory} bytes of local memory"
+    if items > kernel.most_items:
+        yield f"{origin}: {name}: launched with {items} work-items, compiled for {kernel.most_items}"
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("target", EACH)
+def test_compiles(target):
+    clang.require()
+    recorder = recorded(target)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda one: list(faults(*one, target, recorder)), differing(recorder, set()))
+        wrong = [fault for one in found for fault in one]
+    assert not wrong, "\n".join(wrong)
+
+
+WIDE = {  # what a listing has where 16 bytes are loaded at once; lines of memory-bound kernels of packed tensors
+    "elementwise": "op_tensor a=f32:4x8x32x32 b=f32:4x8x32x32 c=f32:4x8x32x32 operation=add",
+    "softmax": "softmax_forward x=f32:64x1024x1x1 algorithm=accurate mode=instance",
+    "batch norm": "batch_normalization_forward_training x=f32:8x16x32x32",
+    "reduction": "reduce_tensor a=f32:64x4096x1x1 c=f32:64x1x1x1 operation=add",
+}
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+@pytest.mark.parametrize("name", WIDE)
+def test_memory_bound_kernels_load_16_bytes_at_once(name, target):
+    clang.require()
+    recorder = SourceRecorder(persona(target)).record([WIDE[name]])
+    assert recorder.sources
+    listings = [clang.listing(clang.compile(source, target)) for source in recorder.sources]
+    assert any(re.search(r"global_load_(dwordx4|b128)", text) for text in listings)
+
+
+BUTTERFLY = """
+KERNEL WG_SIZE(128, 1, 1) butterfly(GLOBAL float *single, GLOBAL double *twice) {
+    const int lid = LID(0);
+    for (int i = 0, step = 1; step < WARP; ++i, step *= 2) {
+        single[i * 128 + lid] = exchange((float)lid, step);
+        twice[i * 128 + lid] = exchange(lid + 1e-9, step);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx942"])
+def test_lanes_exchange_numbers(target):
+    """In waves of 32 and of 64."""
+    clang.require()
+    source = kernel_text.read("opencl/dialect.h") + BUTTERFLY
+    code = Code(clang.compile(source, target), target)
+    single, twice = allocate(5 * 128 * 4), allocate(5 * 128 * 8)
+    code.launch("butterfly", (1,), (128,), [single, twice])
+    want = np.arange(128)[None, :] ^ (1 << np.arange(5))[:, None]
+    assert np.array_equal(single.view(np.float32).reshape(5, 128), want)
+    assert np.array_equal(twice.view(np.float64).reshape(5, 128), want + 1e-9)
+
+
+def test_every_kernel_is_reached():
+    recorder = recorded("gfx1100")
+    assert not recorder.refused, "no engine takes these"
+    assert not uncovered(recorder.kernels, recorder.info), "add a line to small_problems"
