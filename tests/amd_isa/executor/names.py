@@ -36,6 +36,7 @@ _SAME = {
     "v_subbrev_co_u32": "v_subrev_co_ci_u32",
     "v_mad_legacy_u16": "v_mad_u16",
     "v_ctz_i32_b32": "v_ffbl_b32",
+    "v_cls_i32": "v_ffbh_i32",
     "v_clz_i32_u32": "v_ffbh_u32",
     "v_mad_mix_f32": "v_fma_mix_f32",
     "v_mad_mixlo_f16": "v_fma_mixlo_f16",

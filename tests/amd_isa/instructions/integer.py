@@ -117,6 +117,8 @@ vector("v_bfrev_b32", "u32 -> u32", each(lambda a: int(f"{a:032b}"[::-1], 2)))
 for (new, old), top in ((("v_ctz_i32_b32", "v_ffbl_b32"), False), (("v_clz_i32_u32", "v_ffbh_u32"), True)):
     for mnemonic, targets in name9(new, old):
         vector(mnemonic, "u32 -> i32", lambda a, t=top: np.array([first_one(x, t) for x in a], I32), targets=targets)
+for mnemonic, targets in name9("v_cls_i32", "v_ffbh_i32"):
+    vector(mnemonic, "i32 -> i32", each(lambda a: first_one(~a if a < 0 else a, True)), targets=targets)
 vector("v_bcnt_u32_b32", "u32 u32 -> u32", each(lambda a, b: a.bit_count() + b), text=E64)
 vector("v_mul_lo_u32", "u32 u32 -> u32", lambda a, b: a * b)
 vector("v_mul_hi_u32", "u32 u32 -> u32", each(lambda a, b: a * b >> 32))
