@@ -130,6 +130,8 @@ class Engine(abc.ABC):
         """Return None when the engine takes the problem on such a device, else the reason it does not."""
         if not self.wide and needs_wide_places(problem):
             return "a tensor has more than 2 Gi elements"
+        if not info.fp64 and any(spec.dtype is DataType.DOUBLE for spec in problem.tensors):
+            return "the device has no float64"
         return self.why_not(problem, info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:

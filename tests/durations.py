@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Collection
 
 import pytest
 
@@ -16,12 +17,14 @@ def cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def table(spent: dict[str, float], number: int) -> list[str]:
-    """Return lines of the largest sums by file and by test, and of the total."""
+def table(spent: dict[str, float], number: int, usual: Collection[str] = ()) -> list[str]:
+    """Return lines of the largest sums by file and by test, and of the totals: of all, and of those in `make test`."""
     files: Counter[str] = Counter()
     for name, seconds in spent.items():
         files[name.partition("::")[0]] += seconds
     lines = [f"{sum(spent.values()):9.2f} s in {len(spent)} tests"]
+    if len(usual) < len(spent):
+        lines.append(f"{sum(spent[name] for name in usual):9.2f} s in {len(usual)} tests of `make test`")
     for sums in (files, Counter(spent)):
         lines += ["", *(f"{seconds:9.2f} s {name}" for name, seconds in sums.most_common(number))]
     return lines
@@ -47,10 +50,14 @@ class Durations:
 
     def pytest_terminal_summary(self, terminalreporter):
         spent: Counter[str] = Counter()
+        usual: set[str] = set()
         for reports in terminalreporter.stats.values():
             for report in reports:
-                spent[getattr(report, "nodeid", "")] += getattr(report, "cpu_seconds", 0.0)
+                name = getattr(report, "nodeid", "")
+                spent[name] += getattr(report, "cpu_seconds", 0.0)
+                if not {"long", "packaging"} & getattr(report, "keywords", {}).keys():
+                    usual.add(name)
         del spent[""]
         terminalreporter.section("CPU seconds")
-        for line in table(spent, self.number):
+        for line in table(spent, self.number, usual & spent.keys()):
             terminalreporter.write_line(line)

@@ -323,10 +323,10 @@ LINES = (
 )
 
 
-def branches(source: str) -> str:
-    """Return a source without types and without the numbers of its defines, which are mostly sizes."""
+def branches(source: str, types: bool = False) -> str:
+    """Return a source without the numbers of its defines, which are mostly sizes, and without types unless wanted."""
     defines, start, text = source.partition(_START)
-    return _NUMBER.sub("#", re.sub(r"DTYPE_\w+", "DTYPE", defines)) + start + text
+    return _NUMBER.sub("#", defines if types else re.sub(r"DTYPE_\w+", "DTYPE", defines)) + start + text
 
 
 def defines(source: str) -> set[str]:
@@ -344,7 +344,7 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
     ----------
     seen : set of str, optional
         Names and branches of the kernels that ran before, to which those that run are added. An engine whose kernels
-        have no others is left out.
+        have no others is left out. On CPUs types count, too: the width of vectors depends on them.
 
     Returns
     -------
@@ -361,7 +361,7 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
         plan = engine.prepare(problem, device)
         kernels = {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
         if seen is not None:
-            new = {name + branches(source) for name, source in kernels} - seen
+            new = {name + branches(source, types=device.info.schedule == "cpu") for name, source in kernels} - seen
             if not new:
                 continue
             seen |= new

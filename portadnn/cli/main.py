@@ -111,6 +111,9 @@ def selftest(
     seed: Annotated[int, typer.Option(min=0, help="Of the random cases and graphs.")] = 1,
     timeout: Annotated[float, typer.Option(min=1, max=3600, help="Seconds that a case may take.")] = 60.0,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: half the cores, from 2 to 4]")] = None,
+    part: Annotated[
+        list[str] | None, typer.Option(help="operations, graphs, lenet, speed or drawn, in this order. [default: all]")
+    ] = None,
     progress: Annotated[bool, typer.Option(help="Draw progress on terminals.")] = True,
 ) -> None:
     """Test a device: operations, graphs, LeNet and speed, in about five minutes, as one JSON file to send.
@@ -119,10 +122,14 @@ def selftest(
     interrupted. The file is whole at any time, and holds no names of people, machines and folders.
     """
     from .selftest.command import selftest as run
+    from .selftest.report import PARTS
     from .selftest.run import Asked
 
+    parts = _words(part or ()) or PARTS
+    if not set(parts) <= set(PARTS):
+        raise typer.BadParameter(f"some of {', '.join(PARTS)} are expected", param_hint="--part")
     try:
-        code = run(Asked(out, backend, device, seconds, seed, timeout, jobs), progress)
+        code = run(Asked(out, backend, device, seconds, seed, timeout, jobs, parts), progress)
     except OSError as error:
         raise _fail(error, 2) from None
     raise typer.Exit(code)

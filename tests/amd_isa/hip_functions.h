@@ -29,3 +29,9 @@ PD_OF_REALS(double)
 struct __attribute__((aligned(16))) int4 {
     int x, y, z, w;
 };
+struct __attribute__((aligned(8))) uint2 {
+    unsigned int x, y;
+};
+struct __attribute__((aligned(16))) uint4 {
+    unsigned int x, y, z, w;
+};

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run the small problems, and calls on random views, under oclgrind, which simulates an OpenCL 1.2 device and reports
 # reads and writes outside of buffers and data races. Both schedules, and what is chosen within 256 work-items; fails on any report. PYTHON names the interpreter (.venv/bin/python by default).
-# Work-groups are slow to simulate: with the GPU schedule, kernels run once for each set of branches, in two processes.
+# Work-groups are slow to simulate: kernels run once for each set of branches, with the GPU schedule in two processes.
 #
 # Not used: --uninitialized, which stops at LLVM's `freeze` in optimised code and takes half-filled vectors for
 # uninitialised ones in other code; --check-api, which reports PyOpenCL's own queries. Kernels are compiled without
@@ -30,7 +30,7 @@ views() { check "$1" "$2" memory_bounds --backend opencl "${@:3}"; }
 processes=()
 problems gpu-convolutions gpu --once --convolutions & processes+=($!)
 problems gpu-others gpu --once --others & processes+=($!)
-problems cpu cpu & processes+=($!)
+problems cpu cpu --once & processes+=($!)
 PORTADNN_TEST_PERSONA=small problems persona gpu --once --others --persona & processes+=($!)
 views views-gpu gpu --once --count 20 & processes+=($!)
 views views-cpu cpu --count 120 & processes+=($!)

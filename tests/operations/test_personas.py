@@ -81,6 +81,17 @@ def test_self_test_asks_for_no_type_that_the_device_lacks(handles):
     assert types == {"FLOAT", "HALF", "BFLOAT16", "UINT8"}
 
 
+@pytest.mark.parametrize("line", [line for line in LINES if "=f64:" in line][::40])
+def test_no_engine_computes_in_float64_where_there_is_none(handles, line):
+    handle, problem = handles("arc"), parse(line)
+    assert {engine.refusal(problem, handle.info) for engine in handle.engines_for(problem)} == {
+        "the device has no float64"
+    }
+    case = diff.Case(line, engine=handle.engines_for(problem)[0].name)
+    assert diff.examine(case, {"persona": handle}).verdict is diff.Verdict.SKIPPED
+    assert diff.examine(diff.Case(line), {"persona": handle}).verdict is diff.Verdict.UNSUPPORTED
+
+
 def test_kernels_take_what_there_is(handles):
     """All kernels compile without float64 and 64-bit atomics, and within 32 KB of local memory."""
     handle = handles("mali")

@@ -10,7 +10,9 @@ import durations
 
 PROGRAM = """
 import subprocess, sys, time
+import pytest
 
+@pytest.mark.long
 def test_itself():
     while time.process_time() < 0.3 + SINCE: pass
 
@@ -23,14 +25,16 @@ CONFTEST = """
 import durations
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "long: as here")
     config.pluginmanager.register(durations.Durations(5))
 """
 
 
 def test_lines_are_sorted_and_summed_by_file():
     spent = {"a.py::test_x[1]": 1.0, "a.py::test_x[2]": 2.0, "b.py::test_y": 2.5, "b.py::test_z": 0.1}
-    assert durations.table(spent, 2) == [
+    assert durations.table(spent, 2, {"b.py::test_y", "b.py::test_z"}) == [
         "     5.60 s in 4 tests",
+        "     2.60 s in 2 tests of `make test`",
         "",
         "     3.00 s a.py",
         "     2.60 s b.py",
@@ -53,3 +57,4 @@ def test_workers_and_their_children_are_measured(tmp_path):
     assert spent["test_busy.py::test_itself"] >= 0.25
     assert spent["test_busy.py::test_child"] >= 0.35
     assert spent["test_busy.py"] >= 0.6
+    assert lines[2].endswith("s in 1 tests of `make test`") and "2 tests" in lines[1]

@@ -53,6 +53,7 @@ class Asked:
     seed: int = 1
     timeout: float = 60.0
     jobs: int | None = None
+    parts: tuple[str, ...] = PARTS
 
 
 class Show(Protocol):
@@ -103,7 +104,7 @@ class Selftest:
                 folder = stack.enter_context(TemporaryDirectory(prefix="portadnn-"))
                 self._environment = {**quiet_environment(folder), "PORTADNN_CACHE_DIR": f"{folder}/kernels"}
                 self._look()
-                for name in PARTS:
+                for name in self.asked.parts:
                     with self._part(name):
                         getattr(self, f"_{name}")()
             ended = any(
@@ -251,7 +252,9 @@ class Selftest:
         """Yield what comes of each task, done one at a time in a process of its own."""
         limit = time.monotonic() + self._left(name)
         orders = (Order(number, task, (self._target,)) for number, task in enumerate(tasks))
-        signals, how = Signals(), {"serve": serve_tasks, "alone": True, "jobs": 1}
+        cache = {name: self._environment[name] for name in ("PORTADNN_CACHE_DIR", "PORTADNN_FIND_DB")}
+        how: dict[str, Any] = {"serve": serve_tasks, "alone": True, "jobs": 1, "environment": cache}  # on all cores
+        signals = Signals()
         with closing(self._runner(LocalRunner, Setup((self._target,)), **how)) as runner, signals.watched():
             runner.open()
             with closing(runner.answers(orders)) as answers:

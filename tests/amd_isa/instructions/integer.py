@@ -16,6 +16,11 @@ GFX9, GFX11 = ("gfx942",), ("gfx1100",)
 E64 = "{m}_e64 {d}, {a}, {b}"
 
 
+def clip_range(dtype):
+    """Return the least and the largest number of a type."""
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
+
+
 def low(x, bits=32):
     """Return the lower bits of Python's integers."""
     return np.array([int(v) & ((1 << bits) - 1) for v in x], {32: U32, 64: U64, 16: U16}[bits])
@@ -67,6 +72,12 @@ def name9(new, old):
     return ((new, GFX11), (old, GFX9))
 
 
+def near_carries(a, b):
+    """Take pairs whose sum or difference leaves 32 bits by what is carried in alone, among others."""
+    i = np.arange(len(a)) % 4
+    return [a, np.where(i == 0, ~a, np.where(i == 1, a, b))]
+
+
 def carry(function, a, b, carried=0):
     """Return the low 32 bits of a sum or difference, and whether it leaves them."""
     exact = function(big(a), big(b)) + carried
@@ -93,6 +104,7 @@ for operation, function in (
             "u32 u32 mask -> u32 mask",
             lambda a, b, c, f=function, o=operation: carry(f, a, b, big(c.astype(int)) * (1 if o == "add" else -1)),
             text="{m} {d}, {t}, {a}, {b}, {s}",
+            given=near_carries,
             targets=targets,
         )
 
@@ -118,7 +130,24 @@ for (new, old), top in ((("v_ctz_i32_b32", "v_ffbl_b32"), False), (("v_clz_i32_u
     for mnemonic, targets in name9(new, old):
         vector(mnemonic, "u32 -> i32", lambda a, t=top: np.array([first_one(x, t) for x in a], I32), targets=targets)
 for mnemonic, targets in name9("v_cls_i32", "v_ffbh_i32"):
-    vector(mnemonic, "i32 -> i32", each(lambda a: first_one(~a if a < 0 else a, True)), targets=targets)
+    vector(
+        mnemonic,
+        "i32 -> i32",
+        lambda a: np.array([next((i for i in range(1, 32) if (x >> (31 - i)) & 1 != (x < 0)), -1) for x in a], I32),
+        targets=targets,
+    )
+for kind in ("u32", "i32"):
+    suffix = "_e64" if kind == "u32" else ""
+    for operation, sign in (("add", 1), ("sub", -1)):
+        for mnemonic, targets in name9(f"v_{operation}_nc_{kind}", f"v_{operation}_{kind}"):
+            vector(
+                mnemonic,
+                f"{kind} {kind} -> {kind}",
+                lambda a, b, s=sign: np.clip(a.astype(I64) + s * b.astype(I64), *clip_range(a.dtype)).astype(a.dtype),
+                text=f"{{m}}{suffix} {{d}}, {{a}}, {{b}} clamp",
+                name=f"{mnemonic} clamp",
+                targets=targets,
+            )
 vector("v_bcnt_u32_b32", "u32 u32 -> u32", each(lambda a, b: a.bit_count() + b), text=E64)
 vector("v_mul_lo_u32", "u32 u32 -> u32", lambda a, b: a * b)
 vector("v_mul_hi_u32", "u32 u32 -> u32", each(lambda a, b: a * b >> 32))

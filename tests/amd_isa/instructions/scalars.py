@@ -8,7 +8,7 @@ import numpy as np
 
 from .assembly import Snippet, wave
 from .cases import Case, add, scalar, values
-from .integer import GFX9, GFX11, I32, U32, U64, big, first_one, low
+from .integer import GFX9, GFX11, I32, U32, U64, big, first_one, low, near_carries
 
 pairs = functools.partial(zip, strict=True)
 
@@ -122,8 +122,8 @@ scalar("s_sext_i32_i8", "u32 -> i32", lambda a: a.astype(np.int8).astype(I32))
 scalar("s_sext_i32_i16", "u32 -> i32", lambda a: a.astype(np.int16).astype(I32))
 scalar("s_add_u32", "u32 u32 -> u32", unsigned(lambda a, b: a + b))
 scalar("s_sub_u32", "u32 u32 -> u32", unsigned(lambda a, b: a - b))
-scalar("s_addc_u32", "scc u32 u32 -> u32", unsigned(lambda c, a, b: a + b + c))
-scalar("s_subb_u32", "scc u32 u32 -> u32", unsigned(lambda c, a, b: a - b - c))
+scalar("s_addc_u32", "scc u32 u32 -> u32", unsigned(lambda c, a, b: a + b + c), given=near_carries)
+scalar("s_subb_u32", "scc u32 u32 -> u32", unsigned(lambda c, a, b: a - b - c), given=near_carries)
 scalar("s_add_i32", "i32 i32 -> u32", signed(lambda a, b: a + b))
 scalar("s_sub_i32", "i32 i32 -> u32", signed(lambda a, b: a - b))
 scalar("s_mul_i32", "u32 u32 -> u32", lambda a, b: a * b)
