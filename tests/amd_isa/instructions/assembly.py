@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ import numpy as np
 from amd_isa import clang
 from amd_isa.executor.memory import allocate
 from amd_isa.executor.run import Code
+from portadnn._io import disk_cache
 
 TARGETS = ("gfx1100", "gfx942")  # for all instructions; "-64": waves of 64
 MATRIX_TARGETS = ("gfx90a", "gfx1100-64", "gfx1201", "gfx1201-64")
@@ -190,10 +193,11 @@ def _assemble(source: str, target: str) -> Path:
     processor = target.removesuffix("-64")
     path = clang.compile(" ", processor).parent / f"{hashlib.sha256(source.encode()).hexdigest()}-{target}.elf"
     if not path.exists():
-        unfinished = path.with_suffix(".unfinished")
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=disk_cache.UNFINISHED)
+        os.close(handle)
         line = [clang.find().clang, "-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={processor}"]
         line += ["-mwavefrontsize64"] * (target != processor)
-        done = subprocess.run([*line, "-", "-o", str(unfinished)], input=source, capture_output=True, text=True)
+        done = subprocess.run([*line, "-", "-o", unfinished], input=source, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        unfinished.replace(path)
+        Path(unfinished).replace(path)
     return path
