@@ -7,7 +7,7 @@ import types
 
 import numpy as np
 import pytest
-from amd_isa import clang, stand_in
+from amd_isa import stand_in
 
 import portadnn as dnn
 from portadnn.registry import get_backend
@@ -121,7 +121,6 @@ def test_a_launch_has_fewer_than_2_32_items_along_an_axis(handle):
 
 
 def test_code_and_refusals_of_the_compiler(gpu):
-    clang.require()
     code = compiler.compile_code(
         'extern "C" __attribute__((global)) void f(int *x) { *x = 1; }', f"{gpu.target}:xnack-"
     )
@@ -132,7 +131,6 @@ def test_code_and_refusals_of_the_compiler(gpu):
 
 
 def test_repeated_calls_and_captures_are_launches(gpu, handle):
-    clang.require()
     x, y = handle.asarray(X), handle.asarray(np.zeros_like(X))
     for _ in range(4):
         dnn.activation_forward(handle, x, RELU, y)
@@ -148,7 +146,6 @@ def test_repeated_calls_and_captures_are_launches(gpu, handle):
 
 
 def test_kernels_are_kept_on_disk(gpu, handle, tmp_path, monkeypatch):
-    clang.require()
     monkeypatch.setenv("PORTADNN_CACHE_DIR", str(tmp_path / "kernels"))
     x = handle.asarray(X)
     dnn.activation_forward(handle, x, RELU)
@@ -159,7 +156,6 @@ def test_kernels_are_kept_on_disk(gpu, handle, tmp_path, monkeypatch):
 
 
 def test_a_fault_of_the_device_is_an_error(gpu, handle):
-    clang.require()
     x = handle.asarray(X)
     gpu.blocks.clear()  # as if the memory were freed
     with pytest.raises(dnn.ExecutionFailed, match="address outside"):
