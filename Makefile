@@ -14,7 +14,7 @@ demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
 	$(BIN)/portadnn demo $(DEMO_ARGS)
 
 # Tests start hundreds of interpreters: each takes half the time where modules are compiled before.
-test test-all: export PYTHONDONTWRITEBYTECODE =
+test test-all amd: export PYTHONDONTWRITEBYTECODE =
 # A worker that dies ends the run: pytest-xdist may wait forever for the one that takes its place.
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0
 
@@ -24,8 +24,8 @@ test: $(VENV)/.stamp-test  ## Run the tests, without the long ones
 test-all: $(VENV)/.stamp-test  ## Run every test that this machine can run
 	$(PYTEST) -m "" $(TEST_ARGS)
 
-amd: $(VENV)/.stamp-test  ## Compile every OpenCL kernel for AMD GPUs (needs clang, lld, llvm and libclc of LLVM 19 or newer)
-	$(BIN)/python -m pytest -m "amd and not long" $(AMD_ARGS) tests/amd_isa
+amd: $(VENV)/.stamp-test  ## Compile kernels for AMD GPUs, and execute some (needs clang, lld, llvm and libclc of LLVM 19 or newer)
+	$(PYTEST) -m "amd and not long" $(AMD_ARGS) tests/amd_isa
 
 lint: $(VENV)/.stamp-dev  ## Check style and types
 	$(BIN)/ruff check .

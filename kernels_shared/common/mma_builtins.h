@@ -7,7 +7,9 @@ typedef half Half4 __attribute__((ext_vector_type(4)));
 typedef half Half8 __attribute__((ext_vector_type(8)));
 typedef half Half16 __attribute__((ext_vector_type(16)));
 #else
-#define PD_AS(type, v) __builtin_bit_cast(type, v)
+// by value: clang 22 takes the first elements of a vector for those that a swizzle names
+template <class To, class From> DEVICE To pd_as(From v) { return __builtin_bit_cast(To, v); }
+#define PD_AS(type, v) pd_as<type>(v)
 typedef _Float16 Half4 __attribute__((ext_vector_type(4)));
 typedef _Float16 Half8 __attribute__((ext_vector_type(8)));
 typedef _Float16 Half16 __attribute__((ext_vector_type(16)));

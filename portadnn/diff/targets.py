@@ -104,7 +104,7 @@ class Target:
 def _of_platform(devices: Sequence[DeviceInfo], word: str) -> int:
     """Return the number of the first device whose platform or version has a word."""
     texts = [f"{info.platform} {info.version}" for info in devices]
-    found = [number for number, text in enumerate(texts) if word.lower() in text.lower()]
+    found = [number for number, text in enumerate(texts) if word.lower() in re.findall("[a-z]{2,}", text.lower())]
     if not found:
         raise BadParam(argument="target", expected=f"a word of one of {'; '.join(dict.fromkeys(texts))}", got=word)
     return found[0]

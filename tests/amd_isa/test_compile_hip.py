@@ -16,6 +16,8 @@ from small_problems import uncovered
 from amd_isa import clang, hip_texts
 from amd_isa.resources import resources
 
+pytestmark = pytest.mark.amd
+
 SHARE = int(os.environ.get("PORTADNN_AMDGCN_SHARE") or 32)
 
 

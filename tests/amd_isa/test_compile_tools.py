@@ -10,6 +10,8 @@ import pytest
 from amd_isa import clang
 from amd_isa.resources import Argument, resources
 
+pytestmark = pytest.mark.amd
+
 OPENCL = """
 __kernel __attribute__((reqd_work_group_size(64, 2, 1))) void first(__global float *x, const long n, const float a) {
     __local float part[128];

@@ -18,6 +18,8 @@ from amd_isa.device import TARGETS, device_info, open_handle
 from portadnn_backends.engines import kernel_engines
 from portadnn_backends.reference.outcomes import outcomes
 
+pytestmark = pytest.mark.amd
+
 _STATE = ("reserve",)  # of an RNN: each engine has its own layout
 _LARGE = ("1x1x181x18", "f64:1500", "1x1x1x4200", "64x3x2")  # minutes of a processor on two targets
 

@@ -16,6 +16,8 @@ from amd_isa import clang, stand_in
 from portadnn.operation import operation
 from portadnn_backends.reference.outcomes import outcomes
 
+pytestmark = pytest.mark.amd
+
 ALL = os.environ.get("PORTADNN_AMD_ISA_ALL") == "1"  # every small problem, in place of every 20th
 EVERY = 1 if ALL else 20
 

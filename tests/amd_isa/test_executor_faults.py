@@ -10,6 +10,8 @@ from amd_isa.device import TARGETS
 from amd_isa.executor.memory import allocate
 from amd_isa.executor.run import Code, ExecutorError
 
+pytestmark = pytest.mark.amd
+
 SUM = """
 __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void total(__global const float *x, __global float *y) {
     __local float part[256];

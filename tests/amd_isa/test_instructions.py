@@ -14,7 +14,7 @@ from amd_isa.instructions import compares, control, division, floats, integer, l
 from amd_isa.instructions.assembly import MATRIX_TARGETS, TARGETS, Assembled
 from amd_isa.instructions.cases import all_cases
 
-pytestmark = pytest.mark.xdist_group("amd_instructions")
+pytestmark = [pytest.mark.amd, pytest.mark.xdist_group("amd_instructions")]
 
 
 @functools.cache

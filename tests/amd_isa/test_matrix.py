@@ -20,6 +20,8 @@ from portadnn_backends.engines.conv.matrix_units import WMMA, unit_of_target
 from portadnn_backends.engines.conv.tensor_core_tiles import Choice, Product
 from portadnn_backends.opencl.matrix_cores import probes
 
+pytestmark = pytest.mark.amd
+
 TARGETS = ("gfx942", "gfx1100")
 OPS = {
     "forward": ("convolution_forward", ("x", "w", "y")),

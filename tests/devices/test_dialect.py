@@ -178,8 +178,8 @@ def test_nvrtc(dtype, monkeypatch):
 def test_functions_are_the_dialects():
     """Its words for functions say more than OpenCL C's: that vectors of 64 bytes stay whole."""
     for folder in ("shared", "opencl"):
-        for file in Path(str(files(f"portadnn_backends.kernels_{folder}"))).rglob("*.[ch]*"):
-            if file.name not in ("dialect.h", "builtins.h", "__init__.py"):
+        for file in Path(str(files(f"portadnn_backends.kernels_{folder}"))).rglob("*"):
+            if file.suffix in (".h", ".cl") and file.name not in ("dialect.h", "builtins.h"):
                 text = re.sub(r"//.*", "", file.read_text(encoding="utf-8"))
                 assert not re.search(r"__kernel|\b(static|inline|noinline)\b", text), file.name
 
