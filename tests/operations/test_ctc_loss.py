@@ -135,8 +135,10 @@ def test_real_cudnn(steps, batch, classes, longest, normalization):
     want, slopes = got.pop("reference")
     for backend, (costs, gradients) in got.items():
         np.testing.assert_allclose(costs, want, rtol=2e-5)
-        if normalization == "SOFTMAX" or backend != "cudnn":
+        if backend != "cudnn":
             np.testing.assert_allclose(gradients, slopes, atol=2e-4)
+        elif normalization == "SOFTMAX":  # it adds logarithms as large as the cost in float32
+            np.testing.assert_allclose(gradients, slopes, atol=max(2e-4, 8 * np.finfo(np.float32).eps * want.max()))
 
 
 def drawn(rng, steps, batch, classes, longest, blank=0, least=0):
