@@ -22,6 +22,7 @@ from amd_isa.clang import CDNA
 from portadnn.diff.generate.graphs import JOINED, MOVING, random_graph
 from portadnn.graph.operation_graph import OperationGraph
 from portadnn_backends.base import DeviceInfo
+from portadnn_backends.engines.conv.matrix_units import features_of_target
 from portadnn_backends.graph_engines import kernel_graph_engines
 
 DRAWN = 60  # random graphs, of pointwise nodes, sums, norms and moves
@@ -45,7 +46,7 @@ def persona(target: str) -> DeviceInfo:
         local_memory=64 << 10,
         global_memory=16 << 30,
         max_allocation=8 << 30,
-        features=frozenset({"atomic64"}),
+        features=frozenset({"atomic64"}) | features_of_target(target),
     )
 
 

@@ -23,7 +23,7 @@ tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tom
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = {"portadnn", "portadnn_backends", "portadnn_pytest"}
-KERNEL_FOLDERS = ("kernels_shared", "kernels_cuda", "kernels_opencl")
+KERNEL_FOLDERS = ("kernels_shared", "kernels_cuda", "kernels_hip", "kernels_opencl")
 HOUSE = ("portadnn", "backends", *KERNEL_FOLDERS, "tests", "benchmarks", "examples", "docs", ".ci")
 KERNEL_SUFFIXES = {".cl", ".cu", ".h"}
 HEAVY_LIBRARIES = ("cupy", "ml_dtypes", "pyopencl", "torch")
