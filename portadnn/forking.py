@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 import sys
 import weakref
@@ -84,7 +85,7 @@ def _after_in_child() -> None:
     _STARTED.clear()
     if "pyopencl" in sys.modules and _opencl_was_started():  # by the program itself
         _INHERITED.add("opencl")
-    for one in list(_FRAGILE):
+    for one in [*_FRAGILE, *_opencl_arrays()]:
         _keep_for_ever(one)
     for handle in list(_HANDLES):
         lost = handle.lose()
@@ -97,6 +98,12 @@ def _after_in_child() -> None:
 def _keep_for_ever(one: Any) -> None:
     """Keep an object even when the interpreter ends: releasing it could wait for threads of the parent's, or fail."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+
+
+def _opencl_arrays() -> list[Any]:
+    """Return arrays of the parent's: released in the child, they end the parent's queue with NVIDIA's driver."""
+    array = getattr(sys.modules.get("pyopencl.array"), "Array", ())
+    return [one for one in gc.get_objects() if issubclass(type(one), array)]  # of any handle, or the program's own
 
 
 def _opencl_was_started() -> bool:

@@ -21,6 +21,7 @@ from portadnn.diff.results import result_as_json, result_from_json
 from portadnn.enums import DataType
 from portadnn.problem import TensorSpec, parse
 from portadnn.registry import get_backend
+from portadnn_backends.reference.definitions.tensor import DEFINITIONS
 
 RELU = "activation_forward x=f32:2x3x5x7 mode=relu"
 CONV = "convolution_forward x=f32:2x3x5x5 w=f32:4x3x3x3 y=f32:2x4x3x3/80,20,6,2"
@@ -175,6 +176,15 @@ def test_what_overflows_on_the_way_is_not_judged():
     want, sums = np.full((1, 1, 1, 1), 1.0), np.full((1, 1, 1, 1), 1e39)
     assert bounds(problem, "db", want, sums)[2].all()
     assert not bounds(problem, "db", want, np.full((1, 1, 1, 1), 1e30))[2].any()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_a_root_of_what_overflows_is_not_judged(dtype):
+    """The root itself is far inside the range: alpha1 * a is not, in float32."""
+    problem = parse("op_tensor a={t}:1x1x2 b={t}:1x1x2 c={t}:1x1x2 operation=sqrt".replace("{t}", dtype))
+    a = np.array([[[3.3e38, 2.0]]])
+    sums = DEFINITIONS[type(problem)].terms(problem, {"alpha1": 1.25, "beta": 0.0}, {"a": a, "b": a, "c": a})
+    assert bounds(problem, "c", np.sqrt(1.25 * a), sums["c"])[2].tolist() == [[[True, False]]]
 
 
 def test_transforms_spread_what_is_beyond_the_range():

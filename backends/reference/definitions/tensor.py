@@ -34,10 +34,14 @@ def _op(problem: OpTensor, numbers: Numbers, a: Array, b: Array) -> Array:
 
 
 def _sqrt_terms(problem: OpTensor, product: Array) -> Array:
-    """Return the square roots, more where the product is subnormal: its rounding then is no part of itself."""
+    """Return the square roots: more where the product is subnormal, whose rounding is no part of itself.
+
+    They are infinite where the product overflows before its root is taken.
+    """
     limits = np.finfo(np.float64 if problem.a.dtype is DataType.DOUBLE else np.float32)
     size = np.maximum(np.abs(product), limits.smallest_subnormal)
-    return np.sqrt(size) * np.maximum(limits.tiny / size, 1.0)  # type: ignore[no-any-return]
+    terms = np.sqrt(size) * np.maximum(limits.tiny / size, 1.0)
+    return np.where(size < limits.max, terms, np.inf)
 
 
 def _op_terms(problem: OpTensor, numbers: Numbers, a: Array, b: Array) -> Array:
