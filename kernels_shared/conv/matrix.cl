@@ -6,7 +6,8 @@
 //   filter gradient  filters k        (taps, channels c)         pixels of all images               conv/matrix_pixels.h
 //
 // Results go to `out`, blended, in vectors of VW along rows (STORE_ROWS) or one by one, neighbouring lanes along columns;
-// or, with HAS_PARTS, to parts[split][group][phase][PADDED_M][PADDED_N], which conv/mma_reduce.cl adds in order.
+// or, with HAS_PARTS, to parts[split][group][phase][PADDED_M][PADDED_N], which conv/mma_reduce.cl adds in order. Text may take
+// sums of results as they are stored (conv/matrix_sums.h).
 //
 // Defines: those of conv/geometry.h (the image is the packed one) and common/mma_tile.h, GEMM_M GEMM_N of the product
 // (of a filter gradient COLS: taps x CPAD), COLUMNS_i OUT_i OUT_M of the output's layout, GROUPS PHASES SPLITS HAS_PARTS CPAD.
@@ -50,22 +51,43 @@ DEVICE void store_parts(GLOBAL float *part, int lane, Sums acc[MT][NT]) {
 #define RESULTS_BIND                                                                                       \
     BIND(T, out);                                                                                          \
     EPILOGUE_BIND
+#ifdef EPILOGUE_SUMS
+#include "conv/matrix_sums.h"
+#define RESULTS_STORE                                                                                      \
+    const int group = z / PHASES, index = z % PHASES;                                                      \
+    const i64 row = (i64)group * ROWS;                                                                     \
+    store_sums(out + row * OUT_M, m0, n0, m, n, &phase, lane, alpha, beta,                                 \
+               acc EPILOGUE_PASS(row * Z_M, row * BIAS_C) SUMS_PASS(slices));
+#else
 #define RESULTS_STORE                                                                                      \
     const i64 row = (i64)(z / PHASES) * ROWS;                                                              \
-    store_tile(out + row * OUT_M, m0 + m, n0 + n, &phase, lane, alpha, beta, acc EPILOGUE_PASS(row * Z_M, row * BIAS_C));
+    store_tile(out + row * OUT_M, m0 + m, n0 + n, &phase, lane, alpha, beta, acc, (LOCAL_ARG float *)slices + item \
+               EPILOGUE_PASS(row * Z_M, row * BIAS_C));
+
+// Written text, however long it is, stands once for each fragment, whose sums a work-item hands on in local memory
+#ifdef EPILOGUE_LANES
+#define SUM_AT(i, j, e) own[(e) * ITEMS]
+#define EACH_SUM UNROLL_AT_MOST(1)
+#else
+#define SUM_AT(i, j, e) acc[i][j][e]
+#define EACH_SUM UNROLL
+#endif
 DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int lane, float alpha, float beta,
-                       Sums acc[MT][NT] EPILOGUE_PARAMS) {
+                       Sums acc[MT][NT], LOCAL_ARG float *own EPILOGUE_PARAMS) {
     UNROLL for (int j = 0; j < NT; ++j) {
         const Column column = column_of(n0 + SUM_COLUMN(lane, j), phase);
         UNROLL for (int i = 0; i < MT; ++i) {
             const u32 first = m0 + SUM_ROW(lane, i);
             if (!column.in) continue;
+#ifdef EPILOGUE_LANES
+            UNROLL for (int e = 0; e < SUMS; ++e) SUM_AT(i, j, e) = acc[i][j][e];
+#endif
 #ifdef STORE_ROWS
-            UNROLL for (int e = 0; e < SUMS; e += VW) {
+            EACH_SUM for (int e = 0; e < SUMS; e += VW) {
                 const u32 m = first + e;
                 if (m >= ROWS) continue;
                 vreal v;
-                UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = acc[i][j][e + x];
+                UNROLL for (int x = 0; x < VW; ++x) LANE(v, x) = SUM_AT(i, j, e + x);
 #ifdef EPILOGUE
                 vreal biases;
                 UNROLL for (int x = 0; x < VW; ++x) LANE(biases, x) = LOAD(bias, (m + x) * BIAS_C);
@@ -74,16 +96,20 @@ DEVICE void store_tile(GLOBAL T *out, u32 m0, u32 n0, const Phase *phase, int la
                 VFINISH(out, place, place, alpha, v, beta, biases);
             }
 #else
-            UNROLL for (int e = 0; e < SUMS; ++e) {
+            EACH_SUM for (int e = 0; e < SUMS; ++e) {
                 const u32 m = first + e;
                 if (m >= ROWS) continue;
                 FINISH(out, (i64)(m * OUT_M + column.offset), (i64)(m * Z_M + Z_COLUMN(column)), m * BIAS_C, alpha,
-                       acc[i][j][e], beta);
+                       SUM_AT(i, j, e), beta);
             }
 #endif
         }
     }
 }
+#endif
+#endif
+#ifndef SUMS_CHUNKS
+#define SUMS_CHUNKS 0
 #endif
 
 KERNEL WG_SIZE(ITEMS, 1, 1)
@@ -92,7 +118,7 @@ conv_matrix(TENSOR_RESTRICT(const E, image), TENSOR_RESTRICT(const E, rows), RES
     BIND_RESTRICT(const E, image);
     BIND_RESTRICT(const E, rows);
     RESULTS_BIND
-    LOCAL Chunk slices[2 * SLICE];
+    LOCAL Chunk slices[2 * SLICE > SUMS_CHUNKS ? 2 * SLICE : SUMS_CHUNKS];
     LOADER_LOCAL
     const int item = LID(0), lane = item % WAVE;
     u32 tile = (u32)GRP(0);

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from helper import Case, check
-from source_recorder import SourceRecorder
 
 from amd_isa import clang, hip_texts
-from amd_isa.device import open_handle
-from amd_isa.rates import turn
+from amd_isa.matrix_loops import ENGINES, OPS, convolution, line, open_gpu, reaches, tiles_of
 from amd_isa.resources import resources
-from portadnn.problem import parse
-from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines.conv import tensor_core, tensor_core_choice
+from portadnn_backends.engines.conv import tensor_core_choice
 from portadnn_backends.engines.conv.matrix_units import WMMA, unit_of_target
-from portadnn_backends.engines.conv.tensor_core_tiles import Choice, Product
+from portadnn_backends.engines.conv.tensor_core_tiles import Choice
 from portadnn_backends.opencl.matrix_cores import probes
 
 pytestmark = pytest.mark.amd
 
 TARGETS = ("gfx942", "gfx1100")
-OPS = {
-    "forward": ("convolution_forward", ("x", "w", "y")),
-    "data": ("convolution_backward_data", ("dx", "w", "dy")),
-    "filter": ("convolution_backward_filter", ("x", "dw", "dy")),
-}
-ENGINES = dict(zip(OPS, tensor_core.ENGINES, strict=True))
 # channels that fill chunks and slices or do not, strides, dilations, groups, three dimensions, true convolutions
 SHAPES = (
     "{x}={t}:2x24x9x8{f} {w}={t}:40x24x3x3{f} {y}={t}:2x40x9x8{f} padding=1,1",
@@ -45,22 +34,9 @@ CASES = [
 ]
 
 
-def handle_of(target):
-    """Open a handle on a GPU with matrix cores that the executor stands for."""
-    clang.require()
-    handle = open_handle(target)
-    handle.device.info = replace(handle.info, features=handle.info.features | {unit_of_target(target).feature})
-    return handle
-
-
-def line(direction, shape, dtype, layout):
-    op, (x, w, y) = OPS[direction]
-    return f"{op} {shape.format(x=x, w=w, y=y, t=dtype, f=layout)}"
-
-
 @pytest.mark.parametrize(("target", "direction", "dtype", "layout", "shape"), CASES)
 def test_convolution(target, direction, dtype, layout, shape):
-    with handle_of(target) as handle:
+    with open_gpu(target) as handle:
         text = line(direction, SHAPES[shape], dtype, layout)
         check(handle, Case(f"{text} alpha=2.0 beta=-0.5"), engine=ENGINES[direction])
         assert "conv_matrix" in handle.device.launched
@@ -71,7 +47,7 @@ def test_convolution(target, direction, dtype, layout, shape):
 @pytest.mark.parametrize("direction", OPS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_tile(monkeypatch, target, direction, splits):
-    with handle_of(target) as handle:
+    with open_gpu(target) as handle:
         for tile in tiles_of(target, direction):
             monkeypatch.setattr(
                 tensor_core_choice,
@@ -82,7 +58,6 @@ def test_every_tile(monkeypatch, target, direction, splits):
                 check(handle, line(direction, SHAPES[0], "f16", layout), engine=ENGINES[direction])
 
 
-LARGE = "{x}={t}:32x256x28x28:nhwc {w}={t}:256x256x3x3:nhwc {y}={t}:32x256x28x28:nhwc padding=1,1"
 LOOP_SAMPLE = (("gfx942", "f16", 0), ("gfx1201", "f16", 0))
 LOOPS = [
     pytest.param(target, direction, dtype, i, marks=[] if (target, dtype, i) in LOOP_SAMPLE else pytest.mark.long)
@@ -94,43 +69,17 @@ LOOPS = [
 ]
 
 
-def main_source(monkeypatch, target, direction, dtype, tile, backend):
-    """Return the text of the product's kernel, of a problem that fills tiles."""
-    unit = unit_of_target(target)
-    monkeypatch.setattr(tensor_core_choice, "best_choice", lambda product, info, whole=False: Choice(product, tile, 1))
-    recorder = SourceRecorder(
-        DeviceInfo(
-            backend, target, "AMD", "gpu", "", "", schedule="gpu", compute_units=60, simd_width=unit.wave,
-            max_work_group=256, local_memory=64 << 10, global_memory=1 << 36, max_allocation=1 << 36,
-            arch=target, features=frozenset({unit.feature}),
-        )
-    )  # fmt: skip
-    ENGINES[direction].prepare(parse(line(direction, LARGE, dtype, "")), recorder)
-    return next(source for source, (_, name, _) in recorder.sources.items() if name == "conv_matrix")
-
-
-def tiles_of(target, direction):
-    return Product(1, 1, 1, 1, 2, 0, 0, direction == "filter", unit_of_target(target)).tiles
-
-
 @pytest.mark.parametrize(("target", "direction", "dtype", "number"), LOOPS)
-def test_main_loops_reach_their_share(monkeypatch, target, direction, dtype, number):
-    """60 percent of the matrix units' peak or more by count, no spills, and waves to hide latencies behind."""
-    clang.require()
-    tile = tiles_of(target, direction)[number]
-    elf = clang.compile(main_source(monkeypatch, target, direction, dtype, tile, "opencl"), target)
-    need = resources(elf)["conv_matrix"]
-    assert need.vgpr_spills == need.scratch == 0 and need.local_memory <= 64 << 10
-    assert need.vgprs + need.agprs <= (320 if need.agprs else 256)
-    assert turn(clang.listing(elf), target, "conv_matrix").share >= 0.6
+def test_main_loops_reach_their_share(target, direction, dtype, number):
+    reaches(convolution(target, direction, dtype, tiles_of(target, direction)[number]), target, "conv_matrix")
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1201"])
-def test_hip(monkeypatch, target):
+def test_hip(target):
     clang.require()
     for direction in OPS:
-        tile = tiles_of(target, direction)[0]
-        elf = hip_texts.compile(main_source(monkeypatch, target, direction, "f16", tile, "hip"), target)
+        text = convolution(target, direction, "f16", tiles_of(target, direction)[0], "hip")
+        elf = hip_texts.compile(text, target)
         assert resources(elf)["conv_matrix"].scratch == 0
 
 

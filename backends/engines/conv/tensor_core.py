@@ -91,8 +91,6 @@ class TensorCore(Engine):
         rounds = problem.dtype is DataType.FLOAT and not unit.exact
         if rounds and problem.math is not MathType.TENSOR_OP_ALLOW_CONVERSION:
             return "rounding to TF32 is not permitted (math=tf32)"
-        if unit is not MMA and sums_of(problem) is not None:
-            return "sums of its results are taken by NVIDIA's kernels only"
         if not (problem.result.size and problem.filter.size):
             return "there is nothing to multiply"
         setups = self.setups(problem, info)
@@ -147,7 +145,7 @@ class TensorCore(Engine):
         assert isinstance(problem, Convolution)
         sums, setup = sums_of(problem), self.setup(problem, info)
         assert sums is not None and setup is not None
-        pixels, channels = setup.choice.tiles
+        pixels, channels = setup.choice.tiles if setup.unit is MMA else reversed(setup.choice.tiles)
         return Parts(
             sums.slices(setup.geometry.groups, channels, pixels * setup.geometry.phases), after(setup.workspace)
         )

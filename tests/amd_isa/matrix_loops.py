@@ -1,0 +1,113 @@
+"""The kernels with a main loop on matrix cores: their texts for problems that fill tiles, and what is asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+from graphs import D, frozen, given, new
+from source_recorder import SourceRecorder
+
+import portadnn as dnn
+from amd_isa import clang
+from amd_isa.device import open_handle
+from amd_isa.rates import turn
+from amd_isa.resources import resources
+from portadnn.graph import reduction_mode
+from portadnn.problem import parse
+from portadnn_backends.base import DeviceInfo
+from portadnn_backends.engines.conv import tensor_core, tensor_core_choice
+from portadnn_backends.engines.conv.matrix_units import unit_of_target
+from portadnn_backends.engines.conv.tensor_core_tiles import Choice, Product, Tile
+from portadnn_backends.fusion.product.engine import ProductEngine
+
+OPS = {
+    "forward": ("convolution_forward", ("x", "w", "y")),
+    "data": ("convolution_backward_data", ("dx", "w", "dy")),
+    "filter": ("convolution_backward_filter", ("x", "dw", "dy")),
+}
+ENGINES = dict(zip(OPS, tensor_core.ENGINES, strict=True))
+LARGE = "{x}={t}:32x256x28x28:nhwc {w}={t}:256x256x3x3:nhwc {y}={t}:32x256x28x28:nhwc padding=1,1"
+
+
+def line(direction: str, shape: str, dtype: str, layout: str) -> str:
+    """Return a convolution's line."""
+    op, (x, w, y) = OPS[direction]
+    return f"{op} {shape.format(x=x, w=w, y=y, t=dtype, f=layout)}"
+
+
+def info_of(target: str, backend: str) -> DeviceInfo:
+    """Return what a GPU with matrix cores says of itself."""
+    unit = unit_of_target(target)
+    assert unit is not None
+    return DeviceInfo(
+        backend, target, "AMD", "gpu", "", "", schedule="gpu", compute_units=60, simd_width=unit.wave,
+        max_work_group=256, local_memory=64 << 10, global_memory=1 << 36, max_allocation=1 << 36,
+        arch=target, features=frozenset({unit.feature}),
+    )  # fmt: skip
+
+
+def tiles_of(target: str, direction: str) -> tuple[Tile, ...]:
+    """Return the tiles that a direction has kernels for."""
+    unit = unit_of_target(target)
+    assert unit is not None
+    return Product(1, 1, 1, 1, 2, 0, 0, direction == "filter", unit).tiles
+
+
+def convolution(target: str, direction: str, dtype: str, tile: Tile, backend: str = "opencl") -> str:
+    """Return the text of a convolution's product."""
+    recorder = SourceRecorder(info_of(target, backend))
+    with mock.patch.object(tensor_core_choice, "best_choice", lambda product, *_, **__: Choice(product, tile, 1)):
+        ENGINES[direction].prepare(parse(line(direction, LARGE, dtype, "")), recorder)
+    return _text_of(recorder, "conv_matrix")
+
+
+def _text_of(recorder: SourceRecorder, kernel: str) -> str:
+    return next(source for source, (_, name, _) in recorder.sources.items() if name == kernel)
+
+
+def _bias_and_gelu(g: Any) -> list[Any]:
+    a, b, bias = given(g, (4096, 4096)), given(g, (4096, 4096)), given(g, (1, 4096))
+    return [g.gelu(g.add(g.matmul(a, b), bias))]
+
+
+def _computed(g: Any) -> list[Any]:
+    a, b, scale = given(g, (4096, 4096)), given(g, (4096, 4096)), given(g, (4096, 1))
+    return [g.matmul(g.mul(a, scale), b)]
+
+
+def _summed(g: Any) -> list[Any]:
+    a, b = given(g, (4096, 4096)), given(g, (4096, 4096))
+    return [g.reduction(g.relu(g.matmul(a, b)), reduction_mode.ADD).set_dim([1, 4096])]
+
+
+PRODUCTS = {"bias and gelu": _bias_and_gelu, "a computed operand": _computed, "sums of columns": _summed}
+
+
+def product(target: str, name: str, kind: D, backend: str = "opencl") -> str:
+    """Return the text of a graph's product."""
+    recorder = SourceRecorder(info_of(target, backend))
+    graph = frozen(g := new("reference", kind, kind), PRODUCTS[name](g))
+    assert not ProductEngine().reasons(graph, recorder.info)
+    ProductEngine().prepare(graph, recorder)
+    return _text_of(recorder, "conv_matrix")
+
+
+def reaches(source: str, target: str, kernel: str) -> None:
+    """Demand 60 percent of the matrix units' peak or more by count, no spills, and waves to hide latencies behind."""
+    clang.require()
+    elf = clang.compile(source, target)
+    need = resources(elf)[kernel]
+    assert need.vgpr_spills == need.scratch == 0 and need.local_memory <= 64 << 10
+    assert need.vgprs + need.agprs <= (320 if need.agprs else 256)
+    assert turn(clang.listing(elf), target, kernel).share >= 0.6
+
+
+def open_gpu(target: str) -> dnn.Handle:
+    """Open a handle on a GPU with matrix cores that the executor stands for."""
+    clang.require()
+    unit, handle = unit_of_target(target), open_handle(target)
+    assert unit is not None
+    handle.device.info = replace(handle.info, features=handle.info.features | {unit.feature})
+    return handle
