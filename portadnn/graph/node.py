@@ -202,7 +202,7 @@ class Node:
         if out is None:
             return
         if not out.dims:
-            out.set_dim(dims)
+            out.set_dim(dims).inferred.add("dims")
         elif out.dims != tuple(dims):
             raise self.fail(
                 id,
@@ -212,7 +212,7 @@ class Node:
                 fix=f"leave the dims out or set_dim({list(dims)})",
             )
         if not out.strides:
-            out.set_stride(strides)
+            out.set_stride(strides).inferred.add("strides")
 
     def settle_like(self, port: str, source: str, why: str = "") -> None:
         """Give an output the dims and strides of an input."""

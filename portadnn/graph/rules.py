@@ -164,8 +164,9 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-PLAN-002", InvalidValue, "there is no plan of this number"),
     ("PG-PLAN-003", InvalidValue, "the handle is none"),
     ("PG-PLAN-004", InvalidValue, "heuristics modes come as a list"),
-    ("PG-PLAN-005", cudnnGraphNotSupportedError, "this part of the interface does not exist yet"),
+    ("PG-PLAN-005", cudnnGraphNotSupportedError, "the graph was not made for other dims and strides"),
     ("PG-PLAN-006", InvalidValue, "there is no engine or knob like this"),
+    ("PG-PLAN-007", InvalidValue, "other dims and strides do not fit the graph's tensors"),
     # answers
     ("PG-PICTURE-001", cudnnGraphNotSupportedError, "the picture cannot be laid out"),
     ("PG-CHECK-001", GraphCheckFailed, "the result of a node is not what its definition says"),

@@ -63,6 +63,7 @@ class tensor(Marker):
         self._reordering = tensor_reordering.NONE
         self._alignment = DEFAULT_ALIGNMENT
         self._vector = (1, -1)
+        self.inferred: set[str] = set()  # which of "dims" and "strides" validate settled
         self._uid: int | None = None
         self.producer: Producer | None = None  # set by the graph
         self.port = ""  # of the producer
@@ -94,6 +95,7 @@ class tensor(Marker):
     def set_dim(self, dim: Sequence[int]) -> tensor:
         """Set the dims."""
         self._dim = _whole(dim, "dim")
+        self.inferred.discard("dims")
         return self
 
     def get_stride(self) -> list[int]:
@@ -103,6 +105,7 @@ class tensor(Marker):
     def set_stride(self, stride: Sequence[int]) -> tensor:
         """Set the strides, in elements."""
         self._stride = _whole(stride, "stride")
+        self.inferred.discard("strides")
         return self
 
     def get_is_virtual(self) -> bool:

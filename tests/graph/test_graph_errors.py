@@ -156,7 +156,7 @@ def one_mode_without_a_list(g, a, b, y, total, half):
 
 @wrong_pack("PG-PLAN-005", NOT_SUPPORTED, "override_uids")
 def other_shapes(g, a, b, y, total, half):
-    g.execute({}, None, override_uids=[1])
+    g.execute({}, None, override_uids=[1], override_shapes=[[1]], override_strides=[[1]])
 
 
 @wrong_pack("PG-PLAN-006", VALUE, "engine_id")

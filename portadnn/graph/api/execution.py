@@ -16,6 +16,7 @@ from ...host_arrays import refuse_mask
 from .. import memory
 from ..checks.checking import Check
 from ..engine import GraphPlan
+from ..errors import GraphError
 from ..operation_graph import TensorInfo
 from ..pack import bind as bind_pack
 from ..plans import Plans, Timing, engines_of
@@ -23,6 +24,7 @@ from ..rules import fail
 from .arguments import pairs, whole
 from .builder import method
 from .handles import handle_of
+from .overrides import Overrides, with_layouts
 from .planned import Planned
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ def execute(
         host's lets the plan take its own.
     handle
         By default the graph's.
+    override_uids, override_shapes, override_strides
+        Tensors that have other dims and strides this time, of a graph made with ``is_override_shape_enabled`` or
+        ``is_dynamic_shape_enabled``; tensors inside the graph follow. The plan is prepared for each of these layouts
+        once, by the same engine where it takes them, and takes memory of its own if the workspace is too small for it.
     check
         "reference" compares every node on the device, with all virtual tensors in memory, with its definition in
         float64 of the same inputs, and then the results; the first node that is off is named. It takes long.
@@ -62,10 +68,12 @@ def execute(
     GraphCheckFailed
         A node, or what nodes compute together, is off (PG-CHECK-001, 002). The results are in the pack.
     """
+    none = override_uids is override_shapes is override_strides is None
+    overrides = None if none else Overrides(override_uids, override_shapes, override_strides)
     if check is not None:
-        _checked(self, tensor_to_device_buffer, workspace, handle, override_uids, check)
+        _checked(self, tensor_to_device_buffer, workspace, handle, check, overrides)
         return
-    _run(self, tensor_to_device_buffer, workspace, None, handle, override_uids)
+    _run(self, tensor_to_device_buffer, workspace, None, handle, overrides)
 
 
 @method
@@ -81,7 +89,9 @@ def execute_plan_at_index(
 ) -> None:
     """Run one of the plans; see :meth:`execute`."""
     number = index if type(index) is int else whole(index, "index", "PG-PLAN-002")
-    _run(self, tensor_to_device_buffer, workspace, number, handle, override_uids)
+    none = override_uids is override_shapes is override_strides is None
+    overrides = None if none else Overrides(override_uids, override_shapes, override_strides)
+    _run(self, tensor_to_device_buffer, workspace, number, handle, overrides)
 
 
 @method
@@ -93,7 +103,7 @@ def bind(
     Everything is checked once, now.
     """
     pack = dict(_pack(tensor_to_device_buffer))
-    _bound(self, pack, workspace, None, handle, None)
+    _bound(self, pack, workspace, None, handle)
     calls, key, alive = self._opened(handle).calls, _key(self, pack, workspace, None), self._alive
 
     def call() -> None:
@@ -127,18 +137,11 @@ def autotune(
 
 
 def _bound(
-    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
+    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any
 ) -> tuple[Plans, GraphPlan, dict[int, Any], Any, Any]:
     """Return plans, plan, arrays, workspace and what has to be copied back for a pack, all checked."""
-    if overrides is not None:
-        raise fail("PG-PLAN-005", argument="override_uids", expected="None: shapes are the graph's", got=overrides)
     if self._frozen is None or self._chosen is None:
-        raise fail(
-            "PG-PLAN-001",
-            expected="a built graph",
-            got="no plan",
-            fix="graph.build([heur_mode.A, heur_mode.FALLBACK])",
-        )
+        raise _not_built()
     plans = self._plans_on(self._handle if handle is None else handle)
     plan = plans.plan(self._index(plans) if index is None else index)
     with plans.handle.lock:
@@ -146,25 +149,37 @@ def _bound(
     return plans, plan, bound.arrays, _workspace(self, plan, plans, workspace), bound
 
 
+def _not_built() -> GraphError:
+    fix = "graph.build([heur_mode.A, heur_mode.FALLBACK])"
+    return fail("PG-PLAN-001", expected="a built graph", got="no plan", fix=fix)
+
+
 def _run(
-    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
+    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Overrides | None
 ) -> None:
     if type(pack) is not dict:
         pack = _pack(pack)
-    if overrides is None:
-        opened = self._opened(handle)
-        key = _key(self, pack, workspace, index)
-        bound = opened.calls.get(key)
-        if bound is not None and bound.again():
-            return
-        opened.calls.make(
-            opened,
-            key,
-            lambda: _run_anew(self, pack, workspace, index, handle, None),
-            (self._alive, *pack, *pack.values(), workspace),
-        )
+    if overrides is not None:
+        self, index = _laid_out(self, index, overrides), None
+    opened = self._opened(handle)
+    key = _key(self, pack, workspace, index)
+    bound = opened.calls.get(key)
+    if bound is not None and bound.again():
         return
-    _run_anew(self, pack, workspace, index, handle, overrides)
+    opened.calls.make(
+        opened,
+        key,
+        lambda: _run_anew(self, pack, workspace, index, handle),
+        (self._alive, *pack, *pack.values(), workspace),
+    )
+
+
+def _laid_out(self: Planned, index: int | None, overrides: Overrides) -> Planned:
+    """Return the graph with other dims and strides, and the plan of a number, by default the chosen one."""
+    number = self._chosen if index is None else index
+    if self._frozen is None or number is None:
+        raise _not_built()
+    return with_layouts(self, overrides.layouts(), self._config(number))
 
 
 def _key(self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None) -> tuple[Any, ...]:
@@ -174,11 +189,9 @@ def _key(self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | No
     return ("graph", id(self._alive), number, *tensors, *map(id, pack.values()), id(workspace))
 
 
-def _run_anew(
-    self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any, overrides: Any
-) -> None:
+def _run_anew(self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int | None, handle: Any) -> None:
     with self._opened(handle).lock:
-        plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, index, handle, overrides)
+        plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, index, handle)
         device = plans.handle.device
         recorder: Any = device.recorder
         if recorder is not None:
@@ -187,11 +200,15 @@ def _run_anew(
         bound.fetch(device)
 
 
-def _checked(self: Planned, pack: Mapping[Any, Any], workspace: Any, handle: Any, overrides: Any, check: str) -> None:
+def _checked(
+    self: Planned, pack: Mapping[Any, Any], workspace: Any, handle: Any, check: str, overrides: Overrides | None
+) -> None:
     pack = _pack(pack)
     if not isinstance(check, str) or str.__str__(check) != "reference":
         raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=shown(check))
-    plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, None, handle, overrides)
+    if overrides is not None:
+        self = _laid_out(self, None, overrides)
+    plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, None, handle)
     with plans.handle.lock:
         checked = Check(plan, plans.handle, engines_of(plans.handle), arrays)
         plan.run(*plan.problem.arguments(arrays), scratch)
@@ -207,16 +224,12 @@ def _workspace(self: Planned, plan: GraphPlan, plans: Plans, given: Any) -> Any:
         native = _native_workspace(device, given)
         if native is not None:
             size = device.workspace_size(native)
-            if size < needed:
-                raise fail(
-                    "PG-PACK-011",
-                    argument="workspace",
-                    expected=f"{needed} bytes",
-                    got=f"{size} bytes",
-                    fix="get_workspace_size()",
-                )
-            check_workspace_alignment(device, native)
-            return native
+            if size >= needed:
+                check_workspace_alignment(device, native)
+                return native
+            if not self._grows:
+                wanted, fix = f"{needed} bytes", "get_workspace_size()"
+                raise fail("PG-PACK-011", argument="workspace", expected=wanted, got=f"{size} bytes", fix=fix)
     with plans.handle.lock:
         place = (plans.handle.serial, device.stream_key())
         own = self._scratch.get(place)

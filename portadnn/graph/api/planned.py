@@ -39,6 +39,9 @@ class Planned(Builder):
         self._chosen: int | None = None
         self._scratch: dict[tuple[int, int], Any] = {}  # by the handle's serial and the stream
         self._alive = _PlansAlive()
+        self._flexible = False  # whether it may be executed with other dims and strides
+        self._grows = False  # whether it takes memory of its own where the program's workspace is too small
+        self._variants: dict[Any, Planned] = {}  # the graph with other dims and strides
 
     def _known(self) -> dict[int, tensor]:
         """Return the program's tensors by uid."""
@@ -85,6 +88,7 @@ class Planned(Builder):
 
     def _drop_plans(self) -> None:
         self._plans.clear()
+        self._variants.clear()
         self._drop_calls()
 
     def _drop_calls(self) -> None:

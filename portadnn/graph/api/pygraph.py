@@ -18,7 +18,7 @@ from ..kernel_cache import DeviceProperties, KernelCache
 from ..rules import fail
 from ..tensor import tensor
 from . import answers, attention, attention_fp8, execution, files, norm, plans, pointwise, tensors
-from .arguments import whole
+from .arguments import truth, whole
 from .builder import NOT_SET
 from .core import Graph
 from .handles import handle_of
@@ -43,7 +43,9 @@ class pygraph(Planned):
         What ``create_kernel_cache`` returned: remembers which plans were built, and builds them again without asking.
     device_property
         What ``create_device_properties`` returned; the handle's device has to be that one.
-    sm_count, sm_version, is_dynamic_shape_enabled, is_override_shape_enabled
+    is_dynamic_shape_enabled, is_override_shape_enabled
+        Lets ``execute`` give tensors other dims and strides.
+    sm_count, sm_version
         Taken and without effect: kernels are chosen for the handle's device.
     """
 
@@ -64,6 +66,8 @@ class pygraph(Planned):
     ) -> None:
         graph = Graph(name, io_data_type, intermediate_data_type, compute_data_type)
         super().__init__(graph, handle, _checked(kernel_cache, KernelCache, "kernel_cache"))
+        dynamic = truth(is_dynamic_shape_enabled, "is_dynamic_shape_enabled")
+        self._flexible = truth(is_override_shape_enabled, "is_override_shape_enabled") or dynamic
         if _checked(device_property, DeviceProperties, "device_property") is not None:
             device_property.check(handle_of(handle))
 
