@@ -44,7 +44,7 @@ def test_everything_is_asked_and_runs(page):
 @over(["FLOAT", "HALF", "FP8_E4M3", "INT8"])
 def test_handles_on_paper_say_what_real_ones_say(handle, name):
     """Asked of a real device of the same sort, each engine gives the same answer."""
-    sort = handle.backend if handle.backend == "cuda" else f"opencl, {handle.info.schedule.upper()}"
+    sort = handle.backend if handle.backend in ("cuda", "hip") else f"opencl, {handle.info.schedule.upper()}"
     paper = PaperHandle(sort)
     asked = 0
     for case in list(cases())[::7]:

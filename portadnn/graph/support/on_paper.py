@@ -29,6 +29,15 @@ DEVICES: dict[str, dict[str, Any]] = {
         **_GPU,
         **_MEMORY,
     },
+    "hip": {
+        "backend": "hip",
+        "local_memory": 64 << 10,
+        "arch": "gfx942",
+        "features": {"shuffle", "atomic64"},
+        **_GPU,
+        **_MEMORY,
+        "simd_width": 64,
+    },
 }
 
 
