@@ -21,6 +21,7 @@
 from .._version import __version__
 from .api.core import Graph as NodeGraph
 from .api.handles import create_handle, destroy_handle, get_stream, set_stream
+from .api.introspection import GraphContext
 from .api.module import (
     backend_version,
     backend_version_string,
@@ -28,11 +29,13 @@ from .api.module import (
     graph,
     graph_cache,
     jit,
+    sdpa_capabilities,
 )
 from .api.pygraph import pygraph
 from .api.wrapper import Graph
 from .data_types import data_type
 from .enums import (
+    NodeType,
     attention_implementation,
     behavior_note,
     build_plan_policy,
@@ -64,22 +67,28 @@ from .errors import (
 )
 from .kernel_cache import create_device_properties, create_kernel_cache
 from .knobs import knob
+from .node import Node
 from .rules import RULES, Rule
 from .tensor import tensor
+from .tensor import tensor as Tensor  # noqa: N812  (1.32 names it so)
 
 __all__ = [
     "RULES",
     "AttributeNotSet",
     "Graph",
     "GraphCheckFailed",
+    "GraphContext",
     "GraphError",
     "GraphValidationError",
     "InvalidTensorName",
     "InvalidValue",
     "InvalidVariantPack",
+    "Node",
     "NodeGraph",
+    "NodeType",
     "Rule",
     "ShapeDeductionFailed",
+    "Tensor",
     "__version__",
     "attention_implementation",
     "backend_version",
@@ -112,6 +121,7 @@ __all__ = [
     "reshape_mode",
     "rng_distribution",
     "scalar_type",
+    "sdpa_capabilities",
     "set_stream",
     "tensor",
     "tensor_reordering",

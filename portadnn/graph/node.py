@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from . import layout
 from .data_types import data_type
+from .enums import NodeType
 from .errors import GraphError
 from .rules import fail
 from .tensor import tensor
@@ -129,6 +130,23 @@ class Node:
     def label(self) -> str:
         """Kind and name, for messages."""
         return f"{self.kind.name} '{self.name}'"
+
+    # as cudnn-frontend's nodes show themselves
+
+    @property
+    def node_type(self) -> NodeType:
+        """The kind, as a member of an enumeration."""
+        return NodeType[self.kind.name.upper().replace("BACKWARD", "BWD")]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The attributes."""
+        return dict(self.attributes)
+
+    @property
+    def compute_data_type(self) -> data_type:
+        """The type of computations."""
+        return self.compute_type
 
     def _parsed(self, given: Mapping[str, Any]) -> dict[str, Any]:
         known = {attribute.name: attribute for attribute in self.kind.attributes}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -257,5 +258,11 @@ class tensor(Marker):
     def __repr__(self) -> str:
         return json.dumps(self.as_dict())
 
+
+for _field in (
+    *("name", "uid", "dim", "stride", "data_type", "is_virtual", "is_pass_by_value"),
+    *("reordering_type", "ragged_offset", "ragged_offset_multiplier"),
+):  # programs read the getters' answers as attributes as well; in the class these names are arguments
+    setattr(tensor, _field, property(operator.methodcaller(f"get_{_field}")))
 
 _parse_type = data_type.parse  # inside the class `data_type` is an argument's name as well

@@ -210,6 +210,7 @@ def test_the_table_of_rules():
         "PG-REGION-001",
         *(f"PG-WRAP-00{i}" for i in range(1, 6)),
         "PG-PACK-012",
+        "PG-PLAN-007",
     }
     assert set(cudnn.RULES) - tested == elsewhere
     assert len(CASES) + len(PACKS) >= 80

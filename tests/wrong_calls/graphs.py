@@ -196,6 +196,8 @@ LIFE: dict[str, Callable[[Scene], Call]] = {
     "pygraph.to_dot": _on("activation", "to_dot", handle=lambda s: s.handle),
     "pygraph.to_mermaid": _on("convolution", "to_mermaid", handle=lambda s: s.handle),
     "pygraph.reproducer": _on("activation", "reproducer", seed=lambda s: 3),
+    "pygraph.find_tensor": _on("activation", "find_tensor", name_or_uid=lambda s: 11),
+    "pygraph.get_node": _on("activation", "get_node", name=lambda s: "0"),
     "pygraph.query_tensor_attributes_of_uid": _on("activation", "query_tensor_attributes_of_uid", uid=lambda s: 11),
     **{
         f"pygraph.{name}": _on("convolution", name, **_at())
@@ -213,6 +215,7 @@ LIFE: dict[str, Callable[[Scene], Call]] = {
     "pygraph.create_execution_plans": _own("create_execution_plans", modes=lambda s: [graph.heur_mode.A]),
     "pygraph.create_execution_plan": _own("create_execution_plan", engine_id=_engine, knobs=lambda s: {}),
     "pygraph.build_plans": _own("build_plans", policy=lambda s: graph.build_plan_policy.HEURISTICS_CHOICE),
+    "pygraph.select_plan": _on("convolution", "select_plan", **_at()),
     "pygraph.build_plan_at_index": _own("build_plan_at_index", **_at()),
     "pygraph.select_numeric_notes": _own("select_numeric_notes", notes=lambda s: []),
     "pygraph.deselect_numeric_notes": _own("deselect_numeric_notes", **_NUMERIC),

@@ -36,6 +36,11 @@ def get_last_error_string() -> str:
     return ""
 
 
+def sdpa_capabilities() -> frozenset[str]:
+    """Return no names: packed layouts of attention need no binder of their own here."""
+    return frozenset()
+
+
 @contextlib.contextmanager
 def graph(
     handle: Any,

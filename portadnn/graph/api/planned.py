@@ -37,6 +37,7 @@ class Planned(Builder):
         self._only: tuple[str, Mapping[knob_type, int]] | None = None  # the one plan that the program asked for
         self._filters = Filters()
         self._chosen: int | None = None
+        self._pinned: int | None = None  # the plan that the program selected by its number
         self._scratch: dict[tuple[int, int], Any] = {}  # by the handle's serial and the stream
         self._alive = _PlansAlive()
         self._flexible = False  # whether it may be executed with other dims and strides
@@ -93,6 +94,10 @@ class Planned(Builder):
 
     def _drop_calls(self) -> None:
         self._alive = _PlansAlive()
+
+    def _wanted(self, plans: Plans) -> list[int]:
+        """Return the numbers of the plans that the program's filters leave, or of the one that it selected."""
+        return plans.chosen(self._filters) if self._pinned is None else [self._pinned]
 
     def _choose(self, plans: Plans, number: int) -> None:
         self._chosen = number

@@ -24,7 +24,7 @@ def create_execution_plans(self: Planned, modes: Sequence[heur_mode]) -> None:
     A ranks engines by estimates; B puts first what ``autotune`` timed, now or earlier (``PORTADNN_FIND_DB``).
     """
     wanted = listed(modes, "modes", "PG-PLAN-004", fix="[heur_mode.A, heur_mode.FALLBACK]")
-    self._modes, self._only = [heur_mode.parse(mode, "modes") for mode in wanted], None
+    self._modes, self._only, self._pinned = [heur_mode.parse(mode, "modes") for mode in wanted], None, None
     self._drop_plans()
     self._plans_on(self._handle)
 
@@ -42,7 +42,7 @@ def create_execution_plan(self: Planned, engine_id: int, knobs: Mapping[knob_typ
     given = {} if knobs is None else pairs(knobs, "knobs", "PG-PLAN-006", "a dict of integers by knob_type")
     values = {knob_type.parse(kind, "knobs"): whole(value, "knobs", "PG-PLAN-006") for kind, value in given.items()}
     checked(engine, self._graph_frozen(), handle_of(self._handle).info, values)
-    self._modes, self._only = list(heur_mode), (engine.name, values)
+    self._modes, self._only, self._pinned = list(heur_mode), (engine.name, values), None
     self._drop_plans()
     self._plans_on(self._handle)
 
@@ -50,14 +50,14 @@ def create_execution_plan(self: Planned, engine_id: int, knobs: Mapping[knob_typ
 @method
 def check_support(self: Planned) -> None:
     """Choose the first engine that the filters leave."""
-    self._chosen = self._plans_on(self._handle).chosen(self._filters)[0]
+    self._chosen = self._wanted(self._plans_on(self._handle))[0]
 
 
 @method
 def build_plans(self: Planned, policy: build_plan_policy = build_plan_policy.HEURISTICS_CHOICE) -> None:
     """Build the first plan, or all of them."""
     plans = self._plans_on(self._handle)
-    numbers = plans.chosen(self._filters)
+    numbers = self._wanted(plans)
     for number in numbers if build_plan_policy.parse(policy) is build_plan_policy.ALL else numbers[:1]:
         plans.plan(number)
     self._choose(plans, numbers[0])

@@ -17,7 +17,9 @@ from ..errors import GraphError
 from ..kernel_cache import DeviceProperties, KernelCache
 from ..rules import fail
 from ..tensor import tensor
-from . import answers, attention, attention_fp8, execution, files, norm, plans, pointwise, tensors
+from . import answers, attention, attention_fp8, execution, files, introspection, norm, pointwise
+from . import plans as plan_methods
+from . import tensors as tensor_methods
 from .arguments import truth, whole
 from .builder import NOT_SET
 from .core import Graph
@@ -219,20 +221,20 @@ class pygraph(Planned):
     gen_index = pointwise.gen_index
     swish_backward = pointwise.swish_backward
 
-    conv_fprop = tensors.conv_fprop
-    conv_dgrad = tensors.conv_dgrad
-    conv_wgrad = tensors.conv_wgrad
-    matmul = tensors.matmul
-    reduction = tensors.reduction
-    genstats = tensors.genstats
-    softmax = tensors.softmax
-    resample = tensors.resample
-    resample_backward = tensors.resample_backward
-    rng = tensors.rng
-    slice = tensors.slice
-    reshape = tensors.reshape
-    transpose = tensors.transpose
-    concatenate = tensors.concatenate
+    conv_fprop = tensor_methods.conv_fprop
+    conv_dgrad = tensor_methods.conv_dgrad
+    conv_wgrad = tensor_methods.conv_wgrad
+    matmul = tensor_methods.matmul
+    reduction = tensor_methods.reduction
+    genstats = tensor_methods.genstats
+    softmax = tensor_methods.softmax
+    resample = tensor_methods.resample
+    resample_backward = tensor_methods.resample_backward
+    rng = tensor_methods.rng
+    slice = tensor_methods.slice
+    reshape = tensor_methods.reshape
+    transpose = tensor_methods.transpose
+    concatenate = tensor_methods.concatenate
 
     batchnorm = norm.batchnorm
     batchnorm_inference = norm.batchnorm_inference
@@ -260,32 +262,46 @@ class pygraph(Planned):
     block_scale_quantize = attention_fp8.block_scale_quantize
     block_scale_dequantize = attention_fp8.block_scale_dequantize
 
+    # what the graph consists of
+
+    nodes = property(introspection.nodes)
+    tensors = property(introspection.tensors)
+    context = property(introspection.context)
+    plans = property(introspection.plans)
+    backend_plan_entries = introspection.backend_plan_entries
+    select_plan = introspection.select_plan
+    find_tensor = introspection.find_tensor
+    get_node = introspection.get_node
+    get_inputs = introspection.get_inputs
+    get_outputs = introspection.get_outputs
+    inspect = introspection.inspect
+
     # plans, execution, files and answers: functions of the modules beside this one
 
-    create_execution_plans = plans.create_execution_plans
-    create_execution_plan = plans.create_execution_plan
-    check_support = plans.check_support
-    build_plans = plans.build_plans
-    build_plan_at_index = plans.build_plan_at_index
-    get_workspace_size = plans.get_workspace_size
-    get_workspace_size_plan_at_index = plans.get_workspace_size_plan_at_index
-    get_execution_plan_count = plans.get_execution_plan_count
-    get_plan_name = plans.get_plan_name
-    get_plan_name_at_index = plans.get_plan_name_at_index
-    get_plan_source = plans.get_plan_source
-    get_plan_source_at_index = plans.get_plan_source_at_index
-    get_engine_and_knobs_at_index = plans.get_engine_and_knobs_at_index
-    get_behavior_notes = plans.get_behavior_notes
-    get_behavior_notes_for_plan_at_index = plans.get_behavior_notes_for_plan_at_index
-    get_numeric_notes_for_plan_at_index = plans.get_numeric_notes_for_plan_at_index
-    get_engine_count = plans.get_engine_count
-    get_knobs_for_engine = plans.get_knobs_for_engine
-    select_numeric_notes = plans.select_numeric_notes
-    deselect_numeric_notes = plans.deselect_numeric_notes
-    select_behavior_notes = plans.select_behavior_notes
-    deselect_behavior_notes = plans.deselect_behavior_notes
-    deselect_engines = plans.deselect_engines
-    deselect_workspace_greater_than = plans.deselect_workspace_greater_than
+    create_execution_plans = plan_methods.create_execution_plans
+    create_execution_plan = plan_methods.create_execution_plan
+    check_support = plan_methods.check_support
+    build_plans = plan_methods.build_plans
+    build_plan_at_index = plan_methods.build_plan_at_index
+    get_workspace_size = plan_methods.get_workspace_size
+    get_workspace_size_plan_at_index = plan_methods.get_workspace_size_plan_at_index
+    get_execution_plan_count = plan_methods.get_execution_plan_count
+    get_plan_name = plan_methods.get_plan_name
+    get_plan_name_at_index = plan_methods.get_plan_name_at_index
+    get_plan_source = plan_methods.get_plan_source
+    get_plan_source_at_index = plan_methods.get_plan_source_at_index
+    get_engine_and_knobs_at_index = plan_methods.get_engine_and_knobs_at_index
+    get_behavior_notes = plan_methods.get_behavior_notes
+    get_behavior_notes_for_plan_at_index = plan_methods.get_behavior_notes_for_plan_at_index
+    get_numeric_notes_for_plan_at_index = plan_methods.get_numeric_notes_for_plan_at_index
+    get_engine_count = plan_methods.get_engine_count
+    get_knobs_for_engine = plan_methods.get_knobs_for_engine
+    select_numeric_notes = plan_methods.select_numeric_notes
+    deselect_numeric_notes = plan_methods.deselect_numeric_notes
+    select_behavior_notes = plan_methods.select_behavior_notes
+    deselect_behavior_notes = plan_methods.deselect_behavior_notes
+    deselect_engines = plan_methods.deselect_engines
+    deselect_workspace_greater_than = plan_methods.deselect_workspace_greater_than
 
     execute = execution.execute
     execute_plan_at_index = execution.execute_plan_at_index

@@ -1,0 +1,129 @@
+"""The names of cudnn-frontend 1.32, all there but for those that are told; and what a graph shows of itself."""
+
+import numpy as np
+import pytest
+
+import portadnn.graph as cudnn
+
+
+def words(text):
+    """Return the words of a text."""
+    return set(text.split())
+
+
+# of its module: what it imports at once
+MODULE = words("""
+backend_version backend_version_string get_last_error_string norm_forward_phase reduction_mode behavior_note
+cuda_graph_retention knob_type FRONTEND_KNOB_TYPE_BASE is_frontend_knob_type create_kernel_cache
+create_device_properties numerical_note build_plan_policy data_type tensor_reordering heur_mode tensor knob
+cudnnGraphNotSupportedError diagonal_alignment attention_implementation moe_grouped_matmul_mode scalar_type
+reshape_mode create_handle destroy_handle get_stream set_stream Handle DeviceInfo __version__ NodeType Tensor
+pygraph GraphContext Node graph jit graph_cache sdpa_capabilities Graph wrapper ops experimental engines
+""")
+MODULE_MISSING = words("""
+DeviceInfo FRONTEND_KNOB_TYPE_BASE Handle cuda_graph_retention engines experimental is_frontend_knob_type
+moe_grouped_matmul_mode wrapper
+""")
+
+# of its class pygraph, and of the class behind it
+PYGRAPH = words("""
+abs adalayernorm adalayernorm_backward add add_square backend_plan_entries batchnorm batchnorm_backward
+batchnorm_inference bias binary_select block_scale_dequantize block_scale_quantize build build_operation_graph
+build_plan_at_index build_plans ceil check_support cmp_eq cmp_ge cmp_gt cmp_le cmp_lt cmp_neq concatenate context
+conv_dgrad conv_fprop conv_wgrad cos create_execution_plan create_execution_plans deselect_behavior_notes
+deselect_engines deselect_numeric_notes deselect_workspace_greater_than deserialize div elu elu_backward erf execute
+execute_plan_at_index exp find_tensor floor gelu gelu_approx_tanh gelu_approx_tanh_backward gelu_backward gen_index
+genstats get_behavior_notes get_behavior_notes_for_plan_at_index get_cuda_graph_retention
+get_engine_and_knobs_at_index get_engine_count get_execution_plan_count get_inputs get_knobs_for_engine get_node
+get_outputs get_plan_name_at_index get_workspace_size get_workspace_size_plan_at_index identity inspect instancenorm
+instancenorm_backward key layernorm layernorm_backward leaky_relu leaky_relu_backward log logical_and logical_not
+logical_or matmul max min mod moe_grouped_matmul moe_grouped_matmul_bwd mul neg nodes plans populate_cuda_graph pow
+query_tensor_attributes_of_uid reciprocal reduction relu relu_backward reshape rmsnorm rmsnorm_backward rope
+rope_backward rsqrt scale scaled_dot_product_flash_attention scaled_dot_product_flash_attention_backward sdpa
+sdpa_backward sdpa_fp8 sdpa_fp8_backward sdpa_mxfp8 sdpa_mxfp8_backward select_behavior_notes select_numeric_notes
+select_plan selected_engine serialize sigmoid sigmoid_backward sin slice softplus softplus_backward sqrt sub swish
+swish_backward tan tanh tanh_backward tensor tensor_like tensor_scalar tensors transpose update_cuda_graph validate
+gdn gdn2 gdn2_bwd gdn2_summary gdn2_summary_bwd gdn_bwd gdn_summary gdn_summary_bwd gdp gdp_bwd gdp_summary
+gdp_summary_bwd kda kda_bwd kda_summary kda_summary_bwd mamba2 mamba2_bwd mamba2_summary mamba2_summary_bwd
+""")
+LINEAR_ATTENTION = {name for name in PYGRAPH if name.partition("_")[0] in ("gdn", "gdn2", "gdp", "kda", "mamba2")}
+PYGRAPH_MISSING = LINEAR_ATTENTION | words("""
+get_cuda_graph_retention moe_grouped_matmul moe_grouped_matmul_bwd populate_cuda_graph rope rope_backward
+selected_engine update_cuda_graph
+""")
+
+
+def test_the_module_has_the_names():
+    assert {name for name in MODULE if not hasattr(cudnn, name)} == MODULE_MISSING
+
+
+def test_the_class_has_the_names():
+    assert {name for name in PYGRAPH if not hasattr(cudnn.pygraph, name)} == PYGRAPH_MISSING
+
+
+def example():
+    """Return relu(A @ B), 2 x 3 by 3 x 4 in a batch of 1 and its tensors."""
+    opened = cudnn.create_handle("reference")
+    float_type = cudnn.data_type.FLOAT
+    g = cudnn.pygraph("g", float_type, float_type, float_type, opened)
+    a = g.tensor(dim=[1, 2, 3], stride=[6, 3, 1], name="a", uid=7)
+    b = g.tensor(dim=[1, 3, 4], stride=[12, 4, 1], name="b")
+    c = g.relu(g.matmul(a, b, name="mm"), name="act")
+    return g, a, b, c.set_output(True).set_name("c")
+
+
+def test_a_graph_shows_its_nodes_and_tensors():
+    g, a, b, c = example()
+    assert [(node.name, node.node_type) for node in g.nodes] == [
+        ("mm", cudnn.NodeType.MATMUL),
+        ("act", cudnn.NodeType.POINTWISE),
+    ]
+    assert g.nodes[0].inputs == {"A": a, "B": b}
+    assert g.nodes[0].params == {"padding": 0.0}
+    assert g.get_node("act").outputs == {"OUT_0": c}
+    assert g.get_node("other") is None
+    assert (g.tensors["a"], g.find_tensor("c"), g.find_tensor(7), g.find_tensor(99)) == (a, c, a, None)
+    assert (g.get_inputs(), g.get_outputs()) == ([a, b], [c])
+    assert g.context.io_data_type is cudnn.data_type.FLOAT
+    assert (a.dim, a.stride, a.name, a.uid, a.is_virtual) == ([1, 2, 3], [6, 3, 1], "a", 7, False)
+    g.validate()
+    told = g.inspect()
+    assert told["tensors"]["c"] == {
+        "dim": [1, 2, 4],
+        "stride": [8, 4, 1],
+        "dtype": "FLOAT",
+        "is_virtual": False,
+        "uid": 0,
+    }
+    assert [(n["name"], n["type"], n["outputs"]) for n in told["nodes"]] == [
+        ("mm", "MATMUL", {"C": "mm::C"}),
+        ("act", "POINTWISE", {"OUT_0": "c"}),
+    ]
+
+
+def test_a_name_of_two_tensors_names_none():
+    g, a, _, _ = example()
+    a.set_name("b")
+    with pytest.raises(cudnn.InvalidTensorName):
+        g.find_tensor("b")
+
+
+def test_a_plan_is_selected_by_its_number():
+    g, a, b, c = example()
+    assert g.plans == []
+    g.validate()
+    g.build_operation_graph()
+    g.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+    assert [plan.cpp_index for plan in g.plans] == list(range(g.get_execution_plan_count()))
+    assert g.backend_plan_entries() == g.plans
+    last = len(g.plans) - 1
+    assert g.get_engine_and_knobs_at_index(last) == (g.plans[last].engine_id, g.plans[last].knobs)
+    assert g.select_plan(last) is g
+    g.check_support()
+    g.build_plans()
+    assert g.get_plan_name() == g.get_plan_name_at_index(last)
+    out, ones = np.empty((1, 2, 4), np.float32), np.ones((1, 3, 4), np.float32)
+    g.execute({a: np.ones((1, 2, 3), np.float32), b: ones, c: out})
+    assert (out == 3).all()
+    with pytest.raises(cudnn.InvalidValue, match="PG-PLAN-002"):
+        g.select_plan(last + 1)
