@@ -31,8 +31,10 @@ def _states(handle: Handle, states: Any, size: Any) -> Any:
 def cudnnSetDropoutDescriptor(dropoutDesc, handle, dropout, states, stateSizeInBytes, seed):
     made(dropoutDesc, DropoutDescriptor, "dropoutDesc")
     check_handle(handle)
-    if states is None:
-        dropoutDesc.value = dnn.DropoutDescriptor(dropout, None, seed)
+    if states is None:  # only the probability is set
+        before = dropoutDesc.value
+        kept = (None, seed) if before is None else (before.states, before.seed)
+        dropoutDesc.value = dnn.DropoutDescriptor(dropout, *kept)
         return
     dropoutDesc.value = dnn.set_dropout_descriptor(handle, dropout, _states(handle, states, stateSizeInBytes), seed)
 

@@ -182,3 +182,18 @@ def test_descriptors_end_when_they_are_destroyed(kind):
     destroy(desc)
     with pytest.raises(dnn.BadParam, match="one that was destroyed"):
         destroy(desc)
+
+
+@everywhere()
+def test_dropout_set_with_null_states_keeps_those_that_it_has(handle):
+    desc, drops = tensor_4d(2, 3, 2, 2), [cudnn.cudnnCreateDropoutDescriptor() for _ in range(2)]
+    x, reserve = handle.asarray(VALUES), handle.empty_bytes(64)
+    results = []
+    for drop, first in zip(drops, (0.5, 0.25), strict=True):
+        size = cudnn.cudnnDropoutGetStatesSize(handle)
+        cudnn.cudnnSetDropoutDescriptor(drop, handle, first, handle.empty_bytes(size), size, 9)
+        cudnn.cudnnSetDropoutDescriptor(drop, handle, 0.25, None, 0, 0)
+        assert cudnn.cudnnGetDropoutDescriptor(drop, handle)[0] == 0.25
+        results.append(handle.zeros(VALUES.shape))
+        cudnn.cudnnDropoutForward(handle, drop, desc, x, desc, results[-1], reserve, 64)
+    np.testing.assert_array_equal(*map(handle.to_numpy, results))
