@@ -33,7 +33,8 @@ from .problems import (
 Step = TensorDescriptor | Sequence[int]
 
 
-def _network(rnn: RNNDescriptor, x: Step) -> Network:
+def network_of_step(rnn: RNNDescriptor, x: Step) -> Network:
+    """Return a network whose input has the features of a step."""
     dims = logical_dims(x, "x", TensorDescriptor)
     if len(dims) != 3 or dims[2] != 1 or dims[1] < 1:
         raise BadParam(argument="x.dims", expected="(n, features, 1), the dims of one step", got=dims)
@@ -71,7 +72,7 @@ def get_rnn_params_size(
     wanted = (own or DataType.FLOAT) if dtype is None else DataType.of(dtype)
     if own not in (None, wanted):
         raise BadParam(argument="dtype", expected=f"{own} as x", got=wanted)
-    return _network(checked_rnn(rnn), x).size * wanted.itemsize
+    return network_of_step(checked_rnn(rnn), x).size * wanted.itemsize
 
 
 def _sizing_problem(
@@ -152,9 +153,14 @@ def get_rnn_training_reserve_size(handle: Handle, rnn: RNNDescriptor, x: Any, *,
     return max(problem.kept.size * problem.dtype.accumulator.itemsize, raw_size(handle, problem, "reserve"))
 
 
-def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_layer_id: int, bias: bool) -> Any:
-    network = _network(checked_rnn(rnn), x)
-    device = check_handle(handle).device
+def place_of_part(network: Network, layer: int, lin_layer_id: int, bias: bool) -> tuple[int, int]:
+    """Return at which of the parameters a matrix or a bias begins, and its columns: none where there is no matrix.
+
+    Raises
+    ------
+    BadParam
+        No such layer or matrix.
+    """
     gates, hidden = network.mode.gates, network.hidden
     for name, value, count in (
         ("layer", layer, network.layers * network.directions),
@@ -162,20 +168,26 @@ def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_l
     ):
         if as_integer(value, name, 0) >= count:
             raise BadParam(argument=name, expected=f"0 to {count - 1}", got=value)
+    own, direction = divmod(layer, network.directions)
+    recurrent, gate = divmod(lin_layer_id, gates)
+    columns = 1 if bias else hidden if recurrent else network.inputs(own)
+    place = network.bias if bias else network.matrix
+    return place(own, direction, bool(recurrent)) + gate * hidden * columns, columns
+
+
+def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_layer_id: int, bias: bool) -> Any:
+    network = network_of_step(checked_rnn(rnn), x)
+    device = check_handle(handle).device
+    first, columns = place_of_part(network, layer, lin_layer_id, bias)
     if w is None:
         raise BadParam(argument="w", expected="a tensor", got=None)
     array = wrapped_one(device, w, "w")
     spec = spec_of(device.signature(array), "w")
     if spec.size != network.size or not spec.is_packed():
         raise BadParam(argument="w.dims", expected=f"{network.size} parameters, packed", got=str(spec))
-    own, direction = divmod(layer, network.directions)
-    recurrent, gate = divmod(lin_layer_id, gates)
-    columns = 1 if bias else hidden if recurrent else network.inputs(own)
     if not columns:
         return None
-    place = network.bias if bias else network.matrix
-    first = place(own, direction, bool(recurrent)) + gate * hidden * columns
-    return device.wrap(FilterDescriptor((1, hidden, columns), spec.dtype).view(array, first), "w")
+    return device.wrap(FilterDescriptor((1, network.hidden, columns), spec.dtype).view(array, first), "w")
 
 
 @public

@@ -1,0 +1,202 @@
+"""A stand-in for CuPy on machines without it: NumPy's functions, and arrays with the attributes of CuPy's.
+
+It has what programs need that compute with arrays and with cuDNN. Kernels of CUDA source raise when they are called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .memory import Allocation, HostPointer, alloc
+
+
+class Device:
+    """A GPU's place: there is number 0, the CPU."""
+
+    def __init__(self, device: int = 0) -> None:
+        self.id = int(device)
+
+    compute_capability = "00"
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return self.id
+
+    def __int__(self) -> int:
+        return self.id
+
+    def use(self) -> None:
+        """Make it the current one, which it is."""
+
+    def synchronize(self) -> None:
+        """Wait for nothing: the CPU is done when a call returns."""
+
+
+class Stream:
+    """A queue in which everything is done at once."""
+
+    null: Stream
+    ptr = 0
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.device_id = 0
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def use(self) -> Stream:
+        """Make it the current one."""
+        return self
+
+    def synchronize(self) -> None:
+        """Wait for nothing."""
+
+
+Stream.null = Stream()
+
+
+class ndarray(np.ndarray[Any, Any]):
+    """NumPy's array with `data.ptr`, `device`, `get` and `set`."""
+
+    @property
+    def data(self) -> Any:
+        """The array's place in memory."""
+        memory = Allocation(0)
+        memory.array, memory.ptr, memory.size = np.asarray(self), self.ctypes.data, self.nbytes
+        return HostPointer(memory, 0)
+
+    @property
+    def device(self) -> Any:
+        """The CPU."""
+        return Device()
+
+    def get(self, stream: Any = None, order: str = "C", out: Any = None, blocking: bool = True) -> Any:
+        """Return a copy as NumPy's own array."""
+        return np.array(self, subok=False) if out is None else np.copyto(out, self)
+
+    def set(self, arr: Any, stream: Any = None) -> None:
+        """Copy NumPy's array into this one."""
+        self[...] = arr
+
+
+def _as_ours(value: Any) -> Any:
+    """Return a result with CuPy's arrays in place of NumPy's; NumPy's numbers become arrays of no dims, as there."""
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray):
+        return value.view(ndarray)
+    if type(value) in (tuple, list):
+        return type(value)(map(_as_ours, value))
+    return value
+
+
+def _ours(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _as_ours(function(*args, **kwargs))
+
+    return call
+
+
+class _Wrapped(ModuleType):
+    """NumPy, a part of it, or nothing: functions return CuPy's arrays."""
+
+    def __init__(self, name: str, source: Any = None) -> None:
+        super().__init__(name, f"Stand-in for {name} over NumPy.")
+        self.__spec__ = ModuleSpec(name, None)
+        self.__path__: list[str] = []
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self._source, name)
+        if callable(value) and not isinstance(value, type):
+            value = _ours(value)
+        setattr(self, name, value)
+        return value
+
+
+class ElementwiseKernel:
+    """A kernel of CUDA source, which nothing here compiles; `reduction` kernels and raw ones as well."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.kwargs = kwargs
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise: there is no compiler of CUDA source.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError("the stand-in for CuPy runs no kernels of CUDA source")
+
+
+def _get_array_module(*arrays: Any) -> Any:
+    return sys.modules["cupy"] if any(isinstance(array, ndarray) for array in arrays) else np
+
+
+@contextlib.contextmanager
+def _nothing(*_: Any, **__: Any) -> Iterator[None]:
+    yield
+
+
+def _cuda() -> ModuleType:
+    cuda, runtime = _Wrapped("cupy.cuda"), _Wrapped("cupy.cuda.runtime")
+    names = {"CUDARuntimeError": RuntimeError, "is_hip": False, "getDevice": lambda: 0, "getDeviceCount": lambda: 1}
+    vars(runtime).update(names, runtimeGetVersion=lambda: 0, deviceSynchronize=lambda: None)
+    memory = {"alloc": alloc, "MemoryPointer": HostPointer, "Memory": Allocation}
+    of_memory = _Wrapped("cupy.cuda.memory")
+    vars(of_memory).update(memory)
+    vars(cuda).update(memory, Device=Device, Stream=Stream, ExternalStream=Stream, runtime=runtime, memory=of_memory)
+    vars(cuda).update(get_current_stream=lambda *_: Stream.null, is_available=lambda: True, profile=_nothing)
+    return cuda
+
+
+def stand_in() -> dict[str, ModuleType]:
+    """Return the modules by name: cupy, cupy.cuda, cupyx, and those that cuDNN's modules go into."""
+    cupy, cuda = _Wrapped("cupy", np), _cuda()
+    vars(cupy).update(
+        is_stand_in=True,
+        __version__="13.0.0",
+        cuda=cuda,
+        ndarray=ndarray,
+        asnumpy=lambda a, *_, **__: np.array(a, subok=False),
+        get_array_module=_get_array_module,
+        ElementwiseKernel=ElementwiseKernel,
+        ReductionKernel=ElementwiseKernel,
+        RawKernel=ElementwiseKernel,
+        fuse=lambda *args, **_: args[0] if args and callable(args[0]) else lambda function: function,
+        random=_Wrapped("cupy.random", np.random),
+        linalg=_Wrapped("cupy.linalg", np.linalg),
+        fft=_Wrapped("cupy.fft", np.fft),
+        testing=_Wrapped("cupy.testing", np.testing),
+    )
+    made: dict[str, Any] = {
+        name: _Wrapped(name) for name in ("cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")
+    }
+    made["cupy_backends"].cuda = made["cupy_backends.cuda"]
+    made["cupy_backends.cuda"].libs = made["cupy_backends.cuda.libs"]
+    parts = {f"cupy.{name}": getattr(cupy, name) for name in ("cuda", "random", "linalg", "fft", "testing")}
+    return {"cupy": cupy, "cupyx": _Wrapped("cupyx"), **parts, **made, "cupy.cuda.runtime": cuda.runtime}
