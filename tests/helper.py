@@ -34,7 +34,11 @@ from portadnn_backends.reference.outcomes import outcomes, terms
 
 @dataclass(frozen=True)
 class Target:
-    """Something to open a handle on. `slow` marks GPU-shaped kernels on a CPU: they get fewer cases."""
+    """Something to open a handle on.
+
+    `slow` marks GPU-shaped kernels on a CPU: they get fewer cases. `optimised` is False where OpenCL's compiler is to
+    leave its optimiser out, which takes a third of the time of a case.
+    """
 
     name: str
     backend: str
@@ -42,6 +46,7 @@ class Target:
     schedule: str | None = None
     missing: str | None = None
     slow: bool = False
+    optimised: bool = True
 
 
 def backends_in(variable):
@@ -98,7 +103,7 @@ def every_target():
                 if name == "torch":
                     continue  # no kernels of portadnn's
                 broken = gpu_schedule_broken(info)
-                found.append(Target(f"{name}-gpu-schedule", name, index, "gpu", missing=broken, slow=True))
+                found.append(Target(f"{name}-gpu-schedule", name, index, "gpu", broken, slow=True, optimised=False))
     return tuple(found) or (Target("none", "opencl", missing="no other backend than the reference is to be tested"),)
 
 
@@ -124,7 +129,10 @@ def open_handle(target):
     """Open the handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""
     if target.missing is not None:
         pytest.skip(f"{target.name} is not available: {target.missing}")
-    return personas.assume(opening.Target(target.backend, target.device, target.schedule or "").open(profile=None))
+    handle = opening.Target(target.backend, target.device, target.schedule or "").open(profile=None)
+    if not target.optimised:
+        handle.device.compiler.options += " -cl-opt-disable"
+    return personas.assume(handle)
 
 
 @dataclass(frozen=True)
@@ -154,19 +162,24 @@ class Case:
 def over(table, kernels=False):
     """Parametrise a test with ``handle`` and ``case``: every case of the table on every target.
 
-    Cases that repeat what others have are ``long``: pairs of values, on slow targets values. See ``pairwise``.
+    Cases that repeat what others have are ``long``: pairs of values, on slow targets values. See ``pairwise``. Kernels
+    for CPUs are compiled without the optimiser for cases of ``make test`` beyond one for each value.
 
     With `kernels` on those that run portadnn's kernels, for tests of certain engines.
     """
     params = []
     for target in targets() if kernels else every_target():
         rows = table[:1] if target.missing else [case for case in table if case.everywhere or not target.slow]
-        alone = target.slow
-        demands = [pairwise.demands_of_line(c.line, alone=alone, data=c.data, alias=c.alias) for c in rows]
-        params += [
-            pytest.param(target, case, id=f"{target.name}-{case}", marks=marks or [pytest.mark.long] * case.long)
-            for case, marks in zip(rows, pairwise.marks(demands), strict=True)
-        ]
+        values, pairs = (
+            [pairwise.demands_of_line(c.line, alone=alone, data=c.data, alias=c.alias) for c in rows]
+            for alone in (True, False)
+        )
+        optimised = set(pairwise.cover(values))
+        for at, (case, marks) in enumerate(zip(rows, pairwise.marks(values if target.slow else pairs), strict=True)):
+            marks = marks or [pytest.mark.long] * case.long
+            quick = target.schedule == "cpu" and not marks and at not in optimised
+            which = replace(target, optimised=False) if quick else target
+            params.append(pytest.param(which, case, id=f"{target.name}-{case}", marks=marks))
     return pytest.mark.parametrize(("handle", "case"), params, indirect=["handle"])
 
 
