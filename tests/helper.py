@@ -112,6 +112,11 @@ def targets():
     return [replace(t, missing="it has no kernels") if get_backend(t.backend).vendor else t for t in every_target()]
 
 
+def unoptimised(target):
+    """Return the target with kernels for CPUs compiled without the optimiser; other targets as they are."""
+    return replace(target, optimised=False) if target.schedule == "cpu" else target
+
+
 def cpu_targets():
     """Return the targets whose kernels are for CPUs; where there are none, a missing one that says so."""
     found = [target for target in targets() if target.schedule == "cpu" or target.missing]
@@ -124,15 +129,20 @@ def opencl_targets():
     return found or [Target("no-opencl", "opencl", missing="OpenCL is not among the targets")]
 
 
-@functools.cache
-def open_handle(target):
-    """Open the handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""
+def opened(target):
+    """Return a new handle of a target, or skip when its backend is missing; see also ``conftest.pytest_configure``."""
     if target.missing is not None:
         pytest.skip(f"{target.name} is not available: {target.missing}")
     handle = opening.Target(target.backend, target.device, target.schedule or "").open(profile=None)
     if not target.optimised:
         handle.device.compiler.options += " -cl-opt-disable"
-    return personas.assume(handle)
+    return handle
+
+
+@functools.cache
+def open_handle(target):
+    """Return the handle of a target, which all tests share."""
+    return personas.assume(opened(target))
 
 
 @dataclass(frozen=True)
@@ -177,8 +187,7 @@ def over(table, kernels=False):
         optimised = set(pairwise.cover(values))
         for at, (case, marks) in enumerate(zip(rows, pairwise.marks(values if target.slow else pairs), strict=True)):
             marks = marks or [pytest.mark.long] * case.long
-            quick = target.schedule == "cpu" and not marks and at not in optimised
-            which = replace(target, optimised=False) if quick else target
+            which = target if marks or at in optimised else unoptimised(target)
             params.append(pytest.param(which, case, id=f"{target.name}-{case}", marks=marks))
     return pytest.mark.parametrize(("handle", "case"), params, indirect=["handle"])
 

@@ -10,7 +10,7 @@ import cases_rnn
 import numpy as np
 import pytest
 from capability_conformance import cells, faults
-from helper import Case, check, every_target, open_handle
+from helper import Case, check, every_target, open_handle, unoptimised
 
 import portadnn as dnn
 from portadnn import capability
@@ -104,7 +104,7 @@ def definition(op):
 @pytest.mark.parametrize("op", operations())
 @pytest.mark.parametrize("target", EVERYWHERE, ids=lambda target: target.name)
 def test_what_a_table_takes_is_computed(target, op):
-    handle = open_handle(target)
+    handle = open_handle(unoptimised(target))
     features = chosen(op, handle.backend)
     if not features:
         pytest.skip(f"{handle.backend} takes no {op}")

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16, finfo
-from test_nvrtc import require_nvrtc
+from test_nvrtc import compile_ptx, require_nvrtc
 from where import open_handle
 
 from portadnn_backends import kernel_text
-from portadnn_backends.cuda import device as cuda
 
 PROBE = (Path(__file__).parent / "dialect_probe.cl").read_text(encoding="utf-8")
 TYPES = {"FLOAT": np.float32, "DOUBLE": np.float64, "HALF": np.float16, "BFLOAT16": bfloat16}
@@ -172,7 +171,7 @@ def test_nvrtc(dtype, monkeypatch):
     require_nvrtc()
     for width in WIDTHS:
         for aligned in (False, True):
-            cuda.compile_cubin(all_probes("cuda", dtype, width, aligned, monkeypatch), "sm_80")
+            compile_ptx(all_probes("cuda", dtype, width, aligned, monkeypatch), "sm_80")
 
 
 def test_functions_are_the_dialects():

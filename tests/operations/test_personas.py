@@ -23,11 +23,7 @@ def opened(name):
     found = [target for target in helper.opencl_targets() if target.schedule == "gpu" or target.missing]
     if not found:
         pytest.skip("OpenCL's first CPU is not among the targets")
-    target = found[0]
-    if target.missing:
-        pytest.skip(f"{target.name} is not available: {target.missing}")
-    word = helper.opening.Target(target.backend, target.device, target.schedule)
-    return personas.assume(word.open(), name)
+    return personas.assume(helper.opened(found[0]), name)
 
 
 @pytest.fixture(scope="module")

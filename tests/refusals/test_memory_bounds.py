@@ -39,12 +39,14 @@ def outcomes():
     return get
 
 
+@pytest.mark.xdist_group("memory_bounds")
 @pytest.mark.parametrize("backend", among(*COUNT))
 def test_nothing_else_is_written(outcomes, backend):
     wrong = [f"{o.number}: {o.what}: {o.ended}: {'; '.join(o.faults)}" for o in outcomes(backend) if o.faults]
     assert not wrong, f"{len(wrong)} cases:\n" + "\n".join(wrong[:20])
 
 
+@pytest.mark.xdist_group("memory_bounds")
 @pytest.mark.parametrize("backend", among(*COUNT))
 def test_all_kinds_of_cases_are_made(outcomes, backend):
     """Most calls compute, and each kind of memory, workspace and fault is among the cases that do or do not."""

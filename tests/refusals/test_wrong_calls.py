@@ -46,6 +46,7 @@ def reports(request):
     return {backend: (end[backend] - start[backend], report) for backend, report in made.items()}
 
 
+@pytest.mark.xdist_group("wrong_calls")
 @pytest.mark.parametrize("backend", among(*COUNT))
 def test_nothing_but_errors_of_portadnn(reports, backend):
     count, report = reports[backend]
