@@ -26,6 +26,7 @@ NO_PROBLEMS = (
     "shared/common/fma_chain.cl",  # run by benchmarks, not by engines; tests/command_line/test_roofline.py has it
     *(f"{folder}/attention/" for folder in kernel_text.FOLDERS),  # tests/attention/test_graph_attention_nvrtc.py has it
     "shared/tensor/random_numbers.cl",  # of graphs, too: tests/fusion/test_graph_random.py has it
+    "shared/nodes/",  # tests/graph/test_graph_nodes_nvrtc.py has them
     "shared/tensor/resample.cl",  # tests/graph/test_graph_resample.py has it
 )
 _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(', re.MULTILINE)  # macros are in capitals

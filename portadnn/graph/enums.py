@@ -186,6 +186,15 @@ class attention_implementation(GraphEnum):
     UNIFIED = 2
 
 
+class moe_grouped_matmul_mode(GraphEnum):
+    """Whether a mixture's product gathers the rows of tokens, or scatters those of the result."""
+
+    NONE = 0
+    GATHER = 1
+    SCATTER = 2
+    COMBINE = 3
+
+
 class knob_type(GraphEnum):
     """What can be set of an engine."""
 

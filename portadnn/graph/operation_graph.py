@@ -257,6 +257,9 @@ class OperationGraph(Problem):
             return 2.0 * self.at(operation, "C").size * self.at(operation, "A").dims[-1]
         if operation.kind.startswith("sdpa"):
             return self._flops_of_attention(operation)
+        if operation.kind.startswith("moe"):
+            result = self.by_uid[operation.outputs[0][1]]
+            return 2.0 * self.at(operation, "TOKEN").size * result.dims[2]
         ports = {"conv_fprop": ("Y", "W"), "conv_dgrad": ("DY", "W"), "conv_wgrad": ("DY", "DW")}.get(operation.kind)
         if ports is not None:  # the side of the result, and the filters
             result, filters = (self.at(operation, port) for port in ports)
@@ -274,6 +277,8 @@ class OperationGraph(Problem):
         """Return how many terms a node adds up for one number of its results, about."""
         if operation.kind == "matmul":
             return self.at(operation, "A").dims[-1]
+        if operation.kind.startswith("moe"):
+            return self.at(operation, "TOKEN").dims[1 if operation.kind.endswith("_bwd") else 2]
         inputs = max(self.by_uid[uid].size for _, uid in operation.inputs) if operation.inputs else 1
         if operation.kind in ("conv_fprop", "conv_dgrad"):
             return math.prod(self.at(operation, "W").dims[1:])

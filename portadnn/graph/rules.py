@@ -146,6 +146,13 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-SDPA-012", AttributeNotSet, "pages and the lengths of sequences come together"),
     ("PG-SDPA-013", AttributeNotSet, "there is nothing that this is the gradient of"),
     ("PG-SDPA-014", cudnnGraphNotSupportedError, "block scaling is not supported"),
+    # rows of tokens
+    ("PG-ROPE-001", InvalidValue, "the elements to be turned are no pairs of a row"),
+    ("PG-ROPE-002", ShapeDeductionFailed, "the table of angles does not cover positions and pairs"),
+    ("PG-MOE-001", InvalidValue, "offsets and indices of tokens are integers of 32 bits"),
+    ("PG-MOE-002", ShapeDeductionFailed, "rows of tokens come in one batch"),
+    ("PG-MOE-003", cudnnGraphNotSupportedError, "results of several experts are not combined"),
+    ("PG-MOE-004", InvalidValue, "the mode and the indices of tokens contradict each other"),
     # variant packs
     ("PG-PACK-001", InvalidVariantPack, "tensors are missing"),
     ("PG-PACK-002", InvalidVariantPack, "a key is no tensor of the graph"),

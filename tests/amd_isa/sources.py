@@ -9,6 +9,7 @@ import attention_graphs
 import pytest
 import test_graph_before
 import test_graph_fusion
+import test_graph_nodes_nvrtc
 import test_graph_product
 import test_graph_product_filters
 import test_graph_product_sums
@@ -58,6 +59,7 @@ def graphs() -> Iterator[tuple[str, OperationGraph]]:
     for name, made in (
         ("random numbers", test_graph_random.graphs()),
         ("resample", test_graph_resample.graphs()),
+        ("nodes", test_graph_nodes_nvrtc.graphs()),
         ("fusion", test_graph_fusion.texts()),
     ):
         for graph in made:

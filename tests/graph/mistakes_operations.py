@@ -311,3 +311,47 @@ def an_offset_with_a_fraction(g):
 @wrong("PG-SOFTMAX-001", VALUE, "2 dims")
 def softmax_outside(g):
     out(g.softmax(x(g, 2, 3), axis=2)[0])
+
+
+# rows of tokens
+
+
+@wrong("PG-ROPE-001", VALUE, "rope_dim", "at most 8", "got 3")
+def an_odd_number_of_elements_to_turn(g):
+    out(g.rope(x(g, 1, 2, 4, 8), x(g, 4, 1, 1, 4), rope_dim=3))
+
+
+@wrong("PG-ROPE-002", SHAPE, "FREQS", "at least 4 positions", "[3, 1, 1, 4]")
+def a_table_of_too_few_positions(g):
+    out(g.rope(x(g, 1, 2, 4, 8), x(g, 3, 1, 1, 4)))
+
+
+def experts(g, tokens=(1, 6, 4), kind=D.INT32, **more):
+    """Add a product of two experts."""
+    rows = tensor_of(g, kind, 2, 1, 1)
+    return g.moe_grouped_matmul(x(g, *tokens), x(g, 2, 4, 3), rows, **more)
+
+
+def tensor_of(g, kind, *dims):
+    """Make a tensor of a type."""
+    return x(g, *dims).set_data_type(kind)
+
+
+@wrong("PG-MOE-001", VALUE, "FIRST_TOKEN_OFFSET", "INT32", "got INT64")
+def offsets_of_64_bits(g):
+    out(experts(g, kind=D.INT64))
+
+
+@wrong("PG-MOE-002", SHAPE, "TOKEN", "[1, 12, 4]")
+def tokens_in_batches(g):
+    out(experts(g, (2, 6, 4)))
+
+
+@wrong("PG-MOE-003", NOT_SUPPORTED, "COMBINE", "SCATTER")
+def results_to_be_combined(g):
+    out(experts(g, mode=cudnn.moe_grouped_matmul_mode.COMBINE))
+
+
+@wrong("PG-MOE-004", VALUE, "TOKEN_INDEX for GATHER", "got none")
+def nothing_to_gather_by(g):
+    out(experts(g, mode=cudnn.moe_grouped_matmul_mode.GATHER))

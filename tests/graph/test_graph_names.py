@@ -22,7 +22,7 @@ pygraph GraphContext Node graph jit graph_cache sdpa_capabilities Graph wrapper 
 """)
 MODULE_MISSING = words("""
 DeviceInfo FRONTEND_KNOB_TYPE_BASE Handle cuda_graph_retention engines experimental is_frontend_knob_type
-moe_grouped_matmul_mode wrapper
+ wrapper
 """)
 
 # of its class pygraph, and of the class behind it
@@ -48,8 +48,7 @@ gdp_summary_bwd kda kda_bwd kda_summary kda_summary_bwd mamba2 mamba2_bwd mamba2
 """)
 LINEAR_ATTENTION = {name for name in PYGRAPH if name.partition("_")[0] in ("gdn", "gdn2", "gdp", "kda", "mamba2")}
 PYGRAPH_MISSING = LINEAR_ATTENTION | words("""
-get_cuda_graph_retention moe_grouped_matmul moe_grouped_matmul_bwd populate_cuda_graph rope rope_backward
-selected_engine update_cuda_graph
+get_cuda_graph_retention populate_cuda_graph selected_engine update_cuda_graph
 """)
 
 

@@ -93,6 +93,7 @@ _LAYER: dict[str, Word] = {
     "inv_variance": of(ONE),
 }
 _INSTANCE: dict[str, Word] = {"mean": of(CHANNELS), "inv_variance": of(CHANNELS)}
+_EXPERTS = of((2, 1, 1), D.INT32)
 FP8 = "sdpa_fp8", "sdpa_fp8_backward"
 SPECIAL: dict[str, dict[str, Word]] = {
     "scale": {"scale": of(ONE)},
@@ -105,6 +106,10 @@ SPECIAL: dict[str, dict[str, Word]] = {
     **{name: {"a": of(IMAGE, D.BOOLEAN), "b": of(IMAGE, D.BOOLEAN)} for name in ("logical_and", "logical_or")},
     **{name: dict.fromkeys(("q", "k", "v", "o", "dO"), of(HEADS, D.FP8_E4M3)) for name in FP8},
     "logical_not": {"input": of(IMAGE, D.BOOLEAN)},
+    "rope": {"freqs": of((4, 1, 1, 4))},
+    "rope_backward": {"freqs": of((4, 1, 1, 4)), "dY": of(IMAGE)},
+    "moe_grouped_matmul": {"token": of((1, 6, 4)), "weight": of((2, 4, 3)), "first_token_offset": _EXPERTS},
+    "moe_grouped_matmul_bwd": {"token": of((1, 6, 4)), "doutput": of((1, 6, 3)), "first_token_offset": _EXPERTS},
     **{f"{norm}{end}": _LAYER for norm in ("layernorm", "rmsnorm") for end in ("", "_backward")},
     **dict.fromkeys(("adalayernorm", "adalayernorm_backward"), _LAYER),
     **dict.fromkeys(("instancenorm", "instancenorm_backward"), _INSTANCE),

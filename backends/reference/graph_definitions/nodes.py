@@ -24,6 +24,7 @@ from . import norm as reference_graph_norm
 from . import pointwise as reference_graph_pointwise
 from . import products as reference_graph_products
 from . import resample as reference_graph_resample
+from . import rows as reference_graph_rows
 
 Array = npt.NDArray[Any]
 Definition = Callable[[OperationGraph, Operation, Mapping[str, Array]], Mapping[str, Any]]
@@ -36,6 +37,7 @@ DEFINITIONS: dict[str, Definition] = {
     **reference_graph_pointwise.DEFINITIONS,
     **reference_graph_products.DEFINITIONS,
     **reference_graph_resample.DEFINITIONS,
+    **reference_graph_rows.DEFINITIONS,
 }
 
 

@@ -17,7 +17,7 @@ from ..errors import GraphError
 from ..kernel_cache import DeviceProperties, KernelCache
 from ..rules import fail
 from ..tensor import tensor
-from . import answers, attention, attention_fp8, execution, files, introspection, norm, pointwise
+from . import answers, attention, attention_fp8, execution, files, introspection, norm, pointwise, rows
 from . import plans as plan_methods
 from . import tensors as tensor_methods
 from .arguments import truth, whole
@@ -261,6 +261,11 @@ class pygraph(Planned):
     sdpa_mxfp8_backward = attention_fp8.sdpa_mxfp8_backward
     block_scale_quantize = attention_fp8.block_scale_quantize
     block_scale_dequantize = attention_fp8.block_scale_dequantize
+
+    rope = rows.rope
+    rope_backward = rows.rope_backward
+    moe_grouped_matmul = rows.moe_grouped_matmul
+    moe_grouped_matmul_bwd = rows.moe_grouped_matmul_bwd
 
     # what the graph consists of
 

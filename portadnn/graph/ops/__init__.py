@@ -8,10 +8,12 @@ from . import (
     layer_norm,
     layout,
     matmul,
+    moe,
     pointwise,
     random,
     reduction,
     resample,
+    rope,
     softmax,
 )
 
@@ -23,9 +25,11 @@ __all__ = [
     "layer_norm",
     "layout",
     "matmul",
+    "moe",
     "pointwise",
     "random",
     "reduction",
     "resample",
+    "rope",
     "softmax",
 ]

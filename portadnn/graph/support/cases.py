@@ -103,6 +103,7 @@ def cases() -> Iterator[Case]:
     yield from _norms()
     yield from _windows()
     yield from _moving()
+    yield from _rows()
     yield from _attention()
 
 
@@ -195,6 +196,20 @@ def _moving() -> Iterator[Case]:
         if law.name != "NOT_SET":
             more = {"bernoulli_probability": 0.5} if law.name == "BERNOULLI" else {}
             yield Case(f"rng {law.name}", "rng", {}, {"distribution": law, "seed": 1, **more}, {"Y": _X})
+
+
+def _rows() -> Iterator[Case]:
+    table = {"FREQS": (16, 1, 1, 16)}
+    yield Case("rope", "rope", {"X": _Q, **table})
+    yield Case("rope_backward", "rope_backward", {"DY": _Q, **table})
+    rows, matrices, offset = (1, 16, 8), (4, 8, 6), {"FIRST_TOKEN_OFFSET": (4, 1, 1)}
+    indices = {"TOKEN_INDEX": (1, 16, 1), "TOKEN_KS": (1, 16, 1)}
+    types = dict.fromkeys((*offset, *indices), "INT32")
+    for mode, given in (("NONE", {}), ("GATHER", {"TOKEN_INDEX": (1, 16, 1)}), ("SCATTER", indices)):
+        inputs, how = {"TOKEN": rows, "WEIGHT": matrices, **offset, **given}, {"mode": mode, "top_k": 2}
+        yield Case(f"moe_grouped_matmul {mode}", "moe_grouped_matmul", inputs, how, {}, types)
+    inputs = {"DOUTPUT": (1, 16, 6), "TOKEN": rows, **offset}
+    yield Case("moe_grouped_matmul_bwd", "moe_grouped_matmul_bwd", inputs, {}, {}, types)
 
 
 def _attention() -> Iterator[Case]:
