@@ -18,13 +18,11 @@
 [[0.0, 0.0, 1.0], [2.0, 3.0, 4.0]]
 """
 
-from .._version import __version__
+from .._version import __version__ as portadnn_version
 from .api.core import Graph as NodeGraph
 from .api.handles import create_handle, destroy_handle, get_stream, set_stream
 from .api.introspection import GraphContext
 from .api.module import (
-    backend_version,
-    backend_version_string,
     get_last_error_string,
     graph,
     graph_cache,
@@ -34,6 +32,7 @@ from .api.module import (
 from .api.pygraph import pygraph
 from .api.wrapper import Graph
 from .data_types import data_type
+from .emulated import backend_version, backend_version_string, frontend_version
 from .enums import (
     NodeType,
     attention_implementation,
@@ -72,6 +71,8 @@ from .node import Node
 from .rules import RULES, Rule
 from .tensor import tensor
 from .tensor import tensor as Tensor  # noqa: N812  (1.32 names it so)
+
+__version__ = frontend_version()
 
 __all__ = [
     "RULES",
@@ -117,6 +118,7 @@ __all__ = [
     "numerical_note",
     "padding_mode",
     "pointwise_mode",
+    "portadnn_version",
     "pygraph",
     "reduction_mode",
     "resample_mode",

@@ -96,6 +96,8 @@ class Explanation:
         In the order of preference.
     plan : str or None
         Name of the plan that ``execute`` runs, once there is one.
+    notes : tuple of GraphError
+        What is unusual about the graph, or about the packs that it ran on, and was taken all the same.
     """
 
     graph: str
@@ -103,6 +105,7 @@ class Explanation:
     device: str
     answers: tuple[Answer, ...]
     plan: str | None = None
+    notes: tuple[GraphError, ...] = ()
 
     @property
     def supported(self) -> bool:
@@ -113,7 +116,8 @@ class Explanation:
         """Return everything as plain data."""
         head = {"graph": self.graph, "backend": self.backend, "device": self.device}
         engines = [answer.as_dict() for answer in self.answers]
-        return {**head, "supported": self.supported, "plan": self.plan, "engines": engines}
+        notes = [note.as_dict() for note in self.notes]
+        return {**head, "supported": self.supported, "plan": self.plan, "notes": notes, "engines": engines}
 
     def to_json(self) -> str:
         """Return everything as JSON."""
@@ -129,7 +133,8 @@ class Explanation:
         what = "runs" if self.supported else "does not run"
         plan = f" as {self.plan}" if self.plan else ""
         head = f"graph '{self.graph}' {what}{plan} on {self.backend} ({self.device})"
-        return "\n".join([head, *(f"  {line}" for answer in self.answers for line in answer.lines())])
+        notes = (f"  note: {line}" for line in lines_of(self.notes))
+        return "\n".join([head, *notes, *(f"  {line}" for answer in self.answers for line in answer.lines())])
 
 
 def answer(engine: GraphEngine, graph: OperationGraph, info: DeviceInfo, excluded: GraphError | None = None) -> Answer:
@@ -150,8 +155,9 @@ def explain(
     engines: Sequence[GraphEngine],
     excluded: Iterable[GraphError] = (),
     plan: str | None = None,
+    notes: Iterable[GraphError] = (),
 ) -> Explanation:
     """Ask all engines; `excluded` are filters that some do not pass, whose arguments are the engines' names."""
     unwanted = {error.argument: error for error in excluded}
     answers = tuple(answer(engine, graph, handle.info, unwanted.get(engine.name)) for engine in engines)
-    return Explanation(graph.name, handle.backend, handle.info.name, answers, plan)
+    return Explanation(graph.name, handle.backend, handle.info.name, answers, plan, tuple(notes))

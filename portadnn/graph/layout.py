@@ -44,6 +44,16 @@ def span(dims: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((d - 1) * s for d, s in zip(dims, strides, strict=True))
 
 
+def overlap(dims: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether elements may share a place: an axis whose stride does not lead beyond the faster ones."""
+    reach = 0
+    for step, size in sorted((step, size) for size, step in zip(dims, strides, strict=True) if size > 1):
+        if step <= reach:
+            return True
+        reach += (size - 1) * step
+    return False
+
+
 def viewed(dims: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> Dims | None:
     """Return the strides with which elements in row-major order have other dims; None where no strides do that.
 

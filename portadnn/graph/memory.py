@@ -52,7 +52,13 @@ def _opened(value: Any, info: TensorInfo) -> tuple[npt.NDArray[np.uint8], str]:
         raise fail("PG-PACK-006", tensor=info.describe(), expected=expected, got=got, fix="pass a copy") from error
 
 
-def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
+def address_of(value: Any) -> int | None:
+    """Return the address that an integer stands for; None for anything else."""
+    number = plain_number(value) if isinstance(value, (int, np.integer)) else None
+    return number if number is not None and LOWEST <= number < HIGHEST else None
+
+
+def view(value: Any, info: TensorInfo, *, output: bool, notes: list[GraphError] | None = None) -> npt.NDArray[Any]:
     """Return host memory as an array of a tensor's type, dims and strides.
 
     Parameters
@@ -61,6 +67,8 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
         A NumPy array, torch tensor or DLPack object in host memory, or an address. An address is trusted to have room.
     output
         Whether it will be written.
+    notes
+        Receives what is unusual about it.
 
     Returns
     -------
@@ -72,9 +80,9 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
     InvalidVariantPack
         It is no memory, too short, of another type, or read-only (PG-PACK-004 to 007).
     """
-    address = plain_number(value) if isinstance(value, (int, np.integer)) else None
-    if address is not None and LOWEST <= address < HIGHEST:
-        content = (ctypes.c_uint8 * info.extent).from_address(address)
+    address = address_of(value)
+    if address is not None:
+        content = (ctypes.c_uint8 * _room(info)).from_address(address)
         raw, name = np.ctypeslib.as_array(content), info.data_type.storage.name
     elif is_host(value):
         raw, name = _opened(value, info)
@@ -86,7 +94,7 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
             got=f"{type(value).__module__}.{type(value).__name__}",
             fix="copy it to where the handle's device is",
         )
-    check_type(info, name)
+    check_type(info, name, notes)
     ragged = info.ragged_offset is not None
     if not ragged:
         check_room(info, raw.nbytes)
@@ -98,6 +106,14 @@ def view(value: Any, info: TensorInfo, *, output: bool) -> npt.NDArray[Any]:
     strides = [s * storage.itemsize if d > 1 else 0 for d, s in zip(info.dims, info.strides, strict=True)]
     array: npt.NDArray[Any] = np.ndarray(info.dims, storage, raw[: info.extent], strides=strides)
     return array
+
+
+def _room(info: TensorInfo) -> int:
+    """Return the bytes that a tensor may take behind an address, where nothing else says so."""
+    if info.ragged_offset is None:
+        return info.extent
+    sequence = sum(size * step for size, step in zip(info.dims[1:], info.strides[1:], strict=True))
+    return info.data_type.itemsize * (1 + info.dims[0] * sequence)
 
 
 def read_only(info: TensorInfo) -> GraphError:
@@ -153,8 +169,14 @@ def check_room(info: TensorInfo, nbytes: int) -> None:
         )
 
 
-def check_type(info: TensorInfo, name: str) -> None:
-    """Demand that elements of a dtype of that name can be read as the tensor's: of its own type, or raw bits."""
+def check_type(info: TensorInfo, name: str, notes: list[GraphError] | None = None) -> bool:
+    """Demand that elements of a dtype of that name can be read as the tensor's: of its own type, or raw bits.
+
+    Returns
+    -------
+    bool
+        Whether they are of another type of 16 bits, whose memory is taken as cuDNN takes pointers, with a note.
+    """
     wanted = info.data_type
     names = {wanted.storage.name, "uint8"}
     if wanted is data_type.BFLOAT16:
@@ -163,14 +185,21 @@ def check_type(info: TensorInfo, name: str) -> None:
         names.add("float8_e4m3fn" if wanted is data_type.FP8_E4M3 else "float8_e5m2")
     elif wanted is data_type.BOOLEAN:
         names.add("int8")
-    if name not in names:
-        raise fail(
-            "PG-PACK-005",
-            tensor=info.describe(),
-            expected=f"elements of {wanted.storage.name}, or bytes",
-            got=name,
-            fix=f"convert the array, or set_data_type to what {name} is",
-        )
+    if name in names:
+        return False
+    other = wanted in (data_type.HALF, data_type.BFLOAT16) and name in ("float16", "bfloat16", "int16", "uint16")
+    error = fail(
+        "PG-PACK-005",
+        tensor=info.describe(),
+        expected=f"elements of {wanted.storage.name}, or bytes",
+        got=name + (", whose bits are taken as they are" if other else ""),
+        fix=f"convert the array, or set_data_type to what {name} is",
+    )
+    if not other:
+        raise error
+    if notes is not None:
+        notes.append(error)
+    return True
 
 
 def number(value: Any, info: TensorInfo) -> float | int:

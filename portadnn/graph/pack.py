@@ -16,14 +16,14 @@ from ..enums import plain_number
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
 from . import memory, ragged
+from .apart import in_place
+from .errors import GraphError
 from .operation_graph import OperationGraph, TensorInfo
 from .rules import fail
 from .tensor import tensor
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device
-
-SEARCH_LIMIT = 10_000  # candidates to try when two strided tensors interleave
 
 
 def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, tensor]) -> dict[int, Any]:
@@ -85,12 +85,15 @@ class Bound:
         Host arrays to be filled from copies on the device.
     operands : list
         What was passed of the pack and lies where the device computes.
+    notes : list of GraphError
+        What is unusual about the pack.
     """
 
     written: Collection[int]
     arrays: dict[int, Any] = field(default_factory=dict)
     returns: list[Copied] = field(default_factory=list)
     operands: list[Any] = field(default_factory=list)
+    notes: list[GraphError] = field(default_factory=list)
 
     def fetch(self, device: Device) -> None:
         """Copy the results of host arrays back."""
@@ -141,24 +144,36 @@ def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: 
     values = by_uid(graph, pack, known)
     bound = Bound(graph.results)
     on_host = works_on_host(device)
-    hosts: list[tuple[TensorInfo, npt.NDArray[Any]]] = []
+    hosts: dict[int, tuple[TensorInfo, npt.NDArray[Any]]] = {}
     for info in graph.packed:
         if info.by_value:
             value = values.get(info.uid, info.value)
             bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info)).item()
             continue
         value = values[info.uid]
-        if on_host or memory.is_host(value):
-            host = memory.view(value, info, output=info.uid in graph.results)
-            hosts.append((info, host))
-            bound.arrays[info.uid] = host if on_host else _on_device(device, host, info, bound, value)
+        if on_host or memory.is_host(value) or (device.host_memory and memory.address_of(value) is not None):
+            host = memory.view(value, info, output=info.uid in graph.results, notes=bound.notes)
+            hosts[info.uid] = (info, host)
         else:
-            bound.arrays[info.uid] = array = _native(device, value, info)
+            bound.arrays[info.uid] = array = _native(device, value, info, bound.notes)
             _check_native(device, array, info, output=info.uid in graph.results)
             bound.operands.append(value)
-    _check_apart(graph, hosts)
-    _check_offsets(graph, {info.uid: host for info, host in hosts})
+    _check_offsets(graph, {uid: host for uid, (_, host) in hosts.items()})
+    aside = in_place(graph, hosts)
+    for uid, (info, host) in hosts.items():
+        if on_host:
+            bound.arrays[uid] = host if uid not in aside else _aside(host, info, bound)
+        else:
+            bound.arrays[uid] = _on_device(device, host, info, bound, values[uid], aside)
     return bound
+
+
+def _aside(host: npt.NDArray[Any], info: TensorInfo, bound: Bound) -> npt.NDArray[Any]:
+    """Return other memory for a result, to be copied once everything is computed."""
+    content = memory.flat(host)
+    copied = content.copy()
+    bound.returns.append(Copied(info, host, copied, content.view(np.uint8).copy()))
+    return memory.view(copied, info, output=True)
 
 
 def _check_offsets(graph: OperationGraph, hosts: Mapping[int, npt.NDArray[Any]]) -> None:
@@ -166,47 +181,8 @@ def _check_offsets(graph: OperationGraph, hosts: Mapping[int, npt.NDArray[Any]])
     for info in graph.packed:
         offsets = None if info.ragged_offset is None else hosts.get(info.ragged_offset)
         if offsets is not None and info.uid in hosts:
-            ragged.sequences(info, offsets, hosts[info.uid].size)
-
-
-def _check_apart(graph: OperationGraph, hosts: list[tuple[TensorInfo, npt.NDArray[Any]]]) -> None:
-    """Refuse outputs on other tensors' memory; a graph of one node may work in place, and so may running statistics."""
-    for info, array in hosts:
-        if info.uid not in graph.results:
-            continue
-        for other, memory_of_other in hosts:
-            if other.uid == info.uid or not np.may_share_memory(array, memory_of_other):
-                continue
-            same_place = array.ctypes.data == memory_of_other.ctypes.data and info.steps == other.steps
-            alone = _in_place(graph) or _runs_on(graph, other.uid, info.uid)
-            if alone and same_place and other.uid not in graph.results:
-                continue
-            try:
-                shared = np.shares_memory(array, memory_of_other, max_work=SEARCH_LIMIT)  # type: ignore[arg-type]
-            except np.exceptions.TooHardError:
-                shared = True
-            if shared:
-                raise fail(
-                    "PG-PACK-010",
-                    tensor=info.describe(),
-                    expected=f"memory of its own, apart from {other.describe()}",
-                    got="shared memory",
-                    fix="pass another buffer",
-                )
-
-
-def _in_place(graph: OperationGraph) -> bool:
-    """Tell whether a graph may work in place: one node that reads each element where it writes it."""
-    return len(graph.operations) == 1 and graph.operations[0].kind != "transpose"
-
-
-def _runs_on(graph: OperationGraph, old: int, new: int) -> bool:
-    """Tell whether a tensor is a running statistic that one operation reads, to make another of it."""
-    readers = [(op, port) for op in graph.operations for port, uid in op.inputs if uid == old]
-    if len(readers) != 1 or not readers[0][1].startswith("PREV_RUNNING_"):
-        return False
-    operation, port = readers[0]
-    return operation.uids.get(port.replace("PREV", "NEXT")) == new
+            rows = hosts.get(ragged.rows_of(graph, info.uid) or 0)
+            ragged.check(info, offsets, hosts[info.uid].size, rows)
 
 
 def in_workspace(device: Device, workspace: Any, offset: int, info: TensorInfo) -> Any:
@@ -225,16 +201,21 @@ def lies_as(array: Any, spec: TensorSpec) -> bool:
     return all(have == want * size for have, want in zip(array.strides, spec.strides, strict=True))
 
 
-def _on_device(device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bound, value: Any) -> Any:
-    """Return an array in host memory as one of the device: in that memory where the device computes there."""
+def _on_device(
+    device: Device, host: npt.NDArray[Any], info: TensorInfo, bound: Bound, value: Any, aside: Collection[int]
+) -> Any:
+    """Return an array in host memory as one of the device: in that memory where the device computes there.
+
+    Results `aside` get other memory all the same.
+    """
     spec, content = info.spec, memory.flat(host)
     if spec.dtype is not info.data_type.problem_type:
         content = content.view(np.uint8)
-    if device.host_memory and host.ctypes.data % host.itemsize == 0:
+    if device.host_memory and host.ctypes.data % host.itemsize == 0 and info.uid not in aside:
         bound.operands.append(value)
         flat: Any = content
     else:
-        if device.host_memory:
+        if device.host_memory and info.uid not in aside:
             tell_of_copies(device)
         flat = device.asarray(content)
         if info.uid in bound.written:
@@ -259,7 +240,7 @@ def _check_native(device: Device, array: Any, info: TensorInfo, *, output: bool)
         raise memory.read_only(info)
 
 
-def _native(device: Device, value: Any, info: TensorInfo) -> Any:
+def _native(device: Device, value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
     """Return an array or buffer of the device with the graph's dims and strides."""
     spec = info.spec
     try:
@@ -270,11 +251,11 @@ def _native(device: Device, value: Any, info: TensorInfo) -> Any:
     except BadParam:
         base = value  # a raw buffer, which only a view can state
     else:
-        memory.check_type(info, dtype.name)
+        retyped = memory.check_type(info, dtype.name, notes)
         if info.ragged_offset is not None:
             return base
         memory.check_room(info, dtype.itemsize + sum((d - 1) * s for d, s in zip(dims, steps, strict=True)))
-        if info.data_type.problem_type is None and dtype.name != "uint8":
+        if (retyped or info.data_type.problem_type is None) and dtype.name != "uint8":
             base = device.as_bytes(base)
     try:
         return wrap(device, TensorView(spec, base), info.name)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .errors import GraphError
 from .memory import flat
 from .operation_graph import Operation, OperationGraph, TensorInfo
 from .rules import fail
@@ -78,17 +79,47 @@ def sequences(info: TensorInfo, offsets: Array, room: int) -> tuple[Array, Array
     Raises
     ------
     InvalidVariantPack
-        The offsets decrease, or lead out of the memory (PG-PACK-012).
+        The offsets lead out of the memory (PG-PACK-012).
     """
     begins = np.asarray(offsets, np.int64).reshape(-1) * info.ragged_multiplier
     step = max(info.strides[2], 1)
-    rows = np.diff(begins) // step
+    rows = np.maximum(np.diff(begins), 0) // step
     used = np.minimum(rows, info.dims[2])
     ends = np.where(used > 0, begins[:-1] + (used - 1) * step + reach(info), 0)
-    if (rows < 0).any() or begins[0] < 0 or ends.max(initial=0) > room:
-        expected = f"offsets that rise from 0 and end within the buffer's {room} elements"
-        raise fail("PG-PACK-012", tensor=info.describe(), expected=expected, got=begins.tolist())
+    if begins[0] < 0 or ends.max(initial=0) > room:
+        raise _leads_nowhere(info, begins, room)
     return begins[:-1], rows
+
+
+def check(info: TensorInfo, offsets: Array, room: int, rows: Array | None) -> None:
+    """Demand offsets that rise, but for sequences of 0 `rows` (None where nobody knows), and stay in the memory.
+
+    Raises
+    ------
+    InvalidVariantPack
+        They do not (PG-PACK-012).
+    """
+    sequences(info, offsets, room)
+    begins = np.asarray(offsets, np.int64).reshape(-1)
+    falling = np.diff(begins) < 0
+    if rows is not None:
+        falling &= rows.reshape(-1) > 0
+    if falling.any():
+        raise _leads_nowhere(info, begins * info.ragged_multiplier, room)
+
+
+def _leads_nowhere(info: TensorInfo, begins: Array, room: int) -> GraphError:
+    expected = f"offsets that rise from 0 and end within the buffer's {room} elements"
+    return fail("PG-PACK-012", tensor=info.describe(), expected=expected, got=begins.tolist())
+
+
+def rows_of(graph: OperationGraph, uid: int) -> int | None:
+    """Return the uid of the lengths of a ragged tensor's sequences."""
+    for operation in graph.operations:
+        for port, other in operation.inputs + operation.outputs:
+            if other == uid:
+                return operation.uids.get("SEQ_LEN_Q" if port in OF_QUERIES else "SEQ_LEN_KV")
+    return None
 
 
 def places(info: TensorInfo, offsets: Array, room: int) -> tuple[Array, Array]:

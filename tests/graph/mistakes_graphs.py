@@ -125,11 +125,6 @@ def like_no_array(g):
     g.tensor_like([1, 2])
 
 
-@wrong("PG-TENSOR-020", NAME, "'x'", "set_name('x_2')")
-def two_tensors_of_one_name(g):
-    out(g.add(x(g, 3, name="x"), x(g, 3, name="x")))
-
-
 @wrong("PG-TENSOR-021", NAME, "uid 5", "set_uid(6)")
 def two_tensors_of_one_uid(g):
     out(g.add(x(g, 3, uid=5), x(g, 3, uid=5)))
@@ -320,12 +315,6 @@ def in_place_among_others(g):
     a = x(g, 3, uid=1)
     out(g.relu(a)).set_uid(1)
     out(g.abs(a))
-
-
-@wrong("PG-GRAPH-006", VALUE, "'spare'", "leave it out")
-def an_unused_tensor(g):
-    x(g, 3, name="spare")
-    out(g.relu(x(g, 3)))
 
 
 @wrong("PG-GRAPH-007", VALUE, "pointwise 'lost'", "set_output(True)")

@@ -9,6 +9,7 @@ from typing import Any
 from ..._version import __version__
 from ...errors import shown
 from .. import pictures
+from ..checks.validation import notes
 from ..engine import Config
 from ..explain import Explanation
 from ..explain import explain as ask_engines
@@ -44,7 +45,8 @@ def explain(self: Planned, handle: Any = None) -> Explanation:
     chosen = None
     if built is not None and self._chosen is not None and opened is handle_of(self._handle):
         chosen = built.config(self._chosen).name
-    return ask_engines(graph, opened, engines, excluded, chosen)
+    remarks = (*notes(self._graph), *self._notes.values())
+    return ask_engines(graph, opened, engines, excluded, chosen, remarks)
 
 
 @method

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ...arguments import as_integer, as_items
 from ...errors import BadParam, shown
 from ..enums import GraphEnum
@@ -14,10 +16,10 @@ MOST_WHOLE = 2**63 - 1
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return a bool."""
-    if not isinstance(value, bool):
+    """Return a bool, False for None."""
+    if value is not None and not isinstance(value, (bool, np.bool_)):
         raise fail("PG-NODE-004", argument=name, expected="True or False", got=shown(value))
-    return value
+    return bool(value)
 
 
 def truth(value: Any, name: str) -> bool:
@@ -28,8 +30,16 @@ def truth(value: Any, name: str) -> bool:
         raise fail("PG-NODE-004", argument=name, expected="True or False", got=shown(value)) from None
 
 
+def plain(value: Any) -> Any:
+    """Return a real number of NumPy's as Python's, anything else as it is."""
+    if isinstance(value, np.integer):
+        return int(value)
+    return float(value) if isinstance(value, np.floating) else value
+
+
 def number(value: Any, name: str, id: str = "PG-NODE-004", expected: str = "a number") -> float:
     """Return a number, an int if it is one."""
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise fail(id, argument=name, expected=expected, got=shown(value))
     if isinstance(value, float):

@@ -14,7 +14,7 @@ from ..data_types import data_type
 from ..enums import diagonal_alignment, scalar_type
 from ..rules import fail
 from ..tensor import tensor
-from .arguments import flag, listed, maybe_whole
+from .arguments import flag, listed, maybe_whole, plain
 from .arguments import number as read_number
 
 TOP_LEFT, BOTTOM_RIGHT = diagonal_alignment.TOP_LEFT, diagonal_alignment.BOTTOM_RIGHT
@@ -22,6 +22,7 @@ TOP_LEFT, BOTTOM_RIGHT = diagonal_alignment.TOP_LEFT, diagonal_alignment.BOTTOM_
 
 def number(value: Any, kind: data_type) -> Any:
     """Return a constant of the graph for a Python number, of a type that holds it; anything else as it is."""
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value  # is refused where it is no tensor
     made = tensor().set_value(value, scalar_type.COMPILE_TIME_CONST).set_dim([1]).set_stride([1])
@@ -123,7 +124,7 @@ def dropout_ports(dropout: Any, *, backward: bool) -> tuple[dict[str, Any], floa
     count = 3 if backward else 2
     if isinstance(dropout, Sequence) and not isinstance(dropout, str):
         parts = listed(dropout, "dropout", "PG-SDPA-007")
-        if len(parts) == 3 and isinstance(parts[0], (int, float)) and not isinstance(parts[0], bool):
+        if len(parts) == 3 and isinstance(plain(parts[0]), (int, float)) and not isinstance(parts[0], bool):
             seed, offset = (number(value, data_type.INT64) for value in parts[1:])
             return {"SEED": seed, "OFFSET": offset}, float(read_number(parts[0], "dropout[0]", "PG-SDPA-007"))
         if len(parts) == count and isinstance(parts[0], tensor):

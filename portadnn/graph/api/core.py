@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,9 +18,19 @@ from ..operation_graph import Operation, OperationGraph, TensorInfo
 from ..order import in_order
 from ..rules import fail
 from ..tensor import tensor
-from .arguments import text
+from .arguments import plain, text
 
 _ = ops  # makes all kinds known
+_TAGS = {  # cudnn-frontend's, of kinds that it names otherwise
+    "sdpa_backward": "SDPA_BWD",
+    "sdpa_fp8": "SDPA_FP8_FWD",
+    "sdpa_fp8_backward": "SDPA_FP8_BWD",
+    "batchnorm_backward": "DBN",
+    **{f"{norm}norm": f"{norm.upper()}_NORM" for norm in ("layer", "instance", "rms")},
+    **{f"{norm}norm_backward": f"{norm.upper()}_NORM_BPROP" for norm in ("layer", "instance", "rms")},
+    "adalayernorm": "ADA_LAYER_NORM",
+    "adalayernorm_backward": "ADA_LAYER_NORM_BPROP",
+}
 _SHOWN = 6  # nodes that a graph's representation names
 
 
@@ -161,6 +172,7 @@ class Graph:
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data, for JSON."""
         types = {"io_data_type": self.io_data_type, "intermediate_data_type": self.intermediate_data_type}
+        names = self._names()
         return {
             "context": {
                 "name": self.name,
@@ -169,17 +181,27 @@ class Graph:
             },
             "nodes": [
                 {
-                    "tag": node.kind.name.upper(),
+                    "tag": _TAGS.get(node.kind.name, node.kind.name.upper()),
                     "name": node.name,
                     "compute_data_type": node.compute_type.name,
-                    "inputs": {port: one.get_name() for port, one in node.inputs.items()},
-                    "outputs": {port: one.get_name() for port, one in node.outputs.items()},
+                    "inputs": {port: names[id(one)] for port, one in node.inputs.items()},
+                    "outputs": {port: names[id(one)] for port, one in node.outputs.items()},
                     **{name: _plain(value) for name, value in node.attributes.items()},
                 }
                 for node in self.nodes
             ],
-            "tensors": {one.get_name(): one.as_dict() for one in self.tensors()},
+            "tensors": {names[id(one)]: one.as_dict() for one in self.tensors()},
         }
+
+    def _names(self) -> dict[int, str]:
+        """Return the tensors' names by identity; those that are not the first of a name have a number behind it."""
+        counts: Counter[str] = Counter()
+        names = {}
+        for one in self.tensors():
+            name = one.get_name()
+            counts[name] += 1
+            names[id(one)] = name if counts[name] == 1 else f"{name}#{counts[name]}"
+        return names
 
     def __str__(self) -> str:
         return json.dumps(self.as_dict())
@@ -202,7 +224,7 @@ def _as_tensor(kind: Kind, name: str, port: str, value: Any) -> tensor:
     """Return a tensor, or the scalar that a number stands for."""
     if isinstance(value, tensor):
         return value
-    place = kind.port(port, output=False)
+    place, value = kind.port(port, output=False), plain(value)
     if place is not None and place.scalar and isinstance(value, (int, float)) and not isinstance(value, bool):
         made = tensor(f"{name}::{port}").set_dim([1]).set_stride([1]).set_value(value, scalar_type.COMPILE_TIME_CONST)
         assert made.value is not None

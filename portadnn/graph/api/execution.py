@@ -51,7 +51,7 @@ def execute(
         host memory. They are read with the graph's dims and strides. Host arrays are copied to other devices and
         results back to them. Packs of the device's own arrays that come again cost little more than their launches.
     workspace
-        At least ``get_workspace_size()`` bytes, as an array or buffer of the backend; None or anything of the
+        At least ``get_workspace_size()`` bytes, as an array or buffer of the backend; None, less, or anything of the
         host's lets the plan take its own.
     handle
         By default the graph's.
@@ -146,6 +146,7 @@ def _bound(
     plan = plans.plan(self._index(plans) if index is None else index)
     with plans.handle.lock:
         bound = bind_pack(self._frozen, plans.handle.device, pack, self._known())
+    self._notes.update({(note.id, note.tensor): note for note in bound.notes})
     return plans, plan, bound.arrays, _workspace(self, plan, plans, workspace), bound
 
 
@@ -227,9 +228,8 @@ def _workspace(self: Planned, plan: GraphPlan, plans: Plans, given: Any) -> Any:
             if size >= needed:
                 check_workspace_alignment(device, native)
                 return native
-            if not self._grows:
-                wanted, fix = f"{needed} bytes", "get_workspace_size()"
-                raise fail("PG-PACK-011", argument="workspace", expected=wanted, got=f"{size} bytes", fix=fix)
+            facts = {"expected": f"{needed} bytes", "got": f"{size} bytes", "fix": "get_workspace_size()"}
+            self._notes["PG-PACK-011", None] = fail("PG-PACK-011", argument="workspace", **facts)
     with plans.handle.lock:
         place = (plans.handle.serial, device.stream_key())
         own = self._scratch.get(place)

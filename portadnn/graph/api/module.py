@@ -18,18 +18,6 @@ from .pygraph import pygraph
 P = ParamSpec("P")
 R = TypeVar("R")
 
-VERSION = 92200  # of cuDNN, whose interface this is: programs ask for it to see what there is
-
-
-def backend_version() -> int:
-    """Return the version of cuDNN whose interface this is: major * 10000 + minor * 100 + patch."""
-    return VERSION
-
-
-def backend_version_string() -> str:
-    """Return :func:`backend_version` as text, ``"9.22.0"``."""
-    return f"{VERSION // 10000}.{VERSION // 100 % 100}.{VERSION % 100}"
-
 
 def get_last_error_string() -> str:
     """Return "": errors are exceptions, which say everything."""

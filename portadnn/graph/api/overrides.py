@@ -89,7 +89,7 @@ def _variant(self: Planned, layouts: Layouts, config: Config) -> Planned:
         entries[uid] |= _layout(entries[uid], frozen.by_uid[uid].strides, dims, strides)
     made = Planned(graph_of(data), self._handle, self._cache)
     made._graph.validate()
-    made._frozen, made._filters, made._grows = made._graph.freeze(), self._filters, True
+    made._frozen, made._filters = made._graph.freeze(), self._filters
     made._modes, made._only = list(heur_mode), (config.engine.name, config.knobs)
     try:
         plans = made._plans_on(self._handle)

@@ -9,6 +9,7 @@ from ...dispatch.bound_call import Marker
 from ...handle import Handle
 from ..engine import Config, GraphEngine, checked
 from ..enums import heur_mode, knob_type
+from ..errors import GraphError
 from ..kernel_cache import KernelCache
 from ..operation_graph import OperationGraph
 from ..plans import Filters, Plans, engines_of
@@ -41,8 +42,8 @@ class Planned(Builder):
         self._scratch: dict[tuple[int, int], Any] = {}  # by the handle's serial and the stream
         self._alive = _PlansAlive()
         self._flexible = False  # whether it may be executed with other dims and strides
-        self._grows = False  # whether it takes memory of its own where the program's workspace is too small
         self._variants: dict[Any, Planned] = {}  # the graph with other dims and strides
+        self._notes: dict[tuple[str, str | None], GraphError] = {}  # on packs
 
     def _known(self) -> dict[int, tensor]:
         """Return the program's tensors by uid."""

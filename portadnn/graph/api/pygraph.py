@@ -24,6 +24,7 @@ from .arguments import truth, whole
 from .builder import NOT_SET
 from .core import Graph
 from .handles import handle_of
+from .log import log
 from .planned import Planned
 
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it
@@ -146,6 +147,7 @@ class pygraph(Planned):
         """Give uids to the tensors that have none and freeze the graph; validates it first."""
         self._graph.validate()
         self._frozen = self._graph.freeze()
+        log(self._graph)
         self._drop_plans()
         self._chosen = None
 

@@ -52,17 +52,6 @@ def _check_names(graph: Graph) -> None:
         other = nodes.setdefault(node.name, node)
         if other is not node:
             raise node.fail("PG-GRAPH-002", got=f"'{node.name}' for {other.label} as well", fix=f"name='{node.name}_2'")
-    names: dict[str, tensor] = {}
-    for one in graph.tensors():
-        if one.get_is_virtual():
-            continue  # programs of cudnn-frontend give a result the name of what it was made from
-        if one.get_name() and names.setdefault(one.get_name(), one) is not one:
-            raise fail(
-                "PG-TENSOR-020",
-                tensor=one.describe(),
-                got=f"'{one.get_name()}' for {names[one.get_name()].describe()} as well",
-                fix=f"set_name('{one.get_name()}_2')",
-            )
 
 
 def _check_in_place(graph: Graph) -> None:
@@ -105,18 +94,8 @@ def _check_uids(graph: Graph) -> None:
 
 
 def _check_use(graph: Graph) -> None:
-    used = {id(one) for node in graph.nodes for one in node.inputs.values()}
-    used |= {id(one.get_ragged_offset()) for one in graph.tensors() if one.get_ragged_offset() is not None}
+    used = _read(graph)
     produced = {id(one) for node in graph.nodes for one in node.outputs.values()}
-    for one in graph.declared:
-        if id(one) not in used | produced:
-            raise fail(
-                "PG-GRAPH-006",
-                tensor=one.describe(),
-                expected="an operation that reads it",
-                got="none",
-                fix="use it or leave it out",
-            )
     for node in graph.nodes:
         if all(out.get_is_virtual() and id(out) not in used for out in node.outputs.values()):
             port = next(iter(node.outputs))
@@ -129,6 +108,24 @@ def _check_use(graph: Graph) -> None:
     for one in graph.tensors():
         if one.get_is_virtual() and id(one) not in produced:
             raise fail("PG-TENSOR-007", tensor=one.describe(), fix="set_is_virtual(False)")
+
+
+def _read(graph: Graph) -> set[int]:
+    """Return the identities of the tensors that nodes read, and of their ragged offsets."""
+    used = {id(one) for node in graph.nodes for one in node.inputs.values()}
+    return used | {id(one.get_ragged_offset()) for one in graph.tensors() if one.get_ragged_offset() is not None}
+
+
+def notes(graph: Graph) -> Iterator[GraphError]:
+    """Yield what is unusual about a graph, and taken all the same."""
+    in_use = _read(graph) | {id(one) for node in graph.nodes for one in node.outputs.values()}
+    names: dict[str, tensor] = {}
+    for one in graph.tensors():
+        if id(one) not in in_use:
+            yield fail("PG-GRAPH-006", tensor=one.describe(), fix="use it or leave it out")
+        elif one.get_name() and not one.get_is_virtual() and names.setdefault(one.get_name(), one) is not one:
+            got = f"'{one.get_name()}' for {names[one.get_name()].describe()} as well"
+            yield fail("PG-TENSOR-020", tensor=one.describe(), got=got, fix=f"set_name('{one.get_name()}_2')")
 
 
 def _settle_node(graph: Graph, node: Node, produced: set[object]) -> None:
@@ -276,7 +273,8 @@ def _check_output(node: Node, port: str, out: tensor) -> None:
         )
     spec_type = data_type.FLOAT.problem_type
     assert spec_type is not None
-    if TensorSpec(spec_type, out.dims, out.strides).overlapping:
+    within = slice(0 if out.get_ragged_offset() is None else 1, None)  # offsets say where entries of the batch begin
+    if TensorSpec(spec_type, out.dims[within], out.strides[within]).overlapping:
         raise node.fail(
             "PG-TENSOR-009",
             port,

@@ -25,17 +25,19 @@ from .attention import (
 from .batch_norm import demand_scalars
 
 _FP8 = (data_type.FP8_E4M3, data_type.FP8_E5M2)
+_HALVES = (data_type.HALF, data_type.BFLOAT16)  # that O may have, which a forward pass may have written so
 _ONE = (1, 1, 1, 1)
 
 
 def _settle_scaled(node: Node, *outputs: str) -> None:
     """Check types and factors, and settle each largest magnitude."""
     for port in ("Q", "K", "V", "O", "DO"):
-        if port in node.inputs and node.inputs[port].get_data_type() not in _FP8:
+        types = (*_FP8, *_HALVES) if port == "O" else _FP8
+        if port in node.inputs and node.inputs[port].get_data_type() not in types:
             raise node.fail(
                 "PG-SDPA-005",
                 port,
-                expected="FP8_E4M3 or FP8_E5M2",
+                expected=" or ".join(member.name for member in types),
                 got=node.inputs[port].get_data_type(),
                 fix="use sdpa for other types",
             )

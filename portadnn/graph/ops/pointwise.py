@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..api.arguments import maybe_number, maybe_whole, member_of, number
 from ..enums import pointwise_mode
-from ..layout import broadcast, like
+from ..layout import broadcast, like, overlap
 from ..node import Attribute, Kind, Node, Port, register
 from ..pointwise_modes import MODES
 
@@ -45,7 +45,9 @@ def _settle(node: Node) -> None:
                 "PG-POINTWISE-003", argument="axis", expected=f"0 to {rank - 1}", got=axis, fix="pass axis=0"
             )
     model = next((port for port in given if node.dims(port) == dims), "IN_0")
-    strides = like(dims, node.dims(model), node.strides(model))
+    strides = node.strides(model)  # gaps included, as cudnn-frontend infers them
+    if node.dims(model) != dims or overlap(dims, strides):
+        strides = like(dims, node.dims(model), node.strides(model))
     node.settle("OUT_0", dims, strides, "the operands' dims, broadcast", "PG-POINTWISE-005")
 
 

@@ -1,0 +1,132 @@
+"""Runs cudnn-frontend's own tests and notebooks with `portadnn.graph` in the place of its module. Fetches nothing.
+
+    git clone https://github.com/NVIDIA/cudnn-frontend
+    python tests/foreign/run.py cudnn-frontend                       # tensors on the CPU
+    python tests/foreign/run.py cudnn-frontend --device cuda         # on the GPU
+    python tests/foreign/run.py cudnn-frontend --only mhas --stride 1
+
+PyTorch, pytest and looseversion are needed. Each file runs in a process of its own, at level L0 and sampled by the
+strides below; each notebook as well, judged by its own assertions. A table says how many passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+
+HERE = Path(__file__).parent
+LEFT_OUT = {  # files, and why
+    "fe_api": "CuTe-DSL kernels for Blackwell, called past the graph",
+    "test_sm100_prefill_oss_engine": "an engine in CuTe-DSL for Blackwell",
+    "test_sm90_prefill_oss_engine": "an engine in CuTe-DSL for Hopper",
+    "test_sm100_rms_norm_silu_graph_api": "an engine in CuTe-DSL for Blackwell",
+    "60_causal_conv1d_forward": "cudnn.ops, an extension of NVIDIA's for PyTorch; no graph",
+    "61_causal_conv1d_backward": "cudnn.ops, an extension of NVIDIA's for PyTorch; no graph",
+}
+STRIDES = {  # of files with thousands of tests, on CPUs: one of so many of each function is run
+    "test_mhas": 500,
+    "test_mhas_v2": 25,
+    "test_conv_fuzzer": 20,
+    "test_matmul_fuzzer": 40,
+}
+
+
+def command_of(file: Path, stride: int, report: Path) -> list[str]:
+    """Return what runs a file of tests, or a notebook."""
+    if file.suffix == ".ipynb":
+        return [sys.executable, "-c", program(file)]
+    options = ["-q", "-m", "L0", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=short"]
+    return [sys.executable, "-m", "pytest", *options, f"--stride={stride}", f"--junitxml={report}", file.name]
+
+
+def program(notebook: Path) -> str:
+    """Return a notebook's code."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    return "import stand_in\n" + re.sub(r"^(\s*)([!%].*)$", r"\1pass  # \2", text, flags=re.M)  # commands of the shell
+
+
+def run(file: Path, options: argparse.Namespace, report: Path) -> tuple[Counter[str], str]:
+    """Run a file; return how many tests passed, failed and were skipped, and what it printed."""
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "FOREIGN_DEVICE": options.device}
+    environment["PYTEST_PLUGINS"] = "stand_in"  # of the processes that tests start as well
+    environment["PORTADNN_BACKEND"] = options.backend or ("cuda" if options.device == "cuda" else "opencl")
+    stride = options.stride or (1 if options.device == "cuda" else STRIDES.get(file.stem, 1))
+    try:
+        done = subprocess.run(
+            command_of(file, stride, report),
+            cwd=file.parent,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=options.limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        return Counter(failed=1), f"more than {options.limit:.0f} s\n{(late.stdout or b'').decode()}"
+    if file.suffix == ".ipynb":
+        return Counter(failed=1) if done.returncode else Counter(passed=1), done.stdout + done.stderr
+    if not report.exists():
+        return Counter(failed=1), done.stdout + done.stderr
+    return counts(report), done.stdout + done.stderr
+
+
+def counts(report: Path) -> Counter[str]:
+    """Return how many tests of a report in JUnit's form passed, failed and were skipped."""
+    suite = next(ElementTree.parse(report).iter("testsuite"))
+    number = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
+    failed = number["failures"] + number["errors"]
+    return Counter(passed=number["tests"] - failed - number["skipped"], failed=failed, skipped=number["skipped"])
+
+
+def files_of(checkout: Path, only: str) -> list[Path]:
+    """Return the tests and notebooks whose names match, without those that are left out."""
+    tests = sorted((checkout / "test" / "python").glob("test_*.py"))
+    notebooks = sorted((checkout / "samples" / "python").glob("*.ipynb"))
+    return [one for one in tests + notebooks if re.search(only, one.name) and one.name != "test_utils.py"]
+
+
+def main() -> int:
+    """Run a checkout's tests and notebooks and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("checkout", type=Path, nargs="?", default=os.environ.get("CUDNN_FRONTEND"))
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where tensors are")
+    parser.add_argument("--backend", help="portadnn's; opencl on the CPU and cuda on the GPU by default")
+    parser.add_argument("--only", default="", help="a regular expression that the names of files match")
+    parser.add_argument("--stride", type=int, help="run one of so many tests of each function, in all files")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds for one file")
+    parser.add_argument("--logs", type=Path, help="a folder for what each file prints")
+    options = parser.parse_args()
+    if options.checkout is None:
+        parser.error("name a checkout of cudnn-frontend, or set CUDNN_FRONTEND")
+    total: Counter[str] = Counter()
+    print(f"{'file':44} {'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>7}")
+    for file in files_of(options.checkout.resolve(), options.only):
+        if file.stem in LEFT_OUT:
+            print(f"{file.stem[:44]:44} left out: {LEFT_OUT[file.stem]}", flush=True)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.monotonic()
+            found, printed = run(file, options, Path(folder) / "report.xml")
+        total += found
+        row = f"{found['passed']:6} {found['failed']:6} {found['skipped']:7} {time.monotonic() - began:7.0f}"
+        print(f"{file.stem[:44]:44} {row}", flush=True)
+        if options.logs:
+            options.logs.mkdir(parents=True, exist_ok=True)
+            (options.logs / f"{file.stem}.log").write_text(printed)
+    print(f"{'all':44} {total['passed']:6} {total['failed']:6} {total['skipped']:7}")
+    return total["failed"] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

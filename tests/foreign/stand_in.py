@@ -1,0 +1,42 @@
+"""Puts `portadnn.graph` in the place of the module `cudnn`: a plugin of pytest, and an import for notebooks.
+
+``FOREIGN_DEVICE`` says where tensors are that programs ask for on "cuda": "cuda", or "cpu" on machines without a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import portadnn.graph
+
+if os.environ.get("FOREIGN_DEVICE"):
+    sys.modules["cudnn"] = portadnn.graph
+    if os.environ["FOREIGN_DEVICE"] == "cpu":
+        import on_the_cpu
+
+        on_the_cpu.install()
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Add the option that samples tests."""
+    parser.addoption("--stride", type=int, default=1)
+
+
+def pytest_configure(config: Any) -> None:
+    """Know the marks of the foreign suite."""
+    for level in range(5):
+        config.addinivalue_line("markers", f"L{level}: level {level} of the suite")
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """Keep one of so many tests of each function."""
+    stride = config.getoption("--stride")
+    counts: dict[str, int] = {}
+    kept = []
+    for item in items:
+        number = counts[item.function.__qualname__] = counts.get(item.function.__qualname__, -1) + 1
+        if number % stride == 0:
+            kept.append(item)
+    items[:] = kept

@@ -1,0 +1,204 @@
+"""What cuDNN takes is taken, and where it is unusual, ``explain()`` has a note of it."""
+
+from __future__ import annotations
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graphs import D, given, new, numbers
+
+import portadnn.graph as cudnn
+from portadnn.registry import get_backend
+
+BACKENDS = ["reference", "opencl"]
+
+
+@pytest.fixture(params=BACKENDS)
+def handle(request):
+    reason = get_backend(request.param).why_unavailable()
+    if reason is not None:
+        pytest.skip(reason)
+    number = cudnn.create_handle(request.param)
+    yield number
+    cudnn.destroy_handle(number)
+
+
+def notes(g):
+    return sorted(note.id for note in g.explain().notes)
+
+
+def floats(*dims, seed=0):
+    return numbers(dims, seed).astype(np.float32)
+
+
+def test_equal_names_and_unused_tensors_are_notes(handle):
+    g = new(handle)
+    a, b, spare = given(g, (3, 4), name="x"), given(g, (3, 4), name="x"), given(g, (2,), name="spare")
+    y = g.sub(a, b).set_output(True)
+    g.build()
+    values, others, out = floats(3, 4), floats(3, 4, seed=1), np.empty((3, 4), np.float32)
+    g.execute({a: values, b: others, y: out, spare: None})
+    np.testing.assert_array_equal(out, values - others)
+    assert notes(g) == ["PG-GRAPH-006", "PG-TENSOR-020"]
+    assert "note: [PG-GRAPH-006] tensor 'spare'" in str(g.explain())
+    said = json.loads(str(g))
+    assert {"x", "x#2", "spare"} <= set(said["tensors"])
+    assert said["nodes"][0]["inputs"] == {"IN_0": "x", "IN_1": "x#2"}
+
+
+@pytest.mark.parametrize("value", [None, False, np.False_])
+def test_flags_that_are_none_are_false(value):
+    g = new()
+    q = given(g, (1, 2, 3, 8))
+    o, stats = g.sdpa(q, q, q, is_inference=None, generate_stats=False, use_padding_mask=value, use_alibi_mask=value)
+    o.set_output(True)
+    g.validate()
+    assert stats is None
+    (node,) = g._graph.nodes
+    assert (node["use_padding_mask"], node["use_alibi_mask"]) == (False, False)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int32, np.longdouble])
+def test_numbers_of_numpy(handle, kind):
+    g = new(handle)
+    x = given(g, (5,))
+    y = g.add(g.mul(x, kind(3)), g.tensor_scalar(kind(2))).set_output(True)
+    g.build()
+    out = np.empty(5, np.float32)
+    g.execute({x: np.arange(5, dtype=np.float32), y: out})
+    assert out.tolist() == [2, 5, 8, 11, 14]
+
+
+@pytest.mark.parametrize(("stored", "passed"), [(D.HALF, ml_dtypes.bfloat16), (D.BFLOAT16, np.float16)])
+def test_another_type_of_16_bits_is_taken_as_memory(handle, stored, passed):
+    g = new(handle, io=stored)
+    x = given(g, (4, 8))
+    y = g.identity(x).set_output(True)
+    g.build()
+    values, out = floats(4, 8).astype(passed), np.zeros((4, 8), passed)
+    g.execute({x: values, y: out})
+    np.testing.assert_array_equal(out.view(np.uint16), values.view(np.uint16))
+    assert notes(g) == ["PG-PACK-005", "PG-PACK-005"]
+
+
+def test_addresses_of_host_memory(handle):
+    g = new(handle)
+    a, b = given(g, (2, 3)), given(g, (2, 3))
+    y = g.add(a, b).set_output(True)
+    g.build()
+    values, others, out = floats(2, 3), floats(2, 3, seed=1), np.empty((2, 3), np.float32)
+    workspace = np.empty(g.get_workspace_size() + 16, np.uint8)
+    for _ in range(3):  # bound from the third time on
+        out[...] = 0
+        g.execute({a: values.ctypes.data, b: others, y: out.ctypes.data}, workspace.ctypes.data)
+        np.testing.assert_array_equal(out, values + others)
+
+
+def test_halves_are_turned_in_place(handle):
+    """As rotary embedding does: two results on two inputs, which both read."""
+    g = new(handle)
+    a, b = (given(g, (3, 4)).set_stride([8, 1]) for _ in range(2))
+    first = g.sub(g.mul(a, 0.5), b).set_output(True)
+    second = g.add(g.mul(b, 0.5), a).set_output(True)
+    g.build()
+    assert first.get_stride() == second.get_stride() == [8, 1]  # as the operands'
+    values = np.arange(24, dtype=np.float32).reshape(3, 8)
+    want = np.concatenate([values[:, :4] / 2 - values[:, 4:], values[:, 4:] / 2 + values[:, :4]], 1)
+    for _ in range(3):
+        work = values.copy()
+        left, right = work[:, :4], work[:, 4:]
+        g.execute({a: left, b: right, first: left, second: right})
+        np.testing.assert_array_equal(work, want)
+
+
+def test_a_residual_is_added_in_place(handle):
+    g = new(handle)
+    x, w, rest = given(g, (2, 3, 4)), given(g, (2, 4, 4)), given(g, (2, 3, 4))
+    y = g.add(g.matmul(x, w), rest).set_output(True)
+    g.build()
+    values, filters, sums = floats(2, 3, 4), floats(2, 4, 4, seed=1), floats(2, 3, 4, seed=2)
+    want = values.astype(float) @ filters + sums
+    g.execute({x: values, w: filters, rest: sums, y: sums})
+    np.testing.assert_allclose(sums, want, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="PG-PACK-010"):
+        g.execute({x: values, w: filters, rest: sums, y: values})
+
+
+def test_gradients_in_one_buffer(handle):
+    """Rows of queries, keys and values side by side, in tensors that overlap but for their elements."""
+    g = new(handle)
+    q, k, v = (given(g, (2, 1, 3, 4)) for _ in "qkv")
+    o, do, stats = given(g, (2, 1, 3, 4)), given(g, (2, 1, 3, 4)), given(g, (2, 1, 3, 1))
+    gradients = g.sdpa_backward(q, k, v, o, do, stats)
+    for one in gradients:
+        one.set_output(True).set_stride([36, 12, 12, 1])
+    g.build()
+    values = [floats(2, 1, 3, 4, seed=seed) for seed in range(4)]
+    scores = np.exp(values[0].astype(float) @ values[1].swapaxes(2, 3))
+    share = scores / scores.sum(-1, keepdims=True)
+    pack = {q: values[0], k: values[1], v: values[2], do: values[3]}
+    pack |= {o: (share @ values[2]).astype(np.float32), stats: np.log(scores.sum(-1, keepdims=True)).astype(np.float32)}
+    packed = np.zeros((2, 3, 3, 4), np.float32)
+    g.execute({**pack, **{one: packed[:, :, place] for place, one in enumerate(gradients)}})
+    np.testing.assert_allclose(packed[:, :, 2], (share.swapaxes(2, 3) @ values[3])[:, 0], rtol=1e-4, atol=1e-5)
+    assert (packed[:, :, :2] != 0).all()
+    with pytest.raises(ValueError, match="PG-PACK-010"):
+        g.execute({**pack, **dict.fromkeys(gradients[:2], packed[:, :, 0]), gradients[2]: packed[:, :, 2]})
+
+
+def test_ragged_results_have_any_stride_of_the_batch():
+    g = new()
+    offsets, lengths = given(g, (3, 1, 1, 1), D.INT32), given(g, (2, 1, 1, 1), D.INT32)
+    q = given(g, (2, 1, 3, 4)).set_ragged_offset(offsets)
+    o, _ = g.sdpa(q, q, q, generate_stats=False, use_padding_mask=True, seq_len_q=lengths, seq_len_kv=lengths)
+    o.set_output(True).set_stride([4, 4, 4, 1]).set_ragged_offset(offsets)
+    g.build()
+    rows, out = floats(3, 4), np.zeros((3, 4), np.float32)
+    counts = np.int32([3, 0])
+    g.execute({q: rows, o: out, offsets: np.int32([0, 12, 0]), lengths: counts})  # none of the second, anywhere
+    scores = np.exp(rows.astype(float) @ rows.T)
+    np.testing.assert_allclose(out, scores / scores.sum(-1, keepdims=True) @ rows, rtol=1e-5)
+
+
+def test_versions(monkeypatch):
+    assert cudnn.__version__ == "1.32.0"
+    assert cudnn.portadnn_version == __import__("portadnn").__version__
+    monkeypatch.setenv("PORTADNN_CUDNN_VERSION", "9.21.1")
+    assert (cudnn.backend_version(), cudnn.backend_version_string()) == (92101, "9.21.1")
+    monkeypatch.setenv("PORTADNN_CUDNN_VERSION", "nine")
+    with pytest.raises(ValueError, match="PORTADNN_CUDNN_VERSION"):
+        cudnn.backend_version()
+
+
+def test_the_log_of_graphs(monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDNN_FRONTEND_LOG_INFO", "1")
+    monkeypatch.setenv("CUDNN_FRONTEND_LOG_FILE", str(tmp_path / "log"))
+    g = new()
+    g.layernorm("INFERENCE", given(g, (2, 4)), given(g, (1, 4)), given(g, (1, 4)), 1e-5)[0].set_output(True)
+    g.build()
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert json.loads(line)["nodes"][0]["tag"] == "LAYER_NORM"
+
+
+def test_half_results_of_fp8_attention(handle):
+    """O of 16 bits, as a forward pass may write it, in place of FP8: the same numbers, the same gradients."""
+    found = []
+    for kind in (D.FP8_E4M3, D.HALF):
+        g = new(handle, io=D.FP8_E4M3)
+        q, k, v, do = (given(g, (1, 2, 4, 16)) for _ in range(4))
+        o, stats = given(g, (1, 2, 4, 16), kind), given(g, (1, 2, 4, 1), D.FLOAT)
+        results = g.sdpa_fp8_backward(q, k, v, o, do, stats, *[1.0] * 12)
+        for one in results:
+            one.set_output(True)
+        g.build()
+        tensors = [D.FP8_E4M3.stored(floats(1, 2, 4, 16, seed=seed)) for seed in range(4)]
+        out = kind.stored(D.FP8_E4M3.rounded(floats(1, 2, 4, 16, seed=4)))
+        gradients = [np.zeros(one.get_dim(), one.get_data_type().storage) for one in results]
+        pack = dict(zip((q, k, v, do), tensors, strict=True))
+        pack |= {o: out, stats: floats(1, 2, 4, 1, seed=5), **dict(zip(results, gradients, strict=True))}
+        g.execute(pack)
+        found.append(np.concatenate([one.view(np.uint8).ravel() for one in gradients]))
+    np.testing.assert_array_equal(*found)
+    assert found[0].any()
