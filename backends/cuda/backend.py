@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
-from portadnn.errors import BadParam, NotSupported
+from portadnn.errors import NotSupported
 
-from ..base import Backend, Device, DeviceInfo, Engine
-from ..cupy_devices.streams import usable_stream
+from ..base import DeviceInfo, Engine
+from ..cupy_devices.backend import CupyBackend
 from ..vendor_cudnn import library
 from .device import CudaDevice
 from .devices import devices, why_unavailable
-
-if TYPE_CHECKING:
-    from portadnn.graph.engine import GraphEngine
 
 
 def _offered() -> Sequence[Engine]:
@@ -33,11 +29,12 @@ def _offered() -> Sequence[Engine]:
     return offered_engines()
 
 
-class CudaBackend(Backend):
+class CudaBackend(CupyBackend):
     """CUDA through CuPy."""
 
     name = "cuda"
     install = 'pip install "portadnn[cuda13]" (or [cuda12], as the driver is)'
+    device_type = CudaDevice
 
     def why_unavailable(self) -> str | None:
         return why_unavailable()
@@ -45,27 +42,12 @@ class CudaBackend(Backend):
     def devices(self) -> Sequence[DeviceInfo]:
         return devices()
 
-    def open(self, index: int, stream: Any = None) -> Device:
-        found = devices()
-        if not 0 <= index < len(found):
-            raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index)
-        return CudaDevice(index, found[index], usable_stream(stream, index))
-
     def engines(self) -> Sequence[Engine]:
-        from ..engines import kernel_engines
-
-        return (*kernel_engines(), *_offered())
-
-    def graph_engines(self) -> Sequence[GraphEngine]:
-        from ..graph_engines import kernel_graph_engines
-
-        return kernel_graph_engines()
+        return (*super().engines(), *_offered())
 
     def engines_version(self) -> str:
-        from ..engines import kernel_engines_version
-
         vendor = "; cuDNN " + library.load().version_text if _offered() else ""
-        return kernel_engines_version() + vendor
+        return super().engines_version() + vendor
 
 
 BACKEND = CudaBackend()

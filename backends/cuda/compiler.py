@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from portadnn.errors import CompileError
+from ..cupy_devices.compiler import compiled
 
 
 def nvrtc_options(arch: str) -> tuple[str, ...]:
@@ -13,25 +13,11 @@ def nvrtc_options(arch: str) -> tuple[str, ...]:
 
 
 def compile_cubin(source: str, arch: str) -> bytes:
-    """Compile CUDA C++ to machine code with NVRTC; needs no GPU.
-
-    Raises
-    ------
-    CompileError
-        With source and log.
-    """
+    """Compile CUDA C++ to machine code with NVRTC, as :func:`compiled`."""
     from cupy.cuda import nvrtc
 
-    program = nvrtc.createProgram(source, "portadnn.cu", (), ())
-    try:
-        try:
-            nvrtc.compileProgram(program, nvrtc_options(arch))
-        except nvrtc.NVRTCError:
-            log = nvrtc.getProgramLog(program)
-            raise CompileError(f"NVRTC refused a kernel for {arch}", source=source, log=log) from None
+    with compiled(nvrtc, "NVRTC", source, arch, nvrtc_options(arch)) as program:
         return nvrtc.getCUBIN(program)  # type: ignore[no-any-return]
-    finally:
-        nvrtc.destroyProgram(program)
 
 
 @functools.cache

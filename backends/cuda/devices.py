@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from ..base import DeviceInfo
-from ..cupy_devices.library import cupy
+from ..cupy_devices.library import cupy, gpu_info
 from ..cupy_devices.library import why_unavailable as reason
 from .compiler import nvrtc_version
 
@@ -33,23 +33,13 @@ def _describe(index: int) -> DeviceInfo:
     properties = runtime.getDeviceProperties(index)
     clock, memory_clock, bus_width = (runtime.deviceGetAttribute(attribute, index) for attribute in (13, 36, 37))
     lanes = 64 if (properties["major"], properties["minor"]) in ((7, 0), (7, 5), (8, 0)) else 128
-    return DeviceInfo(
-        backend="cuda",
-        name=properties["name"].decode(),
+    return gpu_info(
+        "cuda",
+        properties,
         vendor="NVIDIA",
-        kind="gpu",
-        driver=str(runtime.driverGetVersion()),
         version=f"CUDA {runtime.runtimeGetVersion()}, NVRTC {nvrtc_version()}",
         platform="CUDA",
-        schedule="gpu",
-        compute_units=properties["multiProcessorCount"],
-        simd_width=properties["warpSize"],
-        max_work_group=properties["maxThreadsPerBlock"],
-        local_memory=properties["sharedMemPerBlock"],
         dynamic_memory=runtime.deviceGetAttribute(97, index),  # cudaDevAttrMaxSharedMemoryPerBlockOptin
-        global_memory=properties["totalGlobalMem"],
-        max_allocation=properties["totalGlobalMem"],
-        fp64=True,
         arch=f"sm_{properties['major']}{properties['minor']}",
         flops=2e3 * clock * lanes * properties["multiProcessorCount"],  # clocks are in kHz
         bandwidth=2e3 * memory_clock * bus_width / 8,

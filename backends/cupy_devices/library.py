@@ -8,6 +8,7 @@ from typing import Any
 from portadnn import forking
 
 from .. import kernel_cache
+from ..base import DeviceInfo
 
 
 @functools.cache
@@ -38,3 +39,22 @@ def why_unavailable(backend: str, vendor: str) -> str | None:
         return None
     except runtime.CUDARuntimeError as error:
         return f"the {backend.upper()} driver does not answer ({error})"
+
+
+def gpu_info(backend: str, properties: dict[str, Any], **more: Any) -> DeviceInfo:
+    """Return what is known of a GPU: what `more` says, and what CuPy's properties of it say for CUDA and HIP alike."""
+    return DeviceInfo(
+        backend=backend,
+        name=properties["name"].decode(),
+        kind="gpu",
+        driver=str(cupy().cuda.runtime.driverGetVersion()),
+        schedule="gpu",
+        compute_units=properties["multiProcessorCount"],
+        simd_width=properties["warpSize"],
+        max_work_group=properties["maxThreadsPerBlock"],
+        local_memory=properties["sharedMemPerBlock"],
+        global_memory=properties["totalGlobalMem"],
+        max_allocation=properties["totalGlobalMem"],
+        fp64=True,
+        **more,
+    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from portadnn.errors import CompileError
-
+from ..cupy_devices.compiler import compiled
 from ..cupy_devices.library import cupy
 
 
@@ -16,25 +15,11 @@ def hiprtc_options(arch: str) -> tuple[str, ...]:
 
 
 def compile_code(source: str, arch: str) -> bytes:
-    """Compile HIP C++ to a code object with hiprtc; needs no GPU.
-
-    Raises
-    ------
-    CompileError
-        With source and log.
-    """
+    """Compile HIP C++ to a code object with hiprtc, as :func:`compiled`."""
     nvrtc = cupy().cuda.nvrtc  # CuPy for ROCm calls hiprtc under this name
-    program = nvrtc.createProgram(source, "portadnn.hip", (), ())
-    try:
-        try:
-            nvrtc.compileProgram(program, hiprtc_options(arch))
-        except nvrtc.NVRTCError:
-            log = nvrtc.getProgramLog(program)
-            raise CompileError(f"hiprtc refused a kernel for {arch}", source=source, log=log) from None
+    with compiled(nvrtc, "hiprtc", source, arch, hiprtc_options(arch)) as program:
         code: bytes = nvrtc.getPTX(program)  # hiprtcGetCode, whose last byte CuPy takes for the end of a text
         return code + b"\0"
-    finally:
-        nvrtc.destroyProgram(program)
 
 
 @functools.cache

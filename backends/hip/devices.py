@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from ..base import DeviceInfo
-from ..cupy_devices.library import cupy
+from ..cupy_devices.library import cupy, gpu_info
 from ..cupy_devices.library import why_unavailable as reason
 from ..engines.conv.matrix_units import features_of_target
 from .compiler import hiprtc_version
@@ -28,25 +28,14 @@ def why_unavailable() -> str | None:
 def _describe(index: int) -> DeviceInfo:
     runtime = cupy().cuda.runtime
     properties = runtime.getDeviceProperties(index)
-    units = properties["multiProcessorCount"]
-    return DeviceInfo(
-        backend="hip",
-        name=properties["name"].decode(),
+    return gpu_info(
+        "hip",
+        properties,
         vendor="AMD",
-        kind="gpu",
-        driver=str(runtime.driverGetVersion()),
         version=f"HIP {runtime.runtimeGetVersion()}, hiprtc {hiprtc_version()}",
         platform="ROCm",
-        schedule="gpu",
-        compute_units=units,
-        simd_width=properties["warpSize"],
-        max_work_group=properties["maxThreadsPerBlock"],
-        local_memory=properties["sharedMemPerBlock"],
-        global_memory=properties["totalGlobalMem"],
-        max_allocation=properties["totalGlobalMem"],
-        fp64=True,
         arch=properties["gcnArchName"].decode(),
-        flops=2e3 * properties["clockRate"] * _LANES * units,  # clocks are in kHz
+        flops=2e3 * properties["clockRate"] * _LANES * properties["multiProcessorCount"],  # clocks are in kHz
         bandwidth=2e3 * properties["memoryClockRate"] * properties["memoryBusWidth"] / 8,
         features=FEATURES | features_of_target(properties["gcnArchName"].decode()),
     )

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from portadnn.errors import BadParam
 
 from ..arrays import is_word
-from ..base import Backend, Device, DeviceInfo, Engine
+from ..base import Device, DeviceInfo
+from ..kernel_backend import KernelBackend
 from .device import OpenCLDevice, check_queue
 from .devices import found_devices, opencl, remarks, why_no_devices
 
-if TYPE_CHECKING:
-    from portadnn.graph.engine import GraphEngine
 
-
-class OpenCLBackend(Backend):
+class OpenCLBackend(KernelBackend):
     """OpenCL through PyOpenCL."""
 
     name = "opencl"
@@ -51,21 +49,6 @@ class OpenCLBackend(Backend):
         if not 0 <= index < len(found):
             raise BadParam(argument="device", expected=f"0 to {len(found) - 1}", got=index)
         return OpenCLDevice(*found[index])
-
-    def engines(self) -> Sequence[Engine]:
-        from ..engines import kernel_engines
-
-        return kernel_engines()
-
-    def graph_engines(self) -> Sequence[GraphEngine]:
-        from ..graph_engines import kernel_graph_engines
-
-        return kernel_graph_engines()
-
-    def engines_version(self) -> str:
-        from ..engines import kernel_engines_version
-
-        return kernel_engines_version()
 
 
 BACKEND = OpenCLBackend()

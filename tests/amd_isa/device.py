@@ -16,7 +16,6 @@ from portadnn.errors import BadParam, CompileError, ExecutionFailed
 from portadnn.problem import TensorSpec
 from portadnn_backends.base import (
     MOST_COUNTERS,
-    Backend,
     ConstantArg,
     CountersArg,
     DeviceInfo,
@@ -25,8 +24,7 @@ from portadnn_backends.base import (
     TensorArg,
     WorkspaceArg,
 )
-from portadnn_backends.engines import kernel_engines, kernel_engines_version
-from portadnn_backends.graph_engines import kernel_graph_engines
+from portadnn_backends.kernel_backend import KernelBackend
 from portadnn_backends.opencl.backend import BACKEND as OPENCL
 from portadnn_backends.programs import Programs
 from portadnn_backends.reference.backend import ReferenceDevice
@@ -99,7 +97,7 @@ class ExecutorDevice(ReferenceDevice):
         return [array, np.int64(arg.offset // (arg.dtype.itemsize if arg.dtype else array.itemsize))]
 
 
-class ExecutorBackend(Backend):
+class ExecutorBackend(KernelBackend):
     """GPUs that the executor stands for: one device a target."""
 
     name = "amd_isa"
@@ -121,15 +119,6 @@ class ExecutorBackend(Backend):
         device = ExecutorDevice(self.devices()[index])
         device.set_stream(stream)
         return device
-
-    def engines(self) -> Any:
-        return kernel_engines()
-
-    def graph_engines(self) -> Any:
-        return kernel_graph_engines()
-
-    def engines_version(self) -> str:
-        return kernel_engines_version()
 
 
 def open_handle(target: str) -> dnn.Handle:

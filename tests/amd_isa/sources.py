@@ -24,7 +24,7 @@ from portadnn.diff.generate.graphs import JOINED, MOVING, random_graph
 from portadnn.graph.operation_graph import OperationGraph
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines.conv.matrix_units import features_of_target
-from portadnn_backends.graph_engines import kernel_graph_engines
+from portadnn_backends.opencl.backend import BACKEND
 
 DRAWN = 60  # random graphs, of pointwise nodes, sums, norms and moves
 _PRODUCTS = (test_graph_product, test_graph_before, test_graph_product_filters, test_graph_product_sums)
@@ -78,7 +78,7 @@ def recorded(target: str) -> SourceRecorder:
     """Return a recorder with everything that the kernels' engines ask an AMD GPU to compile."""
     recorder = SourceRecorder(persona(target)).record(LINES)
     for recorder.line, graph in graphs():
-        takers = [engine for engine in kernel_graph_engines() if not engine.reasons(graph, recorder.info)]
+        takers = [engine for engine in BACKEND.graph_engines() if not engine.reasons(graph, recorder.info)]
         if not takers and not recorder.line.startswith("random graph"):
             recorder.refused.append(recorder.line)
         for engine in takers:

@@ -24,6 +24,7 @@ from portadnn_backends.base import DeviceInfo
 from portadnn_backends.cuda import device as cuda
 from portadnn_backends.cuda.compiler import nvrtc_options
 from portadnn_backends.cuda.devices import features
+from portadnn_backends.cupy_devices.compiler import compiled
 
 ARCHITECTURES = {"sm_80": 108, "sm_90": 132}  # and the multiprocessors of an A100 and an H100
 NEWEST = max(ARCHITECTURES)
@@ -89,14 +90,8 @@ def compile_ptx(source, arch):
     """Return the PTX of a source. It takes half the time of machine code, whose assembler checks inline PTX."""
     from cupy.cuda import nvrtc
 
-    program = nvrtc.createProgram(source, "portadnn.cu", (), ())
-    try:
-        nvrtc.compileProgram(program, nvrtc_options(arch.replace("sm_", "compute_")))
+    with compiled(nvrtc, "NVRTC", source, arch, nvrtc_options(arch.replace("sm_", "compute_"))) as program:
         return nvrtc.getPTX(program)
-    except nvrtc.NVRTCError:
-        pytest.fail(nvrtc.getProgramLog(program))
-    finally:
-        nvrtc.destroyProgram(program)
 
 
 def compile_sources(found, arch, assembled=lambda source: True):
