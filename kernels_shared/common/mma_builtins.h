@@ -48,6 +48,7 @@ DEVICE Sums multiply(Fragment a, Fragment b, Sums acc) {
 }
 
 #elif defined(__GFX11__)
+#define FRAG_BOTH 1
 typedef u32 Fragment __attribute__((ext_vector_type(8)));
 DEVICE Fragment load_fragment(const LOCAL_ARG Chunk *tile, int at) {  // both chunks, which PLACE puts side by side
     Fragment v;

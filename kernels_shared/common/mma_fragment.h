@@ -4,7 +4,7 @@
 //   SUMS    sums of a lane
 //
 //   acc = multiply(a, b, acc)       lane l has of a the row in place l % FRAG, of b the column l % FRAG, and of either chunk
-//                                   FRAG_CHUNK(l) of the step's two (gfx11: both); of acc the column l % FRAG and
+//                                   FRAG_CHUNK(l) of the step's two (gfx11: both, FRAG_BOTH); of acc the column l % FRAG and
 //                                   the SUMS neighbouring rows from l / FRAG * SUMS on.
 //   FRAG_PLACE(row)                 where a row of a has to lie for that: an instruction's sums of one lane are of rows apart
 //

@@ -16,6 +16,8 @@ from amd_isa.rates import turn
 from amd_isa.resources import resources
 from portadnn.graph import reduction_mode
 from portadnn.problem import parse
+from portadnn_backends.attention import gpu
+from portadnn_backends.attention.operands import Operands
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines.conv import tensor_core, tensor_core_choice
 from portadnn_backends.engines.conv.matrix_units import unit_of_target
@@ -111,3 +113,13 @@ def open_gpu(target: str) -> dnn.Handle:
     assert unit is not None
     handle.device.info = replace(handle.info, features=handle.info.features | {unit.feature})
     return handle
+
+
+def attention(target: str, kind: D, length: int, backend: str = "opencl") -> str:
+    """Return the text of attention with heads of `length` numbers, causal."""
+    recorder = SourceRecorder(info_of(target, backend))
+    g = new("reference", kind, D.FLOAT)
+    q, k, v = (given(g, (2, 8, 2048, length)) for _ in range(3))
+    o, _ = g.sdpa(q, k, v, attn_scale=0.125, use_causal_mask=True, generate_stats=False)
+    gpu.built(Operands(frozen(g, [o])), recorder, {})
+    return _text_of(recorder, "attention_forward_matrix")

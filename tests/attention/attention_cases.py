@@ -135,6 +135,14 @@ RAGGED = ("q", "O", "dO", "STATS", "MAX", "dq", *sorted(ROWS_OF_KEYS))
 WITHOUT_COLUMNS = {"STATS": -np.inf, "MAX": -np.inf}  # what a row has that is beyond its sequence, if not 0
 
 
+def near(got, want, kind=D.FLOAT, factor=40):
+    """Demand numbers within some roundings of a type; 0 and infinity are exact."""
+    eps = {D.FLOAT: 2.0**-23, D.HALF: 2.0**-10, D.BFLOAT16: 2.0**-7, D.DOUBLE: 2.0**-46}[kind]
+    want = want.reshape(got.shape)
+    largest = np.abs(want[np.isfinite(want)]).max(initial=0)
+    np.testing.assert_allclose(got, want, rtol=factor * eps, atol=factor * eps * largest)
+
+
 class Built:
     """A forward and a backward graph of a case on a handle; ``run`` returns all outputs by the oracle's names."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import helper
 import numpy as np
 import pytest
-from attention_cases import RAGGED, SEED, Built, Case, oracle
+from attention_cases import RAGGED, SEED, Built, Case, near, oracle
 from attention_graphs import CASES, IN_PAGES, paged
 from graphs import D, given, new, numbers, run
 
@@ -57,14 +57,6 @@ def pairs(names=EVERY):
         for name in names
         if not target.slow or name in ON_SLOW
     ]
-
-
-def near(got, want, kind=D.FLOAT, factor=40):
-    """Demand numbers within some roundings of a type; 0 and infinity are exact."""
-    eps = {D.FLOAT: 2.0**-23, D.HALF: 2.0**-10, D.BFLOAT16: 2.0**-7, D.DOUBLE: 2.0**-46}[kind]
-    want = want.reshape(got.shape)
-    largest = np.abs(want[np.isfinite(want)]).max(initial=0)
-    np.testing.assert_allclose(got, want, rtol=factor * eps, atol=factor * eps * largest)
 
 
 @pytest.mark.parametrize(("name", "target"), pairs())

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import helper
 import pytest
-from attention_cases import RAGGED, Built, Case, oracle
+from attention_cases import RAGGED, Built, Case, near, oracle
 from attention_graphs import paged
 from graphs import D, new, run
 from host_cuda_device import COMPILER
-from test_graph_attention_devices import near
 from test_graph_attention_mma import ROUNDED, OnHost
 
 from portadnn_backends.attention import gpu_few

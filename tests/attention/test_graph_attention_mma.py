@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from attention_cases import RAGGED, Built, Case, oracle
+from attention_cases import RAGGED, Built, Case, near, oracle
 from graphs import D
 from host_cuda_device import COMPILER, HostCuda
-from test_graph_attention_devices import near
 
 from portadnn.graph.enums import knob_type
 from portadnn_backends.attention import gpu
