@@ -2,6 +2,8 @@
 
 OpenCL C links libclc's library for amdgcn, HIP the same one where a text declares its functions. Machine code is kept
 beside the kernel cache, by a hash of compiler, command and source.
+
+Reading the library is a third of a compilation, so it is read without the functions that kernels do not call.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from amd_isa.executor.elf import Elf
 from portadnn._io import disk_cache
 
 TARGETS = ("gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1151", "gfx1201")
@@ -24,23 +28,19 @@ CDNA = frozenset({"gfx906", "gfx90a", "gfx942"})  # waves of 64; gfx906 is their
 OLDEST = 19  # the first clang that knows all targets
 _NEWEST = 40  # that is looked for
 LIBRARY = Path("/usr/lib/clc/amdgcn-amd-amdhsa.bc")
+_CALLED = (  # so begin names of the library's functions; OpenCL sources that call others are compiled with all of it
+    "^_Z[0-9]+(get_|barrier|atom_cmp|atomic_(add|cmp|inc)|convert_u(int|short)[48]Dv|v(load|store)a?_half|vload4|vstore4|"
+    "ceil|cos|erf|exp|f(abs|loor|m)|log|pow|r?sqrt|rint|sin|tan|trunc)"
+)
 _CACHE_LIMIT = 1 << 30
-_SUFFIX = ".elf"
+_SUFFIX, _OBJECT = ".elf", ".o"
 _OPENCL = (
     *("-x", "cl", "-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"),
     *("--target=amdgcn-amd-amdhsa", "-Xclang", "-fdeclare-opencl-builtins", "-Xclang", "-finclude-default-header"),
 )
 _HIP = ("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-std=c++17")
-_BOTH = (
-    "-O3",
-    "-w",
-    "-nogpulib",
-    "-mcode-object-version=5",
-    "-Xclang",
-    "-mlink-builtin-bitcode",
-    "-Xclang",
-    f"{LIBRARY}",
-)
+_BOTH = ("-O3", "-w", "-nogpulib", "-mcode-object-version=5")
+_LINK = ("--no-undefined", "-shared")
 
 
 class Refused(Exception):
@@ -55,6 +55,8 @@ class Tools:
     objdump: str
     readelf: str
     mc: str
+    extract: str
+    lld: str
     version: str
 
 
@@ -68,12 +70,14 @@ def find() -> Tools:
         What is missing.
     """
     for version in range(_NEWEST, OLDEST - 1, -1):
-        wanted = [f"{tool}-{version}" for tool in ("clang", "llvm-objdump", "llvm-readelf", "llvm-mc", "ld.lld")]
+        wanted = [f"{tool}-{version}" for tool in ("clang", "llvm-objdump", "llvm-readelf", "llvm-mc")]
+        wanted += [f"{tool}-{version}" for tool in ("llvm-extract", "ld.lld")]
         paths = [shutil.which(name) for name in wanted]
         if None not in paths and LIBRARY.is_file():
-            clang, objdump, readelf, mc, _ = map(str, paths)
-            said = subprocess.run([clang, "--version"], check=True, capture_output=True, text=True, timeout=60).stdout
-            return Tools(clang, objdump, readelf, mc, said)
+            said = subprocess.run(
+                [paths[0], "--version"], check=True, capture_output=True, text=True, timeout=60
+            ).stdout
+            return Tools(*map(str, paths), said)
     raise FileNotFoundError(
         f"clang-{OLDEST} or newer with lld, llvm and libclc (apt install clang-22 lld-22 llvm-22 libclc-22)"
     )
@@ -90,7 +94,7 @@ def require() -> Tools:
 
 
 def command(target: str, language: str, options: tuple[str, ...] = ()) -> list[str]:
-    """Return the command that compiles standard input; the output's name is left to be added."""
+    """Return the command that compiles standard input; library and output are left to be added."""
     arch = f"-mcpu={target}" if language == "opencl" else f"--offload-arch={target}"
     return [find().clang, *(_OPENCL if language == "opencl" else _HIP), *_BOTH, arch, *options, "-"]
 
@@ -114,19 +118,55 @@ def compile(source: str, target: str, language: str = "opencl", options: tuple[s
         With the compiler's log.
     """
     line = command(target, language, options)
-    key = hashlib.sha256("\0".join([find().version, *line, source]).encode()).hexdigest()
-    path = _folder() / f"{key}{_SUFFIX}"
+    if language == "hip":
+        return _kept([*line, source], _SUFFIX, lambda made: _compile(line, source, made))
+    part = compile_object(source, target, options)
+    return _kept([*line, source], _SUFFIX, lambda made: _run([find().lld, *_LINK, str(part), "-o", made]))
+
+
+def compile_object(source: str, target: str, options: tuple[str, ...] = ()) -> Path:
+    """Return the file of an OpenCL source's machine code before it is linked: all of it, at no addresses yet."""
+    line = [*command(target, "opencl", options), "-c"]
+    return _kept([*line, source], _OBJECT, lambda made: _compile(line, source, made))
+
+
+def _kept(key: list[str], suffix: str, make: Callable[[str], None]) -> Path:
+    """Return the file that is kept by a key, made if there is none."""
+    path = _folder() / (hashlib.sha256("\0".join([find().version, *key]).encode()).hexdigest() + suffix)
     if path.exists():
         disk_cache.touch(path)
         return path
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=disk_cache.UNFINISHED)
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=disk_cache.UNFINISHED, suffix=suffix)
     os.close(handle)
-    done = subprocess.run([*line, "-o", unfinished], input=source, capture_output=True, text=True, timeout=600)
-    if done.returncode:
+    try:
+        make(unfinished)
+        Path(unfinished).replace(path)
+    finally:
         Path(unfinished).unlink(missing_ok=True)
-        raise Refused(f"{target}: {done.stderr}")
-    Path(unfinished).replace(path)
     return path
+
+
+def _compile(line: list[str], source: str, made: str) -> None:
+    """Compile a source with the functions that kernels call, or where others are missing with the whole library."""
+    for library in (_called(), LIBRARY):
+        _run([*line, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(library), "-o", made], source)
+        undefined = Path(made).stat().st_size and Elf(Path(made)).undefined
+        if not undefined:
+            return
+    raise Refused(f"nothing defines {', '.join(undefined)}")
+
+
+def _run(line: list[str], source: str = "") -> None:
+    done = subprocess.run(line, input=source, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        raise Refused(f"{' '.join(line)}: {done.stderr}")
+
+
+@functools.cache
+def _called() -> Path:
+    """Return the file of the library's functions that kernels call, and of what these call."""
+    line = [find().extract, "--recursive", f"--rfunc={_CALLED}", "--rglob=.", str(LIBRARY), "-o"]
+    return _kept([*line, str(LIBRARY.stat().st_mtime)], ".bc", lambda made: _run([*line, made]))
 
 
 @functools.cache
@@ -136,7 +176,8 @@ def _folder() -> Path:
     disk_cache.make_private(folder)
     if not disk_cache.trusted(folder):
         folder = disk_cache.process_folder()
-    disk_cache.prune(folder, _SUFFIX, _CACHE_LIMIT)
+    for suffix in (_SUFFIX, _OBJECT):
+        disk_cache.prune(folder, suffix, _CACHE_LIMIT)
     return folder
 
 

@@ -21,10 +21,9 @@ def compile(source: str, target: str, options: tuple[str, ...] = ()) -> Path:
     return clang.compile(FUNCTIONS + source, target, "hip", options)
 
 
-@functools.cache
-def recorded(wave: int) -> SourceRecorder:
-    """Return a recorder that every engine prepared every small problem on, as a GPU with waves of 32 or 64 lanes."""
-    info = DeviceInfo(
+def persona(target: str) -> DeviceInfo:
+    """Return an AMD GPU as the backend hip describes it, without its matrix cores."""
+    return DeviceInfo(
         backend="hip",
         name="",
         vendor="AMD",
@@ -33,14 +32,20 @@ def recorded(wave: int) -> SourceRecorder:
         version="",
         schedule="gpu",
         compute_units=60,
-        simd_width=wave,
+        simd_width=64 if target in clang.CDNA else 32,
         max_work_group=1024,
         local_memory=64 << 10,
         global_memory=16 << 30,
         max_allocation=16 << 30,
+        arch=target,
         features=FEATURES,
     )
-    return SourceRecorder(info).record(LINES)
+
+
+@functools.cache
+def recorded(wave: int) -> SourceRecorder:
+    """Return a recorder that every engine prepared every small problem on, as a GPU with waves of 32 or 64 lanes."""
+    return SourceRecorder(persona("gfx942" if wave == 64 else "gfx1100")).record(LINES)
 
 
 @functools.cache

@@ -32,7 +32,7 @@ def needs(target: str) -> Iterator[tuple[str, Resources]]:
     def compiled(one: tuple[str, str, str]) -> tuple[str, Resources]:
         source, name, _ = one
         file = recorder.sources[source][0]
-        return f"{file.removeprefix('shared/')} {name}", resources(clang.compile(source, target))[name]
+        return f"{file.removeprefix('shared/')} {name}", resources(clang.compile_object(source, target))[name]
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(compiled, differing(recorder, set()))

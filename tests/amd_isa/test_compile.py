@@ -29,7 +29,7 @@ EACH = [pytest.param(target, marks=[pytest.mark.long] * (target in LATER)) for t
 def faults(source, name, origin, target, recorder):
     """Yield what is wrong with a source's machine code."""
     try:
-        found = resources(clang.compile(source, target))
+        found = resources(clang.compile_object(source, target))
     except clang.Refused as error:
         yield f"{origin}: refused: {error}"
         return

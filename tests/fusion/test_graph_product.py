@@ -185,7 +185,7 @@ GRAPHS = {
 @on_all(list(GRAPHS))
 def test_what_follows(handle, name):
     """Against the definitions in float64, for every kind of operand and several results."""
-    check(handle, GRAPHS[name])
+    check(handle, GRAPHS[name], atol=1e-4 if name == "a long sum" else 2e-5)  # of 3,000 products, one after the other
 
 
 WINOGRAD = {  # of so many channels that sums are as good as plain ones

@@ -52,7 +52,7 @@ class Descriptor:
 
 
 class Elf:
-    """An ELF file of a target such as ``"gfx1100"``."""
+    """An ELF file of a target such as ``"gfx1100"``; `undefined` are the symbols that another file has to define."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,7 +63,8 @@ class Elf:
         self.sections = self._table(
             "<IIQQQQIIQQ", *struct.unpack_from("<Q", data, 40), *struct.unpack_from("<HH", data, 58)
         )
-        self.symbols = dict(self._symbols())
+        self.symbols = {name: value for name, _, value in self._symbols()}
+        self.undefined = [name for name, section, _ in self._symbols() if name and section == 0]
 
     def _table(self, form: str, start: int, size: int, count: int) -> list[tuple[int, ...]]:
         return [struct.unpack_from(form, self.data, start + i * size) for i in range(count)]
@@ -72,9 +73,9 @@ class Elf:
         for _, kind, _, _, offset, size, link, _, _, entry in self.sections:
             if kind == _SYMTAB:
                 names = self.sections[link][4]
-                for name, _, _, _, value, _ in self._table("<IBBHQQ", offset, entry, size // entry):
+                for name, _, _, section, value, _ in self._table("<IBBHQQ", offset, entry, size // entry):
                     start = names + name
-                    yield self.data[start : self.data.index(b"\0", start)].decode(), value
+                    yield self.data[start : self.data.index(b"\0", start)].decode(), section, value
 
     def image(self) -> np.ndarray:
         """Return the loaded segments, from address 0 on."""
