@@ -46,7 +46,7 @@ def _described(parameter: Parameter, number: Any, by_name: dict[str, Any]) -> An
         return object_of(number, parameter.name)
     if parameter.counted_by:
         return host_integers(number, by_name[parameter.counted_by])
-    return number
+    return int(DataType.FLOAT) if parameter.mark == "^" and number == DataType.HALF else number
 
 
 def _scalar(place: int, dtype: DataType, name: str) -> float | int | None:

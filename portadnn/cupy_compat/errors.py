@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -30,7 +31,7 @@ class CuDNNError(RuntimeError):
 
     def __init__(self, status: int) -> None:
         self.status = status
-        super().__init__(f"cuDNN Error: {cudnn.cudnnGetErrorString(status)}")
+        super().__init__(f"cuDNN Error: {cudnn.cudnnGetErrorString(operator.index(status))}")
         self._infos: list[str] = []
 
     def add_info(self, info: str) -> None:

@@ -86,12 +86,36 @@ def _pooling(ksize: Sequence[int], stride: Sequence[int], pad: Sequence[int], mo
     return dnn.PoolingDescriptor(dnn.PoolingMode(mode), *sizes)
 
 
+def _sized(x: Any, y: Any, pooling: dnn.PoolingDescriptor) -> Any:
+    """Return x with the sizes that give y its own: cuDNN takes outputs whose last windows reach beyond the input.
+
+    Numbers that are added win no maximum and change no sum.
+    """
+    counts = pooling.mode is dnn.PoolingMode.AVERAGE_COUNT_EXCLUDE_PADDING  # it would count what is added
+    if counts or not len(pooling.window) == x.ndim - 2 == y.ndim - 2:
+        return x
+    sizes = list(x.shape[2:])
+    strides, padding = pooling.stride or pooling.window, pooling.padding or (0,) * len(sizes)
+    for axis, (out, stride) in enumerate(zip(y.shape[2:], strides, strict=True)):
+        least = (out - 1) * stride + pooling.window[axis] - 2 * padding[axis]
+        if not least <= sizes[axis] < least + stride:
+            sizes[axis] = least
+    if sizes == list(x.shape[2:]):
+        return x
+    lowest = 0.0 if pooling.mode is dnn.PoolingMode.AVERAGE_COUNT_INCLUDE_PADDING else -np.inf
+    made = native(library().full((*x.shape[:2], *sizes), lowest, x.dtype))
+    common = tuple(slice(min(sizes)) for sizes in zip(x.shape, made.shape, strict=True))
+    made[common] = x[common]
+    return made
+
+
 @cudnn_errors
 def pooling_forward(x: Any, y: Any, ksize: Sequence[int], stride: Sequence[int], pad: Sequence[int], mode: int) -> Any:
     """Pool an array into `y`, which is in C order, and return that."""
     if not y.flags.c_contiguous:
         raise ValueError("pooling_forward supports c-contiguous y only")
-    dnn.pooling_forward(current_handle(), contiguous(x), _pooling(ksize, stride, pad, mode), native(y))
+    pooling = _pooling(ksize, stride, pad, mode)
+    dnn.pooling_forward(current_handle(), _sized(contiguous(x), y, pooling), pooling, native(y))
     return y
 
 
@@ -100,9 +124,15 @@ def pooling_backward(
     x: Any, y: Any, gy: Any, ksize: Sequence[int], stride: Sequence[int], pad: Sequence[int], mode: int
 ) -> Any:
     """Return the gradient of a pooling with respect to its input."""
-    gx = like(x)
-    given = (contiguous(y), contiguous(gy), contiguous(x))
-    dnn.pooling_backward(current_handle(), *given, _pooling(ksize, stride, pad, mode), native(gx))
+    gx, pooling = like(x), _pooling(ksize, stride, pad, mode)
+    given = contiguous(x)
+    sized = _sized(given, y, pooling)
+    gradient = native(gx) if sized is given else native(like(sized))
+    dnn.pooling_backward(current_handle(), contiguous(y), contiguous(gy), sized, pooling, gradient)
+    if gradient.shape != gx.shape:
+        common = tuple(slice(min(sizes)) for sizes in zip(gx.shape, gradient.shape, strict=True))
+        gx.fill(0)
+        gx[common] = gradient[common]
     return gx
 
 

@@ -74,6 +74,13 @@ class Stream:
 Stream.null = Stream()
 
 
+class Event(Stream):
+    """A place in a stream, which is passed at once."""
+
+    def record(self, stream: Any = None) -> None:
+        """Note the place."""
+
+
 class ndarray(np.ndarray[Any, Any]):
     """NumPy's array with `data.ptr`, `device`, `get` and `set`."""
 
@@ -96,6 +103,10 @@ class ndarray(np.ndarray[Any, Any]):
     def set(self, arr: Any, stream: Any = None) -> None:
         """Copy NumPy's array into this one."""
         self[...] = arr
+
+    def reduced_view(self, dtype: Any = None) -> Any:
+        """Return the array: CuPy's has dims put together where that is possible."""
+        return self
 
 
 def _as_ours(value: Any) -> Any:
@@ -129,7 +140,9 @@ class _Wrapped(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = getattr(self._source, name)
+        value = getattr(self._source, name, None)
+        if value is None:
+            raise AttributeError(f"the stand-in for {self.__name__} has no {name}")
         if callable(value) and not isinstance(value, type):
             value = _ours(value)
         setattr(self, name, value)
@@ -137,7 +150,7 @@ class _Wrapped(ModuleType):
 
 
 class ElementwiseKernel:
-    """A kernel of CUDA source, which nothing here compiles; `reduction` kernels and raw ones as well."""
+    """A kernel of CUDA source, which nothing here compiles."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.kwargs = kwargs
@@ -157,6 +170,11 @@ def _get_array_module(*arrays: Any) -> Any:
     return sys.modules["cupy"] if any(isinstance(array, ndarray) for array in arrays) else np
 
 
+def _decorator(*given: Any, **_: Any) -> Any:
+    """Return a function as it is, decorated with or without arguments, as ``cupy.fuse`` and ``cupy.memoize`` are."""
+    return given[0] if given and callable(given[0]) else lambda function: function
+
+
 @contextlib.contextmanager
 def _nothing(*_: Any, **__: Any) -> Iterator[None]:
     yield
@@ -169,7 +187,9 @@ def _cuda() -> ModuleType:
     memory = {"alloc": alloc, "MemoryPointer": HostPointer, "Memory": Allocation}
     of_memory = _Wrapped("cupy.cuda.memory")
     vars(of_memory).update(memory)
-    vars(cuda).update(memory, Device=Device, Stream=Stream, ExternalStream=Stream, runtime=runtime, memory=of_memory)
+    vars(cuda).update(
+        memory, Device=Device, Stream=Stream, ExternalStream=Stream, Event=Event, runtime=runtime, memory=of_memory
+    )
     vars(cuda).update(get_current_stream=lambda *_: Stream.null, is_available=lambda: True, profile=_nothing)
     return cuda
 
@@ -187,7 +207,8 @@ def stand_in() -> dict[str, ModuleType]:
         ElementwiseKernel=ElementwiseKernel,
         ReductionKernel=ElementwiseKernel,
         RawKernel=ElementwiseKernel,
-        fuse=lambda *args, **_: args[0] if args and callable(args[0]) else lambda function: function,
+        fuse=_decorator,
+        memoize=_decorator,
         random=_Wrapped("cupy.random", np.random),
         linalg=_Wrapped("cupy.linalg", np.linalg),
         fft=_Wrapped("cupy.fft", np.fft),
@@ -199,4 +220,6 @@ def stand_in() -> dict[str, ModuleType]:
     made["cupy_backends"].cuda = made["cupy_backends.cuda"]
     made["cupy_backends.cuda"].libs = made["cupy_backends.cuda.libs"]
     parts = {f"cupy.{name}": getattr(cupy, name) for name in ("cuda", "random", "linalg", "fft", "testing")}
-    return {"cupy": cupy, "cupyx": _Wrapped("cupyx"), **parts, **made, "cupy.cuda.runtime": cuda.runtime}
+    cupyx = _Wrapped("cupyx")
+    vars(cupyx).update(rsqrt=lambda x, **_: _as_ours(1 / np.sqrt(x)), scatter_add=np.add.at)
+    return {"cupy": cupy, "cupyx": cupyx, **parts, **made, "cupy.cuda.runtime": cuda.runtime}

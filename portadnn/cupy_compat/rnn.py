@@ -10,7 +10,8 @@ import numpy as np
 
 from portadnn import cudnn
 
-from .descriptors import Descriptor, current_handle, get_data_type, new_descriptor, tensor_descriptor
+from .bindings import BINDINGS
+from .descriptors import Descriptor, current_handle, get_data_type, get_handle, new_descriptor, tensor_descriptor
 from .dropout import DropoutStates
 from .errors import cudnn_errors
 from .layers import like
@@ -19,7 +20,6 @@ from .objects import object_of
 from .written import getRNNLinLayerBiasParams, getRNNLinLayerMatrixParams
 
 
-@cudnn_errors
 def create_rnn_descriptor(
     hidden_size: int,
     num_layers: int,
@@ -31,11 +31,10 @@ def create_rnn_descriptor(
     algo: int | None = None,
 ) -> Descriptor:
     """Return a descriptor of a network."""
-    made, desc = new_descriptor("RNN")
+    made, _ = new_descriptor("RNN")
     kind = cudnn.CUDNN_RNN_ALGO_STANDARD if algo is None else algo
-    dropout = object_of(dropout_desc.value, "dropoutDesc")
-    options = (input_mode, direction, mode, kind, data_type)
-    cudnn.cudnnSetRNNDescriptor_v6(current_handle(), desc, hidden_size, num_layers, dropout, *options)
+    options = (hidden_size, num_layers, dropout_desc.value, input_mode, direction, mode, kind, data_type)
+    BINDINGS["setRNNDescriptor_v6"](get_handle(), made.value, *options)
     return made
 
 

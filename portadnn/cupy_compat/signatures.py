@@ -2,8 +2,9 @@
 
 Each is one C function, named after the ``=`` where its name differs. Parameters that end in ``Desc``, plans and packs
 are descriptors by their integers; ``[n]`` behind a name makes it the address of `n` of them or of `n` C integers; ``@``
-is the address of an array or other memory, ``*`` that of a number in host memory, of the tensors' type, and ``%`` a
-real number. All others are integers. ``written.py`` has the functions that need more than that.
+is the address of an array or other memory, ``*`` that of a number in host memory, of the tensors' type, ``%`` a
+real number, and ``^`` the type to compute with, float32 where that is float16. All others are integers. ``written.py``
+has the functions that need more than that.
 """
 
 import re
@@ -44,9 +45,9 @@ getConvolutionMathType(convDesc)
 setConvolutionGroupCount(convDesc, groupCount)
 getConvolutionGroupCount(convDesc)
 setConvolution2dDescriptor_v4(convDesc, pad_h, pad_w, u, v, dilation_h, dilation_w, mode)
-setConvolution2dDescriptor_v5(convDesc, pad_h, pad_w, u, v, dilation_h, dilation_w, mode, computeType)
+setConvolution2dDescriptor_v5(convDesc, pad_h, pad_w, u, v, dilation_h, dilation_w, mode, ^computeType)
 setConvolutionNdDescriptor_v3=SetConvolutionNdDescriptor(convDesc, arrayLength, padA[arrayLength],
-    filterStrideA[arrayLength], dilationA[arrayLength], mode, dataType)
+    filterStrideA[arrayLength], dilationA[arrayLength], mode, ^dataType)
 destroyConvolutionDescriptor(convDesc)
 findConvolutionForwardAlgorithm(handle, xDesc, wDesc, convDesc, yDesc, requestedAlgoCount)
 findConvolutionForwardAlgorithmEx(handle, xDesc, @x, wDesc, @w, convDesc, yDesc, @y, requestedAlgoCount, @workSpace,
@@ -138,8 +139,8 @@ destroyRNNDescriptor(rnnDesc)
 createPersistentRNNPlan(rnnDesc, minibatch, dataType)
 setPersistentRNNPlan(rnnDesc, plan)
 destroyPersistentRNNPlan(plan)
-setRNNDescriptor_v5(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, dataType)
-setRNNDescriptor_v6(handle, rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, algo, dataType)
+setRNNDescriptor_v5(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, ^dataType)
+setRNNDescriptor_v6(handle, rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, algo, ^dataType)
 setRNNPaddingMode(rnnDesc, paddingMode)
 getRNNPaddingMode(rnnDesc)
 createRNNDataDescriptor()
@@ -193,7 +194,7 @@ fusedOpsExecute(handle, plan, varPack)
 
 
 class Parameter(NamedTuple):
-    """A parameter: its mark (``@``, ``*``, ``%`` or nothing), its name, and the name of the one that counts it."""
+    """A parameter: its mark, one of ``@*%^`` or nothing, its name, and the name of the one that counts it."""
 
     mark: str
     name: str
@@ -209,6 +210,6 @@ def functions() -> dict[str, tuple[str, tuple[Parameter, ...]]]:
     """Return the C function and the parameters of each function."""
     found = {}
     for name, c_name, listed in re.findall(r"(\w+)(?:=(\w+))?\(([^)]*)\)", _TEXT):
-        parameters = re.findall(r"([@*%]?)(\w+)(?:\[(\w+)\])?", listed)
+        parameters = re.findall(r"([@*%^]?)(\w+)(?:\[(\w+)\])?", listed)
         found[name] = (f"cudnn{c_name or name[0].upper() + name[1:]}", tuple(Parameter(*p) for p in parameters))
     return found

@@ -135,6 +135,24 @@ def test_pooling(dims: int) -> None:
         cudnn.pooling_forward(x, y[:, ::-1], *window, average)
 
 
+@pytest.mark.parametrize("mode", ["MAX", "AVERAGE_COUNT_INCLUDE_PADDING"])
+@pytest.mark.parametrize("out", [2, 3, 1])
+def test_pooling_into_any_size(mode: str, out: int) -> None:
+    """The last of three windows is half outside of five numbers; the formula gives two."""
+    x, y, gy = _random(1, 2, 5, 4), np.empty((1, 2, out, 2)), _random(1, 2, out, 2)
+    pooling = ((2, 2), (2, 2), (0, 0), getattr(lib, f"CUDNN_POOLING_{mode}"))
+    windows = [[x[:, :, 2 * p : 2 * p + 2, 2 * q : 2 * q + 2] for q in range(2)] for p in range(out)]
+    of = (lambda w: w.max((2, 3))) if mode == "MAX" else (lambda w: w.sum((2, 3)) / 4)
+    wanted_y = np.array([[of(window) for window in row] for row in windows]).transpose(2, 3, 0, 1)
+    _close(cudnn.pooling_forward(x, y, *pooling), wanted_y)
+    gx, wanted = cudnn.pooling_backward(x, y, gy, *pooling), np.zeros_like(x)
+    for p, q in itertools.product(range(out), range(2)):
+        window, place = windows[p][q], (slice(None), slice(None), slice(2 * p, 2 * p + 2), slice(2 * q, 2 * q + 2))
+        share = (window == window.max((2, 3), keepdims=True)) if mode == "MAX" else 0.25
+        wanted[place] += share * gy[:, :, p : p + 1, q : q + 1]
+    _close(gx, wanted)
+
+
 @pytest.mark.parametrize("layout, dtype", [(NCHW, np.float64), (NHWC, np.float32), (NCHW, np.float16)])
 def test_batch_normalization_of_images(layout: int, dtype: Any) -> None:
     x, gy = _random(4, 3, 5, 2), _random(4, 3, 2, 5).reshape(4, 3, 5, 2)
@@ -253,6 +271,17 @@ def test_recurrent_network(mode: int, padded: bool) -> None:
         if padded and place == 6:
             valid = np.concatenate([valid[t, :n] for t, n in enumerate(rows)])
         assert np.isclose(valid.sum(), (sides[0] - sides[1]) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+def test_recurrent_network_of_halves_sums_in_floats() -> None:
+    states = cudnn.DropoutStates(None, 1)
+    w, matrices, biases = _gates(states, lib.CUDNN_RNN_TANH, 4, 5, np.float16)
+    hx, xs = _random(1, 2, 5, dtype=np.float16), _random(2, 4, dtype=np.float16)
+    hy, _, ys = cudnn.rnn_forward_inference(states, 0, lib.CUDNN_RNN_TANH, hx, None, w, xs, [2])
+    wide = [array.astype(np.float64) for array in (xs, hx[0], *matrices, *biases)]
+    wanted, _ = _recurrent(lib.CUDNN_RNN_TANH, wide[0], wide[1], None, wide[2:4], wide[4:])
+    _close(ys, wanted, 2e-3)
+    np.testing.assert_array_equal(hy[0], ys)
 
 
 def test_ctc_loss_sums_over_all_paths() -> None:

@@ -1,0 +1,57 @@
+"""What Chainer 7.8 expects of Python, NumPy and CuPy of its time, put beside those of today."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+class _Nothing(ModuleType):
+    """A module that has every name: a class of errors that nobody raises, which does nothing when called."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (Exception,), {"__init__": lambda *_, **__: None})
+
+
+def restore(stand_in: bool) -> None:
+    """Put back what Chainer imports or calls: names of NumPy, CuPy's 7.8, and modules that are gone."""
+    for name, value in {"bool": bool, "int": int, "float": float, "object": object, "complex": complex}.items():
+        vars(np).setdefault(name, value)
+    old: dict[str, Any] = {
+        "product": np.prod,
+        "alltrue": np.all,
+        "sometrue": np.any,
+        "cumproduct": np.cumprod,
+        "in1d": np.isin,
+    }
+    old["sctypes"] = {"int": [np.int8, np.int16, np.int32, np.int64], "float": [np.float16, np.float32, np.float64]}
+    for name, value in old.items():
+        vars(np).setdefault(name, value)
+    for name in ("pkg_resources", "numpy.distutils", "numpy.distutils.system_info"):
+        sys.modules.setdefault(name, _Nothing(name))
+    build: Any = ModuleType("chainerx._build_info")
+    build.build_chainerx = False
+    sys.modules["chainerx._build_info"] = build
+    if stand_in:
+        _parts_of_cupy()
+
+
+def _parts_of_cupy() -> None:
+    """Give the stand-in the modules of CuPy that Chainer imports, and names that only Chainer calls."""
+    for name in ("cupy.cuda.cublas", "cupyx.scipy", "cupyx.scipy.linalg", "cupyx.scipy.special", "cupy._util"):
+        parent, _, last = name.rpartition(".")
+        module: Any = _Nothing(name)
+        module.__path__ = []
+        sys.modules[name] = module
+        setattr(sys.modules[parent], last, module)
+    import cupy
+
+    sys.modules["cupy._util"].PerformanceWarning = type("PerformanceWarning", (Warning,), {})
+    pool = _Nothing("pool")
+    vars(cupy).update(get_default_memory_pool=lambda: pool, get_default_pinned_memory_pool=lambda: pool)
+    vars(cupy.cuda).update(set_allocator=lambda *_: None, set_pinned_memory_allocator=lambda *_: None)
