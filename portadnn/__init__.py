@@ -84,11 +84,6 @@ if TYPE_CHECKING:
         convolution_backward_data,
         convolution_backward_filter,
         convolution_forward,
-        get_convolution_2d_forward_output_dim,
-        get_convolution_backward_data_workspace_size,
-        get_convolution_backward_filter_workspace_size,
-        get_convolution_forward_workspace_size,
-        get_convolution_nd_forward_output_dim,
     )
     from .ops.convolution.find import (
         find_convolution_backward_data_algorithm,
@@ -113,6 +108,13 @@ if TYPE_CHECKING:
     from .ops.convolution.fused import (
         convolution_bias_activation_forward,
         get_convolution_bias_activation_forward_workspace_size,
+    )
+    from .ops.convolution.sizes import (
+        get_convolution_2d_forward_output_dim,
+        get_convolution_backward_data_workspace_size,
+        get_convolution_backward_filter_workspace_size,
+        get_convolution_forward_workspace_size,
+        get_convolution_nd_forward_output_dim,
     )
     from .ops.ctc_loss import (
         CTCGradMode,
@@ -179,10 +181,7 @@ _LATER = {
     ),
     "convolution.algorithms": "ConvolutionBwdDataAlgoPerf ConvolutionBwdFilterAlgoPerf ConvolutionFwdAlgoPerf",
     "convolution.calls": (
-        "convolution_backward_bias convolution_backward_data convolution_backward_filter convolution_forward "
-        "get_convolution_2d_forward_output_dim get_convolution_backward_data_workspace_size "
-        "get_convolution_backward_filter_workspace_size get_convolution_forward_workspace_size "
-        "get_convolution_nd_forward_output_dim"
+        "convolution_backward_bias convolution_backward_data convolution_backward_filter convolution_forward"
     ),
     "convolution.find": (
         "find_convolution_backward_data_algorithm find_convolution_backward_data_algorithm_ex "
@@ -196,6 +195,11 @@ _LATER = {
         "get_convolution_forward_algorithm_v7 get_convolution_forward_find_workspace_size"
     ),
     "convolution.fused": "convolution_bias_activation_forward get_convolution_bias_activation_forward_workspace_size",
+    "convolution.sizes": (
+        "get_convolution_2d_forward_output_dim get_convolution_backward_data_workspace_size "
+        "get_convolution_backward_filter_workspace_size get_convolution_forward_workspace_size "
+        "get_convolution_nd_forward_output_dim"
+    ),
     "ctc_loss": "CTCGradMode CTCLossDescriptor LossNormalizationMode ctc_loss get_ctc_loss_workspace_size",
     "divisive_norm": "divisive_normalization_backward divisive_normalization_forward",
     "dropout": (

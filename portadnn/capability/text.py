@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from ..errors import BadParam, shown
-from ..mapping_text import STYLE
+from ..mapping.text import STYLE
 from ..operation import operations as records
 from .features import Feature, features
 from .tables import Table, Verdict, decide, table, table_names

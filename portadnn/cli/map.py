@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from ..mapping import Enumeration, Function, Row, Table, table
-from ..mapping_text import (
+from ..mapping.text import (
     VALUE_COLUMNS,
     Item,
     as_html,

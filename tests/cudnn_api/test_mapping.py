@@ -13,11 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 import portadnn as dnn
-from portadnn import mapping
 from portadnn.cli.main import app
 from portadnn.enums import DnnEnum
-from portadnn.mapping import Parameter, compare, table
-from portadnn.mapping_text import VALUE_COLUMNS, thing, usage
+from portadnn.mapping import Parameter, compare, reading, table
+from portadnn.mapping.text import VALUE_COLUMNS, thing, usage
 
 HERE = Path(__file__).parent
 TABLE = table()
@@ -208,9 +207,9 @@ def test_unknown_fields_are_refused(tmp_path, monkeypatch):
     text = 'title = "T"\norder = 1\n[cudnn.cudnnX]\nsection_ = "1"\nheaders = ["5", "5"]\nparameters = []\n'
     (tmp_path / "x.toml").write_text(text)
     (tmp_path / "sources.toml").write_text("")
-    monkeypatch.setattr(mapping, "FOLDER", tmp_path)
+    monkeypatch.setattr(reading, "FOLDER", tmp_path)
     with pytest.raises(TypeError, match="section_"):
-        mapping.table.__wrapped__()
+        reading.table.__wrapped__()
 
 
 # Differences --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...mapping import Function, Row, Table
-from ...mapping_text import changes
+from ...mapping.text import changes
 
 if TYPE_CHECKING:
     from .front_end import Signature

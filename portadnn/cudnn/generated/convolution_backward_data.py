@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...handle import Handle
-from ...ops.convolution.calls import convolution_backward_data, get_convolution_backward_data_workspace_size
+from ...ops.convolution.calls import convolution_backward_data
 from ...ops.convolution.find import get_convolution_backward_data_algorithm_max_count
+from ...ops.convolution.sizes import get_convolution_backward_data_workspace_size
 from ..calls import c_function
 from ..convolution.algorithms import (
     cudnnConvolutionBwdDataAlgoPerf_t,

@@ -7,12 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...handle import Handle
-from ...ops.convolution.calls import (
-    convolution_backward_bias,
-    convolution_backward_filter,
-    get_convolution_backward_filter_workspace_size,
-)
+from ...ops.convolution.calls import convolution_backward_bias, convolution_backward_filter
 from ...ops.convolution.find import get_convolution_backward_filter_algorithm_max_count
+from ...ops.convolution.sizes import get_convolution_backward_filter_workspace_size
 from ..calls import c_function
 from ..convolution.algorithms import (
     cudnnConvolutionBwdFilterAlgoPerf_t,

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...handle import Handle
-from ...ops.convolution.calls import convolution_forward, get_convolution_forward_workspace_size
+from ...ops.convolution.calls import convolution_forward
 from ...ops.convolution.find import get_convolution_forward_algorithm_max_count
 from ...ops.convolution.fused import convolution_bias_activation_forward
+from ...ops.convolution.sizes import get_convolution_forward_workspace_size
 from ..calls import c_function
 from ..convolution.algorithms import (
     cudnnConvolutionFwdAlgoPerf_t,

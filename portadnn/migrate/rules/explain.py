@@ -12,7 +12,7 @@ from rich.padding import Padding
 
 from ... import mapping
 from ...errors import BadParam
-from ...mapping_text import changes, noted, signatures, usage
+from ...mapping.text import changes, noted, signatures, usage
 from ..answers import Answered, answer
 from ..events import Argument, Event, Place
 from ..findings import ANSWERS, SEVERITIES

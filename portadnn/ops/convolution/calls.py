@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...descriptors import FilterDescriptor, TensorDescriptor, check_descriptor, logical_dims
-from ...dispatch.choice import workspace_size
+from ...descriptors import FilterDescriptor, TensorDescriptor, check_descriptor
 from ...dispatch.execute import computes, execute
 from ...dispatch.problems import check_handle, make_problem
 from ...enums import (
@@ -21,7 +20,7 @@ from ...enums import (
     DnnEnum,
     MathType,
 )
-from ...errors import BadParam, NotSupported, public
+from ...errors import BadParam, NotSupported
 from ...handle import Handle
 from ...hooks import CALL_HOOKS, computing
 from ...layer_descriptors import ConvolutionDescriptor
@@ -438,48 +437,6 @@ def _allocated(handle: Handle, out: Any, name: str) -> Any:
     return out
 
 
-@public
-def get_convolution_nd_forward_output_dim(
-    conv: ConvolutionDescriptor,
-    x: TensorDescriptor | Sequence[int],
-    w: FilterDescriptor | Sequence[int],
-) -> tuple[int, ...]:
-    """Return the dims (n, k, [o,] p, q) of a convolution's output (guide section 4.39).
-
-    Raises
-    ------
-    BadParam
-        Numbers of dims or channels that do not match, or a filter larger than the padded input.
-    """
-    return _output_dims(conv, x, w)
-
-
-def _output_dims(conv: Any, x: Any, w: Any) -> tuple[int, ...]:
-    conv = check_convolution(conv)
-    x_dims = logical_dims(x, "x", TensorDescriptor)
-    w_dims = logical_dims(w, "w", FilterDescriptor)
-    return convolution_output_dims(x_dims, w_dims, conv.padding, conv.stride or (), conv.dilation or (), conv.groups)
-
-
-@public
-def get_convolution_2d_forward_output_dim(
-    conv: ConvolutionDescriptor,
-    x: TensorDescriptor | Sequence[int],
-    w: FilterDescriptor | Sequence[int],
-) -> tuple[int, ...]:
-    """Return the dims (n, k, p, q) of a 2-D convolution's output (guide section 4.36).
-
-    Raises
-    ------
-    BadParam
-        The input is not 4-D, or as :func:`get_convolution_nd_forward_output_dim`.
-    """
-    dims = _output_dims(conv, x, w)
-    if len(dims) != 4:
-        raise BadParam(argument="x.dims", expected="4 dims", got=len(dims))
-    return dims
-
-
 def convolution_problem(
     handle: Handle, kind: type[Convolution], tensors: tuple[Any, ...], conv: ConvolutionDescriptor
 ) -> Problem:
@@ -490,64 +447,3 @@ def convolution_problem(
     if CALL_HOOKS:
         computing(problem)
     return problem
-
-
-def _workspace_size(
-    handle: Handle,
-    kind: type[Convolution],
-    tensors: tuple[Any, ...],
-    conv: ConvolutionDescriptor,
-    algo: DnnEnum | None,
-) -> int:
-    return workspace_size(handle, convolution_problem(handle, kind, tensors, conv), algo)
-
-
-@public
-def get_convolution_forward_workspace_size(
-    handle: Handle,
-    x: Any,
-    w: Any,
-    conv: ConvolutionDescriptor,
-    y: Any = None,
-    algo: ConvolutionFwdAlgo | int | str | None = None,
-) -> int:
-    """Return the exact workspace bytes of a forward convolution (guide section 4.44).
-
-    Tensors are arrays or descriptors. Errors are those of :func:`convolution_forward`.
-    """
-    wanted = None if algo is None else ConvolutionFwdAlgo.parse(algo, "algo")
-    return _workspace_size(handle, ConvolutionForward, (x, w, y), conv, wanted)
-
-
-@public
-def get_convolution_backward_data_workspace_size(
-    handle: Handle,
-    w: Any,
-    dy: Any,
-    conv: ConvolutionDescriptor,
-    dx: Any,
-    algo: ConvolutionBwdDataAlgo | int | str | None = None,
-) -> int:
-    """Return the exact workspace bytes of a backward-data convolution (guide section 4.55).
-
-    Tensors are arrays or descriptors. Errors are those of :func:`convolution_backward_data`.
-    """
-    wanted = None if algo is None else ConvolutionBwdDataAlgo.parse(algo, "algo")
-    return _workspace_size(handle, ConvolutionBackwardData, (w, dy, dx), conv, wanted)
-
-
-@public
-def get_convolution_backward_filter_workspace_size(
-    handle: Handle,
-    x: Any,
-    dy: Any,
-    conv: ConvolutionDescriptor,
-    dw: Any,
-    algo: ConvolutionBwdFilterAlgo | int | str | None = None,
-) -> int:
-    """Return the exact workspace bytes of a backward-filter convolution (guide section 4.50).
-
-    Tensors are arrays or descriptors. Errors are those of :func:`convolution_backward_filter`.
-    """
-    wanted = None if algo is None else ConvolutionBwdFilterAlgo.parse(algo, "algo")
-    return _workspace_size(handle, ConvolutionBackwardFilter, (x, dy, dw), conv, wanted)

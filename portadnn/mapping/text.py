@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .mapping import Differences, Enumeration, Function, Note, Row, Table, Value, c_declaration
+from . import Differences, Enumeration, Function, Note, Row, Table, Value, c_declaration
 
 Item = Row | Enumeration
 
