@@ -1,6 +1,6 @@
-"""Write the table of docs/amd.md: what every kernel needs on AMD GPUs.
+"""Write the tables of docs/amd.md: what every kernel needs on AMD GPUs, and what main loops reach.
 
-Usage: python tests/amd_isa/page.py [TARGET ...]
+Usage: python tests/amd_isa/page.py [kernels] [loops]
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ sys.path[:0] = [str(_TESTS / name) for name in ("", "attention", "devices", "fus
 from source_recorder import differing  # noqa: E402
 
 from amd_isa import clang  # noqa: E402
+from amd_isa.loops_page import loops  # noqa: E402
 from amd_isa.resources import Resources, resources, waves  # noqa: E402
 from amd_isa.sources import recorded  # noqa: E402
 
 PAGE = _TESTS.parent / "docs" / "amd.md"
-BEGIN, END = "<!-- kernels: written by tests/amd_isa/page.py -->", "<!-- end of kernels -->"
 TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
 
 
@@ -54,11 +54,16 @@ def table(targets: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+SECTIONS = {"kernels": table, "loops": loops}
+
+
 def main() -> None:
-    """Write the table between its marks."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n{table(sys.argv[1:] or TARGETS)}\n{END}{after}", encoding="utf-8")
+    """Write the sections, each between its marks."""
+    for name in sys.argv[1:] or SECTIONS:
+        begin, end = f"<!-- {name}: written by tests/amd_isa/page.py -->", f"<!-- end of {name} -->"
+        text = PAGE.read_text(encoding="utf-8")
+        before, after = text.split(begin)[0], text.split(end)[1]
+        PAGE.write_text(f"{before}{begin}\n{SECTIONS[name](TARGETS)}\n{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

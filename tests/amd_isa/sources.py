@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import attention_graphs
 import pytest
@@ -76,8 +78,12 @@ def graphs() -> Iterator[tuple[str, OperationGraph]]:
 @functools.cache
 def recorded(target: str) -> SourceRecorder:
     """Return a recorder with everything that the kernels' engines ask an AMD GPU to compile."""
-    recorder = SourceRecorder(persona(target)).record(LINES)
-    for recorder.line, graph in graphs():
+    info = persona(target)
+    recorder = SourceRecorder(info).record(LINES)
+    plain = replace(info, features=info.features - features_of_target(target))  # of a compiler without the builtins
+    variants = ((info, line, graph) for line, graph in graphs())
+    without = ((plain, line, graph) for line, graph in graphs() if line == "attention") if plain != info else ()
+    for recorder.info, recorder.line, graph in itertools.chain(variants, without):
         takers = [engine for engine in BACKEND.graph_engines() if not engine.reasons(graph, recorder.info)]
         if not takers and not recorder.line.startswith("random graph"):
             recorder.refused.append(recorder.line)
