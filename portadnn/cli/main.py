@@ -174,6 +174,42 @@ def caps(
 
 
 @app.command()
+def graph(
+    file: Annotated[
+        Path, typer.Argument(help="A graph of portadnn, hipDNN or cudnn-frontend, in any of their formats.")
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(help="Write it instead: portadnn, hipdnn, hipdnn-json, cudnn-frontend, line, dot or mermaid."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="With --to: the file to write.")] = None,
+    backend: Annotated[
+        list[str] | None, typer.Option(help="Backend or foreign library to ask; several may be given. [default: all]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answers as JSON.")] = False,
+) -> None:
+    """Say who takes a graph that a library wrote to a file, or write it in another format.
+
+    `portadnn diff graphs --file` runs it. Exits with 1 if the file is no graph, or has what does not exist here.
+    """
+    from . import graph as cli_graph
+
+    if to is not None and to not in cli_graph.WORDS:
+        raise typer.BadParameter(f"one of {', '.join(cli_graph.WORDS)} is expected, not {to}", param_hint="--to")
+    if (to is None and output is not None) or (to is not None and (backend or as_json)):
+        raise typer.BadParameter("--output goes with --to; --backend and --json do not", param_hint="--to")
+    try:
+        if to is not None:
+            cli_graph.convert(file, to, output)
+        else:
+            cli_graph.judge(file, _words(backend or ()), as_json=as_json)
+    except BrokenPipeError:  # whoever read has enough
+        raise
+    except (DnnError, OSError) as error:
+        raise _fail(error) from None
+
+
+@app.command()
 def check(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Sources, folders, logs, recordings; - reads the standard input.")

@@ -42,6 +42,12 @@ def read(text: Any, format: str, version: int, argument: str) -> Any:
         data = parse_json(text, argument, integer_of_64_bits)
     except Exception as error:  # no JSON; a user's list may raise anything
         raise fail("PG-FILE-001", argument=argument, expected=expected, got=written(str, error)) from None
+    return checked(data, format, version, argument)
+
+
+def checked(data: Any, format: str, version: int, argument: str) -> Any:
+    """Return JSON that was parsed, if it is of a format; see :func:`read`."""
+    expected = f"JSON of the format {format}, version {version} at most"
     if not isinstance(data, dict) or data.get("format") != format:
         raise fail("PG-FILE-001", argument=argument, expected=expected, got=f"{str(data)[:60]} ...")
     if not isinstance(data.get("version"), int) or data["version"] > version:

@@ -190,6 +190,9 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     # files
     ("PG-FILE-001", InvalidValue, "the text is of another format"),
     ("PG-FILE-002", cudnnGraphNotSupportedError, "the plan's engine does not exist here"),
+    ("PG-FILE-003", cudnnGraphNotSupportedError, "the file has what does not exist here"),
+    ("PG-FILE-004", cudnnGraphNotSupportedError, "the format has no words for it"),
+    ("PG-FILE-005", cudnnGraphNotSupportedError, "the package that writes the format is not installed"),
     # engines
     ("PG-ENGINE-001", cudnnGraphNotSupportedError, "no engine takes the graph"),
     ("PG-ENGINE-002", cudnnGraphNotSupportedError, "the engine has no kernel for the operation"),

@@ -33,6 +33,9 @@ def graphs(
         ),
     ] = None,
     line: Annotated[str | None, typer.Option(help="Run the graph of this problem line instead of random ones.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Run the graph of this file, of portadnn, hipDNN or cudnn-frontend.")
+    ] = None,
     count: Annotated[
         int | None, typer.Option(min=1, help="Graphs, or data for the one graph. [default: 200, or 1]")
     ] = None,
@@ -59,8 +62,14 @@ def graphs(
     from ...diff.campaign import Setup, quiet_environment
     from ...diff.graphs.campaign import graph_runner, run_graphs, shrink_failures
     from ...diff.graphs.cases import case_of_line
+    from ..graph import graph_of_file
     from .run import INTERRUPTED, default_jobs, working_targets
 
+    if file is not None:
+        if line is not None:
+            raise typer.BadParameter("--line and --file exclude each other", param_hint="--file")
+        with told():
+            line = str(graph_of_file(file)[1])
     limit, count = seconds_of(time), count or (1 if line else COUNT)
     options: dict[str, Any] = {"line": line} if line else {"most": nodes}
     with told(), ExitStack() as stack:

@@ -316,6 +316,7 @@ class pygraph(Planned):
     autotune = execution.autotune
 
     to_json = files.to_json
+    serialize_as = files.serialize_as
     serialize = files.serialize
     deserialize = files.deserialize
 
