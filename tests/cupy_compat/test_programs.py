@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PROGRAM = """
@@ -42,6 +43,18 @@ def test_program_on_the_stand_in(tmp_path: Path) -> None:
     program.write_text(PROGRAM)
     made = _run("-m", "portadnn.cupy_compat", "--numpy", str(program), "one", "-two")
     assert (made.stdout, made.stderr) == ("done one -two\n", "")
+
+
+def test_program_of_the_documentation(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "from-cupy.md").read_text()
+    program = tmp_path / "edges.py"
+    program.write_text(page.partition("```python\n")[2].partition("```")[0])
+    made = _run("-m", "portadnn.cupy_compat", "--numpy", str(program))
+    square = np.zeros((8, 8), int)
+    square[2:6, 2:6] = 1
+    square[3:5, 3:5] = 0
+    square[2:6:3, 2:6:3] = 2
+    assert made.stdout == f"{square}\n"
 
 
 def test_handles_are_no_gpus_of_the_stand_in() -> None:
