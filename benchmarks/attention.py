@@ -26,7 +26,7 @@ from portadnn.graph.data_types import data_type
 
 from . import record
 from .call import normal_values
-from .peers import torch_module
+from .peers.backends import torch_module
 from .runner import brief, geometric_mean
 from .timing import Side, Timer, Timing, alternate, keep_pages, processor_ratio, ratio, wall
 

@@ -17,49 +17,20 @@ from portadnn.enums import MathType
 from portadnn.errors import DnnError, NotSupported
 from portadnn.graph.data_types import data_type
 from portadnn.handle import Handle
-from portadnn.registry import default_backend_names
 
 from . import capture as captures
-from . import ceilings, graphs, memory, record, roofline, roofline_plot, roofline_table, runner, scaling, sets
+from . import graphs, memory, record, runner, scaling, sets
 from . import host as host_time
-from .cudnn_peer import CudnnPeer
-from .graph_peer import FrontendPeer
 from .layers import NETWORKS
-from .peer import Peer
-from .peers import BackendPeer, TorchPeer, torch_module
+from .peers.choice import frontend_peer, peer_of
+from .roofline import ceilings
+from .roofline import layers as roofline
+from .roofline import plot as roofline_plot
+from .roofline import table as roofline_table
 from .timing import keep_pages
 
 app = typer.Typer(help="Time problem lines against a peer, alternating.", no_args_is_help=True)
 console = Console() if Console().is_terminal else Console(width=180)  # logs and files are wide enough
-
-
-def _peer(handle: Handle, wanted: str) -> Peer | None:
-    others = [name for name in default_backend_names() if name != handle.backend]
-    if wanted == "none":
-        return None
-    if wanted == "cudnn" and handle.info.kind == "gpu":
-        return _cudnn()
-    if wanted in others:
-        return BackendPeer(Handle(wanted))
-    if wanted != "torch":
-        known = ", ".join(["torch", "cudnn", *others])
-        raise typer.BadParameter(f"expected {known} or none, got {wanted!r}", param_hint="--peer")
-    torch = torch_module()
-    if torch is None:
-        console.print("torch is not installed: no peer (pip install torch)", style="yellow")
-        return None
-    if handle.info.kind == "gpu" and not torch.cuda.is_available():
-        console.print("torch has no CUDA here: no peer", style="yellow")
-        return None
-    return TorchPeer("cuda" if handle.info.kind == "gpu" else "cpu")
-
-
-def _cudnn() -> CudnnPeer | None:
-    try:
-        return CudnnPeer()
-    except (DnnError, ImportError) as error:
-        console.print(f"no cuDNN: {error}", style="yellow", markup=False)
-        return None
 
 
 def _table(rows: list[runner.Row], title: str) -> Table:
@@ -112,7 +83,7 @@ def _measure(
     **more: Any,
 ) -> None:
     """Time groups of lines, print their tables as they are done, and write the record so far after each."""
-    other = _peer(handle, peer)
+    other = peer_of(console, handle, peer)
     copy = runner.copy_rate(handle, other, ceilings.COPY_MEGABYTES[handle.info.kind])
     result: dict[str, Any] = {
         **record.environment(),
@@ -223,7 +194,7 @@ def conv(
         raise typer.Exit(2)
     with _opened(backend, device) as handle:
         n = batch or (64 if handle.info.kind == "gpu" else 8)
-        other, math_type = _peer(handle, peer), MathType.parse(math, "--math")
+        other, math_type = peer_of(console, handle, peer), MathType.parse(math, "--math")
         todo = roofline.lines(networks, direction, n, dtype, layout, math_type)
         limits = ceilings.measure(handle, other, dtype, layout, math_type)
         done = list(track(roofline.run(handle, todo, other, algo, rounds), total=len(todo), transient=True))
@@ -354,18 +325,6 @@ def _cells(row: graphs.GraphRow) -> list[str]:
     return [*cells, times(row.peer_ratio), _us(row.peer_host_seconds)]
 
 
-def _frontend(handle: Handle, wanted: str) -> graphs.GraphPeer | None:
-    if wanted not in ("cudnn", "none"):
-        raise typer.BadParameter(f"expected cudnn or none, got {wanted!r}", param_hint="--peer")
-    if wanted == "none" or handle.backend != "cuda":
-        return None
-    try:
-        return FrontendPeer()
-    except (ImportError, RuntimeError, OSError) as error:
-        console.print(f"no cuDNN: {error}", style="yellow", markup=False)
-        return None
-
-
 @app.command("graphs")
 def fused_graphs(
     folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
@@ -385,7 +344,7 @@ def fused_graphs(
     with _opened(backend, device) as handle:
         gpu = handle.info.kind == "gpu"
         count, kind = size or (32 if gpu else 8), data_type.parse(dtype or ("half" if gpu else "float"))
-        other = _frontend(handle, peer)
+        other = frontend_peer(console, handle, peer)
         table = Table(title=f"graphs of {count} images, {kind}, on {handle.info.name} ({handle.backend})")
         table.add_column("graph")
         columns = ("plan", "us", "node by node, us", "times", "by processor time", "host us", "caller's processor us")

@@ -13,7 +13,7 @@ from portadnn.handle import Handle
 from portadnn.problem import parse_line
 
 from .call import other_work, portadnn_call
-from .peer import NoEquivalent, Peer
+from .peers.peer import NoEquivalent, Peer
 from .timing import MOST_QUEUED, Side, Timing, alternate, processor_ratio, queued, ratio
 
 CPU_ROUND, GPU_ROUND = 0.02, 0.01  # seconds of a side's share; other processes do not disturb a GPU's clock

@@ -15,9 +15,9 @@ import portadnn as dnn
 import portadnn.graph as pg
 from portadnn.benchmarks import attention, call, cli, graphs, layers, processors, runner, scaling, sets, timing
 from portadnn.benchmarks.call import portadnn_call
-from portadnn.benchmarks.graph_peer import FrontendPeer
-from portadnn.benchmarks.peer import NoEquivalent
-from portadnn.benchmarks.peers import BackendPeer
+from portadnn.benchmarks.peers.backends import BackendPeer
+from portadnn.benchmarks.peers.frontend import FrontendPeer
+from portadnn.benchmarks.peers.peer import NoEquivalent
 from portadnn.graph.data_types import data_type
 from portadnn.problem import parse_line
 from portadnn.registry import get_backend
@@ -283,7 +283,7 @@ def kernels(monkeypatch):
     if backend is None:
         pytest.skip("no backend with kernels")
     peer = FakePeer()
-    monkeypatch.setattr(cli, "_frontend", lambda handle, wanted: peer)
+    monkeypatch.setattr(cli, "frontend_peer", lambda console, handle, wanted: peer)
     return backend, peer
 
 
@@ -406,7 +406,7 @@ def test_bad_line_is_one_clear_message():
 @pytest.mark.parametrize("line", [line for line in SMALL if "descriptor" not in line])
 def test_peer_computes_the_same_problem(line):
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    from portadnn.benchmarks.peers import TorchPeer
+    from portadnn.benchmarks.peers.backends import TorchPeer
 
     if line.startswith(("divisive", "ctc")):
         with pytest.raises(NoEquivalent, match="torch has no"):

@@ -12,8 +12,8 @@ import pytest
 from fake_cudnn import FakeLibrary, fake_cupy, letter
 
 from portadnn.benchmarks import sets
-from portadnn.benchmarks.cudnn_peer import CALLS, CudnnPeer
-from portadnn.benchmarks.peer import NoEquivalent
+from portadnn.benchmarks.peers.cudnn import CALLS, CudnnPeer
+from portadnn.benchmarks.peers.peer import NoEquivalent
 from portadnn.mapping import table
 from portadnn.problem import parse_line
 from portadnn_backends import vendor_cudnn

@@ -42,7 +42,7 @@ from .conditions import Condition
 from .registry import CallCheck, SourceCheck, check, source_check
 from .targets import Target
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "tables"
 ALWAYS = ("target", "function", "call")  # words that every message may use
 
 

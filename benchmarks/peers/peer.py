@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from portadnn.problem import Problem, TensorSpec
 
-from .timing import Side
+from ..timing import Side
 
 
 class NoEquivalent(Exception):

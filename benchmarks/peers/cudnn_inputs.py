@@ -6,7 +6,7 @@ from typing import Any
 
 from portadnn.problem import Problem, TensorSpec
 
-from .call import PERIOD, random_values, special_values
+from ..call import PERIOD, random_values, special_values
 
 SMALL = 0.1  # what a network's random parameters are multiplied by, so that its states do not saturate
 

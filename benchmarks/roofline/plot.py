@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .ceilings import Ceilings
-from .roofline import TITLES, Measured
+from .layers import TITLES, Measured
 
 COLORS = {"forward": "tab:blue", "data": "tab:orange", "filter": "tab:green"}
 

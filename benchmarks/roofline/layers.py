@@ -24,10 +24,10 @@ from portadnn.finding.find import plain_search
 from portadnn.handle import Handle
 from portadnn.problem import parse
 
+from ..layers import NETWORKS, problem_line
+from ..peers.peer import Peer
+from ..runner import Bench, Row, as_dict, geometric_mean
 from .ceilings import Ceilings
-from .layers import NETWORKS, problem_line
-from .peer import Peer
-from .runner import Bench, Row, as_dict, geometric_mean
 
 DIRECTIONS = {"forward": "forward", "data": "backward_data", "filter": "backward_filter"}
 TITLES = {"forward": "forward", "data": "backward data", "filter": "backward filter"}

@@ -13,9 +13,9 @@ from portadnn.handle import Handle
 from portadnn.problem import TensorSpec, parse_line
 from portadnn_backends.base import ConstantArg, Launch, TensorArg
 
-from .call import portadnn_call
-from .peer import Peer
-from .runner import copy_rate
+from ..call import portadnn_call
+from ..peers.peer import Peer
+from ..runner import copy_rate
 
 CHAINS, STEPS = 10, 16
 LONG_ENOUGH = 0.02  # seconds of a measurement

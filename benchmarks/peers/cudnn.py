@@ -18,10 +18,10 @@ from portadnn_backends.vendor_cudnn.engines import MAKERS
 from portadnn_backends.vendor_cudnn.library import Library, load
 from portadnn_backends.vendor_cudnn.setting import Calls, Setting
 
-from .call import DEFAULTS
+from ..call import DEFAULTS
+from ..timing import OtherWork, Side
 from .cudnn_inputs import Inputs
 from .peer import NoEquivalent
-from .timing import OtherWork, Side
 
 CALLS = tuple(op for op in MAKERS if op != "set_dropout_descriptor")  # which no call of the library's is
 

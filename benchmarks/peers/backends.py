@@ -18,10 +18,10 @@ from portadnn.handle import Handle
 from portadnn.problem import Problem, TensorSpec
 from portadnn.registry import get_backend
 
-from .call import other_work, portadnn_call, random_values, tensor_values
+from ..call import other_work, portadnn_call, random_values, tensor_values
+from ..timing import Side, wall
 from .peer import NoEquivalent
-from .peers_rnn import rnn
-from .timing import Side, wall
+from .torch_rnn import rnn
 
 
 def torch_module() -> Any | None:

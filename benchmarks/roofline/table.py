@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .ceilings import Ceilings
-from .roofline import TITLES, Measured, summary
+from .layers import TITLES, Measured, summary
 
 
 def show(console: Console, done: Sequence[Measured], ceilings: Ceilings, title: str) -> None:

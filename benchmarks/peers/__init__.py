@@ -1,0 +1,1 @@
+"""What portadnn is measured beside: other backends, PyTorch, cuDNN and its frontend."""
