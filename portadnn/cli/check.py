@@ -24,7 +24,7 @@ from ..migrate.reports.terminal import show
 from ..migrate.selection import one_of
 
 OFTEN = 0.1  # seconds between two drawings of the progress
-CLEAN, FOUND, USAGE = 0, 1, 2
+CLEAN, FOUND, USAGE = 0, 1, 2  # the last one also where calls may have been missed
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,12 @@ def check(asked: Asked) -> int:
         _write(report, output, asked)
     if asked.write_baseline is not None:
         return CLEAN
-    return FOUND if report.failed else CLEAN
+    if report.failed:
+        return FOUND
+    if not report.missing or config.incomplete == "pass":
+        return CLEAN
+    print(f"portadnn check: calls may have been missed: {report.missing}", file=sys.stderr)
+    return USAGE
 
 
 def _run(asked: Asked, config: configs.Config) -> Report:

@@ -230,6 +230,9 @@ def check(
     fail_on: Annotated[
         str | None, typer.Option(help="Gravest first: E, W!, W, I: exit with 1 from which on; or never. [default: E]")
     ] = None,
+    incomplete: Annotated[
+        str | None, typer.Option(help="When calls may have been missed: fail (exit with 2), or pass. [default: fail]")
+    ] = None,
     select: Annotated[list[str] | None, typer.Option(help="Only these rules: S01, S (all S rules), V1*.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Without these rules.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Paths to leave out, as in .gitignore.")] = None,
@@ -248,8 +251,8 @@ def check(
 ) -> None:
     """Say what breaks, changes or is lost when cuDNN code goes to MIOpen; judge code that was ported.
 
-    Exits with 0 if nothing as grave as --fail-on was found, with 1 if something was, and with 2 if the
-    options or files cannot be right.
+    Exits with 0 if nothing as grave as --fail-on was found, with 1 if something was, and with 2 if calls may have
+    been missed (no call was understood, all was left out, a file was not read) or the options cannot be right.
     """
     from . import check as cli_check
 
@@ -257,6 +260,7 @@ def check(
         "target": target,
         "cudnn_version": cudnn_version,
         "fail_on": fail_on,
+        "incomplete": incomplete,
         "select": _words(select) if select else None,
         "ignore": _words(ignore) if ignore else None,
         "exclude": tuple(exclude) if exclude else None,

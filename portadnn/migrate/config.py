@@ -40,6 +40,8 @@ class Config:
         A file of known findings; one that a file of settings names lies below its folder or repository.
     root : Path or None
         The folder that names of files in baselines are relative to: that of the file of settings.
+    incomplete : str
+        Whether the command ends with 2 where calls may have been missed: ``"fail"`` or ``"pass"``.
     """
 
     target: str = "miopen-3"
@@ -50,10 +52,12 @@ class Config:
     exclude: tuple[str, ...] = ()
     baseline: Path | None = None
     root: Path | None = None
+    incomplete: str = "fail"
 
     def __post_init__(self) -> None:
         """Check what can be checked without the rules."""
         one_of(self.target, TARGETS, "target")
+        one_of(self.incomplete, ("fail", "pass"), "incomplete")
         check_patterns(self.exclude, "exclude")
         object.__setattr__(self, "fail_on", check_severity(self.fail_on, "fail-on"))
         if self.cudnn_version is not None and not re.fullmatch(r"\d{1,2}(\.\d{1,3}){0,3}", self.cudnn_version):

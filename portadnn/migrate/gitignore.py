@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,59 @@ LARGEST = 4 << 20  # bytes of a file of patterns
 
 
 @dataclass(frozen=True)
+class _Pattern:
+    """A line of a .gitignore, which speaks of entries one by one: what lies in a folder is asked of when that is read.
+
+    A spec of the library's speaks of a whole path at once, and also of what lies in a folder that fits.
+    """
+
+    specs: tuple[GitIgnoreSpec, GitIgnoreSpec]  # of the path, or of the name alone, and of the name
+    ignores: bool
+    folders: bool  # that it is about folders alone
+    whole: bool  # that it is about paths, not names
+    parts: int  # names of a path that fits; 0 where any number may
+
+    @classmethod
+    def read(cls, line: str) -> _Pattern | None:
+        """Return the pattern of a line; None where there is none."""
+        included = [pattern.include for pattern in GitIgnoreSpec.from_lines([line]).patterns]
+        if included not in ([True], [False]):
+            return None
+        text = line.rstrip().removeprefix("!")
+        path = text.rstrip("/")
+        while path.startswith("**/"):
+            path = path[3:]
+        whole = "/" in path
+        if whole:
+            path = text.rstrip("/")
+        last = path.rpartition("/")[2]
+        specs = GitIgnoreSpec.from_lines([path]), GitIgnoreSpec.from_lines(["*" if last == "**" else last])
+        parts = 0 if "**" in path else path.strip("/").count("/") + 1
+        return cls(specs, included == [True], text.endswith("/"), whole, parts)
+
+    def fits(self, path: str, name: str, is_folder: bool) -> bool:
+        """Tell whether an entry fits, by its path from the folder of the .gitignore and its name."""
+        if self.folders and not is_folder:
+            return False
+        if not self.whole:
+            return self.specs[0].match_file(name)
+        if self.parts and path.count("/") + 1 != self.parts:
+            return False
+        return self.specs[0].match_file(path) and self.specs[1].match_file(name)
+
+
+@dataclass(frozen=True)
 class _Level:
     folder: Path
-    spec: GitIgnoreSpec
+    patterns: tuple[_Pattern, ...]
+
+    def says(self, path: Path, is_folder: bool) -> bool | None:
+        """Tell whether an entry is ignored; None where no pattern speaks of it. The last one decides."""
+        name = path.relative_to(self.folder).as_posix()
+        for pattern in reversed(self.patterns):
+            if pattern.fits(name, path.name, is_folder):
+                return pattern.ignores
+        return None
 
 
 @dataclass(frozen=True)
@@ -47,30 +98,27 @@ class Ignored:
 
     def within(self, folder: Path) -> Ignored:
         """Return the rules that hold inside a folder."""
-        spec = _read(folder / ".gitignore")
-        return self if spec is None else Ignored((*self.levels, _Level(folder.absolute(), spec)))
+        patterns = _read(folder / ".gitignore")
+        return self if patterns is None else Ignored((*self.levels, _Level(folder.absolute(), patterns)))
 
     def ignores(self, path: Path, is_folder: bool) -> bool:
         """Tell whether a file or folder is ignored; the nearest .gitignore that speaks of it decides."""
         whole = path.absolute()
         for level in reversed(self.levels):
-            name = whole.relative_to(level.folder).as_posix() + ("/" if is_folder else "")
-            said = level.spec.check_file(name).include
+            said = level.says(whole, is_folder)
             if said is not None:
                 return said
         return False
 
 
-def _read(file: Path) -> GitIgnoreSpec | None:
+def _read(file: Path) -> tuple[_Pattern, ...] | None:
     try:
         lines = read_text(file, ".gitignore", LARGEST, errors="replace").splitlines()
     except (OSError, BadParam):  # none, or no regular file
         return None
     good = []
     for line in lines:
-        try:
+        with contextlib.suppress(BadParam):  # git warns of such a pattern and goes on
             check_patterns([line], ".gitignore")
-        except BadParam:  # git warns of such a pattern and goes on
-            continue
-        good.append(line)
-    return GitIgnoreSpec.from_lines(good)
+            good.append(_Pattern.read(line))
+    return tuple(filter(None, good))

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
+from .._io.text import count
 from .events import Place
 from .findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
 from .program import Skipped
@@ -223,6 +224,18 @@ class Report:
     def failed(self) -> bool:
         """Whether some alarm is as grave as :attr:`fail_on`."""
         return any(map(self.counts, self.findings))
+
+    @property
+    def missing(self) -> str:
+        """Why calls may have been missed, where nothing that was found tells it; empty where none were."""
+        named = sum(bool(file.touched) for file in self.checked)
+        if named and not (self.calls or self.judged):
+            return f"{count(named, 'file')} name cuDNN or MIOpen, and no call in them was understood"
+        if self.skipped:
+            return f"{count(len(self.skipped), 'place')} not read, or not to the end"
+        if self.ignored and not self.files:
+            return f"everything was left out: {count(len(self.ignored), 'place')}"
+        return ""
 
     def call_at(self, place: Place) -> Call | None:
         """Return the call that is written at a place."""

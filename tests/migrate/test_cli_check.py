@@ -203,11 +203,30 @@ def test_quiet_and_verbose(project):
 # What goes wrong ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a.cpp": "using Status = cudnnStatus_t;\n"}, "1 file name cuDNN or MIOpen, and no call"),
+        ({"a.cpp": "int main() {}\n"}, ""),
+        ({"a.cpp": "void f() { cudnnCreate(&h); }\n"}, ""),
+        ({"left_out/a.cpp": "void f() { cudnnCreate(&h); }\n"}, "everything was left out: 1 place"),
+    ],
+)
+def test_what_may_have_been_missed_is_no_success(tmp_path, monkeypatch, files, said):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    text = " ".join(check(".", "--exclude", "left_out", code=2 if said else 0).split())
+    assert said in text and ("may have been missed" in text) == bool(said)
+    check(".", "--exclude", "left_out", "--incomplete", "pass")
+
+
 def test_what_cannot_be_read_is_listed(project):
     (project / "src" / "binary.cu").write_bytes(bytes(range(256)) * 64)
     (project / "src" / "broken.cu").symlink_to("nowhere.cu")
     os.mkfifo(project / "src" / "pipe.cu")
-    data = as_json("src")
+    data = as_json("src", "--incomplete", "pass")
     assert rules(data) == {"V10"}
     assert "src/broken.cu" in {item["file"] for item in data["skipped"]}
 
@@ -225,7 +244,7 @@ def test_a_program_that_cannot_be_followed_still_has_its_calls(project, monkeypa
         raise RecursionError("too deep")
 
     monkeypatch.setattr(interpret, "follow", follow)
-    data = as_json("src")
+    data = as_json("src", "--incomplete", "pass")
     assert data["effort"]["calls"] == 2
     assert "not followed to its end: RecursionError" in data["skipped"][0]["reason"]
 

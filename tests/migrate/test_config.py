@@ -25,7 +25,16 @@ def section(tmp_path, text, name="pyproject.toml"):
 
 
 def test_every_key_of_a_project():
-    assert set(config.KEYS) == {"target", "cudnn-version", "fail-on", "select", "ignore", "exclude", "baseline"}
+    assert set(config.KEYS) == {
+        "target",
+        "cudnn-version",
+        "fail-on",
+        "incomplete",
+        "select",
+        "ignore",
+        "exclude",
+        "baseline",
+    }
 
 
 def test_a_project_file(tmp_path):

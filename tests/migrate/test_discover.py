@@ -6,10 +6,13 @@ import io
 import json
 import os
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from portadnn.errors import BadParam
 from portadnn.migrate import discover
@@ -64,6 +67,49 @@ def test_ignored_files_are_those_that_git_ignores(tmp_path):
     assert below == [name for name in expected if name.startswith("sub/")]
     everything = names(discover.sources([tmp_path], gitignore=False), tmp_path)
     assert sorted(everything) == sorted(sources)
+
+
+GIT = st.lists(
+    st.sampled_from(
+        (
+            *(
+                "*",
+                "*.*",
+                "*/",
+                "*.cpp",
+                "a",
+                "a/",
+                "/a",
+                "a/b",
+                "/a/*",
+                "a/**",
+                "**/b",
+                "b/*.cu",
+                "a/**/c.cpp",
+                "?.cu",
+            ),
+            *("?.cu", "a*", "**", "/*", "a/b/", "\\!x", "# a", "", "c.cpp ", "/a/b/c.cpp", "[ab]", "x*.cpp"),
+        )
+    ).flatmap(lambda text: st.sampled_from((text, f"!{text}"))),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(above=GIT, below=st.one_of(st.none(), GIT))
+@example(above=["*", "!*.*", "!*/"], below=None)  # what may be there is listed
+@example(above=["*", "!a"], below=None)
+def test_any_gitignore_means_what_git_says(above, below):
+    sources = [f"{folder}{name}" for folder in ("", "a/", "a/b/", "b/", "b/a/") for name in ("c.cpp", "x.cpp", "a.cu")]
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        ignore = {".gitignore": "\n".join(above)} | ({"a/.gitignore": "\n".join(below)} if below is not None else {})
+        tree(root, dict.fromkeys(sources, CALL) | ignore)
+        subprocess.run(["git", "init", "-q", place], check=True)
+        command = ["git", "-C", place, "ls-files", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        assert sorted(names(discover.sources([root]), root)) == sorted(set(listed) & set(sources))
 
 
 def test_products_and_what_is_excluded(tmp_path):

@@ -51,6 +51,7 @@ def facts(report: Report) -> dict[str, Any]:
                 for file in report.checked
             ],
         },
+        "missing": report.missing,
         "skipped": [{"file": item.file, "line": item.line or None, "reason": item.reason} for item in report.skipped],
         "unused_comments": [{"file": file, "line": line, "rules": list(rules)} for file, line, rules in report.unused],
         "outdated_baseline_entries": report.outdated,

@@ -217,7 +217,7 @@ class _Terminal:
         report, effort = self.report, self.report.effort
         looked = f"{count(report.files, 'file')}, {count(report.lines, 'line')} in {report.seconds:.1f} s"
         if not (report.calls or report.findings or report.silenced or report.judged):
-            self.put(f"No calls of cuDNN or MIOpen found ({looked}).")
+            self.put(f"No calls of cuDNN or MIOpen {'understood' if report.missing else 'found'} ({looked}).")
             return
         if effort.calls:
             self.put(
