@@ -21,7 +21,7 @@ class KernelBackend(Backend):
 
     def graph_engines(self) -> Sequence[GraphEngine]:
         from .attention.engine import ENGINE
-        from .engines.nodes import NodesEngine
+        from .engines.nodes.engine import NodesEngine
         from .engines.random_numbers import RandomEngine
         from .engines.resample import ResampleEngine
         from .fusion.engine import FusionEngine

@@ -77,9 +77,19 @@ class data_type(GraphEnum):
         return self is other or other in _HELD.get(self, ())
 
     @property
+    def is_of_blocks(self) -> bool:
+        """Whether only nodes of block scaling know it."""
+        return self in _OF_BLOCKS
+
+    @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
-        return _ITEMSIZE[self]
+        """Bytes of one element; 1 where two share a byte."""
+        return 1 if self in _OF_BLOCKS else _ITEMSIZE[self]
+
+    @property
+    def bits(self) -> int:
+        """Bits of one element."""
+        return 4 if self is data_type.FP4_E2M1 else 8 * self.itemsize
 
     @property
     def code(self) -> str:
@@ -103,12 +113,12 @@ class data_type(GraphEnum):
         known = self.problem_type
         if known is not None:
             return known.storage
-        form = _FP8.get(self)
+        form = _FORMS.get(self)
         return _NUMPY[self] if form is None else form.storage
 
     def loaded(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return stored elements as numbers: float64, or int64 for INT64, which float64 does not hold."""
-        form = _FP8.get(self)
+        form = _FORMS.get(self)
         if form is not None:
             return form.decoded(array.view(np.uint8))
         if self is data_type.BFLOAT16:
@@ -123,7 +133,7 @@ class data_type(GraphEnum):
         Floats round to the nearest, ties to even; integers do so too and saturate, NaN becomes 0; FP8 saturates.
         BOOLEAN is 1 for everything but 0.
         """
-        form = _FP8.get(self)
+        form = _FORMS.get(self)
         if form is not None:
             return form.encoded(values).view(form.storage)
         known = self.problem_type
@@ -168,10 +178,17 @@ _CODES = {
     data_type.BOOLEAN: "bool",
     data_type.FP8_E4M3: "e4m3",
     data_type.FP8_E5M2: "e5m2",
+    data_type.FP8_E8M0: "e8m0",
+    data_type.FP4_E2M1: "e2m1",
 }
 _OF_DATA_TYPE = {known: member for member, known in _TO_DATA_TYPE.items()}
 _OF_CODE = {member.code: member for member in (*_TO_DATA_TYPE, *_CODES)}
 _FP8 = {data_type.FP8_E4M3: fp8.E4M3, data_type.FP8_E5M2: fp8.E5M2}
+_OF_BLOCKS: dict[data_type, fp8.PowersOfTwo | fp8.Nibbles] = {
+    data_type.FP8_E8M0: fp8.E8M0,
+    data_type.FP4_E2M1: fp8.E2M1,
+}
+_FORMS: dict[data_type, fp8.Format | fp8.PowersOfTwo | fp8.Nibbles] = {**_FP8, **_OF_BLOCKS}
 _NUMPY: dict[data_type, np.dtype[Any]] = {
     data_type.INT8: np.dtype(np.int8),
     data_type.INT64: np.dtype(np.int64),
@@ -182,7 +199,7 @@ _ITEMSIZE: dict[data_type, int] = {
     **{member: dtype.itemsize for member, dtype in _NUMPY.items()},
     **dict.fromkeys(_FP8, 1),
 }
-_FLOATS = {data_type.FLOAT, data_type.DOUBLE, data_type.HALF, data_type.BFLOAT16, *_FP8}
+_FLOATS = {data_type.FLOAT, data_type.DOUBLE, data_type.HALF, data_type.BFLOAT16, *_FORMS}
 _HELD: dict[data_type, set[data_type]] = {
     data_type.FLOAT: {
         data_type.HALF,

@@ -96,5 +96,46 @@ def _from_ml_dtypes(name: str) -> np.dtype[Any] | None:
     return dtype
 
 
+class PowersOfTwo:
+    """E8M0: a power of two, from 2**-127 to 2**127, and NaN; scales of blocks."""
+
+    storage = np.dtype(np.uint8)
+
+    def decoded(self, bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+        """Return the numbers that bytes stand for."""
+        powers = np.ldexp(1.0, bits.astype(np.int64) - 127)
+        found: npt.NDArray[np.float64] = np.where(bits == 255, np.nan, powers)
+        return found
+
+    def encoded(self, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
+        """Return the bytes of the nearest powers, the larger of two; what is not positive becomes 2**-127."""
+        exact = np.asarray(values, np.float64)
+        known = np.where(np.isfinite(exact) & (exact > 0), exact, 1.0)
+        mantissa, exponent = np.frexp(known)  # from 0.5 on, below 1
+        bits = np.clip(exponent - 1 + 127 + (mantissa >= 0.75), 0, 254)
+        bits = np.where(exact <= 0, 0, np.where(np.isposinf(exact), 254, bits))
+        return np.where(np.isnan(exact), 255, bits).astype(np.uint8)
+
+
+class Nibbles:
+    """E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives, in four bits; there is no NaN, which becomes 6."""
+
+    storage = np.dtype(np.uint8)
+
+    def __init__(self) -> None:
+        self._format = Format("", 1, 1, 6.0, None)
+
+    def decoded(self, bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+        """Return the numbers that codes stand for, each in a byte."""
+        return self._format.decoded(((bits & 7) | (bits & 8) << 4).astype(np.uint8))
+
+    def encoded(self, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
+        """Return the codes of the nearest numbers, ties to even, each in a byte."""
+        exact = np.asarray(values, np.float64)
+        bits = self._format.encoded(np.where(np.isnan(exact), 6.0, exact))
+        return ((bits & 7) | (bits & 0x80) >> 4).astype(np.uint8)
+
+
+E8M0, E2M1 = PowersOfTwo(), Nibbles()
 E4M3 = Format("float8_e4m3fn", 3, 7, 448.0, None)
 E5M2 = Format("float8_e5m2", 2, 15, 57344.0, 0x7C)

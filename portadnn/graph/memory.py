@@ -73,7 +73,7 @@ def view(value: Any, info: TensorInfo, *, output: bool, notes: list[GraphError] 
     Returns
     -------
     array
-        In the tensor's dims; all memory there is, in one dim, for ragged tensors.
+        In the tensor's dims; all memory there is, in one dim, for ragged tensors; bytes for those of `coded` elements.
 
     Raises
     ------
@@ -101,6 +101,8 @@ def view(value: Any, info: TensorInfo, *, output: bool, notes: list[GraphError] 
     if output and not raw.flags.writeable:
         raise read_only(info)
     storage = info.data_type.storage
+    if info.coded:
+        return raw[: info.extent]
     if ragged:
         return raw[: raw.size // storage.itemsize * storage.itemsize].view(storage)
     strides = [s * storage.itemsize if d > 1 else 0 for d, s in zip(info.dims, info.strides, strict=True)]
@@ -141,9 +143,9 @@ def write(
         All bytes of the memory, which are written.
     computed, before
         The same bytes after the computation and before it, in memory of their own. The rows of a ragged tensor are
-        those that differ.
+        those that differ, as are the bytes of elements that do not lie at strides of bytes.
     """
-    if info.ragged_offset is not None:
+    if info.ragged_offset is not None or info.coded:
         np.copyto(content, computed, where=computed != before)
         return
     size = info.data_type.storage.itemsize
@@ -154,7 +156,7 @@ def write(
 
 def is_dense(info: TensorInfo) -> bool:
     """Tell whether a tensor has no gaps between its elements."""
-    return info.ragged_offset is None and info.extent == info.data_type.storage.itemsize * info.size
+    return info.coded or (info.ragged_offset is None and info.extent == info.data_type.storage.itemsize * info.size)
 
 
 def check_room(info: TensorInfo, nbytes: int) -> None:
@@ -183,6 +185,8 @@ def check_type(info: TensorInfo, name: str, notes: list[GraphError] | None = Non
         names |= {"bfloat16", "uint16", "int16"}
     elif wanted in (data_type.FP8_E4M3, data_type.FP8_E5M2):
         names.add("float8_e4m3fn" if wanted is data_type.FP8_E4M3 else "float8_e5m2")
+    elif wanted.is_of_blocks:
+        names |= {"float8_e8m0fnu"} if wanted is data_type.FP8_E8M0 else {"float4_e2m1fn_x2", "int8"}
     elif wanted is data_type.BOOLEAN:
         names.add("int8")
     if name in names:

@@ -70,6 +70,8 @@ class Kind:
         Whether its outputs must have the type of its first input.
     ragged : bool
         Whether its tensors may have ragged offsets.
+    blocks : frozenset of str
+        Ports of tensors that may have types of block scaling, and lie in tiles.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Kind:
     computes: bool = True
     same_type: bool = False
     ragged: bool = False
+    blocks: frozenset[str] = frozenset()
 
     def port(self, name: str, *, output: bool) -> Port | None:
         """Return the port that a tensor's place belongs to."""

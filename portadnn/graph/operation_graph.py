@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from ..enums import DataType
 from ..problem import ALIGNMENT, Problem, TensorSpec
-from . import layout
+from . import blocks, layout
 from .data_types import data_type
 from .enums import tensor_reordering
 from .node import KINDS
@@ -78,7 +78,14 @@ class TensorInfo:
     @property
     def extent(self) -> int:
         """Bytes from the first to the last element, gaps included."""
-        return self.span * self.data_type.itemsize
+        if self.reordering is tensor_reordering.F8_128x4:
+            return blocks.nbytes(self.dims, self.strides)
+        return -(-self.span * self.data_type.bits // 8)
+
+    @property
+    def coded(self) -> bool:
+        """Whether elements do not lie at strides of whole bytes: its memory is looked at as bytes."""
+        return self.reordering is tensor_reordering.F8_128x4 or self.data_type.bits < 8
 
     @property
     def spec(self) -> TensorSpec:

@@ -147,6 +147,10 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-SDPA-013", AttributeNotSet, "there is nothing that this is the gradient of"),
     ("PG-SDPA-014", cudnnGraphNotSupportedError, "block scaling is not supported"),
     # rows of tokens
+    ("PG-SCALE-001", InvalidValue, "a tensor of block scaling has a wrong type"),
+    ("PG-SCALE-002", ShapeDeductionFailed, "there is not one scale for each block"),
+    ("PG-SCALE-003", InvalidValue, "the blocks cannot be"),
+    ("PG-SCALE-004", InvalidValue, "what is scaled back stays inside the graph"),
     ("PG-ROPE-001", InvalidValue, "the elements to be turned are no pairs of a row"),
     ("PG-ROPE-002", ShapeDeductionFailed, "the table of angles does not cover positions and pairs"),
     ("PG-MOE-001", InvalidValue, "offsets and indices of tokens are integers of 32 bits"),

@@ -355,3 +355,54 @@ def results_to_be_combined(g):
 @wrong("PG-MOE-004", VALUE, "TOKEN_INDEX for GATHER", "got none")
 def nothing_to_gather_by(g):
     out(experts(g, mode=cudnn.moe_grouped_matmul_mode.GATHER))
+
+
+# block scaling
+
+
+def quantised(g, kind=D.FP8_E4M3, scale=D.FP8_E8M0, dims=(2, 8), **options):
+    """Add a quantisation of rows of 8."""
+    y, scales = g.block_scale_quantize(x(g, *dims), **{"block_size": 4, **options})
+    scales.set_output(True).set_data_type(scale)
+    return y.set_output(True).set_data_type(kind)
+
+
+@wrong("PG-SCALE-001", VALUE, "Y", "FP4_E2M1", "got HALF")
+def quantised_to_16_bits(g):
+    quantised(g, D.HALF)
+
+
+@wrong("PG-SCALE-001", VALUE, "SCALE", "FP8_E8M0", "got FLOAT")
+def scales_of_32_bits(g):
+    quantised(g, scale=D.FLOAT)
+
+
+def scaled_back(g, scales=(2, 2), **options):
+    """Add X of 2 x 8 times its scales."""
+    data = tensor_of(g, D.FP8_E4M3, 2, 8)
+    return g.block_scale_dequantize(data, tensor_of(g, D.FP8_E8M0, *scales), **{"block_size": [4], **options})
+
+
+@wrong("PG-SCALE-002", SHAPE, "[2, 2] scales", "[2, 3]")
+def a_scale_too_many(g):
+    out(g.relu(scaled_back(g, (2, 3))))
+
+
+@wrong("PG-SCALE-003", VALUE, "block_size", "a divisor of 8", "got 3")
+def blocks_that_do_not_divide(g):
+    quantised(g, block_size=3)
+
+
+@wrong("PG-SCALE-003", VALUE, "axis", "2 dims", "got 2")
+def blocks_along_no_axis(g):
+    quantised(g, axis=2)
+
+
+@wrong("PG-SCALE-003", VALUE, "block_size", "1 to 2 sizes", "got [1, 1, 4]")
+def a_block_of_too_many_dims(g):
+    out(g.relu(scaled_back(g, block_size=[1, 1, 4])))
+
+
+@wrong("PG-SCALE-004", VALUE, "virtual", "identity()")
+def a_result_that_is_only_scaled_back(g):
+    out(scaled_back(g))

@@ -3,8 +3,9 @@
 import pytest
 from test_nvrtc import EACH, compile_recorded, recorder_of
 
+from portadnn.graph.fallback.parts import alone
 from portadnn.graph.support.cases import cases
-from portadnn_backends.engines.nodes import KERNELS, NodesEngine, described
+from portadnn_backends.engines.nodes.engine import KERNELS, NodesEngine, described
 
 TYPES = (("HALF", "FLOAT", "rows"), ("FLOAT", "FLOAT", "gaps"), ("DOUBLE", "DOUBLE", "rows"))
 
@@ -14,7 +15,9 @@ def graphs():
     for case in cases():
         if case.kind in KERNELS:
             for kind, compute, layout in TYPES:
-                yield case.graph(kind, layout, compute)
+                if not (case.kind == "block_scale_quantize" and kind == "DOUBLE"):
+                    graph = case.graph(kind, layout, compute)
+                    yield alone(graph, graph.operations[0])
 
 
 def test_every_kernel_is_asked_for():

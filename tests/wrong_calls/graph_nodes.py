@@ -108,6 +108,12 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "logical_not": {"input": of(IMAGE, D.BOOLEAN)},
     "rope": {"freqs": of((4, 1, 1, 4))},
     "rope_backward": {"freqs": of((4, 1, 1, 4)), "dY": of(IMAGE)},
+    "block_scale_quantize": {"block_size": lambda s: 2},
+    "block_scale_dequantize": {
+        "input": of(IMAGE, D.FP8_E4M3),
+        "descale": of((*IMAGE[:3], 2), D.FP8_E8M0),
+        "block_size": lambda s: [2],
+    },
     "moe_grouped_matmul": {"token": of((1, 6, 4)), "weight": of((2, 4, 3)), "first_token_offset": _EXPERTS},
     "moe_grouped_matmul_bwd": {"token": of((1, 6, 4)), "doutput": of((1, 6, 3)), "first_token_offset": _EXPERTS},
     **{f"{norm}{end}": _LAYER for norm in ("layernorm", "rmsnorm") for end in ("", "_backward")},
@@ -116,6 +122,7 @@ SPECIAL: dict[str, dict[str, Word]] = {
 }
 RESULTS = {"conv_dgrad": IMAGE, "conv_wgrad": FILTER, "reduction": CHANNELS, "reshape": (1, 1, 8, 4)}
 RESULTS["resample_backward"] = IMAGE
+TYPED = {"block_scale_quantize": (D.FP8_E4M3, D.FP8_E8M0)}
 GIVEN = ("in_running_mean", "in_running_var", "bias", "momentum", "epsilon", "negative_slope", "padding")
 
 
@@ -149,6 +156,10 @@ def node(method: str) -> Callable[[Scene], Call]:
     def make(scene: Scene) -> Call:
         def run(self: graph.pygraph, *args: Any, **kwargs: Any) -> None:
             made = getattr(self, method)(*args, **kwargs)
+            if method == "block_scale_dequantize":  # whose result stays inside
+                made = self.identity(made)
+            for one, kind in zip(made if method in TYPED else (), TYPED.get(method, ()), strict=True):
+                one.set_data_type(kind)
             for one in made if isinstance(made, (list, tuple)) else (made,):
                 if one is not None:
                     one.set_output(True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from portadnn.graph import ragged
+from portadnn.graph import coded, ragged
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import numerical_note
 from portadnn.graph.errors import GraphError
@@ -19,6 +19,7 @@ from portadnn.graph.rules import fail
 from ...base import Device, DeviceInfo, Run
 from . import attention as reference_graph_attention
 from . import attention_fp8 as reference_graph_attention_fp8
+from . import block_scale as reference_graph_block_scale
 from . import layout as reference_graph_layout
 from . import norm as reference_graph_norm
 from . import pointwise as reference_graph_pointwise
@@ -32,6 +33,7 @@ Definition = Callable[[OperationGraph, Operation, Mapping[str, Array]], Mapping[
 DEFINITIONS: dict[str, Definition] = {
     **reference_graph_attention.DEFINITIONS,
     **reference_graph_attention_fp8.DEFINITIONS,
+    **reference_graph_block_scale.DEFINITIONS,
     **reference_graph_layout.DEFINITIONS,
     **reference_graph_norm.DEFINITIONS,
     **reference_graph_pointwise.DEFINITIONS,
@@ -105,7 +107,9 @@ def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Arra
         known.update({uid: graph.by_uid[uid].data_type.rounded(found[port]) for port, uid in operation.outputs})
     for info in graph.infos:
         if info.uid in graph.results and not info.virtual:
-            if info.ragged_offset is None:
+            if info.coded:
+                coded.store(info, arrays[info.uid], known[info.uid])
+            elif info.ragged_offset is None:
                 arrays[info.uid][...] = info.data_type.stored(known[info.uid])
             else:
                 ragged.store(info, arrays[info.uid], arrays[info.ragged_offset], known[info.uid])
@@ -113,6 +117,8 @@ def evaluate(graph: OperationGraph, arrays: Mapping[int, Any]) -> dict[int, Arra
 
 
 def _loaded(info: TensorInfo, arrays: Mapping[int, Any]) -> Array:
+    if info.coded:
+        return coded.loaded(info, arrays[info.uid])
     if info.ragged_offset is None:
         return info.data_type.loaded(arrays[info.uid])
     return ragged.loaded(info, arrays[info.uid], arrays[info.ragged_offset])

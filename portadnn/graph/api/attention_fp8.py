@@ -176,15 +176,5 @@ def sdpa_mxfp8_backward(self: Builder, *arguments: Any, **options: Any) -> NoRet
     raise _block_scaled("sdpa_mxfp8_backward", "sdpa_fp8_backward, with one scale for each tensor")
 
 
-def block_scale_quantize(self: Builder, *arguments: Any, **options: Any) -> NoReturn:
-    """Refuse: a scale for each block of elements is not supported."""
-    raise _block_scaled("block_scale_quantize", "mul with a scale for the tensor, and a reduction AMAX")
-
-
-def block_scale_dequantize(self: Builder, *arguments: Any, **options: Any) -> NoReturn:
-    """Refuse: a scale for each block of elements is not supported."""
-    raise _block_scaled("block_scale_dequantize", "mul with a descale for the tensor")
-
-
 def _block_scaled(call: str, instead: str) -> Exception:
     return fail("PG-SDPA-014", argument=call, expected="one scale for a tensor", fix=f"use {instead}")

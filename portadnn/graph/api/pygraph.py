@@ -17,7 +17,7 @@ from ..errors import GraphError
 from ..kernel_cache import DeviceProperties, KernelCache
 from ..rules import fail
 from ..tensor import tensor
-from . import answers, attention, attention_fp8, execution, files, introspection, norm, pointwise, rows
+from . import answers, attention, attention_fp8, block_scale, execution, files, introspection, norm, pointwise, rows
 from . import plans as plan_methods
 from . import tensors as tensor_methods
 from .arguments import truth, whole
@@ -261,8 +261,8 @@ class pygraph(Planned):
     sdpa_fp8_backward = attention_fp8.sdpa_fp8_backward
     sdpa_mxfp8 = attention_fp8.sdpa_mxfp8
     sdpa_mxfp8_backward = attention_fp8.sdpa_mxfp8_backward
-    block_scale_quantize = attention_fp8.block_scale_quantize
-    block_scale_dequantize = attention_fp8.block_scale_dequantize
+    block_scale_quantize = block_scale.block_scale_quantize
+    block_scale_dequantize = block_scale.block_scale_dequantize
 
     rope = rows.rope
     rope_backward = rows.rope_backward

@@ -137,14 +137,15 @@ def step(kind: data_type) -> float:
     known = kind.problem_type
     if known is not None:
         return float(known.limits.eps)
-    return 2.0**-3 if kind is data_type.FP8_E4M3 else 2.0**-2
+    return {data_type.FP8_E4M3: 2.0**-3, data_type.FP8_E8M0: 1.0}.get(kind, 2.0**-2 if kind.bits == 8 else 0.5)
 
 
 def _smallest(kind: data_type) -> float:
     known = kind.problem_type
     if known is not None:
         return float(known.limits.smallest_normal)
-    return 2.0**-9 if kind is data_type.FP8_E4M3 else 2.0**-16
+    known_ones = {data_type.FP8_E4M3: 2.0**-9, data_type.FP8_E5M2: 2.0**-16, data_type.FP4_E2M1: 0.5}
+    return known_ones.get(kind, 2.0**-127)
 
 
 def _saturated(info: TensorInfo, want: Numbers) -> Numbers:

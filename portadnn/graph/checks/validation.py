@@ -182,9 +182,16 @@ def _settle_type(graph: Graph, node: Node, port: str, one: tensor) -> None:
 
 
 def _check_stored(node: Place, port: str, one: tensor) -> None:
+    if one.get_data_type().is_of_blocks and _of_blocks(node, port):
+        return
     if not one.get_data_type().is_stored:
         names = ", ".join(member.name for member in data_type if member.is_stored)
         raise node.fail("PG-TYPE-003", port, expected=names, got=one.get_data_type())
+
+
+def _of_blocks(node: Place, port: str) -> bool:
+    """Tell whether types and orders of elements of block scaling may be here."""
+    return isinstance(node, Node) and port in node.kind.blocks
 
 
 class _Alone:
@@ -306,7 +313,10 @@ def _check_tensor(node: Place, port: str, one: tensor) -> None:
         raise node.fail(
             "PG-TENSOR-016", port, expected=f"a power of two of at least {size}", got=alignment, fix="set_alignment(16)"
         )
-    if one.get_reordering_type() is not tensor_reordering.NONE or one.get_vector_count() != 1:
+    reordered = one.get_reordering_type() is not tensor_reordering.NONE
+    if one.get_reordering_type() is tensor_reordering.F8_128x4 and _of_blocks(node, port):
+        reordered = len(dims) < 2 or one.get_data_type().bits != 8
+    if reordered or one.get_vector_count() != 1:
         raise node.fail(
             "PG-TENSOR-018", port, expected="elements in the order of the strides", got=one.get_reordering_type()
         )

@@ -69,6 +69,9 @@ class Case:
             out.set_is_virtual(False).set_data_type(self._type(port, kind))
             if port in self.outputs:
                 out.set_dim(self.outputs[port])
+        if self.kind == "block_scale_dequantize":  # its result stays inside
+            result = made.add("pointwise", {"IN_0": node.outputs["Y"].set_is_virtual(True)}, {"mode": "IDENTITY"})
+            result.outputs["OUT_0"].set_is_virtual(False)
         made.validate()
         return made.freeze()
 
@@ -208,6 +211,15 @@ def _rows() -> Iterator[Case]:
     for mode, given in (("NONE", {}), ("GATHER", {"TOKEN_INDEX": (1, 16, 1)}), ("SCATTER", indices)):
         inputs, how = {"TOKEN": rows, "WEIGHT": matrices, **offset, **given}, {"mode": mode, "top_k": 2}
         yield Case(f"moe_grouped_matmul {mode}", "moe_grouped_matmul", inputs, how, {}, types)
+    scaled = {"X": "FP8_E4M3", "Y": "FP8_E4M3", "SCALE": "FP8_E8M0"}
+    back = {name: kind for name, kind in scaled.items() if name != "Y"}
+    inputs = {"X": (2, 8, 64), "SCALE": (2, 8, 2)}
+    yield Case("block_scale_dequantize", "block_scale_dequantize", inputs, {"block_size": [32]}, {}, back)
+    nibbles = {"X": "FP4_E2M1", "SCALE": "FP8_E4M3"}
+    inputs = {"X": (2, 8, 64), "SCALE": (2, 8, 4)}
+    yield Case("block_scale_dequantize, FP4", "block_scale_dequantize", inputs, {"block_size": [16]}, {}, nibbles)
+    forth = {name: kind for name, kind in scaled.items() if name != "X"}
+    yield Case("block_scale_quantize", "block_scale_quantize", {"X": (2, 8, 64)}, {"block_size": 32}, {}, forth)
     inputs = {"DOUTPUT": (1, 16, 6), "TOKEN": rows, **offset}
     yield Case("moe_grouped_matmul_bwd", "moe_grouped_matmul_bwd", inputs, {}, {}, types)
 
