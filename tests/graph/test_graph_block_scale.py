@@ -252,6 +252,6 @@ def test_the_formats_are_those_of_ml_dtypes():
     want = small.astype(ml_dtypes.float4_e2m1fn).astype(np.float64)
     np.testing.assert_array_equal(nibbles.rounded(small), want)
     np.testing.assert_array_equal(nibbles.rounded([7, -1e9, np.inf, np.nan]), [6, -6, 6, 6])
-    positive = values[(values >= 2.0**-127) & (values <= 2.0**127)].astype(np.float32)
+    positive = values[(values >= 2.0**-126) & (values <= 2.0**127)].astype(np.float32)
     want = positive.astype(ml_dtypes.float8_e8m0fnu).astype(np.float64)
     np.testing.assert_array_equal(powers.rounded(positive), want)
