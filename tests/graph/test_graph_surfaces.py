@@ -262,6 +262,13 @@ CASES = {
         "no",
         "rms-types",
     ),
+    "nearest on hipDNN": (
+        lambda: alone("resample", (2, 16, 4, 4), mode=P.NEAREST, window=[1, 1], stride=[0.5, 0.5]),
+        HIP,
+        None,
+        "no",
+        "resample-mode",
+    ),
     "pooling on hipDNN": (
         lambda: alone("resample", (2, 16, 4, 4), mode=P.MAXPOOL, window=[2, 2], stride=[2, 2]),
         HIP,

@@ -54,6 +54,8 @@ ROWS: dict[str, Row] = {
         ("INSTANCE_NORM_BPROP", "instancenorm_backward", {}),
         ("RMS_NORM", "rmsnorm", _PHASE),
         ("RMS_NORM_BPROP", "rmsnorm_backward", {}),
+        ("MOE_GROUPED_MATMUL", "moe_grouped_matmul", pairs("mode top_k")),
+        ("MOE_GROUPED_MATMUL_BWD", "moe_grouped_matmul_bwd", {}),
         ("SDPA", "sdpa", _SDPA),
         ("SDPA_FP8_FWD", "sdpa_fp8", _SDPA),
         ("SDPA_BWD", "sdpa_backward", _BAND),
@@ -65,12 +67,16 @@ _FLOATS = pairs(
     "relu_lower_clip relu_upper_clip relu_lower_clip_slope swish_beta elu_alpha softplus_beta dropout_probability"
 )
 _BITS = re.compile(r"[0-9A-Fa-f]{8}")
-_PORTS = (  # spelled unlike here, where all is upper case
-    "Attn_scale Bias Seed Offset Dropout_mask Dropout_scale Dropout_scale_inv Page_table_K Page_table_V Block_mask"
-    " Descale_Q Descale_K Descale_V Descale_S Descale_O Descale_dO Descale_dP Scale_S Scale_O Scale_dQ Scale_dK"
-    " Scale_dV Scale_dP Stats Max Sum_exp Amax_S Amax_O Amax_dQ Amax_dK Amax_dV dO dQ dK dV dBias"
-)
-_SPELLED = {name.upper(): name for name in _PORTS.split()} | {"AMAX_DP": "Amax_d"}  # as cudnn-frontend has it
+_SPELLED = {  # ports that are not upper case, by what kinds begin with
+    "sdpa": "Attn_scale Bias Seed Offset Dropout_mask Dropout_scale Dropout_scale_inv Page_table_K Page_table_V"
+    " Block_mask Descale_Q Descale_K Descale_V Descale_S Descale_O Descale_dO Descale_dP Scale_S Scale_O"
+    " Scale_dQ Scale_dK Scale_dV Scale_dP Stats Max Sum_exp Amax_S Amax_O Amax_dQ Amax_dK Amax_dV dO dQ dK dV"
+    " dBias",
+    "moe": "Token Weight FirstTokenOffset TokenIndex TokenKs Output DOutput DWeight",
+    "rng": "Seed Offset",
+    "resample": "Index",
+}
+_AMAX_DP = "Amax_d"  # as cudnn-frontend has it
 _IDLE: dict[str, dict[str, Any]] = {  # attributes without a counterpart, as they are by default
     "REDUCTION": {"is_deterministic": False},
     "SDPA_BWD": {"max_total_seq_len_q": None, "max_total_seq_len_kv": None, "is_deterministic_algorithm": False},
@@ -160,11 +166,11 @@ class _Reader(Operations):
         self.add(row.kind, name, type_of(node.get("compute_data_type")), ports[0], ports[1], attributes)
 
     def ports(self, kind: str, given: Mapping[str, Any], label: str, output: bool) -> dict[str, int]:
-        spelled = {one.name.upper(): one.name for one in (KINDS[kind].outputs if output else KINDS[kind].inputs)}
+        spelled = {_plainly(one.name): one.name for one in (KINDS[kind].outputs if output else KINDS[kind].inputs)}
         found = {}
         for there, key in given.items():
-            place = "AMAX_DP" if there == "Amax_d" else there.upper()
-            port = f"IN_{there}" if kind == "concatenate" and not output else spelled.get(place)
+            place = "AMAX_DP" if there == _AMAX_DP else there
+            port = f"IN_{there}" if kind == "concatenate" and not output else spelled.get(_plainly(place))
             if port is None:
                 self.lacking.append(f"{there} of {label}")
             elif str(key) not in self.uids:
@@ -286,15 +292,17 @@ def _whole(value: Any) -> Any:
 
 def _spelled(kind: str, port: str) -> str:
     """Return a port as cudnn-frontend spells it."""
-    if kind.startswith("sdpa"):
-        return _SPELLED.get(port, port)
     if kind == "concatenate":
         return port.removeprefix("IN_")
-    return (
-        port.capitalize()
-        if (kind, port) in (("rng", "SEED"), ("rng", "OFFSET"), ("resample", "INDEX"))
-        else port.upper()
-    )
+    if port == "AMAX_DP":
+        return _AMAX_DP
+    names = next((names.split() for stem, names in _SPELLED.items() if kind.partition("_")[0] == stem), [])
+    return next((name for name in names if _plainly(name) == _plainly(port)), port.upper())
+
+
+def _plainly(name: str) -> str:
+    """Return a port's name without what differs: ``Attn_scale`` and ``FirstTokenOffset``."""
+    return name.upper().replace("_", "")
 
 
 def _settle_written(kind: str, operation: Mapping[str, Any], uids: Mapping[int, Any], written: dict[str, Any]) -> None:

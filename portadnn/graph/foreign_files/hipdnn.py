@@ -92,6 +92,15 @@ ROWS: dict[str, list[Row]] = {  # of several the first one that takes the node's
     "ReductionAttributes": [_row("reduction", "in=X", "out=Y", pairs("mode"))],
     "ResampleFwdAttributes": [_row("resample", "x", "y index", {**_WINDOW, "generate_index": "generate_index"})],
     "ResampleBwdAttributes": [_row("resample_backward", "dy index", "dx", _WINDOW)],
+    "MoeGroupedMatmulAttributes": [
+        _row(
+            "moe_grouped_matmul",
+            "token weight first_token_offset token_index token_ks",
+            "output",
+            pairs("mode top_k"),
+        )
+    ],
+    "MoeGroupedMatmulBwdAttributes": [_row("moe_grouped_matmul_bwd", "doutput token first_token_offset", "dweight")],
 }
 _KINDS = {row.kind: (table, row) for table, rows in ROWS.items() for row in rows}
 _ADVICE = {

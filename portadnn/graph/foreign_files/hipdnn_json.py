@@ -22,7 +22,7 @@ _PARAMETERS = {  # where fields go that are no tensors; nowhere means beside the
     **dict.fromkeys(("SdpaAttributes", "SdpaBackwardAttributes"), "attributes"),
     "PointwiseAttributes": "inputs",
 }
-_WITHOUT_NULLS = ("RMSNormAttributes", "RMSNormBackwardAttributes")
+_WITHOUT_NULLS = ("RMSNormAttributes", "RMSNormBackwardAttributes", "MoeGroupedMatmulAttributes")
 _OUTPUTS = pairs(
     "y dx dw c o stats max sum_exp rng_dump amax_s amax_o dq dk dv dbias dscale out_0 inv_rms mean inv_variance"
     " next_running_mean next_running_variance output dweight"
