@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portadnn.cupy_compat import cudnn, memory
+from portadnn.cupy_compat import cudnn, descriptors, memory, objects
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -14,7 +14,8 @@ def definitions() -> Iterator[None]:
     """Have handles compute on the CPU by the definitions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PORTADNN_BACKEND", "reference")
-        patch.setattr(memory, "gpu_library", lambda: None)
+        for module in (memory, objects, descriptors):
+            patch.setattr(module, "gpu_library", lambda: None)
         cudnn.reset_handles()
         yield
         cudnn.reset_handles()

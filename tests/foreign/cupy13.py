@@ -16,17 +16,17 @@ import itertools
 import json
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import old_environment
 import pytest
 
 import portadnn
 from portadnn.cupy_compat import install
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 CUPY = ("tests/cupyx_tests/test_cudnn.py", "tests/cupy_tests/cuda_tests/test_cudnn.py")
 CHAINER = tuple(
@@ -61,20 +61,32 @@ SIGPY = ("tests/test_conv.py",)
 
 
 class Counts:
-    """Counts outcomes by file, and keeps the first line of each failure."""
+    """Chooses tests, counts outcomes by file, and keeps the first line of each failure.
 
-    def __init__(self, every: int = 1) -> None:
-        self._every = every
+    Parameters
+    ----------
+    every, first
+        Of the tests that are asked for, one in `every` is run, from the one with number `first` on.
+    seconds
+        No test is begun after so many.
+    """
+
+    def __init__(self, every: int, first: int, seconds: float) -> None:
+        self._every, self._first, self._seconds, self._end = every, first, seconds, 0.0
+        self.chosen = 0
         self.outcomes: dict[str, Counter[str]] = {}
         self.failures: dict[str, str] = {}
 
     @pytest.hookimpl(trylast=True)  # after -k
-    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leave one in so many of the tests that were asked for."""
-        left_out = [item for place, item in enumerate(items) if place % self._every]
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            items[:] = items[:: self._every]
+        items[:] = items[self._first :: self._every]
+        self.chosen, self._end = len(items), time.monotonic() + self._seconds
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """End the run where the time is over."""
+        if time.monotonic() > self._end:
+            item.session.shouldstop = "the time is over"
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Count a test: its call, or a set-up that failed or skipped."""
@@ -100,7 +112,7 @@ class Counts:
         rows = [f"{name}: {dict(counts)}" for name, counts in sorted(self.outcomes.items())]
         total: Counter[str] = sum(self.outcomes.values(), Counter())
         failed = [f"  {name}: {line}" for name, line in self.failures.items()]
-        return "\n".join([*failed, *rows, f"all: {dict(total)}"])
+        return "\n".join([*failed, *rows, f"all: {dict(total)}, chosen: {self.chosen}"])
 
 
 def _parameterize(*parameters: dict[str, Any]) -> Any:
@@ -143,16 +155,15 @@ def stand_in_testing(testing: Any) -> None:
     vars(testing).update(parameterize=_parameterize, product=_product, shaped_arange=shaped_arange)
 
 
-def run(folder: Path, files: tuple[str, ...], every: int, pytest_arguments: list[str]) -> Counts:
+def run(folder: Path, files: tuple[str, ...], counts: Counts, pytest_arguments: list[str]) -> None:
     """Run files of a checkout in this process."""
-    counts, nothing = Counts(every), Path(tempfile.mkdtemp()) / "pytest.ini"
+    nothing = Path(tempfile.mkdtemp()) / "pytest.ini"
     nothing.write_text("[pytest]\nmarkers =\n    gpu\n    cudnn\n    slow\n    multi_gpu\n    ideep\n    chainerx\n")
     options = ["-q", "--noconftest", "-c", str(nothing), "--rootdir", str(folder), "--import-mode=importlib"]
-    options += ["-p", "no:cacheprovider", "--no-header", "--tb=short", "-W", "ignore"]
+    options += ["-p", "no:cacheprovider", "--no-header", "--no-summary", "--tb=short", "-W", "ignore"]
     sys.path.insert(0, str(folder))
     pytest.main([*options, *pytest_arguments, *(str(folder / name) for name in files)], plugins=[counts])
     sys.path.remove(str(folder))
-    return counts
 
 
 def main() -> int:
@@ -163,8 +174,11 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=Path, help=f"checkout of {name}")
     parser.add_argument("--output", type=Path, help="file for the results, as JSON")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run one in N of the tests")
+    parser.add_argument("--first", type=int, default=0, metavar="K", help="begin with test K, 0 to N - 1")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no test of a suite after so many")
     parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
     asked = parser.parse_args()
+    old_environment.lend()
     install(numpy=True)
     import cupy
 
@@ -182,12 +196,11 @@ def main() -> int:
         if folder is None:
             continue
         if name == "chainer":
-            import old_environment
-
             old_environment.restore(stand_in)
-        counts = run(folder.resolve(), files, asked.every, asked.pytest)
+        counts = Counts(asked.every, asked.first, asked.seconds)
+        run(folder.resolve(), files, counts, asked.pytest)
         print(f"\n{name} on {results['arrays']}\n{counts.shown()}")
-        results[name] = {"outcomes": counts.outcomes, "failures": counts.failures}
+        results[name] = {"chosen": counts.chosen, "outcomes": counts.outcomes, "failures": counts.failures}
         failed = failed or bool(counts.failures)
         if asked.output:
             asked.output.write_text(json.dumps(results, indent=1))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+import unittest.mock
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +18,25 @@ class _Nothing(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         return type(name, (Exception,), {"__init__": lambda *_, **__: None})
+
+
+def _unchanged(*given: Any, **_: Any) -> Any:
+    """Return a function as it is: what numba's decorators do here."""
+    return given[0] if given and callable(given[0]) else lambda function: function
+
+
+def lend() -> None:
+    """Put something in the place of modules that SigPy and Chainer import and that convolutions do without."""
+    for name in ("numba", "pywt", "tqdm", "tqdm.auto", "filelock", "typing_extensions"):
+        package = name.partition(".")[0]
+        lent = isinstance(sys.modules.get(package), _Nothing)
+        if lent or (package not in sys.modules and importlib.util.find_spec(package) is None):
+            sys.modules[name] = _Nothing(name)
+    numba = sys.modules.get("numba")
+    if isinstance(numba, _Nothing):
+        vars(numba).update(jit=_unchanged, njit=_unchanged, vectorize=_unchanged, prange=range)
+    if importlib.util.find_spec("mock") is None:
+        sys.modules["mock"] = unittest.mock
 
 
 def restore(stand_in: bool) -> None:
