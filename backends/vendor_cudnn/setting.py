@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from portadnn.enums import DataType, TensorFormat
@@ -198,7 +197,6 @@ class Setting:
 
 Maker = Callable[[Setting], Calls]
 Makers = Mapping[str, Maker]
-Current = AbstractContextManager[Any]
 
 
 def arrangement(spec: TensorSpec) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Cases as command lines of other test programs: MIOpenDriver's, both ways, and benchdnn's convolutions, both ways."""
+"""Problems from command lines of other test programs: MIOpenDriver's, and benchdnn's convolutions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from collections.abc import Mapping
 from ..errors import BadParam, NotSupported, shown
 from ..miopen_driver.form import tensor_text
 from ..operation import operations
-from ..problem import Problem, parse
-from ..recording.driver_lines import driver_line
+from ..problem import parse
 from ..shapes import window_output
-from .cases import Case
 
 _DRIVER_TYPES = {"": "f32", "fp16": "f16", "bfp16": "bf16", "fp64": "f64", "fp32": "f32", "fp16fp32": "f16"}
 _DRIVER_TYPES |= {"bfp16fp32": "bf16"}
 _OPTION = re.compile(r"--?([A-Za-z_$!@#]\w*)=?(.*)")
-
-
-def as_driver_line(case: Case) -> str:
-    """Return the command line of MIOpenDriver for a case, or a comment that says why there is none."""
-    return driver_line(case.problem, case.numbers)
 
 
 def is_driver_line(line: str) -> bool:
@@ -151,34 +144,3 @@ def from_benchdnn_line(line: str) -> str:
         f"{name}={','.join(map(str, v))}" for name, v in (("padding", pads), ("stride", steps), ("dilation", holes))
     )
     return str(parse(f"convolution_{direction} {tensors} {rest} groups={groups}"))
-
-
-def as_benchdnn_line(case: Case) -> str:
-    """Return benchdnn's line for a convolution, or a comment that says why there is none."""
-    problem: Problem = case.problem
-    name = problem.op.removeprefix("convolution_")
-    dirs = {"forward": "FWD_D", "backward_data": "BWD_D", "backward_filter": "BWD_W"}
-    code = problem.dtype.code
-    if name not in dirs:
-        return f"# {problem}: only convolutions are written for benchdnn"
-    p: object = problem
-    image, filter, result = (getattr(p, role) for role in ("image", "filter", "result"))
-    if any(spec.format is None for spec in (image, filter, result)):
-        return f"# {problem}: benchdnn's tags have no such strides"
-    if getattr(p, "mode").name == "CONVOLUTION":  # noqa: B009  # of convolutions
-        return f"# {problem}: benchdnn does not flip filters"
-    axes = "dhw"[-(len(image.dims) - 2) :]
-    text = f"g{getattr(p, 'groups')}mb{image.dims[0]}ic{image.dims[1]}oc{result.dims[1]}"  # noqa: B009
-    sets = {"i": image.dims[2:], "o": result.dims[2:], "k": filter.dims[2:]}
-    sets |= {key: getattr(p, field) for key, field in (("s", "stride"), ("p", "padding"))}
-    sets["d"] = tuple(hole - 1 for hole in getattr(p, "dilation"))  # noqa: B009
-    for i, axis in enumerate(axes):
-        text += "".join(f"{key}{axis}{values[i]}" for key, values in sets.items())
-    tags = [_tag(spec, len(axes)) for spec in (image, filter, result)]
-    return f"--conv --dir={dirs[name]} --dt={code} --stag={tags[0]} --wtag={tags[1]} --dtag={tags[2]} {text}"
-
-
-def _tag(spec: object, axes: int) -> str:
-    plain = "abcde"[: axes + 2]
-    nhwc = getattr(spec, "format").name == "NHWC"  # noqa: B009
-    return f"a{plain[2:]}b" if nhwc else plain

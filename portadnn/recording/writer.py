@@ -120,11 +120,6 @@ class Writer:
         self._thread = threading.Thread(target=self._loop, name="portadnn-recorder", daemon=True)
         self._thread.start()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a file."""
-        return self._file >= 0
-
     def line(self, facts: dict[str, Any]) -> None:
         """Append a line."""
         self.queue.append(json.dumps(facts) + "\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from portadnn.enums import NormMode
 from portadnn.ops.batch_norm import (
@@ -224,8 +223,3 @@ def _aligned(
         and all(axis.strides[i] % width == 0 for axis in (*fast[:-1], *slow))
         for i in which
     )
-
-
-def with_tensors(defines: Defines, **present: Any) -> Defines:
-    """Return the defines with ``HAS_NAME`` for what is true."""
-    return {**defines, **{name: 1 for name, yes in present.items() if yes}}
