@@ -58,6 +58,14 @@ def address_of(value: Any) -> int | None:
     return number if number is not None and LOWEST <= number < HIGHEST else None
 
 
+def detached(value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
+    """Return a torch tensor that requires grad without it, with a note; anything else as it is."""
+    if not is_torch(value) or not value.requires_grad:
+        return value
+    notes.append(fail("PG-PACK-013", tensor=info.describe(), fix="pass tensor.detach()"))
+    return value.detach()
+
+
 def view(value: Any, info: TensorInfo, *, output: bool, notes: list[GraphError] | None = None) -> npt.NDArray[Any]:
     """Return host memory as an array of a tensor's type, dims and strides.
 

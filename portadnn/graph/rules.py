@@ -169,6 +169,7 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-PACK-009", InvalidVariantPack, "the value of a constant cannot be changed"),
     ("PG-PACK-010", InvalidVariantPack, "an output shares memory with another tensor"),
     ("PG-PACK-012", InvalidVariantPack, "ragged offsets lead nowhere"),
+    ("PG-PACK-013", InvalidVariantPack, "a tensor requires grad, and autograd knows nothing of the graph"),
     ("PG-PACK-011", InvalidVariantPack, "the workspace is too small"),
     # life cycle
     ("PG-PLAN-001", InvalidValue, "a step of the life cycle was left out"),

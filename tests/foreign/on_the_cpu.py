@@ -14,10 +14,11 @@ from torch.nn import functional
 from portadnn.graph import pygraph
 
 CAPABILITY = (9, 0)  # of the GPU that the CPU stands for
-GENERATOR, EXECUTE = torch.Generator, pygraph.execute
+GENERATOR, EXECUTE, CLOSE = torch.Generator, pygraph.execute, torch.testing.assert_close
 HALVES = (torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 # CUDA adds these up in float32 and rounds the result; a CPU may round what it adds up
 SUMS = {functional.layer_norm, functional.batch_norm, functional.instance_norm, torch.matmul, torch.Tensor.matmul}
+SUMS.add(functional.scaled_dot_product_attention)
 CONVOLUTIONS = {functional.conv1d, functional.conv2d, functional.conv3d, functional.linear}
 
 
@@ -150,6 +151,10 @@ class Capture(Idle):
         Captured.current = None
 
 
+def _assert_close(actual: Any, expected: Any, **named: Any) -> None:
+    CLOSE(*(torch.as_tensor(one) if isinstance(one, np.ndarray) else one for one in (actual, expected)), **named)
+
+
 def _execute(*args: Any, **named: Any) -> None:
     if Captured.current is None:
         EXECUTE(*args, **named)
@@ -198,5 +203,6 @@ def install() -> None:
     torch.amp.autocast = Autocast
     torch.profiler.profile = Profile
     pygraph.execute = _execute
+    torch.testing.assert_close = _assert_close
     sys.modules.setdefault("cupy", np)
     OnTheCPU().__enter__()

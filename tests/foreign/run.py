@@ -77,7 +77,7 @@ def run(file: Path, options: argparse.Namespace, report: Path) -> tuple[Counter[
     if file.suffix == ".ipynb":
         return Counter(failed=1) if done.returncode else Counter(passed=1), done.stdout + done.stderr
     if not report.exists():
-        return Counter(failed=1), done.stdout + done.stderr
+        return Counter(failed=1), f"ended with {done.returncode}\n" + done.stdout + done.stderr
     return counts(report), done.stdout + done.stderr
 
 

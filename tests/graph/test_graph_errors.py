@@ -210,6 +210,7 @@ def test_the_table_of_rules():
         *(f"PG-WRAP-00{i}" for i in range(1, 6)),
         "PG-PACK-012",
         "PG-PLAN-007",
+        "PG-PACK-013",
         "PG-TENSOR-020",
         "PG-GRAPH-006",
     }

@@ -202,3 +202,17 @@ def test_half_results_of_fp8_attention(handle):
         found.append(np.concatenate([one.view(np.uint8).ravel() for one in gradients]))
     np.testing.assert_array_equal(*found)
     assert found[0].any()
+
+
+def test_tensors_that_require_grad(handle):
+    torch = pytest.importorskip("torch")
+    g = new(handle)
+    x = given(g, (2, 3))
+    y = g.relu(x).set_output(True)
+    g.build()
+    values, out = torch.tensor([[-1.0, 2, -3], [4, -5, 6]], requires_grad=True), torch.zeros(2, 3)
+    for _ in range(3):
+        g.execute({x: values, y: out})
+    assert out.tolist() == [[0, 2, 0], [4, 0, 6]]
+    assert values.requires_grad
+    assert notes(g) == ["PG-PACK-013"]
