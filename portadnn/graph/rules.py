@@ -139,7 +139,11 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-SDPA-005", InvalidValue, "a tensor of attention has a wrong type"),
     ("PG-SDPA-006", ShapeDeductionFailed, "a tensor does not broadcast to the scores"),
     ("PG-SDPA-007", InvalidValue, "the dropout is none"),
-    ("PG-SDPA-008", cudnnGraphNotSupportedError, "functions that change the scores are not supported"),
+    (
+        "PG-SDPA-008",
+        cudnnGraphNotSupportedError,
+        "scores are changed by a function alone, without options",
+    ),
     ("PG-SDPA-009", AttributeNotSet, "ragged offsets need the lengths of sequences"),
     ("PG-SDPA-010", AttributeNotSet, "no random numbers are drawn that could be returned"),
     ("PG-SDPA-011", InvalidValue, "a bound of the band is too small"),

@@ -135,12 +135,14 @@ def a_seed_alone(g):
     g._graph.add("sdpa", {"Q": q, "K": k, "V": v, "SEED": 3}, {})
 
 
-@wrong("PG-SDPA-008", NOT_SUPPORTED, "score_mod", "capped", "softmax")
-def a_function_of_the_scores(g):
-    def capped(graph, scores):
-        return graph.tanh(scores)
+@wrong("PG-SDPA-008", NOT_SUPPORTED, "use_causal_mask", "score_mod", "gen_index")
+def a_mask_beside_a_function_of_the_scores(g):
+    attend(g, score_mod=lambda graph, scores: graph.tanh(scores), use_causal_mask=True)
 
-    attend(g, score_mod=capped)
+
+@wrong("PG-SDPA-008", NOT_SUPPORTED, "score_mod", "returns a tensor", "got function")
+def a_function_of_the_scores_that_returns_nothing(g):
+    attend(g, score_mod=lambda graph, scores: None)
 
 
 @wrong("PG-SDPA-009", UNSET, "'q'", "ragged offsets", "use_padding_mask=True")
@@ -203,6 +205,6 @@ def a_gradient_of_other_dims(g):
     back(g).set_dim([2, 4, 5, 7])
 
 
-@wrong("PG-SDPA-014", NOT_SUPPORTED, "sdpa_mxfp8", "sdpa_fp8")
-def block_scaled_attention(g):
-    g.sdpa_mxfp8(x(g, 2, 4, 5, 8), x(g, 2, 2, 7, 8), x(g, 2, 2, 7, 6))
+@wrong("PG-SDPA-014", NOT_SUPPORTED, "sdpa_mxfp8_backward", "sdpa_fp8_backward")
+def block_scaled_gradients(g):
+    g.sdpa_mxfp8_backward(x(g, 2, 4, 5, 8), x(g, 2, 2, 7, 8), x(g, 2, 2, 7, 6))

@@ -108,6 +108,11 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "logical_not": {"input": of(IMAGE, D.BOOLEAN)},
     "rope": {"freqs": of((4, 1, 1, 4))},
     "rope_backward": {"freqs": of((4, 1, 1, 4)), "dY": of(IMAGE)},
+    "sdpa_mxfp8": {
+        **dict.fromkeys(("q", "k", "v"), of(HEADS, D.FP8_E4M3)),
+        **dict.fromkeys(("descale_q", "descale_k"), of((*HEADS[:3], 1), D.FP8_E8M0)),
+        "descale_v": of((*HEADS[:2], 1, HEADS[3]), D.FP8_E8M0),
+    },
     "block_scale_quantize": {"block_size": lambda s: 2},
     "block_scale_dequantize": {
         "input": of(IMAGE, D.FP8_E4M3),

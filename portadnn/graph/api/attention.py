@@ -11,8 +11,10 @@ from typing import Any
 from ..data_types import data_type
 from ..enums import attention_implementation
 from ..tensor import tensor
-from .attention_options import TOP_LEFT, band, dropout_ports, number, refuse_functions, stats_wanted
+from . import flexible
+from .attention_options import TOP_LEFT, band, dropout_ports, number, stats_wanted
 from .builder import NOT_SET, Builder
+from .flexible import refuse_options
 
 Maybe = tensor | None
 Function = Callable[..., Any] | None
@@ -109,11 +111,24 @@ def sdpa(
     sink_token
         A score for each head, (1, h_q, 1, 1), that takes part in the sum and has no value.
     score_mod, fn
-        Refused.
+        A function (graph, scores) that adds nodes to the graph and returns the scores that the softmax takes. Masks,
+        a bias and dropout are for it to add. The attention is several nodes then, not one.
     implementation, unfuse_fma
         Taken and without effect.
     """
-    refuse_functions(score_mod=score_mod, fn=fn)
+    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
+    rights = (diagonal_band_right_bound, right_bound)
+    wanted = stats_wanted(is_inference, generate_stats)
+    changed = fn if score_mod is None else score_mod
+    if changed is not None:
+        options = {"bias": bias, "block_mask": block_mask, "use_alibi_mask": use_alibi_mask, "dropout": dropout}
+        options |= {"use_padding_mask": use_padding_mask, "rng_dump": rng_dump, "score_max": score_max}
+        options |= {"paged_attention_k_table": paged_attention_k_table, "score_sum_exp": score_sum_exp}
+        options |= {"use_causal_mask": use_causal_mask or use_causal_mask_bottom_right, "sink_token": sink_token}
+        refuse_options(**options, bound=next((one for one in (*lefts, *rights) if one is not None), None))
+        return flexible.forward(
+            self, (q, k, v), attn_scale, changed, wanted, {"compute": compute_data_type, "name": name}
+        )
     drawn, probability = dropout_ports(dropout, backward=False)
     attention_implementation.parse(implementation, "implementation")
     inputs = {
@@ -121,9 +136,6 @@ def sdpa(
         **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
         **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
     }
-    wanted = stats_wanted(is_inference, generate_stats)
-    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
-    rights = (diagonal_band_right_bound, right_bound)
     out = add_attention(
         self,
         "sdpa",
@@ -189,17 +201,28 @@ def sdpa_backward(
         Receive the gradients to the bias and to the sink, in their dims.
     dropout
         ``(probability, seed, offset)`` as forward, or ``(mask, scale, 1 / scale)``.
+    score_mod, score_mod_bprop, fn
+        The function of :meth:`sdpa` that changes the scores, and one (graph, gradient) that returns the gradient to the
+        scores before it.
     max_total_seq_len_q, max_total_seq_len_kv, use_deterministic_algorithm
         Taken and without effect: results always are the same bits.
     """
-    refuse_functions(score_mod=score_mod, score_mod_bprop=score_mod_bprop, fn=fn)
+    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
+    rights = (diagonal_band_right_bound, right_bound)
+    changed = fn if score_mod is None else score_mod
+    if changed is not None or score_mod_bprop is not None:
+        options = {"bias": bias, "dBias": dBias, "use_alibi_mask": use_alibi_mask, "dropout": dropout}
+        options |= {"use_padding_mask": use_padding_mask, "rng_dump": rng_dump, "dSink_token": dSink_token}
+        options |= {"use_causal_mask": use_causal_mask or use_causal_mask_bottom_right, "sink_token": sink_token}
+        refuse_options(**options, bound=next((one for one in (*lefts, *rights) if one is not None), None))
+        given = {"q": q, "k": k, "v": v, "o": o, "dO": dO, "stats": stats}
+        how = {"compute": compute_data_type, "name": name}
+        return flexible.backward(self, given, attn_scale, (changed, score_mod_bprop), how)
     drawn, probability = dropout_ports(dropout, backward=True)
     inputs = {
         **{"Q": q, "K": k, "V": v, "O": o, "DO": dO, "STATS": stats, "ATTN_SCALE": attn_scale, "BIAS": bias},
         **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
     }
-    lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
-    rights = (diagonal_band_right_bound, right_bound)
     out = add_attention(
         self,
         "sdpa_backward",
