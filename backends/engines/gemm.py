@@ -1,7 +1,8 @@
 """The matrix product that engines share: any sizes, operands turned over or not, added to what is there or not.
 
 It is no engine: :class:`Gemm` states one product (or several of one shape) by its operands' places, and gives the
-launches for a device. On GPUs it is kernels_shared/gemm/gemm.cl, on CPUs kernels_opencl/gemm/gemm_cpu.cl.
+launches for a device. On GPUs it is kernels_shared/gemm/gemm.cl, on AMD's matrix cores gemm/matrix.cl, on CPUs
+kernels_opencl/gemm/gemm_cpu.cl.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from .conv.cpu_common import Tile as CpuTile
 from .conv.cpu_common import ceil_div, round_up, split_evenly
 from .conv.gemm_tiles import TILES
 from .conv.gemm_tiles import Tile as GpuTile
+from .conv.matrix_units import MMA, Unit, unit_of
+from .conv.tensor_core_tiles import Choice, Product, choices
 
 BLOCK_M, BLOCK_N, BLOCK_K = 96, 256, 256  # what a CPU's second-level cache holds
 PACK_K, PACK_PANELS = 256, 16  # of a work-group that packs
 _MOST_SPLITS = 32
 _RESIDENT = 384  # work-items that share a multiprocessor
+_LEAST = 16  # rows and columns of a product on matrix cores
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,21 @@ class Gemm:
     def _cpu(self, info: DeviceInfo) -> _Cpu:
         return _Cpu.of(self, info)
 
-    def _gpu(self, info: DeviceInfo) -> _Gpu:
+    def _gpu(self, info: DeviceInfo) -> _Gpu | _OnMatrixCores:
+        unit = unit_of(info)
+        if unit is not None and self._multiplies_as_stored(unit):
+            product = Product(self.m, self.n, self.k, self.batches, self.dtype.itemsize, 0, 0, unit=unit)
+            found = min(choices(product, info), key=lambda choice: choice.seconds(info), default=None)
+            if found is not None:
+                return _OnMatrixCores(self, found)
+        return self._plain(info)
+
+    def _multiplies_as_stored(self, unit: Unit) -> bool:
+        """Tell whether AMD's matrix cores take both operands as they are."""
+        stored = self.dtype is DataType.FLOAT or (self.a.stored and self.b.stored)
+        return unit is not MMA and self.dtype in unit.types and stored and min(self.m, self.n) >= _LEAST
+
+    def _plain(self, info: DeviceInfo) -> _Gpu:
         options = [
             _Gpu(self, tile, splits)
             for tile in TILES[self.dtype.accumulator]
@@ -175,12 +193,13 @@ class _Gpu:
         cost = tiles * tile.bm * tile.bn * (self.gemm.k / self.splits + 40) / (128 * max(tile.share, tile.filter_share))
         return cost + (2000 + 2 * self.workspace / units / 16 if self.splits > 1 else 0)
 
-    def launches(self, device: Device, scratch: int) -> Iterator[Launch]:
+    def defines(self) -> dict[str, int | float | str]:
+        """Return what the kernels are compiled with."""
         gemm, tile = self.gemm, self.tile
-        a, b, c = gemm.a, gemm.b, gemm.c
+        a, b = gemm.a, gemm.b
         single = gemm.dtype.accumulator is DataType.FLOAT  # four doubles would need 32 bytes
         pitches = _pitches(gemm, tile)
-        defines: dict[str, int | float | str] = {
+        return {
             **gemm.defines(),
             "A_VECTOR": int(single and a.vectors(gemm.k if a.columns == 1 else gemm.m)),
             "B_VECTOR": int(single and b.vectors(gemm.n if b.columns == 1 else gemm.k)),
@@ -195,17 +214,65 @@ class _Gpu:
             "SPLITS": self.splits,
             **({"RESIDENT": _RESIDENT} if single else {}),
         }
+
+    def launches(self, device: Device, scratch: int) -> Iterator[Launch]:
+        args = _arguments(self.gemm, self.splits, scratch)
+        kernel = device.compile("shared/gemm/gemm.cl", "gemm", self.defines())
+        yield Launch(kernel, (self.groups,), (self.tile.items,), args)
+        yield from self.added(device, scratch)
+
+    def added(self, device: Device, scratch: int) -> Iterator[Launch]:
+        """Yield the launch that adds the parts up, if there are several."""
+        gemm, c = self.gemm, self.gemm.c
+        if self.splits == 1:
+            return
+        numbers = (c.rows, gemm.m, gemm.n, gemm.batches, gemm.accumulate)
         parts = WorkspaceArg(scratch, gemm.dtype.accumulator)
-        args: tuple[Arg, ...] = (a.arg, b.arg, parts if self.splits > 1 else c.arg)
-        args += tuple(int64(side.first) for side in (a, b, c)) + tuple(int64(side.batch) for side in (a, b, c))
-        steps = (max(a.rows, a.columns), max(b.rows, b.columns), c.rows)
-        args += tuple(int32(v) for v in (*steps, gemm.m, gemm.n, gemm.k, gemm.accumulate))
-        yield Launch(device.compile("shared/gemm/gemm.cl", "gemm", defines), (self.groups,), (tile.items,), args)
-        if self.splits > 1:
-            numbers = (c.rows, gemm.m, gemm.n, gemm.batches, gemm.accumulate)
-            last: tuple[Arg, ...] = (parts, c.arg, int64(c.first), int64(c.batch), *map(int32, numbers))
-            grid = (ceil_div(gemm.m * gemm.n * gemm.batches, 256),)
-            yield Launch(device.compile("shared/gemm/gemm.cl", "gemm_reduce", defines), grid, (256,), last)
+        args: tuple[Arg, ...] = (parts, c.arg, int64(c.first), int64(c.batch), *map(int32, numbers))
+        grid = (ceil_div(gemm.m * gemm.n * gemm.batches, 256),)
+        yield Launch(device.compile("shared/gemm/gemm.cl", "gemm_reduce", self.defines()), grid, (256,), args)
+
+
+def _arguments(gemm: Gemm, splits: int, scratch: int) -> tuple[Arg, ...]:
+    """Return the arguments of gemm/gemm.cl and gemm/matrix.cl."""
+    a, b, c = gemm.a, gemm.b, gemm.c
+    to = WorkspaceArg(scratch, gemm.dtype.accumulator) if splits > 1 else c.arg
+    places = (side.first for side in (a, b, c)), (side.batch for side in (a, b, c))
+    steps = (max(a.rows, a.columns), max(b.rows, b.columns), c.rows)
+    numbers = (*steps, gemm.m, gemm.n, gemm.k, gemm.accumulate)
+    return (a.arg, b.arg, to, *(int64(v) for group in places for v in group), *map(int32, numbers))
+
+
+@dataclass(frozen=True)
+class _OnMatrixCores:
+    """A tile and a number of parts of K on AMD's matrix cores."""
+
+    gemm: Gemm
+    choice: Choice
+
+    @property
+    def plain(self) -> _Gpu:
+        """The product by other kernels in as many parts, of which it has the size and the sum."""
+        return _Gpu(self.gemm, TILES[self.gemm.dtype.accumulator][0], self.choice.splits)
+
+    @property
+    def workspace(self) -> int:
+        return self.plain.workspace
+
+    def launches(self, device: Device, scratch: int) -> Iterator[Launch]:
+        gemm, choice, tile = self.gemm, self.choice, self.choice.tile
+        unit, chunk = choice.product.unit, ALIGNMENT // gemm.dtype.itemsize
+        lines = gemm.k if gemm.a.columns == 1 else gemm.m, gemm.n if gemm.b.columns == 1 else gemm.k
+        defines = {
+            **gemm.defines(),
+            **{f"{side}_VECTOR": int(line % chunk == 0) for side, line in zip("AB", lines, strict=True)},
+            **{"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "WAVE": unit.wave, "FRAG": unit.fragment},
+            "SPLITS": choice.splits,
+        }
+        kernel = device.compile("shared/gemm/matrix.cl", "gemm_matrix", defines)
+        args = _arguments(gemm, choice.splits, scratch)
+        yield Launch(kernel, (choice.work_groups,), (tile.items,), args)
+        yield from self.plain.added(device, scratch)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from graphs import D
 
 from amd_isa import clang
-from amd_isa.matrix_loops import PRODUCTS, attention, convolution, product, tiles_of
+from amd_isa.matrix_loops import PRODUCTS, attention, convolution, product, recurrent, tiles_of
 from amd_isa.rates import Turn, turn
 from portadnn_backends.engines.conv.matrix_units import unit_of_target
 
@@ -31,6 +31,10 @@ def _attention(length: int, dtype: str) -> Callable[[str], tuple[str, str]]:
     return lambda target: (attention(target, _KINDS[dtype], length), "attention_forward_matrix")
 
 
+def _recurrent(dtype: str) -> Callable[[str], tuple[str, str]]:
+    return lambda target: (recurrent(target, _KINDS[dtype].problem_type.name), "gemm_matrix")
+
+
 # loops by name: what returns a target's text and its kernel, and whether the page lists the instructions
 LOOPS = {
     "convolution 128 x 128, f16": (_tile("forward", "f16", 0), True),
@@ -45,6 +49,8 @@ LOOPS = {
     **{f"graph's product, {name}, f16": (_product(name, "f16"), name == "bias and gelu") for name in PRODUCTS},
     "graph's product, bias and gelu, bf16": (_product("bias and gelu", "bf16"), False),
     "graph's product, bias and gelu, f32": (_product("bias and gelu", "f32"), False),
+    "recurrent networks' inputs, f16": (_recurrent("f16"), True),
+    "recurrent networks' inputs, f32": (_recurrent("f32"), False),
     "attention, heads of 64, f16": (_attention(64, "f16"), True),
     "attention, heads of 64, bf16": (_attention(64, "bf16"), False),
     "attention, heads of 128, f16": (_attention(128, "f16"), True),

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
+import cases_rnn
 from graphs import D, frozen, given, new
 from source_recorder import SourceRecorder
 
 import portadnn as dnn
-from amd_isa import clang
+from amd_isa import clang, stand_in
 from amd_isa.device import open_handle
 from amd_isa.rates import turn
 from amd_isa.resources import resources
+from portadnn.enums import DataType
 from portadnn.graph import reduction_mode
+from portadnn.ops.rnn.layout import RNNMode
+from portadnn.ops.rnn.problems import RNNForwardInference
 from portadnn.problem import parse
 from portadnn_backends.attention import gpu
 from portadnn_backends.attention.operands import Operands
 from portadnn_backends.base import DeviceInfo
+from portadnn_backends.engines import kernel_engines
 from portadnn_backends.engines.conv import tensor_core, tensor_core_choice
 from portadnn_backends.engines.conv.matrix_units import unit_of_target
 from portadnn_backends.engines.conv.tensor_core_tiles import Choice, Product, Tile
@@ -106,13 +113,19 @@ def reaches(source: str, target: str, kernel: str) -> None:
     assert turn(clang.listing(elf), target, kernel).share >= 0.6
 
 
-def open_gpu(target: str) -> dnn.Handle:
-    """Open a handle on a GPU with matrix cores that the executor stands for."""
+@contextmanager
+def gpu_of(target: str, dialect: str = "opencl") -> Iterator[dnn.Handle]:
+    """Yield a handle on a GPU with matrix cores that the executor stands for."""
     clang.require()
-    unit, handle = unit_of_target(target), open_handle(target)
+    if dialect == "hip":
+        with stand_in.installed(target), dnn.Handle("hip", profile=None) as handle:
+            yield handle
+        return
+    unit = unit_of_target(target)
     assert unit is not None
-    handle.device.info = replace(handle.info, features=handle.info.features | {unit.feature})
-    return handle
+    with open_handle(target) as handle:
+        handle.device.info = replace(handle.info, features=handle.info.features | {unit.feature})
+        yield handle
 
 
 def attention(target: str, kind: D, length: int, backend: str = "opencl") -> str:
@@ -123,3 +136,15 @@ def attention(target: str, kind: D, length: int, backend: str = "opencl") -> str
     o, _ = g.sdpa(q, k, v, attn_scale=0.125, use_causal_mask=True, generate_stats=False)
     gpu.built(Operands(frozen(g, [o])), recorder, {})
     return _text_of(recorder, "attention_forward_matrix")
+
+
+def recurrent(target: str, dtype: str, backend: str = "opencl") -> str:
+    """Return the text of the product of an LSTM's input, of all steps."""
+    recorder = SourceRecorder(info_of(target, backend))
+    words = cases_rnn.words(RNNMode.LSTM, DataType[dtype], ((64, 64), 512, 512, 1))
+    problem = parse(cases_rnn.line(RNNForwardInference, words))
+    engine = next(
+        one for one in kernel_engines() if type(problem) in one.problems and not one.why_not(problem, recorder.info)
+    )
+    engine.prepare(problem, recorder)
+    return _text_of(recorder, "gemm_matrix")

@@ -8,7 +8,7 @@ import pytest
 from helper import Case, check
 
 from amd_isa import clang, hip_texts
-from amd_isa.matrix_loops import ENGINES, OPS, convolution, line, open_gpu, reaches, tiles_of
+from amd_isa.matrix_loops import ENGINES, OPS, convolution, gpu_of, line, reaches, tiles_of
 from amd_isa.resources import resources
 from portadnn_backends.engines.conv import tensor_core_choice
 from portadnn_backends.engines.conv.matrix_units import WMMA, unit_of_target
@@ -36,7 +36,7 @@ CASES = [
 
 @pytest.mark.parametrize(("target", "direction", "dtype", "layout", "shape"), CASES)
 def test_convolution(target, direction, dtype, layout, shape):
-    with open_gpu(target) as handle:
+    with gpu_of(target) as handle:
         text = line(direction, SHAPES[shape], dtype, layout)
         check(handle, Case(f"{text} alpha=2.0 beta=-0.5"), engine=ENGINES[direction])
         assert "conv_matrix" in handle.device.launched
@@ -47,7 +47,7 @@ def test_convolution(target, direction, dtype, layout, shape):
 @pytest.mark.parametrize("direction", OPS)
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_tile(monkeypatch, target, direction, splits):
-    with open_gpu(target) as handle:
+    with gpu_of(target) as handle:
         for tile in tiles_of(target, direction):
             monkeypatch.setattr(
                 tensor_core_choice,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 from attention_cases import RAGGED, Built, Case, near
 from graphs import D
 
-import portadnn as dnn
-from amd_isa import clang, stand_in
-from amd_isa.matrix_loops import attention, open_gpu, reaches
+from amd_isa import stand_in
+from amd_isa.matrix_loops import attention, gpu_of, reaches
 from portadnn_backends.attention import gpu
 from portadnn_backends.attention.gpu_matrix import MatrixTile
 from portadnn_backends.attention.operands import Operands
@@ -54,13 +52,9 @@ ALL = itertools.product(("opencl", "hip"), stand_in.WAVES, (D.HALF, D.BFLOAT16),
     [pytest.param(*case, marks=[] if case in SAMPLE else pytest.mark.long) for case in ALL],
 )
 def test_attention(dialect, target, kind, name):
-    clang.require()
     case = CASES[name]
     values = {key: kind.rounded(one) if key in ("q", "k", "v", "bias") else one for key, one in case.values().items()}
-    with ExitStack() as stack:
-        if dialect == "hip":
-            stack.enter_context(stand_in.installed(target))
-        handle = stack.enter_context(dnn.Handle("hip", profile=None) if dialect == "hip" else open_gpu(target))
+    with gpu_of(target, dialect) as handle:
         built = OnMatrixCores(case, handle, io=kind, intermediate=D.FLOAT, compute=D.FLOAT)
         got = built.forward(values)
     want = Built(case, "reference", io=D.DOUBLE, intermediate=D.DOUBLE, compute=D.DOUBLE).forward(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import ExitStack
 
 import pytest
 import test_graph_product as products
@@ -11,9 +10,8 @@ import test_graph_product_sums as sums
 from graphs import D
 from test_graph_product import _after, x
 
-import portadnn as dnn
-from amd_isa import clang, stand_in
-from amd_isa.matrix_loops import PRODUCTS, open_gpu, product, reaches
+from amd_isa import stand_in
+from amd_isa.matrix_loops import PRODUCTS, gpu_of, product, reaches
 from portadnn_backends.engines.conv import tensor_core
 from portadnn_backends.engines.conv.matrix_units import WMMA, unit_of_target
 from portadnn_backends.fusion.product import choice
@@ -69,12 +67,8 @@ def matrix_cores_only(monkeypatch):
 
 @pytest.mark.parametrize(("dialect", "target", "graph", "kind"), CASES)
 def test_graph(matrix_cores_only, dialect, target, graph, kind):
-    clang.require()
     rtol, atol = TOLERANCES[kind]
-    with ExitStack() as stack:
-        if dialect == "hip":
-            stack.enter_context(stand_in.installed(target))
-        handle = stack.enter_context(dnn.Handle("hip", profile=None) if dialect == "hip" else open_gpu(target))
+    with gpu_of(target, dialect) as handle:
         g = products.check(handle, GRAPHS[graph], kind, kind, rtol=rtol, atol=atol)
         names = {launch.kernel.name for launch in launches_of(g, handle)}
         assert "conv_matrix" in names
