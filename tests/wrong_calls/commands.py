@@ -22,6 +22,10 @@ from typer.testing import CliRunner
 import portadnn as dnn
 from portadnn.cli.main import app
 from portadnn.diff import Case, golden
+from portadnn.graph.api.core import Graph
+from portadnn.graph.files import as_data
+from portadnn.graph.foreign_files import write
+from portadnn.graph.lines import read as read_graph
 
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS)]
@@ -61,6 +65,14 @@ WORDS += (
 )
 
 
+def _graphs() -> dict[str, bytes]:
+    """Return a graph in other libraries' formats."""
+    line = "matmul A=f16:2x3x4 B=f16:2x4x5 C=#1:~f32:2x3x5 ; pointwise IN_0=#1 IN_1=f32:1=0.5 OUT_0=f16:2x3x5 mode=MUL"
+    data = as_data(Graph(), read_graph(line))
+    files = {"hipdnn.json": "hipdnn-json", "hipdnn.bin": "hipdnn", "cudnn.json": "cudnn-frontend"}
+    return {name: write(data, format) for name, format in files.items()}
+
+
 class Files:
     """Right files of every kind, from which damaged ones are made.
 
@@ -87,6 +99,7 @@ class Files:
             "compile_commands.json": json.dumps(COMPILE).encode(),
             "net.cu": program,
             "cudnn.log": log,
+            **_graphs(),
         }
 
     def damaged(self, kind: str, draw: random.Random) -> bytes:
@@ -135,6 +148,9 @@ COMMANDS: tuple[str, ...] = (
     "diff reproduce [line] --target reference --no-isolate",
     "diff shrink [line] --target reference --no-isolate --timeout 5",
     "caps --why [line] --format json",
+    "graph [hipdnn.json] --backend reference --json",
+    "graph [hipdnn.bin] --to cudnn-frontend",
+    "graph [cudnn.json] --to line",
     "caps --op softmax_* --backend reference --format md",
     "explain S01 --format md",
     "map cudnnCreate --format json",

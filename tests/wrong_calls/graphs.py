@@ -223,6 +223,7 @@ LIFE: dict[str, Callable[[Scene], Call]] = {
     "pygraph.deselect_behavior_notes": _own("deselect_behavior_notes", **_BEHAVIOR),
     "pygraph.deselect_engines": _own("deselect_engines", names=lambda s: ["nobody"]),
     "pygraph.deselect_workspace_greater_than": _own("deselect_workspace_greater_than", workspace=lambda s: 1 << 20),
+    "pygraph.serialize_as": _on("activation", "serialize_as", format=lambda s: "hipdnn-json"),
     "pygraph.deserialize": _own(
         "deserialize", handle_or_data=lambda s: s.handle, data=lambda s: built(s)[0].serialize()
     ),
