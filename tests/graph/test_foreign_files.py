@@ -30,6 +30,7 @@ HIPDNN_HAS = {
     *("pointwise", "reduction", "matmul", "conv_fprop", "conv_dgrad", "conv_wgrad", "resample"),
     *("batchnorm", "batchnorm_inference", "batchnorm_backward", "layernorm", "layernorm_backward", "rmsnorm"),
     *("rmsnorm_backward", "sdpa", "sdpa_backward", "sdpa_fp8", "moe_grouped_matmul", "moe_grouped_matmul_bwd"),
+    *("block_scale_quantize", "block_scale_dequantize"),
 }
 FRONTEND_HAS = HIPDNN_HAS | {
     *("genstats", "bn_finalize", "dbn_weight", "adalayernorm", "adalayernorm_backward", "instancenorm"),

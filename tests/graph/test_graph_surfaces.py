@@ -133,6 +133,18 @@ def residual(z_dims=(2, 32, 8, 8), nhwc=True):
     return g
 
 
+def block_scaled(block=32, k=128):
+    g = cudnn.pygraph(compute_data_type=D.FLOAT, intermediate_data_type=D.FLOAT, io_data_type=D.FP8_E4M3)
+    scales = [x(g, 1, 16, k // block, nhwc=False), x(g, 1, k // block, 32, nhwc=False)]
+    a, b = x(g, 1, 16, k, nhwc=False), x(g, 1, k, 32, nhwc=False)
+    for one in scales:
+        one.set_data_type(D.FP8_E8M0)
+    left = g.block_scale_dequantize(a, scales[0], [block])
+    right = g.block_scale_dequantize(b, scales[1], [block, 1])
+    g.matmul(left, right).set_output(True).set_data_type(D.HALF)
+    return g
+
+
 def alone(method, *dims, **options):
     g = half()
     out = getattr(g, method)(*(x(g, *one) for one in dims), **options)
@@ -262,6 +274,9 @@ CASES = {
         "no",
         "rms-types",
     ),
+    "block scales on hipDNN": (block_scaled, HIP, None, "unknown", "mx-device"),
+    "block scales, 16 each on hipDNN": (lambda: block_scaled(16), HIP, None, "no", "mx-blocks"),
+    "few block scales on hipDNN": (lambda: block_scaled(k=64), HIP, None, "no", "mx-inner"),
     "nearest on hipDNN": (
         lambda: alone("resample", (2, 16, 4, 4), mode=P.NEAREST, window=[1, 1], stride=[0.5, 0.5]),
         HIP,

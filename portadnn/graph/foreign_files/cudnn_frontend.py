@@ -56,6 +56,8 @@ ROWS: dict[str, Row] = {
         ("RMS_NORM_BPROP", "rmsnorm_backward", {}),
         ("MOE_GROUPED_MATMUL", "moe_grouped_matmul", pairs("mode top_k")),
         ("MOE_GROUPED_MATMUL_BWD", "moe_grouped_matmul_bwd", {}),
+        ("BLOCK_SCALE_QUANTIZE", "block_scale_quantize", pairs("block_size axis")),
+        ("BLOCK_SCALE_DEQUANTIZE", "block_scale_dequantize", pairs("block_size is_negative_scale")),
         ("SDPA", "sdpa", _SDPA),
         ("SDPA_FP8_FWD", "sdpa_fp8", _SDPA),
         ("SDPA_BWD", "sdpa_backward", _BAND),
@@ -73,6 +75,7 @@ _SPELLED = {  # ports that are not upper case, by what kinds begin with
     " Scale_dQ Scale_dK Scale_dV Scale_dP Stats Max Sum_exp Amax_S Amax_O Amax_dQ Amax_dK Amax_dV dO dQ dK dV"
     " dBias",
     "moe": "Token Weight FirstTokenOffset TokenIndex TokenKs Output DOutput DWeight",
+    "block": "scale",
     "rng": "Seed Offset",
     "resample": "Index",
 }

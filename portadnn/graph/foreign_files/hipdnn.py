@@ -100,6 +100,10 @@ ROWS: dict[str, list[Row]] = {  # of several the first one that takes the node's
             pairs("mode top_k"),
         )
     ],
+    "BlockScaleQuantizeAttributes": [_row("block_scale_quantize", "x", "y scale", pairs("block_size axis transpose"))],
+    "BlockScaleDequantizeAttributes": [
+        _row("block_scale_dequantize", "x scale", "y", pairs("block_size is_negative_scale"))
+    ],
     "MoeGroupedMatmulBwdAttributes": [_row("moe_grouped_matmul_bwd", "doutput token first_token_offset", "dweight")],
 }
 _KINDS = {row.kind: (table, row) for table, rows in ROWS.items() for row in rows}
@@ -369,7 +373,7 @@ class _Writer:
             if found is None:
                 self.lacking.append(f"{place}, {value}")
             return found
-        if type == "[long]":
+        if type[0] == "[":
             if not all(str(one).lstrip("-").isdecimal() for one in value):
                 self.lacking.append(f"{place}, {value}")
                 return []

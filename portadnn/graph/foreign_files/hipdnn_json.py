@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from .hipdnn import ROWS
 from .hipdnn_schema import MEMBERS, TABLES, UNIONS, VALUES, Field
-from .nodes import pairs
 
 _GROUPS = ("inputs", "outputs", "parameters", "attributes")
 _OLD = {"compute_type": "compute_data_type", "io_type": "io_data_type", "intermediate_type": "intermediate_data_type"}
@@ -23,18 +23,6 @@ _PARAMETERS = {  # where fields go that are no tensors; nowhere means beside the
     "PointwiseAttributes": "inputs",
 }
 _WITHOUT_NULLS = ("RMSNormAttributes", "RMSNormBackwardAttributes", "MoeGroupedMatmulAttributes")
-_OUTPUTS = pairs(
-    "y dx dw c o stats max sum_exp rng_dump amax_s amax_o dq dk dv dbias dscale out_0 inv_rms mean inv_variance"
-    " next_running_mean next_running_variance output dweight"
-)
-_INPUTS = {  # names of outputs elsewhere
-    "BatchnormInferenceAttributes": {"mean", "inv_variance"},
-    "BatchnormBackwardAttributes": {"mean", "inv_variance"},
-    "BatchnormInferenceAttributesVarianceExt": {"mean"},
-    "LayernormBackwardAttributes": {"mean", "inv_variance"},
-    "RMSNormBackwardAttributes": {"inv_rms"},
-    "SdpaBackwardAttributes": {"o", "stats"},
-}
 
 
 def is_graph(data: Mapping[str, Any]) -> bool:
@@ -146,8 +134,7 @@ def _written(node: Mapping[str, Any]) -> dict[str, Any]:
             group = ""
         elif field.name.endswith("_tensor_uid") and field.name != "axis_tensor_uid":
             stem = field.name.removesuffix("_tensor_uid")
-            is_output = stem in _OUTPUTS and stem not in _INPUTS.get(type, ())
-            group = "outputs" if is_output else "inputs"
+            group = "outputs" if any(stem in row.outputs for row in ROWS[type]) else "inputs"
         else:
             group = _PARAMETERS.get(type, "")
         if group and group not in written:
