@@ -27,7 +27,9 @@
 #define TILE_WG_SIZE WG_SIZE(ITEMS, 1, 1)
 #endif
 
-#ifdef PD_CUDA
+#ifdef PD_HIP  // clang leaves copies of a struct in scratch memory
+typedef real real4 __attribute__((ext_vector_type(4), aligned(16)));
+#elif defined(PD_CUDA)
 struct alignas(16) real4 {
     real x, y, z, w;
 };

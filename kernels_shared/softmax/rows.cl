@@ -54,6 +54,7 @@ softmax_rows(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
     const idx_t from = X_OUTER((idx_t)GRP(0)) - shift, to = Y_OUTER((idx_t)GRP(0)) - shift;
     vreal kept[K], top = VSPLAT(FIRST_TOP), total = VSPLAT(0);
 
+    UNROLL_AT_MOST(1)
     for (idx_t round = 0; round < REST; round += ROUNDS) {
         vreal v[ROUNDS];
         UNROLL for (int i = 0; i < ROUNDS; ++i) v[i] = ROW_LOAD((round + i) * TR + lid);
@@ -90,6 +91,7 @@ softmax_rows(TENSOR(T, x), TENSOR(T, y), const real alpha, const real beta) {
         const idx_t r = (idx_t)(REST + i) * TR + lid;
         if (r < ROW_UNITS) ROW_BLEND(r, FINISH(kept[i], factor));
     }
+    UNROLL_AT_MOST(1)
     for (idx_t round = REST; round > 0; round -= ROUNDS) {
         vreal v[ROUNDS];
         UNROLL for (int i = 0; i < ROUNDS; ++i) v[i] = ROW_LOAD((round - 1 - i) * TR + lid);

@@ -24,8 +24,10 @@ from source_recorder import SourceRecorder
 from amd_isa.clang import CDNA
 from portadnn.diff.generate.graphs import JOINED, MOVING, random_graph
 from portadnn.graph.operation_graph import OperationGraph
+from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.engines.conv.matrix_units import features_of_target
+from portadnn_backends.engines.softmax import rows
 from portadnn_backends.opencl.backend import BACKEND
 
 DRAWN = 60  # random graphs, of pointwise nodes, sums, norms and moves
@@ -90,4 +92,10 @@ def recorded(target: str) -> SourceRecorder:
         for engine in takers:
             plan = engine.prepare(graph, recorder)
             recorder.kernels |= {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
-    return recorder
+    recorder.info = replace(info, max_work_group=1024)  # as Mesa's driver says; AMD's says 256
+    return recorder.record(line for line in LINES if _needs_large_groups(line, recorder.info))
+
+
+def _needs_large_groups(line: str, info: DeviceInfo) -> bool:
+    problem = parse(line)
+    return any(isinstance(problem, engine.problems) and not engine.why_not(problem, info) for engine in rows.ENGINES)

@@ -41,7 +41,7 @@ def test_every_text_is_hip(target):
 @pytest.mark.timeout(7200)  # all of them take minutes
 @pytest.mark.parametrize("target", hip_texts.TARGETS)
 def test_machine_code(target):
-    """Local memory, work-items and lanes of a wave are as the host says."""
+    """Local memory, work-items and lanes of a wave are as the host says, and nothing lies in scratch memory."""
     clang.require()
     wave = 64 if target in clang.CDNA else 32
     items = hip_texts.recorded(wave).items
@@ -52,6 +52,7 @@ def test_machine_code(target):
         assert kernel.local_memory <= 64 << 10, line
         assert kernel.most_items >= items.get((source, name), 1), line
         assert kernel.wave == wave, line
+        assert not (kernel.vgpr_spills or kernel.scratch or kernel.dynamic_stack), line
         return name
 
     first = hip_texts.TARGETS.index(target) * SHARE // len(hip_texts.TARGETS)
