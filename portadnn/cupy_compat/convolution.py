@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,7 +63,7 @@ def _descriptor(
 def _chosen(
     direction: str, auto_tune: bool, deterministic: bool, conv: dnn.ConvolutionDescriptor, arrays: Sequence[Any]
 ) -> Any:
-    """Return the fastest algorithm that needs no more workspace than is permitted.
+    """Return the fastest algorithm that needs no more workspace than is permitted, or else the one that needs least.
 
     Raises
     ------
@@ -72,20 +73,21 @@ def _chosen(
     limit = get_max_workspace_size()
     key = (get_handle(), direction, auto_tune, deterministic, conv, limit, arrays[0].dtype.char)
     key += tuple((array.shape, array.strides) for array in arrays)
-    known = _ALGORITHMS.get(key)
-    if known is None:
+    if key not in _ALGORITHMS:
         query = f"{'find' if auto_tune else 'get'}_convolution_{direction}_algorithm{'' if auto_tune else '_v7'}"
         results = getattr(dnn, query)(current_handle(), *arrays[:2], conv, arrays[2])
-        perfs = [perf for perf in results if perf.status is dnn.Status.SUCCESS]
-        able = [p for p in perfs if p.memory <= limit and (p.deterministic or not deterministic)]
-        if not able:
-            if not perfs:
-                raise RuntimeError("No available algorithm found.")
-            raise RuntimeError(f"No conv {direction} algo available with workspace size less equal {limit}")
+        perfs = [p for p in results if p.status is dnn.Status.SUCCESS and (p.deterministic or not deterministic)]
+        if not perfs:
+            raise RuntimeError(f"No conv {direction} algo available.")
+        best = next((perf for perf in perfs if perf.memory <= limit), None)
+        if best is None:
+            best = min(perfs, key=lambda perf: perf.memory)
+            message = f"no conv {direction} algo needs at most {limit} bytes of workspace; {best.memory} are taken"
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
         if len(_ALGORITHMS) >= _MOST_ALGORITHMS:
             _ALGORITHMS.clear()
-        known = _ALGORITHMS[key] = able[0].algo
-    return known
+        _ALGORITHMS[key] = best.algo
+    return _ALGORITHMS[key]
 
 
 def _add_bias(y: Any, b: Any, layout: int) -> None:

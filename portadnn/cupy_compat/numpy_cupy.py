@@ -180,6 +180,17 @@ def _nothing(*_: Any, **__: Any) -> Iterator[None]:
     yield
 
 
+def _random() -> ModuleType:
+    """Return NumPy's random numbers, of which CuPy's are of any type."""
+
+    def typed(function: Any) -> Any:
+        return lambda *shape, dtype=float: _as_ours(np.asarray(function(*shape)).astype(dtype))
+
+    made = _Wrapped("cupy.random", np.random)
+    vars(made).update(rand=typed(np.random.rand), randn=typed(np.random.randn))
+    return made
+
+
 def _cuda() -> ModuleType:
     cuda, runtime = _Wrapped("cupy.cuda"), _Wrapped("cupy.cuda.runtime")
     names = {"CUDARuntimeError": RuntimeError, "is_hip": False, "getDevice": lambda: 0, "getDeviceCount": lambda: 1}
@@ -209,7 +220,7 @@ def stand_in() -> dict[str, ModuleType]:
         RawKernel=ElementwiseKernel,
         fuse=_decorator,
         memoize=_decorator,
-        random=_Wrapped("cupy.random", np.random),
+        random=_random(),
         linalg=_Wrapped("cupy.linalg", np.linalg),
         fft=_Wrapped("cupy.fft", np.fft),
         testing=_Wrapped("cupy.testing", np.testing),

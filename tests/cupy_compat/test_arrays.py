@@ -72,12 +72,24 @@ def test_bias_of_backward_data_is_added() -> None:
     _close(y, without + b.reshape(1, 2, 1, 1))
 
 
-def test_no_algorithm_within_a_workspace_is_a_runtime_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_workspace_is_taken_where_none_is_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
     x, w, y = _random(1, 2, 9, 9), _random(5, 2, 3, 3), np.empty((1, 5, 7, 7))
     monkeypatch.setattr("portadnn.cupy_compat.descriptors._workspace_limit", -1)
     assert cudnn.get_max_workspace_size() == -1
-    with pytest.raises(RuntimeError, match="workspace"):
+    with pytest.warns(RuntimeWarning, match="no conv forward algo needs at most -1 bytes"):
         cudnn.convolution_forward(x, w, None, y, (0, 0), (1, 1), (1, 1), 1, **TUNING)
+    _close(y, np.array([[_summed(x[0], each) for each in w]]))
+
+
+def test_no_algorithm_at_all_is_a_runtime_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import portadnn as dnn
+
+    monkeypatch.setattr(dnn, "get_convolution_forward_algorithm_v7", lambda *_: [])
+    with pytest.raises(RuntimeError, match="No conv forward algo"):
+        cudnn.convolution_forward(
+            *(_random(1, 2, 8, 9), _random(5, 2, 3, 3), None, np.empty((1, 5, 6, 7)), (0, 0), (1, 1), (1, 1), 1),
+            **TUNING,
+        )
 
 
 def test_wrong_dims_carry_a_status_and_the_arrays() -> None:
