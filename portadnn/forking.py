@@ -4,10 +4,13 @@ Drivers' threads do not survive a fork: a child that uses a device of its parent
 handles' devices are idle, because objects that are released in the child may need a lock, and in the child every
 handle of the parent's is marked as lost, once, when it is forked: repeated calls have nothing to check. A runtime that
 was started in the parent (:func:`started`) cannot be started again in the child, and :func:`check` raises there.
+
+A process that ends waits for handles' devices as well.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -40,8 +43,10 @@ _DRIVERS = ("libpocl", "libnvidia-opencl", "libamdocl", "libigdrcl", "libMesaOpe
 
 
 def register(handle: Owner) -> None:
-    """Have a handle marked as lost in children that are forked from now on."""
+    """Have a handle waited for at exit, and marked as lost in children that are forked from now on."""
     _HANDLES.add(handle)
+    atexit.unregister(_settle)
+    atexit.register(_settle)  # last registered, first called: drivers' folders are still there
 
 
 def register_fragile(one: Any) -> None:
@@ -73,8 +78,12 @@ def check(runtime: str) -> None:
         raise NotInitialized(f"{runtime} was started before this process was forked, and does not work in it: {ADVICE}")
 
 
-def _before() -> None:
-    """Wait for what is under way: a driver's thread may hold a lock that nobody would release in the child."""
+def _settle() -> None:
+    """Wait for what is under way.
+
+    Before a fork a driver's thread may hold a lock that nobody would release in the child; a process that ends while a
+    driver compiles may crash.
+    """
     for handle in list(_HANDLES):
         with contextlib.suppress(Exception):  # whoever waits next is told
             handle.settle()
@@ -116,4 +125,4 @@ def _opencl_was_started() -> bool:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_child=_after_in_child)
+    os.register_at_fork(before=_settle, after_in_child=_after_in_child)

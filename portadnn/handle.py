@@ -147,7 +147,7 @@ class Handle:
         self.scratches = ScratchPool()
 
     def settle(self) -> None:
-        """Wait for what the device has under way, before a fork."""
+        """Wait for what the device has under way, before a fork and at exit."""
         if self._device is not None:
             self._device.synchronize()
 

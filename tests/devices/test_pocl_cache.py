@@ -288,3 +288,15 @@ with dnn.Handle("opencl") as handle:
         print("opencl")
 """
     check(run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept")))
+
+
+def test_kernels_are_waited_for_before_the_folder_is_removed(temporary, tmp_path):
+    """A program that ended without waiting for its results crashed where PoCL was still compiling."""
+    program = """
+import portadnn as dnn
+from portadnn_backends.opencl import pocl_cache
+dnn.Handle.settle = lambda self: print(*(place.path.is_dir() for place in pocl_cache._WORKPLACES.values()))
+kept = dnn.Handle("opencl")
+"""
+    done = run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
