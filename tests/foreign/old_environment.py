@@ -58,18 +58,26 @@ def restore(stand_in: bool) -> None:
     build: Any = ModuleType("chainerx._build_info")
     build.build_chainerx = False
     sys.modules["chainerx._build_info"] = build
+    _parts_of_cupy()
     if stand_in:
-        _parts_of_cupy()
+        _names_of_cupy()
 
 
 def _parts_of_cupy() -> None:
-    """Give the stand-in the modules of CuPy that Chainer imports, and names that only Chainer calls."""
+    """Put something in the place of CuPy's modules that Chainer imports and that cannot be: libraries are missing."""
     for name in ("cupy.cuda.cublas", "cupyx.scipy", "cupyx.scipy.linalg", "cupyx.scipy.special", "cupy._util"):
         parent, _, last = name.rpartition(".")
-        module: Any = _Nothing(name)
-        module.__path__ = []
-        sys.modules[name] = module
-        setattr(sys.modules[parent], last, module)
+        try:
+            found = getattr(importlib.import_module(parent), last, None) or importlib.import_module(name)
+        except ImportError:
+            found = _Nothing(name)
+            vars(found)["__path__"] = []
+            setattr(sys.modules[parent], last, found)
+        sys.modules[name] = found
+
+
+def _names_of_cupy() -> None:
+    """Give the stand-in what only Chainer calls."""
     import cupy
 
     sys.modules["cupy._util"].PerformanceWarning = type("PerformanceWarning", (Warning,), {})
