@@ -344,6 +344,7 @@ class NodeType(GraphEnum):
     MAMBA2_BWD = 54
     MAMBA2_SUMMARY = 55
     MAMBA2_SUMMARY_BWD = 56
+    PAGED_CACHE_LOAD = 100
     BN_FINALIZE = 57
     DBN_WEIGHT = 58
     RESAMPLE = 59

@@ -109,6 +109,30 @@ def test_the_gradients_with_score_mod(handle, heads):
             assert gradient[index] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=2e-3, abs=2e-4)
 
 
+@everywhere()
+@pytest.mark.parametrize("heads", HEADS)
+def test_score_mod_of_pages(handle, heads):
+    q, k, v = operands(*HEADS[heads])
+    table = np.array([[5, 0, 2], [1, 4, 3]], np.int32).reshape(2, 1, 3, 1)
+    arrays = [q]
+    for rows in (k, v):  # 7 rows in pages of 3
+        container = np.full((6, rows.shape[1], 3, rows.shape[3]), 9, np.float32)
+        for b, page in np.ndindex(2, 3):
+            part = rows[b, :, 3 * page : 3 * page + 3]
+            container[table[b, 0, page, 0], :, : part.shape[1]] = part
+        arrays.append(container)
+    g = pygraph(handle)
+    tensors = [g.tensor_like(one) for one in (*arrays, table)]
+    pages = {"paged_attention_k_table": tensors[3], "paged_attention_v_table": tensors[3]}
+    o, _ = g.sdpa(*tensors[:3], **pages, paged_attention_max_seq_len_kv=7, generate_stats=False, score_mod=capped)
+    o.set_output(True)
+    g.build([cudnn.heur_mode.A])
+    want, _ = attention(q, k, v, 1.0, MODS["softcap"][1])
+    got = np.full(want.shape, np.nan, np.float32)
+    g.execute({**dict(zip(tensors, (*arrays, table), strict=True)), o: got})
+    np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
 def test_a_function_chains_its_gradient():
     """With scores doubled and their gradient doubled, gradients are those of twice the scale."""
     arrays = operands(2, 2, sq=3, skv=3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import portadnn.graph as cudnn
+from portadnn.graph.node import KINDS
 
 
 def words(text):
@@ -58,6 +59,11 @@ def test_the_module_has_the_names():
 
 def test_the_class_has_the_names():
     assert {name for name in PYGRAPH if not hasattr(cudnn.pygraph, name)} == PYGRAPH_MISSING
+
+
+def test_every_kind_of_node_has_a_type():
+    for kind in KINDS:
+        assert kind.upper().replace("BACKWARD", "BWD") in cudnn.NodeType.__members__
 
 
 def example():

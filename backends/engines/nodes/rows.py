@@ -50,7 +50,20 @@ def _moe_backward(graph: OperationGraph, op: Operation) -> Defines:
     return {**_experts(y, w, graph.at(op, "FIRST_TOKEN_OFFSET")), **tensor("X", x), **tensor("Y", y)}
 
 
+def _pages(graph: OperationGraph, op: Operation) -> Defines:
+    x, y = graph.at(op, "CONTAINER"), graph.at(op, "Y")
+    steps = graph.at(op, "PAGE_TABLE").strides
+    return {
+        **{f"D{axis}": size for axis, size in enumerate(y.dims)},
+        **{**tensor("X", x), **tensor("Y", y), "P_0": steps[0], "P_2": steps[2]},
+        **{"SIZE": x.dims[2], "PAGES": x.dims[0]},
+    }
+
+
 KERNELS = {
+    "paged_cache_load": NodeKernel(
+        "shared/nodes/pages.cl", "load_pages", ("CONTAINER", "PAGE_TABLE", "Y"), _pages, {"PAGE_TABLE": ("INT32",)}
+    ),
     "rope": NodeKernel("shared/nodes/rope.cl", "rope", ("X", "FREQS", "Y"), _rope),
     "rope_backward": NodeKernel("shared/nodes/rope.cl", "rope", ("DY", "FREQS", "DX"), _rope),
     "moe_grouped_matmul": NodeKernel(

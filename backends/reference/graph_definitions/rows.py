@@ -67,7 +67,17 @@ def _moe_backward(graph: OperationGraph, op: Operation, t: Tensors) -> Mapping[s
     return {"DWEIGHT": np.stack([rows[group].T @ gradient[group] for group in groups])}
 
 
+def _pages(graph: OperationGraph, op: Operation, t: Tensors) -> Mapping[str, Any]:
+    container, table = t["CONTAINER"], t["PAGE_TABLE"][:, 0, :, 0].astype(np.int64)
+    there = (table >= 0) & (table < len(container))
+    pages = np.where(there[:, :, None, None, None], container[np.where(there, table, 0)], 0.0)
+    b, count, heads, size, width = pages.shape
+    together = pages.transpose(0, 2, 1, 3, 4).reshape(b, heads, count * size, width)
+    return {"Y": together[:, :, : op["max_seq_len"]]}
+
+
 DEFINITIONS = {
+    "paged_cache_load": _pages,
     "rope": _rope,
     "rope_backward": _rope_backward,
     "moe_grouped_matmul": _moe,

@@ -123,12 +123,14 @@ def sdpa(
     if changed is not None:
         options = {"bias": bias, "block_mask": block_mask, "use_alibi_mask": use_alibi_mask, "dropout": dropout}
         options |= {"use_padding_mask": use_padding_mask, "rng_dump": rng_dump, "score_max": score_max}
-        options |= {"paged_attention_k_table": paged_attention_k_table, "score_sum_exp": score_sum_exp}
+        options |= {"score_sum_exp": score_sum_exp}
         options |= {"use_causal_mask": use_causal_mask or use_causal_mask_bottom_right, "sink_token": sink_token}
         refuse_options(**options, bound=next((one for one in (*lefts, *rights) if one is not None), None))
-        return flexible.forward(
-            self, (q, k, v), attn_scale, changed, wanted, {"compute": compute_data_type, "name": name}
-        )
+        how = {"compute": compute_data_type, "name": name}
+        length = paged_attention_max_seq_len_kv
+        k = flexible.paged(self, k, paged_attention_k_table, length, f"{name}::K_pages" if name else "")
+        v = flexible.paged(self, v, paged_attention_v_table, length, f"{name}::V_pages" if name else "")
+        return flexible.forward(self, (q, k, v), attn_scale, changed, wanted, how)
     drawn, probability = dropout_ports(dropout, backward=False)
     attention_implementation.parse(implementation, "implementation")
     inputs = {

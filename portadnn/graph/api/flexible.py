@@ -14,7 +14,7 @@ from ..enums import reduction_mode, reshape_mode
 from ..rules import fail
 from ..tensor import tensor
 from . import pointwise, tensors
-from .builder import Builder
+from .builder import NOT_SET, Builder
 
 Function = Callable[..., Any]
 
@@ -96,6 +96,19 @@ class _Flexible:
         if scale is not None:
             found = pointwise.mul(self.graph, found, scale, self.compute, self.named("scaled"))
         return found if function is None else called(self.graph, function, "score_mod", found)
+
+
+def paged(self: Builder, container: tensor, table: tensor | None, length: int | None, name: str) -> tensor:
+    """Return keys or values, of a container if there is a table of its pages."""
+    if table is None:
+        return container
+    dims, pages = container.get_dim(), table.get_dim()
+    if len(dims) != 4 or len(pages) != 4:
+        raise fail("PG-SDPA-008", argument=name, expected="a container and a table of 4 dims", got=[dims, pages])
+    rows = pages[2] * dims[2] if length is None else length
+    inputs = {"CONTAINER": container, "PAGE_TABLE": table}
+    loaded = self._add("paged_cache_load", inputs, NOT_SET, name, max_seq_len=rows)["Y"]
+    return loaded.set_dim([pages[0], dims[1], rows, dims[3]])
 
 
 def forward(

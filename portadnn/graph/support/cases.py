@@ -211,6 +211,8 @@ def _rows() -> Iterator[Case]:
     for mode, given in (("NONE", {}), ("GATHER", {"TOKEN_INDEX": (1, 16, 1)}), ("SCATTER", indices)):
         inputs, how = {"TOKEN": rows, "WEIGHT": matrices, **offset, **given}, {"mode": mode, "top_k": 2}
         yield Case(f"moe_grouped_matmul {mode}", "moe_grouped_matmul", inputs, how, {}, types)
+    pages = {"CONTAINER": (6, 2, 4, 8), "PAGE_TABLE": (2, 1, 3, 1)}
+    yield Case("paged_cache_load", "paged_cache_load", pages, {"max_seq_len": 10}, {}, {"PAGE_TABLE": "INT32"})
     scaled = {"X": "FP8_E4M3", "Y": "FP8_E4M3", "SCALE": "FP8_E8M0"}
     back = {name: kind for name, kind in scaled.items() if name != "Y"}
     inputs = {"X": (2, 8, 64), "SCALE": (2, 8, 2)}
