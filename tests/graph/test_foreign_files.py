@@ -384,6 +384,8 @@ def test_without_the_package(monkeypatch):
         graph.serialize_as("hipdnn")
     with pytest.raises(cudnn.InvalidValue, match=r"PG-NODE-004.*hipdnn-json"):
         graph.serialize_as("onnx")
+    with pytest.raises(cudnn.InvalidValue, match="PG-NODE-004"):
+        graph.serialize_as(np.zeros(2))
 
 
 # cudnn-frontend

@@ -274,6 +274,8 @@ CASES = {
         "no",
         "rms-types",
     ),
+    "block scales on Blackwell": (block_scaled, C9, (10, 0), "unknown", "scaled-unread"),
+    "block scales on Hopper": (block_scaled, C9, HOPPER, "no", "product of block-scaled matrices: device"),
     "block scales on hipDNN": (block_scaled, HIP, None, "unknown", "mx-device"),
     "block scales, 16 each on hipDNN": (lambda: block_scaled(16), HIP, None, "no", "mx-blocks"),
     "few block scales on hipDNN": (lambda: block_scaled(k=64), HIP, None, "no", "mx-inner"),

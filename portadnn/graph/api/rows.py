@@ -6,6 +6,7 @@ from typing import Any
 
 from ..enums import moe_grouped_matmul_mode
 from ..tensor import tensor
+from .arguments import maybe_whole
 from .builder import NOT_SET, Builder
 
 Maybe = tensor | None
@@ -25,7 +26,7 @@ def rope(
     `freqs` has the angles, (positions, 1, 1, at least rope_dim / 2). Of a row's first `rope_dim` elements, by default
     all, element i of the first half and of the second half are a pair; other elements are passed on.
     """
-    attributes = {"output_scale": output_scale, "rope_dim": rope_dim or None}
+    attributes = {"output_scale": output_scale, "rope_dim": maybe_whole(rope_dim, "rope_dim") or None}
     return self._add("rope", {"X": input, "FREQS": freqs}, compute_data_type, name, **attributes)["Y"]
 
 
@@ -39,7 +40,7 @@ def rope_backward(
     name: str = "",
 ) -> tensor:
     """Return the gradient to the input of :meth:`rope`: pairs turned back, times `output_scale`."""
-    attributes = {"output_scale": output_scale, "rope_dim": rope_dim or None}
+    attributes = {"output_scale": output_scale, "rope_dim": maybe_whole(rope_dim, "rope_dim") or None}
     return self._add("rope_backward", {"DY": dY, "FREQS": freqs}, compute_data_type, name, **attributes)["DX"]
 
 

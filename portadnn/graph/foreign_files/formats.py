@@ -37,7 +37,7 @@ def write(data: Mapping[str, Any], format: str) -> bytes:
     cudnnGraphNotSupportedError
         The format lacks something (PG-FILE-004), or needs a package (PG-FILE-005).
     """
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise fail("PG-NODE-004", argument="format", expected=", ".join(FORMATS), got=shown(format))
     written = FORMATS[format](data)
     return written.encode() if isinstance(written, str) else written
