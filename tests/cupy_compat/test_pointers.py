@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import helper
 import numpy as np
 import pytest
 
@@ -65,6 +66,16 @@ def test_memory_beyond_the_descriptor_stays(handle: int) -> None:
     given = (handle, act, _at(ONE["f"]), desc, _at(inner), _at(ZERO["f"]), desc, _at(inner))
     lib.activationForward_v4(*given)
     assert memory.tolist() == [9] * 4 + [0, 2, 0, 4] + [9] * 4
+
+
+def test_addresses_on_opencl(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = next((target for target in helper.every_target() if target.name == "opencl-cpu"), None)
+    if target is None or target.missing:
+        pytest.skip(f"OpenCL on the CPU: {target.missing if target else 'not among the backends to test'}")
+    monkeypatch.setenv("PORTADNN_BACKEND", "opencl")
+    number = lib.create()
+    test_memory_beyond_the_descriptor_stays(number)
+    lib.destroy(number)
 
 
 @pytest.mark.parametrize("name, kind", [("Algorithm", dict), ("AlgorithmEx", object), ("AlgorithmEx_v7", object)])
