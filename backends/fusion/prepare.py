@@ -108,16 +108,16 @@ class Prepared:
                 args.append(TensorArg(self.graph.places[value.info.uid], value.offset * kind.itemsize, kind))
             else:
                 args.append(WorkspaceArg(self.offsets[id(value)], kind))
+        for value in kernel.numbers:
+            assert value.info is not None
+            kind = DataType.FLOAT if value.register == "F" else DataType.DOUBLE
+            args.append(ScalarArg(self.graph.places[value.info.uid], kind))
         place = self.scratch
         for register, count in kernel.scratch:
             kind = DataType.FLOAT if register == "F" else DataType.DOUBLE
             args.append(WorkspaceArg(place, kind))
             place += _rounded(count * kind.itemsize)
         self.workspace_size = max(self.workspace_size, place)
-        for value in kernel.numbers:
-            assert value.info is not None
-            kind = DataType.FLOAT if value.register == "F" else DataType.DOUBLE
-            args.append(ScalarArg(self.graph.places[value.info.uid], kind))
         return Launch(compiled, kernel.grid, kernel.block, tuple(args))
 
 

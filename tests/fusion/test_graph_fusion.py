@@ -226,18 +226,24 @@ def test_single_nodes(handle, name):
     check(handle, NODES[name], rtol=2e-5, atol=2e-5)
 
 
-def _sums(dims, kept, *, nhwc=False, second=False):
-    """Return what builds a graph of a scaled tensor, its sums and extremes; with `second` what needs the sums, too."""
+def _sums(dims, kept, *, nhwc=False, second=False, number=False):
+    """Return what builds a graph of a scaled tensor, its sums and extremes; with `second` what needs the sums, too.
+
+    With `number` it is scaled by one that is passed by value as well.
+    """
 
     def build(g):
         a = x(g, *dims, nhwc=nhwc)
         s = x(g, *kept)
-        y = g.relu(g.mul(a, s))
+        y, more = g.relu(g.mul(a, s)), []
+        if number:
+            more = [g.tensor(dim=[1] * len(dims), stride=[1] * len(dims), is_pass_by_value=True)]
+            y = g.mul(y, more[0])
         outs = [y, *(g.reduction(y, how).set_dim(list(kept)) for how in (R.AVG, R.MAX))]
         if second:
             centred = g.sub(y, outs[1])
             outs += [centred, g.reduction(centred, R.NORM2).set_dim(list(kept))]
-        return [a, s], outs
+        return [a, s, *more], outs
 
     return build
 
@@ -257,6 +263,8 @@ SUMS = {  # and the number of kernels on CPUs, where it does not depend on the n
     "long columns": (_sums((9001, 40), (1, 40)), None),
     "long channels last": (_sums((40, 36, 15, 16), (1, 36, 1, 1), nhwc=True), None),
     "long rows": (_sums((3, 9004), (3, 1), second=True), None),
+    "long columns, a number": (_sums((9001, 40), (1, 40), number=True), None),
+    "one result, a number": (_sums((3, 30011), (1, 1), number=True, second=True), None),
     "long odd columns": (_sums((8200, 43), (1, 43)), None),
     "nothing": (_sums((7, 30), (7, 30)), None),
 }
