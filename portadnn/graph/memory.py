@@ -7,6 +7,7 @@ enough.
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -58,12 +59,18 @@ def address_of(value: Any) -> int | None:
     return number if number is not None and LOWEST <= number < HIGHEST else None
 
 
-def detached(value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
-    """Return a torch tensor that requires grad without it, with a note; anything else as it is."""
-    if not is_torch(value) or not value.requires_grad:
+def plain_tensor(value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
+    """Return a torch tensor without grad, with a note, and FP8 on a device as bytes; anything else as it is."""
+    if not is_torch(value):
         return value
-    notes.append(fail("PG-PACK-013", tensor=info.describe(), fix="pass tensor.detach()"))
-    return value.detach()
+    if value.requires_grad:
+        notes.append(fail("PG-PACK-013", tensor=info.describe(), fix="pass tensor.detach()"))
+        value = value.detach()
+    name = str(value.dtype).removeprefix("torch.")
+    if name.startswith("float8") and value.device.type != "cpu":
+        check_type(info, name)
+        value = value.view(sys.modules["torch"].uint8)
+    return value
 
 
 def view(value: Any, info: TensorInfo, *, output: bool, notes: list[GraphError] | None = None) -> npt.NDArray[Any]:

@@ -150,7 +150,7 @@ def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: 
             value = values.get(info.uid, info.value)
             bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info)).item()
             continue
-        value = values[info.uid] = memory.detached(values[info.uid], info, bound.notes)
+        value = values[info.uid] = memory.plain_tensor(values[info.uid], info, bound.notes)
         if on_host or memory.is_host(value) or (device.host_memory and memory.address_of(value) is not None):
             host = memory.view(value, info, output=info.uid in graph.results, notes=bound.notes)
             hosts[info.uid] = (info, host)

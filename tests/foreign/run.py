@@ -36,7 +36,7 @@ STRIDES = {  # of files with thousands of tests, on CPUs: one of so many of each
     "test_mhas": 500,
     "test_mhas_v2": 25,
     "test_conv_fuzzer": 20,
-    "test_matmul_fuzzer": 40,
+    "test_matmul_fuzzer": 100,
 }
 
 

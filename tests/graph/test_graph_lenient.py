@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 from graphs import D, given, new, numbers
 
 import portadnn.graph as cudnn
+from portadnn.graph import memory
+from portadnn.graph.api import handles
 from portadnn.registry import get_backend
 
 BACKENDS = ["reference", "opencl"]
@@ -172,6 +176,18 @@ def test_versions(monkeypatch):
         cudnn.backend_version()
 
 
+def test_the_default_stream_of_cuda(monkeypatch):
+    """Programs pass 0 for it, and would race with work on it were it ignored."""
+    streams: list = []
+    fake = types.SimpleNamespace(Stream=types.SimpleNamespace(null="null"), ExternalStream=lambda address: address)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=fake))
+    on_cuda = types.SimpleNamespace(backend="cuda", set_stream=streams.append)
+    monkeypatch.setattr(handles, "handle_of", lambda handle: on_cuda)
+    for address in (7, 0):
+        cudnn.set_stream(1, address)
+    assert streams == [7, "null"]
+
+
 def test_the_log_of_graphs(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDNN_FRONTEND_LOG_INFO", "1")
     monkeypatch.setenv("CUDNN_FRONTEND_LOG_FILE", str(tmp_path / "log"))
@@ -202,6 +218,19 @@ def test_half_results_of_fp8_attention(handle):
         found.append(np.concatenate([one.view(np.uint8).ravel() for one in gradients]))
     np.testing.assert_array_equal(*found)
     assert found[0].any()
+
+
+def test_tensors_of_fp8_on_a_device_are_bytes():
+    torch = pytest.importorskip("torch")
+    g = new(io=D.FP8_E4M3)
+    g.identity(given(g, (4, 3))).set_output(True)
+    g.build()
+    info = g._graph_frozen().packed[0]
+    there = torch.empty(3, 4, dtype=torch.float8_e4m3fn, device="meta").T
+    found = memory.plain_tensor(there, info, [])
+    assert (found.dtype, found.stride()) == (torch.uint8, (1, 4))
+    with pytest.raises(ValueError, match="PG-PACK-005"):
+        memory.plain_tensor(there.view(torch.float8_e5m2), info, [])
 
 
 def test_tensors_that_require_grad(handle):

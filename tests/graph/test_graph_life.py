@@ -48,6 +48,20 @@ def test_the_guides_example(backend, monkeypatch):
     cudnn.destroy_handle(names["handle"])
 
 
+@pytest.mark.parametrize("backend", ["reference", "opencl"])
+def test_the_page_for_programs_of_cudnn_frontend(backend, monkeypatch, capsys):
+    torch = pytest.importorskip("torch")
+    if get_backend(backend).why_unavailable() is not None:
+        pytest.skip(f"no {backend}")
+    monkeypatch.setenv("PORTADNN_BACKEND", backend)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    page = (ROOT / "docs" / "from-cudnn-frontend.md").read_text(encoding="utf-8")
+    names: dict = {}
+    exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], names)  # has an assertion of its own
+    assert (names["y"] > 0).any()
+    assert f"on {backend}" in capsys.readouterr().out
+
+
 def test_the_guides_message():
     g = new()
     g.matmul(given(g, (2, 3, 4), name="q"), given(g, (2, 5, 6), name="k"), name="qk").set_output(True)

@@ -61,17 +61,20 @@ def handle_of(handle: Any) -> Handle:
 
 
 def set_stream(handle: Any, stream: Any) -> None:
-    """Enqueue on another stream from now on: a CuPy stream, its address, or a PyOpenCL queue; 0 changes nothing."""
+    """Enqueue on another stream from now on: a CuPy stream, its address, or a PyOpenCL queue.
+
+    The address 0 is CUDA's default stream, and changes nothing on other backends.
+    """
     found = handle_of(handle)
     if isinstance(stream, int):
         address = int.__int__(stream)
-        if address == 0:
+        if address == 0 and found.backend != "cuda":
             return
         if found.backend != "cuda":
             raise fail("PG-PLAN-003", argument="stream", expected=f"a queue of {found.backend}", got=address)
         import cupy
 
-        stream = cupy.cuda.ExternalStream(address)
+        stream = cupy.cuda.ExternalStream(address) if address else cupy.cuda.Stream.null
     found.set_stream(stream)
 
 
