@@ -10,9 +10,11 @@ import functools
 
 import numpy as np
 import pytest
+import test_graph_block_scale
 import test_graph_product
 import test_graph_random
 import test_graph_resample
+import test_graph_rows
 from attention_cases import Built, Case
 from attention_graphs import CASES as ATTENTION
 from graphs import D, demand_right, given, new, numbers, run
@@ -30,6 +32,13 @@ POOL = cudnn.resample_mode
 RESAMPLED = {  # what is made of an image
     "maxima": lambda g, x: g.resample(x, POOL.MAXPOOL, generate_index=True, **test_graph_resample.WINDOWS["uneven"]),
     "averages": lambda g, x: g.resample(x, POOL.AVGPOOL_EXCLUDE_PADDING, **test_graph_resample.WINDOWS["wide"])[:1],
+}
+
+NODES = {
+    test_graph_rows.test_moe_grouped_matmul: "gathered",
+    test_graph_rows.test_moe_grouped_matmul_bwd: "sorted",
+    test_graph_block_scale.test_block_scale_dequantize: "few scales in a tile",
+    test_graph_block_scale.test_block_scale_quantize: "NVFP4",
 }
 
 
@@ -80,6 +89,10 @@ def _cases():
         yield "product", name, functools.partial(test_graph_product.check, build=test_graph_product.GRAPHS[name])
     for name in ("uniform", "normal, double", "bernoulli, bfloat16"):
         yield "random numbers", name, functools.partial(test_graph_random.test_numbers, name=name)
+    for name, backward in (("a part", False), ("scaled", True)):
+        yield "nodes", f"rope, {name}", functools.partial(test_graph_rows.test_rope, case=name, backward=backward)
+    for test, case in NODES.items():
+        yield "nodes", test.__name__, functools.partial(test, case=case)
     for name, build in RESAMPLED.items():
         yield "resample", name, functools.partial(resample, build=build)
 

@@ -39,5 +39,5 @@ def test_is_large_enough():
 def test_has_every_family(dialect):
     of_graphs = {name.split(":")[0] for name in test_execute_graphs.CASES}
     found = set.union(*(families(dialect, target) for target in TARGETS))
-    assert {"attention", "fusion"} <= of_graphs
-    assert found | {"attention", "fusion"} >= FAMILIES, sorted(FAMILIES)
+    assert "fusion" in of_graphs
+    assert found | of_graphs >= FAMILIES, sorted(FAMILIES)
