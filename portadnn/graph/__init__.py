@@ -18,8 +18,11 @@
 [[0.0, 0.0, 1.0], [2.0, 3.0, 4.0]]
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .._version import __version__ as portadnn_version
 from .api.core import Graph as NodeGraph
+from .api.cute_dsl import missing as _missing
 from .api.handles import create_handle, destroy_handle, get_stream, set_stream
 from .api.introspection import GraphContext
 from .api.module import (
@@ -39,6 +42,7 @@ from .enums import (
     behavior_note,
     build_plan_policy,
     convolution_mode,
+    cuda_graph_retention,
     diagonal_alignment,
     heur_mode,
     knob_type,
@@ -66,7 +70,7 @@ from .errors import (
     cudnnGraphNotSupportedError,
 )
 from .kernel_cache import create_device_properties, create_kernel_cache
-from .knobs import knob
+from .knobs import FRONTEND_KNOB_TYPE_BASE, is_frontend_knob_type, knob
 from .node import Node
 from .rules import RULES, Rule
 from .tensor import tensor
@@ -75,6 +79,7 @@ from .tensor import tensor as Tensor  # noqa: N812  (1.32 names it so)
 __version__ = frontend_version()
 
 __all__ = [
+    "FRONTEND_KNOB_TYPE_BASE",
     "RULES",
     "AttributeNotSet",
     "Graph",
@@ -101,6 +106,7 @@ __all__ = [
     "create_device_properties",
     "create_handle",
     "create_kernel_cache",
+    "cuda_graph_retention",
     "cudnnGraphNotSupportedError",
     "data_type",
     "destroy_handle",
@@ -110,6 +116,7 @@ __all__ = [
     "graph",
     "graph_cache",
     "heur_mode",
+    "is_frontend_knob_type",
     "jit",
     "knob",
     "knob_type",
@@ -130,3 +137,9 @@ __all__ = [
     "tensor",
     "tensor_reordering",
 ]
+
+
+if not TYPE_CHECKING:  # which would take any name for known
+
+    def __getattr__(name: str) -> Any:
+        raise _missing(name)

@@ -189,10 +189,17 @@ class attention_implementation(GraphEnum):
 class moe_grouped_matmul_mode(GraphEnum):
     """Whether a mixture's product gathers the rows of tokens, or scatters those of the result."""
 
-    NONE = 0
-    GATHER = 1
-    SCATTER = 2
-    COMBINE = 3
+    NONE = 1
+    GATHER = 2
+    SCATTER = 3
+    COMBINE = 4
+
+
+class cuda_graph_retention(GraphEnum):
+    """Whether CUDA graphs keep what they were recorded from alive; here they always do."""
+
+    PER_GRAPH = 0
+    NONE = 1
 
 
 class knob_type(GraphEnum):
@@ -227,6 +234,20 @@ class knob_type(GraphEnum):
     TILE_M = 26
     TILE_N = 27
     WARP_SPEC_CFG = 28
+    SWAP_AB = 29
+    INPUT_TMA_ENABLE = 30
+    OUTPUT_TMA_ENABLE = 31
+    TILE_CGA = 32
+    SCHED_POLICY = 1000
+    PACK_GQA = 1001
+    SPLIT_KV = 1002
+    PIPELINE_ARCH = 1003
+    MMA_TILE_M = 1004
+    MMA_TILE_N = 1005
+    MMA_TILE_K = 1006
+    CTA_GROUP = 1007
+    WARPS_M = 1008
+    WARPS_N = 1009
 
 
 class pointwise_mode(GraphEnum):

@@ -37,4 +37,13 @@ class knob:
         return f"{self.type} from {self.min_value} to {self.max_value}{step}" + (f" ({self.says})" if self.says else "")
 
 
+FRONTEND_KNOB_TYPE_BASE = 1000  # from here on knobs are cudnn-frontend's own, without a counterpart in cuDNN
+
+
+def is_frontend_knob_type(knob_type: knob_type) -> bool:
+    """Tell whether a knob is one of cudnn-frontend's own."""
+    return _parse(knob_type, "knob_type") >= FRONTEND_KNOB_TYPE_BASE
+
+
+_parse = knob_type.parse  # in the function the name is an argument
 Knobs: TypeAlias = Mapping[knob_type, int]

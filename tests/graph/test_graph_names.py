@@ -22,8 +22,7 @@ reshape_mode create_handle destroy_handle get_stream set_stream Handle DeviceInf
 pygraph GraphContext Node graph jit graph_cache sdpa_capabilities Graph wrapper ops experimental engines
 """)
 MODULE_MISSING = words("""
-DeviceInfo FRONTEND_KNOB_TYPE_BASE Handle cuda_graph_retention engines experimental is_frontend_knob_type
- wrapper
+DeviceInfo Handle engines experimental wrapper
 """)
 
 # of its class pygraph, and of the class behind it
@@ -132,3 +131,19 @@ def test_a_plan_is_selected_by_its_number():
     assert (out == 3).all()
     with pytest.raises(cudnn.InvalidValue, match="PG-PLAN-002"):
         g.select_plan(last + 1)
+
+
+def test_kernels_in_cute_dsl_are_an_import_error():
+    with pytest.raises(ImportError, match=r"GemmSwigluSm100.*CuTe DSL.*pygraph"):
+        getattr(cudnn, "GemmSwigluSm100")  # noqa: B009
+    with pytest.raises(ImportError, match="grouped_gemm"):
+        from portadnn.graph import grouped_gemm  # noqa: F401
+    with pytest.raises(AttributeError, match="no attribute"):
+        getattr(cudnn, "no_such_name")  # noqa: B009
+    assert not hasattr(cudnn, "no_such_name")
+
+
+def test_values_are_those_of_1_32():
+    assert cudnn.moe_grouped_matmul_mode.COMBINE == 4 and cudnn.cuda_graph_retention.NONE == 1
+    assert [cudnn.is_frontend_knob_type(kind) for kind in ("TILE_CGA", "SCHED_POLICY")] == [False, True]
+    assert cudnn.knob_type.WARPS_N == cudnn.FRONTEND_KNOB_TYPE_BASE + 9

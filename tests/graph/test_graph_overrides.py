@@ -58,7 +58,8 @@ def test_one_graph_runs_with_many_dims(handle, enabled):
     g = product(handle, **{enabled: True})
     for seed, (batch, m, k, n, turned) in enumerate([(2, 6, 5, 7, False), (1, 1, 5, 7, False), (3, 9, 4, 8, True)] * 2):
         arrays = operands(batch, m, k, n, seed, turned)
-        workspace = np.empty(max(g.get_workspace_size(), 1), np.uint8)
+        needed = g.get_workspace_size(**layouts(*arrays)) if seed > 2 else g.get_workspace_size()
+        workspace = np.empty(max(needed, 1), np.uint8)
         g.execute(dict(zip((A, B, BIAS, C, SUM), arrays, strict=True)), workspace, **layouts(*arrays))
         check(arrays)
     arrays = operands(2, 6, 5, 7, 9)

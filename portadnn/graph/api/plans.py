@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..engine import checked
 from ..enums import behavior_note, build_plan_policy, heur_mode, knob_type, numerical_note
@@ -12,6 +12,7 @@ from ..plans import engines_of
 from .arguments import listed, pairs, text, whole
 from .builder import method
 from .handles import handle_of
+from .overrides import Overrides, with_layouts
 from .planned import Planned
 
 Self = TypeVar("Self", bound=Planned)
@@ -72,9 +73,22 @@ def build_plan_at_index(self: Planned, index: int) -> None:
 
 
 @method
-def get_workspace_size(self: Planned) -> int:
-    """Return the bytes of workspace that the chosen plan needs; 0 before there is one."""
-    return get_workspace_size_plan_at_index(self, self._chosen) if self._chosen is not None else 0
+def get_workspace_size(
+    self: Planned,
+    handle: Any = None,
+    override_uids: Any = None,
+    override_shapes: Any = None,
+    override_strides: Any = None,
+) -> int:
+    """Return the bytes of workspace that the chosen plan needs, with other dims on request; 0 before there is one."""
+    if self._chosen is None:
+        return 0
+    if override_uids is override_shapes is override_strides is None:
+        return get_workspace_size_plan_at_index(self, self._chosen)
+    layouts = Overrides(override_uids, override_shapes, override_strides).layouts()
+    other = with_layouts(self, layouts, self._config(self._chosen))
+    plans = other._plans_on(self._handle if handle is None else handle)
+    return plans.plan(other._index(plans)).workspace_size
 
 
 @method

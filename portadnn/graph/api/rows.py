@@ -17,14 +17,14 @@ def rope(
     input: tensor,
     freqs: tensor,
     output_scale: float = 1.0,
-    rope_dim: int | None = None,
+    rope_dim: int | None = 0,
     compute_data_type: Any = NOT_SET,
     name: str = "",
 ) -> tensor:
     """Return `input`, (B, H, S, D), with pairs of each row turned by the angles of its position, times `output_scale`.
 
-    `freqs` has the angles, (positions, 1, 1, at least rope_dim / 2). Of a row's first `rope_dim` elements, by default
-    all, element i of the first half and of the second half are a pair; other elements are passed on.
+    `freqs` has the angles, (positions, 1, 1, at least rope_dim / 2). Of a row's first `rope_dim` elements (0 is
+    all), element i of the first half and of the second half are a pair; other elements are passed on.
     """
     attributes = {"output_scale": output_scale, "rope_dim": maybe_whole(rope_dim, "rope_dim") or None}
     return self._add("rope", {"X": input, "FREQS": freqs}, compute_data_type, name, **attributes)["Y"]
@@ -35,7 +35,7 @@ def rope_backward(
     dY: tensor,
     freqs: tensor,
     output_scale: float = 1.0,
-    rope_dim: int | None = None,
+    rope_dim: int | None = 0,
     compute_data_type: Any = NOT_SET,
     name: str = "",
 ) -> tensor:
@@ -55,13 +55,16 @@ def moe_grouped_matmul(
     compute_data_type: Any = NOT_SET,
     top_k: int = 0,
     name: str = "",
+    top_k_scores: Maybe = None,
 ) -> tensor:
     """Return each row of `token`, (1, T, H), times the matrix of its expert in `weight`, (E, H, N).
 
     Rows from ``first_token_offset[e]`` (E, 1, 1) on are expert e's. GATHER: row i is row ``token_index[i]`` of
     `token`. SCATTER: row i becomes row ``token_index[i]`` of the result, with `token_ks` row
-    ``token_index[i] * top_k + token_ks[i]``; rows that nothing is written to are zeros.
+    ``token_index[i] * top_k + token_ks[i]``; rows that nothing is written to are zeros. COMBINE is refused.
     """
+    if top_k_scores is not None:
+        mode = moe_grouped_matmul_mode.COMBINE  # the only one that reads them, which is refused
     inputs = {"TOKEN": token, "WEIGHT": weight, "FIRST_TOKEN_OFFSET": first_token_offset}
     inputs |= {port: one for port, one in (("TOKEN_INDEX", token_index), ("TOKEN_KS", token_ks)) if one is not None}
     return self._add("moe_grouped_matmul", inputs, compute_data_type, name, mode=mode, top_k=top_k)["OUTPUT"]
