@@ -35,6 +35,7 @@ PACKAGES = {  # installed name: folder
     "portadnn_backends": "backends",
     "portadnn_backends/kernels_shared": "kernels_shared",
     "portadnn_backends/kernels_cuda": "kernels_cuda",
+    "portadnn_backends/kernels_hip": "kernels_hip",
     "portadnn_backends/kernels_opencl": "kernels_opencl",
 }
 LIMIT = 300  # seconds of a campaign
