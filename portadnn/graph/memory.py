@@ -73,6 +73,14 @@ def plain_tensor(value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
     return value
 
 
+def as_bits(value: Any, info: TensorInfo) -> Any:
+    """Return a torch tensor of floats of 8 or 4 bits as one of bytes; anything else as it is."""
+    if not is_torch(value) or not str(value.dtype).startswith(("torch.float8", "torch.float4")):
+        return value
+    check_type(info, str(value.dtype).removeprefix("torch."))
+    return value.view(sys.modules["torch"].uint8)
+
+
 def view(value: Any, info: TensorInfo, *, output: bool, notes: list[GraphError] | None = None) -> npt.NDArray[Any]:
     """Return host memory as an array of a tensor's type, dims and strides.
 

@@ -242,7 +242,7 @@ def _check_native(device: Device, array: Any, info: TensorInfo, *, output: bool)
 
 def _native(device: Device, value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
     """Return an array or buffer of the device with the graph's dims and strides."""
-    spec = info.spec
+    spec, value = info.spec, memory.as_bits(value, info)
     try:
         base = value if device.owns(value) else wrap(device, value, info.name)
         dims, steps, dtype, _ = device.signature(base)

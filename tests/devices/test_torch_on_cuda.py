@@ -133,6 +133,23 @@ def test_graphs(handle: Any, torch: Any) -> None:
     assert handle.cache_info().calls == before, "the same tensors in another dict are the same call"
 
 
+@pytest.mark.parametrize(("name", "kind"), [("float8_e4m3fn", "FP8_E4M3"), ("float8_e5m2", "FP8_E5M2")])
+def test_graphs_of_float8(handle: Any, torch: Any, name: str, kind: str) -> None:
+    """NumPy's arrays have no such types: the tensors are taken as memory."""
+    types = dict.fromkeys(("intermediate_data_type", "compute_data_type"), graphs.data_type.FLOAT)
+    graph = graphs.pygraph(handle=handle, io_data_type=graphs.data_type[kind], **types)
+    x = graph.tensor(dim=list(DIMS), stride=[60, 20, 4, 1])
+    y = graph.relu(x).set_output(True).set_dim(list(DIMS)).set_stride([60, 20, 4, 1])
+    graph.build([graphs.heur_mode.A, graphs.heur_mode.FALLBACK])
+    given = _randn(torch, *DIMS).to(getattr(torch, name))
+    found = torch.zeros_like(given)
+    graph.execute({x: given, y: found}, None)
+    assert torch.equal(found.float(), given.float().relu())
+    other = torch.float8_e5m2 if name == "float8_e4m3fn" else torch.float8_e4m3fn
+    with pytest.raises(graphs.InvalidVariantPack, match="PG-PACK-005"):
+        graph.execute({x: given.to(other), y: found}, None)
+
+
 def test_the_current_stream_is_followed(handle: Any, torch: Any) -> None:
     """Calls come after what torch's stream still has to do, on whichever stream is current."""
     x, y = torch.zeros(1, 1, 512, 512, device="cuda"), torch.empty(1, 1, 512, 512, device="cuda")

@@ -17,6 +17,10 @@ if os.environ.get("FOREIGN_DEVICE"):
         import on_the_cpu
 
         on_the_cpu.install()
+    else:
+        import torch
+
+        torch.backends.cudnn.allow_tf32 = False  # the tests compare with torch's, and portadnn's products are exact
 
 
 def pytest_addoption(parser: Any) -> None:
