@@ -20,7 +20,7 @@ CASES = []
 
 
 def wrong(id, error, *words):
-    """Declare that validate() of the graph that a function builds, or the building, fails like this.
+    """Declare that build() of the graph that a function builds, or the building, fails like this.
 
     `words` have to be in the message: names, numbers, the fix.
     """

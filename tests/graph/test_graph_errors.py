@@ -23,7 +23,7 @@ _ = mistakes_attention, mistakes_graphs, mistakes_operations  # they fill the ta
 def test_wrong_graphs(function, id, error, words):
     g = new()
     with pytest.raises(error) as caught:
-        (function(g) or g).validate()
+        (function(g) or g).build()
     check(caught.value, id, error, words)
 
 

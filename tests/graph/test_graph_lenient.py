@@ -166,6 +166,17 @@ def test_ragged_results_have_any_stride_of_the_batch():
     np.testing.assert_allclose(out, scores / scores.sum(-1, keepdims=True) @ rows, rtol=1e-5)
 
 
+def test_what_is_not_supported_is_refused_with_the_plans():
+    """Programs validate a graph, and skip it where there are no plans."""
+    g = new()
+    g.relu(given(g, (2, 3)).set_reordering_type(cudnn.tensor_reordering.INT8x32)).set_output(True)
+    g.validate()
+    g.build_operation_graph()
+    for _ in range(2):
+        with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="PG-TENSOR-018"):
+            g.create_execution_plans([cudnn.heur_mode.A])
+
+
 def test_versions(monkeypatch):
     assert cudnn.__version__ == "1.32.0"
     assert cudnn.portadnn_version == __import__("portadnn").__version__

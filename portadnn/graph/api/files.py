@@ -128,6 +128,7 @@ def deserialize(self: Planned, handle_or_data: Any, data: Any = None) -> None:
         self._handle = handle_or_data
     text = data_of(data)
     self._graph, self._frozen = graph_and_frozen(text)
+    self._unsupported = None
     self._drop_plans()
     self._modes, self._only, self._chosen = [], None, None
     if text.get("plan") is not None:

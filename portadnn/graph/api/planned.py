@@ -9,7 +9,7 @@ from ...dispatch.bound_call import Marker
 from ...handle import Handle
 from ..engine import Config, GraphEngine, checked
 from ..enums import heur_mode, knob_type
-from ..errors import GraphError
+from ..errors import GraphError, cudnnGraphNotSupportedError
 from ..kernel_cache import KernelCache
 from ..operation_graph import OperationGraph
 from ..plans import Filters, Plans, engines_of
@@ -41,6 +41,7 @@ class Planned(Builder):
         self._pinned: int | None = None  # the plan that the program selected by its number
         self._scratch: dict[tuple[int, int], Any] = {}  # by the handle's serial and the stream
         self._alive = _PlansAlive()
+        self._unsupported: cudnnGraphNotSupportedError | None = None  # why no engine can take the graph
         self._flexible = False  # whether it may be executed with other dims and strides
         self._variants: dict[Any, Planned] = {}  # the graph with other dims and strides
         self._notes: dict[tuple[str, str | None], GraphError] = {}  # on packs
@@ -49,7 +50,18 @@ class Planned(Builder):
         """Return the program's tensors by uid."""
         return {one.get_uid(): one for one in self._graph.tensors() if one.has_uid()}
 
+    def _validated(self) -> bool:
+        """Validate the graph; return whether it is supported, else keep why not."""
+        self._unsupported = None
+        try:
+            self._graph.validate()
+        except cudnnGraphNotSupportedError as error:
+            self._unsupported = error
+        return self._unsupported is None
+
     def _graph_frozen(self) -> OperationGraph:
+        if self._unsupported is not None:
+            raise self._unsupported
         if self._frozen is None:
             raise fail(
                 "PG-PLAN-001",

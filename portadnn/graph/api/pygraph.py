@@ -139,14 +139,16 @@ class pygraph(Planned):
 
     @public
     def validate(self) -> None:
-        """Check the graph and infer what was not set: dims, strides and types."""
-        self._graph.validate()
+        """Check the graph and infer what was not set: dims, strides and types.
+
+        What is right and not supported is refused by ``create_execution_plans``, where cuDNN's programs expect it.
+        """
+        self._validated()
 
     @public
     def build_operation_graph(self) -> None:
         """Give uids to the tensors that have none and freeze the graph; validates it first."""
-        self._graph.validate()
-        self._frozen = self._graph.freeze()
+        self._frozen = self._graph.freeze() if self._validated() else None
         log(self._graph)
         self._drop_plans()
         self._chosen = None
