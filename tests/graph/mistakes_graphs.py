@@ -31,7 +31,7 @@ def dims_of_floats(g):
 
 @wrong("PG-TENSOR-003", UNSET, "set_stride([12, 4, 1])", "[12, 1, 3]")
 def no_strides(g):
-    g.relu(g.tensor(dim=[2, 3, 4], name="x"))
+    g.relu(g.tensor(dim=[2, 3, 4], name="x").set_stride([]))
 
 
 @wrong("PG-TENSOR-004", VALUE, "[2, 0]")

@@ -256,3 +256,10 @@ def test_tensors_that_require_grad(handle):
     assert out.tolist() == [[0, 2, 0], [4, 0, 6]]
     assert values.requires_grad
     assert notes(g) == ["PG-PACK-013"]
+
+
+def test_strides_left_out_are_row_major():
+    g = new("reference")
+    made = [g.tensor(dim=[2, 3, 4]), g.tensor(dim=[2, 3, 4], stride=None), g.tensor([2, 3, 4], [])]
+    assert [one.get_stride() for one in made] == [[12, 4, 1]] * 3
+    assert g.tensor([2, 3, 4], is_virtual=True).get_stride() == []

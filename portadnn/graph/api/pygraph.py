@@ -15,6 +15,7 @@ from ..data_types import data_type, of_dtype
 from ..enums import heur_mode, scalar_type, tensor_reordering
 from ..errors import GraphError
 from ..kernel_cache import DeviceProperties, KernelCache
+from ..layout import row_major
 from ..rules import fail
 from ..tensor import tensor
 from . import answers, attention, attention_fp8, block_scale, execution, files, introspection, norm, pointwise, rows
@@ -80,7 +81,7 @@ class pygraph(Planned):
     def tensor(
         self,
         dim: Sequence[int],
-        stride: Sequence[int] = (),
+        stride: Sequence[int] | None = None,
         data_type: Any = NOT_SET,
         is_virtual: bool = False,
         is_pass_by_value: bool = False,
@@ -89,8 +90,12 @@ class pygraph(Planned):
         name: str = "",
         uid: int = -1,
     ) -> Tensor:
-        """Make a tensor that comes from outside; dims and strides in logical order, strides in elements."""
-        made = tensor(name).set_dim(dim).set_stride(stride).set_data_type(data_type).set_is_virtual(is_virtual)
+        """Make a tensor that comes from outside; dims and strides in logical order, strides in elements.
+
+        Without strides it is row-major, as in cudnn-frontend 1.32.
+        """
+        made = tensor(name).set_dim(dim).set_data_type(data_type).set_is_virtual(is_virtual)
+        made.set_stride(stride or ([] if is_virtual else row_major(made.get_dim())))
         made.set_is_pass_by_value(is_pass_by_value).set_ragged_offset(ragged_offset).set_reordering_type(
             reordering_type
         )
