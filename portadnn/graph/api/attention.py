@@ -12,9 +12,10 @@ from ..data_types import data_type
 from ..enums import attention_implementation
 from ..tensor import tensor
 from . import flexible
+from .arguments import text
 from .attention_options import TOP_LEFT, band, dropout_ports, number, stats_wanted
 from .builder import NOT_SET, Builder
-from .flexible import refuse_options
+from .flexible import demand_tensors, refuse_options
 
 Maybe = tensor | None
 Function = Callable[..., Any] | None
@@ -126,10 +127,12 @@ def sdpa(
         options |= {"score_sum_exp": score_sum_exp}
         options |= {"use_causal_mask": use_causal_mask or use_causal_mask_bottom_right, "sink_token": sink_token}
         refuse_options(**options, bound=next((one for one in (*lefts, *rights) if one is not None), None))
-        how = {"compute": compute_data_type, "name": name}
+        tables = {"k": paged_attention_k_table, "v": paged_attention_v_table}
+        demand_tensors(q=q, k=k, v=v, **{f"{port}_table": one for port, one in tables.items() if one is not None})
+        how = {"compute": compute_data_type, "name": text(name, "name")}
         length = paged_attention_max_seq_len_kv
-        k = flexible.paged(self, k, paged_attention_k_table, length, f"{name}::K_pages" if name else "")
-        v = flexible.paged(self, v, paged_attention_v_table, length, f"{name}::V_pages" if name else "")
+        k = flexible.paged(self, k, paged_attention_k_table, length, f"{name}::K_pages" if how["name"] else "")
+        v = flexible.paged(self, v, paged_attention_v_table, length, f"{name}::V_pages" if how["name"] else "")
         return flexible.forward(self, (q, k, v), attn_scale, changed, wanted, how)
     drawn, probability = dropout_ports(dropout, backward=False)
     attention_implementation.parse(implementation, "implementation")
@@ -218,7 +221,8 @@ def sdpa_backward(
         options |= {"use_causal_mask": use_causal_mask or use_causal_mask_bottom_right, "sink_token": sink_token}
         refuse_options(**options, bound=next((one for one in (*lefts, *rights) if one is not None), None))
         given = {"q": q, "k": k, "v": v, "o": o, "dO": dO, "stats": stats}
-        how = {"compute": compute_data_type, "name": name}
+        demand_tensors(**given)
+        how = {"compute": compute_data_type, "name": text(name, "name")}
         return flexible.backward(self, given, attn_scale, (changed, score_mod_bprop), how)
     drawn, probability = dropout_ports(dropout, backward=True)
     inputs = {

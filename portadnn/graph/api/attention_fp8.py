@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from ..rules import fail
 from ..tensor import tensor
+from .arguments import text
 from .attention import Function, Maybe, add_attention, sdpa
 from .attention_options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted
 from .builder import NOT_SET, Builder
@@ -193,7 +194,7 @@ def sdpa_mxfp8(
     the probabilities, which cuDNN's kernels quantise.
     """
     given = (("Q", q, descale_q, [1, 32]), ("K", k, descale_k, [1, 32]), ("V", v, descale_v, [32, 1]))
-    back = []
+    back, name = [], text(name, "name")
     for port, data, scale, size in given:
         step = f"{name}::{port}_scaled_back" if name else ""
         inputs = {"X": data, "SCALE": scale}

@@ -19,6 +19,13 @@ from .builder import NOT_SET, Builder
 Function = Callable[..., Any]
 
 
+def demand_tensors(**given: Any) -> None:
+    """Demand tensors of the graph, of which nodes take dims before they are added."""
+    for name, one in given.items():
+        if not isinstance(one, tensor):
+            raise fail("PG-TENSOR-017", argument=name, expected="a tensor of the graph", got=type(one).__name__)
+
+
 def refuse_options(**options: Any) -> None:
     """Refuse what the function of the scores has to do itself.
 
