@@ -31,8 +31,7 @@ WRONG = ("only cuDNN takes it", "only portadnn takes it", "portadnn is off")
 DELIBERATE = (  # stage and message of a refusal of cuDNN's, and why portadnn takes the program
     ("create_execution_plans", "no engine", "cuDNN has no engine for it; portadnn runs every valid graph"),
     ("build_operation_graph", "NOT_SUPPORTED", "cuDNN has no engine for the type; portadnn runs every valid graph"),
-    ("build_operation_graph", "getNumElementsWithStride", "filters with gaps"),
-    ("build_operation_graph", "hasSameShape", "scale and bias with different strides"),
+    ("build_operation_graph", "detail::finalize", "types and strides that cuDNN's operations refuse, computed here"),
     ("validate", "stride for the last dimension", "heads of attention with gaps"),
     ("execute", "received null", "a plan here that needs no workspace"),
 )

@@ -263,3 +263,12 @@ def test_strides_left_out_are_row_major():
     made = [g.tensor(dim=[2, 3, 4]), g.tensor(dim=[2, 3, 4], stride=None), g.tensor([2, 3, 4], [])]
     assert [one.get_stride() for one in made] == [[12, 4, 1]] * 3
     assert g.tensor([2, 3, 4], is_virtual=True).get_stride() == []
+
+
+def test_norms_compute_in_float_and_names_may_be_none():
+    g = cudnn.pygraph(name=None, handle=cudnn.create_handle("reference"), io_data_type=cudnn.data_type.HALF)
+    x, scale = (g.tensor(dim=[dim, 8, 1, 1], data_type=kind) for dim, kind in ((4, D.HALF), (1, D.FLOAT)))
+    y, _ = g.rmsnorm(cudnn.norm_forward_phase.INFERENCE, x, scale, epsilon=g.tensor_scalar(1e-5), name=None)
+    y.set_output(True)
+    g.validate()
+    assert next(iter(g._graph.nodes)).compute_type is cudnn.data_type.FLOAT

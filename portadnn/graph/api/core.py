@@ -56,7 +56,7 @@ class Graph:
         intermediate_data_type: Any = data_type.NOT_SET,
         compute_data_type: Any = data_type.NOT_SET,
     ) -> None:
-        self.name = text(name, "name")
+        self.name = text("" if name is None else name, "name")
         self.io_data_type = data_type.parse(io_data_type, "io_data_type")
         self.intermediate_data_type = data_type.parse(intermediate_data_type, "intermediate_data_type")
         self.compute_data_type = data_type.parse(compute_data_type, "compute_data_type")
@@ -106,7 +106,7 @@ class Graph:
         if kind not in KINDS:
             raise fail("PG-NODE-001", argument="kind", expected=", ".join(sorted(KINDS)), got=shown(kind))
         what = KINDS[kind]
-        name = text(name, "name") or str(len(self.nodes))
+        name = text("" if name is None else name, "name") or str(len(self.nodes))
         given = {port: _as_tensor(what, name, port, value) for port, value in inputs.items() if value is not None}
         if kind == "pointwise" and given and not any(isinstance(value, tensor) for value in inputs.values()):
             raise _no_tensor(what, name, next(iter(given)), "a tensor of the graph", next(iter(inputs.values())))

@@ -16,6 +16,12 @@ from ..order import identity, in_order
 from ..rules import fail
 from ..tensor import tensor
 
+NORMS = frozenset(  # whose compute type cuDNN does not ask for
+    f"{name}{suffix}"
+    for name in ("batchnorm", "layernorm", "adalayernorm", "instancenorm", "rmsnorm")
+    for suffix in ("", "_inference", "_backward")
+)
+
 
 class Graph(Protocol):
     """A graph as its checks see it: :class:`~portadnn.graph.api.core.Graph`."""
@@ -131,6 +137,8 @@ def notes(graph: Graph) -> Iterator[GraphError]:
 def _settle_node(graph: Graph, node: Node, produced: set[object]) -> None:
     if node.compute_type is data_type.NOT_SET:
         node.compute_type = graph.compute_data_type
+    if node.kind.name in NORMS and node.compute_type is data_type.NOT_SET:
+        node.compute_type = data_type.FLOAT
     if node.kind.computes and node.compute_type is data_type.NOT_SET:
         raise node.fail(
             "PG-TYPE-002",
