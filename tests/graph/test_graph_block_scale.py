@@ -255,3 +255,20 @@ def test_the_formats_are_those_of_ml_dtypes():
     positive = values[(values >= 2.0**-126) & (values <= 2.0**127)].astype(np.float32)
     want = positive.astype(ml_dtypes.float8_e8m0fnu).astype(np.float64)
     np.testing.assert_array_equal(powers.rounded(positive), want)
+
+
+@everywhere()
+def test_the_check_takes_block_scaling(handle):
+    g = cudnn.pygraph("checked", D.FLOAT, D.FLOAT, D.FLOAT, handle)
+    x = np.random.default_rng(8).standard_normal((1, 4, 32)).astype(np.float32)
+    a, b = g.tensor_like(x), tensor(g, (1, 128, 4), (512, 4, 1), D.FP8_E8M0, True)
+    c = tensor(g, (1, 4, 32), (128, 32, 1), D.FP4_E2M1)
+    y, scale = g.block_scale_quantize(a, 16)
+    y.set_output(True).set_data_type(D.FP4_E2M1)
+    scale.set_output(True).set_data_type(D.FP8_E4M3).set_reordering_type(TILED)
+    z = g.mul(g.block_scale_dequantize(c, b, [1, 8]), a).set_output(True)
+    g.build(A)
+    read_ones = {b: np.full(512, 127, np.uint8), c: np.full(64, 0x22, np.uint8)}  # 1 and 1
+    out = np.zeros((1, 4, 32), np.float32)
+    g.execute({a: x, **read_ones, y: np.zeros(64, np.uint8), scale: np.zeros(512, np.uint8), z: out}, check="reference")
+    np.testing.assert_array_equal(out, x)

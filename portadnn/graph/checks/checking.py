@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...descriptors import TensorView
 from ...tolerance import FEW, GROWTH
-from .. import memory, ragged
+from .. import coded, memory, ragged
 from ..data_types import data_type
 from ..engine import GraphEngine, GraphPlan
 from ..enums import rng_distribution
@@ -175,7 +175,7 @@ def _unrounded(graph: OperationGraph, operation: Operation) -> OperationGraph:
     found = []
     for uid in dict.fromkeys(operation.uids.values()):
         info = replace(graph.by_uid[uid], virtual=False)
-        wide = uid in results and info.data_type.is_float
+        wide = uid in results and info.data_type.is_float and operation.kind != "block_scale_quantize"
         info = replace(info, ragged_offset=None)  # in all their dims, rows that there are not are 0
         found.append(replace(info, data_type=data_type.DOUBLE) if wide else info)
     return OperationGraph(operation.name, (operation,), tuple(found))
@@ -271,6 +271,8 @@ class Check:
 
     def _loaded(self, info: TensorInfo, content: npt.NDArray[np.uint8]) -> Numbers:
         array = memory.view(content, info, output=False)
+        if info.coded:
+            return coded.loaded(info, array)
         if info.ragged_offset is not None:
             return ragged.loaded(info, array, self._offsets(info.ragged_offset))
         return np.array(info.data_type.loaded(array))
@@ -379,9 +381,15 @@ class Check:
                 host[info.uid] = float(known[info.uid].reshape(-1)[0])
                 continue
             view = memory.view(np.zeros(info.extent, np.uint8), info, output=True)
-            if info.uid in read:
+            if info.uid in read and info.coded:
+                coded.store(info, view, known[info.uid])
+            elif info.uid in read:
                 view[...] = info.data_type.stored(known[info.uid])
             host[info.uid] = view
         self._define(alone, host)
-        found = {port: alone.by_uid[uid].data_type.loaded(host[uid]) for port, uid in operation.outputs}
+        made = {port: (alone.by_uid[uid], host[uid]) for port, uid in operation.outputs}
+        found = {
+            port: coded.loaded(info, array) if info.coded else info.data_type.loaded(array)
+            for port, (info, array) in made.items()
+        }
         return {port: self._there(uid, found[port]) for port, uid in operation.outputs}
