@@ -88,6 +88,8 @@ def test_another_type_of_16_bits_is_taken_as_memory(handle, stored, passed):
 
 
 def test_addresses_of_host_memory(handle):
+    if handles.handle_of(handle).info.kind == "gpu":
+        pytest.skip("addresses are of the device's memory there")
     g = new(handle)
     a, b = given(g, (2, 3)), given(g, (2, 3))
     y = g.add(a, b).set_output(True)

@@ -360,9 +360,9 @@ def a_knob_twice():
     make("ENGINECFG", ENGINE=engine, KNOB_CHOICES=[knob(), knob(value=2)])
 
 
-@wrong(NOT_SUPPORTED, "CUDNN_KNOB_TYPE_SWAP_AB")
+@wrong(NOT_SUPPORTED, "CUDNN_KNOB_TYPE_WINO_TILE")
 def a_knob_that_graphs_lack():
-    knob("SWAP_AB")
+    knob("WINO_TILE")
 
 
 @wrong(BAD_PARAM, "CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG or CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION", "none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,11 @@ print("done", *sys.argv[1:])
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False, env={"PORTADNN_BACKEND": "reference"}
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PORTADNN_BACKEND": "reference", "CUDA_VISIBLE_DEVICES": ""},  # CuPy sees no GPU
     )
 
 
