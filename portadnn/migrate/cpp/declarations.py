@@ -259,9 +259,14 @@ class Declarations:
         given = function.child_by_field_name("parameters")
         result = []
         for node in [] if given is None else given.named_children:
+            declarator = node.child_by_field_name("declarator")
+            if node.type == "variadic_parameter_declaration" and declarator is not None:
+                name = self.context.source(declarator).replace("...", " ").strip("&* ")
+                if name.isidentifier():
+                    result.append(Parameter(name, type_of(self.context, node, "") + "...", None, True))
+                continue
             if node.type not in ("parameter_declaration", "optional_parameter_declaration"):
                 continue
-            declarator = node.child_by_field_name("declarator")
             said = Declared() if declarator is None else declared(self.context, declarator)
             stars = said.stars + "*" * len(said.sizes)
             type_ = type_of(self.context, node, stars)

@@ -234,13 +234,20 @@ class Walk(Statements):
                 if (unit.file, name, span.line, span.column) not in self.reached:
                     self.state = State()
                     self.thread = ""
-                    arguments = tuple(self._mentioned(part, span) for part in split_arguments(text))
-                    self.emit(name, arguments, span, text, "unknown")
+                    arguments = tuple(self._mentioned(part, span) for part in _given(name, text))
+                    self.emit(name, arguments, span, text, "unknown", followed=False)
         self.state = State()
 
     def _mentioned(self, text: str, span: Span) -> Argument:
         value = unknown(f"{text}~{span.line}") if text else UNKNOWN
         return Argument(text, value, None, replace(self.place_of(span), start=-1, end=-1))
+
+
+def _given(name: str, text: str) -> list[str]:
+    """Return the arguments in the text of a call; of a call through another function, those behind the function."""
+    parts = split_arguments(text)
+    named = [i for i, part in enumerate(parts) if types.simple(part.lstrip("& ")) == name]
+    return parts[named[0] + 1 :] if named else parts
 
 
 def _signature(known: Known) -> tuple[str, str, int]:

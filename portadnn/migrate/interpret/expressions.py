@@ -33,6 +33,7 @@ DEEPEST = 110  # statements and expressions within each other, over all function
 _ENUMERATOR = re.compile(
     r"^(?:CUDNN_[A-Z0-9_]+(x\d+)?|MIOPEN_[A-Z0-9_]+|miopen[A-Z]\w*|CL_[A-Z_]+|cuda[A-Z]\w+|hip[A-Z]\w+)$"
 )
+_GIVING = (Invocation, Lambda, Operation)
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b|#define")
 
 
@@ -382,7 +383,8 @@ class Expressions(Memory):
     def _address(self, operand: Expression) -> Value:
         path = self.place(operand)
         if path is None:
-            return self.evaluate(operand) if isinstance(operand, Invocation | Lambda | Operation) else UNKNOWN
+            is_function = isinstance(operand, Name) and self.index.is_library(types.simple(operand.name))
+            return self.evaluate(operand) if is_function or isinstance(operand, _GIVING) else UNKNOWN
         if self.types.get(path, "").endswith("]"):
             return pointer(path, types.pointee(self.types[path]))
         return pointer(path, types.bare(self.types.get(path, "")))

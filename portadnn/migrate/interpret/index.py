@@ -237,6 +237,7 @@ class Index:
     def _mark_leading(self) -> None:
         callers: dict[str, list[Known]] = {}
         waiting: list[Known] = []
+        handed = frozenset().union(*(unit.handed for unit in self.units))  # type: frozenset[str]
         for known in self.all:
             self.here = known.unit.file
             names = {self.resolved(types.simple(name)) for name in known.function.calls}
@@ -244,7 +245,10 @@ class Index:
             names |= self._made(known)
             for name in names:
                 callers.setdefault(name, []).append(known)
-            if any(self.is_library(name) for name in names):
+            handed_to = types.simple(known.function.name) in handed and not names.isdisjoint(
+                parameter.name for parameter in known.function.parameters
+            )
+            if handed_to or any(self.is_library(name) for name in names):
                 known.leads = True
                 waiting.append(known)
         while waiting:
