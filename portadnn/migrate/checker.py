@@ -134,6 +134,7 @@ class _Run:
         self.report.repeats |= judged.repeats
         self.report.calls += judged.calls
         self.report.judged += judged.judged
+        self.report.coverage += judged.coverage
         self.report.skipped += judged.skipped
         if judged.checked is not None:
             self.report.lines += judged.checked.lines
@@ -203,6 +204,7 @@ class _Run:
         self.findings += judge_sources(units, self.config.target, self.table)
         self.report.calls += collector.calls
         self.report.judged += collector.judged
+        self.report.coverage += collector.coverage
 
     def finish(self) -> Report:
         """Sort out what is silenced, and return the report."""

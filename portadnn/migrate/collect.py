@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from .. import mapping
 from .answers import Answered, answer, of_a_family
+from .coverage import Coverage, Known, how_known
 from .events import Event, Place
 from .libraries import is_library
 from .model.state import Deed, State
@@ -45,13 +47,14 @@ class Collector:
         self._own, self._told, self._by_place = own, told, by_place
         self._number = 0
         self._judged: set[_Where] = set()
+        self._known: dict[_Where, Known] = {}
         self._calls: dict[_Where, Call] = {}
         self._times: dict[_Where, int] = {}
         self._logged: dict[str, _Where] = {}
 
     def call(self, event: Event, state: State, journal: Mapping[int, Deed]) -> None:
         """Keep a call."""
-        self.add(event)
+        self.add(event, state)
         self._number += 1
         if self._number % OFTEN == 0:
             self._told(self._number)
@@ -59,7 +62,7 @@ class Collector:
     def finish(self, state: State, journal: Mapping[int, Deed]) -> None:
         """Nothing is left to do."""
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Event, state: State | None = None) -> None:
         """Keep a call of cuDNN; of MIOpen's only the number, as they stay as they are."""
         if not self._is_call(event.function):
             return
@@ -67,6 +70,9 @@ class Collector:
         where = (place.file, place.line, place.column, event.function)
         if not self._by_place:
             where = self._logged.setdefault(event.function, where)
+        known: Known = "by name" if state is None else how_known(event, state)
+        if where not in self._known or known == "partly":  # what is unknown on one way to it is unknown
+            self._known[where] = known
         if event.library == "miopen":
             self._judged.add(where)
             return
@@ -96,6 +102,12 @@ class Collector:
                     self.add(Event(0, function, (), Place.of(unit.file, span), text=text))
 
     @property
+    def coverage(self) -> Coverage:
+        """How much of the calls was known."""
+        said = Counter(self._known.values())
+        return Coverage(said["fully"], said["partly"], said["by name"])
+
+    @property
     def judged(self) -> int:
         """How many calls of MIOpen there are."""
         return len(self._judged)
@@ -103,7 +115,9 @@ class Collector:
     @property
     def calls(self) -> list[Call]:
         """All calls, by file and line."""
-        found = (replace(call, times=self._times[where]) for where, call in self._calls.items())
+        found = (
+            replace(call, times=self._times[where], known=self._known[where]) for where, call in self._calls.items()
+        )
         return sorted(found, key=lambda call: (call.place.file, call.place.line, call.place.column))
 
 

@@ -44,6 +44,7 @@ class Calls(Objects):
         self.stack: list[Known] = []
         self.through: list[Place] = []
         self.thread = ""
+        self.every_branch = False  # also those that known values exclude; tells of calls that nothing else led to
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()
         self.reached_functions: set[int] = set()
@@ -229,9 +230,11 @@ class Calls(Objects):
             version=self.versions[-1] if self.versions else None,
             followed=followed,
         )
-        self.reached.add((place.file, name, place.line, place.column))
-        for listener in self.listeners:
-            listener.call(event, self.state, self.journal)
+        where_ = (place.file, name, place.line, place.column)
+        if not self.every_branch or where_ not in self.reached:
+            for listener in self.listeners:
+                listener.call(event, self.state, self.journal)
+        self.reached.add(where_)
         return effects.apply(event, self.state, self.journal, self._write_output)
 
     def _write_output(self, path: str, value: Value) -> None:

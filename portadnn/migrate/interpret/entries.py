@@ -48,11 +48,15 @@ class Walk(Statements):
                 self._entry(known)
         for known in self._with_unreached():
             self._entry(known)
+        self.every_branch = True
+        for known in self._with_unreached(again=True):
+            self._entry(known)
+        self.every_branch = False
         self._mentions()
         for listener in self.listeners:
             listener.finish(self.state, self.journal)
 
-    def _with_unreached(self) -> list[Known]:
+    def _with_unreached(self, *, again: bool = False) -> list[Known]:
         """Return the functions with calls that no caller led to: with other arguments they may be reached."""
         lines: dict[str, list[int]] = {}
         for unit in self.index.units:
@@ -63,7 +67,7 @@ class Walk(Statements):
             known
             for known in self.index.all
             if known.leads
-            and id(known) not in self.started
+            and (again or id(known) not in self.started)
             and known.unit.file in lines
             and any(known.function.span.line <= line <= known.function.span.end_line for line in lines[known.unit.file])
         ]

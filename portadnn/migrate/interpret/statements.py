@@ -10,6 +10,7 @@ from ..program import (
     Alternatives,
     Block,
     Braces,
+    Constant,
     Declare,
     Evaluate,
     Expression,
@@ -211,6 +212,8 @@ class Statements(Loops):
         while current is not None:
             condition = self.evaluate(current.condition)
             holds = symbols.truth(condition)
+            if self.every_branch and not isinstance(current.condition, Constant):
+                holds = None
             if holds is None:
                 before = self.state.copy()
                 self._narrow(current.condition, holds=True)
@@ -302,7 +305,7 @@ class Statements(Loops):
 
     def _chosen(self, statement: Switch, value: Value) -> int | None:
         """Return the case that a known value leads to; -1 for none, None where that is not known."""
-        if value.kind != "known":
+        if value.kind != "known" or self.every_branch:
             return None
         default = -1
         for i, (labels, _) in enumerate(statement.cases):
