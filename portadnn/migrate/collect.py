@@ -10,6 +10,8 @@ from .. import mapping
 from .answers import Answered, answer, of_a_family
 from .coverage import Coverage, Known, how_known
 from .events import Event, Place
+from .frontend.answers import answer_of_node
+from .frontend.judge import Judged
 from .libraries import is_library
 from .model.state import Deed, State
 from .program import Unit
@@ -100,6 +102,18 @@ class Collector:
             for function, span, text in unit.mentions:
                 if (unit.file, span.line, function) not in reached:
                     self.add(Event(0, function, (), Place.of(unit.file, span), text=text))
+
+    def graphs(self, graphs: Iterable[Judged]) -> None:
+        """Keep the calls that add nodes to graphs of cudnn_frontend."""
+        for one in graphs:
+            for node in one.graph.nodes:
+                name = f"cudnn_frontend::{node.method.name}"
+                place = node.place
+                where = (place.file, place.line, place.column, name)
+                if where not in self._times:
+                    self._times[where] = 1
+                    said, becomes, note = answer_of_node(node, one.hipdnn, self.target)
+                    self._calls[where] = Call(name, place, node.text, node.within, said, becomes, note)
 
     @property
     def coverage(self) -> Coverage:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ... import mapping
 from ...mapping import Parameter
 from ..events import Argument, Event, Place
+from ..frontend.found import FoundGraph
 from ..model import effects, symbols
 from ..model.kinds import kind_of
 from ..model.listener import Listener
@@ -17,6 +18,7 @@ from ..model.state import Deed, meet
 from ..program import Block, Expression, Function, Index, Invocation, Lambda, Member, Name, Operation, Span
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
+from .graph_calls import GraphCalls
 from .index import Index as Names
 from .index import Known, fitting
 from .memory import Frame
@@ -33,7 +35,7 @@ _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 class Calls(Objects):
     """Follows calls."""
 
-    def __init__(self, index: Names, listeners: Sequence[Listener]) -> None:
+    def __init__(self, index: Names, listeners: Sequence[Listener], graphs: list[FoundGraph] | None = None) -> None:
         super().__init__(index)
         self.listeners = listeners
         self.journal: dict[int, Deed] = {}
@@ -50,6 +52,7 @@ class Calls(Objects):
         self.reached_functions: set[int] = set()
         self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
         self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
+        self.of_graphs = GraphCalls(self, [] if graphs is None else graphs)
 
     def fresh(self) -> int:
         """Return a number that was not used before."""
@@ -71,6 +74,8 @@ class Calls(Objects):
         use = "checked" if call.checked else use
         if self.frame.packs:
             call = replace(call, arguments=self._unpacked(call.arguments))
+        if (of_a_graph := self.of_graphs.invoke(call)) is not None:
+            return of_a_graph
         callee = call.callee
         if isinstance(callee, Name):
             return self._named(call, callee.name, use)

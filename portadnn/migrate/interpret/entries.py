@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..events import Argument
+from ..frontend.found import FoundGraph
 from ..model.listener import Listener
 from ..model.state import State
 from ..program import Skipped, Span, Unit
@@ -25,8 +26,10 @@ _MOST_STEPS = 25_000  # of one entry
 class Walk(Statements):
     """Follows a whole program."""
 
-    def __init__(self, units: Sequence[Unit], listeners: Sequence[Listener]) -> None:
-        super().__init__(Index(units), listeners)
+    def __init__(
+        self, units: Sequence[Unit], listeners: Sequence[Listener], graphs: list[FoundGraph] | None = None
+    ) -> None:
+        super().__init__(Index(units), listeners, graphs)
         self.frame = Frame(0, units[0] if units else Unit(""), "")
         self.ends = []
         self.steps = 0
@@ -53,6 +56,7 @@ class Walk(Statements):
             self._entry(known)
         self.every_branch = False
         self._mentions()
+        self.of_graphs.end()
         for listener in self.listeners:
             listener.finish(self.state, self.journal)
 
@@ -121,6 +125,7 @@ class Walk(Statements):
     # One entry --------------------------------------------------------------------------------------------------
 
     def _start(self, known: Known) -> None:
+        self.of_graphs.end()
         self.state = State()
         self.children = {}
         self.types = {}

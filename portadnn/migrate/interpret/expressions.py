@@ -345,6 +345,15 @@ class Expressions(Memory):
             value = self.evaluate(source, use)
         else:
             value = self.evaluate(source)
+        if (
+            isinstance(target, Invocation)
+            and isinstance(target.callee, Name)
+            and target.callee.name in ("tie", "std::tie")
+        ):
+            for part, given in zip(target.arguments, value.data if value.kind == "items" else (), strict=False):
+                if (place := self.place(part)) is not None:
+                    self.assign(place, given)
+            return value
         path = self.place(target)
         if path is not None:
             self.assign(path, value)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ... import mapping
+from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..program import Class, Declare, Function, Unit
@@ -248,7 +249,7 @@ class Index:
             handed_to = types.simple(known.function.name) in handed and not names.isdisjoint(
                 parameter.name for parameter in known.function.parameters
             )
-            if handed_to or any(self.is_library(name) for name in names):
+            if handed_to or any(self.is_library(name) or name in makers() for name in names):
                 known.leads = True
                 waiting.append(known)
         while waiting:

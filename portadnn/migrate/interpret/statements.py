@@ -128,6 +128,9 @@ class Statements(Loops):
         if re.search(r"(?:^|::)j?thread$", types.bare(statement.type)) and statement.arguments:
             self.start_thread(statement.arguments)
             return
+        if statement.name.startswith("["):
+            self._declare_parts(statement, value)
+            return
         self.frame.scopes[-1][statement.name] = path
         self.frame.declared.append(path)
         self.types[path] = self._declared_type(statement, value)
@@ -139,6 +142,18 @@ class Statements(Loops):
             self._give(path, statement, value)
         else:
             self._make(path, statement)
+
+    def _declare_parts(self, statement: Declare, value: Value | None) -> None:
+        """Follow ``auto [a, b] = ...``."""
+        given = value.data if value is not None and value.kind == "items" else ()
+        for i, name in enumerate(statement.name.strip("[]").split(",")):
+            path = f"{name}#{self.frame.turn}"
+            self.frame.scopes[-1][name] = path
+            self.frame.declared.append(path)
+            self.types[path] = ""
+            self.state.variables.pop(path, None)
+            if i < len(given):
+                self.state.variables[path] = given[i]
 
     def _reference(self, expression: Expression) -> str | None:
         if isinstance(expression, Invocation):
