@@ -112,6 +112,7 @@ class Collector:
                 where = (place.file, place.line, place.column, name)
                 if where not in self._times:
                     self._times[where] = 1
+                    self._known[where] = "fully" if one.hipdnn.certainty == "proven" else "partly"
                     said, becomes, note = answer_of_node(node, one.hipdnn, self.target)
                     self._calls[where] = Call(name, place, node.text, node.within, said, becomes, note)
 
