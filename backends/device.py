@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from portadnn.errors import NotSupported
 from portadnn.problem import TensorSpec
 
 from .launch import BoundLaunches, Kernel, Launch, Run
+
+if TYPE_CHECKING:
+    from .scout import Scout
 
 Schedule = Literal["gpu", "cpu"]
 
@@ -287,7 +290,8 @@ class Device(abc.ABC):
         """Compile kernel function `name` of kernel file `file` (such as ``"shared/pool/pooling.cl"``).
 
         `text` is what follows the file, where kernels are written at run time. Compiled programs are cached in memory
-        and on disk; `defines` become ``#define`` lines.
+        and on disk; `defines` become ``#define`` lines. The kernel may still be being built when this returns: then
+        :meth:`bind` waits, and raises what the compiler had to say.
 
         Raises
         ------
@@ -297,6 +301,15 @@ class Device(abc.ABC):
             The device runs no kernels.
         """
         raise NotSupported(f"{self.info.backend} runs no kernels")
+
+    @property
+    def compiles_late(self) -> bool:
+        """Whether a kernel is compiled no sooner than at its first launch."""
+        return False
+
+    def scout(self) -> Scout | None:
+        """Return what starts to build the kernels of plans; None where :meth:`compile` builds them one by one."""
+        return None
 
     def bind(self, launches: Sequence[Launch]) -> LaunchRun:
         """Return what enqueues the launches in order on the current stream.

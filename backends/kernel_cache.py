@@ -16,16 +16,12 @@ import contextlib
 import hashlib
 import importlib.util
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from portadnn._io import disk_cache
 
 SUFFIX = ".bin"
-_MAGIC = b"portadnn kernel 1\n"
-_DIGEST = hashlib.sha256().digest_size
 _PRUNE_EVERY = 32  # entries that are stored between two looks at a folder's size
 _STORED: dict[tuple[int, Path], int] = {}  # by process and folder, how many entries were stored
 
@@ -64,14 +60,11 @@ def load(key: tuple[str, ...], folder: Path | None = None) -> bytes | None:
     digest = _digest(key)
     path = folder / f"{digest.hex()}{SUFFIX}"
     try:
-        data = path.read_bytes()
+        payload = disk_cache.kernel_payload(digest, path.read_bytes())
     except OSError:
         return None
-    head = _MAGIC + digest
-    payload = data[len(head) + _DIGEST :]
-    if not data.startswith(head) or data[len(head) : len(head) + _DIGEST] != hashlib.sha256(payload).digest():
-        return None
-    disk_cache.touch(path)
+    if payload is not None:
+        disk_cache.touch(path)
     return payload
 
 
@@ -88,31 +81,14 @@ def store(key: tuple[str, ...], payload: bytes, folder: Path | None = None) -> N
     if folder is None or len(payload) > limit:
         return
     digest = _digest(key)
-    temporary = None
     try:
         disk_cache.make_private(folder)
         if not disk_cache.trusted(folder):  # it came into being just now
             return
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=disk_cache.UNFINISHED)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_MAGIC + digest + hashlib.sha256(payload).digest() + payload)
-        _rename(Path(temporary), folder / f"{digest.hex()}{SUFFIX}")
+        disk_cache.write_entry(folder, f"{digest.hex()}{SUFFIX}", disk_cache.kernel_entry(digest, payload))
     except OSError:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
         return
     _count(folder, limit)
-
-
-def _rename(temporary: Path, path: Path) -> None:
-    try:
-        temporary.replace(path)
-    except OSError:
-        if not path.is_dir():
-            raise
-        shutil.rmtree(path, ignore_errors=True)  # in the place of an entry, a folder is damage
-        temporary.replace(path)
 
 
 def _count(folder: Path, limit: int) -> None:

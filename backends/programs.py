@@ -13,28 +13,49 @@ from portadnn import forking
 from . import kernel_text
 
 Defines = Mapping[str, int | float | str]
+Finish = Callable[[], tuple[Any, int]]  # returns the device's own program, and what it takes in bytes
 
 
 class Program:
-    """A compiled program.
+    """A compiled program, or one that is being built: whoever asks for it waits.
 
-    Attributes
+    Parameters
     ----------
     native : object
-        The device's own.
+        The device's own; None with `finish`.
     text : callable
         Puts the source text together again.
     nbytes : int
         What it takes, roughly.
+    finish : callable, optional
+        Waits for a build that was started, and returns `native` and `nbytes`; raises CompileError.
     """
 
-    __slots__ = ("__weakref__", "native", "nbytes", "text")
+    __slots__ = ("__weakref__", "_finish", "_native", "_nbytes", "text")
 
-    def __init__(self, native: Any, text: Callable[[], str], nbytes: int) -> None:
-        self.native = native
+    def __init__(self, native: Any, text: Callable[[], str], nbytes: int, finish: Finish | None = None) -> None:
+        self._native = native
+        self._nbytes = nbytes
+        self._finish = finish
         self.text = text
-        self.nbytes = nbytes
         forking.register_fragile(self)
+
+    def _wait(self) -> None:
+        if self._finish is not None:
+            self._native, self._nbytes = self._finish()
+            self._finish = None
+
+    @property
+    def native(self) -> Any:
+        """The device's own program."""
+        self._wait()
+        return self._native
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes, roughly."""
+        self._wait()
+        return self._nbytes
 
 
 class Programs:
@@ -44,14 +65,18 @@ class Programs:
         self._known: weakref.WeakValueDictionary[bytes, Program] = weakref.WeakValueDictionary()
 
     def get(
-        self, file: str, dialect: str, defines: Defines, text: str, build: Callable[[str], tuple[Any, int]]
+        self, file: str, dialect: str, defines: Defines, text: str, build: Callable[[str], tuple[Any, int] | Finish]
     ) -> Program:
-        """Return the program of a kernel file, built if there is none; ``build(source)`` returns it with its size."""
+        """Return the program of a kernel file.
+
+        If there is none, ``build(source)`` returns it with its size, or starts to build it and returns what waits.
+        """
         assemble = functools.partial(kernel_text.assemble, file, dialect, dict(defines), text)
         source = assemble()
         digest = hashlib.sha256(source.encode()).digest()
         program = self._known.get(digest)
         if program is None:
-            native, nbytes = build(source)
-            program = self._known[digest] = Program(native, assemble, nbytes)
+            built = build(source)
+            program = Program(None, assemble, 0, built) if callable(built) else Program(built[0], assemble, built[1])
+            self._known[digest] = program
         return program

@@ -19,7 +19,7 @@ from portadnn.graph.data_types import data_type
 from portadnn.handle import Handle
 
 from . import capture as captures
-from . import graphs, memory, record, runner, scaling, sets
+from . import first_calls, graphs, memory, record, runner, scaling, sets
 from . import host as host_time
 from .layers import NETWORKS
 from .peers.choice import frontend_peer, peer_of
@@ -417,6 +417,9 @@ def record_all(
         groups = {name: sets.SETS[name] for name in sets.for_device(handle.info, peer)}
         _measure(handle, groups, peer, rounds, path, host=_host(handle))
         console.print(f"wrote {path}")
+
+
+app.command("first-calls")(first_calls.run)
 
 
 @app.command("sets")

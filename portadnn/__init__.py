@@ -18,7 +18,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__, get_version
+from .ahead import prepare as _prepare  # noqa: F401  # handles prepare plans by it
 from .descriptors import FilterDescriptor, TensorDescriptor, TensorView
+from .dispatch.prepared import Prepared
 from .enums import (
     ActivationMode,
     BatchNormMode,
@@ -268,6 +270,7 @@ __all__ = [
     "OpTensorOp",
     "PoolingDescriptor",
     "PoolingMode",
+    "Prepared",
     "Problem",
     "ProfileWarning",
     "RNNDescriptor",

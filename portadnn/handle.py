@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from portadnn_backends.base import Device, DeviceInfo, Engine
 
     from .dispatch.capture import CapturedStep
+    from .dispatch.prepared import Prepared
     from .problem import Problem
     from .profiles.violations import Violation
 
@@ -60,6 +61,16 @@ _CHOOSE: list[Choose] = []
 def judge_handles_by(choose: Choose) -> None:
     """Have `choose` find the profiles that handles to come ask for."""
     _CHOOSE.append(choose)
+
+
+# what makes plans ahead of calls; set by portadnn.ahead
+Prepare = Callable[["Handle", Any], "Prepared"]
+_PREPARE: list[Prepare] = []
+
+
+def prepare_handles_by(prepare: Prepare) -> None:
+    """Have `prepare` make plans ahead of calls."""
+    _PREPARE[:] = [prepare]
 
 
 class Handle:
@@ -322,6 +333,35 @@ class Handle:
 
         _ = self.device
         return CapturedStep(self)
+
+    @public
+    def prepare(self, what: Any) -> Prepared:
+        """Make the plans of calls to come, and compile their kernels side by side on all cores.
+
+        The calls themselves, on any arrays of these layouts, then find them. Without it a call compiles what it needs
+        when it is first made. Kernels go into the kernel cache as well. See docs/first-calls.md.
+
+        Parameters
+        ----------
+        what : iterable of Problem or str, or a recording
+            Problems, problem lines (such as logs show), or what a recording has: its path, or what
+            ``portadnn.recording.read`` returned. Graphs of a recording are built.
+
+        Returns
+        -------
+        Prepared
+            How many problems and graphs there were, and in ``refused`` the lines of those that no engine takes.
+
+        Raises
+        ------
+        BadParam
+            Something else, a line that is none, or a problem that is not valid.
+        NotSupported
+            Calls are being captured.
+        OSError
+            The recording cannot be read.
+        """
+        return _PREPARE[0](self, what)
 
     @public
     def cache_info(self) -> CacheInfo:

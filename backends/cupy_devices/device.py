@@ -10,9 +10,10 @@ from typing import Any
 from portadnn import forking
 from portadnn.errors import ExecutionFailed, NotSupported
 
-from .. import kernel_cache
+from .. import build_pool, kernel_cache
 from ..base import MOST_COUNTERS, BoundLaunches, CountersArg, DeviceInfo, Kernel, Launch
-from ..programs import Programs
+from ..programs import Finish, Programs
+from ..scout import Scout
 from .arrays import CupyArrays
 from .launch import Step
 from .library import cupy as _cupy
@@ -72,24 +73,34 @@ class CupyDevice(CupyArrays):
         return False
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
-        program = self._programs.get(file, self.dialect, defines, text, self._load)
-        return Kernel(name, program)
+        return Kernel(name, self._programs.get(file, self.dialect, defines, text, self._start))
 
-    def _load(self, source: str) -> tuple[Any, int]:
-        cupy = _cupy()
+    def scout(self) -> Scout:
+        return Scout(self)
+
+    def _start(self, source: str) -> tuple[Any, int] | Finish:
+        """Load a program from the cache on disk, or have a thread compile it."""
         key = (self.dialect, source, *self.options(), self.info.name, self.info.driver, self.info.version)
-        with self.current():
-            code = kernel_cache.load(key)
-            module = module_type()()
-            if code is not None:
-                try:
-                    module.load(code)
-                    return module, len(code)
-                except cupy.cuda.driver.CUDADriverError:
-                    module = module_type()()  # the driver refuses it: build anew and replace it
-            code = self.build(source)
-            module.load(code)
+        code = kernel_cache.load(key)
+        if code is not None:
+            try:
+                return self._load(code)
+            except _cupy().cuda.driver.CUDADriverError:
+                pass  # the driver refuses it: build anew and replace it
+        building = build_pool.submit(self.build, source)
+
+        def finish() -> tuple[Any, int]:
+            code = building.result()
+            loaded = self._load(code)
             kernel_cache.store(key, code)
+            return loaded
+
+        return finish
+
+    def _load(self, code: bytes) -> tuple[Any, int]:
+        with self.current():
+            module = module_type()()
+            module.load(code)
             return module, len(code)
 
     def binding(self, launches: Sequence[Launch]) -> tuple[Callable[..., None], Callable[[], bool]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from portadnn.errors import CompileError
@@ -68,6 +71,35 @@ class Compiler:
 
     def compile(self, program: Any, option: str = "") -> Any:
         """Have the driver compile a program."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyOpenCL warns about any compiler output
+        with _quiet():
             return program.build(self.options + option, devices=[self._device], cache_dir=False)
+
+
+class _Quiet:
+    """Keeps PyOpenCL from warning about compilers' remarks for as long as some thread compiles.
+
+    Filters of warnings belong to the process: each thread for itself would put back what another one had set.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._catching = contextlib.ExitStack()
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._threads += 1
+            if self._threads == 1:
+                self._catching.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore", opencl().CompilerWarning)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._threads -= 1
+                if not self._threads:
+                    self._catching.close()
+
+
+_quiet = _Quiet()

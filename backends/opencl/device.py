@@ -11,8 +11,10 @@ import numpy as np
 from portadnn.errors import BadParam, ExecutionFailed, NotSupported
 from portadnn.host_arrays import type_name
 
+from .. import build_pool
 from ..base import MOST_COUNTERS, BoundLaunches, DeviceInfo, Kernel, Launch
-from ..programs import Programs
+from ..programs import Finish, Programs
+from ..scout import Scout
 from . import command_buffer as opencl_command_buffer
 from . import pocl_cache
 from .arrays import OpenCLArrays
@@ -38,12 +40,23 @@ class OpenCLDevice(OpenCLArrays):
         self._enqueue = direct or enqueue
 
     def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
-        def build(source: str) -> tuple[Any, int]:
-            with pocl_cache.building(self.info, self.compiler.options, source):
-                program = self.compiler.build(source)
-            return program, (8 if self.info.kind == "cpu" else 2) * len(source)  # PoCL keeps so much
+        return Kernel(name, self._programs.get(file, "opencl", defines, text, self._start))
 
-        return Kernel(name, self._programs.get(file, "opencl", defines, text, build))
+    def _start(self, source: str) -> tuple[Any, int] | Finish:
+        """Build a program, or have a thread do it: PoCL compiles one at a time."""
+        nbytes = (8 if self.info.kind == "cpu" else 2) * len(source)  # PoCL keeps so much
+        if self.compiles_late:
+            with pocl_cache.building(self.info, self.compiler.options, source):
+                return self.compiler.build(source), nbytes
+        building = build_pool.submit(self.compiler.build, source)
+        return lambda: (building.result(), nbytes)
+
+    @property
+    def compiles_late(self) -> bool:
+        return pocl_cache.is_pocl(self.info)
+
+    def scout(self) -> Scout | None:
+        return None if self.compiles_late else Scout(self)
 
     def binding(self, launches: Sequence[Launch]) -> tuple[Callable[..., None], Callable[[], bool]]:
         cl = opencl()

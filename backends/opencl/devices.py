@@ -67,7 +67,7 @@ def build_options(device: Any, info: DeviceInfo) -> str:
     """
     rounds = device.single_fp_config & opencl().device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     exact = " -cl-fp32-correctly-rounded-divide-sqrt" if rounds and info.kind == "gpu" else ""
-    return f"-cl-std=CL1.2{exact}"
+    return f"-cl-std=CL1.2 -w{exact}"  # -w: some drivers print what their compilers remark
 
 
 def _describe(device: Any) -> DeviceInfo:

@@ -21,6 +21,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -38,6 +39,7 @@ from . import pocl_cpu
 
 _VARIABLE = "POCL_CACHE_DIR"
 _TOUCHED = "last_accessed"  # PoCL's note that a program was built
+_NAME = re.compile(r"[A-Z]{2}/[A-Za-z0-9._/-]{1,300}", re.ASCII)  # of a file
 _RECENT = 16  # programs that are looked at for new files when the next one is built
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # PoCL's compiler must not be at work in another thread
@@ -139,7 +141,7 @@ class Workplace:
         if payload is None:
             return ()
         head, _, rest = payload.partition(b"\n")
-        files = [(str(name), int(size)) for name, size in json.loads(head)]
+        files = _listed(head, len(rest))
         folders = tuple(sorted({"/".join(name.split("/")[:2]) for name, _ in files}))
         # a folder that is there is of another source that was the same once preprocessed
         absent = {name for name in folders if not (self.path / name).exists()}
@@ -169,6 +171,16 @@ class Workplace:
             self._programs.clear()
         disk_cache.remove_folder(self.path, self._process)
         os.close(self._lock)
+
+
+def _listed(head: bytes, size: int) -> list[tuple[str, int]]:
+    """Return the files of an entry with their sizes; none if one of them could lie elsewhere than below the folder."""
+    try:
+        files = [(str(name), int(count)) for name, count in json.loads(head)]
+    except (ValueError, TypeError):
+        return []
+    inside = all(_NAME.fullmatch(name) and not {"", ".", ".."} & set(name.split("/")) for name, _ in files)
+    return files if inside and sum(count for _, count in files) == size and all(n >= 0 for _, n in files) else []
 
 
 _WORKPLACES: dict[int, Workplace] = {}  # by process

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -203,6 +204,52 @@ def sweep(parent: Path) -> None:
 
 
 # entries
+
+KERNEL_MAGIC = b"portadnn kernel 1\n"  # begins an entry of compiled kernels: then the digests of its key and payload
+_DIGEST = hashlib.sha256().digest_size
+
+
+def kernel_entry(key: bytes, payload: bytes) -> bytes:
+    """Return the content of an entry for a key, of which the digest is given."""
+    return KERNEL_MAGIC + key + hashlib.sha256(payload).digest() + payload
+
+
+def kernel_payload(key: bytes, content: bytes) -> bytes | None:
+    """Return an entry's payload; None if it is truncated, altered or another key's."""
+    head = KERNEL_MAGIC + key
+    payload = content[len(head) + _DIGEST :]
+    if not content.startswith(head) or content[len(head) : len(head) + _DIGEST] != hashlib.sha256(payload).digest():
+        return None
+    return payload
+
+
+def write_entry(folder: Path, name: str, content: bytes) -> None:
+    """Write an entry beside its place and rename it, so that other processes see all of it or nothing.
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=UNFINISHED)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        _rename(Path(temporary), folder / name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    try:
+        temporary.replace(path)
+    except OSError:
+        if not path.is_dir():
+            raise
+        shutil.rmtree(path, ignore_errors=True)  # in the place of an entry, a folder is damage
+        temporary.replace(path)
 
 
 @dataclass(frozen=True)

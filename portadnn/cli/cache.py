@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from .._io import disk_cache
+from .._io import disk_cache, kernel_archive
 from ..errors import DnnError
 
 USAGE = 2  # exit code
-_KERNEL = re.compile(r"[0-9a-f]{64}\.bin")
+_KERNEL = kernel_archive.NAME
 _EXACT = re.compile(r"[0-9a-f]{64}\.npz")
 
 app = typer.Typer(help="Show or remove what portadnn keeps on disk.", no_args_is_help=True, add_completion=False)
@@ -189,6 +189,46 @@ def clear(
         typer.echo(f"find database: {database} stays; --find-db removes it")
     if faults:
         raise _fail(DnnError("; ".join(faults)))
+
+
+def _kernels() -> Path:
+    folder = disk_cache.kernel_folder()
+    if folder is None:
+        raise DnnError("compiled kernels are not kept on disk: PORTADNN_CACHE_DIR is empty")
+    return folder
+
+
+@app.command("export")
+def export_kernels(
+    file: Annotated[Path, typer.Argument(help="Archive to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write all compiled kernels into one file, for machines with the same devices and drivers."""
+    try:
+        if file.exists() and not force:
+            raise FileExistsError(f"{file} is there; --force replaces it")
+        moved = kernel_archive.export(_kernels(), file)
+    except (DnnError, OSError) as error:
+        raise _fail(error) from None
+    typer.echo(f"{moved.entries} entries, {size_text(moved.nbytes)} written to {file}")
+    if moved.left_out:
+        typer.echo(f"{moved.left_out} damaged entries left out")
+
+
+@app.command("import")
+def import_kernels(
+    file: Annotated[Path, typer.Argument(help="What `portadnn cache export` wrote.")],
+) -> None:
+    """Add the compiled kernels of another machine of the same kind, after checking all of them.
+
+    They are machine code that programs will run: import only what you trust. Those of other devices or drivers
+    are never used.
+    """
+    try:
+        moved = kernel_archive.import_(file, _kernels())
+    except (DnnError, OSError) as error:
+        raise _fail(error) from None
+    typer.echo(f"{moved.entries} entries, {size_text(moved.nbytes)} added; {moved.left_out} were there already")
 
 
 def _remove(cache: Cache) -> tuple[int, int, int]:

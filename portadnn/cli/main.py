@@ -14,6 +14,7 @@ from .._version import __version__
 from ..errors import DnnError
 from .cache import app as cache_app
 from .diff.app import app as diff_app
+from .warm import warm
 
 app = typer.Typer(
     help="cuDNN's operations on every GPU and CPU.",
@@ -24,6 +25,7 @@ app = typer.Typer(
 
 
 app.add_typer(cache_app, name="cache")
+app.command()(warm)
 app.add_typer(diff_app, name="diff")
 
 
@@ -216,9 +218,7 @@ def check(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            help="Where to: miopen-3, miopen-1, hipdnn, cudnn-9, portadnn-opencl, portadnn-cuda. [default: miopen-3]"
-        ),
+        typer.Option(help="Where to: miopen-3, miopen-1, cudnn-9, portadnn-opencl, portadnn-cuda. [default: miopen-3]"),
     ] = None,
     cudnn_version: Annotated[
         str | None, typer.Option(help="The cuDNN that the code is written for, such as 7.6. [default: any]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -122,6 +123,7 @@ def _search(
     capability.check(engines, problem, info)
     trials, takers = _takers(engines, problem, info)
     known = handle.found.stored(problem, info)
+    _build(device, problem, [engine for engine in takers if engine.name not in known])
     seconds: dict[str, float] = {}
     new: dict[str, float] = {}
     arrays: Sequence[Any] = ()
@@ -144,6 +146,15 @@ def _search(
     handle.found.add(problem, info, seconds, new)
     handle.forget(problem)
     return trials
+
+
+def _build(device: Device, problem: Problem, engines: Sequence[Engine]) -> None:
+    """Build the kernels of several engines side by side; none is being built any longer when they are timed."""
+    scout = device.scout() if len(engines) > 1 else None
+    if scout is not None:
+        for engine in engines:
+            scout.visit(functools.partial(engine.prepare, problem))
+        scout.wait()
 
 
 def _takers(engines: Sequence[Engine], problem: Problem, info: DeviceInfo) -> tuple[list[Trial], list[Engine]]:

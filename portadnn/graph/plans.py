@@ -207,22 +207,18 @@ class Plans:
         self.handle.device.host_access("measures plans")
         rows: list[tuple[Timing, Config, GraphPlan]] = []
         failed: list[Timing] = []
-        wanted = [config.engine for config in self.candidates if filters.refusal(config) is None]
-        for engine in {engine.name: engine for engine in wanted}.values():
-            for config in configurations(engine, self.graph, self.handle.info):
-                if filters.refusal(config) is not None:
+        for config in self._configurations(filters):
+            best = min((row.seconds for row, _, _ in rows), default=None)
+            try:
+                plan = config.prepare(self.graph, self.handle.device)
+                if filters.workspace is not None and plan.workspace_size > filters.workspace:
                     continue
-                best = min((row.seconds for row, _, _ in rows), default=None)
-                try:
-                    plan = config.prepare(self.graph, self.handle.device)
-                    if filters.workspace is not None and plan.workspace_size > filters.workspace:
-                        continue
-                    seconds = self._time(plan, values, scratch(plan), best)
-                except (DnnError, MemoryError) as error:  # the others may do
-                    log.warning("graph '%s': %s failed: %s", self.graph.name, config.name, error)
-                    failed.append(Timing(config.name, -1.0, 0, str(error)))
-                    continue
-                rows.append((Timing(config.name, seconds, plan.workspace_size), config, plan))
+                seconds = self._time(plan, values, scratch(plan), best)
+            except (DnnError, MemoryError) as error:  # the others may do
+                log.warning("graph '%s': %s failed: %s", self.graph.name, config.name, error)
+                failed.append(Timing(config.name, -1.0, 0, str(error)))
+                continue
+            rows.append((Timing(config.name, seconds, plan.workspace_size), config, plan))
         if not rows:
             raise self.no_engine([])
         rows.sort(key=lambda row: row[0].seconds)
@@ -231,6 +227,22 @@ class Plans:
         self.candidates = [config for _, config, _ in rows]
         self.built = {number: plan for number, (_, _, plan) in enumerate(rows)}
         return [*(row for row, _, _ in rows), *failed]
+
+    def _configurations(self, filters: Filters) -> list[Config]:
+        """Return all configurations that the filters leave, their kernels built: side by side, before any is timed."""
+        wanted = {config.engine.name: config.engine for config in self.candidates if filters.refusal(config) is None}
+        found = [
+            config
+            for engine in wanted.values()
+            for config in configurations(engine, self.graph, self.handle.info)
+            if filters.refusal(config) is None
+        ]
+        scout = self.handle.device.scout() if len(found) > 1 else None
+        if scout is not None:
+            for config in found:
+                scout.visit(functools.partial(config.prepare, self.graph))
+            scout.wait()
+        return found
 
     def _time(self, plan: GraphPlan, values: Mapping[int, Any], workspace: Any, best: float | None) -> float:
         given = self.graph.arguments(values)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..handle import Handle
 from ..problem import TensorSpec
+from .building import built
 from .decode import Undecodable, spec_of_json
 from .encode import GRAPHS
 from .graph_runs import GRAPH_RUNS
@@ -51,7 +51,7 @@ class Graphs:
         assert event.graph is not None
         key = (event.graph, handle.serial)
         if key not in self._built:
-            self._built[key] = self._build(event.graph, handle)
+            self._built[key] = built(self._recording.graphs[event.graph], handle)
         graph = self._built[key]
         frozen = graph._frozen
         pack: dict[int, Any] = {}
@@ -78,11 +78,3 @@ class Graphs:
                 memory.wrote(spec, at)
 
         return run
-
-    def _build(self, number: int, handle: Handle) -> Any:
-        from ..graph import heur_mode, pygraph
-
-        graph = pygraph(handle=handle)
-        graph.deserialize(json.dumps(self._recording.graphs[number]))
-        graph.build([heur_mode.A, heur_mode.FALLBACK])
-        return graph

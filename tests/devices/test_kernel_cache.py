@@ -12,6 +12,7 @@ import pytest
 from where import open_handle
 
 import portadnn as dnn
+from portadnn._io import disk_cache
 from portadnn_backends import kernel_cache
 
 KEY = ("opencl", "source", "options", "device", "driver")
@@ -128,7 +129,7 @@ def test_opencl_rebuilds_what_it_cannot_trust(folder):
         path.write_bytes(bad)
         with dnn.Handle("opencl") as handle:
             assert relu(handle) == [[[0.0, 2.0]]]
-        assert entry(folder).read_bytes()[: len(kernel_cache._MAGIC)] == kernel_cache._MAGIC
+        assert entry(folder).read_bytes().startswith(disk_cache.KERNEL_MAGIC)
         assert len(path.read_bytes()) > len(good) // 2 + 100, "the spoiled entry was replaced"
 
 
@@ -154,6 +155,6 @@ def test_concurrent_processes(folder):
         _, errors = process.communicate(timeout=200)
         assert process.returncode == 0, errors
     data = entry(folder).read_bytes()
-    payload = data[len(kernel_cache._MAGIC) + 2 * kernel_cache._DIGEST :]
+    payload = data[len(disk_cache.KERNEL_MAGIC) + 2 * 32 :]
     assert kernel_cache.hashlib.sha256(payload).digest() in data
     assert not list(folder.glob("new-*"))

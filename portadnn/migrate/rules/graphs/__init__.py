@@ -1,1 +1,0 @@
-"""Checks of graphs of cudnn_frontend."""
