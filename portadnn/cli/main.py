@@ -218,7 +218,9 @@ def check(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(help="Where to: miopen-3, miopen-1, cudnn-9, portadnn-opencl, portadnn-cuda. [default: miopen-3]"),
+        typer.Option(
+            help="Where to: miopen-3, miopen-1, hipdnn, cudnn-9, portadnn-opencl, portadnn-cuda. [default: miopen-3]"
+        ),
     ] = None,
     cudnn_version: Annotated[
         str | None, typer.Option(help="The cuDNN that the code is written for, such as 7.6. [default: any]")

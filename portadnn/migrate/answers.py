@@ -28,6 +28,8 @@ function. An entry of it may have
 ``family``
     true where the functions are not in the mapping table, but known by their names; MIOpen's, if it has any, takes
     the same arguments.
+
+The tables ``cudnn9`` and ``hipdnn`` say what stands for functions in cuDNN 9 and in hipDNN.
 """
 
 from __future__ import annotations
@@ -105,12 +107,14 @@ def answer(event: Event, target: str = "miopen-3") -> Answered:
     event : Event
         The call.
     target : str
-        ``"miopen-1"``, ``"miopen-3"``, ``"cudnn-9"``, ``"portadnn-opencl"`` or ``"portadnn-cuda"``.
+        ``"miopen-1"``, ``"miopen-3"``, ``"hipdnn"``, ``"cudnn-9"``, ``"portadnn-opencl"`` or ``"portadnn-cuda"``.
     """
     if target.startswith("miopen"):
         return Port(event, target).answered
     if target == "cudnn-9":
         return _of_cudnn_9(event)
+    if target == "hipdnn":
+        return _of_hipdnn(event)
     return _of_portadnn(event)
 
 
@@ -399,6 +403,29 @@ _DEFAULTS = {
 
 def _written(name: str, arguments: Sequence[str]) -> str:
     return f"{name}({', '.join(arguments)})"
+
+
+def _of_hipdnn(event: Event) -> Answered:
+    """Answer for hipDNN, which has graphs alone."""
+    said = hipdnn_entry(event.function)
+    if said is None:
+        return Answered("none", "", "hipDNN has nothing for it", sure=False)
+    note = said.get("note", "")
+    if "name" in said:
+        name = said["name"] + event.function.removeprefix("cudnn")
+        return Answered("same" if not note else "moves", _written(name, [a.text for a in event.arguments]), note)
+    if "nodes" in said:
+        calls = tuple(f"graph.{node.partition(' ')[0]}(...);" for node in said["nodes"])
+        nodes = "a graph of " + ", ".join(said["nodes"])
+        return Answered("recipe", "", "; ".join(filter(None, (nodes, note))), before=calls, sure=False)
+    return Answered("moves", "", note, sure=False)
+
+
+@functools.cache
+def hipdnn_entry(function: str) -> Mapping[str, Any] | None:
+    """Return what ``answers.toml`` says of a plain function on hipDNN; None where there is nothing."""
+    entries = data()["hipdnn"]
+    return next((one for one in entries if any(fnmatchcase(function, name) for name in one["functions"])), None)
 
 
 def _of_portadnn(event: Event) -> Answered:

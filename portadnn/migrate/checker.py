@@ -17,10 +17,13 @@ from .config import Config
 from .discover import Discovered, Found
 from .file_kinds import HEAD, kind_of
 from .findings import Finding
+from .frontend.found import FoundGraph
+from .frontend.judge import judged
 from .program import Skipped, Unit
 from .reading import Look, look, read_all
 from .report import Checked, Report, Silenced, sort_key
 from .rules.engine import Judge
+from .rules.judge_graphs import judge_graphs
 from .rules.judge_sources import judge_sources
 from .rules.table import rules
 from .selection import Comments, chosen
@@ -134,6 +137,7 @@ class _Run:
         self.report.repeats |= judged.repeats
         self.report.calls += judged.calls
         self.report.judged += judged.judged
+        self.report.coverage += judged.coverage
         self.report.skipped += judged.skipped
         if judged.checked is not None:
             self.report.lines += judged.checked.lines
@@ -190,8 +194,9 @@ class _Run:
             self.config.target, own_names(units), lambda number: self.progress("following calls", number, 0)
         )
         self.progress("following calls", 0, 0)
+        graphs: list[FoundGraph] = []
         try:
-            interpret.follow(units, [judge, collector])
+            interpret.follow(units, [judge, collector], graphs)
         except Exception as error:  # what was found until then is told
             self.report.skipped.append(
                 Skipped("", f"the program was not followed to its end: {type(error).__name__}: {error}")
@@ -199,10 +204,14 @@ class _Run:
         for unit in units:
             self.report.skipped += unit.skipped
         collector.mentions(units)
+        said = judged(graphs)
+        collector.graphs(said)
         self.findings += judge.findings
         self.findings += judge_sources(units, self.config.target, self.table)
+        self.findings += judge_graphs(said, self.config.target, self.table)
         self.report.calls += collector.calls
         self.report.judged += collector.judged
+        self.report.coverage += collector.coverage
 
     def finish(self) -> Report:
         """Sort out what is silenced, and return the report."""

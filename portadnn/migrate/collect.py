@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from .. import mapping
 from .answers import Answered, answer, of_a_family
+from .coverage import Coverage, Known, how_known
 from .events import Event, Place
+from .frontend.answers import answer_of_node
+from .frontend.judge import Judged
 from .libraries import is_library
 from .model.state import Deed, State
 from .program import Unit
@@ -45,13 +49,14 @@ class Collector:
         self._own, self._told, self._by_place = own, told, by_place
         self._number = 0
         self._judged: set[_Where] = set()
+        self._known: dict[_Where, Known] = {}
         self._calls: dict[_Where, Call] = {}
         self._times: dict[_Where, int] = {}
         self._logged: dict[str, _Where] = {}
 
     def call(self, event: Event, state: State, journal: Mapping[int, Deed]) -> None:
         """Keep a call."""
-        self.add(event)
+        self.add(event, state)
         self._number += 1
         if self._number % OFTEN == 0:
             self._told(self._number)
@@ -59,7 +64,7 @@ class Collector:
     def finish(self, state: State, journal: Mapping[int, Deed]) -> None:
         """Nothing is left to do."""
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Event, state: State | None = None) -> None:
         """Keep a call of cuDNN; of MIOpen's only the number, as they stay as they are."""
         if not self._is_call(event.function):
             return
@@ -67,6 +72,9 @@ class Collector:
         where = (place.file, place.line, place.column, event.function)
         if not self._by_place:
             where = self._logged.setdefault(event.function, where)
+        known: Known = "by name" if state is None else how_known(event, state)
+        if where not in self._known or known == "partly":  # what is unknown on one way to it is unknown
+            self._known[where] = known
         if event.library == "miopen":
             self._judged.add(where)
             return
@@ -95,6 +103,25 @@ class Collector:
                 if (unit.file, span.line, function) not in reached:
                     self.add(Event(0, function, (), Place.of(unit.file, span), text=text))
 
+    def graphs(self, graphs: Iterable[Judged]) -> None:
+        """Keep the calls that add nodes to graphs of cudnn_frontend."""
+        for one in graphs:
+            for node in one.graph.nodes:
+                name = f"cudnn_frontend::{node.method.name}"
+                place = node.place
+                where = (place.file, place.line, place.column, name)
+                if where not in self._times:
+                    self._times[where] = 1
+                    self._known[where] = "fully" if one.hipdnn.certainty == "proven" else "partly"
+                    said, becomes, note = answer_of_node(node, one.hipdnn, self.target)
+                    self._calls[where] = Call(name, place, node.text, node.within, said, becomes, note)
+
+    @property
+    def coverage(self) -> Coverage:
+        """How much of the calls was known."""
+        said = Counter(self._known.values())
+        return Coverage(said["fully"], said["partly"], said["by name"])
+
     @property
     def judged(self) -> int:
         """How many calls of MIOpen there are."""
@@ -103,7 +130,9 @@ class Collector:
     @property
     def calls(self) -> list[Call]:
         """All calls, by file and line."""
-        found = (replace(call, times=self._times[where]) for where, call in self._calls.items())
+        found = (
+            replace(call, times=self._times[where], known=self._known[where]) for where, call in self._calls.items()
+        )
         return sorted(found, key=lambda call: (call.place.file, call.place.line, call.place.column))
 
 

@@ -89,6 +89,8 @@ class Event:
     version : str or None
         The library's version, where a log says it or a branch of the preprocessor demands it.
     origin : {"source", "log", "recording"}
+    followed : bool
+        False of a call that following the program did not reach: nothing is known but its text.
     """
 
     number: int
@@ -104,6 +106,7 @@ class Event:
     guards: int = 0
     version: str | None = None
     origin: Literal["source", "log", "recording"] = "source"
+    followed: bool = True
     named: Mapping[str, Argument] | None = field(default=None, repr=False)  # logs name arguments themselves
 
     @property

@@ -316,6 +316,10 @@ class Unit:
     left_out : frozenset of str
         Names in those functions that were not read, because nothing in the file links them to a library. Where one of
         them is bound to a library elsewhere, the file is to be read with it in `names`.
+    handed : frozenset of str
+        Macros and functions that are given a library's function.
+    asked : frozenset of str
+        Those, and all that is called in capitals: if another file defines such a macro, this one is read with it.
     suppressions : dict of int to frozenset of str
         Lines whose findings a comment silences (``portadnn: ignore[S01, V10]``), and the rules; empty: all.
     """
@@ -333,4 +337,6 @@ class Unit:
     named: frozenset[str] = frozenset()
     skipped: list[Skipped] = field(default_factory=list)
     left_out: frozenset[str] = frozenset()
+    handed: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
     suppressions: dict[int, frozenset[str]] = field(default_factory=dict)

@@ -6,15 +6,17 @@ import multiprocessing
 import os
 import re
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from . import cpp
+from .cpp.expansion import PASTES, Template, defined, taking_apart
 from .cpp.text import count_lines
 from .discover import Found
+from .libraries import is_library
 from .program import Skipped, Unit
 
 FEW = 2**20  # bytes that one process reads before a second one has started
@@ -36,6 +38,7 @@ class Look:
     lines: int = 0
     touched: int = 0
     unit: Unit | None = None
+    templates: tuple[Template, ...] = ()
     skipped: list[Skipped] = field(default_factory=list)
 
 
@@ -49,17 +52,35 @@ class Bound:
         Functions and classes that call one.
     files : frozenset of str
         Files that such sources include.
+    templates : tuple of (str, Template)
+        Macros that take calls apart, each with its file.
+    pointers : dict of str to str
+        Variables and members that point to a library's function.
     """
 
     names: frozenset[bytes] = frozenset()
     files: frozenset[str] = frozenset()
+    templates: tuple[tuple[str, Template], ...] = ()
+    pointers: Mapping[str, str] = field(default_factory=dict)
+
+    def templates_for(self, file: str) -> list[Template]:
+        """Return the macros, those of the nearest files first."""
+        parts = PurePath(file).parts
+
+        def distance(other: str) -> int:
+            pairs = enumerate(zip(parts, PurePath(other).parts, strict=False))
+            return -next((i for i, (a, b) in pairs if a != b), len(parts))
+
+        return [template for _, template in sorted(self.templates, key=lambda pair: distance(pair[0]))]
 
 
 NOTHING = Bound()
 
 
-def bound_by(units: Iterable[Unit], many: bool = False) -> Bound:
+def bound_by(units: Iterable[Unit], many: bool = False, macros: Iterable[tuple[str, Template]] = ()) -> Bound:
     """Return what is bound to a library by these sources; of `many`, common names do not count."""
+    units = list(units)
+    macros = list(macros)
     names: set[str] = set()
     files: set[str] = set()
     for unit in units:
@@ -71,8 +92,23 @@ def bound_by(units: Iterable[Unit], many: bool = False) -> Bound:
             for function in unit.functions
             if any(called.startswith(("cudnn", "miopen")) for called in function.calls)
         )
+    pointers = _pointers(units)
+    names.update(pointers, *(unit.handed for unit in units))
+    apart = taking_apart(template for _, template in macros)
+    macros = [(file, template) for file, template in macros if template in apart.get(template.name, ())]
+    names.update(template.name for _, template in macros if PASTES.search(template.body))
     telling = (name for name in names if len(name) > 3 and name != "main" and (not many or _TELLING.search(name)))
-    return Bound(frozenset(name.encode() for name in telling), frozenset(files))
+    return Bound(frozenset(name.encode() for name in telling), frozenset(files), tuple(macros), pointers)
+
+
+def _pointers(units: Iterable[Unit]) -> dict[str, str]:
+    """Return the pointers to a library's functions that mean the same wherever they are named so."""
+    found: dict[str, set[str]] = {}
+    for unit in units:
+        for name, target in unit.aliases.items():
+            if is_library(target):
+                found.setdefault(name, set()).add(target)
+    return {name: targets.pop() for name, targets in found.items() if len(targets) == 1}
 
 
 def read_all(
@@ -95,9 +131,11 @@ def read_all(
         Told how many sources were read since it was told last.
     """
     found = {one.name: one for one in looks(sources, version, jobs, done=done)}
-    bound = bound_by((one.unit for one in found.values() if one.unit is not None), len(sources) > MANY)
+    units = [one.unit for one in found.values() if one.unit is not None]
+    macros = [(one.name, template) for one in found.values() for template in one.templates]
+    bound = bound_by(units, len(sources) > MANY, macros)
     left = [source for source in sources if _is_bound(found[source.shown], bound)]
-    if left and (bound.names or bound.files):
+    if left and (bound.names or bound.files or bound.templates):
         found |= {one.name: one for one in looks(left, version, jobs, bound)}
     return list(found.values())
 
@@ -106,6 +144,9 @@ def _is_bound(found: Look, bound: Bound) -> bool:
     """Tell whether a source, or a part of it that was left out, may use what others bind to a library."""
     if found.unit is None:
         return not found.skipped
+    own = {template.name for template in found.templates}
+    if any(template.name in found.unit.asked and template.name not in own for _, template in bound.templates):
+        return True
     return any(name.encode() in bound.names for name in found.unit.left_out)
 
 
@@ -118,6 +159,8 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
         if PurePath(source.shown).name in bound.files or cpp.interesting(text, bound.names):
             found.unit = _parse(text, source, version, bound)
             found.touched = touched(text)
+        if source.kind != "python":
+            found.templates = tuple(defined(text))
     except TimeoutError:
         found.skipped.append(Skipped(source.shown, _LATE))
     except OSError as error:
@@ -137,7 +180,15 @@ def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Uni
 
         unit: Unit = python_source.read(text, source.shown)
         return unit
-    return cpp.read(text, source.shown, cudnn_version=version, defines=source.defines, names=bound.names)
+    return cpp.read(
+        text,
+        source.shown,
+        cudnn_version=version,
+        defines=source.defines,
+        names=bound.names,
+        templates=bound.templates_for(source.shown),
+        pointers=bound.pointers,
+    )
 
 
 def touched(text: bytes) -> int:

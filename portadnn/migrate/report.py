@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from .._io.text import count
+from .coverage import Coverage, Known
 from .events import Place
 from .findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
 from .program import Skipped
@@ -44,6 +45,8 @@ class Call:
         Whether `becomes` is an expression that can replace the call as it stands.
     times : int
         How often it was made: more than once in logs, in loops, in helpers with several callers.
+    known : {"fully", "partly", "by name"}
+        How much of it was known when it was judged.
     """
 
     function: str
@@ -55,6 +58,7 @@ class Call:
     note: str = ""
     certain: bool = False
     times: int = 1
+    known: Known = "fully"
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,8 @@ class Report:
         By file and line.
     judged : int
         Calls of MIOpen, which stay as they are.
+    coverage : Coverage
+        How many of all these calls were judged fully, partly, by name only.
     checked : list of Checked
         Files that name the library; of the others only the number.
     files, lines : int
@@ -154,6 +160,7 @@ class Report:
     silenced: list[Silenced] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     judged: int = 0
+    coverage: Coverage = field(default_factory=Coverage)
     checked: list[Checked] = field(default_factory=list)
     files: int = 0
     lines: int = 0
@@ -231,6 +238,8 @@ class Report:
         named = sum(bool(file.touched) for file in self.checked)
         if named and not (self.calls or self.judged):
             return f"{count(named, 'file')} name cuDNN or MIOpen, and no call in them was understood"
+        if self.coverage and not (self.coverage.fully or self.coverage.partly):
+            return f"{count(self.coverage.by_name, 'call')} known by name only, and none was followed"
         if self.skipped:
             return f"{count(len(self.skipped), 'place')} not read, or not to the end"
         if self.ignored and not self.files:

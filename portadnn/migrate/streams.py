@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from ..errors import DnnError
 from .collect import Collector
+from .coverage import Coverage
 from .discover import Found
 from .events import Argument, Event
 from .findings import Finding
@@ -40,6 +41,7 @@ class Judged:
     repeats: dict[tuple[str, str, int, int, str], int] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     judged: int = 0
+    coverage: Coverage = field(default_factory=Coverage)
     checked: Checked | None = None
     skipped: list[Skipped] = field(default_factory=list)
 
@@ -140,7 +142,7 @@ def _judged(source: Found, target: str, table: Mapping[str, Rule], read: Callabl
     except Exception as error:  # other files are to be checked in any case
         found.skipped.append(Skipped(name, f"not read to its end: {type(error).__name__}: {error}"))
     found.findings, found.repeats = judge.findings, judge.repeats
-    found.calls, found.judged = collector.calls, collector.judged
+    found.calls, found.judged, found.coverage = collector.calls, collector.judged, collector.coverage
     return found
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from portadnn.migrate.events import Argument, Event, Place
 from portadnn.migrate.findings import Finding
+from portadnn.migrate.frontend.found import FoundGraph
 from portadnn.migrate.values import Value, known, thing
 
 FOLDER = Path(__file__).parent / "programs"
@@ -67,14 +68,17 @@ def programs(folder: Path = FOLDER) -> Iterator[Program]:
 def find(text: str, *, target: str = "miopen-3", cudnn_version: str | None = None, **more: str) -> list[Finding]:
     """Return what the rules say of a program."""
     from portadnn.migrate import cpp, interpret
+    from portadnn.migrate.frontend.judge import judged
     from portadnn.migrate.rules.engine import Judge
+    from portadnn.migrate.rules.judge_graphs import judge_graphs
     from portadnn.migrate.rules.judge_sources import judge_sources
 
     unit = cpp.read(text.encode(), "program.cpp", cudnn_version=cudnn_version)
     versions = {library: version for library, version in (("cudnn", cudnn_version), *more.items()) if version}
     judge = Judge(target, versions=versions, mentioned=unit.named)
-    interpret.follow([unit], [judge])
-    return [*judge.findings, *judge_sources([unit], target)]
+    graphs: list[FoundGraph] = []
+    interpret.follow([unit], [judge], graphs)
+    return [*judge.findings, *judge_sources([unit], target), *judge_graphs(judged(graphs), target)]
 
 
 def make(number: int, function: str, *values: Value | int | float | str | None, version: str | None = None) -> Event:

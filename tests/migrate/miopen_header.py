@@ -8,6 +8,12 @@ from pathlib import Path
 
 TEXT = (Path(__file__).parent / "miopen_header.txt").read_text(encoding="utf-8")
 LINES = [line for line in TEXT.splitlines() if not line.startswith("#")]
+# Functions of include/miopen/miopen.h, github.com/ROCm/MIOpen, commit 2d1fd997, which cuDNN has nothing for.
+OF_GRAPHS = {
+    "miopenCreateFusionPlan", "miopenCompileFusionPlan", "miopenCreateOpConvForward", "miopenCreateOpBiasForward",
+    "miopenCreateOpActivationForward", "miopenLayerNormForward", "miopenGroupNormForward", "miopenT5LayerNormForward",
+    "miopenT5LayerNormBackward", "miopenRunSolution", "miopenCatForward", "miopenSetTensorDescriptor",
+}  # fmt: skip
 
 
 @cache

@@ -240,7 +240,7 @@ def test_a_name_that_is_no_text(project):
 
 
 def test_a_program_that_cannot_be_followed_still_has_its_calls(project, monkeypatch):
-    def follow(units, listeners):
+    def follow(units, listeners, graphs):
         raise RecursionError("too deep")
 
     monkeypatch.setattr(interpret, "follow", follow)

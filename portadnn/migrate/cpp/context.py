@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from ..program import Skipped, Span
+from .expansion import Expanded, Expander
 from .parsing import OutOfTime
 from .text import Text
 
@@ -44,10 +45,26 @@ class Context:
     aliases: Mapping[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # functions of the file that are named like a library's
     checked: set[int] = field(default_factory=set)  # blocks and calls that stood in a checking macro
+    expander: Expander | None = None
+    expanded: Expanded | None = None  # where the code comes from, if a macro stands for it in the file
+    indirect: dict[tuple[int, str], tuple[str, Span, str]] = field(default_factory=dict)  # calls without `name(`
+    handed: set[str] = field(default_factory=set)  # macros and functions that are given a library's function
+    asked: set[str] = field(default_factory=set)  # what is called in capitals, which may be a macro of another file
+
+    def offsets(self, node: Node) -> tuple[int, int]:
+        """Return where a node starts and ends in the file; of what a macro stands for, where that came from."""
+        start, end = node.start_byte, node.end_byte
+        if self.expanded is None:
+            return start + self.shift, end + self.shift
+        starts, ends = self.expanded.starts, self.expanded.ends
+        if not starts:
+            return self.shift, self.shift
+        first = starts[min(start, len(starts) - 1)]
+        return first, max(first, ends[min(max(start, end - 1), len(ends) - 1)])
 
     def span(self, node: Node) -> Span:
         """Return where a node stands in the file."""
-        return self.text.span(node.start_byte + self.shift, node.end_byte + self.shift)
+        return self.text.span(*self.offsets(node))
 
     def source(self, node: Node) -> str:
         """Return a node's text as it was parsed, in one line."""
@@ -55,7 +72,9 @@ class Context:
         return _SPACE.sub(" ", text) if not text.isalnum() else text
 
     def written(self, node: Node) -> str:
-        """Return what stands in the file in a node's place."""
+        """Return what stands in the file in a node's place; of what a macro stands for, that."""
+        if self.expanded is not None:
+            return self.source(node)
         return self.text.read(node.start_byte + self.shift, node.end_byte + self.shift)
 
     def check_time(self) -> None:
@@ -74,7 +93,7 @@ class Context:
 
     def skip(self, node: Node, reason: str) -> None:
         """Note that a part could not be read."""
-        line = self.text.line(node.start_byte + self.shift)
+        line = self.text.line(self.offsets(node)[0])
         if not self.skipped or (self.skipped[-1].reason, self.skipped[-1].line) != (reason, line):
             self.skipped.append(Skipped(self.file, reason, line))
 

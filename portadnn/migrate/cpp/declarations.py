@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from ..frontend.methods import makers
 from ..libraries import WORD, is_library
 from ..program import (
     Block,
@@ -103,7 +104,9 @@ class Declarations:
         self.candidates = []
 
     def _matters(self, calls: set[str]) -> bool:
-        return any(is_library(name) for name in calls) or any(f.name in calls for f in self.unit.functions)
+        return any(is_library(name) or name in makers() for name in calls) or any(
+            f.name in calls for f in self.unit.functions
+        )
 
     def local(self, node: Node) -> None:
         """Read a type that is declared inside a function."""
@@ -259,9 +262,14 @@ class Declarations:
         given = function.child_by_field_name("parameters")
         result = []
         for node in [] if given is None else given.named_children:
+            declarator = node.child_by_field_name("declarator")
+            if node.type == "variadic_parameter_declaration" and declarator is not None:
+                name = self.context.source(declarator).replace("...", " ").strip("&* ")
+                if name.isidentifier():
+                    result.append(Parameter(name, type_of(self.context, node, "") + "...", None, True))
+                continue
             if node.type not in ("parameter_declaration", "optional_parameter_declaration"):
                 continue
-            declarator = node.child_by_field_name("declarator")
             said = Declared() if declarator is None else declared(self.context, declarator)
             stars = said.stars + "*" * len(said.sizes)
             type_ = type_of(self.context, node, stars)
@@ -273,9 +281,27 @@ class Declarations:
         return tuple(result)
 
     def _loose(self, node: Node) -> None:
+        if node.type == "compound_statement" and (name := self._test(node.prev_named_sibling)):
+            self._test_body(name, node)
+            return
         self.context.calls, outer = self.loose_calls, self.context.calls
         self.loose += self.statements.statements([node])
         self.context.calls = outer
+
+    def _test(self, before: Node | None) -> str:
+        """Return what goes before the body of ``TEST_CASE("name", "[tag]") { ... }``; "" of other blocks."""
+        called = None if before is None or not before.named_children else before.named_children[0]
+        if before is None or called is None or called.type != "call_expression" or not before.children[-1].is_missing:
+            return ""
+        text = self.context.source(called)
+        return text if text.partition("(")[0].isupper() else ""
+
+    def _test_body(self, name: str, node: Node) -> None:
+        calls, self.context.calls = self.context.calls, set()
+        block = self.statements.block(node)
+        found, self.context.calls = frozenset(self.context.calls), calls
+        if self._matters(set(found)):
+            self.unit.functions.append(Function(name, "", (), block, self.context.span(node), calls=found))
 
     # Variables and types
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tree_sitter import Node
 
+from ... import mapping
 from ..libraries import is_library, returns_status
 from ..program import (
     Block,
     Braces,
     Cast,
     Constant,
+    Evaluate,
     Expression,
     Index,
     Invocation,
@@ -21,12 +24,19 @@ from ..program import (
     Name,
     Operation,
     Span,
+    Statement,
     Unclear,
 )
 from ..sizes import POINTER, SIZES
 from . import literals
 from .context import DEEPEST, Context, last, plain, type_name
 
+# What is given a function in order to load, name or keep it, not to call it.
+_LOADS = re.compile(
+    r"load|sym|bind|regist|hook|wrap|proc|resolve|import|declare|decl$|deleter|name|str|^unique|^shared|_ptr$",
+    re.IGNORECASE,
+)
+_HOLDERS = frozenset(("make_pair", "make_tuple", "function", "push_back", "emplace_back", "insert", "emplace"))
 _LONGEST_CHAIN = 40
 _MOST_VALUES = 4096  # in braces; tables of numbers do not matter here
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast", "implicit_cast"))
@@ -36,11 +46,17 @@ _BASIC = frozenset((*SIZES, "long double", "void", "unsigned long long", "unsign
 
 
 class Expressions:
-    """Converts expressions; `block` converts the body of a lambda."""
+    """Converts expressions; `block` converts the body of a lambda, `unfolded` what a macro stands for."""
 
-    def __init__(self, context: Context, block: Callable[[Node], Block]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        block: Callable[[Node], Block],
+        unfolded: Callable[[Node], list[Statement] | None],
+    ) -> None:
         self.context = context
         self.block = block
+        self.unfolded = unfolded
 
     def convert(self, node: Node) -> Expression:
         """Return the expression of a node."""
@@ -263,6 +279,9 @@ class Expressions:
         if function is None or given is None:
             return self._unclear(node)
         span = self.context.span(node)
+        if (statements := self.unfolded(node)) is not None:
+            single = statements[0] if len(statements) == 1 else None
+            return single.expression if isinstance(single, Evaluate) else Lambda(Block(tuple(statements), span), span)
         arguments = self.all(given.named_children)
         kind = function.type
         if kind in ("primitive_type", "sized_type_specifier"):
@@ -305,16 +324,58 @@ class Expressions:
     ) -> Expression:
         context = self.context
         context.calls.add(simple)
+        if simple.isupper():
+            context.asked.add(simple)
         target = last(context.aliases.get(simple, simple))
         if is_library(target) and target not in context.own:
             text = context.written(node)
             if isinstance(callee, Member):  # a table of functions, loaded at run time
                 callee = Name(simple, callee.span)
+            if context.expanded is not None:
+                context.indirect[span.start, target] = (target, span, text)
+                return Invocation(callee, arguments, span, text)
             offset = function.end_byte + context.shift - len(simple.encode())
             context.found[offset] = (target, span, text)
             return Invocation(callee, arguments, span, text, checked=offset in context.checked)
+        handed = self._handed(simple, arguments, span, node)
+        if handed is not None:
+            return handed
         inner = _checked(arguments, context.aliases)
         return Invocation(callee, arguments, span, context.written(node)) if inner is None else inner
+
+    def _handed(self, simple: str, arguments: tuple[Expression, ...], span: Span, node: Node) -> Expression | None:
+        """Return the call that ``call(cudnnCreate, &h)`` makes, by the number of arguments behind the function."""
+        context = self.context
+        place, name = next(((i, n) for i, a in enumerate(arguments) if (n := function_named(a))), (0, ""))
+        if not name or name in context.own or _LOADS.search(simple):
+            return None
+        context.calls.add(name)
+        context.handed.add(simple)
+        rest = arguments[place + 1 :]
+        declared = mapping.table().functions.get(name)
+        if declared is None or not any(len(parameters) == len(rest) for parameters in declared.signatures):
+            if declared is not None and rest and simple not in _HOLDERS:
+                context.indirect[span.start, name] = (name, span, context.written(node))
+            return None
+        written = ", ".join(context.written(child) for child in self._given(node)[place + 1 :])
+        text = f"{name}({written})"
+        context.indirect[span.start, name] = (name, span, text)
+        return Invocation(Name(name, arguments[place].span), rest, span, text, checked=True)
+
+    @staticmethod
+    def _given(node: Node) -> list[Node]:
+        given = node.child_by_field_name("arguments")
+        return [] if given is None else given.named_children
+
+
+def function_named(expression: Expression) -> str:
+    """Return the library's function that an expression names without calling it; "" where it names none."""
+    if isinstance(expression, Operation) and expression.operator == "&x":
+        expression = expression.operands[0]
+    if not isinstance(expression, Name):
+        return ""
+    name = last(expression.name)
+    return name if name in mapping.table().functions else ""
 
 
 def _checked(arguments: tuple[Expression, ...], aliases: Mapping[str, str]) -> Expression | None:

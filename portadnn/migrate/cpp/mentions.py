@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .. import libraries
 from ..libraries import is_library
@@ -35,6 +35,7 @@ def mentions(
     found: Mapping[int, tuple[str, Span, str]],
     own: Collection[str],
     aliases: Mapping[str, str],
+    indirect: Iterable[tuple[str, Span, str]] = (),
 ) -> list[tuple[str, Span, str]]:
     """Return all calls of the libraries.
 
@@ -48,6 +49,8 @@ def mentions(
         Functions and macros that the file itself defines.
     aliases : dict of str to str
         Other names; those of libraries' functions count too.
+    indirect : iterable of (str, Span, str)
+        Calls whose function is written otherwise than before its arguments.
     """
     others = [name for name, target in aliases.items() if is_library(last(target)) and name not in own]
     pattern = libraries.called(*(name.encode() for name in others))
@@ -67,7 +70,7 @@ def mentions(
         if not _is_declaration(mask, start, match.end(), closing):
             end = match.end() if closing is None else closing + 1
             result.append((name, text.span(start, end), text.read(start, min(end, start + _LONGEST))))
-    return result
+    return [*result, *indirect]
 
 
 def _scope(mask: bytes, start: int) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
@@ -14,10 +15,12 @@ from .conditions import Known
 from .context import Context
 from .declarations import Declarations
 from .directives import Group
+from .expansion import LONGEST_MACRO, Expander, Template, taking_apart, unfolded
 from .macros import Macros
 from .mending import mend
 from .mentions import mentions, named, suppressions
 from .parsing import OutOfTime, parse
+from .pointers import pointed
 from .sheet import Variant, base, variants
 from .text import Text, count_lines
 
@@ -34,6 +37,8 @@ def read(
     cudnn_version: str | None = None,
     defines: Mapping[str, str] | None = None,
     names: Collection[bytes] = (),
+    templates: Sequence[Template] = (),
+    pointers: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
 ) -> Unit:
     """Read a source in C, C++ or CUDA; whatever it holds, a unit comes back.
@@ -51,6 +56,10 @@ def read(
     names : collection of bytes, optional
         Functions and classes that other files bind to a library: what uses them is read too. Functions that nothing
         links to a library are left out.
+    templates : sequence of Template
+        Macros of other files that take calls apart; the file's own go before those.
+    pointers : dict of str to str, optional
+        Pointers that other files let point to a library's function, each with the function's name.
     seconds : float, optional
         How much of a processor's time it may take; what is not read in that time is searched for calls only.
     """
@@ -59,24 +68,48 @@ def read(
         reason = "UTF-16" if text[:2] in _UTF16 else "binary"
         unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
         return unit
-    _Reading(text, unit, Known(cudnn_version, defines), names, time.thread_time() + seconds).read()
+    elsewhere = Elsewhere(names, templates, pointers or {})
+    _Reading(text, unit, Known(cudnn_version, defines), elsewhere, time.thread_time() + seconds).read()
     return unit
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What other files define: names bound to a library, macros that take calls apart, pointers to functions."""
+
+    names: Collection[bytes] = ()
+    templates: Sequence[Template] = ()
+    pointers: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Reading:
     """One file: `parse` counts the time of all that is parsed of it."""
 
-    def __init__(self, raw: bytes, unit: Unit, known: Known, names: Collection[bytes], deadline: float) -> None:
+    def __init__(self, raw: bytes, unit: Unit, known: Known, elsewhere: Elsewhere, deadline: float) -> None:
         self.text = Text(raw)
         self.unit = unit
-        self.names = names
+        self.names = elsewhere.names
         self.deadline = deadline
         self.prepared = directives.prepare(self.text, known)
         self.sheet = base(self.text, self.prepared)
         self.context = Context(self.text, b"", unit.file, aliases=unit.aliases, deadline=deadline)
+        self.context.expander = self._expander(elsewhere.templates)
+        unit.aliases.update(elsewhere.pointers)
+        unit.aliases.update(pointed(self.text.code))
         unit.includes = self.prepared.includes
         for offset in self.prepared.too_deep:
             unit.skipped.append(Skipped(unit.file, "conditions nested too deeply", self.text.line(offset)))
+
+    def _expander(self, foreign: Sequence[Template]) -> Expander | None:
+        """Return what expands the macros that take calls apart; None where there are none."""
+        own = [
+            Template(macro.name, macro.parameters, unfolded(self.text.code[macro.start : macro.end]))
+            for macro in self.prepared.macros
+            if macro.parameters and macro.end - macro.start < LONGEST_MACRO
+        ]
+        names = {macro.name for macro in own}
+        macros = taking_apart([*own, *(template for template in foreign if template.name not in names)])
+        return Expander(macros) if macros else None
 
     def read(self) -> None:
         """Fill the unit."""
@@ -98,7 +131,10 @@ class _Reading:
         mask = bytearray(self.sheet.mask)
         for macro in self.prepared.macros:
             mask[macro.start : macro.end] = self.text.mask[macro.start : macro.end]
-        unit.mentions = mentions(self.text, bytes(mask), context.found, own, unit.aliases)
+        indirect = list(context.indirect.values())
+        unit.mentions = mentions(self.text, bytes(mask), context.found, own, unit.aliases, indirect)
+        unit.handed = frozenset(context.handed)
+        unit.asked = unit.handed | context.asked
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
 

@@ -63,7 +63,7 @@ class Statements:
         self.groups = groups
         self.declaration = declaration
         self.parse = parse
-        self.expressions = Expressions(context, self.block)
+        self.expressions = Expressions(context, self.block, self.unfolded)
 
     def block(self, node: Node) -> Block:
         """Return a node's statements as a block, also where it is a single one."""
@@ -111,8 +111,30 @@ class Statements:
         children = node.named_children
         if not children:
             return []
+        if len(children) == 1 and (unfolded := self.unfolded(children[0])) is not None:
+            return unfolded
         expressions = self.expressions.all(children)
         return [Evaluate(e, self.context.span(c)) for e, c in zip(expressions, children, strict=True)]
+
+    def unfolded(self, node: Node) -> list[Statement] | None:
+        """Return what an invocation of a macro that takes a call apart stands for; None where it is none."""
+        context = self.context
+        expander, function = context.expander, node.child_by_field_name("function")
+        if expander is None or context.expanded is not None or node.type != "call_expression" or function is None:
+            return None
+        if function.type != "identifier" or context.source(function) not in expander.macros:
+            return None
+        expanded = expander.expand(context.code[node.start_byte : node.end_byte], node.start_byte + context.shift)
+        if expanded is None:
+            return None
+        code, before = context.code, context.checked
+        root = self.parse(expanded.code + b";")
+        context.code, context.expanded, context.checked = expanded.code + b";", expanded, set()
+        try:
+            statements = self.statements(root.named_children)
+        finally:
+            context.code, context.expanded, context.checked = code, None, before
+        return statements
 
     # Declarations
 

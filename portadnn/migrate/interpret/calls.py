@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from ... import mapping
 from ...mapping import Parameter
 from ..events import Argument, Event, Place
+from ..frontend.found import FoundGraph
 from ..model import effects, symbols
 from ..model.kinds import kind_of
 from ..model.listener import Listener
 from ..model.state import Deed, meet
-from ..program import Block, Expression, Function, Index, Invocation, Lambda, Member, Name, Span
+from ..program import Block, Expression, Function, Index, Invocation, Lambda, Member, Name, Operation, Span
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
+from .graph_calls import GraphCalls
 from .index import Index as Names
 from .index import Known, fitting
 from .memory import Frame
 from .objects import Objects
 from .parts import read_names
-from .texts import argument_texts
+from .texts import argument_texts, unparsed
 
 DEEPEST_CALL = 5  # the entry, and calls within it
 _SMALL = 6  # statements of a function that is followed though it leads to no call
@@ -31,7 +35,7 @@ _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 class Calls(Objects):
     """Follows calls."""
 
-    def __init__(self, index: Names, listeners: Sequence[Listener]) -> None:
+    def __init__(self, index: Names, listeners: Sequence[Listener], graphs: list[FoundGraph] | None = None) -> None:
         super().__init__(index)
         self.listeners = listeners
         self.journal: dict[int, Deed] = {}
@@ -42,11 +46,13 @@ class Calls(Objects):
         self.stack: list[Known] = []
         self.through: list[Place] = []
         self.thread = ""
+        self.every_branch = False  # also those that known values exclude; tells of calls that nothing else led to
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()
         self.reached_functions: set[int] = set()
         self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
         self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
+        self.of_graphs = GraphCalls(self, [] if graphs is None else graphs)
 
     def fresh(self) -> int:
         """Return a number that was not used before."""
@@ -66,14 +72,24 @@ class Calls(Objects):
     def invoke(self, call: Invocation, use: str) -> Value:
         """Follow a call, and return what it gives."""
         use = "checked" if call.checked else use
+        if self.frame.packs:
+            call = replace(call, arguments=self._unpacked(call.arguments))
+        if (of_a_graph := self.of_graphs.invoke(call)) is not None:
+            return of_a_graph
         callee = call.callee
         if isinstance(callee, Name):
             return self._named(call, callee.name, use)
         if isinstance(callee, Member):
-            name = self.index.resolved(types.simple(callee.name))
-            if self.index.is_library(name) and types.simple(callee.name) not in self.index.functions:
+            short = types.simple(callee.name)
+            name = self.index.resolved(short)
+            if self.index.is_library(name) and short not in self.index.functions and _takes(name, short, call):
                 return self.library_call(call, name, use)
+            pointed = self._pointed(callee)
+            if pointed:
+                return self.library_call(call, pointed, use)
             return self._method(call, callee, use)
+        if isinstance(callee, Index | Operation) and (pointed := self._pointed(callee)):
+            return self.library_call(call, pointed, use)
         if isinstance(callee, Lambda):
             for argument in call.arguments:
                 self.evaluate(argument)
@@ -86,7 +102,7 @@ class Calls(Objects):
         if call.new and full_name.endswith("]"):
             return self.outside(call, full_name, use)
         name = self.index.resolved(types.simple(full_name))
-        if self.index.is_library(name) and not call.new:
+        if self.index.is_library(name) and not call.new and _takes(name, types.simple(full_name), call):
             return self.library_call(call, name, use)
         class_ = self.index.class_named(name) if not self.frame.path_of(full_name) else None
         if class_ is not None:
@@ -94,6 +110,9 @@ class Calls(Objects):
             self.types[path] = name
             self.construct(path, name, call.arguments)
             return pointer(path, name) if call.new else unknown(path, name)
+        pointed = self._pointed(call.callee) if isinstance(call.callee, Name) and not call.new else ""
+        if pointed:
+            return self.indirect_call(call, pointed, use)
         if self.frame.path_of(full_name) is not None:
             overloaded = self.overloaded("operator()", call.callee, call)
             if overloaded is not None:
@@ -142,7 +161,43 @@ class Calls(Objects):
 
     # The libraries' functions -----------------------------------------------------------------------------------
 
-    def library_call(self, call: Invocation, name: str, use: str) -> Value:
+    def _pointed(self, callee: Expression) -> str:
+        """Return the library's function that a variable points to; "" where none is known."""
+        if isinstance(callee, Operation):
+            if callee.operator != "*x":
+                return ""
+            callee = callee.operands[0]
+        if not isinstance(callee, Name | Member | Index):
+            return ""
+        path = self.place(callee)
+        value = self.peek(path) if path is not None else None
+        if value is None or value.kind != "unknown" or not isinstance(value.data, str):
+            return ""
+        name = types.simple(value.data)
+        return name if name in mapping.table().functions else ""
+
+    def indirect_call(self, call: Invocation, name: str, use: str) -> Value:
+        """Follow a call through a pointer; of a function that was handed in, the call stands where it was."""
+        texts = [self.frame.pack_texts.get(unparsed(a), unparsed(a)) for a in call.arguments]
+        call = replace(call, text=f"{name}({', '.join(texts)})")
+        is_parameter = isinstance(call.callee, Name) and self.frame.function is not None and any(
+            p.name == call.callee.name for p in self.frame.function.parameters
+        )  # fmt: skip
+        place = self.through[-1] if is_parameter and self.through else None
+        return self.library_call(call, name, use, place)
+
+    def _unpacked(self, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        """Return arguments with what a template's ``args...`` stands for in its place."""
+        result: list[Expression] = []
+        for argument in arguments:
+            count = self.frame.packs.get(argument.name) if isinstance(argument, Name) else None
+            if count is None or not isinstance(argument, Name):
+                result.append(argument)
+            else:
+                result += [Name(f"{argument.name}${i}", argument.span) for i in range(count)]
+        return tuple(result)
+
+    def library_call(self, call: Invocation, name: str, use: str, where: Place | None = None) -> Value:
         """Make an event of a call of a library, tell the listeners, and let it have its effects."""
         parameters = effects.signature(name, len(call.arguments))
         texts = argument_texts(call)
@@ -150,16 +205,26 @@ class Calls(Objects):
             self._argument(argument, text, parameters[i] if i < len(parameters) else None)
             for i, (argument, text) in enumerate(zip(call.arguments, texts, strict=True))
         )
-        return self.emit(name, arguments, call.span, call.text, self._status(use))
+        return self.emit(name, arguments, call.span, call.text, self._status(use), where)
 
-    def emit(self, name: str, arguments: tuple[Argument, ...], span: Span, text: str, status: str) -> Value:
-        """Tell the listeners of a call, and let it have its effects."""
+    def emit(
+        self,
+        name: str,
+        arguments: tuple[Argument, ...],
+        span: Span,
+        text: str,
+        status: str,
+        where: Place | None = None,
+        followed: bool = True,
+    ) -> Value:
+        """Tell the listeners of a call, which stands at `where` or else at its span, and let it have its effects."""
+        place = self.place_of(span) if where is None else where
         self.numbers += 1
         event = Event(
             number=self.numbers,
             function=name,
             arguments=arguments,
-            place=self.place_of(span),
+            place=place,
             text=text,
             status=status,
             through=tuple(self.through),
@@ -168,10 +233,13 @@ class Calls(Objects):
             in_loop=self.loops > 0,
             guards=self.guards,
             version=self.versions[-1] if self.versions else None,
+            followed=followed,
         )
-        self.reached.add((self.frame.unit.file, name, span.line, span.column))
-        for listener in self.listeners:
-            listener.call(event, self.state, self.journal)
+        where_ = (place.file, name, place.line, place.column)
+        if not self.every_branch or where_ not in self.reached:
+            for listener in self.listeners:
+                listener.call(event, self.state, self.journal)
+        self.reached.add(where_)
         return effects.apply(event, self.state, self.journal, self._write_output)
 
     def _write_output(self, path: str, value: Value) -> None:
@@ -309,11 +377,28 @@ class Calls(Objects):
             return unknown(key if not called.leads else f"{called.label}~{self.fresh()}", "")
         self.turns += 1
         frame = Frame(self.turns, called.unit, called.label, called.function, this, types.simple(called.function.owner))
+        self._bind_pack(frame, called.function, arguments, bound)
         for i, parameter in enumerate(called.function.parameters):
             path, given = bound[i] if i < len(bound) else _NOTHING
             self._bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
                        parameter.default)  # fmt: skip
         return self._run_function(called, frame, where)
+
+    def _bind_pack(
+        self,
+        frame: Frame,
+        function: Function,
+        arguments: Sequence[Expression],
+        bound: Sequence[tuple[str | None, Value]],
+    ) -> None:
+        """Bind what a template's last parameter, ``Args... args``, is given: each as a variable of its own."""
+        if not function.parameters or not function.parameters[-1].type.endswith("..."):
+            return
+        first, name = len(function.parameters) - 1, function.parameters[-1].name
+        frame.packs[name] = max(0, len(bound) - first)
+        for i, (path, given) in enumerate(bound[first:]):
+            self._bind(frame, f"{name}${i}", "", path, given, None)
+            frame.pack_texts[f"{name}${i}"] = unparsed(arguments[first + i])
 
     def _bind(self, frame: Frame, name: str, type_: str, reference: str | None, value: Value | None,
               default: Expression | None) -> None:  # fmt: skip
@@ -411,8 +496,17 @@ def _is_place(expression: Expression) -> bool:
 def _paired(function: Function, arguments: Sequence[Expression]) -> Iterator[tuple[bool, Expression]]:
     """Yield arguments, each with whether the caller's variable is meant."""
     parameters = function.parameters
+    is_pack = bool(parameters) and parameters[-1].type.endswith("...")
     for i, argument in enumerate(arguments):
-        yield i < len(parameters) and parameters[i].reference, argument
+        yield parameters[i].reference if i < len(parameters) else is_pack, argument
+
+
+def _takes(name: str, written: str, call: Invocation) -> bool:
+    """Whether a function may be the one that a call under another name means, by the number of arguments."""
+    declared = mapping.table().functions.get(name)
+    if name == written or declared is None:
+        return True
+    return any(len(parameters) == len(call.arguments) for parameters in declared.signatures)
 
 
 _NOTHING: tuple[str | None, Value | None] = (None, None)

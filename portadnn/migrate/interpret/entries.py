@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..events import Argument
+from ..frontend.found import FoundGraph
 from ..model.listener import Listener
 from ..model.state import State
 from ..program import Skipped, Span, Unit
@@ -25,8 +26,10 @@ _MOST_STEPS = 25_000  # of one entry
 class Walk(Statements):
     """Follows a whole program."""
 
-    def __init__(self, units: Sequence[Unit], listeners: Sequence[Listener]) -> None:
-        super().__init__(Index(units), listeners)
+    def __init__(
+        self, units: Sequence[Unit], listeners: Sequence[Listener], graphs: list[FoundGraph] | None = None
+    ) -> None:
+        super().__init__(Index(units), listeners, graphs)
         self.frame = Frame(0, units[0] if units else Unit(""), "")
         self.ends = []
         self.steps = 0
@@ -48,11 +51,16 @@ class Walk(Statements):
                 self._entry(known)
         for known in self._with_unreached():
             self._entry(known)
+        self.every_branch = True
+        for known in self._with_unreached(again=True):
+            self._entry(known)
+        self.every_branch = False
         self._mentions()
+        self.of_graphs.end()
         for listener in self.listeners:
             listener.finish(self.state, self.journal)
 
-    def _with_unreached(self) -> list[Known]:
+    def _with_unreached(self, *, again: bool = False) -> list[Known]:
         """Return the functions with calls that no caller led to: with other arguments they may be reached."""
         lines: dict[str, list[int]] = {}
         for unit in self.index.units:
@@ -63,7 +71,7 @@ class Walk(Statements):
             known
             for known in self.index.all
             if known.leads
-            and id(known) not in self.started
+            and (again or id(known) not in self.started)
             and known.unit.file in lines
             and any(known.function.span.line <= line <= known.function.span.end_line for line in lines[known.unit.file])
         ]
@@ -117,6 +125,7 @@ class Walk(Statements):
     # One entry --------------------------------------------------------------------------------------------------
 
     def _start(self, known: Known) -> None:
+        self.of_graphs.end()
         self.state = State()
         self.children = {}
         self.types = {}
@@ -234,13 +243,20 @@ class Walk(Statements):
                 if (unit.file, name, span.line, span.column) not in self.reached:
                     self.state = State()
                     self.thread = ""
-                    arguments = tuple(self._mentioned(part, span) for part in split_arguments(text))
-                    self.emit(name, arguments, span, text, "unknown")
+                    arguments = tuple(self._mentioned(part, span) for part in _given(name, text))
+                    self.emit(name, arguments, span, text, "unknown", followed=False)
         self.state = State()
 
     def _mentioned(self, text: str, span: Span) -> Argument:
         value = unknown(f"{text}~{span.line}") if text else UNKNOWN
         return Argument(text, value, None, replace(self.place_of(span), start=-1, end=-1))
+
+
+def _given(name: str, text: str) -> list[str]:
+    """Return the arguments in the text of a call; of a call through another function, those behind the function."""
+    parts = split_arguments(text)
+    named = [i for i, part in enumerate(parts) if types.simple(part.lstrip("& ")) == name]
+    return parts[named[0] + 1 :] if named else parts
 
 
 def _signature(known: Known) -> tuple[str, str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ... import mapping
+from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..program import Class, Declare, Function, Unit
@@ -237,6 +238,7 @@ class Index:
     def _mark_leading(self) -> None:
         callers: dict[str, list[Known]] = {}
         waiting: list[Known] = []
+        handed = frozenset().union(*(unit.handed for unit in self.units))  # type: frozenset[str]
         for known in self.all:
             self.here = known.unit.file
             names = {self.resolved(types.simple(name)) for name in known.function.calls}
@@ -244,7 +246,10 @@ class Index:
             names |= self._made(known)
             for name in names:
                 callers.setdefault(name, []).append(known)
-            if any(self.is_library(name) for name in names):
+            handed_to = types.simple(known.function.name) in handed and not names.isdisjoint(
+                parameter.name for parameter in known.function.parameters
+            )
+            if handed_to or any(self.is_library(name) or name in makers() for name in names):
                 known.leads = True
                 waiting.append(known)
         while waiting:

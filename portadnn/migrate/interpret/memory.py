@@ -48,6 +48,8 @@ class Frame:
     declared: list[str] = field(default_factory=list)
     objects: list[tuple[str, str]] = field(default_factory=list)  # with destructors: path and class
     read_names: frozenset[str] | None = None
+    packs: dict[str, int] = field(default_factory=dict)  # how many arguments ``args...`` stands for
+    pack_texts: dict[str, str] = field(default_factory=dict)  # and how the caller writes each
 
     def path_of(self, name: str) -> str | None:
         """Return the path of a local variable."""

@@ -37,6 +37,7 @@ _SAME_VALUE = frozenset(
 _TYPE = re.compile(
     r"^(?:T|[A-Z][A-Za-z]*Type|[DS][Tt]ype|\w+_t|[Rr]eal|scalar)$"
 )  # that a template stands for: Dtype(0)
+_LOADS = re.compile(r"sym|proc|load|resolve|import|lookup", re.IGNORECASE)  # dlsym, GetProcAddress
 _THREADS = frozenset({"thread", "jthread", "async", "pthread_create"})
 
 
@@ -64,6 +65,11 @@ class Outside(Calls):
             return self._same(call.arguments[0], address=short == "addressof")
         if len(call.arguments) == 1 and isinstance(call.arguments[0], Constant) and _TYPE.match(short):
             return replace(self.evaluate(call.arguments[0]), type="")
+        loaded = next((a.value for a in call.arguments if isinstance(a, Constant) and isinstance(a.value, str)), "")
+        if _LOADS.search(short) and self.index.is_library(loaded):
+            for argument in call.arguments:
+                self.evaluate(argument)
+            return unknown(loaded)
         if short in _THREADS:
             return self.start_thread(call.arguments, pthread=short == "pthread_create")
         return self._unfollowed(call, short)

@@ -10,6 +10,7 @@ from ..program import (
     Alternatives,
     Block,
     Braces,
+    Constant,
     Declare,
     Evaluate,
     Expression,
@@ -127,6 +128,9 @@ class Statements(Loops):
         if re.search(r"(?:^|::)j?thread$", types.bare(statement.type)) and statement.arguments:
             self.start_thread(statement.arguments)
             return
+        if statement.name.startswith("["):
+            self._declare_parts(statement, value)
+            return
         self.frame.scopes[-1][statement.name] = path
         self.frame.declared.append(path)
         self.types[path] = self._declared_type(statement, value)
@@ -138,6 +142,18 @@ class Statements(Loops):
             self._give(path, statement, value)
         else:
             self._make(path, statement)
+
+    def _declare_parts(self, statement: Declare, value: Value | None) -> None:
+        """Follow ``auto [a, b] = ...``."""
+        given = value.data if value is not None and value.kind == "items" else ()
+        for i, name in enumerate(statement.name.strip("[]").split(",")):
+            path = f"{name}#{self.frame.turn}"
+            self.frame.scopes[-1][name] = path
+            self.frame.declared.append(path)
+            self.types[path] = ""
+            self.state.variables.pop(path, None)
+            if i < len(given):
+                self.state.variables[path] = given[i]
 
     def _reference(self, expression: Expression) -> str | None:
         if isinstance(expression, Invocation):
@@ -211,6 +227,8 @@ class Statements(Loops):
         while current is not None:
             condition = self.evaluate(current.condition)
             holds = symbols.truth(condition)
+            if self.every_branch and not isinstance(current.condition, Constant):
+                holds = None
             if holds is None:
                 before = self.state.copy()
                 self._narrow(current.condition, holds=True)
@@ -302,7 +320,7 @@ class Statements(Loops):
 
     def _chosen(self, statement: Switch, value: Value) -> int | None:
         """Return the case that a known value leads to; -1 for none, None where that is not known."""
-        if value.kind != "known":
+        if value.kind != "known" or self.every_branch:
             return None
         default = -1
         for i, (labels, _) in enumerate(statement.cases):

@@ -71,6 +71,8 @@ def _effort(report: Report) -> Iterator[str]:
     yield (f"<p>{work(effort)}. Looked at {count(report.files, 'file')}, {count(report.lines, 'line')}.</p>")
     if report.judged:
         yield f"<p>Ported already: {count(report.judged, 'call')} of MIOpen, judged.</p>"
+    if report.coverage:
+        yield f'<p id="coverage">Coverage: {report.coverage}.</p>'
     rows = [(str(answer), meaning, effort.answers[answer]) for answer, meaning in ANSWERS.items()]
     if effort.unrecognised:
         rows.append(("unknown", "without an answer: not in the tables", effort.unrecognised))

@@ -37,6 +37,7 @@ def facts(report: Report) -> dict[str, Any]:
             "lines": effort.lines,
             "files": effort.files,
         },
+        "coverage": {word.replace(" ", "_"): number for word, number in report.coverage.counts.items()},
         "severities": report.severities(),
         "findings": [_finding(report, finding, prints[id(finding)]) for finding in report.findings],
         "silenced": [
@@ -97,4 +98,5 @@ def _call(call: Call) -> dict[str, Any]:
         "note": call.note,
         "certain": call.certain,
         "times": call.times,
+        "known": call.known,
     }

@@ -21,6 +21,10 @@ def _suites(report: Report) -> Iterator[tuple[str, list[ET.Element]]]:
     for file in dict.fromkeys([*(checked.file for checked in report.checked), *groups]):
         cases = [_case(report, file, finding) for finding in groups.get(file, ())]
         yield file, cases or [ET.Element("testcase", classname=clean(file), name="no findings")]
+    if report.coverage:
+        case = ET.Element("testcase", classname="portadnn", name="coverage")
+        ET.SubElement(case, "system-out").text = str(report.coverage)
+        yield "portadnn", [case]
     for item in report.skipped:
         case = ET.Element("testcase", classname=clean(item.file), name="is read")
         ET.SubElement(case, "skipped", message=line_of(item.reason))

@@ -47,6 +47,9 @@ def _lines(report: Report) -> Iterator[str]:
     if report.judged:
         yield f"Ported already: {count(report.judged, 'call')} of MIOpen, judged."
         yield ""
+    if report.coverage:
+        yield f"Coverage: {report.coverage}."
+        yield ""
     yield from ("| What becomes of the calls | Calls | Share |", "|---|--:|--:|")
     for answer, meaning in ANSWERS.items():
         yield f"| {meaning} | {effort.answers[answer]} | {effort.share(effort.answers[answer]):.0%} |"

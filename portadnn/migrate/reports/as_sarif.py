@@ -43,7 +43,11 @@ def as_sarif(report: Report) -> str:
             {"executionSuccessful": True, "toolExecutionNotifications": [_notice(item) for item in report.skipped]}
         ],
         "results": results,
-        "properties": {"target": report.target, "cudnnVersion": report.cudnn_version or ""},
+        "properties": {
+            "target": report.target,
+            "cudnnVersion": report.cudnn_version or "",
+            "coverage": {word.replace(" ", "_"): number for word, number in report.coverage.counts.items()},
+        },
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 

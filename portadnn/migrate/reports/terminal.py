@@ -227,6 +227,8 @@ class _Terminal:
             self.bar()
         if report.judged:
             self.put(("Ported already: ", "bold"), f"{count(report.judged, 'call')} of MIOpen, judged.")
+        if report.coverage:
+            self.put(("Coverage: ", "bold"), f"{report.coverage}.")
         numbers = report.severities()
         alarms = sum(numbers.values())
         parts: list[str | tuple[str, str]] = []

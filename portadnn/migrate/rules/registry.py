@@ -1,4 +1,4 @@
-"""What rules say in code, by the names that the rule files use: functions that look at situations or at sources."""
+"""What rules say in code, by the names in the rule files: functions that look at situations, sources or graphs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from ..frontend.judge import Judged
 from ..program import Unit
-from .situation import Hit, Situation, SourceHit
+from .situation import GraphHit, Hit, Situation, SourceHit
 
 Look = TypeVar("Look", bound=Callable[..., Iterator[Any]])
 
 
 @dataclass(frozen=True)
 class Check(Generic[Look]):
-    """A function that yields a :class:`Hit` or :class:`SourceHit` for everything wrong with what it looks at.
+    """A function that yields a :class:`Hit`, or another kind of it, for everything wrong with what it looks at.
 
     Attributes
     ----------
@@ -62,5 +63,7 @@ class Registry(Generic[Look]):
 
 CallCheck = Check[Callable[[Situation], Iterator[Hit]]]
 SourceCheck = Check[Callable[[Unit], Iterator[SourceHit]]]
+GraphCheck = Check[Callable[[Judged], Iterator[GraphHit]]]
 check = Registry[Callable[[Situation], Iterator[Hit]]]("checks")
 source_check = Registry[Callable[[Unit], Iterator[SourceHit]]]("sources")
+graph_check = Registry[Callable[[Judged], Iterator[GraphHit]]]("graphs")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..events import Argument, Event
+from ..events import Argument, Event, Place
 from ..findings import Certainty
 from ..model.effects import is_whole
 from ..model.state import Deed, State, Thing
@@ -133,6 +133,16 @@ class SourceHit:
     """What a check of sources answers: where, how certain, what fills the braces, and the function that it is about."""
 
     span: Span
+    certainty: Certainty = "proven"
+    words: Mapping[str, str] = field(default_factory=dict)
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class GraphHit:
+    """What a check of graphs answers: where, how certain, what fills the braces, and the method that it is about."""
+
+    place: Place
     certainty: Certainty = "proven"
     words: Mapping[str, str] = field(default_factory=dict)
     function: str = ""

@@ -39,7 +39,7 @@ from ..findings import SEVERITIES, Severity
 from ..versions import numbers
 from . import conditions, sets, targets
 from .conditions import Condition
-from .registry import CallCheck, SourceCheck, check, source_check
+from .registry import CallCheck, GraphCheck, Registry, SourceCheck, check, graph_check, source_check
 from .targets import Target
 
 FOLDER = Path(__file__).parent / "tables"
@@ -68,6 +68,8 @@ class Case:
         What data cannot say; it has to agree.
     source : SourceCheck or None
         What looks at source files instead of calls; there are no functions and conditions then.
+    graph : GraphCheck or None
+        What looks at graphs of cudnn_frontend instead.
     end : bool
         Judged when the program has ended, with the state at its end.
     about : tuple of str
@@ -91,6 +93,7 @@ class Case:
     unless: tuple[tuple[Condition, ...], ...]
     check: CallCheck | None
     source: SourceCheck | None
+    graph: GraphCheck | None
     end: bool
     about: tuple[str, ...]
     message: str
@@ -204,6 +207,9 @@ def _severity(text: str) -> Severity:
     raise ValueError(f"severity {text!r} is none of {', '.join(SEVERITIES)}")
 
 
+_REGISTRIES: Mapping[str, Registry[Any]] = {"call": check, "source": source_check, "graph": graph_check}
+
+
 def _case(entry: dict[str, Any], per_call: bool) -> Case:
     library: Library = entry.get("library", "cudnn")
     if library not in get_args(Library):
@@ -213,23 +219,26 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
             raise ValueError(f"target {target!r} is none of {', '.join(targets.TARGETS)}")
     if entry.get("at", "call") not in {"call", "end"}:
         raise ValueError(f"at = {entry['at']!r} is neither 'call' nor 'end'")
-    source = entry.get("reads") == "source"
+    reads = entry.get("reads", "call")
+    if reads not in _REGISTRIES:
+        raise ValueError(f"reads = {reads!r} is none of {', '.join(_REGISTRIES)}")
     code = entry.get("code")
-    if code is not None and code not in (source_check if source else check).all():
+    if code is not None and code not in _REGISTRIES[reads].all():
         raise ValueError(f"no check is called {code!r}")
-    about = "" if source else entry.get("about", "")
+    about = entry.get("about", "") if reads == "call" else ""
     case = Case(
         library,
         tuple(entry.get("targets", targets.DEFAULT)),
-        () if source else tuple(sets.functions(library, entry["functions"])),
+        tuple(sets.functions(library, entry["functions"])) if reads == "call" else (),
         entry.get("from"),
         entry.get("until"),
         entry.get("target_from"),
         entry.get("target_until"),
         conditions.parse(entry.get("when", {})),
         tuple(conditions.parse(one) for one in entry.get("unless", ())),
-        check.all()[code] if code and not source else None,
-        source_check.all()[code] if code and source else None,
+        check.all()[code] if code and reads == "call" else None,
+        source_check.all()[code] if code and reads == "source" else None,
+        graph_check.all()[code] if code and reads == "graph" else None,
         entry.get("at") == "end",
         tuple(about.split("|")) if about else (),
         entry["message"],
@@ -248,7 +257,8 @@ def _names_exist(case: Case) -> None:
     words = set(ALWAYS) | set(case.check.words if case.check else ())
     for text in (case.message, case.fix):
         asked += [tuple(name.split("|")) for name in placeholders(text) if name not in words]
-    unfilled = [name for names in asked for name in names if case.source and name not in {"target", *case.source.words}]
+    other = case.source or case.graph
+    unfilled = [name for names in asked for name in names if other and name not in {"target", *other.words}]
     if unfilled:
         raise ValueError(f"no check fills {', '.join(unfilled)}")
     for function in case.functions:

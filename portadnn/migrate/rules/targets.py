@@ -28,6 +28,7 @@ TARGETS = {
     for target in (
         Target("miopen-1", "MIOpen 1", "1.0", "1.8"),
         Target("miopen-3", "MIOpen 3.6", "3.5", "3.6"),
+        Target("hipdnn", "hipDNN", "1.0", "1.0"),
         Target("cudnn-9", "cuDNN 9", "9.0", "9"),
         Target("portadnn-opencl", "portadnn on OpenCL", "0", "0"),
         Target("portadnn-cuda", "portadnn on CUDA", "0", "0"),

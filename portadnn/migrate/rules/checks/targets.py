@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .... import capability, mapping
-from ...answers import answer
+from ...answers import answer, hipdnn_entry
 from ...names import function_offered
 from ..problems import problem_of
 from ..registry import check
@@ -72,6 +73,29 @@ def removed_in_9(situation: Situation) -> Iterator[Hit]:
     instead = answer(situation.event, "cudnn-9").call
     words = {"last": f"cuDNN {declared.headers[1]}", "instead": f"{instead};" if instead else "// leave it out"}
     yield Hit(words=words)
+
+
+@check("instead")
+def not_in_hipdnn(situation: Situation) -> Iterator[Hit]:
+    """Find functions for which hipDNN has neither a function nor nodes."""
+    if hipdnn_entry(situation.event.function) is None:
+        row = mapping.table().by_cudnn.get(situation.event.function)
+        theirs = row.miopen[0].name if row is not None and row.miopen else ""
+        yield Hit(words={"instead": f"{theirs} of MIOpen" if theirs else "leave it out, or a kernel of your own"})
+
+
+@check("nodes", "calls")
+def graph_on_hipdnn(situation: Situation) -> Iterator[Hit]:
+    """Find functions that are nodes of a graph on hipDNN."""
+    entry = hipdnn_entry(situation.event.function)
+    if entry is not None and "nodes" in entry:
+        nodes = entry["nodes"]
+        calls = [f"graph.{node.partition(' ')[0]}(...);" for node in nodes]
+        yield Hit(words={"nodes": ", ".join(nodes), "calls": "\n".join([*calls, *_remarks(entry)])})
+
+
+def _remarks(entry: Mapping[str, Any]) -> list[str]:
+    return [f"// {entry['note']}"] if entry.get("note") else []
 
 
 @check("instead")

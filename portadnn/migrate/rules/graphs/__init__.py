@@ -1,0 +1,1 @@
+"""Checks of graphs of cudnn_frontend."""
