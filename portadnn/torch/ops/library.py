@@ -1,0 +1,126 @@
+"""Registration of operators with torch.library, and what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+LIBRARY = torch.library.Library("portadnn", "FRAGMENT")
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
+
+
+class Operator:
+    """An operator of torch.library, called so that gradients work in torch.func's transforms too.
+
+    Attributes
+    ----------
+    op
+        ``torch.ops.portadnn.<name>.default``, as ``torch.library.opcheck`` takes it.
+    """
+
+    def __init__(self, op: Any, function: Any) -> None:
+        self.op = op
+        self._function = function
+
+    def __call__(self, *args: Any) -> Any:
+        if torch.compiler.is_compiling() or self._function is None or not torch._C._are_functorch_transforms_active():
+            return self.op(*args)
+        return self._function.apply(*args)
+
+
+def operator(
+    schema: str,
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
+    backward: Callable[..., Any] | None = None,
+    setup: Callable[..., Any] | None = None,
+    fold: Callable[..., Any] | None = None,
+) -> Operator:
+    """Define an operator ``torch.ops.portadnn.<name>``.
+
+    Parameters
+    ----------
+    schema
+        Its name and signature, as PyTorch writes them.
+    kernel
+        Computes it, on CPU and CUDA tensors.
+    fake
+        Returns tensors with the outputs' shapes, strides and types.
+    backward, setup
+        As for ``torch.library.register_autograd``; outputs that have no gradient are marked in `setup`.
+    fold
+        As for ``torch.library.register_vmap``, for an operator that takes the mapped dimension into its batch. The
+        others compute one sample after another.
+    """
+    name = schema[: schema.index("(")]
+    LIBRARY.define(schema, tags=_TAGS)
+    qualified = f"portadnn::{name}"
+
+    def without_grad(*args: Any) -> Any:  # portadnn's calls refuse tensors whose gradients somebody waits for
+        return kernel(*[a.detach() if isinstance(a, torch.Tensor) and a.requires_grad else a for a in args])
+
+    for key in ("CPU", "CUDA"):
+        LIBRARY.impl(name, without_grad, key)
+    torch.library.register_fake(qualified, fake, lib=LIBRARY)
+    op = getattr(torch.ops.portadnn, name).default
+    function = None
+    made = Operator(op, None)
+    mapped = fold or _one_by_one(made)
+    if backward is not None and setup is not None:
+        torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
+        members = {"forward": op, "setup_context": setup, "backward": backward, "vmap": mapped}
+        function = type(name, (torch.autograd.Function,), {key: staticmethod(value) for key, value in members.items()})
+    made._function = function
+    if hasattr(torch.library, "register_vmap"):  # from torch 2.5 on
+        torch.library.register_vmap(qualified, mapped, lib=LIBRARY)
+    return made
+
+
+def _one_by_one(operation: Any) -> Callable[..., Any]:
+    """Return the mapping of an operator that calls it for each sample."""
+
+    def mapped(info: Any, in_dims: Any, *args: Any) -> Any:
+        flat, spec = _pytree.tree_flatten(args)
+        dims = _flat_dims(args, in_dims)
+        samples = []
+        for i in range(info.batch_size):
+            mine = [a if d is None else a.select(d, i) for a, d in zip(flat, dims, strict=True)]
+            samples.append(operation(*_pytree.tree_unflatten(mine, spec)))
+        if isinstance(samples[0], torch.Tensor):
+            return torch.stack(samples), 0
+        return tuple(torch.stack(parts) for parts in zip(*samples, strict=True)), (0,) * len(samples[0])
+
+    return mapped
+
+
+def _flat_dims(args: Sequence[Any], in_dims: Sequence[Any]) -> list[int | None]:
+    """Return the mapped dimension of each leaf of the arguments."""
+    dims: list[int | None] = []
+    for arg, dim in zip(args, in_dims, strict=True):
+        leaves = _pytree.tree_leaves(arg)
+        if isinstance(dim, (list, tuple)):
+            dims.extend(dim)
+        else:
+            dims.extend(dim if isinstance(leaf, torch.Tensor) else None for leaf in leaves)
+    return dims
+
+
+def autocast(*tensors: torch.Tensor | None, to: torch.dtype | None = None) -> tuple[torch.Tensor | None, ...]:
+    """Return floating-point tensors in the type that autocast asks for, as it casts those of PyTorch's own operators.
+
+    Parameters
+    ----------
+    to
+        The type to cast to where autocast is on, by default autocast's lower one.
+    """
+    first = next(t for t in tensors if t is not None)
+    kind = first.device.type
+    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
+        return tensors
+    wanted = to or torch.get_autocast_dtype(kind)
+    return tuple(
+        t if t is None or not t.is_floating_point() or t.dtype is torch.float64 else t.to(wanted) for t in tensors
+    )

@@ -1,0 +1,257 @@
+"""Recurrent networks: RNN, LSTM and GRU of one or more layers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+import portadnn as dnn
+from portadnn.errors import BadParam, NotSupported
+
+from .activations import new_seed, states_of
+from .handles import handle_for, uncached
+from .library import autocast, operator
+
+Maybe: TypeAlias = "torch.Tensor | None"
+_MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
+
+
+@functools.lru_cache(256)
+def _plain(mode: str, hidden: int, layers: int, bidirectional: bool) -> dnn.RNNDescriptor:
+    direction = "bidirectional" if bidirectional else "unidirectional"
+    return dnn.RNNDescriptor(hidden, layers, mode, direction)
+
+
+def _descriptor(
+    mode: str, hidden: int, layers: int, bidirectional: bool, dropout: float, seed: Maybe = None
+) -> dnn.RNNDescriptor:
+    plain = _plain(mode, hidden, layers, bidirectional)
+    if not dropout:
+        return plain
+    drops = dnn.DropoutDescriptor(dropout, None if seed is None else states_of(seed))
+    return dnn.RNNDescriptor(hidden, layers, plain.mode, plain.direction, dropout=drops)
+
+
+def _batches(batch_sizes: Sequence[int] | None) -> dict[str, Any]:
+    return {"batch_sizes": tuple(batch_sizes) if batch_sizes else None}
+
+
+def _sizes(x: torch.Tensor, hidden: int, layers: int, bidirectional: bool, batch_sizes: Any) -> tuple[Any, Any]:
+    """Return the dims of y and of the states."""
+    directions = 2 if bidirectional else 1
+    if batch_sizes:
+        return (x.shape[0], directions * hidden, 1), (layers * directions, batch_sizes[0], hidden)
+    return (*x.shape[:2], directions * hidden), (layers * directions, x.shape[1], hidden)
+
+
+def _infer(x: torch.Tensor, hx: Maybe, cx: Maybe, w: torch.Tensor, *options: Any) -> tuple[torch.Tensor, ...]:
+    mode, hidden, layers, bidirectional, batch_sizes, backend = options
+    y, hy, cy = _infer_fake(x, hx, cx, w, *options)
+    how = _plain(mode, hidden, layers, bidirectional)
+    given = (x, hx, cx, w.view(-1, 1, 1))
+    outputs = (y, hy, cy if mode == "LSTM" else None)
+    uncached(dnn.rnn_forward_inference)(handle_for(x, backend), *given, how, *outputs, **_batches(batch_sizes))
+    return y, hy, cy
+
+
+def _infer_fake(x: torch.Tensor, hx: Maybe, cx: Maybe, w: torch.Tensor, *options: Any) -> tuple[torch.Tensor, ...]:
+    mode, hidden, layers, bidirectional, batch_sizes, _ = options
+    wide, state = _sizes(x, hidden, layers, bidirectional, batch_sizes)
+    return x.new_empty(wide), x.new_empty(state), x.new_empty(state if mode == "LSTM" else (0,))
+
+
+def _train(x: torch.Tensor, hx: Maybe, cx: Maybe, w: torch.Tensor, seed: Maybe, *options: Any) -> Any:
+    mode, hidden, layers, bidirectional, dropout, batch_sizes, backend = options
+    y, hy, cy, reserve = _train_fake(x, hx, cx, w, seed, *options)
+    how = _descriptor(mode, hidden, layers, bidirectional, dropout, seed)
+    outputs = (y, hy, cy if mode == "LSTM" else None, reserve)
+    call = uncached(dnn.rnn_forward_training)
+    call(handle_for(x, backend), x, hx, cx, w.view(-1, 1, 1), how, *outputs, **_batches(batch_sizes))
+    return y, hy, cy, reserve
+
+
+def _train_fake(x: torch.Tensor, hx: Maybe, cx: Maybe, w: torch.Tensor, seed: Maybe, *options: Any) -> Any:
+    mode, hidden, layers, bidirectional, dropout, batch_sizes, backend = options
+    outputs = _infer_fake(x, hx, cx, w, mode, hidden, layers, bidirectional, batch_sizes, backend)
+    spec = dnn.TensorDescriptor(tuple(int(d) for d in x.shape), str(x.dtype).removeprefix("torch."))
+    how = _descriptor(mode, hidden, layers, bidirectional, dropout)
+    count = dnn.get_rnn_training_reserve_size(handle_for(x, backend), how, spec, **_batches(batch_sizes))
+    return (*outputs, torch.empty(max(count, 16), dtype=torch.uint8, device=x.device))
+
+
+def _train_setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+    x, hx, cx, w, _, *ctx.options = inputs
+    y, _, _, reserve = output
+    ctx.mark_non_differentiable(reserve)
+    ctx.save_for_backward(x, hx, cx, w, y, reserve)
+
+
+def _train_gradient(ctx: Any, dy: torch.Tensor, dhy: torch.Tensor, dcy: torch.Tensor, _: Any) -> tuple[Any, ...]:
+    x, hx, cx, w, y, reserve = ctx.saved_tensors
+    dx, dhx, dcx, dw = rnn_backward(x, hx, cx, w, y, reserve, dy, dhy, dcy, *ctx.options)
+    return (dx, None if hx is None else dhx, None if cx is None else dcx, dw, *[None] * 8)
+
+
+def _backward(
+    x: torch.Tensor,
+    hx: Maybe,
+    cx: Maybe,
+    w: torch.Tensor,
+    y: torch.Tensor,
+    reserve: torch.Tensor,
+    dy: torch.Tensor,
+    dhy: torch.Tensor,
+    dcy: torch.Tensor,
+    *options: Any,
+) -> tuple[torch.Tensor, ...]:
+    mode, hidden, layers, bidirectional, dropout, batch_sizes, backend = options
+    dx, dhx, dcx, dw = _backward_fake(x, hx, cx, w, y, reserve, dy, dhy, dcy, *options)
+    handle, how = handle_for(x, backend), _descriptor(mode, hidden, layers, bidirectional, dropout)
+    lstm = mode == "LSTM"
+    cells = (dcy.contiguous() if lstm else None, dcx if lstm else None)
+    kept = reserve.clone()  # which the gradients overwrite: the graph may be gone through again
+    sizes = _batches(batch_sizes)
+    uncached(dnn.rnn_backward_data)(
+        *(
+            handle,
+            y,
+            dy.contiguous(),
+            dhy.contiguous(),
+            cells[0],
+            w.view(-1, 1, 1),
+            hx,
+            cx,
+            how,
+            dx,
+            dhx,
+            cells[1],
+            kept,
+        ),
+        **sizes,
+    )
+    dw.zero_()
+    uncached(dnn.rnn_backward_weights)(handle, x, hx, y, kept, how, dw.view(-1, 1, 1), **sizes)
+    return dx, dhx, dcx, dw
+
+
+def _backward_fake(
+    x: torch.Tensor, hx: Maybe, cx: Maybe, w: torch.Tensor, y: torch.Tensor, reserve: Any, *rest: Any
+) -> tuple[torch.Tensor, ...]:
+    _, dhy, dcy, *_ = rest
+    return torch.empty_like(x), x.new_empty(dhy.shape), x.new_empty(dcy.shape), torch.empty_like(w)
+
+
+_OPTIONS = "str mode, int hidden, int layers, bool bidirectional"
+_END = "int[]? batch_sizes, str backend"
+rnn_inference = operator(
+    f"rnn_inference(Tensor x, Tensor? hx, Tensor? cx, Tensor w, {_OPTIONS}, {_END}) -> (Tensor, Tensor, Tensor)",
+    _infer,
+    _infer_fake,
+)
+rnn_backward = operator(
+    "rnn_backward(Tensor x, Tensor? hx, Tensor? cx, Tensor w, Tensor y, Tensor reserve, Tensor dy, Tensor dhy,"
+    f" Tensor dcy, {_OPTIONS}, float dropout, {_END}) -> (Tensor, Tensor, Tensor, Tensor)",
+    _backward,
+    _backward_fake,
+)
+rnn_training = operator(
+    f"rnn_training(Tensor x, Tensor? hx, Tensor? cx, Tensor w, Tensor? seed, {_OPTIONS}, float dropout, {_END})"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
+    _train,
+    _train_fake,
+    _train_gradient,
+    _train_setup,
+)
+
+
+def flat_weights(weights: Sequence[torch.Tensor], layers: int, bidirectional: bool, biases: bool) -> torch.Tensor:
+    """Return PyTorch's weights of a network, in the order of its modules, as cuDNN's one tensor of parameters.
+
+    Parameters
+    ----------
+    weights
+        For each layer and direction w_ih and w_hh, and with `biases` b_ih and b_hh.
+    """
+    pseudo = layers * (2 if bidirectional else 1)
+    each = 4 if biases else 2
+    if len(weights) != pseudo * each:
+        raise BadParam(argument="weights", expected=f"{pseudo * each} tensors", got=len(weights))
+    matrices = [w for i in range(pseudo) for w in weights[i * each : i * each + 2]]
+    if biases:
+        rest = [w for i in range(pseudo) for w in weights[i * each + 2 : i * each + 4]]
+    else:
+        rest = [matrices[0].new_zeros(w.shape[0]) for w in matrices]
+    return torch.cat([w.reshape(-1) for w in (*matrices, *rest)])
+
+
+def rnn(
+    x: torch.Tensor,
+    hx: Maybe,
+    cx: Maybe,
+    weights: Sequence[torch.Tensor],
+    mode: str,
+    *,
+    layers: int = 1,
+    bidirectional: bool = False,
+    biases: bool = True,
+    dropout: float = 0.0,
+    batch_sizes: Sequence[int] | None = None,
+    backend: str = "auto",
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Run a recurrent network over sequences, as PyTorch's modules RNN, LSTM and GRU.
+
+    Parameters
+    ----------
+    x
+        (steps, batch, features), or with `batch_sizes` (rows, features), as a PackedSequence's data.
+    hx, cx
+        Initial states (layers * directions, batch, hidden), or None for zeros; cx of an LSTM only.
+    weights
+        The module's, in its order: for each layer and direction w_ih, w_hh, and with `biases` b_ih, b_hh.
+    mode
+        ``"RNN_TANH"``, ``"RNN_RELU"``, ``"LSTM"`` or ``"GRU"``.
+    layers, bidirectional, biases
+        As the module's num_layers, bidirectional and bias.
+    dropout
+        The probability with which a layer's outputs are dropped on their way to the next.
+    batch_sizes
+        The numbers of sequences of each step, never increasing.
+    backend
+        See :func:`conv2d`.
+
+    Returns
+    -------
+    (Tensor, Tensor, Tensor)
+        Outputs, final states, and an LSTM's final cells (of others an empty tensor).
+
+    Raises
+    ------
+    BadParam
+        Shapes that do not fit, or an unknown mode.
+    NotSupported
+        Projections of the hidden state.
+    """
+    if mode not in _MODES:
+        raise BadParam(argument="mode", expected=f"one of {', '.join(_MODES)}", got=mode)
+    if not weights:
+        raise BadParam(argument="weights", expected="a network's weights", got=())
+    hidden = weights[1].shape[1]
+    if weights[1].shape[0] != hidden * {"LSTM": 4, "GRU": 3}.get(mode, 1):
+        raise NotSupported(argument="weights", expected="no projections", got=tuple(weights[1].shape))
+    x, hx, cx, *weights = autocast(x, hx, cx, *weights)
+    w = flat_weights(weights, layers, bidirectional, biases)
+    given = x.contiguous() if batch_sizes is None else x.contiguous().unsqueeze(2)
+    hx, cx = (None if s is None else s.contiguous() for s in (hx, cx))
+    tensors = [t for t in (x, hx, cx, w) if t is not None]
+    options = (mode, hidden, layers, bidirectional)
+    end = (None if batch_sizes is None else list(batch_sizes), backend)
+    drops = float(dropout) if layers > 1 else 0.0
+    if drops or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
+        seed = new_seed(x) if drops else None
+        y, hy, cy, _ = rnn_training(given, hx, cx, w, seed, *options, drops, *end)
+    else:
+        y, hy, cy = rnn_inference(given, hx, cx, w, *options, *end)
+    return (y if batch_sizes is None else y.squeeze(2)), hy, cy

@@ -1,0 +1,137 @@
+"""A model's layers replaced by portadnn's, in place, and back again."""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from . import layers
+from .ops.handles import check_backend
+
+_log = logging.getLogger("portadnn")
+
+
+class Substitution:
+    """What :func:`substitute` did to a model; as a context manager it restores the model at its end.
+
+    Attributes
+    ----------
+    model
+        The model.
+    replaced : dict of str to str
+        The kind of each module that portadnn computes now, by the first name under which the model has it.
+    left : dict of str to str
+        Why each other module that computes something of its own was left to PyTorch.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.model = model
+        self.replaced: dict[str, str] = {}
+        self.left: dict[str, str] = {}
+        self._before: list[tuple[torch.nn.Module, type[torch.nn.Module]]] = []
+
+    def restore(self) -> torch.nn.Module:
+        """Give all modules back to PyTorch; return the model. A second time does nothing."""
+        for module, kind in self._before:
+            if type(module) is layers.LAYERS.get(kind):
+                module.__class__ = kind
+                del module.portadnn_backend
+        self._before.clear()
+        return self.model
+
+    def __enter__(self) -> Substitution:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.restore()
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.replaced)} modules are computed by portadnn, {len(self.left)} are left to PyTorch"]
+        lines += [f"  {name or 'the model itself'}: {reason}" for name, reason in self.left.items()]
+        return "\n".join(lines)
+
+    def _replace(self, name: str, module: torch.nn.Module, backend: str) -> None:
+        kind = type(module)
+        if kind in layers.REPLACED:
+            self.left[name] = "was replaced before"
+            return
+        layer = layers.LAYERS.get(kind)
+        reason = layers.why_not(module) if layer is not None else _why_unknown(module)
+        if reason is not None:
+            self.left[name] = reason
+            _log.info("substitute leaves %s to PyTorch: %s", name or "the model itself", reason)
+        if layer is None or reason is not None:
+            return
+        self._before.append((module, kind))
+        module.__class__ = layer
+        module.portadnn_backend = backend
+        self.replaced[name] = kind.__name__
+
+
+def _why_unknown(module: torch.nn.Module) -> str | None:
+    """Return why a module of a class without a layer is left; None for one that only holds others."""
+    kind = type(module)
+    base = next((k for k in kind.__mro__ if k in layers.LAYERS), None)
+    if base is not None:
+        return f"{kind.__name__} is a subclass of {base.__name__}"
+    if kind.__module__.startswith("torch.nn.modules") and not any(True for _ in module.children()):
+        return f"portadnn has no {kind.__name__}"
+    return None
+
+
+def substitute(model: torch.nn.Module, backend: str = "auto") -> Substitution:
+    """Let portadnn compute a model's layers: convolutions, pooling, norms, activations, networks and losses.
+
+    Modules stay the same objects, with the same parameters, buffers, state dict, hooks and mode; only their class is
+    another, a subclass of their own. A module that the model has twice is replaced once. Left alone are subclasses
+    (they may compute anything), modules whose options portadnn lacks, and functions that a model calls without a
+    module: ``print(substitution)`` tells of the modules.
+
+    Parameters
+    ----------
+    model
+        Any module, which is changed.
+    backend
+        What computes; see :func:`portadnn.torch.ops.conv2d`.
+
+    Returns
+    -------
+    Substitution
+        With ``.restore()``, ``.replaced`` and ``.left``.
+
+    Raises
+    ------
+    TypeError
+        `model` is no module.
+    BadParam
+        An unknown backend.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from portadnn.torch import substitute
+    >>> model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.GELU())
+    >>> substitution = substitute(model, backend="reference")
+    >>> print(substitution)
+    2 modules are computed by portadnn, 1 are left to PyTorch
+      2: portadnn has no GELU
+    >>> substitution.restore() is model
+    True
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
+    check_backend(backend)
+    made = Substitution(model)
+    for name, module in model.named_modules():  # each module once
+        made._replace(name, module, backend)
+    return made
+
+
+def backend_of(module: torch.nn.Module) -> Any:
+    """Return the backend that computes a replaced module; None for any other."""
+    return getattr(module, "portadnn_backend", None) if type(module) in layers.REPLACED else None

@@ -1,0 +1,35 @@
+"""Where tests of PyTorch's tensors compute: a backend and the device whose tensors it takes."""
+
+from __future__ import annotations
+
+import helper
+import pytest
+import torch
+
+from portadnn.registry import backend_names, get_backend
+
+
+def _places():
+    wanted = helper.backends_in("PORTADNN_TEST_BACKENDS") or ("reference", "opencl", "cuda")
+    for name in ("reference", "opencl", "cuda"):
+        reason = None
+        if name not in wanted:
+            continue
+        if name not in backend_names():
+            reason = f"backend {name} is not installed"
+        elif name == "opencl" and not any(d.kind == "cpu" for d in _devices(name)):
+            reason = "no OpenCL for CPUs"
+        elif name == "cuda" and not torch.cuda.is_available():
+            reason = "torch finds no GPU"
+        else:
+            reason = get_backend(name).why_unavailable()
+        device = "cuda" if name == "cuda" else "cpu"
+        yield pytest.param(name, device, id=name, marks=[pytest.mark.skip(reason=reason)] if reason else [])
+
+
+def _devices(name):
+    chosen = get_backend(name)
+    return chosen.devices() if chosen.why_unavailable() is None else ()
+
+
+PLACES = pytest.mark.parametrize(("backend", "device"), list(_places()))

@@ -1,0 +1,208 @@
+"""Models whose layers portadnn computes: the same results, gradients, state dict and objects."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from places import PLACES  # noqa: E402
+from torch import nn  # noqa: E402
+
+from portadnn.torch import layers, substitute  # noqa: E402
+from portadnn.torch.substitute import backend_of  # noqa: E402
+
+# a model, and the shape of its input
+MODELS = {
+    "images": lambda: (
+        nn.Sequential(
+            nn.Conv2d(3, 8, 3, 2, padding=1, bias=False),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.Conv2d(8, 8, 3, padding="same", padding_mode="circular", groups=2),
+            nn.InstanceNorm2d(8, affine=True),
+            nn.SiLU(),
+            nn.MaxPool2d(3, 2, 1, ceil_mode=True),
+            nn.ConvTranspose2d(8, 4, 3, 2, 1, 1),
+            nn.LocalResponseNorm(3),
+            nn.GroupNorm(2, 4),
+            nn.ELU(0.5),
+            nn.AvgPool2d(2, count_include_pad=False),
+            nn.AdaptiveAvgPool2d((3, 2)),
+            nn.Flatten(),
+            nn.LayerNorm(24),
+            nn.Linear(24, 5),
+            nn.LogSoftmax(1),
+        ),
+        (4, 3, 17, 15),
+    ),
+    "volumes": lambda: (
+        nn.Sequential(
+            nn.Conv3d(2, 4, 2),
+            nn.BatchNorm3d(4),
+            nn.Tanh(),
+            nn.MaxPool3d(2),
+            nn.ConvTranspose3d(4, 2, 2, 2),
+            nn.AdaptiveMaxPool3d(2),
+        ),
+        (2, 2, 5, 6, 5),
+    ),
+    "sequences": lambda: (
+        nn.Sequential(
+            nn.Conv1d(3, 6, 3, padding=1),
+            nn.BatchNorm1d(6, momentum=None),
+            nn.Sigmoid(),
+            nn.AvgPool1d(2),
+            nn.ConvTranspose1d(6, 4, 2),
+            nn.InstanceNorm1d(4),
+            nn.ReLU6(),
+            nn.AdaptiveAvgPool1d(3),
+            nn.Softmax(-1),
+        ),
+        (4, 3, 11),
+    ),
+}
+
+
+def pair(name, device):
+    torch.manual_seed(3)
+    model, shape = MODELS[name]()
+    model = model.to(device)
+    return model, copy.deepcopy(model), torch.randn(shape, device=device)
+
+
+@PLACES
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name, backend, device):
+    """A training step and an inference agree with PyTorch's; the model is its own again afterwards."""
+    ours, theirs, x = pair(name, device)
+    kinds = [type(module) for module in ours.modules()]
+    substitution = substitute(ours, backend)
+    assert set(substitution.left.values()) <= {"portadnn has no Linear", "portadnn has no Flatten"}
+    assert len(substitution.replaced) + len(substitution.left) == len(ours)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for model in (ours, theirs):
+        for _ in range(2):
+            model(x).square().sum().backward()
+        model.eval()
+    for (name_, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        scale = float(q.grad.abs().max()) + 1e-3
+        torch.testing.assert_close(
+            p.grad / scale, q.grad / scale, rtol=2e-3, atol=2e-3, msg=lambda m, n=name_: f"{n}: {m}"
+        )
+    torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(x), theirs(x), rtol=1e-3, atol=1e-4)
+        assert substitution.restore() is ours
+        assert [type(module) for module in ours.modules()] == kinds
+        theirs.load_state_dict(ours.state_dict())
+        torch.testing.assert_close(ours(x), theirs(x))
+
+
+def same_outcome(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        if isinstance(a, tuple):
+            same_outcome(a, b)
+        elif a is not None:
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+@PLACES
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_networks(kind, backend, device):
+    """Plain, unbatched and packed sequences, of any order, with and without initial states."""
+    torch.manual_seed(5)
+    ours = kind(3, 4, 2, bidirectional=True, batch_first=True).to(device)
+    theirs = copy.deepcopy(ours)
+    assert substitute(ours, backend).replaced == {"": kind.__name__}
+    x = torch.randn(3, 6, 3, device=device)
+    state = torch.randn(4, 3, 4, device=device)
+    states = (state, state * 0.5) if kind is nn.LSTM else state
+    pack = nn.utils.rnn.pack_padded_sequence
+    packed = pack(x, [4, 6, 1], batch_first=True, enforce_sorted=False)
+    for given in ((x,), (x, states), (x[0],), (packed,), (packed, states)):
+        same_outcome(ours(*given), theirs(*given))
+    for model in (ours, theirs):
+        model(packed, states)[0].data.square().sum().backward()
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_left():
+    class Mine(nn.Conv2d):
+        pass
+
+    model = nn.ModuleDict(
+        {
+            "mine": Mine(1, 1, 1),
+            "inplace": nn.ReLU(inplace=True),
+            "indices": nn.MaxPool2d(2, return_indices=True),
+            "dilated": nn.MaxPool2d(2, dilation=2),
+            "projected": nn.LSTM(3, 4, proj_size=2),
+            "lazy": nn.LazyConv2d(3, 1),
+            "epsilon": nn.BatchNorm2d(3, eps=1e-7),
+            "gelu": nn.GELU(),
+            "clipped": nn.Hardtanh(),
+            "weighted": nn.utils.parametrizations.weight_norm(nn.Conv2d(1, 1, 1)),
+            "ours": nn.Conv2d(1, 1, 1),
+        }
+    )
+    done = substitute(model, "reference")
+    assert set(done.replaced) == {"ours"}
+    assert {name for name in done.left if "." not in name} == set(model) - {"ours"}
+    assert done.left["mine"] == "Mine is a subclass of Conv2d"
+    assert "inplace=True" in done.left["inplace"] and "no GELU" in str(done)
+    assert substitute(model, "reference").left["ours"] == "was replaced before"
+
+
+def test_shared_modules_hooks_and_modes():
+    shared, calls = nn.Conv1d(2, 2, 1), []
+    model = nn.Sequential(shared, nn.ReLU(), shared, nn.Dropout(0.5))
+    shared.register_forward_hook(lambda *_: calls.append(1))
+    x = torch.randn(1, 2, 3)
+    want = model.eval()(x)
+    with substitute(model, "reference") as done:
+        assert list(done.replaced) == ["0", "1", "3"] and model[0] is model[2] is shared
+        assert backend_of(shared) == "reference" and isinstance(shared, nn.Conv1d)
+        torch.testing.assert_close(model(x), want)
+        assert len(calls) == 4
+        assert (model.train()(x) == 0).any() and "backend='reference'" in repr(model)
+    assert type(shared) is nn.Conv1d and not hasattr(shared, "portadnn_backend")
+
+
+def test_copies_and_files():
+    """A substituted model is copied and pickled as it is, and its state dict is PyTorch's."""
+    model = nn.Sequential(nn.Conv1d(2, 2, 1), nn.LSTM(3, 3))
+    substitute(model, "reference")
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert [type(module) for module in other] == [layers.Conv1d, layers.LSTM]
+        same_outcome(other(torch.ones(1, 2, 3)), model(torch.ones(1, 2, 3)))
+    fresh = nn.Sequential(nn.Conv1d(2, 2, 1), nn.LSTM(3, 3))
+    fresh.load_state_dict(model.state_dict())
+    same_outcome(fresh(torch.ones(1, 2, 3)), model(torch.ones(1, 2, 3)))
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match=r"expected a torch.nn.Module, got int"):
+        substitute(3)
+    with pytest.raises(ValueError, match="backend: expected auto or one of"):
+        substitute(nn.ReLU(), "opengl")
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_compiled(training):
+    """torch.compile takes a substituted model whole; results and gradients agree."""
+    ours, theirs, x = pair("images", "cpu")
+    substitute(ours, "reference")
+    compiled = torch.compile(ours.train(training), backend="aot_eager", fullgraph=True)
+    y, want = compiled(x), theirs.train(training)(x)
+    torch.testing.assert_close(y, want, rtol=1e-3, atol=1e-4)
+    for outcome in (y, want):
+        outcome.square().sum().backward()
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        scale = float(q.grad.abs().max()) + 1e-3
+        torch.testing.assert_close(p.grad / scale, q.grad / scale, rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=1e-4, atol=1e-5)
