@@ -345,6 +345,27 @@ class Device(abc.ABC):
         """
         raise NotSupported(f"{self.info.backend} has no graphs of launches")
 
+    populates = False  # whether populate() works
+
+    def populate(self, graph: int, calls: Sequence[BoundLaunches], *, update: bool) -> Any:
+        """Make launches the content of a graph of the driver's; return what has to live as long.
+
+        Whoever calls keeps the arrays and workspaces alive.
+
+        Parameters
+        ----------
+        graph
+            Its address. It is empty, or with `update` has what this method put there.
+
+        Raises
+        ------
+        ValueError
+            The graph has other content.
+        NotSupported
+            The device cannot; the message says why.
+        """
+        raise NotSupported(f"{self.info.backend} has no graphs of a driver's")
+
     @abc.abstractmethod
     def synchronize(self) -> None:
         """Wait until everything enqueued has finished.

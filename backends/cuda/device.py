@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from ..base import Launch
+from collections.abc import Sequence
+from typing import Any
+
+from portadnn.errors import NotSupported
+
+from ..base import BoundLaunches, Launch
 from ..cupy_devices.device import CupyDevice
 from ..cupy_devices.launch import Step
 from ..cupy_devices.library import cupy
+from . import graphs
 from .compiler import compile_cubin, nvrtc_options
 from .launch import EarlyStep
 
@@ -19,6 +25,7 @@ class CudaDevice(CupyDevice):
     dialect = "cuda"
     dlpack_kinds = (2, 13)  # CUDA, managed
     graph_mode = "cuda graph"
+    populates = True
 
     def options(self) -> tuple[str, ...]:
         return nvrtc_options(self.info.arch)
@@ -36,3 +43,13 @@ class CudaDevice(CupyDevice):
             return False
         self._runtime.free(0)
         return bool(driver.ctxGetCurrent())
+
+    def populate(self, graph: int, calls: Sequence[BoundLaunches], *, update: bool) -> Any:
+        with self.current():
+            self.synchronize()  # the pool may hand out memory that is still in use
+            try:
+                captured, kept = self._captured(calls)
+            except RuntimeError as error:
+                raise NotSupported(f"{self.info.name}: {error}") from error
+            graphs.fill(graph, captured.graph, update=update)
+        return kept

@@ -18,6 +18,7 @@
 [[0.0, 0.0, 1.0], [2.0, 3.0, 4.0]]
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__ as portadnn_version
@@ -69,6 +70,7 @@ from .errors import (
     ShapeDeductionFailed,
     cudnnGraphNotSupportedError,
 )
+from .in_cudnns_place import install as _install_finder
 from .kernel_cache import create_device_properties, create_kernel_cache
 from .knobs import FRONTEND_KNOB_TYPE_BASE, is_frontend_knob_type, knob
 from .node import Node
@@ -77,6 +79,7 @@ from .tensor import tensor
 from .tensor import tensor as Tensor  # noqa: N812  (1.32 names it so)
 
 __version__ = frontend_version()
+_install_finder()
 
 __all__ = [
     "FRONTEND_KNOB_TYPE_BASE",
@@ -142,4 +145,6 @@ __all__ = [
 if not TYPE_CHECKING:  # which would take any name for known
 
     def __getattr__(name: str) -> Any:
+        if name == "experimental":
+            return importlib.import_module(f"{__name__}.experimental")
         raise _missing(name)

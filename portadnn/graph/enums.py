@@ -196,7 +196,7 @@ class moe_grouped_matmul_mode(GraphEnum):
 
 
 class cuda_graph_retention(GraphEnum):
-    """Whether CUDA graphs keep what they were recorded from alive; here they always do."""
+    """Whether the process, or the graph that filled it, keeps alive what a CUDA graph needs."""
 
     PER_GRAPH = 0
     NONE = 1

@@ -44,7 +44,7 @@ def _shows_host_memory(value: Any) -> bool:
     return hasattr(value, "__array_interface__") and not hasattr(value, "__cuda_array_interface__")
 
 
-def _opened(value: Any, info: TensorInfo) -> tuple[npt.NDArray[np.uint8], str]:
+def opened(value: Any, info: TensorInfo) -> tuple[npt.NDArray[np.uint8], str]:
     """Return an array's bytes from its first element on, as far as they are its own, and its dtype's name."""
     try:
         return host_bytes(value, info.name, EXPECTED)
@@ -108,7 +108,7 @@ def view(value: Any, info: TensorInfo, *, output: bool, notes: list[GraphError] 
         content = (ctypes.c_uint8 * _room(info)).from_address(address)
         raw, name = np.ctypeslib.as_array(content), info.data_type.storage.name
     elif is_host(value):
-        raw, name = _opened(value, info)
+        raw, name = opened(value, info)
     else:
         raise fail(
             "PG-PACK-006",

@@ -15,7 +15,7 @@ from ..dispatch.arrays import wrap
 from ..enums import plain_number
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
-from . import memory, ragged
+from . import bits, memory, ragged
 from .apart import in_place
 from .errors import GraphError
 from .operation_graph import OperationGraph, TensorInfo
@@ -91,7 +91,7 @@ class Bound:
 
     written: Collection[int]
     arrays: dict[int, Any] = field(default_factory=dict)
-    returns: list[Copied] = field(default_factory=list)
+    returns: list[Copied | bits.Packed] = field(default_factory=list)
     operands: list[Any] = field(default_factory=list)
     notes: list[GraphError] = field(default_factory=list)
 
@@ -151,13 +151,18 @@ def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: 
             bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info)).item()
             continue
         value = values[info.uid] = memory.plain_tensor(values[info.uid], info, bound.notes)
-        if on_host or memory.is_host(value) or (device.host_memory and memory.address_of(value) is not None):
+        packed = bits.of_host(value, info, output=info.uid in graph.results)
+        if packed is not None:
+            bound.arrays[info.uid] = _unpacked(device, packed, bound)
+        elif on_host or memory.is_host(value) or (device.host_memory and memory.address_of(value) is not None):
             host = memory.view(value, info, output=info.uid in graph.results, notes=bound.notes)
             hosts[info.uid] = (info, host)
         else:
-            bound.arrays[info.uid] = array = _native(device, value, info, bound.notes)
-            _check_native(device, array, info, output=info.uid in graph.results)
-            bound.operands.append(value)
+            array = _native(device, value, info, bound)
+            if not isinstance(array, bits.Bits):
+                _check_native(device, array, info, output=info.uid in graph.results)
+                bound.operands.append(value)
+            bound.arrays[info.uid] = _unpacked(device, array, bound) if isinstance(array, bits.Bits) else array
     _check_offsets(graph, {uid: host for uid, (_, host) in hosts.items()})
     aside = in_place(graph, hosts)
     for uid, (info, host) in hosts.items():
@@ -166,6 +171,21 @@ def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: 
         else:
             bound.arrays[uid] = _on_device(device, host, info, bound, values[uid], aside)
     return bound
+
+
+def _unpacked(device: Device, packed: bits.Bits, bound: Bound) -> Any:
+    """Return bits as an array of the device, with a note; results are packed again once everything is computed."""
+    info = packed.info
+    bound.notes.append(fail("PG-PACK-014", tensor=info.describe(), fix="pass a byte for each element to save copies"))
+    if works_on_host(device):
+        content: Any = packed.opened()
+        array: Any = memory.view(content, info, output=True)
+    else:
+        content = device.asarray(packed.opened())
+        array = device.wrap(TensorView(info.spec, content), info.name)
+    if info.uid in bound.written:
+        bound.returns.append(bits.Packed(packed, content))
+    return array
 
 
 def _aside(host: npt.NDArray[Any], info: TensorInfo, bound: Bound) -> npt.NDArray[Any]:
@@ -240,8 +260,8 @@ def _check_native(device: Device, array: Any, info: TensorInfo, *, output: bool)
         raise memory.read_only(info)
 
 
-def _native(device: Device, value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
-    """Return an array or buffer of the device with the graph's dims and strides."""
+def _native(device: Device, value: Any, info: TensorInfo, bound: Bound) -> Any:
+    """Return an array or buffer of the device with the graph's dims and strides, or its bits."""
     spec, value = info.spec, memory.as_bits(value, info)
     try:
         base = value if device.owns(value) else wrap(device, value, info.name)
@@ -251,7 +271,10 @@ def _native(device: Device, value: Any, info: TensorInfo, notes: list[GraphError
     except BadParam:
         base = value  # a raw buffer, which only a view can state
     else:
-        retyped = memory.check_type(info, dtype.name, notes)
+        packed = bits.of_device(device, base, info)
+        if packed is not None:
+            return packed
+        retyped = memory.check_type(info, dtype.name, bound.notes)
         if info.ragged_offset is not None:
             return base
         memory.check_room(info, dtype.itemsize + sum((d - 1) * s for d, s in zip(dims, steps, strict=True)))

@@ -149,6 +149,11 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-SDPA-011", InvalidValue, "a bound of the band is too small"),
     ("PG-SDPA-012", AttributeNotSet, "pages and the lengths of sequences come together"),
     ("PG-SDPA-013", AttributeNotSet, "there is nothing that this is the gradient of"),
+    (
+        "PG-SDPA-015",
+        cudnnGraphNotSupportedError,
+        "queries outnumber keys in a band from the left or from the end, so that some see no key",
+    ),
     ("PG-SDPA-014", cudnnGraphNotSupportedError, "block scaling is not supported"),
     # rows of tokens
     ("PG-SCALE-001", InvalidValue, "a tensor of block scaling has a wrong type"),
@@ -174,6 +179,7 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-PACK-010", InvalidVariantPack, "an output shares memory with another tensor"),
     ("PG-PACK-012", InvalidVariantPack, "ragged offsets lead nowhere"),
     ("PG-PACK-013", InvalidVariantPack, "a tensor requires grad, and autograd knows nothing of the graph"),
+    ("PG-PACK-014", InvalidVariantPack, "a BOOLEAN tensor's buffer has a bit for each element, which are copied"),
     ("PG-PACK-011", InvalidVariantPack, "the workspace is too small"),
     # life cycle
     ("PG-PLAN-001", InvalidValue, "a step of the life cycle was left out"),
@@ -183,6 +189,8 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-PLAN-005", cudnnGraphNotSupportedError, "the graph was not made for other dims and strides"),
     ("PG-PLAN-006", InvalidValue, "there is no engine or knob like this"),
     ("PG-PLAN-007", InvalidValue, "other dims and strides do not fit the graph's tensors"),
+    ("PG-PLAN-008", cudnnGraphNotSupportedError, "the plan cannot become part of a CUDA graph"),
+    ("PG-PLAN-009", InvalidValue, "the CUDA graph is none, or has other nodes"),
     # answers
     ("PG-PICTURE-001", cudnnGraphNotSupportedError, "the picture cannot be laid out"),
     ("PG-CHECK-001", GraphCheckFailed, "the result of a node is not what its definition says"),

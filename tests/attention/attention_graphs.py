@@ -18,7 +18,9 @@ CASES = {
     "heads inside": Case(bshd=True),
     "causal": Case(options={"use_causal_mask": True}),
     "causal from the bottom": Case(options={"use_causal_mask_bottom_right": True}),
-    "rows without columns": Case(sizes=LONGER, options={"use_causal_mask_bottom_right": True}),
+    "rows without columns": Case(
+        sizes=LONGER, lengths=([7, 7], [4, 4]), options={"use_causal_mask_bottom_right": True}
+    ),
     "right bound": Case(options={"diagonal_band_right_bound": 2}),
     "right bound from the bottom": Case(options={"diagonal_alignment": "BOTTOM_RIGHT", "right_bound": 1}),
     "window": Case(options={"sliding_window_length": 3}),

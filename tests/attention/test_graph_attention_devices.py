@@ -20,7 +20,9 @@ CAUSAL = {"use_causal_mask": True}
 LARGE = {
     "large": Case(sizes=(1, 2, 1, 1, 150, 301, 24, 40)),
     "large, causal": Case(sizes=(2, 2, 2, 1, 132, 131, 24, 40), options=CAUSAL),
-    "large, a window": Case(sizes=(1, 1, 1, 1, 204, 180, 24, 40), options={"left_bound": 70, "right_bound": 3}),
+    "large, a window": Case(
+        sizes=(1, 1, 1, 1, 204, 180, 24, 40), lengths=([204], [180]), options={"left_bound": 70, "right_bound": 3}
+    ),
     "large, sequences": Case(
         sizes=(2, 2, 2, 2, 102, 290, 24, 40),
         lengths=([102, 37], [290, 141]),

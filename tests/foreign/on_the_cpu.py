@@ -173,24 +173,29 @@ class Generator(torch.Generator):
 def _of_cuda() -> dict[str, Any]:
     """Return what replaces functions of torch.cuda."""
     about = types.SimpleNamespace(
-        name="CPU", multi_processor_count=132, total_memory=2**36, major=CAPABILITY[0], minor=CAPABILITY[1]
+        name="CPU",
+        multi_processor_count=132,
+        total_memory=2**36,
+        major=CAPABILITY[0],
+        minor=CAPABILITY[1],
+        gcnArchName="",
     )
-    nothing = Idle().synchronize
+    idle = ("synchronize", "empty_cache", "set_rng_state")
     return {
         "is_available": lambda: True,
-        "synchronize": nothing,
-        "empty_cache": nothing,
+        **{name: Idle().synchronize for name in idle},  # each its own: dynamo tells functions by identity
         "device_count": lambda: 0,
         "current_device": lambda: 0,
         "get_device_capability": lambda *device: CAPABILITY,
         "get_device_name": lambda *device: "CPU",
         "get_device_properties": lambda *device: about,
+        "get_rng_state": lambda *device: torch.get_rng_state(),
         "mem_get_info": lambda *device: (2**36, 2**36),
         "current_stream": lambda *device: Idle(),
         **dict.fromkeys(("Stream", "Event", "stream", "device"), Idle),
         "CUDAGraph": Captured,
         "graph": Capture,
-        "nvtx": types.SimpleNamespace(range_push=nothing, range_pop=nothing),
+        "nvtx": types.SimpleNamespace(range_push=Idle().synchronize, range_pop=Idle().synchronize),
     }
 
 

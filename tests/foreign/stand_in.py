@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import Any
 
+import pytest
+
 import portadnn.graph
+
+END: Any = pytest.StashKey()
 
 if os.environ.get("FOREIGN_DEVICE"):
     sys.modules["cudnn"] = portadnn.graph
@@ -24,12 +29,14 @@ if os.environ.get("FOREIGN_DEVICE"):
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Add the option that samples tests."""
+    """Add the options that sample tests, and end them in time."""
     parser.addoption("--stride", type=int, default=1)
+    parser.addoption("--seconds", type=float, default=float("inf"))
 
 
 def pytest_configure(config: Any) -> None:
-    """Know the marks of the foreign suite."""
+    """Know the marks of the foreign suite, and when to end."""
+    config.stash[END] = time.monotonic() + config.getoption("--seconds")
     for level in range(5):
         config.addinivalue_line("markers", f"L{level}: level {level} of the suite")
 
@@ -44,3 +51,9 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         if number % stride == 0:
             kept.append(item)
     items[:] = kept
+
+
+def pytest_runtest_teardown(item: Any) -> None:
+    """End once the time is over; what ran is in the report."""
+    if time.monotonic() > item.config.stash[END]:
+        item.session.shouldstop = "the time is over"

@@ -68,6 +68,16 @@ def inference_with_statistics(g):
     attend(g, is_inference=True, generate_stats=True)
 
 
+@wrong("PG-SDPA-015", NOT_SUPPORTED, "'q'", "at most 4 queries", "got 5", "queries without a key give 0")
+def a_triangle_from_the_end_with_more_queries_than_keys(g):
+    attend(g, k=(2, 2, 4, 8), v=(2, 2, 4, 6), use_causal_mask_bottom_right=True)
+
+
+@wrong("PG-SDPA-015", NOT_SUPPORTED, "at most 4 queries")
+def a_window_with_more_queries_than_keys(g):
+    attend(g, k=(2, 2, 4, 8), v=(2, 2, 4, 6), left_bound=2)
+
+
 @wrong("PG-SDPA-004", UNSET, "use_padding_mask=True", "no lengths", "seq_len_q=...")
 def padding_without_lengths(g):
     attend(g, use_padding_mask=True)

@@ -211,6 +211,9 @@ def test_the_table_of_rules():
         "PG-PACK-012",
         "PG-PLAN-007",
         "PG-PACK-013",
+        "PG-PACK-014",
+        "PG-PLAN-008",
+        "PG-PLAN-009",
         "PG-TENSOR-020",
         "PG-GRAPH-006",
     }

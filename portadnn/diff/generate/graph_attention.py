@@ -178,6 +178,9 @@ class AttentionNodes(Drawing):
             at.how |= {"right_bound": self.draws.integers(3), "diagonal_alignment": self.pick(diagonal_alignment)}
         if self.draws.one_in(4):
             at.how["left_bound"] = self.draws.integers(1, 9)
+        if n.sq > n.skv and "use_padding_mask" not in at.how:  # where rows without a key are refused
+            at.how.pop("left_bound", None)
+            at.how.pop("diagonal_alignment", None)
         if self.draws.one_in(6):
             at.how["use_alibi_mask"] = True
 

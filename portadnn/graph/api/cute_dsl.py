@@ -42,15 +42,19 @@ nvfp4_attention_qat_backward pack_backward_weights pack_causal_conv3d_weight_sm1
 pack_forward_weights prefix_mask_to_kv_lengths rmsnorm_rht_amax_wrapper_sm100 rmsnorm_silu_pad_wrapper_sm100
 rope_qdq_inplace sdpa_bwd_wrapper_sm100_d256 sdpa_fwd_wrapper_sm100_d256 sdpa_torch tail_rope triangle_attention
 triangle_multiplicative_update vision_rope_backward_wrapper
+Nvfp4BlockScaleDequantizer Nvfp4BlockScaleQuantizer block_sparse_attention_backward_jax
+block_sparse_attention_forward_jax causal_conv1d_update kimi_delta_attention_backward_jax
+kimi_delta_attention_forward_jax nvfp4_block_scale_dequantize nvfp4_block_scale_quantize qsa_backward qsa_forward
+qsa_indexed_backward qsa_indexed_forward qsa_select_decode_forward qsa_select_decode_paged_forward qsa_select_forward
 """
 NAMES = frozenset(_TEXT.split())
 
 
-def missing(name: str) -> Exception:
-    """Return the error of a name that the module lacks: an ImportError for a kernel in CuTe DSL."""
+def missing(name: str, module: str = "portadnn.graph") -> Exception:
+    """Return the error of a name that a module lacks: an ImportError for a kernel in CuTe DSL."""
     if name in NAMES:
         return ImportError(
-            f"portadnn.graph has no {name}: it is a kernel in CuTe DSL for GPUs of NVIDIA alone (as a rule Blackwell); "
+            f"{module} has no {name}: it is a kernel in CuTe DSL for GPUs of NVIDIA alone (as a rule Blackwell); "
             "describe the computation as a graph (pygraph), which runs on every device"
         )
-    return AttributeError(f"module 'portadnn.graph' has no attribute {shown(name)}")
+    return AttributeError(f"module {module!r} has no attribute {shown(name)}")

@@ -8,7 +8,7 @@ from typing import Any
 from ...dispatch.bound_call import Marker
 from ...handle import Handle
 from ..engine import Config, GraphEngine, checked
-from ..enums import heur_mode, knob_type
+from ..enums import cuda_graph_retention, heur_mode, knob_type
 from ..errors import GraphError, cudnnGraphNotSupportedError
 from ..kernel_cache import KernelCache
 from ..operation_graph import OperationGraph
@@ -44,6 +44,8 @@ class Planned(Builder):
         self._unsupported: cudnnGraphNotSupportedError | None = None  # why no engine can take the graph
         self._flexible = False  # whether it may be executed with other dims and strides
         self._variants: dict[Any, Planned] = {}  # the graph with other dims and strides
+        self._retention: cuda_graph_retention | None = None  # None: what the environment says
+        self._cuda_graphs: dict[int, Any] = {}  # what graphs of the driver need, by address
         self._notes: dict[tuple[str, str | None], GraphError] = {}  # on packs
 
     def _known(self) -> dict[int, tensor]:

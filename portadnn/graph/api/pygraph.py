@@ -12,13 +12,25 @@ from typing import Any, TypeAlias
 from ...errors import public
 from .. import memory
 from ..data_types import data_type, of_dtype
-from ..enums import heur_mode, scalar_type, tensor_reordering
+from ..enums import cuda_graph_retention, heur_mode, scalar_type, tensor_reordering
 from ..errors import GraphError
 from ..kernel_cache import DeviceProperties, KernelCache
 from ..layout import row_major
 from ..rules import fail
 from ..tensor import tensor
-from . import answers, attention, attention_fp8, block_scale, execution, files, introspection, norm, pointwise, rows
+from . import (
+    answers,
+    attention,
+    attention_fp8,
+    block_scale,
+    cuda_graphs,
+    execution,
+    files,
+    introspection,
+    norm,
+    pointwise,
+    rows,
+)
 from . import plans as plan_methods
 from . import tensors as tensor_methods
 from .arguments import truth, whole
@@ -49,7 +61,9 @@ class pygraph(Planned):
         What ``create_device_properties`` returned; the handle's device has to be that one.
     is_dynamic_shape_enabled, is_override_shape_enabled
         Lets ``execute`` give tensors other dims and strides.
-    sm_count, sm_version
+    cuda_graph_retention
+        What keeps alive what a CUDA graph needs: the process (PER_GRAPH), or this graph (NONE).
+    sm_count, sm_version, is_cuda_graph_replay_expected
         Taken and without effect: kernels are chosen for the handle's device.
     """
 
@@ -67,10 +81,16 @@ class pygraph(Planned):
         device_property: Any = None,
         is_dynamic_shape_enabled: bool = False,
         is_override_shape_enabled: bool = False,
+        cuda_graph_retention: Any = None,
+        *,
+        is_cuda_graph_replay_expected: bool = False,
     ) -> None:
         graph = Graph(name, io_data_type, intermediate_data_type, compute_data_type)
         super().__init__(graph, handle, _checked(kernel_cache, KernelCache, "kernel_cache"))
         dynamic = truth(is_dynamic_shape_enabled, "is_dynamic_shape_enabled")
+        truth(is_cuda_graph_replay_expected, "is_cuda_graph_replay_expected")
+        if cuda_graph_retention is not None:
+            self._retention = _parse_retention(cuda_graph_retention, "cuda_graph_retention")
         self._flexible = truth(is_override_shape_enabled, "is_override_shape_enabled") or dynamic
         if _checked(device_property, DeviceProperties, "device_property") is not None:
             device_property.check(handle_of(handle))
@@ -320,6 +340,9 @@ class pygraph(Planned):
     execute = execution.execute
     execute_plan_at_index = execution.execute_plan_at_index
     bind = execution.bind
+    populate_cuda_graph = cuda_graphs.populate_cuda_graph
+    update_cuda_graph = cuda_graphs.update_cuda_graph
+    get_cuda_graph_retention = cuda_graphs.get_cuda_graph_retention
     autotune = execution.autotune
 
     to_json = files.to_json
@@ -341,6 +364,7 @@ class pygraph(Planned):
         return repr(self._graph)
 
 
+_parse_retention = cuda_graph_retention.parse
 _parse_scalar = scalar_type.parse  # in the class the name is an argument as well
 
 

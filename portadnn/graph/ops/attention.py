@@ -151,10 +151,19 @@ def _check_lengths(node: Node, sizes: Sizes) -> None:
         node.demand_dims(port, (sizes.b, 1, 1, 1), "one for each sequence")
 
 
-def _check_band(node: Node) -> None:
+def _check_band(node: Node, sizes: Sizes) -> None:
     for name, least in (("left_bound", 1), ("right_bound", 0)):
         if node[name] is not None and node[name] < least:
             raise node.fail("PG-SDPA-011", argument=name, expected=f"None or at least {least}", got=node[name])
+    from_the_end = node["diagonal_alignment"] is diagonal_alignment.BOTTOM_RIGHT and node["right_bound"] is not None
+    if sizes.sq > sizes.skv and not node["use_padding_mask"] and (from_the_end or node["left_bound"] is not None):
+        raise node.fail(  # as cudnn-frontend does: programs that catch it compute these rows in their own way
+            "PG-SDPA-015",
+            "Q",
+            expected=f"at most {sizes.skv} queries, as many as there are keys, in a band like this",
+            got=sizes.sq,
+            fix="slice q; or pass use_padding_mask=True with all lengths, and queries without a key give 0",
+        )
 
 
 def _check_dropout(node: Node, sizes: Sizes) -> None:
@@ -202,7 +211,7 @@ def check_attention(node: Node) -> Sizes:
     sizes = _sizes(node)
     _check_lengths(node, sizes)
     _check_ragged(node)
-    _check_band(node)
+    _check_band(node, sizes)
     demand_scalars(node, *_SCALARS)
     _check_dropout(node, sizes)
     _demand_broadcast(node, "BIAS", sizes.scores)

@@ -1,0 +1,239 @@
+"""Operations for PyTorch on graphs, ``cudnn.ops`` and ``cudnn.experimental.ops``, against PyTorch's own in float64."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import portadnn.graph
+
+torch = pytest.importorskip("torch")
+functional = torch.nn.functional
+
+CLOSE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+KINDS = [torch.float32, torch.bfloat16]
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def drawn(*dims, dtype=torch.float32, seed=0):
+    generator = torch.Generator().manual_seed(seed + sum(dims))
+    return torch.randn(*dims, dtype=torch.float64, generator=generator).to(DEVICE, dtype)
+
+
+def check(function, definition, *inputs):
+    """Compare results and gradients, each relative to the largest number of the definition's."""
+    own = [one.clone().requires_grad_() for one in inputs]
+    exact = [one.double().requires_grad_() for one in inputs]
+    results = [function(*own), definition(*exact)]
+    grad = drawn(*results[0].shape, dtype=results[0].dtype, seed=9)
+    for result in results:
+        result.backward(grad.to(result.dtype))
+    assert results[0].dtype is inputs[0].dtype
+    for found, wanted in [results, *((a.grad, b.grad) for a, b in zip(own, exact, strict=True))]:
+        error = (found.double() - wanted).abs().max() / wanted.abs().max()
+        assert error < CLOSE[inputs[0].dtype]
+
+
+def convolved(x, weight, bias=None, activation=None):
+    y = functional.conv1d(functional.pad(x, (weight.shape[1] - 1, 0)), weight[:, None], bias, groups=len(weight))
+    return functional.silu(y) if activation == "silu" else y
+
+
+@pytest.mark.parametrize(
+    ("dtype", "activation"),
+    [(torch.float32, None), (torch.float64, "silu"), (torch.float16, None), (torch.bfloat16, "silu")],
+    ids=str,
+)
+def test_causal_convolution(dtype, activation):
+    from portadnn.graph.ops import causal_conv1d
+
+    inputs = drawn(2, 3, 11, dtype=dtype), drawn(3, 4, dtype=dtype), drawn(3, dtype=dtype)
+    check(
+        lambda x, w, b: causal_conv1d(x, w, b, activation=activation),
+        lambda x, w, b: convolved(x, w, b, activation),
+        *inputs,
+    )
+
+
+def test_causal_convolution_of_channels_last():
+    from portadnn.graph.ops import b2b_causal_conv1d, causal_conv1d, causal_conv1d_nwh, fft_causal_conv1d
+
+    x, w = drawn(2, 9, 3).transpose(1, 2), drawn(3, 2)
+    assert causal_conv1d(x, w).stride() == x.stride()
+    check(causal_conv1d, convolved, x, w)
+    check(
+        lambda x, w: causal_conv1d_nwh(x, w, activation="silu"),
+        lambda x, w: convolved(x.transpose(1, 2), w.t(), None, "silu").transpose(1, 2),
+        x.transpose(1, 2).contiguous(),
+        w.t().contiguous(),
+    )
+    check(fft_causal_conv1d, lambda x, w: convolved(x, w.flip(1)), x, w)
+
+    def block(x, projection, mixer, skip):
+        p = convolved(x, projection)
+        gated = p[:, 1::3] * p[:, 2::3]
+        return (convolved(gated, mixer) + skip[:, None] * gated) * p[:, 0::3]
+
+    check(b2b_causal_conv1d, block, drawn(2, 6, 8), drawn(6, 3), drawn(2, 4), drawn(2))
+
+
+def test_states_and_packed_sequences():
+    from portadnn.graph.ops import causal_conv1d
+
+    x, w, before = drawn(1, 3, 10), drawn(3, 4), drawn(2, 3, 3)
+    ends = torch.tensor([0, 4, 10], dtype=torch.int32)
+    out, states = causal_conv1d(x, w, cu_seqlens=ends, initial_states=before, return_final_states=True)
+    for number, (begin, end) in enumerate(((0, 4), (4, 10))):
+        whole = torch.cat((before[number : number + 1], x[:, :, begin:end]), 2)
+        wanted = functional.conv1d(whole, w[:, None], groups=3)
+        torch.testing.assert_close(out[:, :, begin:end], wanted)
+        torch.testing.assert_close(states[number], whole[0, :, -3:])
+    memory = torch.empty_like(before)
+    again = causal_conv1d(x, w, cu_seqlens=ends, initial_states=before, final_states_out=memory)
+    torch.testing.assert_close(again, out)
+    torch.testing.assert_close(memory, states)
+
+
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
+def test_norms_of_rows(dtype):
+    from portadnn.graph.experimental.ops import layer_norm, rms_norm
+
+    x, w, b = drawn(2, 3, 24, dtype=dtype), drawn(24, dtype=dtype, seed=1), drawn(24, dtype=dtype, seed=2)
+    check(rms_norm, lambda x, w: functional.rms_norm(x, (24,), w, 1e-5), x, w)
+    check(lambda x, w, b: rms_norm(x, w, b), lambda x, w, b: functional.rms_norm(x, (24,), w, 1e-5) + b, x, w, b)
+    check(lambda x, w, b: layer_norm(x, (24,), w, b), lambda x, w, b: functional.layer_norm(x, (24,), w, b), x, w, b)
+    check(lambda x: layer_norm(x, [24], eps=0.5), lambda x: functional.layer_norm(x, (24,), eps=0.5), x)
+
+
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
+def test_gated_layer(dtype):
+    from portadnn.graph.experimental.ops import swiglu_mlp
+
+    weights = drawn(24, 16, dtype=dtype) / 4, drawn(24, 16, dtype=dtype, seed=1) / 4, drawn(16, 24, dtype=dtype) / 4
+    check(
+        swiglu_mlp,
+        lambda x, gate, up, down: (functional.silu(x @ gate.T) * (x @ up.T)) @ down.T,
+        drawn(2, 3, 16, dtype=dtype),
+        *weights,
+    )
+
+
+def attended(q, k, v, mask):
+    k, v = (one.repeat_interleave(q.shape[1] // one.shape[1], 1) for one in (k, v))
+    scores = (q @ k.transpose(2, 3) / q.shape[3] ** 0.5).masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, 3).nan_to_num() @ v
+
+
+@pytest.mark.parametrize(
+    ("options", "aligned"),
+    [({}, 0), ({"is_causal": True}, 1), ({"left_bound": 3, "right_bound": 1}, 0)],
+    ids=str,
+)
+def test_attention(options, aligned):
+    from portadnn.graph.experimental.ops import scaled_dot_product_attention
+
+    q, k, v = drawn(2, 4, 6, 16), drawn(2, 2, 9, 16), drawn(2, 2, 9, 8)
+    row, column = torch.arange(6)[:, None] + 3 * aligned, torch.arange(9)
+    mask = torch.ones(6, 9, dtype=torch.bool)
+    if options:
+        mask = column <= row + options.get("right_bound", 0)
+        mask &= column > row - options.get("left_bound", 99)
+    check(
+        lambda q, k, v: scaled_dot_product_attention(q, k, v, enable_gqa=True, diagonal_alignment=aligned, **options),
+        lambda q, k, v: attended(q, k, v, mask.to(DEVICE)),
+        *(q, k, v),
+    )
+
+
+def test_attention_of_packed_sequences():
+    """Sequences of 2 and 3 rows one behind the other, padded to 3 and as they are."""
+    from portadnn.graph.experimental.ops import scaled_dot_product_attention
+
+    lengths = torch.tensor([2, 3], dtype=torch.int32, device=DEVICE).reshape(2, 1, 1, 1)
+    places = torch.tensor([0, 2 * 2 * 8, 5 * 2 * 8], dtype=torch.int32, device=DEVICE).reshape(3, 1, 1, 1)
+    memory = [drawn(6 * 2 * 8, seed=one) for one in range(3)]
+    packed = [one.as_strided((2, 2, 3, 8), (3 * 2 * 8, 8, 2 * 8, 1)) for one in memory]
+    out = scaled_dot_product_attention(
+        *packed, seq_len_q=lengths, seq_len_kv=lengths, cumulative_seq_len_q=places, cumulative_seq_len_kv=places
+    )
+    found = torch.as_strided(out.contiguous(), (5 * 2 * 8,), (1,))
+    # the result is as wide as its dims say, (head, row, column) within a sequence
+    for begin, rows in ((0, 2), (2, 3)):
+        q, k, v = (one[begin * 16 : (begin + rows) * 16].view(rows, 2, 8).transpose(0, 1)[None] for one in memory)
+        wanted = functional.scaled_dot_product_attention(q, k, v)[0]
+        for head in range(2):
+            first = begin * 16 + head * 24
+            if rows == 3:
+                torch.testing.assert_close(found[first : first + 24].view(3, 8), wanted[head])
+
+
+@pytest.mark.parametrize("mode", ["none", "gather", "scatter"])
+def test_products_with_the_matrices_of_experts(mode):
+    from portadnn.graph.experimental.ops import moe_grouped_matmul
+
+    token, weight = drawn(1, 6, 8), drawn(3, 8, 4)
+    offsets = torch.tensor([0, 1, 4], dtype=torch.int32, device=DEVICE).reshape(3, 1, 1)
+    order = torch.tensor([5, 0, 3, 1, 2, 4], dtype=torch.int32, device=DEVICE).reshape(1, 6, 1)
+    zeros = torch.zeros_like(order)
+    rows = token[0][order.flatten().long()] if mode == "gather" else token[0]
+    experts = [0, 1, 1, 1, 2, 2]
+    wanted = torch.stack([row @ weight[one] for row, one in zip(rows, experts, strict=True)])
+    if mode == "scatter":
+        wanted = torch.empty_like(wanted).index_copy_(0, order.flatten().long(), wanted)
+    found = moe_grouped_matmul(token, weight, offsets, order, zeros, mode=mode)
+    torch.testing.assert_close(found[0], wanted)
+
+
+def test_wrong_arguments_are_named():
+    from portadnn.graph.experimental import ops
+    from portadnn.graph.ops import causal_conv1d
+
+    x, w = drawn(1, 2, 5), drawn(2, 3)
+    for call, words in (
+        (lambda: causal_conv1d(x, drawn(3, 3)), "weight has to be 2 channels"),
+        (lambda: causal_conv1d(x, w, activation="relu"), "'identity' or 'silu', got 'relu'"),
+        (lambda: causal_conv1d(x, w, drawn(3)), r"bias has to be \(2,\)"),
+        (lambda: causal_conv1d(x, w, cu_seqlens=torch.tensor([0, 4])), "rising from 0 to 5"),
+        (lambda: causal_conv1d(x, w, initial_states=drawn(1, 2, 3)), "initial_states has to be"),
+        (lambda: ops.rms_norm(x, drawn(4)), r"weight has to be \(5,\)"),
+        (lambda: ops.layer_norm(x, (4,)), "last dim of input has to be 4"),
+        (lambda: ops.moe_grouped_matmul(x, drawn(1, 5, 2), torch.zeros(1), mode="sum"), "one of none, gather"),
+        (lambda: ops.moe_grouped_matmul(x, drawn(1, 5, 2), torch.zeros(1), mode="gather"), "requires token_index"),
+        (lambda: ops.scaled_dot_product_attention(x, x, x), "query has to be"),
+        (lambda: ops.swiglu_mlp(x, drawn(3, 4), drawn(3, 5), drawn(5, 3)), r"Wg has to be \(3, 5\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(TypeError, match="weight has to be of x's type"):
+        causal_conv1d(x, w.double())
+    with pytest.raises(NotImplementedError, match="seq_idx"):
+        causal_conv1d(x, w, seq_idx=torch.zeros(1))
+
+
+def test_names_below_cudnn_are_the_modules_that_exist(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cudnn", portadnn.graph)
+    import cudnn.experimental.ops.sdpa as found
+
+    own = sys.modules["portadnn.graph.experimental.ops.sdpa"]
+    assert found is own
+    assert own.__spec__.name == "portadnn.graph.experimental.ops.sdpa"
+    with pytest.raises(ModuleNotFoundError, match=r"experimental\.nothing"):
+        __import__("cudnn.experimental.nothing")
+    with pytest.raises(ImportError, match="CuTe DSL"):
+        portadnn.graph.ops.qsa_forward  # noqa: B018
+    with pytest.raises(AttributeError, match="nothing"):
+        portadnn.graph.ops.nothing  # noqa: B018
+    for name in [one for one in sys.modules if one.startswith("cudnn.")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_without_torch_only_these_operations_are_missing():
+    program = (
+        "import sys; sys.modules['torch'] = None; import portadnn.graph as cudnn; cudnn.pygraph()\n"
+        "try: cudnn.ops.causal_conv1d\n"
+        "except ImportError as error: assert 'pip install torch' in str(error), error\n"
+        "else: raise SystemExit('taken')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
