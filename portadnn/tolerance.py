@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .enums import DataType, MathType
 from .ops.convolution.calls import Convolution
+from .ops.rnn.problems import RNN
 from .problem import Problem
 
 FEW = 4.0  # roundings around every sum, and the few units that exp, tanh and division may be off
@@ -49,6 +50,9 @@ def tolerance(
     times that, with at least K/100 terms alike (padding and strides leave out many), gives at most
     2**-10 * min(1, 32 / sqrt(K)).
 
+    Recurrent networks in 16 bits may round what passes from step to step, hidden states and gradients of gates, to the
+    stored type, as cuDNN does: each term is off by half a unit of that type once for its layer and once for its step.
+
     .. [1] N. J. Higham and T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci.
        Comput. 41(5), 2019, theorem 2.4.
     """
@@ -63,5 +67,7 @@ def tolerance(
     unit = growth * summed.eps
     if isinstance(problem, Convolution) and problem.dtype is DataType.FLOAT and problem.math in _ROUNDS_FLOAT:
         unit += 2 * TF32_ROUNDING * min(1.0, TF32_SPREAD / math.sqrt(max(length, 1)))
+    if isinstance(problem, RNN) and dtype is not dtype.accumulator:
+        unit += dtype.limits.eps
     rounding = stored.eps if dtype is dtype.accumulator else stored.eps / 2  # the sum was wider
     return unit * terms + rounding * np.abs(want) + smallest

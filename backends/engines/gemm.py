@@ -29,6 +29,8 @@ PACK_K, PACK_PANELS = 256, 16  # of a work-group that packs
 _MOST_SPLITS = 32
 _RESIDENT = 384  # work-items that share a multiprocessor
 _LEAST = 16  # rows and columns of a product on matrix cores
+BK_MMA, _MMA_SLICES = 32, 3  # numbers of k in a slice of kernels_cuda/gemm/mma.cu, and slices at once
+MMA_TILES = ((128, 128, 64, 32, 0.6), (128, 64, 32, 32, 0.45), (64, 64, 32, 32, 0.35))  # BM BN WM WN, share of the peak
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,12 @@ class Matrix:
 
     def vectors(self, line: int) -> bool:
         """Tell whether four neighbours are aligned, when `line` elements lie side by side."""
+        return not self.stored and self.whole(line, 4)
+
+    def whole(self, line: int, count: int) -> bool:
+        """Tell whether all groups of `count` neighbours of a line are whole and aligned."""
         far = self.rows if self.columns == 1 else self.columns
-        return self.aligned and not self.stored and all(v % 4 == 0 for v in (line, far, self.first, self.batch))
+        return self.aligned and all(v % count == 0 for v in (line, far, self.first, self.batch))
 
 
 def int32(value: int) -> ConstantArg:
@@ -120,8 +126,11 @@ class Gemm:
     def _cpu(self, info: DeviceInfo) -> _Cpu:
         return _Cpu.of(self, info)
 
-    def _gpu(self, info: DeviceInfo) -> _Gpu | _OnMatrixCores:
+    def _gpu(self, info: DeviceInfo) -> _Gpu | _OnMatrixCores | _OnTensorCores:
         unit = unit_of(info)
+        if unit is MMA and self.dtype in (DataType.HALF, DataType.BFLOAT16) and min(self.m, self.n) >= _LEAST:
+            found_here = (_OnTensorCores(self, tile, s) for tile in MMA_TILES for s in _split_choices(self.k // BK_MMA))
+            return min(found_here, key=lambda option: option.clocks(info))
         if unit is not None and self._multiplies_as_stored(unit):
             product = Product(self.m, self.n, self.k, self.batches, self.dtype.itemsize, 0, 0, unit=unit)
             found = min(choices(product, info), key=lambda choice: choice.seconds(info), default=None)
@@ -272,6 +281,53 @@ class _OnMatrixCores:
         kernel = device.compile("shared/gemm/matrix.cl", "gemm_matrix", defines)
         args = _arguments(gemm, choice.splits, scratch)
         yield Launch(kernel, (choice.work_groups,), (tile.items,), args)
+        yield from self.plain.added(device, scratch)
+
+
+@dataclass(frozen=True)
+class _OnTensorCores:
+    """A tile and a number of parts of K of kernels_cuda/gemm/mma.cu."""
+
+    gemm: Gemm
+    tile: tuple[int, int, int, int, float]
+    splits: int
+
+    @property
+    def plain(self) -> _Gpu:
+        """The product by other kernels in as many parts, of which it has the size and the sum."""
+        return _Gpu(self.gemm, TILES[self.gemm.dtype.accumulator][0], self.splits)
+
+    @property
+    def workspace(self) -> int:
+        return self.plain.workspace
+
+    @property
+    def groups(self) -> int:
+        gemm, (bm, bn, *_) = self.gemm, self.tile
+        return ceil_div(gemm.m, bm) * ceil_div(gemm.n, bn) * gemm.batches * self.splits
+
+    def clocks(self, info: DeviceInfo) -> float:
+        """Estimate the time: slices of the busiest multiprocessor, and what every work-group and the sum take."""
+        bm, bn, _, _, share = self.tile
+        units = max(info.compute_units, 1)
+        rate = MMA.rates.get(info.arch, MMA.rate) / 2
+        each = bm * bn * (self.gemm.k / self.splits + 4 * BK_MMA) / (rate * share) + 500
+        sums = 3000 + 2 * self.workspace / units / 16 if self.splits > 1 else 0
+        return ceil_div(self.groups, units) * each + sums
+
+    def launches(self, device: Device, scratch: int) -> Iterator[Launch]:
+        gemm, (bm, bn, wm, wn, _) = self.gemm, self.tile
+        lines = gemm.k if gemm.a.columns == 1 else gemm.m, gemm.n if gemm.b.columns == 1 else gemm.k
+        sides = zip("AB", (gemm.a, gemm.b), lines, strict=True)
+        defines = {
+            **gemm.defines(),
+            **{f"{name}_VECTOR": int(side.whole(line, 8)) for name, side, line in sides},
+            **{"BM": bm, "BN": bn, "WM": wm, "WN": wn, "SPLITS": self.splits},
+        }
+        kernel = device.compile("cuda/gemm/mma.cu", "gemm_mma", defines)
+        args = _arguments(gemm, self.splits, scratch)
+        local_bytes = _MMA_SLICES * (bm + bn) * BK_MMA * gemm.dtype.itemsize
+        yield Launch(kernel, (self.groups,), (bm // wm * (bn // wn) * 32,), args, local_bytes)
         yield from self.plain.added(device, scratch)
 
 

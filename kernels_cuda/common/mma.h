@@ -58,6 +58,10 @@ DEVICE void load_chunk(u32 *v, u32 at) {
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at));
 }
 
+DEVICE void store_chunk(u32 at, const u32 *v) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
+}
+
 // float rounded to TF32, to nearest: the tensor cores would cut off
 DEVICE u32 tf32_bits(float v) {
     u32 bits;

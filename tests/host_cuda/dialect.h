@@ -111,6 +111,7 @@ template <class... A> static void launch_kernel(void (*kernel)(A...), void **arg
 #define CONSTANT static const
 #define RESTRICT
 #define WG_SIZE(x, y, z)
+#define WG_RESIDENT(size, groups)
 #define LID(d) (threadIdx.x)
 #define GRP(d) (blockIdx.x)
 #define LSZ(d) (blockDim.x)

@@ -12,6 +12,7 @@ from portadnn.problem import Problem
 from ...base import Arg, Device, DeviceInfo, Engine, Kernel, Launch, Plan
 from ..gemm import Gemm, Matrix, int32, int64
 from .forward import seconds, why_not
+from .mma_steps import MmaTile
 from .passes import Pass, Place
 from .steps import step_numbers
 
@@ -35,11 +36,13 @@ class Backward(Pass):
         network = self.network
         self.kept = problem.kept
         self.gru = network.mode is RNNMode.GRU
-        self.packed = self.scratch(self.packed_size())
+        self.packed = self.packed_room()
         self.carry = self.scratch(network.width * self.sequence.batch if self.gru or self.lstm else 1)
         self.h0 = self.state("hx") if self.gru else self.packed
         self.c0 = self.state("cx") if self.lstm else self.packed
         self.tiles = self.scratch(self.tile_size())
+        rows = self.sequence.rows * network.directions
+        self.rounded_gates = self.scratch(rows * self.pitch if isinstance(self.tile, MmaTile) else 1, self.dtype)
         self.between = self.scratch(self.rows_of(1) if network.layers > 1 else 1)
         twice = self.rounded and network.directions > 1 and network.inputs(0) > 0
         self.sum = self.scratch(self.sequence.rows * network.features) if twice else self.tensor("dx")
@@ -121,6 +124,8 @@ class Backward(Pass):
             yield self._launch(kernel, memory, places, steps)
 
     def _kernel(self, device: Device, defines: dict[str, int | float | str]) -> Kernel:
+        if isinstance(self.tile, MmaTile):
+            return device.compile("cuda/rnn/backward_mma.cu", "rnn_backward_step_mma", defines)
         file = "opencl/rnn/backward_cpu.cl" if self.cpu else "shared/rnn/backward.cl"
         return device.compile(file, "rnn_backward_step", defines)
 
@@ -129,6 +134,8 @@ class Backward(Pass):
     ) -> Launch:
         grid, block, cut = self.step_grid(max(step.rows for step in steps))
         scratch = (self.tiles,) if self.cpu else ()
+        if isinstance(self.tile, MmaTile):
+            scratch, cut = (self.rounded_gates,), (*cut, int32(self.pitch))
         sizes = (int32(self.network.hidden), int32(self.sequence.batch))
         args = (*memory, *scratch, *map(int64, places), *sizes, *cut, *step_numbers(steps))
         return Launch(kernel, grid, block, args)

@@ -8,9 +8,11 @@ from portadnn.ops.rnn.problems import RNNForwardInference, RNNForwardTraining
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, roofline
+from ..conv.cpu_common import ceil_div
 from ..gemm import Gemm, Matrix, int32, int64
-from .passes import DROPOUT, Pass, Place
-from .steps import step_numbers
+from .mma_steps import MmaTile
+from .passes import DROPOUT, PACK_MMA, Pass, Place
+from .steps import cell_defines, step_numbers
 
 
 class Forward(Pass):
@@ -21,11 +23,15 @@ class Forward(Pass):
         network = self.network
         self.training = problem.training
         self.drops = self.training and problem.kept.dropout
-        self.packed = self.scratch(self.packed_size())
+        self.packed = self.packed_room()
         self.bias = self.scratch(network.directions * network.mode.slots * network.hidden)
         self.h0 = self.state("hx")
         self.c0 = self.state("cx") if self.lstm else self.h0
         self.tiles = self.scratch(self.tile_size())
+        on_tensor_cores = isinstance(self.tile, MmaTile)
+        begun = network.layers * network.directions * self.sequence.batch * self.pitch
+        self.states = self.scratch(self.sequence.rows * network.directions * self.pitch if on_tensor_cores else 1, self.dtype)
+        self.begun = self.scratch(begun if on_tensor_cores else 1, self.dtype)
         self.last = self.scratch(self.rows_of(1)) if self.rounded else self.tensor("y")
         if not self.training:
             self._gates = self.scratch(self.rows_of(network.mode.slots))
@@ -85,6 +91,8 @@ class Forward(Pass):
                 continue
             if name == "hx" or self.lstm:
                 yield self.initial(device, name, state)  # type: ignore[arg-type]  # it is room in the workspace
+        if isinstance(self.tile, MmaTile):
+            yield self._pad(device)
         if self.drops:
             kept = (self.tensor("states"), self.tensor("reserve"), int64(self.problem.kept.draw))
             kernel = device.compile(DROPOUT, "rnn_draw", {f"DTYPE_{self.dtype.name}": 1})
@@ -106,6 +114,14 @@ class Forward(Pass):
             if self.drops and layer < network.layers - 1:
                 yield self.dropout(device, layer, self.hidden(layer), self.below(layer + 1))
 
+    def _pad(self, device: Device) -> Launch:
+        """Return the launch that rounds the initial states for tensor cores."""
+        defines = {**cell_defines(self.network, self.dtype), "GATES": 1, **self.step_defines()}
+        kernel = device.compile(PACK_MMA, "rnn_pad", defines)
+        size = self.state_size() // self.network.hidden * self.pitch
+        args = (self.h0, self.begun, int32(self.network.hidden), int32(self.pitch), int64(size))
+        return Launch(kernel, (ceil_div(size, 256),), (256,), args)
+
     def _steps(self, device: Device, layer: int) -> Iterator[Launch]:
         network = self.network
         gates, cells, hidden = self.gates(layer), self.cells(layer), self.hidden(layer)
@@ -121,12 +137,20 @@ class Forward(Pass):
                 outputs.append(self.tensor(name))
         if self.training:
             defines["TRAINING"] = 1
-        file = "opencl/rnn/forward_cpu.cl" if self.cpu else "shared/rnn/forward.cl"
-        kernel = device.compile(file, "rnn_forward_step", defines)
-        scratch = (self.tiles,) if self.cpu else ()
-        memory = (self.packed, self.bias, gates[0], cells[0], hidden[0], self.h0, self.c0, *outputs, *scratch)
+        scratch: tuple[Arg, ...] = (self.tiles,) if self.cpu else ()
+        rounded: tuple[Arg, ...] = ()
+        sizes: tuple[Arg, ...] = (int32(network.hidden), int32(self.sequence.batch))
+        if isinstance(self.tile, MmaTile):
+            kernel = device.compile("cuda/rnn/forward_mma.cu", "rnn_forward_step_mma", defines)
+            rounded = (self.states, self.begun)
+            begun = layer * network.directions * self.sequence.batch * self.pitch
+            sizes = (*sizes, int32(self.pitch), int64(begun))
+        else:
+            file = "opencl/rnn/forward_cpu.cl" if self.cpu else "shared/rnn/forward.cl"
+            kernel = device.compile(file, "rnn_forward_step", defines)
+        states = (self.h0, self.c0, *rounded)
+        memory = (self.packed, self.bias, gates[0], cells[0], hidden[0], *states, *outputs, *scratch)
         places = tuple(map(int64, (gates[1], cells[1], hidden[1], self.state_first(layer))))
-        sizes = (int32(network.hidden), int32(self.sequence.batch))
         for steps in zip(*(self.sequence.steps(d) for d in range(network.directions)), strict=True):
             grid, block, cut = self.step_grid(max(step.rows for step in steps))
             yield Launch(kernel, grid, block, (*memory, *places, *sizes, *cut, *step_numbers(steps)))

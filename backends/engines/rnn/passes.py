@@ -13,12 +13,14 @@ from portadnn.ops.rnn.problems import RNN
 from ...base import Arg, ConstantArg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg
 from ..conv.cpu_common import ceil_div, round_up
 from ..gemm import Gemm, Matrix, aligned, int32, int64
+from .mma_steps import STEP_K, MmaTile, mma_tile
 from .steps import CpuTile, Defines, GpuTile, cell_defines, cpu_tile, gpu_tile
 
 Place = tuple[TensorArg | WorkspaceArg, int]  # memory, and elements before the first
 
 PREPARE = "shared/rnn/prepare.cl"
 DROPOUT = "shared/rnn/dropout.cl"
+PACK_MMA = "cuda/rnn/pack_mma.cu"
 _CHUNK = 1 << 13  # elements of a CPU's work-group
 
 
@@ -43,9 +45,8 @@ class Pass:
         self.rounded = self.real is not self.dtype
         self.cpu = info.schedule == "cpu"
         self.workspace = 0
-        self.tile: CpuTile | GpuTile = (cpu_tile if self.cpu else gpu_tile)(
-            self.network, self.dtype, max(self.sequence.batch, 1), info, self.turned
-        )
+        sizes = (self.network, self.dtype, max(self.sequence.batch, 1), info, self.turned)
+        self.tile: CpuTile | GpuTile | MmaTile = cpu_tile(*sizes) if self.cpu else mma_tile(*sizes) or gpu_tile(*sizes)
 
     @property
     def lstm(self) -> bool:
@@ -53,10 +54,10 @@ class Pass:
 
     # memory
 
-    def scratch(self, elements: int) -> WorkspaceArg:
-        """Return room in the workspace for that many numbers of the arithmetic type."""
-        place = WorkspaceArg(self.workspace, self.real)
-        self.workspace += round_up(max(elements, 1) * self.real.itemsize, 256)
+    def scratch(self, elements: int, dtype: DataType | None = None) -> WorkspaceArg:
+        """Return room in the workspace for that many numbers, of the arithmetic type unless it is told."""
+        place = WorkspaceArg(self.workspace, dtype or self.real)
+        self.workspace += round_up(max(elements, 1) * place.dtype.itemsize, 256)
         return place
 
     def tensor(self, name: str) -> TensorArg:
@@ -146,12 +147,16 @@ class Pass:
         sizes = (network.hidden, depth, panels)
         args: tuple[Arg, ...] = (w, to, int64(first), int64(between), *map(int32, sizes))
         defines = {**cell_defines(network, self.dtype), **({"TURNED": 1} if self.turned else {})}
+        size = self.packed_size()
+        if isinstance(tile, MmaTile):
+            defines.update(GATES=network.mode.gates, **tile.defines())
+            kernel = device.compile(PACK_MMA, "rnn_pack_mma", defines)
+            return Launch(kernel, (ceil_div(size, 256),), (256,), (*args, int64(size)))
         if isinstance(tile, CpuTile):
             kernel = device.compile("opencl/rnn/pack_cpu.cl", "rnn_pack", {**defines, **tile.defines()})
             return Launch(kernel, (network.directions * panels,), (1,), args)
         defines.update(GATES=network.mode.gates, **tile.pack_defines())
         kernel = device.compile("shared/rnn/pack.cl", "rnn_pack", defines)
-        size = self.packed_size()
         return Launch(kernel, (ceil_div(size, 256),), (256,), (*args, int64(size)))
 
     @property
@@ -159,10 +164,20 @@ class Pass:
         """Rows of a panel."""
         return self.network.hidden * (self.network.mode.gates if self.turned else 1)
 
+    @property
+    def pitch(self) -> int:
+        """Numbers from a row of rounded states to the next, on tensor cores."""
+        return round_up(self.depth, STEP_K)
+
     def packed_size(self) -> int:
         """Return the numbers of a layer's packed R."""
         columns = self.tile.columns if isinstance(self.tile, CpuTile) else self.tile.bn
-        return self.network.directions * self.tile.panels(self.network.hidden) * self.depth * columns
+        depth = self.pitch if isinstance(self.tile, MmaTile) else self.depth
+        return self.network.directions * self.tile.panels(self.network.hidden) * depth * columns
+
+    def packed_room(self) -> WorkspaceArg:
+        """Return room for a layer's packed R."""
+        return self.scratch(self.packed_size(), self.dtype if isinstance(self.tile, MmaTile) else None)
 
     def tile_size(self) -> int:
         """Return the numbers of the tiles through which a CPU's steps pass their sums."""
@@ -175,6 +190,8 @@ class Pass:
         if isinstance(self.tile, CpuTile):
             whole: Defines = {"WHOLE_VECTORS": 1} if self.network.hidden % self.tile.lanes == 0 else {}
             return {**cell_defines(self.network, self.dtype), **self.tile.defines(), **whole}
+        if isinstance(self.tile, MmaTile):
+            return {**cell_defines(self.network, self.dtype), **self.tile.defines()}
         aligned_states = all(self.matrix(place, self.network.hidden).vectors(self.network.hidden) for place in places)
         return {
             **cell_defines(self.network, self.dtype),

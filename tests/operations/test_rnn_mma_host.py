@@ -1,0 +1,114 @@
+"""Recurrent networks on tensor cores, on the host: the kernels' text with PTX's definitions, beside the reference.
+
+Which lane has what is checked without a GPU.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helper import Case, compare, diff_case, make_buffers
+from host_cuda_device import COMPILER, HostCuda
+
+from portadnn.bfloat16 import as_float64
+from portadnn.diff.compare import bounds
+from portadnn.ops.rnn.layout import Network, RNNMode
+from portadnn_backends.engines import gemm
+from portadnn_backends.engines.rnn import backward, forward, weights
+from portadnn_backends.reference.outcomes import outcomes, terms
+
+BATCHES = (21, 21, 18, 3)
+ENGINES = {
+    "rnn_forward_training": forward,
+    "rnn_forward_inference": forward,
+    "rnn_backward_data": backward,
+    "rnn_backward_weights": weights,
+}
+CASES = {  # type, cell, units, features, layers, directions, states
+    "lstm": ("f16", "lstm", 40, 24, 2, 1, True),
+    "odd sizes": ("bf16", "lstm", 37, 19, 1, 2, True),
+    "gru": ("f16", "gru", 35, 32, 2, 2, True),
+    "tanh": ("f16", "rnn_tanh", 24, 40, 2, 1, False),
+}
+
+
+def line(op, dtype, mode, hidden, features, layers, ways, states):
+    """Return a problem line of packed sequences, with all states or none."""
+    rows = sum(BATCHES)
+    size = Network(RNNMode.parse(mode), hidden, layers, ways, features, False).size
+    x, y = (f"{dtype}:{rows}x{width}x1" for width in (features, hidden * ways))
+    w, state = f"{dtype}:{size}x1x1", f"{dtype}:{layers * ways}x{BATCHES[0]}x{hidden}"
+    tensors = {
+        "rnn_backward_data": f"y={y} dy={y} w={w} dx={x}",
+        "rnn_backward_weights": f"x={x} y={y} dw={w}",
+    }.get(op, f"x={x} w={w} y={y}")
+    if states:
+        names = {
+            "rnn_backward_data": ("hx", "cx", "dhy", "dcy", "dhx", "dcx"),
+            "rnn_backward_weights": ("hx",),
+        }.get(op, ("hx", "cx", "hy", "cy"))
+        tensors += "".join(f" {name}={state}" for name in names if mode == "lstm" or "c" not in name)
+    direction = "bidirectional" if ways == 2 else "unidirectional"
+    rest = f"hidden_size={hidden} num_layers={layers} mode={mode} direction={direction}"
+    return f"{op} {tensors} {rest} batch_sizes={','.join(map(str, BATCHES))}"
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("op", ENGINES)
+def test_rnn(op, name, tmp_path):
+    case = Case(line(op, *CASES[name]), "uniform")
+    problem, numbers = diff_case(case).problem, diff_case(case).numbers
+    (engine,) = ENGINES[op].ENGINES
+    plan = engine.prepare(problem, HostCuda(tmp_path))
+    kernels = {launch.kernel.name for launch in plan.launches}
+    step = {"rnn_backward_data": "rnn_backward_step_mma", "rnn_backward_weights": "gemm_mma"}.get(op, "rnn_forward_step_mma")
+    assert {step, "gemm_mma"} <= kernels
+    buffers = make_buffers(case)
+    arrays = [buffers[one].array for one in problem.names]
+    given = [array.copy() for array in arrays]
+    want, sums = (function(problem, given, tuple(numbers.values())) for function in (outcomes, terms))
+    plan.run(arrays, list(numbers.values()), np.full(plan.workspace_size, 0xA5, np.uint8))
+    for out in want.keys() & sums.keys():
+        due, bound, _ = bounds(problem, out, want[out], sums[out])
+        compare(as_float64(arrays[problem.index(out)]), due, bound, name)
+
+
+PRODUCTS = {  # m, n, k, a along k, b along k, a stored, b stored, c stored, added, parts
+    "both along k": (130, 70, 96, True, True, True, True, False, False, 1),
+    "turned": (72, 136, 40, False, False, False, True, True, True, 1),
+    "odd": (67, 33, 51, True, False, False, False, False, True, 1),
+    "odd and turned": (35, 41, 77, False, True, True, True, True, False, 1),
+    "parts": (64, 64, 600, True, True, True, False, False, True, 3),
+}
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("tile", range(len(gemm.MMA_TILES)))
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_product(name, tile, tmp_path, monkeypatch):
+    m, n, k, a_along, b_along, a_stored, b_stored, c_stored, added, parts = PRODUCTS[name]
+    monkeypatch.setattr(gemm, "MMA_TILES", (gemm.MMA_TILES[tile],))
+    monkeypatch.setattr(gemm, "_split_choices", lambda most: [parts])
+    rng = np.random.default_rng(3)
+    left, right, before = (rng.integers(-4, 5, size).astype(np.float64) for size in ((2, m, k), (2, k, n), (2, m, n)))
+
+    def matrix(index, values, turned, stored):
+        memory = values.transpose(0, 2, 1) if turned else values
+        line = memory.shape[2]
+        one = gemm.Matrix(gemm.TensorArg(index), 0, line, batch=memory[0].size, stored=stored)
+        return (one.turned if turned else one), np.ascontiguousarray(memory, np.float16 if stored else np.float32)
+
+    (a, a_array), (b, b_array), (c, c_array) = (
+        matrix(0, left, not a_along, a_stored),
+        matrix(1, right, b_along, b_stored),
+        matrix(2, before, False, c_stored),
+    )
+    product = gemm.Gemm(gemm.DataType.HALF, m, n, k, a, b, c, batches=2, accumulate=added)
+    device = HostCuda(tmp_path)
+    launches = list(product.launches(device, 0))
+    assert launches[0].kernel.name == "gemm_mma"
+    room = np.full(max(product.workspace(device.info), 1), 0xA5, np.uint8)
+    device.bind(launches)((a_array, b_array, c_array), (), room)
+    want = left @ right + added * before
+    np.testing.assert_array_equal(c_array.astype(np.float64), want.astype(c_array.dtype).astype(np.float64))
