@@ -85,7 +85,9 @@ class Kernel:
 class Launch:
     """One kernel launch: `grid` work-groups of `block` work-items, and the arguments in order.
 
-    `local_bytes` is local memory that the kernel does not declare; ``DeviceInfo.dynamic_memory`` limits it.
+    `local_bytes` is local memory that the kernel does not declare; ``DeviceInfo.dynamic_memory`` limits it. The
+    work-groups of a `cooperative` launch run at the same time, on devices with that feature, and may wait for each
+    other.
     """
 
     kernel: Kernel
@@ -93,6 +95,7 @@ class Launch:
     block: tuple[int, ...]
     args: tuple[Arg, ...]
     local_bytes: int = 0
+    cooperative: bool = False
 
 
 class Run:

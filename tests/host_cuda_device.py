@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from portadnn_backends import kernel_text
-from portadnn_backends.base import ConstantArg, Device, DeviceInfo, Kernel, TensorArg, WorkspaceArg
+from portadnn_backends.base import ConstantArg, CountersArg, Device, DeviceInfo, Kernel, TensorArg, WorkspaceArg
 from portadnn_backends.programs import Program
 
 FOLDER = Path(__file__).parent / "host_cuda"
@@ -71,6 +71,7 @@ class HostCuda(Device):
         )
         self.folder = folder
         self.libraries = {}
+        self.counters = np.zeros(1 << 10, np.int32)
 
     def compile(self, file, name, defines):
         given = dict(defines)
@@ -97,6 +98,8 @@ class HostCuda(Device):
                 return np.uint64(workspace.ctypes.data + arg.offset)
             if isinstance(arg, ConstantArg):
                 return arg.value
+            if isinstance(arg, CountersArg):
+                return np.uint64(self.counters.ctypes.data)
             return arg.dtype.numpy.type(scalars[arg.index])
 
         def run(arrays, scalars, workspace):
@@ -104,6 +107,7 @@ class HostCuda(Device):
                 values = [np.array([value_of(arg, arrays, scalars, workspace)]) for arg in launch.args]
                 pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
                 launch.kernel.native.launch(pointers, launch.grid[0], launch.block[0])
+                assert not self.counters.any()
 
         return run, None
 

@@ -12,18 +12,25 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..base import Launch
 from ..cupy_devices.launch import Step
 
 
 class EarlyStep(Step):
-    """A launch that may begin while the launch before it ends."""
+    """A launch that may begin while the launch before it ends, or whose work-groups run at the same time."""
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__(launch)
+        self._attribute = _COOPERATIVE if launch.cooperative else _EARLY
 
     def on(self, stream: int) -> Callable[[], Any]:
         function = _launch_early()
         if function is None:
+            if self._attribute is _COOPERATIVE:
+                raise RuntimeError("the CUDA driver has no cuLaunchKernelEx, by which work-groups run at the same time")
             return super().on(stream)
         code, *shape = self.shape
-        config = _Config(*shape, stream, ctypes.addressof(_EARLY), 1)
+        config = _Config(*shape, stream, ctypes.addressof(self._attribute), 1)
         # as ctypes passes them on: it takes less time than for its numbers
         words = (ctypes.byref(config), *map(ctypes.c_void_p.from_param, (code, self.pointers)), None)
         return self.kept(functools.partial(function, *words))
@@ -48,6 +55,7 @@ class _Config(ctypes.Structure):
 
 
 _EARLY = _Attribute(6, (0, 1))  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+_COOPERATIVE = _Attribute(2, (0, 1))  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
 
 
 @functools.cache

@@ -58,6 +58,13 @@ DEVICE void load_chunk(u32 *v, u32 at) {
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at));
 }
 
+// 16 bytes of global memory past the first-level cache, which does not see what other multiprocessors write during a launch
+DEVICE void load_fresh(u32 *v, const void *from) {
+    asm volatile("ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "l"(from)
+                 : "memory");
+}
 DEVICE void store_chunk(u32 at, const u32 *v) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
 }

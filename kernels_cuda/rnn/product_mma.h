@@ -7,6 +7,9 @@
 //   columns    plain cells and gradients: units; else of tiles 2i and 2i + 1, columns 2j, 2j + 1: gates 0, 1 and 2, 3 of unit 4i + j,
 //              so that a lane has all sums of a unit
 //
+// A launch of one step has its sums in local memory that it declares. One of all steps (PERSISTENT) has them at the beginning of
+// the launch's local memory; behind them lies its panel where R_CACHED is defined.
+//
 // Defines: BM BN KPARTS MPARTS AHEAD UNIT_COLUMNS (4 or 1).
 
 #define GROUP_SIZE (32 * KPARTS * MPARTS)
@@ -30,13 +33,51 @@ DEVICE const T *state_row(const States *states, int row) {
 struct alignas(16) Words {
     u32 v[4];
 };
-DEVICE Words words_at(const T *from, bool in) {
+DEVICE void load_state(Words *to, const T *from, bool in) {
     const Words none = {{0, 0, 0, 0}};
-    return in ? *(const Words *)from : none;
+    if (in) load_fresh(to->v, from);
+    else *to = none;
 }
+#ifdef R_CACHED
+typedef u32 Panel;  // a place in local memory
+DEVICE void load_columns(Words *to, Panel panel, int place) { load_chunk(to->v, panel + place * 16); }
+#else
+typedef const T *Panel;
+DEVICE void load_columns(Words *to, Panel panel, int place) { *to = *(const Words *)(panel + (i64)place * 8); }
+#endif
+
+#ifdef PERSISTENT
+#include "common/counters.h"
+// Returns where the product finds its panel of `words` vectors of 16 bytes.
+DEVICE Panel panel_of(const T *packed, int words, u32 room, int lid) {
+#ifdef R_CACHED
+    for (int w = lid; w < words; w += GROUP_SIZE) copy_chunk(room + w * 16, (const E *)(packed + (i64)w * 8), true);
+    copies_issued();
+    copies_wait<0>();
+    BARRIER();
+    return room;
+#else
+    return packed;
+#endif
+}
+// Waits until all `members` work-groups that share the counter have come here `round` times; what they wrote is there then.
+DEVICE void meet(int *arrived, int members, int round, int lid) {
+    BARRIER();
+    if (lid == 0) {
+        COUNT_WRITTEN(arrived);
+        while (READ_COUNTER(arrived) < members * round) PAUSE(20);
+    }
+    BARRIER();
+}
+// The end of `rounds` rounds, of which the last is not waited for: whoever comes last leaves the counter a zero.
+DEVICE void part_for_good(int *arrived, int members, int rounds, int lid) {
+    BARRIER();
+    if (lid == 0 && COUNT_ORDERED(arrived) == members * rounds - 1) *arrived = 0;
+}
+#endif
 
 // sums[part][row][SUM_PITCH] of BM rows from m0 on; `blocks` of 32 numbers of k. All work-items call it.
-DEVICE void step_product(float *sums, const States *states, const T *panel, int m0, int blocks, int lid) {
+DEVICE void step_product(float *sums, const States *states, Panel panel, int m0, int blocks, int lid) {
     const int lane = lid % 32, part = lid / 32 % KPARTS, row = lid / 32 / KPARTS * (MT * 16);
     const T *from[MT][2];
     float acc[MT][NT][4];
@@ -48,15 +89,15 @@ DEVICE void step_product(float *sums, const States *states, const T *panel, int 
         UNROLL for (int j = 0; j < NT; ++j)
             UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
     }
-    panel += lane * 8;
     for (int k = part * AHEAD; k < blocks; k += KPARTS * AHEAD) {
         Words a[AHEAD][MT][2], b[AHEAD][NT];
         UNROLL for (int u = 0; u < AHEAD; ++u) {
             const bool in = k + u < blocks;
-            UNROLL for (int j = 0; j < NT; ++j) b[u][j] = words_at(panel + ((i64)(k + u) * NT + j) * 256, in);
             UNROLL for (int i = 0; i < MT; ++i) {
-                UNROLL for (int s = 0; s < 2; ++s) a[u][i][s] = words_at(from[i][s] + (k + u) * 32, in && from[i][s]);
+                UNROLL for (int s = 0; s < 2; ++s) load_state(&a[u][i][s], from[i][s] + (k + u) * 32, in && from[i][s]);
             }
+            const int at = in ? k + u : 0;  // of no use beyond the last: the rows are zeros
+            UNROLL for (int j = 0; j < NT; ++j) load_columns(&b[u][j], panel, (at * NT + j) * 32 + lane);
         }
         UNROLL for (int u = 0; u < AHEAD; ++u) {
             UNROLL for (int i = 0; i < MT; ++i) {

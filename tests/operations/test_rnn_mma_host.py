@@ -5,6 +5,8 @@ Which lane has what is checked without a GPU.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helper import Case, compare, diff_case, make_buffers
@@ -17,7 +19,7 @@ from portadnn_backends.engines import gemm
 from portadnn_backends.engines.rnn import backward, forward, weights
 from portadnn_backends.reference.outcomes import outcomes, terms
 
-BATCHES = (21, 21, 18, 3)
+BATCHES, EQUAL = (21, 21, 18, 3), (19, 19, 19)
 ENGINES = {
     "rnn_forward_training": forward,
     "rnn_forward_inference": forward,
@@ -30,14 +32,19 @@ CASES = {  # type, cell, units, features, layers, directions, states
     "gru": ("f16", "gru", 35, 32, 2, 2, True),
     "tanh": ("f16", "rnn_tanh", 24, 40, 2, 1, False),
 }
+AT_ONCE = {  # of one work-group, as these run one after the other
+    "lstm": ("f16", "lstm", 13, 24, 2, 1, True),
+    "gru": ("bf16", "gru", 16, 17, 1, 1, False),
+    "tanh": ("f16", "rnn_tanh", 47, 32, 1, 1, True),
+}
 
 
-def line(op, dtype, mode, hidden, features, layers, ways, states):
+def line(op, batches, dtype, mode, hidden, features, layers, ways, states):
     """Return a problem line of packed sequences, with all states or none."""
-    rows = sum(BATCHES)
+    rows = sum(batches)
     size = Network(RNNMode.parse(mode), hidden, layers, ways, features, False).size
     x, y = (f"{dtype}:{rows}x{width}x1" for width in (features, hidden * ways))
-    w, state = f"{dtype}:{size}x1x1", f"{dtype}:{layers * ways}x{BATCHES[0]}x{hidden}"
+    w, state = f"{dtype}:{size}x1x1", f"{dtype}:{layers * ways}x{batches[0]}x{hidden}"
     tensors = {
         "rnn_backward_data": f"y={y} dy={y} w={w} dx={x}",
         "rnn_backward_weights": f"x={x} y={y} dw={w}",
@@ -50,20 +57,15 @@ def line(op, dtype, mode, hidden, features, layers, ways, states):
         tensors += "".join(f" {name}={state}" for name in names if mode == "lstm" or "c" not in name)
     direction = "bidirectional" if ways == 2 else "unidirectional"
     rest = f"hidden_size={hidden} num_layers={layers} mode={mode} direction={direction}"
-    return f"{op} {tensors} {rest} batch_sizes={','.join(map(str, BATCHES))}"
+    return f"{op} {tensors} {rest} batch_sizes={','.join(map(str, batches))}"
 
 
-@pytest.mark.skipif(COMPILER is None, reason="no g++")
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("op", ENGINES)
-def test_rnn(op, name, tmp_path):
-    case = Case(line(op, *CASES[name]), "uniform")
+def run(op, batches, values, device):
+    """Run a case, hold its outputs against the reference, and return the names of its kernels."""
+    case = Case(line(op, batches, *values), "uniform")
     problem, numbers = diff_case(case).problem, diff_case(case).numbers
     (engine,) = ENGINES[op].ENGINES
-    plan = engine.prepare(problem, HostCuda(tmp_path))
-    kernels = {launch.kernel.name for launch in plan.launches}
-    step = {"rnn_backward_data": "rnn_backward_step_mma", "rnn_backward_weights": "gemm_mma"}.get(op, "rnn_forward_step_mma")
-    assert {step, "gemm_mma"} <= kernels
+    plan = engine.prepare(problem, device)
     buffers = make_buffers(case)
     arrays = [buffers[one].array for one in problem.names]
     given = [array.copy() for array in arrays]
@@ -71,7 +73,26 @@ def test_rnn(op, name, tmp_path):
     plan.run(arrays, list(numbers.values()), np.full(plan.workspace_size, 0xA5, np.uint8))
     for out in want.keys() & sums.keys():
         due, bound, _ = bounds(problem, out, want[out], sums[out])
-        compare(as_float64(arrays[problem.index(out)]), due, bound, name)
+        compare(as_float64(arrays[problem.index(out)]), due, bound, out)
+    return {launch.kernel.name for launch in plan.launches}
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("op", ENGINES)
+def test_a_launch_for_each_step(op, name, tmp_path):
+    steps = {"rnn_backward_data": "rnn_backward_step_mma", "rnn_backward_weights": "gemm_mma"}
+    assert {steps.get(op, "rnn_forward_step_mma"), "gemm_mma"} <= run(op, BATCHES, CASES[name], HostCuda(tmp_path))
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("name", AT_ONCE)
+@pytest.mark.parametrize("op", [op for op in ENGINES if "weights" not in op])
+def test_a_launch_of_all_steps(op, name, tmp_path):
+    device = HostCuda(tmp_path)
+    device.info = replace(device.info, features=device.info.features | {"cooperative"})
+    step = "rnn_backward_steps_mma" if "backward" in op else "rnn_forward_steps_mma"
+    assert step in run(op, EQUAL, AT_ONCE[name], device)
 
 
 PRODUCTS = {  # m, n, k, a along k, b along k, a stored, b stored, c stored, added, parts

@@ -16,6 +16,7 @@ from .mma_steps import MmaTile
 from .passes import Pass, Place
 from .steps import step_numbers
 
+BACKWARD_MMA = "cuda/rnn/backward_mma.cu"
 _NONE = Step(0, 0, 0, 0, 0, 0)
 
 
@@ -105,6 +106,12 @@ class Backward(Pass):
         dy = self.tensor("dy") if last else self.between
         memory = (self.packed, reserve, self.carry, reserve, hidden[0], self.h0, self.c0, dy, *given)
         places = (self.kept.gates(layer), cells, hidden[1], self.state_first(layer))
+        if isinstance(self.tile, MmaTile) and self.tile.row_blocks:
+            kernel = device.compile(BACKWARD_MMA, "rnn_backward_steps_mma", {**defines, **self.tile.defines()})
+            sizes = (int32(self.network.hidden), int32(self.sequence.batch))
+            args = (*memory, self.rounded_gates, *map(int64, places), *sizes)
+            yield self.all_steps(kernel, self.tile, args, (int32(self.pitch),))
+            return
         both = zip(*(reversed(self.sequence.steps(d)) for d in range(self.network.directions)), strict=True)
         for steps in both:
             yield self._launch(kernel, memory, places, steps)
@@ -125,7 +132,7 @@ class Backward(Pass):
 
     def _kernel(self, device: Device, defines: dict[str, int | float | str]) -> Kernel:
         if isinstance(self.tile, MmaTile):
-            return device.compile("cuda/rnn/backward_mma.cu", "rnn_backward_step_mma", defines)
+            return device.compile(BACKWARD_MMA, "rnn_backward_step_mma", defines)
         file = "opencl/rnn/backward_cpu.cl" if self.cpu else "shared/rnn/backward.cl"
         return device.compile(file, "rnn_backward_step", defines)
 

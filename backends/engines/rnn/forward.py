@@ -14,6 +14,8 @@ from .mma_steps import MmaTile
 from .passes import DROPOUT, PACK_MMA, Pass, Place
 from .steps import cell_defines, step_numbers
 
+FORWARD_MMA = "cuda/rnn/forward_mma.cu"
+
 
 class Forward(Pass):
     """Where everything of a forward pass lies, and its launches."""
@@ -30,7 +32,9 @@ class Forward(Pass):
         self.tiles = self.scratch(self.tile_size())
         on_tensor_cores = isinstance(self.tile, MmaTile)
         begun = network.layers * network.directions * self.sequence.batch * self.pitch
-        self.states = self.scratch(self.sequence.rows * network.directions * self.pitch if on_tensor_cores else 1, self.dtype)
+        self.states = self.scratch(
+            self.sequence.rows * network.directions * self.pitch if on_tensor_cores else 1, self.dtype
+        )
         self.begun = self.scratch(begun if on_tensor_cores else 1, self.dtype)
         self.last = self.scratch(self.rows_of(1)) if self.rounded else self.tensor("y")
         if not self.training:
@@ -141,7 +145,7 @@ class Forward(Pass):
         rounded: tuple[Arg, ...] = ()
         sizes: tuple[Arg, ...] = (int32(network.hidden), int32(self.sequence.batch))
         if isinstance(self.tile, MmaTile):
-            kernel = device.compile("cuda/rnn/forward_mma.cu", "rnn_forward_step_mma", defines)
+            kernel = device.compile(FORWARD_MMA, "rnn_forward_step_mma", defines)
             rounded = (self.states, self.begun)
             begun = layer * network.directions * self.sequence.batch * self.pitch
             sizes = (*sizes, int32(self.pitch), int64(begun))
@@ -151,6 +155,10 @@ class Forward(Pass):
         states = (self.h0, self.c0, *rounded)
         memory = (self.packed, self.bias, gates[0], cells[0], hidden[0], *states, *outputs, *scratch)
         places = tuple(map(int64, (gates[1], cells[1], hidden[1], self.state_first(layer))))
+        if isinstance(self.tile, MmaTile) and self.tile.row_blocks:
+            kernel = device.compile(FORWARD_MMA, "rnn_forward_steps_mma", {**defines, **self.tile.defines()})
+            yield self.all_steps(kernel, self.tile, (*memory, *places, *sizes))
+            return
         for steps in zip(*(self.sequence.steps(d) for d in range(network.directions)), strict=True):
             grid, block, cut = self.step_grid(max(step.rows for step in steps))
             yield Launch(kernel, grid, block, (*memory, *places, *sizes, *cut, *step_numbers(steps)))

@@ -10,7 +10,7 @@ from portadnn.enums import DataType
 from portadnn.ops.rnn.layout import RNNMode
 from portadnn.ops.rnn.problems import RNN
 
-from ...base import Arg, ConstantArg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg
+from ...base import Arg, ConstantArg, CountersArg, Device, DeviceInfo, Kernel, Launch, TensorArg, WorkspaceArg
 from ..conv.cpu_common import ceil_div, round_up
 from ..gemm import Gemm, Matrix, aligned, int32, int64
 from .mma_steps import STEP_K, MmaTile, mma_tile
@@ -46,7 +46,8 @@ class Pass:
         self.cpu = info.schedule == "cpu"
         self.workspace = 0
         sizes = (self.network, self.dtype, max(self.sequence.batch, 1), info, self.turned)
-        self.tile: CpuTile | GpuTile | MmaTile = cpu_tile(*sizes) if self.cpu else mma_tile(*sizes) or gpu_tile(*sizes)
+        on_tensor_cores = mma_tile(self.network, self.dtype, self.sequence, info, self.turned)
+        self.tile: CpuTile | GpuTile | MmaTile = cpu_tile(*sizes) if self.cpu else on_tensor_cores or gpu_tile(*sizes)
 
     @property
     def lstm(self) -> bool:
@@ -149,7 +150,7 @@ class Pass:
         defines = {**cell_defines(network, self.dtype), **({"TURNED": 1} if self.turned else {})}
         size = self.packed_size()
         if isinstance(tile, MmaTile):
-            defines.update(GATES=network.mode.gates, **tile.defines())
+            defines.update(GATES=network.mode.gates, **tile.of_one_step.defines())
             kernel = device.compile(PACK_MMA, "rnn_pack_mma", defines)
             return Launch(kernel, (ceil_div(size, 256),), (256,), (*args, int64(size)))
         if isinstance(tile, CpuTile):
@@ -191,7 +192,7 @@ class Pass:
             whole: Defines = {"WHOLE_VECTORS": 1} if self.network.hidden % self.tile.lanes == 0 else {}
             return {**cell_defines(self.network, self.dtype), **self.tile.defines(), **whole}
         if isinstance(self.tile, MmaTile):
-            return {**cell_defines(self.network, self.dtype), **self.tile.defines()}
+            return {**cell_defines(self.network, self.dtype), **self.tile.of_one_step.defines()}
         aligned_states = all(self.matrix(place, self.network.hidden).vectors(self.network.hidden) for place in places)
         return {
             **cell_defines(self.network, self.dtype),
@@ -201,11 +202,22 @@ class Pass:
     def step_grid(self, rows: int) -> tuple[tuple[int], tuple[int], tuple[Arg, ...]]:
         """Return the grid, the block, and the arguments that tell how the grid is cut."""
         network, tile = self.network, self.tile
+        if isinstance(tile, MmaTile):
+            tile = tile.of_one_step
         panels = tile.panels(network.hidden)
         if isinstance(tile, CpuTile):
             return (tile.groups(network),), (1,), (int32(panels),)
         tiles = ceil_div(rows, tile.bm)
         return (panels * tiles * network.directions,), (tile.items,), (int32(panels), int32(tiles))
+
+    def all_steps(self, kernel: Kernel, tile: MmaTile, args: tuple[Arg, ...], pitched: tuple[Arg, ...] = ()) -> Launch:
+        """Return one launch of all steps of a layer on tensor cores."""
+        network, blocks = self.network, tile.row_blocks
+        groups = tile.groups(self.sequence.batch, network.hidden, network.directions)
+        cut = (int32(tile.panels(network.hidden)), int32(blocks), *pitched, int32(len(self.sequence.batches)))
+        counters = CountersArg(network.directions * blocks)
+        memory = tile.local_bytes(self.pitch)
+        return Launch(kernel, (groups,), (tile.items,), (*args, *cut, counters), memory, cooperative=True)
 
     def gemm_scratch(self, gemms: Iterator[Gemm]) -> int:
         """Reserve room for the products, which run one after another; return where it begins."""
