@@ -47,7 +47,8 @@ class DeviceInfo:
         engines and promise nothing.
     features : frozenset of str
         Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters", "mma",
-        "mfma", "wmma", "grid_fence", "cooperative"), and "early_launches", where these begin while the launch before them ends.
+        "mfma", "wmma", "grid_fence", "cooperative"), and "early_launches", where these begin while the launch before
+        them ends.
     """
 
     backend: str

@@ -27,7 +27,6 @@ ENGINES = {
     "rnn_backward_weights": weights,
 }
 CASES = {  # type, cell, units, features, layers, directions, states
-    "lstm": ("f16", "lstm", 40, 24, 2, 1, True),
     "odd sizes": ("bf16", "lstm", 37, 19, 1, 2, True),
     "gru": ("f16", "gru", 35, 32, 2, 2, True),
     "tanh": ("f16", "rnn_tanh", 24, 40, 2, 1, False),
@@ -37,6 +36,15 @@ AT_ONCE = {  # of one work-group, as these run one after the other
     "gru": ("bf16", "gru", 16, 17, 1, 1, False),
     "tanh": ("f16", "rnn_tanh", 47, 32, 1, 1, True),
 }
+
+
+FEW = {("rnn_forward_training", "odd sizes"), ("rnn_backward_data", "odd sizes"), ("rnn_forward_training", "lstm")}
+
+
+def few(ops, names):
+    """Return all pairs, the others than a few marked as long: g++ takes seconds for each kernel."""
+    pairs = [(op, name) for op in ops for name in names]
+    return [pair if pair in FEW else pytest.param(*pair, marks=pytest.mark.long) for pair in pairs]
 
 
 def line(op, batches, dtype, mode, hidden, features, layers, ways, states):
@@ -78,16 +86,14 @@ def run(op, batches, values, device):
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("op", ENGINES)
+@pytest.mark.parametrize(("op", "name"), few(ENGINES, CASES))
 def test_a_launch_for_each_step(op, name, tmp_path):
     steps = {"rnn_backward_data": "rnn_backward_step_mma", "rnn_backward_weights": "gemm_mma"}
     assert {steps.get(op, "rnn_forward_step_mma"), "gemm_mma"} <= run(op, BATCHES, CASES[name], HostCuda(tmp_path))
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
-@pytest.mark.parametrize("name", AT_ONCE)
-@pytest.mark.parametrize("op", [op for op in ENGINES if "weights" not in op])
+@pytest.mark.parametrize(("op", "name"), few([op for op in ENGINES if "weights" not in op], AT_ONCE))
 def test_a_launch_of_all_steps(op, name, tmp_path):
     device = HostCuda(tmp_path)
     device.info = replace(device.info, features=device.info.features | {"cooperative"})
@@ -105,8 +111,8 @@ PRODUCTS = {  # m, n, k, a along k, b along k, a stored, b stored, c stored, add
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
-@pytest.mark.parametrize("tile", range(len(gemm.MMA_TILES)))
 @pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("tile", [2, *(pytest.param(tile, marks=pytest.mark.long) for tile in (0, 1))])
 def test_product(name, tile, tmp_path, monkeypatch):
     m, n, k, a_along, b_along, a_stored, b_stored, c_stored, added, parts = PRODUCTS[name]
     monkeypatch.setattr(gemm, "MMA_TILES", (gemm.MMA_TILES[tile],))
