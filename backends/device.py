@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from portadnn.errors import NotSupported
+from portadnn.errors import BadParam, NotSupported
 from portadnn.problem import TensorSpec
 
 from .launch import BoundLaunches, Kernel, Launch, Run
+from .peer_buffers import HostPeer, peer_key
 
 if TYPE_CHECKING:
     from .scout import Scout
@@ -47,8 +48,8 @@ class DeviceInfo:
         engines and promise nothing.
     features : frozenset of str
         Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters", "mma",
-        "mfma", "wmma", "grid_fence", "cooperative"), and "early_launches", where these begin while the launch before
-        them ends.
+        "mfma", "wmma", "grid_fence", "cooperative"), "peer_memory", where they reach the memory of other devices, and
+        "early_launches", where these begin while the launch before them ends.
     """
 
     backend: str
@@ -206,6 +207,37 @@ class Device(abc.ABC):
     @abc.abstractmethod
     def room(self, memory: Any) -> int:
         """Return the bytes from the first element of a native array, or byte of a buffer, to the end of its memory."""
+
+    # buffers in which ranks of one computation meet (peers/)
+
+    def peer_buffer(self, value: Any, spec: TensorSpec, argument: str) -> Any:
+        """Return a rank's peer buffer, which may lie on another device; by default it only says who meets whom.
+
+        Raises
+        ------
+        BadParam
+            It is no array or buffer, or smaller than `spec`.
+        """
+        nbytes = getattr(value, "nbytes", None)
+        if isinstance(nbytes, int) and nbytes < spec.span * spec.dtype.itemsize:
+            raise BadParam(
+                argument=argument, expected=f"{spec.span * spec.dtype.itemsize} bytes at least", got=f"{nbytes} bytes"
+            )
+        return HostPeer(peer_key(value, argument), getattr(value, "queue", self) is self.stream)
+
+    def is_home(self, peer: Any) -> bool:
+        """Tell whether a peer buffer is known to lie on this device."""
+        return peer.home  # type: ignore[no-any-return]
+
+    def reach(self, peer: Any) -> None:
+        """See to it that kernels reach a peer buffer.
+
+        Raises
+        ------
+        NotSupported
+            The device does not reach that memory.
+        """
+        raise NotSupported(f"{self.info.backend} reaches no memory of other devices", argument="peer_stats")
 
     host_memory: bool = False  # whether arrays in host memory are used where they lie; some of them may be read-only
 

@@ -76,6 +76,12 @@ if TYPE_CHECKING:
         batch_normalization_forward_training,
         derive_bn_tensor_descriptor,
     )
+    from .ops.batch_norm_parts import (
+        batch_normalization_apply,
+        batch_normalization_backward_apply,
+        batch_normalization_backward_statistics,
+        batch_normalization_statistics,
+    )
     from .ops.convolution.algorithms import (
         ConvolutionBwdDataAlgoPerf,
         ConvolutionBwdFilterAlgoPerf,
@@ -177,6 +183,10 @@ if TYPE_CHECKING:
 # Modules of operations are imported when first asked for: with all of them `import portadnn` took half as long again.
 _LATER = {
     "activation": "activation_backward activation_forward",
+    "batch_norm_parts": (
+        "batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics "
+        "batch_normalization_statistics"
+    ),
     "batch_norm": (
         "BN_MIN_EPSILON batch_normalization_backward batch_normalization_forward_inference "
         "batch_normalization_forward_training derive_bn_tensor_descriptor"
@@ -294,9 +304,13 @@ __all__ = [
     "activation_backward",
     "activation_forward",
     "add_tensor",
+    "batch_normalization_apply",
     "batch_normalization_backward",
+    "batch_normalization_backward_apply",
+    "batch_normalization_backward_statistics",
     "batch_normalization_forward_inference",
     "batch_normalization_forward_training",
+    "batch_normalization_statistics",
     "convolution_backward_bias",
     "convolution_backward_data",
     "convolution_backward_filter",

@@ -24,6 +24,7 @@ from portadnn_backends.base import DeviceInfo
 NO_PROBLEMS = (
     "shared/common/mma_probe.cl",  # compiled by the backend opencl; tests/amd_isa/test_matrix.py has it
     "shared/gemm/matrix.cl",  # of larger problems on AMD: tests/amd_isa/test_matrix_rnn.py has it
+    "cuda/norm/exchange.cu",  # of graphs with peer_stats: tests/graph/test_peer_stats_nvrtc.py has it
     "shared/common/fma_chain.cl",  # run by benchmarks, not by engines; tests/command_line/test_roofline.py has it
     *(f"{folder}/attention/" for folder in kernel_text.FOLDERS),  # tests/attention/test_graph_attention_nvrtc.py has it
     "shared/tensor/random_numbers.cl",  # of graphs, too: tests/fusion/test_graph_random.py has it
@@ -234,7 +235,21 @@ def _normalisations():
         yield f"batch_normalization_forward_training {x} {running} {saved} mode={mode} beta=1"
         yield f"batch_normalization_forward_inference {x} mode={mode}"
         yield f"batch_normalization_backward {x} {saved} mode={mode} beta_param_diff=1"
+        yield f"batch_normalization_statistics {x} mode={mode}"
+        gathered, real = p.replace(":1x", ":3x"), p.partition(":")[0]
+        counts = f"counts={real}:3x1x1x1"
+        yield (
+            f"batch_normalization_apply {x} {running} {saved} means={gathered} variances={gathered} {counts} mode={mode}"
+        )
+        yield f"batch_normalization_backward_statistics {x} mode={mode}"
+        totals = f"dscale={p} dbias={p}"
+        yield (
+            f"batch_normalization_backward_apply {x} {totals} dscales={gathered} dbiases={gathered} {counts} mode={mode}"
+        )
     yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
+    yield "batch_normalization_statistics x=f32:0x4x2x4"  # zeros
+    yield "batch_normalization_apply x=f32:3x4x2x4 means=f32:1x4x1x1"
+    yield "batch_normalization_backward_apply x=f32:3x4x2x4 dscales=f32:1x4x1x1"
     for i, (mode, p, s) in enumerate(_SAMPLES):
         t = _TYPES[i % 4]
         real = "f64" if t == "f64" else "f32"

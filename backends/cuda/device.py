@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from portadnn.errors import NotSupported
+from portadnn.problem import TensorSpec
 
 from ..base import BoundLaunches, Launch
 from ..cupy_devices.device import CupyDevice
 from ..cupy_devices.launch import Step
 from ..cupy_devices.library import cupy
-from . import graphs
+from . import graphs, peers
 from .compiler import compile_cubin, nvrtc_options
 from .launch import EarlyStep
 
@@ -35,6 +36,19 @@ class CudaDevice(CupyDevice):
 
     def step(self, launch: Launch) -> Step:
         return EarlyStep(launch) if "early_launches" in self.info.features else Step(launch)
+
+    def peer_buffer(self, value: Any, spec: TensorSpec, argument: str) -> Any:
+        if "peer_memory" not in self.info.features:
+            return super().peer_buffer(value, spec, argument)
+        return peers.peer_array(self, value, spec, argument)
+
+    def is_home(self, peer: Any) -> bool:
+        return peers.device_of(peer) == self._index if self.owns(peer) else super().is_home(peer)
+
+    def reach(self, peer: Any) -> None:
+        other = peers.device_of(peer)
+        if other is not None and other != self._index:
+            peers.enable(self._index, other)
 
     def recovers(self, error: Exception) -> bool:
         """Make the device's context that of a thread which never used CUDA, if a launch failed because it has none."""

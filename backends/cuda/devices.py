@@ -24,6 +24,7 @@ def features(major: int) -> frozenset[str]:
         "grid_fence": 7,  # acquire and release; every work-item that began goes on
         "early_launches": 9,
         "cooperative": 9,  # of 6, where the driver has cuLaunchKernelEx: backends/cuda/launch.py
+        "peer_memory": 7,  # acquire and release among devices (PTX's scope .sys)
     }
     newer = {name for name, generation in least.items() if major >= generation}
     return frozenset({"shuffle", "inline_ptx"} | newer)

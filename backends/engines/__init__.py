@@ -36,6 +36,7 @@ _MODULES = (
     "norm.groups_cpu",
     "norm.cpu",
     "norm.gpu",
+    "norm.parts",
     "norm.divisive",
     "norm.lrn",
     "pool.tiles",

@@ -23,13 +23,14 @@ _TURNED = 8  # times of reading a large tensor at full speed that neighbours whi
 
 def _operations(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     for operation in graph.operations:
-        if operation.kind not in KINDS:
+        peers = any(uid in graph.peers for _, uid in operation.inputs)
+        if operation.kind not in KINDS or peers:
             yield fail(
                 "PG-FUSION-001",
                 node=operation.label,
                 argument="operation",
                 expected=", ".join(sorted(KINDS)),
-                got=operation.kind,
+                got=f"{operation.kind} with peer_stats" if peers else operation.kind,
                 fix="leave the graph to the engine 'regions', which fuses what is around the node",
             )
 

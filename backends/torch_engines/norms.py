@@ -11,6 +11,12 @@ from portadnn.ops.batch_norm import (
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
+from portadnn.ops.batch_norm_parts import (
+    BatchNormalizationApply,
+    BatchNormalizationBackwardApply,
+    BatchNormalizationBackwardStatistics,
+    BatchNormalizationStatistics,
+)
 from portadnn.ops.divisive_norm import DivisiveNormalizationBackward, DivisiveNormalizationForward
 from portadnn.ops.lrn import LRNCrossChannelBackward, LRNCrossChannelForward
 from portadnn.ops.normalization import NormalizationBackward, NormalizationForward
@@ -73,6 +79,66 @@ def _batch_gradients(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
         )
         names = ("dx", "dscale", "dbias")
         return {name: value.view(getattr(p, name).dims) for name, value in zip(names, found, strict=True)}
+
+    return run
+
+
+# batch normalisation over several ranks
+
+
+def _axes(p: Any) -> tuple[int, ...]:
+    return (0,) if p.mode is BatchNormMode.PER_ACTIVATION else (0, *range(2, len(p.x.dims)))
+
+
+def _statistics(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
+    def run() -> Tensors:
+        if not t["x"].numel():
+            return {name: torch.zeros_like(t[name]) for name in ("mean", "variance")}
+        variance, mean = torch.var_mean(t["x"], _axes(p), correction=0, keepdim=True)
+        return {"mean": mean, "variance": variance}
+
+    return run
+
+
+def _apply(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
+    counts = t["counts"]
+
+    def run() -> Tensors:
+        count = counts.sum()
+        pivot = t["means"][:1]
+        rest = (counts * (t["means"] - pivot)).sum(0, keepdim=True) / count
+        away = t["means"] - pivot - rest
+        variance = (counts * (t["variances"] + away.square())).sum(0, keepdim=True) / count
+        inverse = (variance + numbers["epsilon"]).rsqrt()
+        found = {"y": (t["x"] - pivot - rest) * (inverse * t["scale"]) + t["bias"]}
+        if "saved_mean" in t:
+            found |= {"saved_mean": pivot + rest, "saved_inv_variance": inverse}
+        factor = numbers["exponential_average_factor"]
+        new = {"running_mean": pivot + rest, "running_variance": variance * (count / (count - 1))}
+        for name, value in new.items():
+            if name in t:
+                found[name] = value if factor == 1 else factor * value + (1 - factor) * t[name]
+        return found
+
+    return run
+
+
+def _shares(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
+    def run() -> Tensors:
+        z = (t["x"] - t["saved_mean"]) * t["saved_inv_variance"]
+        dscale, dbias = ((t["dy"] * factor).sum(_axes(p), keepdim=True) for factor in (z, 1))
+        return {"dscale": dscale, "dbias": dbias}
+
+    return run
+
+
+def _apply_gradients(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
+    def run() -> Tensors:
+        count, inverse = t["counts"].sum(), t["saved_inv_variance"]
+        dscale, dbias = (t[name].sum(0, keepdim=True) for name in ("dscales", "dbiases"))
+        z = (t["x"] - t["saved_mean"]) * inverse
+        found = {"dx": (t["dy"] - dbias / count - z * (dscale / count)) * (t["scale"] * inverse)}
+        return found | ({"dscale": dscale, "dbias": dbias} if "dscale" in t else {})
 
     return run
 
@@ -216,6 +282,10 @@ WAYS: Ways = {
     BatchNormalizationForwardTraining: Way(_training, _why_nothing, blends=blended("y")),
     BatchNormalizationForwardInference: Way(_inference, blends=blended("y")),
     BatchNormalizationBackward: Way(_batch_gradients, _why_nothing, blends=_BACKWARD),
+    BatchNormalizationStatistics: Way(_statistics),
+    BatchNormalizationApply: Way(_apply),
+    BatchNormalizationBackwardStatistics: Way(_shares),
+    BatchNormalizationBackwardApply: Way(_apply_gradients),
     NormalizationForward: Way(_forward, _why_nothing, blends=blended("y")),
     NormalizationBackward: Way(_gradients, _why_not_gradients, blends=_BACKWARD),
     DivisiveNormalizationForward: _NO_DIVISION,

@@ -190,6 +190,13 @@ class OperationGraph(Problem):
         return frozenset(uid for operation in self.operations for _, uid in operation.outputs)
 
     @functools.cached_property
+    def peers(self) -> frozenset[int]:
+        """Uids of buffers in which ranks meet, and which may lie on other devices."""
+        return frozenset(
+            uid for operation in self.operations for port, uid in operation.inputs if port.startswith("PEER_STATS_")
+        )
+
+    @functools.cached_property
     def packed(self) -> tuple[TensorInfo, ...]:
         """The tensors that variant packs are asked for: not virtual, and not constants."""
         return tuple(info for info in self.infos if not info.virtual and not info.constant)

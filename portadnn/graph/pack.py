@@ -150,6 +150,10 @@ def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: 
             value = values.get(info.uid, info.value)
             bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info)).item()
             continue
+        if info.uid in graph.peers:
+            bound.arrays[info.uid] = _peer(device, values[info.uid], info)
+            bound.operands.append(values[info.uid])
+            continue
         value = values[info.uid] = memory.plain_tensor(values[info.uid], info, bound.notes)
         packed = bits.of_host(value, info, output=info.uid in graph.results)
         if packed is not None:
@@ -186,6 +190,15 @@ def _unpacked(device: Device, packed: bits.Bits, bound: Bound) -> Any:
     if info.uid in bound.written:
         bound.returns.append(bits.Packed(packed, content))
     return array
+
+
+def _peer(device: Device, value: Any, info: TensorInfo) -> Any:
+    """Return a rank's peer buffer as the device takes it."""
+    try:
+        return device.peer_buffer(value, info.spec, info.name)
+    except BadParam as error:
+        fix = "pass the same buffers, in the order of the ranks, on all ranks"
+        raise fail("PG-PACK-006", tensor=info.describe(), expected=error.expected, got=error.got, fix=fix) from error
 
 
 def _aside(host: npt.NDArray[Any], info: TensorInfo, bound: Bound) -> npt.NDArray[Any]:

@@ -101,7 +101,7 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-NORM-001", InvalidValue, "epsilon, momentum and counts are scalars"),
     ("PG-NORM-002", ShapeDeductionFailed, "scale does not say what is normalised"),
     ("PG-NORM-003", AttributeNotSet, "running statistics come together"),
-    ("PG-NORM-004", cudnnGraphNotSupportedError, "statistics of several devices are not supported"),
+    ("PG-NORM-004", cudnnGraphNotSupportedError, "peer buffers do not fit"),
     ("PG-NORM-005", AttributeNotSet, "saved statistics come together"),
     # resampling
     ("PG-RESAMPLE-001", InvalidValue, "an attribute has a wrong number of values"),

@@ -55,8 +55,8 @@ def check_pair(problem: Problem, first: str, second: str) -> None:
         raise BadParam(argument=missing, expected=f"a tensor, because {given[0]} is one", got=None)
 
 
-class _BatchNormalization(Problem):
-    """What the three problems share."""
+class BatchNormalizationProblem(Problem):
+    """What problems of batch normalisation share."""
 
     x: TensorSpec
     mode: BatchNormMode
@@ -78,7 +78,8 @@ class _BatchNormalization(Problem):
             for name in parameters:
                 values.setdefault(name, TensorSpec.packed(x.dtype.accumulator, dims))
 
-    def _check(self, like_x: tuple[str, ...], pairs: tuple[tuple[str, str], ...]) -> None:
+    def _check(self, like_x: tuple[str, ...], pairs: tuple[tuple[str, str], ...], others: tuple[str, ...] = ()) -> None:
+        """Check tensors and pairs of them; `others` are left to the caller."""
         x = self.x
         if len(x.dims) not in (4, 5):
             raise BadParam(argument="x.dims", expected="4 or 5 dims", got=x.dims)
@@ -86,7 +87,7 @@ class _BatchNormalization(Problem):
             check_same(x, "x", getattr(self, name), name)
         dims = parameter_dims(x.dims, self.mode)
         for name in self.tensor_names():
-            if name != "x" and name not in like_x:
+            if name != "x" and name not in like_x and name not in others:
                 check_parameter(getattr(self, name), name, x, dims)
         for first, second in pairs:
             check_pair(self, first, second)
@@ -96,7 +97,7 @@ class _BatchNormalization(Problem):
 
 
 @dataclass(frozen=True)
-class BatchNormalizationForwardTraining(_BatchNormalization):
+class BatchNormalizationForwardTraining(BatchNormalizationProblem):
     """y = alpha * (scale * (x - mean) / sqrt(variance + epsilon) + bias) + beta * y, statistics from x."""
 
     op: ClassVar[str] = "batch_normalization_forward_training"
@@ -151,7 +152,7 @@ class BatchNormalizationForwardTraining(_BatchNormalization):
 
 
 @dataclass(frozen=True)
-class BatchNormalizationForwardInference(_BatchNormalization):
+class BatchNormalizationForwardInference(BatchNormalizationProblem):
     """y = alpha * (scale * (x - mean) / sqrt(variance + epsilon) + bias) + beta * y, statistics given."""
 
     op: ClassVar[str] = "batch_normalization_forward_inference"
@@ -181,7 +182,7 @@ class BatchNormalizationForwardInference(_BatchNormalization):
 
 
 @dataclass(frozen=True)
-class BatchNormalizationBackward(_BatchNormalization):
+class BatchNormalizationBackward(BatchNormalizationProblem):
     """The gradients to x, scale and bias, each blended with factors of its own."""
 
     op: ClassVar[str] = "batch_normalization_backward"

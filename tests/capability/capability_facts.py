@@ -28,6 +28,8 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             spatial_tf_sampler_forward transform_tensor
         """,
         "no": """
+            batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
+            batch_normalization_statistics
             ctc_loss
             convolution_bias_activation_forward normalization_backward normalization_forward reduce_tensor
         """,
@@ -49,6 +51,8 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             dropout_forward
         """,
         "no": """
+            batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
+            batch_normalization_statistics
             normalization_backward normalization_forward
         """,
     },
@@ -68,6 +72,8 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training
         """,
         "no": """
+            batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
+            batch_normalization_statistics
             normalization_backward normalization_forward
         """,
     },
@@ -83,6 +89,8 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             add_tensor
         """,
         "no": """
+            batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
+            batch_normalization_statistics
             ctc_loss
             convolution_bias_activation_forward divisive_normalization_backward divisive_normalization_forward
             dropout_backward dropout_forward normalization_backward normalization_forward reduce_tensor
@@ -106,6 +114,8 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             rnn_forward_inference rnn_forward_training
         """,
         "no": """
+            batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
+            batch_normalization_statistics
             convolution_backward_bias divisive_normalization_backward divisive_normalization_forward
             spatial_tf_grid_generator_backward spatial_tf_grid_generator_forward spatial_tf_sampler_backward
             spatial_tf_sampler_forward

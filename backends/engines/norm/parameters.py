@@ -162,13 +162,13 @@ def finish_images(problem: NormalizationBackward, parts: Sequence[Arg], count: i
     assert problem.dscale is not None
     if problem.dscale.size == 0:
         return []
-    defines: Defines = {**storage_defines(problem.x), "DSCALE_AT(p)": _place(problem.dscale)}
+    defines: Defines = {**storage_defines(problem.x), "DSCALE_AT(p)": place(problem.dscale)}
     if problem.dbias is not None:
-        defines.update({"HAS_DBIAS": 1, "DBIAS_AT(p)": _place(problem.dbias)})
+        defines.update({"HAS_DBIAS": 1, "DBIAS_AT(p)": place(problem.dbias)})
     return [_finish(problem, parts, count, problem.dscale.size, defines, device)]
 
 
-def _place(spec: TensorSpec) -> str:
+def place(spec: TensorSpec) -> str:
     """Return C code for the place of element p, in the order of the dims."""
     axes: list[Axis] = []
     for size, stride in zip(spec.dims, spec.strides, strict=True):

@@ -140,9 +140,9 @@ def fused(graph: OperationGraph, vectors: bool) -> Fused:
     after = kernels.After.of(parts.rest)
     y = replace(after.result, data_type=single.by_uid[first.inputs[0][1]].data_type)
     low = lower(replace(single, infos=tuple(y if one.uid == y.uid else one for one in single.infos)), first)
-    if len(low.steps) != 1 or low.temporaries or low.steps[0].kind not in KINDS:
-        raise NotSupported(f"{first.label} takes {len(low.steps)} steps")
-    (step,) = low.steps
+    if len(low.problems) != 1 or low.temporaries or low.problems[0].kind not in KINDS:
+        raise NotSupported(f"{first.label} takes {len(low.problems)} steps")
+    (step,) = low.problems
     views = [view for view in step.tensors if view is not None]
     plain = step.kind.of([view.spec for view in views], step.params)
     assert isinstance(plain, Convolution)

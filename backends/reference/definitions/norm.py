@@ -13,6 +13,12 @@ from portadnn.ops.batch_norm import (
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
+from portadnn.ops.batch_norm_parts import (
+    BatchNormalizationApply,
+    BatchNormalizationBackwardApply,
+    BatchNormalizationBackwardStatistics,
+    BatchNormalizationStatistics,
+)
 from portadnn.ops.normalization import Normalization, NormalizationBackward, NormalizationForward
 from portadnn.problem import Problem
 
@@ -48,9 +54,12 @@ def moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
     return mean, average(rest**2, axes), rest
 
 
+_PARAMETERS = ("scale", "mean", "saved_mean")
+
+
 def axes_of(problem: Any) -> tuple[int, ...]:
     """Return the axes that batch normalisation normalises over: those along which its parameters have one value."""
-    parameters = problem.scale.dims
+    parameters = next(s.dims for n, s in zip(problem.names, problem.tensors, strict=True) if n in _PARAMETERS)
     return tuple(axis for axis, size in enumerate(parameters) if axis == 0 or (axis > 1 and size == 1))
 
 
@@ -134,6 +143,89 @@ def _backward_terms(problem: BatchNormalizationBackward, numbers: Numbers, t: Ar
         "dscale": blend(alpha, total(dy * (z + 1), axes), beta, np.abs(t["dscale"])),
         "dbias": blend(alpha, total(dy, axes), beta, np.abs(t["dbias"])),
     }
+
+
+# batch normalisation over several ranks
+
+
+def _statistics(problem: BatchNormalizationStatistics, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    if not problem.count:
+        return {name: np.zeros(t[name].shape) for name in ("mean", "variance")}
+    mean, variance, _ = moments(t["x"], axes_of(problem))
+    return {"mean": mean, "variance": variance}
+
+
+def _statistics_terms(problem: BatchNormalizationStatistics, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    found = _statistics(problem, numbers, t)
+    return {"mean": np.abs(found["mean"]) + np.sqrt(found["variance"]), "variance": found["variance"]}
+
+
+def _merged(t: Arrays) -> tuple[Array, Array, Array]:
+    """Return mean and variance of all ranks' numbers together, and how many there are."""
+    counts = t["counts"]
+    count = counts.sum(0, keepdims=True)
+    mean = (counts * t["means"]).sum(0, keepdims=True) / count
+    variance = (counts * (t["variances"] + (t["means"] - mean) ** 2)).sum(0, keepdims=True) / count
+    return mean, variance, count
+
+
+def _apply(problem: BatchNormalizationApply, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    mean, variance, count = _merged(t)
+    inverse = 1 / np.sqrt(variance + numbers["epsilon"])
+    found = {"y": t["scale"] * ((t["x"] - mean) * inverse) + t["bias"]}
+    if "running_mean" in t:
+        factor, unbiased = numbers["exponential_average_factor"], variance * (count / (count - 1))
+        found["running_mean"] = blend(factor, mean, 1 - factor, t["running_mean"])
+        found["running_variance"] = blend(factor, unbiased, 1 - factor, t["running_variance"])
+    if "saved_mean" in t:
+        found.update(saved_mean=mean, saved_inv_variance=inverse)
+    return found
+
+
+def _apply_terms(problem: BatchNormalizationApply, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    """Measure the merged mean's error by how far the ranks' means are apart, beside its own size where it is stored."""
+    mean, variance, count = _merged(t)
+    apart = (t["counts"] * np.abs(t["means"] - mean)).sum(0, keepdims=True) / count
+    inverse = 1 / np.sqrt(variance + numbers["epsilon"])
+    y = np.abs(t["scale"]) * (np.abs(t["x"] - mean) + apart + np.sqrt(variance)) * inverse + np.abs(t["bias"])
+    found = {"y": y}
+    if "running_mean" in t:
+        factor, unbiased = numbers["exponential_average_factor"], variance * (count / (count - 1))
+        kept = abs(1 - factor)
+        found["running_mean"] = blend(abs(factor), np.abs(mean) + apart, kept, np.abs(t["running_mean"]))
+        found["running_variance"] = blend(abs(factor), unbiased, kept, np.abs(t["running_variance"]))
+    if "saved_mean" in t:
+        found.update(saved_mean=np.abs(mean) + apart, saved_inv_variance=inverse)
+    return found
+
+
+def _shares(problem: BatchNormalizationBackwardStatistics, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    axes, z = axes_of(problem), (t["x"] - t["saved_mean"]) * t["saved_inv_variance"]
+    return {"dscale": total(t["dy"] * z, axes), "dbias": total(t["dy"], axes)}
+
+
+def _shares_terms(problem: BatchNormalizationBackwardStatistics, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    axes, z = axes_of(problem), np.abs((t["x"] - t["saved_mean"]) * t["saved_inv_variance"])
+    dy = np.abs(t["dy"])
+    return {"dscale": total(dy * (z + 1), axes), "dbias": total(dy, axes)}
+
+
+def _backward_apply(problem: BatchNormalizationBackwardApply, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    count = t["counts"].sum(0, keepdims=True)
+    dscale, dbias = (t[name].sum(0, keepdims=True) for name in ("dscales", "dbiases"))
+    inverse = t["saved_inv_variance"]
+    z = (t["x"] - t["saved_mean"]) * inverse
+    found = {"dx": t["scale"] * inverse * (t["dy"] - dbias / count - z * (dscale / count))}
+    return found | {name: value for name, value in (("dscale", dscale), ("dbias", dbias)) if name in t}
+
+
+def _backward_apply_terms(problem: BatchNormalizationBackwardApply, numbers: Numbers, t: Arrays) -> dict[str, Any]:
+    count = t["counts"].sum(0, keepdims=True)
+    dscale, dbias = (np.abs(t[name]).sum(0, keepdims=True) for name in ("dscales", "dbiases"))
+    inverse = np.abs(t["saved_inv_variance"])
+    z = np.abs(t["x"] - t["saved_mean"]) * inverse
+    found = {"dx": np.abs(t["scale"]) * inverse * (np.abs(t["dy"]) + dbias / count + z * (dscale / count))}
+    return found | {name: value for name, value in (("dscale", dscale), ("dbias", dbias)) if name in t}
 
 
 # layer, instance, group and RMS normalisation
@@ -246,6 +338,10 @@ DEFINITIONS: dict[type[Problem], Definition] = {
     BatchNormalizationForwardTraining: Definition(_training, _training_terms),
     BatchNormalizationForwardInference: Definition(_inference, _inference_terms),
     BatchNormalizationBackward: Definition(_backward, _backward_terms),
+    BatchNormalizationStatistics: Definition(_statistics, _statistics_terms),
+    BatchNormalizationApply: Definition(_apply, _apply_terms),
+    BatchNormalizationBackwardStatistics: Definition(_shares, _shares_terms),
+    BatchNormalizationBackwardApply: Definition(_backward_apply, _backward_apply_terms),
     NormalizationForward: Definition(_forward, _forward_terms),
     NormalizationBackward: Definition(_gradients, _gradients_terms),
 }

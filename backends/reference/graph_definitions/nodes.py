@@ -72,6 +72,10 @@ class DefinitionGraphEngine(GraphEngine):
             fail("PG-ENGINE-002", node=operation.label, argument=self.name, expected=", ".join(sorted(DEFINITIONS)))
             for operation in graph.operations
             if operation.kind not in DEFINITIONS
+        ] + [
+            fail("PG-ENGINE-002", node=operation.label, argument=self.name, expected="no peer_stats", got="some")
+            for operation in graph.operations
+            if any(uid in graph.peers for _, uid in operation.inputs)
         ]
 
     def tuned(self, graph: OperationGraph, device: Device, knobs: Knobs) -> GraphPlan:

@@ -207,6 +207,9 @@ def _checked(
     pack = _pack(pack)
     if not isinstance(check, str) or str.__str__(check) != "reference":
         raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=shown(check))
+    if self._frozen is not None and self._frozen.peers:
+        wanted = "None for a graph with peer_stats: one rank's inputs do not say what the others bring"
+        raise fail("PG-NODE-004", argument="check", expected=wanted, got=shown(check))
     if overrides is not None:
         self = _laid_out(self, None, overrides)
     plans, plan, arrays, scratch, bound = _bound(self, pack, workspace, None, handle)

@@ -33,10 +33,16 @@ def batchnorm(
     peer_stats: Sequence[tensor] = (),
     compute_data_type: Any = NOT_SET,
     name: str = "",
+    *,
+    peer_rank: int | None = None,
 ) -> list[Maybe]:
     """Return y, mean, inverse deviation and the next running mean and variance, None without running ones.
 
     ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance.
+
+    With `peer_stats` the statistics are those of several devices' inputs, of equal sizes: a buffer for each, in one
+    order on all of them, of ``len(peer_stats) * 4 * c`` numbers that are zeros when they are first used. `peer_rank`
+    is portadnn's own: which of them is this device's, where the memory does not say so.
     """
     inputs = {
         "X": input,
@@ -48,7 +54,7 @@ def batchnorm(
         "MOMENTUM": momentum if in_running_mean is not None or in_running_var is not None else None,
         **_peers(peer_stats),
     }
-    out = self._add("batchnorm", inputs, compute_data_type, name)
+    out = self._add("batchnorm", inputs, compute_data_type, name, peer_rank=peer_rank)
     running = (out["NEXT_RUNNING_MEAN"], out["NEXT_RUNNING_VAR"]) if in_running_mean is not None else (None, None)
     return [out["Y"], out["MEAN"], out["INV_VARIANCE"], *running]
 
@@ -78,10 +84,13 @@ def batchnorm_backward(
     peer_stats: Sequence[tensor] = (),
     compute_data_type: Any = NOT_SET,
     name: str = "",
+    *,
+    peer_rank: int | None = None,
 ) -> list[tensor]:
-    """Return the gradients to input, scale and bias."""
-    peers = _peers(peer_stats)
-    return _norm_backward(self, "batchnorm", grad, input, scale, mean, inv_variance, compute_data_type, name, peers)
+    """Return the gradients to input, scale and bias; with `peer_stats` the latter two are those of all devices."""
+    inputs = {"DY": grad, "X": input, "SCALE": scale, "MEAN": mean, "INV_VARIANCE": inv_variance, **_peers(peer_stats)}
+    out = self._add("batchnorm_backward", inputs, compute_data_type, name, peer_rank=peer_rank)
+    return [out[port] for port in ("DX", "DSCALE", "DBIAS")]
 
 
 def bn_finalize(
@@ -275,8 +284,7 @@ def _norm_backward(
     inverse: Maybe,
     compute: Any,
     name: str,
-    more: dict[str, tensor] | None = None,
 ) -> list[tensor]:
-    inputs = {"DY": grad, "X": input, "SCALE": scale, "MEAN": mean, "INV_VARIANCE": inverse, **(more or {})}
+    inputs = {"DY": grad, "X": input, "SCALE": scale, "MEAN": mean, "INV_VARIANCE": inverse}
     out = self._add(f"{kind}_backward", inputs, compute, name)
     return [out[port] for port in ("DX", "DSCALE", "DBIAS")]

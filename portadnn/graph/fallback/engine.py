@@ -69,7 +69,7 @@ class FallbackEngine(GraphEngine):
     def _main(self, graph: OperationGraph) -> tuple[Step, Problem] | None:
         """Return the step with the most operations."""
         parts = self._cut(graph).parts
-        steps = [step for part in parts if isinstance(part, Lowering) for step in part.steps]
+        steps = [step for part in parts if isinstance(part, Lowering) for step in part.problems]
         problems = [(step, problem_of(self.handle, step)) for step in steps]
         return max(problems, key=lambda one: one[1].flops(), default=None)
 

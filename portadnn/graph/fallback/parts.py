@@ -99,7 +99,7 @@ def seconds_of(part: Lowering | Alone, handle: Handle) -> float:
     if isinstance(part, Alone):
         return part.engine.seconds(part.graph, handle.info)
     total = 0.0
-    for step in part.steps:
+    for step in part.problems:
         problem = problem_of(handle, step)
         total += choose(handle, problem).seconds(problem, handle.info) + LAUNCH_SECONDS
     return total
@@ -111,7 +111,7 @@ def _part(
     """Return what computes a node, or why nothing does."""
     try:
         lowered = lower(graph, operation)
-        for step in lowered.steps:
+        for step in lowered.problems:
             check_step(handle, step, operation.label)
     except GraphError as error:
         single = alone(graph, operation)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from portadnn_backends.base import Run
+from portadnn_backends.peers import exchange_on, rank_of
 
 from ...descriptors import TensorView
 from ...dispatch.execute import execute, run_recorded
@@ -14,7 +15,7 @@ from ...enums import DataType
 from ...problem import Problem, TensorSpec
 from ..engine import GraphEngine, GraphPlan
 from ..knobs import Knobs
-from ..lowering.steps import ByValue, Lowering, Step, View
+from ..lowering.steps import ByValue, Exchange, Lowering, Step, View
 from ..operation_graph import OperationGraph
 from ..pack import in_workspace, lies_as
 
@@ -63,6 +64,18 @@ class Running:
     ) -> None:
         self.handle, self.graph, self.parts, self.forced = handle, graph, parts, forced
         self.memory = Memory(inside, parts)
+        self.exchanges = {
+            id(step): exchange_on(handle.device, step.size)
+            for part in parts
+            if isinstance(part, Lowering)
+            for step in part.steps
+            if isinstance(step, Exchange)
+        }
+
+    @property
+    def recordable(self) -> bool:
+        """Whether a recorder of the device sees all that a run does."""
+        return all(exchange.recordable for exchange in self.exchanges.values())
 
     def run(self, given: Sequence[Any], numbers: Sequence[float], workspace: Any) -> None:
         """Compute all parts, one after another."""
@@ -73,6 +86,9 @@ class Running:
                 run_recorded(self.handle.device, part.run, part.run.recordable, *used)
                 continue
             for step in part.steps:
+                if isinstance(step, Exchange):
+                    self._exchange(number, part, step, arrays, workspace)
+                    continue
                 tensors, scalars = self._of_step(number, part, step, arrays, workspace)
                 if id(step) in self.forced:
                     self.forced[id(step)].run(step.kind, tensors, step.params, scalars)
@@ -83,17 +99,25 @@ class Running:
         self, number: int, low: Lowering, step: Step, arrays: Mapping[int, Any], workspace: Any
     ) -> tuple[tuple[Any, ...], tuple[float, ...]]:
         """Return a step's arrays and numbers."""
-        tensors: list[Any] = []
-        for view in step.tensors:
-            if view is None:
-                tensors.append(None)
-                continue
-            base, offset = self.memory.place(number, view, arrays, workspace)
-            if view.memory not in arrays or offset or not lies_as(base, view.spec):
-                base = self.handle.device.wrap(TensorView(view.spec, base, offset), low.operation.name)
-            tensors.append(base)
+        tensors = [None if view is None else self._array(number, low, view, arrays, workspace) for view in step.tensors]
         scalars = tuple(float(arrays[s.uid]) if isinstance(s, ByValue) else s for s in step.scalars)
         return tuple(tensors), scalars
+
+    def _array(self, number: int, low: Lowering, view: View, arrays: Mapping[int, Any], workspace: Any) -> Any:
+        """Return a view's array."""
+        base, offset = self.memory.place(number, view, arrays, workspace)
+        if view.memory in arrays and not offset and lies_as(base, view.spec):
+            return base
+        return self.handle.device.wrap(TensorView(view.spec, base, offset), low.operation.name)
+
+    def _exchange(self, number: int, low: Lowering, step: Exchange, arrays: Mapping[int, Any], workspace: Any) -> None:
+        """Meet the other ranks."""
+        own, gathered = (
+            [self._array(number, low, view, arrays, workspace) for view in views] for views in (step.own, step.gathered)
+        )
+        peers = [arrays[uid] for uid in step.peers]
+        rank = rank_of(self.handle.device, peers, step.rank)
+        self.exchanges[id(step)](rank, own, gathered, peers)
 
     def _of_plan(
         self, number: int, plan: GraphPlan, arrays: Mapping[int, Any], workspace: Any
@@ -124,7 +148,7 @@ def plan_of_parts(
     """Return the plan of a graph in parts; `inside` has the virtual tensors that lie in its workspace."""
     running = Running(handle, graph, inside, parts, forced)
     source = "\n\n".join(part.source for part in parts if isinstance(part, GraphPlan) and part.source)
-    run = Run(running.run, composite=True)
+    run = Run(running.run, composite=running.recordable)
     return GraphPlan(graph, engine, running.memory.size, run, (), knobs, names, source)
 
 

@@ -307,7 +307,7 @@ def _finish(graph: OperationGraph, handle: Handle, region: Region, reader: Regio
     if low is None:
         return False
     try:
-        for step in low.steps:
+        for step in low.problems:
             check_step(handle, step, product.label)
     except GraphError:
         return False

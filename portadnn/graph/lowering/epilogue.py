@@ -110,7 +110,9 @@ def lowered(graph: OperationGraph, chain: Chain) -> Lowering | None:
     except GraphError:
         return None
     last = low.steps.pop()
-    if last.kind is not ConvolutionForward or any(step.kind is ConvolutionForward for step in low.steps):
+    if not isinstance(last, Step) or last.kind is not ConvolutionForward:
+        return None
+    if any(step.kind is ConvolutionForward for step in low.problems):
         return None
     image, filters, y = last.tensors
     assert y is not None

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 from ...enums import BatchNormMode, NormMode, OpTensorOp
 from ...ops.batch_norm import BatchNormalizationBackward, BatchNormalizationForwardTraining
+from ...ops.batch_norm_parts import (
+    BatchNormalizationApply,
+    BatchNormalizationBackwardApply,
+    BatchNormalizationBackwardStatistics,
+    BatchNormalizationStatistics,
+)
 from ...ops.normalization import NormalizationBackward, NormalizationForward
 from .pointwise import combine
-from .steps import Lowering, View
+from .steps import Exchange, Lowering, View
 
 _MODES = {"layernorm": NormMode.LAYER_NORM, "rmsnorm": NormMode.RMS_NORM, "instancenorm": NormMode.INSTANCE_NORM}
 
@@ -14,6 +22,25 @@ _MODES = {"layernorm": NormMode.LAYER_NORM, "rmsnorm": NormMode.RMS_NORM, "insta
 def _parameter(low: Lowering, port: str, x: View) -> View | None:
     """Return a parameter or statistic, which has the type in which x is summed up."""
     return low.view(port, x.spec.dtype.accumulator) if low.has(port) else None
+
+
+def _gathered(low: Lowering, x: View, first: View, second: View) -> tuple[View, View, View]:
+    """Exchange two tensors of a number for each channel; return those of all ranks, and the counts of elements."""
+    peers = [port for port, _ in low.operation.inputs if port.startswith("PEER_STATS_")]
+    for port in peers:
+        _parameter(low, port, x)
+    shape, real = first.dims[1:], x.spec.dtype.accumulator
+    all_first, all_second = (low.temporary((len(peers), *shape), real) for _ in range(2))
+    counts = low.temporary((len(peers), *(1,) * len(shape)), real)
+    uids = tuple(low.operation.uids[port] for port in sorted(peers, key=lambda port: int(port.rpartition("_")[2])))
+    count = math.prod(x.dims) // max(x.dims[1], 1)
+    rank = low.operation["peer_rank"]
+    low.steps.append(Exchange((first, second), (all_first, all_second, counts), count, uids, rank))
+    return all_first, all_second, counts
+
+
+def _with_peers(low: Lowering) -> bool:
+    return low.has("PEER_STATS_0")
 
 
 def _batchnorm(low: Lowering) -> None:
@@ -32,6 +59,14 @@ def _batchnorm(low: Lowering) -> None:
                 low.copy(before, after)
     named = [_parameter(low, port, x) for port in ("SCALE", "BIAS")]
     saved = [_parameter(low, port, x) for port in ("MEAN", "INV_VARIANCE")]
+    if _with_peers(low):
+        shape = (1, x.dims[1], *(1,) * (len(x.dims) - 2))
+        own = [low.temporary(shape, x.spec.dtype.accumulator) for _ in range(2)]
+        low.emit(BatchNormalizationStatistics, (x, *own), (BatchNormMode.SPATIAL,))
+        gathered = _gathered(low, x, own[0], own[1])
+        tensors = (x, *named, *gathered, y, *running, *saved)
+        low.emit(BatchNormalizationApply, tensors, (BatchNormMode.SPATIAL,), (momentum, low.number("EPSILON")))  # type: ignore[arg-type]
+        return
     numbers = (1.0, 0.0, momentum, low.number("EPSILON"))
     tensors = (x, *named, y, *running, *saved)
     low.emit(BatchNormalizationForwardTraining, tensors, (BatchNormMode.SPATIAL,), numbers)  # type: ignore[arg-type]
@@ -57,6 +92,14 @@ def _batchnorm_backward(low: Lowering) -> None:
     scale, mean, inverse, dscale, dbias = (
         _parameter(low, port, x) for port in ("SCALE", "MEAN", "INV_VARIANCE", "DSCALE", "DBIAS")
     )
+    if _with_peers(low):
+        shape = (1, x.dims[1], *(1,) * (len(x.dims) - 2))
+        own = [low.temporary(shape, x.spec.dtype.accumulator) for _ in range(2)]
+        low.emit(BatchNormalizationBackwardStatistics, (x, dy, mean, inverse, *own), (BatchNormMode.SPATIAL,))
+        gathered = _gathered(low, x, own[0], own[1])
+        tensors = (x, dy, scale, mean, inverse, *gathered, dx, dscale, dbias)
+        low.emit(BatchNormalizationBackwardApply, tensors, (BatchNormMode.SPATIAL,))
+        return
     low.emit(BatchNormalizationBackward, (x, dy, scale, mean, inverse, dx, dscale, dbias), (BatchNormMode.SPATIAL,))
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from portadnn_backends.peers import ExchangeSize
+
 from ...enums import DataType
 from ...ops.tensor import AddTensor, SetTensor, TransformTensor
 from ...problem import Problem, TensorSpec, packed_strides
@@ -75,14 +77,50 @@ class Step:
     scalars: tuple[float | ByValue, ...]
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """What ranks bring each other: two tensors of each become those of all, one rank after another.
+
+    Attributes
+    ----------
+    own : tuple of View
+        This rank's.
+    gathered : tuple of View
+        Those of all ranks, then how many elements each summarises.
+    count : int
+        Elements that this rank's summarise.
+    peers : tuple of int
+        Uids of the peer buffers, in the order of the ranks.
+    rank : int or None
+        This rank, where the program states it.
+    """
+
+    own: tuple[View, View]
+    gathered: tuple[View, View, View]
+    count: int
+    peers: tuple[int, ...]
+    rank: int | None
+
+    @property
+    def size(self) -> ExchangeSize:
+        """Return what is exchanged."""
+        spec = self.own[0].spec
+        return ExchangeSize(len(self.peers), spec.size, self.count, spec.dtype)
+
+
 @dataclass
 class Lowering:
     """An operation on its way to steps."""
 
     graph: OperationGraph
     operation: Operation
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step | Exchange] = field(default_factory=list)
     temporaries: list[TensorSpec] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[Step]:
+        """The steps that Problems compute."""
+        return [step for step in self.steps if isinstance(step, Step)]
 
     def refuse(self, id: str, port: str | None = None, **facts: Any) -> GraphError:
         """Return the error that says why there are no such steps."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..layout import channels_last
-from ..node import Kind, Node, Port, register
+from ..api.arguments import maybe_whole
+from ..layout import channels_last, span
+from ..node import Attribute, Kind, Node, Port, register
 from .reduction import channel_dims
 
 _PER_CHANNEL = "one for each channel"
@@ -30,11 +31,29 @@ def _per_channel(node: Node, inputs: Sequence[str], outputs: Sequence[str]) -> N
         node.settle(port, dims, channels_last(dims), _PER_CHANNEL)
 
 
+MOST_PEERS = 32
+
+
 def _check_peers(node: Node) -> None:
-    if node.many("PEER_STATS"):
-        raise node.fail(
-            "PG-NORM-004", argument="peer_stats", expected="none: statistics of several devices are not shared"
-        )
+    """Demand a buffer of ``ranks * 4 * c`` numbers for each rank, one after another."""
+    ports, rank = node.many("PEER_STATS"), node["peer_rank"]
+    ranks = len(ports)
+    if ranks > MOST_PEERS:
+        raise node.fail("PG-NORM-004", argument="peer_stats", expected=f"{MOST_PEERS} tensors at most", got=ranks)
+    if rank is not None and not 0 <= rank < ranks:
+        wanted = f"None or a rank from 0 to {ranks - 1}" if ranks else "None without peer_stats"
+        raise node.fail("PG-NORM-004", argument="peer_rank", expected=wanted, got=rank)
+    wanted_size = ranks * 4 * node.dims("X")[1]
+    for port in ports:
+        dims, strides = node.dims(port), node.strides(port)
+        if math.prod(dims) != wanted_size or (wanted_size and span(dims, strides) != wanted_size):
+            raise node.fail(
+                "PG-NORM-004",
+                port,
+                expected=f"{ranks} * 4 * {node.dims('X')[1]} packed elements: tensors * 4 * channels",
+                got=f"dims {list(dims)} with strides {list(strides)}",
+                fix=f"use dims [{ranks}, {4 * node.dims('X')[1]}, 1, 1]",
+            )
 
 
 def check_running(node: Node) -> None:
@@ -104,6 +123,7 @@ _RUNNING_PORTS = (
 )
 _NEXT = (Port("NEXT_RUNNING_MEAN", optional=True), Port("NEXT_RUNNING_VAR", optional=True))
 _PEERS = Port("PEER_STATS", optional=True, many=True)
+_PEER_RANK = Attribute("peer_rank", maybe_whole, None)
 
 register(
     Kind(
@@ -111,6 +131,7 @@ register(
         (*_ports("X", "SCALE", "BIAS"), Port("EPSILON", scalar=True), *_RUNNING_PORTS, _PEERS),
         (*_ports("Y", "MEAN", "INV_VARIANCE"), *_NEXT),
         _batchnorm,
+        (_PEER_RANK,),
     )
 )
 register(Kind("batchnorm_inference", _ports("X", "MEAN", "INV_VARIANCE", "SCALE", "BIAS"), _ports("Y"), _inference))
@@ -120,6 +141,7 @@ register(
         (*_ports("DY", "X", "SCALE", "MEAN", "INV_VARIANCE"), _PEERS),
         _ports("DX", "DSCALE", "DBIAS"),
         _backward,
+        (_PEER_RANK,),
     )
 )
 register(
