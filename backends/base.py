@@ -30,6 +30,7 @@ from .launch import (
     TensorArg,
     WorkspaceArg,
 )
+from .peers import ExchangeSize, exchange_on, rank_of
 
 __all__ = [
     "EFFICIENCY",
@@ -44,6 +45,7 @@ __all__ = [
     "Device",
     "DeviceInfo",
     "Engine",
+    "ExchangeSize",
     "Kernel",
     "Launch",
     "LaunchRun",
@@ -55,8 +57,10 @@ __all__ = [
     "Schedule",
     "TensorArg",
     "WorkspaceArg",
+    "exchange_on",
     "host_seconds",
     "needs_wide_places",
+    "rank_of",
     "roofline",
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from .base import Arg, ConstantArg
+from .launch import Arg, ConstantArg
 
 _NUMBERS = {"i4": "int", "u4": "u32", "u8": "u64"}
 

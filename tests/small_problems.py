@@ -237,15 +237,12 @@ def _normalisations():
         yield f"batch_normalization_backward {x} {saved} mode={mode} beta_param_diff=1"
         yield f"batch_normalization_statistics {x} mode={mode}"
         gathered, real = p.replace(":1x", ":3x"), p.partition(":")[0]
-        counts = f"counts={real}:3x1x1x1"
-        yield (
-            f"batch_normalization_apply {x} {running} {saved} means={gathered} variances={gathered} {counts} mode={mode}"
-        )
+        rest = f"counts={real}:3x1x1x1 mode={mode}"
+        parts = f"means={gathered} variances={gathered}"
+        yield f"batch_normalization_apply {x} {running} {saved} {parts} {rest}"
         yield f"batch_normalization_backward_statistics {x} mode={mode}"
-        totals = f"dscale={p} dbias={p}"
-        yield (
-            f"batch_normalization_backward_apply {x} {totals} dscales={gathered} dbiases={gathered} {counts} mode={mode}"
-        )
+        parts = f"dscale={p} dbias={p} dscales={gathered} dbiases={gathered}"
+        yield f"batch_normalization_backward_apply {x} {parts} {rest}"
     yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
     yield "batch_normalization_statistics x=f32:0x4x2x4"  # zeros
     yield "batch_normalization_apply x=f32:3x4x2x4 means=f32:1x4x1x1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base import Device
+from ..device import Device
 from .host import HostExchange
 from .kernel import KernelExchange
 from .size import ExchangeSize, patience, rank_of

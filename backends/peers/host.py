@@ -10,7 +10,7 @@ import numpy as np
 
 from portadnn.errors import BadParam, ExecutionFailed
 
-from ..base import Device
+from ..device import Device
 from ..peer_buffers import HostPeer
 from .size import ExchangeSize, patience
 

@@ -10,7 +10,8 @@ import numpy as np
 from portadnn.enums import DataType
 from portadnn.errors import BadParam
 
-from ..base import ConstantArg, Device, Launch, LaunchRun, TensorArg
+from ..device import Device, LaunchRun
+from ..launch import ConstantArg, Launch, TensorArg
 from ..parameters import bind, declare, number, tensor
 from .size import ExchangeSize, patience
 

@@ -10,7 +10,7 @@ from typing import Any
 from portadnn.enums import DataType
 from portadnn.errors import BadParam, shown
 
-from ..base import Device
+from ..device import Device
 
 _SECONDS = 60.0  # as documented in docs/several-devices.md
 

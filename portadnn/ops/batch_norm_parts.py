@@ -45,7 +45,7 @@ class _Half(BatchNormalizationProblem):
         left_out = {"x", *cls.like_x, *cls.gathered, *cls.absent}
         cls._complete(values, cls.like_x, tuple(name for name in cls.tensor_names() if name not in left_out))
         given = [values[name] for name in cls.gathered if name in values]
-        if given and len(given[0].dims) in (4, 5) and given[0].dtype.is_float:
+        if "x" in values and given and len(given[0].dims) in (4, 5) and given[0].dtype.is_float:
             first = given[0]
             sizes = {
                 name: parameter_dims(values["x"].dims, values.get("mode", BatchNormMode.SPATIAL))

@@ -162,12 +162,19 @@ def biases(draw, op):
 def batch_norms(draw, op):
     dtype, mode, dims = draw(TYPES), draw(members(dnn.BatchNormMode)), draw(dims_of(draw(st.integers(4, 5))))
     kind, parameters = PROBLEMS[op], parameter_dims(dims, mode)
-    left_out = draw(st.sets(st.sampled_from(["running", "saved"])))
+    left_out = draw(st.sets(st.sampled_from(["running", "saved", "dscale", "dbias"])))
+    if left_out & {"dscale", "dbias"}:
+        left_out |= {"dscale", "dbias"}
+    ranks = draw(st.integers(1, 4))
     tensors = {}
     for name in kind.tensor_names():
         if name not in kind.absent or name.partition("_")[0] not in left_out:
             data = name in ("x", "y", "dy", "dx")
             shape, element = (dims, dtype) if data else (parameters, dtype.accumulator)
+            if name in ("means", "variances", "dscales", "dbiases"):
+                shape = (ranks, *parameters[1:])
+            if name == "counts":
+                shape = (ranks, *(1,) * (len(dims) - 1))
             tensors[name] = draw(specs(shape, element, name in kind.outputs))
     return kind(**tensors, mode=mode)
 

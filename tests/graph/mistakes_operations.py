@@ -163,10 +163,22 @@ def half_of_the_running_statistics(g):
     g.batchnorm(x(g, 2, 4, 3, 3), given(g, p), given(g, p), given(g, p), None, 1e-3, 0.1)
 
 
-@wrong("PG-NORM-004", NOT_SUPPORTED, "peer_stats")
-def peers(g):
+@wrong("PG-NORM-004", NOT_SUPPORTED, "1 * 4 * 4 packed elements", "dims [2, 16]")
+def a_peer_buffer_of_another_size(g):
     p = (1, 4, 1, 1)
     g.batchnorm(x(g, 2, 4, 3, 3), given(g, p), given(g, p), epsilon=1e-3, peer_stats=[x(g, 2, 16)])
+
+
+@wrong("PG-NORM-004", NOT_SUPPORTED, "32 tensors at most")
+def too_many_peers(g):
+    p, peers = (1, 4, 1, 1), [x(g, 33, 16, 1, 1) for _ in range(33)]
+    g.batchnorm(x(g, 2, 4, 3, 3), given(g, p), given(g, p), epsilon=1e-3, peer_stats=peers)
+
+
+@wrong("PG-NORM-004", NOT_SUPPORTED, "a rank from 0 to 1")
+def a_rank_beyond_the_peers(g):
+    p, peers = (1, 4, 1, 1), [x(g, 2, 16, 1, 1) for _ in range(2)]
+    g.batchnorm(x(g, 2, 4, 3, 3), given(g, p), given(g, p), epsilon=1e-3, peer_stats=peers, peer_rank=2)
 
 
 @wrong("PG-NORM-005", UNSET, "pass both or none")

@@ -60,6 +60,8 @@ ARRAYS = {
             "running_variance",
             "saved_mean",
             "saved_inv_variance",
+            "mean",
+            "variance",
             "estimated_mean",
             "estimated_variance",
         ],
@@ -99,6 +101,7 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "get_rnn_lin_layer_bias_params": {"x": lambda s: (2, 2, 1)},
 }
 LAYER_NORM = (1, 2, 4, 4)
+GATHERED = {**dict.fromkeys(("means", "variances", "dscales", "dbiases"), CHANNELS), "counts": (1, 1, 1, 1)}
 
 
 def word(scene: Scene, function: str, name: str, default: Any) -> Any:
@@ -110,6 +113,8 @@ def word(scene: Scene, function: str, name: str, default: Any) -> Any:
         return scene.array(LAYER_NORM)
     if function.startswith("normalization") and name in ("saved_mean", "saved_inv_variance"):
         return scene.array((1, 1, 1, 1))
+    if function.startswith("batch_normalization") and name in GATHERED:
+        return scene.array(GATHERED[name])
     if name in ("workspace",):
         return scene.buffer(WORKSPACE)
     if name in ("reserve", "reserve_space"):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from portadnn_backends.base import Run
-from portadnn_backends.peers import exchange_on, rank_of
+from portadnn_backends.base import Run, exchange_on, rank_of
 
 from ...descriptors import TensorView
 from ...dispatch.execute import execute, run_recorded

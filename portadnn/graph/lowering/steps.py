@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from portadnn_backends.peers import ExchangeSize
+from portadnn_backends.base import ExchangeSize
 
 from ...enums import DataType
 from ...ops.tensor import AddTensor, SetTensor, TransformTensor
