@@ -133,6 +133,8 @@ def look_up(name: str, target: str = "miopen-3") -> Name | None:
         return _said(name, types().get(name))
     if name in values_of_cudnn():
         return _said(name, _value(name, target))
+    if name in data()["structs"]:
+        return _said(name, data()["structs"][name] or None)
     if name in {"CUDNN_VERSION", "CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"}:
         return _said(name, None)
     return None

@@ -109,7 +109,8 @@ def calls_of(text):
 CALLS = [line.split(" => ") for line in (Path(__file__).parent / "ported_calls.txt").read_text().splitlines()[1:]]
 # Those that the program around them decides on, or that need a file of ours.
 ELSEWHERE = re.compile(
-    r"cudnn(Convolution(Forward|Backward\w+|Bias\w+)|PoolingForward|PoolingBackward|LRNCross\w+|BatchNorm\w+|SetOpTensor\w+)\("
+    r"cudnn(Convolution(Forward|Backward\w+|Bias\w+)|PoolingForward|PoolingBackward|LRNCross\w+|BatchNorm\w+"
+    r"|SetOpTensor\w+)\(|cudnnAddTensor\(h, alpha"
 )
 
 
@@ -210,6 +211,63 @@ def test_near_misses_stay(text):
     assert not result.marked
 
 
+def test_a_sum_into_memory_that_is_not_set_reads_nothing_of_it():
+    call = "cudnnAddTensor(h, {alpha}, b, bp, {beta}, y, yp);"
+    told = {
+        ("&one", "&one"): "miopenConvolutionForwardBias(h, &one, b, bp, &portadnn_zero, y, yp);",
+        ("&one", "&zero"): "portadnn_add_tensor(h, &one, b, bp, &zero, y, yp);",
+        ("alpha", "beta"): "portadnn_add_tensor(h, alpha, b, bp, beta, y, yp);",
+        ("&one", "&two"): "miopenOpTensor(h, miopenTensorOpAdd, &two, y, yp, &one, b, bp, &portadnn_zero, y, yp);",
+    }
+    for (alpha, beta), wanted in told.items():
+        text = "const float one = 1, zero = 0, two = 2;\n" + call.format(alpha=alpha, beta=beta)
+        assert line(text).splitlines()[-1] == wanted
+
+
+def test_structures_and_the_least_epsilon():
+    text = "struct cudnnTensorStruct;\nstd::unique_ptr<cudnnConvolutionStruct> c;\ndouble e = CUDNN_BN_MIN_EPSILON;\n"
+    assert ported(text).files[0].text == (
+        "struct miopenTensorDescriptor;\nstd::unique_ptr<miopenConvolutionDescriptor> c;\ndouble e = 1e-5;\n"
+    )
+    guarded = "#ifndef CUDNN_BN_MIN_EPSILON\n#define CUDNN_BN_MIN_EPSILON 0\n#endif\ndouble e = CUDNN_BN_MIN_EPSILON;\n"
+    assert ported(guarded).files[0].text == guarded
+    asked = "#if defined(CUDNN_BN_MIN_EPSILON)\n#define LEAST CUDNN_BN_MIN_EPSILON\n#endif\n"
+    assert ported(asked).files[0].text == asked.replace("LEAST CUDNN_BN_MIN_EPSILON", "LEAST 1e-5")
+
+
+def test_functions_of_the_program_are_its_own_where_they_are_seen():
+    texts = {
+        "a/own.hpp": "inline const char* cudnnGetErrorString(cudnnStatus_t s) { return text(s); }\n",
+        "a/layer.hpp": '#include "a/own.hpp"\n',
+        "a/layer.cpp": "#include <a/layer.hpp>\nvoid f(cudnnStatus_t s) { log(cudnnGetErrorString(s)); }\n",
+        "b/other.cpp": "#include <cudnn.h>\nvoid f(cudnnStatus_t s) { log(cudnnGetErrorString(s)); }\n",
+    }
+    result = files.port({name: text.encode() for name, text in texts.items()}, "miopen-3", follow)
+    told = {file.source.name: re.findall(r"\w+GetErrorString", file.text) for file in result.files}
+    assert told["a/own.hpp"] == told["a/layer.cpp"] == ["cudnnGetErrorString"]
+    assert told["b/other.cpp"] == ["miopenGetErrorString"]
+
+
+OPERATION = """void choose(cudnnOpTensorDescriptor_t op, bool product) {
+  cudnnSetOpTensorDescriptor(op, product ? CUDNN_OP_TENSOR_MUL : CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT, nan);
+}
+void other() { cudnnOpTensorDescriptor_t op; cudnnSetOpTensorDescriptor(op, CUDNN_OP_TENSOR_MIN, t, nan); }
+"""
+
+
+def test_operations_that_helpers_set():
+    text = ported(OPERATION).files[0].text
+    assert "void choose(miopenTensorOp_t &op, bool product) {" in text
+    assert "  op = (product ? miopenTensorOpMul : miopenTensorOpAdd);" in text
+    assert "miopenTensorOp_t op; op = miopenTensorOpMin; }" in text
+    for marked in (
+        ported(OPERATION, "a.c"),
+        ported("void choose(cudnnOpTensorDescriptor_t op, bool product);" + OPERATION),
+    ):
+        assert "PD-A15" in marked.files[0].text
+        assert "miopenTensorOp_t op; op = miopenTensorOpMin; }" in marked.files[0].text
+
+
 def test_functions_that_the_program_defines_itself_stay():
     text = "inline const char* cudnnGetErrorString(int status) { return 0; }\nvoid f() { cudnnGetErrorString(1); }\n"
     assert ported(text).files[0].text == text
@@ -231,7 +289,7 @@ def test_line_ends_are_kept():
 
 MARKED = [
     ("cudnnSpatialTfSamplerForward(h, s, &one, x, xp, g, &zero, y, yp);", "PD-V49"),
-    ("cudnnSetTensor4dDescriptor(x, format, CUDNN_DATA_FLOAT, 1, 2, 3, 4);", "PD-A08"),
+    ("cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_FLOAT, 1, 2, 3, 4);", "PD-"),
     ("cudnnSetConvolution2dDescriptor(c, 0, 0, 1, 1, 1, 1, CUDNN_CONVOLUTION, t);", "PD-V01"),
     ("cudnnActivationBackward(h, a, &one, y, yp, dy, dyp, x, xp, &one, dx, dxp);", "PD-V04"),
     ("cudnnSetActivationDescriptor(a, CUDNN_ACTIVATION_SWISH, n, 1);", "PD-V13"),
@@ -299,7 +357,7 @@ def test_the_versions_macros_are_told_of_once_a_file():
 
 
 def test_several_callers_that_differ():
-    """The general form where the mode depends on the caller; a comment where the format does."""
+    """The general form where the mode depends on the caller; ours where the format does."""
     text = """
 void set(cudnnActivationDescriptor_t a, cudnnActivationMode_t m)
 {
@@ -320,6 +378,8 @@ void both(cudnnTensorDescriptor_t x) { describe(x, CUDNN_TENSOR_NCHW); describe(
     found = ported(text).files[0].text
     assert "miopenSetActivationDescriptor(a, m, m == miopenActivationTANH ? 1.0 : 0, 1.0, 1.0)" in found
     assert "miopenSetActivationDescriptor(a, m, 1.0, 1.0, 1.0)" in found
+    assert "    portadnn_set_4d_tensor(x, f, miopenFloat, 1, 2, 3, 4);" in found
+    found = ported(text, target="miopen-1").files[0].text
     assert re.search(r"PD-A08: cudnnSetTensor4dDescriptor: .*\n    cudnnSetTensor4dDescriptor\(x, f, CUDNN", found)
 
 

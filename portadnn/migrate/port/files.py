@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -14,14 +15,15 @@ from ..._io.files import write_whole
 from ..._io.text import count
 from ..events import Place
 from . import fields
-from .calls import find
+from .calls import Call, find
 from .following import Followed
-from .plan import HEADER, Program
+from .plan import HEADER, OPERATION, Program
 from .rewrite import Rewritten, rewrite
 from .source import Source
 
 Follow = Callable[[Mapping[str, bytes], str], Followed]
 _NAMED = re.compile(rb"cudnn|CUDNN|miopen|portadnn_")
+_INCLUDED = re.compile(rb"#[ \t]*(?:include|import)[ \t]*[<\"](?:[^<>\"\n]*/)?([^<>\"/\n]+)[>\"]")
 Located = TypeVar("Located")
 
 
@@ -80,7 +82,9 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
         target,
         frozenset(token.text for source in sources for token in source.tokens if token.text[:5] in ("cudnn", "miope"))
         | frozenset(token.text for source in sources for token in source.tokens if token.text.startswith("portadnn_")),
-        frozenset(call.name for found in calls.values() for call in found if call.kind == "declaration"),
+        _own(texts, calls),
+        _defined(sources),
+        Counter(match[1] for source in sources for match in OPERATION.finditer(source.code)),
         _by_place((event, event.place) for event in followed.events),
         _by_place((finding, finding.event.place) for finding in followed.findings if finding.event),
     )
@@ -94,6 +98,34 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
         if file.header and not beside.exists():  # what is there is the user's
             result.headers[str(beside)] = header
     return result
+
+
+def _own(texts: Mapping[str, bytes], calls: Mapping[str, Sequence[Call]]) -> dict[str, frozenset[str]]:
+    """Return the functions with cuDNN's names that the program declares, by the sources that see a declaration."""
+    said = {name: {call.name for call in calls.get(name, ()) if call.kind == "declaration"} for name in texts}
+    if not any(said.values()):
+        return {}
+    by_base: dict[bytes, list[str]] = {}
+    for name in said:
+        by_base.setdefault(os.fsencode(name.rpartition("/")[2]), []).append(name)
+    included = {
+        name: {other for base in _INCLUDED.findall(text) for other in by_base.get(base, ())}
+        for name, text in texts.items()
+    }
+    changed = True
+    while changed:
+        changed = False
+        for name, others in included.items():
+            seen = said[name].union(*(said[other] for other in others))
+            changed |= len(seen) > len(said[name])
+            said[name] = seen
+    return {name: frozenset(names) for name, names in said.items() if names}
+
+
+def _defined(sources: Sequence[Source]) -> frozenset[str]:
+    """Return the macros that sources define."""
+    directives = (one for source in sources for one in source.directives if one.kind == "define")
+    return frozenset(match[0] for one in directives if (match := re.match(r"\w+", one.rest)))
 
 
 def _by_place(items: Iterable[tuple[Located, Place]]) -> dict[tuple[str, int], list[Located]]:

@@ -51,6 +51,11 @@ _FORWARD = {
         2,
     ),
 }
+_SET = {  # where the format is known when the program runs
+    "cudnnSetTensor4dDescriptor": Helper("portadnn_set_4d_tensor", tuple(range(7))),
+    "cudnnSetFilter4dDescriptor": Helper("portadnn_set_4d_tensor", (0, 2, 1, 3, 4, 5, 6)),
+}
+_ADD = Helper("portadnn_add_tensor", tuple(range(7)))
 _BACKWARD = {
     "cudnnPoolingBackward": Helper("portadnn_pooling_backward", tuple(range(12))),
     "cudnnLRNCrossChannelBackward": Helper("portadnn_lrn_backward", (0, 1, *range(3, 13))),
@@ -73,8 +78,12 @@ class Program:
         ``"miopen-1"`` or ``"miopen-3"``.
     mentioned : frozenset of str
         The functions of both libraries that are called anywhere.
-    own : frozenset of str
-        Functions with cuDNN's names that the program defines itself.
+    own : mapping of str to frozenset of str
+        Functions with cuDNN's names that the program defines itself, by the sources that see them.
+    defined : frozenset of str
+        Macros that the program defines.
+    with_operations : mapping of str to int
+        How often functions are declared that have descriptors of tensor operations as parameters.
     events : mapping of (str, int) to sequence of Event
         The calls as following the program shows them, by file and offset.
     findings : mapping of (str, int) to sequence of Finding
@@ -83,7 +92,9 @@ class Program:
 
     target: str
     mentioned: frozenset[str] = frozenset()
-    own: frozenset[str] = frozenset()
+    own: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    defined: frozenset[str] = frozenset()
+    with_operations: Mapping[str, int] = field(default_factory=dict)
     events: Mapping[tuple[str, int], Sequence[Event]] = field(default_factory=dict)
     findings: Mapping[tuple[str, int], Sequence[Finding]] = field(default_factory=dict)
 
@@ -131,7 +142,7 @@ LEAVE = Plan("leave")
 
 def plan(source: Source, call: Call, program: Program) -> Plan:
     """Decide on a call."""
-    if call.name in program.own or call.kind in {"declaration", "member"}:
+    if call.name in program.own.get(source.name, ()) or call.kind in {"declaration", "member"}:
         return LEAVE
     if call.kind == "qualified":
         return Plan("mark", note="called through another name, which has to give MIOpen's function")
@@ -255,9 +266,21 @@ def _special(source: Source, event: Event, found: Answered, program: Program) ->
         return Plan("replace", found.function, (*helper.arguments, *rest))
     if name in _BACKWARD and found.rules[0] in {"S17", "S19"}:
         return _helped(_BACKWARD[name])
+    if name in _SET and program.target != "miopen-1" and len(event.arguments) == 7 and _is_plain(event, "format"):
+        return _helped(_SET[name])
+    if (
+        name == "cudnnAddTensor"
+        and found.function != "miopenConvolutionForwardBias"
+        and not _is_not_zero(event, "beta")
+    ):
+        return _helped(_ADD)
     if name == "cudnnOpTensor":
         return Plan("replace", found.function, tuple(range(len(event.arguments))))
-    if name == "cudnnSetOpTensorDescriptor" and _is_parameter(source, event):
+    if (
+        name == "cudnnSetOpTensorDescriptor"
+        and _operation_parameter(source, event.place.start, event.arguments[0].text) is not None
+        and operation_reference(source, event.place.start, event.arguments[0].text, program) is None
+    ):
         return Plan("mark", rule="A15", note="the operation would be lost: the descriptor is the function's parameter")
     return None
 
@@ -288,6 +311,19 @@ def _is_zero(event: Event, parameter: str) -> bool:
     return given is not None and told(given) == [0]
 
 
+def _is_not_zero(event: Event, parameter: str) -> bool:
+    given = event.argument(parameter)
+    values = [] if given is None else told(given)
+    return bool(values) and all(isinstance(value, int | float) and value != 0 for value in values)
+
+
+def _is_plain(event: Event, parameter: str) -> bool:
+    """Tell whether a format is not known where the call stands, and none of vectors as far as it is."""
+    given = event.argument(parameter)
+    values = [] if given is None else told(given)
+    return len(values) != 1 and {"CUDNN_TENSOR_NCHW", "CUDNN_TENSOR_NHWC"}.issuperset(values)
+
+
 def _numbers(wanted: Sequence[str], given: Sequence[Part], target: str) -> tuple[int | str, ...]:
     """Return arguments as numbers of the old ones where they are old ones."""
     texts = [translated(bare(part.text), target)[0] for part in given]
@@ -312,7 +348,35 @@ def _casts(event: Event, found: Answered, numbers: Sequence[int | str]) -> froze
     )
 
 
-def _is_parameter(source: Source, event: Event) -> bool:
-    name = event.arguments[0].text
-    pattern = rf"\b\w*(?:OpTensorDescriptor_t|TensorOp_t)\s+{re.escape(name)}\s*[,)]"
-    return re.search(pattern, source.code) is not None
+OPERATION = re.compile(r"\b(\w+)\s*\(([^();{}]*\b(?:cudnnOpTensorDescriptor_t|miopenTensorOp_t)\s+\w+[^();{}]*)\)")
+
+
+def _operation_parameter(source: Source, offset: int, name: str) -> tuple[str, int] | None:
+    """Return the function around a place that has a descriptor of an operation as parameter, and where that stands."""
+    for match in OPERATION.finditer(source.code, 0, offset):
+        types = r"\b(?:cudnnOpTensorDescriptor_t|miopenTensorOp_t)\s+"
+        parameter = re.search(rf"{types}({re.escape(name)})\b", match[2])
+        if parameter is not None and _is_open(source.code[match.end() : offset]):
+            return match[1], match.start(2) + parameter.start(1)
+    return None
+
+
+def _is_open(text: str) -> bool:
+    """Tell whether the first brace of a text is open at its end."""
+    depth = 0
+    for brace in re.findall(r"[{}]", text):
+        depth += 1 if brace == "{" else -1
+        if depth == 0:
+            return False
+    return depth > 0
+
+
+def operation_reference(source: Source, offset: int, name: str, program: Program) -> int | None:
+    """Return where a parameter stands that a function sets to an operation, if it may become a reference.
+
+    That is so in C++, for functions that are declared once in the program.
+    """
+    found = _operation_parameter(source, offset, name)
+    if found is None or source.name.endswith((".c", ".h")) or program.with_operations.get(found[0], 0) > 1:
+        return None
+    return found[1]

@@ -112,6 +112,52 @@ static inline miopenStatus_t portadnn_add(
     return miopenOpTensor(handle, miopenTensorOpAdd, &beta, desc, y, &alpha, desc, x, &portadnn_zero, desc, y);
 }
 
+/* C = alpha * A + beta * C, where A may have lengths of 1; what is in C is not read where beta is 0. */
+static inline miopenStatus_t portadnn_add_tensor(miopenHandle_t handle,
+                                                 const void *alpha,
+                                                 miopenTensorDescriptor_t aDesc,
+                                                 const void *A,
+                                                 const void *beta,
+                                                 miopenTensorDescriptor_t cDesc,
+                                                 void *C)
+{
+    miopenDataType_t type;
+    int aLengths[8] = {0}, cLengths[8] = {0}, strides[8];
+    float added, kept;
+    miopenStatus_t status;
+    if((status = portadnn_factor(cDesc, alpha, &added)) != miopenStatusSuccess ||
+       (status = portadnn_factor(cDesc, beta, &kept)) != miopenStatusSuccess ||
+       (status = miopenGetTensorDescriptor(aDesc, &type, aLengths, strides)) != miopenStatusSuccess ||
+       (status = miopenGetTensorDescriptor(cDesc, &type, cLengths, strides)) != miopenStatusSuccess)
+        return status;
+    if(kept == 0.0f)
+    {
+        if(memcmp(aLengths, cLengths, sizeof(aLengths)) == 0)
+            return miopenTransformTensor(handle, &added, aDesc, A, &kept, cDesc, C);
+        if((status = miopenSetTensor(handle, cDesc, C, &portadnn_zero)) != miopenStatusSuccess)
+            return status;
+    }
+    return miopenOpTensor(handle, miopenTensorOpAdd, &kept, cDesc, C, &added, aDesc, A, &portadnn_zero, cDesc, C);
+}
+
+#if MIOPEN_VERSION_MAJOR >= 3
+/* Describe a tensor or a filter by its lengths in the order n, c, h, w, packed as the format says. */
+static inline miopenStatus_t portadnn_set_4d_tensor(miopenTensorDescriptor_t desc,
+                                                    miopenTensorLayout_t format,
+                                                    miopenDataType_t type,
+                                                    int n,
+                                                    int c,
+                                                    int h,
+                                                    int w)
+{
+    if(format == miopenTensorNCHW)
+        return miopenSet4dTensorDescriptor(desc, type, n, c, h, w);
+    if(format == miopenTensorNHWC)
+        return miopenSet4dTensorDescriptorEx(desc, type, n, c, h, w, h * w * c, 1, w * c, c);
+    return miopenStatusNotImplemented;
+}
+#endif
+
 /* Convolutions ---------------------------------------------------------------------------------------------------- */
 
 static inline miopenStatus_t portadnn_describe(miopenTensorDescriptor_t desc, portadnn_problem *problem, int place)

@@ -7,13 +7,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..names import look_up
+from ..names import data, look_up
 from . import fields
 from .calls import Call, find
 from .edits import Edits, Stretches
 from .layout import joined, parts
-from .plan import HEADER, LEAVE, Plan, Program, plan
-from .source import Source
+from .plan import HEADER, LEAVE, Plan, Program, operation_reference, plan
+from .source import Source, Token
 
 _INCLUDE = re.compile(r"#[ \t]*(?:include|import)[ \t]*([<\"][^>\"\n]+[>\"])")
 _HEADERS = re.compile(r"[<\"]cudnn(_v\d+|_version|_(ops|adv|cnn)(_infer|_train)?(_v\d+)?|_graph|_backend)?\.h[>\"]")
@@ -120,6 +120,9 @@ class _Rewriting:
         for token in self.source.tokens:
             if not token.text.startswith(("cudnn", "CUDNN_")) or token.start in starts or token.start in frozen:
                 continue
+            if token.text in data()["numbers"]:
+                self._number(token)
+                continue
             name = look_up(token.text, self.program.target)
             if name is None or self._is_defined(token.start, token.text):
                 continue
@@ -131,6 +134,14 @@ class _Rewriting:
             else:
                 self.edits.add(token.start, token.end, name.miopen)
                 self.result.names += 1
+
+    def _number(self, token: Token) -> None:
+        """Write a macro's number in its place, unless the program asks whether it is defined, or defines it itself."""
+        directive = self.source.directive(token.start)
+        if token.text in self.program.defined or (directive is not None and directive.kind != "define"):
+            return
+        self.edits.add(token.start, token.end, data()["numbers"][token.text])
+        self.result.names += 1
 
     def _is_told(self, name: str) -> bool:
         """Tell whether a comment of ours speaks of a name anywhere, which is enough for the version's macros."""
@@ -162,6 +173,11 @@ class _Rewriting:
             return
         if what.note:
             self._mark(call.start, call.name, what.rule, what.note, stays=False)
+        if call.name == "cudnnSetOpTensorDescriptor":
+            name = parts(self.source, call)[0].text
+            place = operation_reference(self.source, call.start, name, self.program)
+            if place is not None and self.edits.around(place) is None:
+                self.edits.add(place, place, "&")
         if what.header:
             self.uses.append(call.start)
         if what.kind == "remove":
