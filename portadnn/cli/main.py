@@ -325,7 +325,7 @@ def port(
     ] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Write the files.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the patch.")] = None,
-    target: Annotated[str, typer.Option(help="miopen-3 or miopen-1.")] = "miopen-3",
+    target: Annotated[str, typer.Option(help="miopen-3, miopen-1, or cudnn-9.")] = "miopen-3",
     exclude: Annotated[list[str] | None, typer.Option(help="Paths to leave out, as in .gitignore.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if something is left to you.")] = False,
 ) -> None:

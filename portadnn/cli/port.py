@@ -13,7 +13,7 @@ from ..migrate.port import files
 from ..migrate.port.following import of_files
 
 DONE, MARKED, USAGE = 0, 1, 2
-TARGETS = ("miopen-3", "miopen-1")
+TARGETS = ("miopen-3", "miopen-1", "cudnn-9")
 
 
 def port(
@@ -33,7 +33,7 @@ def port(
         Something that was asked for cannot be.
     """
     if target not in TARGETS:
-        raise BadParam(argument="--target", expected=" or ".join(TARGETS), got=shown(target))
+        raise BadParam(argument="--target", expected=", ".join(TARGETS), got=shown(target))
     if output is not None and not output.parent.is_dir():
         raise BadParam(argument="--output", expected="a path in a folder that is there", got=shown(str(output)))
     found = discover.sources([str(path) for path in paths], exclude=exclude)

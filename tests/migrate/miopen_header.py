@@ -16,6 +16,24 @@ OF_GRAPHS = {
 }  # fmt: skip
 
 
+# What programs that use MIOpen need of HIP.
+HIP = """#pragma once
+#include <stddef.h>
+#include <stdint.h>
+typedef struct ihipStream_t* hipStream_t;
+typedef int hipError_t;
+enum { hipSuccess = 0 };
+#ifdef __cplusplus
+extern "C" {
+#endif
+hipError_t hipMalloc(void** p, size_t n);
+hipError_t hipFree(void* p);
+#ifdef __cplusplus
+}
+#endif
+"""
+
+
 @cache
 def functions() -> dict[str, list[tuple[str, str]]]:
     """Return the types and names of parameters by function."""
@@ -36,15 +54,9 @@ def enumerators() -> dict[str, set[str]]:
 
 def header() -> str:
     """Return a header that declares everything, for C and C++."""
-    lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>", "#include <stdbool.h>"]
-    lines += ["typedef struct ihipStream_t* hipStream_t;", "typedef hipStream_t miopenAcceleratorQueue_t;"]
+    lines = ["#pragma once", "#include <stdint.h>", "#include <stdbool.h>", "#include <hip/hip_runtime_api.h>"]
+    lines += ["typedef hipStream_t miopenAcceleratorQueue_t;"]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
-    lines += [
-        "typedef int hipError_t;",
-        "enum { hipSuccess = 0 };",
-        "hipError_t hipMalloc(void** p, size_t n);",
-        "hipError_t hipFree(void* p);",
-    ]
     for line in LINES:
         kind, _, rest = line.partition(" ")
         if kind == "object":
@@ -62,15 +74,18 @@ def header() -> str:
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", ""])
 
 
-def cudnn(table) -> str:
-    """Return a header that declares cuDNN's functions in their newest forms, for programs before they are ported."""
+def cudnn(table, *, nine: bool = False) -> str:
+    """Return a header that declares cuDNN's functions in their newest forms; of `nine` what the last headers have."""
     functions = [f for f in table.functions.values() if f.library == "cudnn"]
+    functions = [f for f in functions if not nine or f.headers[1].startswith("9")]
     enums = {e.cudnn: e for e in table.enumerations if e.cudnn}
+    enums = {name: e for name, e in enums.items() if not nine or not name.endswith("Preference_t")}
     text = " ".join(p.type for f in functions for p in f.latest)
     types = sorted(set(re.findall(r"\bcudnn\w+_t\b", text)) - set(enums))
     lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>", "typedef struct CUstream_st* cudaStream_t;"]
     lines += ["typedef struct CUgraph_st* cudaGraph_t;"]
     lines += ["typedef int libraryPropertyType;", "typedef int cudnnRuntimeTag_t;", "#define CUDNN_MAJOR 7"]
+    lines += ["#define CUDNN_BN_MIN_EPSILON 0.0"]
     for name, enum in enums.items():
         values = [f"{v.cudnn} = {v.number}" for v in enum.values if v.cudnn]
         lines.append(f"typedef enum {{ {', '.join(values)} }} {name};")
@@ -80,7 +95,8 @@ def cudnn(table) -> str:
             members = "cudnnStatus_t status; float time; size_t memory;"
             lines.append(f"typedef struct {{ cudnnConvolution{perf[1]}Algo_t algo; {members} }} {name};")
         elif name != "cudnnRuntimeTag_t":
-            lines.append(f"typedef struct {name[:-2]}Struct* {name};")
+            structure = "cudnnContext" if name == "cudnnHandle_t" else name[:-2].removesuffix("Descriptor") + "Struct"
+            lines.append(f"typedef struct {structure}* {name};")
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
     for f in functions:
         arguments = ", ".join(p.c for p in f.latest) or "void"

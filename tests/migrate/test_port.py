@@ -41,7 +41,7 @@ def stubs(tmp_path_factory):
         (folder / name).mkdir()
     (folder / "miopen" / "miopen.h").write_text(miopen_header.header())
     (folder / "miopen" / "version.h").write_text("#define MIOPEN_VERSION_MAJOR 3\n")
-    (folder / "hip" / "hip_runtime_api.h").write_text('#include "../miopen/miopen.h"\n')
+    (folder / "hip" / "hip_runtime_api.h").write_text(miopen_header.HIP)
     (folder / "cudnn.h").write_text(miopen_header.cudnn(mapping.table()))
     return folder
 
@@ -440,3 +440,53 @@ def test_miopen_1():
     softmax = "cudnnSoftmaxForward(h, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &one, x, xp, &zero, y, yp);"
     assert line(softmax, target="miopen-1") == "miopenSoftmaxForward(h, &one, x, xp, &zero, y, yp);"
     assert "PD-A07" in line(softmax.replace("ACCURATE", "LOG"), target="miopen-1")
+
+
+# To cuDNN 9 -------------------------------------------------------------------------------------------------------
+
+NEWER = [
+    (
+        "cudnnSetFilter4dDescriptor_v4(w, t, CUDNN_TENSOR_NCHW, 1, 2, 3, 3);",
+        "cudnnSetFilter4dDescriptor(w, t, CUDNN_TENSOR_NCHW, 1, 2, 3, 3);",
+    ),
+    (
+        "cudnnSetConvolution2dDescriptor(c, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION);",
+        "cudnnSetConvolution2dDescriptor(c, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);",
+    ),
+    (
+        "cudnnGetConvolutionForwardAlgorithm(h, x, w, c, y, CUDNN_CONVOLUTION_FWD_SPECIFY_WORKSPACE_LIMIT, n, &a);",
+        "portadnn_get_convolution_forward_algorithm(h, x, w, c, y, n, &a);",
+    ),
+    (
+        "cudnnGetConvolutionBackwardDataAlgorithm(h, w, y, c, x, CUDNN_CONVOLUTION_BWD_DATA_NO_WORKSPACE, n, &a);",
+        "portadnn_get_convolution_backward_data_algorithm(h, w, y, c, x, 0, &a);",
+    ),
+    ("cudnnSoftmaxForward(h, a, m, &one, x, p, &zero, y, q);", None),
+    ("cudnnConvolutionForward(h, &one, x, p, w, q, c, a, s, n, &zero, y, r);", None),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), NEWER)
+def test_calls_that_cudnn_9_has_otherwise(before, after):
+    assert line(before, target="cudnn-9") == (after or before)
+
+
+def test_what_cudnn_9_lacks_is_told_with_what_to_write():
+    found = line("cudnnGetRNNParamsSize(h, r, x, &n, t);", target="cudnn-9")
+    assert found.startswith("/* portadnn: PD-F01: cudnnGetRNNParamsSize: ")
+    assert "cudnnGetRNNWeightSpaceSize(h, r, &n);" in found
+    chosen = "cudnnGetConvolutionForwardAlgorithm(h, x, w, c, y, preference, n, &a);"
+    assert "depends on the preference" in line(chosen, target="cudnn-9")
+
+
+def test_branches_for_older_versions_stay():
+    text = """#include <cudnn.h>
+void f(cudnnHandle_t h) {
+#if CUDNN_MAJOR < 8
+  cudnnGetConvolutionForwardAlgorithm(h, x, w, c, y, CUDNN_CONVOLUTION_FWD_PREFER_FASTEST, 0, &a);
+#else
+  cudnnGetConvolutionForwardAlgorithm_v7(h, x, w, c, y, 1, &n, &perf);
+#endif
+}
+"""
+    assert ported(text, target="cudnn-9").files[0].text == text

@@ -89,7 +89,7 @@ def test_the_command(tmp_path):
     assert "1 of 1 file changes: 1 call ported, 1 place left to you" in shown.stderr
     assert file.read_text().startswith("cudnnCreate")
     assert run.invoke(app, ["port", str(file), "--strict"]).exit_code == 1
-    assert run.invoke(app, ["port", str(file), "--target", "cudnn-9"]).exit_code == 2
+    assert run.invoke(app, ["port", str(file), "--target", "hipdnn"]).exit_code == 2
     assert run.invoke(app, ["port", str(file), "--in-place", "--diff"]).exit_code == 2
     assert run.invoke(app, ["port", str(tmp_path / "none.cpp")]).exit_code == 2
     assert run.invoke(app, ["port", str(file), "-o", str(tmp_path / "none" / "a.patch")]).exit_code == 2

@@ -19,7 +19,7 @@ def headers(folder, major):
         (folder / name).mkdir()
     (folder / "miopen" / "miopen.h").write_text(miopen_header.header())
     (folder / "miopen" / "version.h").write_text(f"#define MIOPEN_VERSION_MAJOR {major}\n")
-    (folder / "hip" / "hip_runtime_api.h").write_text('#include "../miopen/miopen.h"\n')
+    (folder / "hip" / "hip_runtime_api.h").write_text(miopen_header.HIP)
     (folder / HEADER.name).write_bytes(HEADER.read_bytes())
 
 

@@ -17,10 +17,13 @@ from ..events import Place
 from . import fields
 from .calls import Call, find
 from .following import Followed
-from .plan import HEADER, OPERATION, Program
+from .plan import OPERATION
+from .program import HEADERS, Program
 from .rewrite import Rewritten, rewrite
 from .source import Source
 
+_HIP = "cudaMalloc, kernels and cuBLAS are for hipify-perl; portadnn check judges the ported code"
+_NEXT = {"miopen-3": _HIP, "miopen-1": _HIP, "cudnn-9": "portadnn check --target cudnn-9 judges what is left"}
 Follow = Callable[[Mapping[str, bytes], str], Followed]
 _NAMED = re.compile(rb"cudnn|CUDNN|miopen|portadnn_")
 _INCLUDED = re.compile(rb"#[ \t]*(?:include|import)[ \t]*[<\"](?:[^<>\"\n]*/)?([^<>\"/\n]+)[>\"]")
@@ -35,6 +38,7 @@ class Ported:
     ----------
     files : list of Rewritten
         Those that name one of the libraries, in the order given; also those that stay as they are.
+    target : str
     others : int
         How many name neither.
     headers : dict of str to bytes
@@ -44,6 +48,7 @@ class Ported:
     """
 
     files: list[Rewritten] = field(default_factory=list)
+    target: str = "miopen-3"
     others: int = 0
     headers: dict[str, bytes] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -61,11 +66,11 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
     ----------
     texts : mapping of str to bytes
         Sources by name.
-    target : {"miopen-3", "miopen-1"}
+    target : {"miopen-3", "miopen-1", "cudnn-9"}
     follow : callable, optional
         Tells what following the program gives: ``following.follow``.
     """
-    result = Ported()
+    result = Ported(target=target)
     sources: list[Source] = []
     for name, raw in texts.items():
         if _NAMED.search(raw) is None:
@@ -92,9 +97,9 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
     for source in sources:
         others = [variable for name, found in variables.items() if name != source.name for variable in found]
         result.files.append(rewrite(source, program, others))
-    header = (Path(__file__).parent / HEADER).read_bytes()
+    header = (Path(__file__).parent / HEADERS[target]).read_bytes()
     for file in result.files:
-        beside = Path(file.source.name).parent / HEADER
+        beside = Path(file.source.name).parent / HEADERS[target]
         if file.header and not beside.exists():  # what is there is the user's
             result.headers[str(beside)] = header
     return result
@@ -213,5 +218,5 @@ def summary(ported: Ported) -> list[str]:
     changes = f"{changed} of {count(number, 'file')} {'changes' if changed == 1 else 'change'}"
     lines.append(f"{changes}: {count(calls, 'call')} ported, {count(ported.marked, 'place')} left to you")
     if calls:
-        lines.append("cudaMalloc, kernels and cuBLAS are for hipify-perl; portadnn check judges the ported code")
+        lines.append(_NEXT[ported.target])
     return lines

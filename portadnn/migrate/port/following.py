@@ -48,14 +48,20 @@ class Followed:
 
 def follow(texts: Mapping[str, bytes], target: str) -> Followed:
     """Follow and judge sources, by name, that belong together."""
-    return _judged([cpp.read(text, name) for name, text in texts.items()], target)
+    version = _version(target)
+    return _judged([cpp.read(text, name, cudnn_version=version) for name, text in texts.items()], target)
+
+
+def _version(target: str) -> str | None:
+    """Return the version that the preprocessor's branches are chosen for."""
+    return "9.0" if target == "cudnn-9" else None
 
 
 def of_files(found: Sequence[Found]) -> Callable[[Mapping[str, bytes], str], Followed]:
     """Return what follows files: those that have to do with the libraries, read in several processes."""
 
     def follow_files(_: Mapping[str, bytes], target: str) -> Followed:
-        looks = sorted(read_all(found), key=lambda look: look.name)
+        looks = sorted(read_all(found, _version(target)), key=lambda look: look.name)
         return _judged([look.unit for look in looks if look.unit is not None], target)
 
     return follow_files

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ... import mapping
 from ..answers import Answered, answer, told
 from ..events import Argument, Event, Place
-from ..findings import Finding
 from ..names import translated, values_of_cudnn
 from ..values import NULL, UNKNOWN, Value, known
 from .calls import Call
 from .layout import Part, bare, parts
+from .newer import newer
+from .program import LEAVE, Plan, Program
 from .source import Source
-
-HEADER = "portadnn_miopen.h"
 
 
 @dataclass(frozen=True)
@@ -68,78 +67,6 @@ _SURVIVING = frozenset(  # the rules of what is as wrong after the rewriting as 
 _CHOICE = re.compile(r"cudnn(Get|Find)(Convolution(?:Forward|BackwardData|BackwardFilter))Algorithm(Ex|_v7|MaxCount)?")
 
 
-@dataclass(frozen=True)
-class Program:
-    """What is known of all sources together.
-
-    Attributes
-    ----------
-    target : str
-        ``"miopen-1"`` or ``"miopen-3"``.
-    mentioned : frozenset of str
-        The functions of both libraries that are called anywhere.
-    own : mapping of str to frozenset of str
-        Functions with cuDNN's names that the program defines itself, by the sources that see them.
-    defined : frozenset of str
-        Macros that the program defines.
-    with_operations : mapping of str to int
-        How often functions are declared that have descriptors of tensor operations as parameters.
-    events : mapping of (str, int) to sequence of Event
-        The calls as following the program shows them, by file and offset.
-    findings : mapping of (str, int) to sequence of Finding
-        What is wrong with them.
-    """
-
-    target: str
-    mentioned: frozenset[str] = frozenset()
-    own: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    defined: frozenset[str] = frozenset()
-    with_operations: Mapping[str, int] = field(default_factory=dict)
-    events: Mapping[tuple[str, int], Sequence[Event]] = field(default_factory=dict)
-    findings: Mapping[tuple[str, int], Sequence[Finding]] = field(default_factory=dict)
-
-    def finds(self, function: str) -> bool:
-        """Tell whether a convolution's algorithm comes from a Find of the program's own, on its real tensors."""
-        name = function.removeprefix("cudnn")
-        others = {f"cudnnGet{name}Algorithm", f"cudnnGet{name}Algorithm_v7", f"cudnnFind{name}Algorithm"}
-        miopen = name.replace("Filter", "Weights")
-        own = {f"cudnnFind{name}AlgorithmEx", f"miopenFind{miopen}Algorithm"}
-        return bool(own & self.mentioned) and not others & self.mentioned
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What becomes of a call in the source.
-
-    Attributes
-    ----------
-    kind : str
-        ``"replace"`` the call; ``"expression"``: `name` is what stands there instead; ``"remove"`` it; ``"mark"``: it
-        stays, with a comment; ``"leave"``: it is none of cuDNN's.
-    name : str
-        The new function.
-    arguments : tuple of int or str
-        Its arguments: numbers of old ones, or texts.
-    casts : frozenset of int
-        Old arguments that need a cast to ``void *``.
-    header : bool
-        Whether it needs portadnn_miopen.h.
-    rule, note : str
-        Why it is marked; of other kinds a remark, if `note` is not "".
-    """
-
-    kind: str
-    name: str = ""
-    arguments: tuple[int | str, ...] = ()
-    casts: frozenset[int] = frozenset()
-    header: bool = False
-    rule: str = ""
-    note: str = ""
-
-
-LEAVE = Plan("leave")
-
-
 def plan(source: Source, call: Call, program: Program) -> Plan:
     """Decide on a call."""
     if call.name in program.own.get(source.name, ()) or call.kind in {"declaration", "member"}:
@@ -155,6 +82,12 @@ def plan(source: Source, call: Call, program: Program) -> Plan:
     counts = {len(p) for p in declared.signatures}
     if len(given) not in counts:
         return Plan("mark", note="no version of cuDNN has it with these arguments")
+    if program.target == "cudnn-9":
+        event = _event(source, call, given)
+        if (source.name, call.start) not in program.events and source.of_a_version(call.start):
+            return LEAVE  # of a branch for older versions
+        known_there = [_with_texts(one, given) for one in program.events.get((source.name, call.start), ())]
+        return newer(source, call, given, [*(one for one in known_there if one is not None), event], program)
     followed = [_with_texts(event, given) for event in program.events.get((source.name, call.start), ())]
     events = [event for event in followed if event is not None] or [_event(source, call, given)]
     plans = list(dict.fromkeys(_one(source, event, given, program) for event in events))

@@ -12,12 +12,13 @@ from . import fields
 from .calls import Call, find
 from .edits import Edits, Stretches
 from .layout import joined, parts
-from .plan import HEADER, LEAVE, Plan, Program, operation_reference, plan
-from .source import Source, Token
+from .newer import is_gone
+from .plan import operation_reference, plan
+from .program import HEADERS, LEAVE, Plan, Program
+from .source import VERSION, Source, Token
 
 _INCLUDE = re.compile(r"#[ \t]*(?:include|import)[ \t]*([<\"][^>\"\n]+[>\"])")
 _HEADERS = re.compile(r"[<\"]cudnn(_v\d+|_version|_(ops|adv|cnn)(_infer|_train)?(_v\d+)?|_graph|_backend)?\.h[>\"]")
-_VERSION = re.compile(r"\bCUDNN_(?:\w*_)?(VERSION|MAJOR|MINOR|PATCH)")  # says nothing of where cuDNN is used
 _MARK = "/* portadnn: "
 
 
@@ -86,9 +87,12 @@ class _Rewriting:
         found = _nested([(call, self._plan(call)) for call in find(source)])
         left = {(call.start, call.end) for call, what in found if what.kind in {"mark", "leave"}}
         frozen = [(call.start, call.end) for call, what in found if what.kind == "mark"]
-        self._includes()
-        self._names(Stretches(frozen + [span for call, what in found for span in _gone(call, what)]), left)
-        self._members(Stretches(frozen), variables)
+        names = self._gone_names if self.program.target == "cudnn-9" else self._names
+        if self.program.target != "cudnn-9":
+            self._includes()
+        names(Stretches(frozen + [span for call, what in found for span in _gone(call, what)]), left)
+        if self.program.target != "cudnn-9":
+            self._members(Stretches(frozen), variables)
         for call, what in sorted(found, key=lambda pair: -pair[0].start):
             self._call(call, what)
         self._header()
@@ -126,7 +130,7 @@ class _Rewriting:
             name = look_up(token.text, self.program.target)
             if name is None or self._is_defined(token.start, token.text):
                 continue
-            if _VERSION.match(token.text) and self._is_told(token.text):
+            if VERSION.match(token.text) and self._is_told(token.text):
                 continue
             if name.miopen is None or not name.sure:
                 hint = name.note if name.miopen is None else f"perhaps {name.miopen}: {name.note}"
@@ -134,6 +138,15 @@ class _Rewriting:
             else:
                 self.edits.add(token.start, token.end, name.miopen)
                 self.result.names += 1
+
+    def _gone_names(self, frozen: Stretches, left: set[tuple[int, int]]) -> None:
+        """Say of types and values that cuDNN 9 lacks that they are left."""
+        starts = {start for start, _ in left}
+        for token in self.source.tokens:
+            if token.start in starts or token.start in frozen or not token.text.startswith(("cudnn", "CUDNN_")):
+                continue
+            if is_gone(token.text) and not self._is_defined(token.start, token.text):
+                self._mark(token.start, token.text, "F01", "cuDNN 9 does not have it")
 
     def _number(self, token: Token) -> None:
         """Write a macro's number in its place, unless the program asks whether it is defined, or defines it itself."""
@@ -253,20 +266,21 @@ class _Rewriting:
         if not self.uses:
             return
         self.result.header = True
+        name = HEADERS[self.program.target]
         wanted = {tuple(self._branches(use)): use for use in sorted(self.uses, reverse=True)}
-        present = {tuple(self._branches(d.start)) for d in source.directives if HEADER in source.text[d.start : d.end]}
+        present = {tuple(self._branches(d.start)) for d in source.directives if name in source.text[d.start : d.end]}
         for branches, use in sorted(wanted.items(), key=lambda item: item[1]):
             if any(branches[: len(others)] == others for others in present):
                 continue
             present.add(branches)
             place, outer = self._place(use, list(branches))
             lines = [line for chain in branches[outer:] for line in chain]
-            lines += [f'#include "{HEADER}"', *("#endif" for _ in branches[outer:])]
+            lines += [f'#include "{name}"', *("#endif" for _ in branches[outer:])]
             self.edits.add(place, place, "".join(line + source.newline for line in lines))
 
     def _branches(self, offset: int) -> list[tuple[str, ...]]:
         """Return the branches around an offset, but for those that choose by cuDNN's version."""
-        return [chain for chain in self.source.branches(offset) if not any(map(_VERSION.search, chain))]
+        return [chain for chain in self.source.branches(offset) if not any(map(VERSION.search, chain))]
 
     def _place(self, use: int, branches: list[tuple[str, ...]]) -> tuple[int, int]:
         """Return where to include something, and how many of the branches are open there."""

@@ -12,6 +12,7 @@ from ..cpp.text import Text
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|->|::|<<<|>>>|&&|\|\||[^\s\w]", re.ASCII)
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:[^\\\n]|\\(?:\r?\n)?)*)", re.MULTILINE)
+VERSION = re.compile(r"\bCUDNN_(?:\w*_)?(VERSION|MAJOR|MINOR|PATCH)")  # says nothing of where cuDNN is used
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -157,6 +158,10 @@ class Source:
             elif directive.kind == "endif" and stack:
                 stack.pop()
         return [tuple(chain) for chain in stack if chain]
+
+    def of_a_version(self, offset: int) -> bool:
+        """Tell whether a place is in a branch that cuDNN's version chooses."""
+        return any(any(map(VERSION.search, chain)) for chain in self.branches(offset))
 
     def _is_guard(self, place: int) -> bool:
         first = self.directives[place]
