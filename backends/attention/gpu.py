@@ -12,7 +12,7 @@ from ..engines.conv.cpu_common import ceil_div
 from . import gpu_few, gpu_matrix, gpu_mma
 from .building import Building
 from .gpu_few import FewForward, FewTile
-from .gpu_matrix import MatrixForward, MatrixTile
+from .gpu_matrix import MatrixBackward, MatrixForward, MatrixTile
 from .gpu_mma import MmaBackward, MmaForward, MmaTile
 from .operands import Defines, Operands, int32
 
@@ -104,7 +104,7 @@ def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
     if isinstance(tile, FewTile):
         return FewForward(operands, device, tile)
     if isinstance(tile, MatrixTile):
-        return MatrixForward(operands, device, tile)
+        return (MatrixBackward if operands.backward else MatrixForward)(operands, device, tile)
     if isinstance(tile, MmaTile):
         return (MmaBackward if operands.backward else MmaForward)(operands, device, tile)
     return (GpuBackward if operands.backward else GpuForward)(operands, device, tile)

@@ -11,6 +11,13 @@
 #include "attention/matrix.h"
 #include "attention/outputs.h"
 
+#define KEY_CHUNKS (2 * STEPS(D))
+#define KEY_PITCH (KEY_CHUNKS + 1)
+#define KEY_TILES (BC / FRAG)
+#define KEYS_EACH ((BC * KEY_CHUNKS + ITEMS - 1) / ITEMS)
+#define KEY_ROW(place) ((place) / KEY_CHUNKS)
+#define KEY_FIRST(place) ((place) % KEY_CHUNKS * VE)
+
 #if defined(BIAS_T) || defined(ALIBI)
 #define ADDS 1
 #else
@@ -23,8 +30,17 @@
 #endif
 
 typedef struct {
-    Fragment queries[QUERY_STEPS];
-    Sums out[OUT_TILES];
+    const GLOBAL T *keys, *values;
+    i64 k_s, k_d, v_s, v_d;
+} Columns;  // of a head
+
+typedef struct {
+    Chunk keys[KEYS_EACH], values[PAIRS_EACH(DV)][2];
+} Step;
+
+typedef struct {
+    Fragment queries[STEPS(D)];
+    Sums out[TILES(DV)];
     Sums sums;  // of each place among the neighbours
     float top, scale, unit;
     int row;
@@ -44,7 +60,7 @@ DEVICE void take_weights(Query *own, Sums s[KEY_TILES], const attention *at, con
     if (higher != own->top) {
         const float factor = __builtin_amdgcn_exp2f(own->top * own->unit - from);
         own->sums *= factor;
-        UNROLL for (int n = 0; n < OUT_TILES; ++n) own->out[n] *= factor;
+        UNROLL for (int n = 0; n < TILES(DV); ++n) own->out[n] *= factor;
         own->top = higher;
     }
     UNROLL for (int i = 0; i < KEY_TILES; ++i) {
@@ -59,23 +75,25 @@ DEVICE void take_weights(Query *own, Sums s[KEY_TILES], const attention *at, con
     }
 }
 
-DEVICE void add_values(Query *own, const Sums s[KEY_TILES], const LOCAL_ARG Chunk *values, int lane) {
-    UNROLL for (int i = 0; i < KEY_TILES; ++i) {
-        UNROLL for (int t = 0; t < SUMS / VE; ++t) {
-#define WEIGHT(e) s[i][t * VE + (e)]
-            ROUNDED_EIGHT(rounded, WEIGHT)
-            const Fragment weights = operand_of(rounded, lane);
-            UNROLL for (int n = 0; n < OUT_TILES; ++n) {
-                const LOCAL_ARG Chunk *row = values + (n * FRAG + lane % FRAG) * VALUE_PITCH + i * (FRAG / VE);
-#ifdef FRAG_BOTH
-                const Fragment a = fragment_at(row, lane);
-#else
-                const Fragment a = row[lane / FRAG * (SUMS / VE) + t];
-#endif
-                own->out[n] = multiply(a, weights, own->out[n]);
-            }
-        }
+// The step from column j on, of which `count` are there: at least BC where it is `whole`
+DEVICE void load_step(Step *step, const Columns *from, int item, int j, int count, const int whole) {
+    const GLOBAL T *keys = from->keys + j * from->k_s;
+    UNROLL for (int i = 0; i < KEYS_EACH; ++i) {
+        const int place = item + i * ITEMS, row = KEY_ROW(place);
+        const int in = whole ? BC * KEY_CHUNKS % ITEMS == 0 || row < BC : row < count;
+        step->keys[i] = chunk_of(keys + (in ? row * from->k_s : 0), from->k_d, KEY_FIRST(place), D);
     }
+    load_pairs(step->values, from->values + j * from->v_s, from->v_s, from->v_d, item, count, DV, whole);
+}
+
+DEVICE void store_step(Step *step, LOCAL_ARG Chunk *keys, LOCAL_ARG Chunk *values, int item, int count, const int whole) {
+    UNROLL for (int i = 0; i < KEYS_EACH; ++i) {
+        const int place = item + i * ITEMS, row = KEY_ROW(place);
+        if (BC * KEY_CHUNKS % ITEMS != 0 && row >= BC) break;
+        const int in = (whole || row < count) && (D % 16 == 0 || KEY_FIRST(place) < D);
+        keys[FRAG_PLACE(row) * KEY_PITCH + place % KEY_CHUNKS] = in ? step->keys[i] : (Chunk)(0);
+    }
+    store_pairs(step->values, values, 0, values, 1, item, count, DV, whole);
 }
 
 // Steps from column j to `end`, without those from `skip` to `skip_end`; `masked`: not all scores count
@@ -95,7 +113,7 @@ DEVICE void attend(Query *own, LOCAL_ARG Chunk *keys, LOCAL_ARG Chunk *values, c
         if (next < end) load_step(&step, from, item, next, end - next, !masked);
         Sums s[KEY_TILES];
         UNROLL for (int i = 0; i < KEY_TILES; ++i) s[i] = (Sums)(0.0f);
-        UNROLL for (int q = 0; q < QUERY_STEPS; ++q) {
+        UNROLL for (int q = 0; q < STEPS(D); ++q) {
             UNROLL for (int i = 0; i < KEY_TILES; ++i) {
                 const LOCAL_ARG Chunk *pair = keys + (i * FRAG + lane % FRAG) * KEY_PITCH + 2 * q;
                 s[i] = multiply(fragment_at(pair, lane), own->queries[q], s[i]);
@@ -115,7 +133,7 @@ DEVICE void attend(Query *own, LOCAL_ARG Chunk *keys, LOCAL_ARG Chunk *values, c
             }
         }
         take_weights(own, s, at, of, lane, j);
-        add_values(own, s, values, lane);
+        UNROLL for (int i = 0; i < KEY_TILES; ++i) add_turned(own->out, values, TILES(DV), s[i], i, lane);
         j = next;
     }
 }
@@ -131,7 +149,7 @@ attention_forward_matrix(PLACED(const T, q), PLACED(const T, k), PLACED(const T,
     BIND_ROW_OUTPUTS
     ATTENTION_BIND(at)
     LOCAL Chunk keys[BC * KEY_PITCH];
-    LOCAL Chunk values[VALUE_ROWS * VALUE_PITCH];
+    LOCAL Chunk values[WIDE(DV) * TURNED_PITCH];
     const int item = LID(0), lane = item % WAVE;
     const int row_blocks = (sq + BR - 1) / BR;
     // the last rows first, which see most in a triangle
@@ -154,9 +172,12 @@ attention_forward_matrix(PLACED(const T, q), PLACED(const T, k), PLACED(const T,
     if (own.unit < 1.17549435e-38f) own.unit = 1.17549435e-38f;
     own.top = -INFINITY_OF(float);
     own.sums = (Sums)(0.0f);
-    UNROLL for (int n = 0; n < OUT_TILES; ++n) own.out[n] = (Sums)(0.0f);
+    UNROLL for (int n = 0; n < TILES(DV); ++n) own.out[n] = (Sums)(0.0f);
     const int there = row < of.rows;
-    load_query(own.queries, OF(q, b, h) + (there ? row : 0) * q_s, q_d, lane, there, !ADDS && own.scale < 0 ? 0x80008000u : 0u);
+    Chunk halves[STEPS(D)];
+    load_own(halves, OF(q, b, h) + (there ? row : 0) * q_s, q_d, lane, there, D);
+    const u32 flips = !ADDS && own.scale < 0 ? 0x80008000u : 0u;
+    UNROLL for (int s = 0; s < STEPS(D); ++s) own.queries[s] = operand_of(halves[s] ^ flips, lane);
 
     if (alive > 0) {
         const int begin = first_column(&at, &of, i0) / BC * BC, end = end_column(&at, &of, i0 + alive - 1);
@@ -182,7 +203,7 @@ attention_forward_matrix(PLACED(const T, q), PLACED(const T, k), PLACED(const T,
 #endif
     factor = total == 0 ? 0.0f : factor / total;
     if (row >= sq) return;
-    UNROLL for (int n = 0; n < OUT_TILES; ++n) {
+    UNROLL for (int n = 0; n < TILES(DV); ++n) {
         UNROLL for (int e = 0; e < SUMS; ++e) {
             const int column = n * FRAG + lane / FRAG * SUMS + e;
             if (column < DV && HAS_ROW(o, b, row)) PUT(O_T, OF(o, b, h), row * o_s + column * o_d, total == 0 ? 0.0f : own.out[n][e] * factor);

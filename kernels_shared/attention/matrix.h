@@ -15,30 +15,20 @@
 #include "common/mma_fragment.h"
 #include "attention/attention.h"
 
+#ifndef APART
+#define APART  // what the scheduler may not move anything across
+#endif
 #define ITEMS (WAVES * WAVE)
 #define BR (WAVES * FRAG)
 #define LOG2E 1.4426950408889634f
 #define LN2 0.6931471805599453f
 
-#define QUERY_STEPS ((D + 15) / 16)  // of the product, two chunks each
-#define KEY_CHUNKS (2 * QUERY_STEPS)
-#define KEY_PITCH (KEY_CHUNKS + 1)
-#define KEY_TILES (BC / FRAG)
-#define OUT_TILES ((DV + FRAG - 1) / FRAG)
-#define VALUE_ROWS (OUT_TILES * FRAG)
-#define VALUE_PITCH (BC / VE + 1)
-#define KEYS_EACH ((BC * KEY_CHUNKS + ITEMS - 1) / ITEMS)
-#define PAIRS (BC / 2 * (VALUE_ROWS / VE))  // chunks of two neighbouring rows of values
-#define PAIRS_EACH ((PAIRS + ITEMS - 1) / ITEMS)
-
-typedef struct {
-    const GLOBAL T *keys, *values;
-    i64 k_s, k_d, v_s, v_d;
-} Columns;  // of a head
-
-typedef struct {
-    Chunk keys[KEYS_EACH], values[PAIRS_EACH][2];
-} Step;
+#define STEPS(length) (((length) + 15) / 16)  // of a product along rows of so many numbers, two chunks each
+#define TILES(count) (((count) + FRAG - 1) / FRAG)
+#define WIDE(length) (TILES(length) * FRAG)
+#define TURNED_PITCH (BC / VE + 1)
+#define PAIRS(length) (BC / 2 * (WIDE(length) / VE))  // chunks of two neighbouring rows
+#define PAIRS_EACH(length) ((PAIRS(length) + ITEMS - 1) / ITEMS)
 
 // 8 numbers of a row from number `first` on, of `length`
 typedef Chunk LooseChunk __attribute__((aligned(2)));
@@ -55,47 +45,37 @@ DEVICE Chunk chunk_of(const GLOBAL T *row, i64 step, int first, int length) {
 #endif
 }
 
-#define KEY_ROW(place) ((place) / KEY_CHUNKS)
-#define KEY_FIRST(place) ((place) % KEY_CHUNKS * VE)
-#define VALUE_ROW(place) ((place) % (BC / 2) * 2)
-#define VALUE_FIRST(place) ((place) / (BC / 2) * VE)
+#define PAIR_ROW(place) ((place) % (BC / 2) * 2)
+#define PAIR_FIRST(place) ((place) / (BC / 2) * VE)
 
-// The step from column j on, of which `count` are there: at least BC where it is `whole`
-DEVICE void load_step(Step *step, const Columns *from, int item, int j, int count, const int whole) {
-    const GLOBAL T *keys = from->keys + j * from->k_s, *values = from->values + j * from->v_s;
-    UNROLL for (int i = 0; i < KEYS_EACH; ++i) {
-        const int place = item + i * ITEMS, row = KEY_ROW(place);
-        const int in = whole ? BC * KEY_CHUNKS % ITEMS == 0 || row < BC : row < count;
-        step->keys[i] = chunk_of(keys + (in ? row * from->k_s : 0), from->k_d, KEY_FIRST(place), D);
-    }
-    UNROLL for (int i = 0; i < PAIRS_EACH; ++i) {
+// Chunks of a step's rows, of which `count` are there: at least BC where it is `whole`
+DEVICE void load_pairs(Chunk pairs[][2], const GLOBAL T *from, i64 step_s, i64 step_d, int item, int count, int length, const int whole) {
+    UNROLL for (int i = 0; i < PAIRS_EACH(length); ++i) {
         const int place = item + i * ITEMS;
         UNROLL for (int p = 0; p < 2; ++p) {
-            const int row = VALUE_ROW(place) + p;
-            step->values[i][p] = chunk_of(values + (whole || row < count ? row * from->v_s : 0), from->v_d, VALUE_FIRST(place), DV);
+            const int row = PAIR_ROW(place) + p;
+            pairs[i][p] = chunk_of(from + (whole || row < count ? row * step_s : 0), step_d, PAIR_FIRST(place), length);
         }
     }
 }
 
-DEVICE void store_step(Step *step, LOCAL_ARG Chunk *keys, LOCAL_ARG Chunk *values, int item, int count, const int whole) {
+// To local memory: row by row, `pitch` chunks apart (0: not), and turned over (`turns`)
+DEVICE void store_pairs(Chunk pairs[][2], LOCAL_ARG Chunk *rows, const int pitch, LOCAL_ARG Chunk *turned, const int turns,
+                        int item, int count, int length, const int whole) {
     const Chunk none = (Chunk)(0);
-    UNROLL for (int i = 0; i < KEYS_EACH; ++i) {
-        const int place = item + i * ITEMS, row = KEY_ROW(place);
-        if (BC * KEY_CHUNKS % ITEMS != 0 && row >= BC) break;
-        const int in = (whole || row < count) && (D % 16 == 0 || KEY_FIRST(place) < D);
-        keys[FRAG_PLACE(row) * KEY_PITCH + place % KEY_CHUNKS] = in ? step->keys[i] : none;
-    }
-    UNROLL for (int i = 0; i < PAIRS_EACH; ++i) {
-        const int place = item + i * ITEMS, row = VALUE_ROW(place), first = VALUE_FIRST(place);
-        if (PAIRS % ITEMS != 0 && place >= PAIRS) break;
+    UNROLL for (int i = 0; i < PAIRS_EACH(length); ++i) {
+        const int place = item + i * ITEMS, row = PAIR_ROW(place), first = PAIR_FIRST(place);
+        if (PAIRS(length) % ITEMS != 0 && place >= PAIRS(length)) break;
         Chunk pair[2];
         UNROLL for (int p = 0; p < 2; ++p) {
-            const int in = (whole || row + p < count) && (DV % FRAG == 0 || first < DV);
-            pair[p] = in ? step->values[i][p] : none;
+            const int in = (whole || row + p < count) && (length % FRAG == 0 || first < length);
+            pair[p] = in ? pairs[i][p] : none;
+            if (pitch) rows[FRAG_PLACE(row + p) * pitch + first / VE] = pair[p];
         }
+        if (!turns) continue;
         UNROLL for (int e = 0; e < VE; ++e) {
             const u32 a = pair[0][e / 2], b = pair[1][e / 2];
-            ((LOCAL_ARG u32 *)(values + FRAG_PLACE(first + e) * VALUE_PITCH))[row / 2] =
+            ((LOCAL_ARG u32 *)(turned + FRAG_PLACE(first + e) * TURNED_PITCH))[row / 2] =
                 e % 2 ? a >> 16 | (b & 0xffff0000u) : (a & 0xffffu) | b << 16;
         }
     }
@@ -113,19 +93,11 @@ DEVICE Fragment fragment_at(const LOCAL_ARG Chunk *pair, int lane) {
 #endif
 }
 
-DEVICE void load_query(Fragment queries[QUERY_STEPS], const GLOBAL T *row, i64 step, int lane, int in, u32 flips) {
-    UNROLL for (int s = 0; s < QUERY_STEPS; ++s) {
-        Chunk v[2];
-        UNROLL for (int c = 0; c < 2; ++c) {
-            const int first = (2 * s + c + FRAG_CHUNK(lane)) * VE;
-            v[c] = in && first < D ? chunk_of(row, step, first, D) ^ flips : (Chunk)(0);
-        }
-#ifdef FRAG_BOTH
-        queries[s].lo = v[0];
-        queries[s].hi = v[1];
-#else
-        queries[s] = v[0];
-#endif
+// A lane's half of its operands of a product along its own row (operand_of makes the whole): zeros where it is not there
+DEVICE void load_own(Chunk *own, const GLOBAL T *row, i64 step, int lane, int in, int length) {
+    UNROLL for (int s = 0; s < STEPS(length); ++s) {
+        const int first = (2 * s + lane / FRAG) * VE;
+        own[s] = in && first < length ? chunk_of(row, step, first, length) : (Chunk)(0);
     }
 }
 
@@ -151,7 +123,7 @@ DEVICE void load_query(Fragment queries[QUERY_STEPS], const GLOBAL T *row, i64 s
 #endif
 DEVICE float partner(float v, int lane) { return as_float((u32)PARTNER_WORD((int)as_uint(v), lane)); }
 
-// An operand of a product step over keys, of a lane's 8 weights
+// An operand of a product step whose two chunks are this lane's and its partner's
 DEVICE Fragment operand_of(Chunk own, int lane) {
 #ifdef FRAG_BOTH
     Chunk other;
@@ -163,4 +135,23 @@ DEVICE Fragment operand_of(Chunk own, int lane) {
 #else
     return own;
 #endif
+}
+
+// out += turned rows times a tile's weights, those of step `i` of BC / FRAG
+DEVICE void add_turned(Sums *out, const LOCAL_ARG Chunk *turned, const int tiles, Sums weights, int i, int lane) {
+    UNROLL for (int t = 0; t < SUMS / VE; ++t) {
+#define WEIGHT(e) weights[t * VE + (e)]
+        ROUNDED_EIGHT(rounded, WEIGHT)
+        const Fragment b = operand_of(rounded, lane);
+        UNROLL for (int n = 0; n < tiles; ++n) {
+            const LOCAL_ARG Chunk *row = turned + (n * FRAG + lane % FRAG) * TURNED_PITCH + i * (FRAG / VE);
+#ifdef FRAG_BOTH
+            const Fragment a = fragment_at(row, lane);
+#else
+            const Fragment a = row[lane / FRAG * (SUMS / VE) + t];
+#endif
+            out[n] = multiply(a, b, out[n]);
+            if (n % 2 == 1) APART;
+        }
+    }
 }

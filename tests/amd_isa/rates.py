@@ -78,7 +78,7 @@ class Turn:
 
 
 def main_loop(listing: str, kernel: str) -> list[tuple[str, str]]:
-    """Return mnemonics and operands of a kernel's loop that has most matrix instructions."""
+    """Return mnemonics and operands of a kernel's innermost loop that has most matrix instructions."""
     listing = listing.partition(f"<{kernel}>:\n")[2].partition(">:\n")[0]  # up to the next function
     lines = [(name, rest, int(address, 16)) for name, rest, address in _LINE.findall(listing)]
     loops: dict[int, int] = {}  # the last branch back to each start
@@ -86,8 +86,15 @@ def main_loop(listing: str, kernel: str) -> list[tuple[str, str]]:
         words = int(rest) if name.startswith(("s_cbranch", "s_branch")) else 0
         if words >= 32768:
             loops[address + 4 + 4 * (words - 65536)] = address
-    bodies = [[line[:2] for line in lines if start <= line[2] <= end] for start, end in loops.items()]
-    return max(bodies, key=lambda body: (sum(name.startswith(("v_mfma", "v_wmma")) for name, _ in body), -len(body)))
+    matrix = [address for name, _, address in lines if name.startswith(("v_mfma", "v_wmma"))]
+    counts = {(start, end): sum(start <= one <= end for one in matrix) for start, end in loops.items()}
+    inner = [loop for loop in counts if not any(counts[one] and _within(one, loop) for one in counts)]
+    first, last = max(inner, key=lambda loop: (counts[loop], loop[0] - loop[1]))
+    return [line[:2] for line in lines if first <= line[2] <= last]
+
+
+def _within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def turn(listing: str, target: str, kernel: str) -> Turn:

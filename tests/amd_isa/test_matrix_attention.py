@@ -10,7 +10,7 @@ from attention_cases import RAGGED, Built, Case, near
 from graphs import D
 
 from amd_isa import stand_in
-from amd_isa.matrix_loops import attention, gpu_of, reaches
+from amd_isa.matrix_loops import attention, attention_gradients, gpu_of, reaches
 from portadnn_backends.attention import gpu
 from portadnn_backends.attention.gpu_matrix import MatrixTile
 from portadnn_backends.attention.operands import Operands
@@ -38,22 +38,35 @@ CASES = {
     "one query": Case(sizes=(3, 4, 2, 2, 1, 300, 64, 64)),
 }
 CASES["without padding"] = replace(CASES["everything"], ragged=RAGGED)
+CASES["heads that share"] = Case(sizes=(1, 4, 2, 2, 70, 90, 64, 40), options={"use_causal_mask_bottom_right": True})
 SAMPLE = {
     ("opencl", "gfx942", D.HALF, "causal, shared keys"),
     ("opencl", "gfx1100", D.BFLOAT16, "heads of 128, sequences"),
     ("hip", "gfx942", D.BFLOAT16, "heads of 128, sequences"),
     ("hip", "gfx1100", D.HALF, "a bias"),
 }
-ALL = itertools.product(("opencl", "hip"), stand_in.WAVES, (D.HALF, D.BFLOAT16), CASES)
+BACKWARD = {  # each gradient of short rows and of long ones, where registers are short
+    ("opencl", "gfx942", D.HALF, "heads that share"),
+    ("opencl", "gfx1100", D.BFLOAT16, "heads of 128, sequences"),
+    ("hip", "gfx942", D.BFLOAT16, "heads of 128, sequences"),
+    ("hip", "gfx1100", D.HALF, "heads that share"),
+}
+ALL = list(itertools.product(("opencl", "hip"), stand_in.WAVES, (D.HALF, D.BFLOAT16), CASES))
 
 
-@pytest.mark.parametrize(
-    ("dialect", "target", "kind", "name"),
-    [pytest.param(*case, marks=[] if case in SAMPLE else pytest.mark.long) for case in ALL],
-)
+def _marked(sample):
+    return [pytest.param(*case, marks=[] if case in sample else pytest.mark.long) for case in ALL]
+
+
+def _values(case, kind):
+    rounded = ("q", "k", "v", "dO", "bias")
+    return {key: kind.rounded(one) if key in rounded else one for key, one in case.values().items()}
+
+
+@pytest.mark.parametrize(("dialect", "target", "kind", "name"), _marked(SAMPLE))
 def test_attention(dialect, target, kind, name):
     case = CASES[name]
-    values = {key: kind.rounded(one) if key in ("q", "k", "v", "bias") else one for key, one in case.values().items()}
+    values = _values(case, kind)
     with gpu_of(target, dialect) as handle:
         built = OnMatrixCores(case, handle, io=kind, intermediate=D.FLOAT, compute=D.FLOAT)
         got = built.forward(values)
@@ -61,6 +74,21 @@ def test_attention(dialect, target, kind, name):
     near(got["O"], want["O"], kind, 4)
     for output in ("STATS",) if case.scale == 0 else ("STATS", "MAX", "SUM_EXP"):  # scores are compared unscaled
         near(got[output], want[output], D.FLOAT, 200)
+
+
+@pytest.mark.parametrize(("dialect", "target", "kind", "name"), _marked(BACKWARD))
+def test_gradients(dialect, target, kind, name):
+    case = CASES[name]
+    values = _values(case, kind)
+    exact = Built(case, "reference", io=D.DOUBLE, intermediate=D.DOUBLE, compute=D.DOUBLE)
+    forward = exact.forward(values, extras=False)
+    feeds = {**values, "O": kind.rounded(forward["O"]), "STATS": D.FLOAT.rounded(forward["STATS"])}
+    want = exact.backward(feeds, of=("sink_token",))
+    with gpu_of(target, dialect) as handle:
+        built = OnMatrixCores(case, handle, io=kind, intermediate=D.FLOAT, compute=D.FLOAT)
+        got = built.backward(feeds, of=("sink_token",))
+    for name in ("dq", "dk", "dv", *(["dsink_token"] if case.sink else [])):
+        near(got[name], want[name], kind, 8)
 
 
 class OnMatrixCores(Built):
@@ -82,3 +110,11 @@ LOOPS = [
 @pytest.mark.parametrize(("target", "kind", "length"), LOOPS)
 def test_main_loops_reach_their_share(target, kind, length):
     reaches(attention(target, kind, length), target, "attention_forward_matrix")
+
+
+@pytest.mark.parametrize(("target", "kind", "length"), LOOPS)
+def test_gradients_reach_their_share(target, kind, length):
+    texts = attention_gradients(target, kind, length)
+    assert len(texts) >= 2
+    for text in texts.values():
+        reaches(text, target, "attention_backward_matrix")

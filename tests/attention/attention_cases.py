@@ -212,13 +212,14 @@ class Built:
             outs["kept"] = options["rng_dump"]
         return self.run(g, made, values, outs)
 
-    def backward(self, values):
+    def backward(self, values, of=("bias", "sink_token")):
+        """Return the gradients, of those in `of` where the case has them."""
         g = self._graph()
         made = self._inputs(g, values, values)
         options = self._options(g, made, True)
         outs = {}
         for name, argument in (("bias", "dBias"), ("sink_token", "dSink_token")):
-            if name in made:
+            if name in made and name in of:
                 one = options[argument] = given(g, np.shape(values[name]), made[name].get_data_type())
                 outs[f"d{name}"] = one
         grads = g.sdpa_backward(
