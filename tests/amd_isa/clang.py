@@ -37,6 +37,7 @@ _SUFFIX, _OBJECT = ".elf", ".o"
 _OPENCL = (
     *("-x", "cl", "-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"),
     *("--target=amdgcn-amd-amdhsa", "-Xclang", "-fdeclare-opencl-builtins", "-Xclang", "-finclude-default-header"),
+    *("-mllvm", "-amdgpu-internalize-symbols"),  # or clang 22 compiles each kernel a second time, as a function
 )
 _HIP = ("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-nogpuinc", "-std=c++17")
 _BOTH = ("-O3", "-w", "-nogpulib", "-mcode-object-version=5")
