@@ -21,6 +21,7 @@ __all__ = [
     "MIOPEN_TYPES",
     "Opaque",
     "destroy",
+    "layout_of",
     "layout_spec",
     "made",
     "make_spec",
@@ -129,6 +130,15 @@ def make_spec(data_type: Any, lengths: Sequence[int], strides: Sequence[int] | N
         raise NotSupported(argument="nbDims", expected=f"1 to {MAX_DIMS} dims", got=len(lengths))
     sizes = tuple(lengths)
     return TensorSpec(dtype, sizes, packed_strides(sizes) if strides is None else tuple(strides))
+
+
+def layout_of(spec: TensorSpec) -> miopenTensorLayout_t:
+    """Return MIOpen's layout whose packed strides a tensor has; NCHW where several have the same."""
+    for named, (dims, format) in _LAYOUTS.items():
+        if dims == len(spec.dims) and spec.strides == packed_strides(spec.dims, format):
+            return named
+    expected = "packed strides of " + ", ".join(member.name for member in _LAYOUTS)
+    raise NotSupported(argument="tensorDesc", expected=expected, got=(spec.dims, spec.strides))
 
 
 def layout_spec(data_type: Any, layout: Any, lengths: Sequence[int]) -> TensorSpec:

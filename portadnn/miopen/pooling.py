@@ -22,7 +22,7 @@ from .descriptors import (
     Opaque,
     made,
 )
-from .generated.enums import miopenIndexType_t, miopenPoolingMode_t, miopenPoolingWorkspaceIndexMode_t
+from .generated.enums import miopenIndexType_t, miopenPaddingMode_t, miopenPoolingMode_t, miopenPoolingWorkspaceIndexMode_t
 from .names import boolean, integer, integers, one_and_zero, parse, refuse
 from .workspaces import demand_filled, fill, given_workspace
 
@@ -107,6 +107,10 @@ def miopenGetPoolingIndexType(pool):
 def miopenSetPoolingWorkSpaceIndexMode(pool, poolDesc, workspace_index):
     mode = parse(miopenPoolingWorkspaceIndexMode_t, workspace_index, "workspace_index")
     poolDesc.value = replace(pool, index_mode=mode)
+
+
+def miopenGetPoolingPaddingMode(pool):
+    return miopenPaddingMode_t.miopenPaddingDefault
 
 
 def miopenGetPoolingWorkSpaceIndexMode(pool):

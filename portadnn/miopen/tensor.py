@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from ..errors import NotSupported
-from .descriptors import MIOPEN_TYPES, layout_spec, made, make_spec, miopenTensorDescriptor_t
+from .descriptors import MIOPEN_TYPES, layout_of, layout_spec, made, make_spec, miopenTensorDescriptor_t
 from .generated.enums import miopenDataType_t
 from .names import integer, integers, parse
 
@@ -41,6 +43,25 @@ def miopenSetNdTensorDescriptorWithLayout(tensorDesc, dataType, tensorLayout, le
 
 def miopenGetTensorDescriptor(tensor):
     return MIOPEN_TYPES[tensor.dtype], tensor.dims, tensor.strides
+
+
+miopenGetTensorDescriptorV2 = miopenGetTensorDescriptor
+
+
+def miopenGetTensorLayout(tensor):
+    return layout_of(tensor)
+
+
+def miopenGetTensorElementSpace(tensor):
+    return tensor.span
+
+
+def miopenIsTensorPacked(tensor):
+    return tensor.span == math.prod(tensor.dims)
+
+
+def miopenGetTensorVectorLength(tensor):
+    return 1
 
 
 def miopenGetTensorDescriptorSize(tensor):

@@ -10,7 +10,12 @@ from ...layer_descriptors import ConvolutionDescriptor
 from ...problem import TensorSpec
 from ...shapes import convolution_output_dims
 from ..descriptors import Opaque, made, value_of
-from ..generated.enums import miopenConvolutionAttrib_t, miopenConvolutionFindMode_t, miopenConvolutionMode_t
+from ..generated.enums import (
+    miopenConvolutionAttrib_t,
+    miopenConvolutionFindMode_t,
+    miopenConvolutionMode_t,
+    miopenPaddingMode_t,
+)
 from ..names import integer, integers, parse
 
 DETERMINISTIC = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC
@@ -102,6 +107,10 @@ def miopenGetConvolutionNdDescriptor(conv, requestedSpatialDim):
 
 def miopenGetConvolutionSpatialDim(conv):
     return len(conv.conv.padding)
+
+
+def miopenGetConvolutionPaddingMode(conv):
+    return miopenPaddingMode_t.miopenPaddingDefault
 
 
 def miopenSetConvolutionGroupCount(convDesc, groupCount):

@@ -15,6 +15,7 @@ from ..convolution.descriptor import (
     miopenGetConvolutionGroupCount as _GetConvolutionGroupCount,
     miopenGetConvolutionNdDescriptor as _GetConvolutionNdDescriptor,
     miopenGetConvolutionNdForwardOutputDim as _GetConvolutionNdForwardOutputDim,
+    miopenGetConvolutionPaddingMode as _GetConvolutionPaddingMode,
     miopenGetConvolutionSpatialDim as _GetConvolutionSpatialDim,
     miopenInitConvolutionDescriptor as _InitConvolutionDescriptor,
     miopenInitConvolutionNdDescriptor as _InitConvolutionNdDescriptor,
@@ -26,7 +27,7 @@ from ..convolution.descriptor import (
 )
 from ..descriptors import destroy, miopenTensorDescriptor_t, value_of
 from ..names import function
-from .enums import miopenConvolutionFindMode_t, miopenConvolutionMode_t
+from .enums import miopenConvolutionFindMode_t, miopenConvolutionMode_t, miopenPaddingMode_t
 
 
 @function
@@ -199,6 +200,17 @@ def miopenGetConvolutionGroupCount(convDesc: miopenConvolutionDescriptor_t) -> i
     In portadnn: ``ConvolutionDescriptor.groups``.
     """
     return _GetConvolutionGroupCount(value_of(convDesc, miopenConvolutionDescriptor_t, "convDesc"))
+
+
+@function
+def miopenGetConvolutionPaddingMode(convDesc: miopenConvolutionDescriptor_t) -> miopenPaddingMode_t:
+    """Return how padding is stated: always by numbers (miopenPaddingDefault).
+
+    Return paddingMode (MIOpen).
+
+    C: ``miopenStatus_t miopenGetConvolutionPaddingMode(miopenConvolutionDescriptor_t convDesc, miopenPaddingMode_t *paddingMode)``
+    """
+    return _GetConvolutionPaddingMode(value_of(convDesc, miopenConvolutionDescriptor_t, "convDesc"))
 
 
 @function

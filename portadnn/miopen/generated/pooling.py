@@ -15,6 +15,7 @@ from ..pooling import (
     miopenGetPoolingForwardOutputDim as _GetPoolingForwardOutputDim,
     miopenGetPoolingIndexType as _GetPoolingIndexType,
     miopenGetPoolingNdForwardOutputDim as _GetPoolingNdForwardOutputDim,
+    miopenGetPoolingPaddingMode as _GetPoolingPaddingMode,
     miopenGetPoolingWorkSpaceIndexMode as _GetPoolingWorkSpaceIndexMode,
     miopenPoolingBackward as _PoolingBackward,
     miopenPoolingDescriptor_t,
@@ -26,7 +27,7 @@ from ..pooling import (
     miopenSetPoolingIndexType as _SetPoolingIndexType,
     miopenSetPoolingWorkSpaceIndexMode as _SetPoolingWorkSpaceIndexMode,
 )
-from .enums import miopenIndexType_t, miopenPoolingMode_t, miopenPoolingWorkspaceIndexMode_t
+from .enums import miopenIndexType_t, miopenPaddingMode_t, miopenPoolingMode_t, miopenPoolingWorkspaceIndexMode_t
 
 
 @function
@@ -333,3 +334,14 @@ def miopenGetPoolingWorkSpaceIndexMode(poolDesc: miopenPoolingDescriptor_t) -> m
     C: ``miopenStatus_t miopenGetPoolingWorkSpaceIndexMode(miopenPoolingDescriptor_t poolDesc, miopenPoolingWorkspaceIndexMode_t *workspace_index)``
     """
     return _GetPoolingWorkSpaceIndexMode(value_of(poolDesc, miopenPoolingDescriptor_t, "poolDesc"))
+
+
+@function
+def miopenGetPoolingPaddingMode(poolDesc: miopenPoolingDescriptor_t) -> miopenPaddingMode_t:
+    """Return how padding is stated: always by numbers (miopenPaddingDefault).
+
+    Return paddingMode (MIOpen).
+
+    C: ``miopenStatus_t miopenGetPoolingPaddingMode(miopenPoolingDescriptor_t poolDesc, miopenPaddingMode_t *paddingMode)``
+    """
+    return _GetPoolingPaddingMode(value_of(poolDesc, miopenPoolingDescriptor_t, "poolDesc"))

@@ -12,7 +12,12 @@ from ..tensor import (
     miopenGet4dTensorDescriptor as _Get4dTensorDescriptor,
     miopenGetTensorDescriptor as _GetTensorDescriptor,
     miopenGetTensorDescriptorSize as _GetTensorDescriptorSize,
+    miopenGetTensorDescriptorV2 as _GetTensorDescriptorV2,
+    miopenGetTensorElementSpace as _GetTensorElementSpace,
+    miopenGetTensorLayout as _GetTensorLayout,
     miopenGetTensorNumBytes as _GetTensorNumBytes,
+    miopenGetTensorVectorLength as _GetTensorVectorLength,
+    miopenIsTensorPacked as _IsTensorPacked,
     miopenSet4dTensorDescriptor as _Set4dTensorDescriptor,
     miopenSet4dTensorDescriptorEx as _Set4dTensorDescriptorEx,
     miopenSetNdTensorDescriptorWithLayout as _SetNdTensorDescriptorWithLayout,
@@ -20,7 +25,7 @@ from ..tensor import (
     miopenSetTensorDescriptor as _SetTensorDescriptor,
     miopenSetTensorDescriptorV2 as _SetTensorDescriptorV2,
 )
-from .enums import miopenDataType_t
+from .enums import miopenDataType_t, miopenTensorLayout_t
 
 
 @function
@@ -163,6 +168,21 @@ def miopenGetTensorDescriptor(tensorDesc: miopenTensorDescriptor_t) -> tuple[mio
 
 
 @function
+def miopenGetTensorDescriptorV2(tensorDesc: miopenTensorDescriptor_t) -> tuple[miopenDataType_t, int, int]:
+    """Return type, lengths and strides, as miopenGetTensorDescriptor with 64-bit sizes.
+
+    Return (dataType, dimsA, stridesA) (MIOpen).
+
+    C: ``miopenStatus_t miopenGetTensorDescriptorV2(miopenTensorDescriptor_t tensorDesc, miopenDataType_t *dataType, size_t *dimsA, size_t *stridesA)``
+
+    In cuDNN: ``cudnnGetTensorNdDescriptor``; what a port changes: drops nbDimsRequested, nbDims; renames dimA -> dimsA, strideA -> stridesA; dimA: int[] -> size_t *; strideA: int[] -> size_t *.
+
+    In portadnn: ``TensorDescriptor.get_nd``.
+    """
+    return _GetTensorDescriptorV2(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"))
+
+
+@function
 def miopenGetTensorDescriptorSize(tensorDesc: miopenTensorDescriptor_t) -> int:
     """Return the number of dims.
 
@@ -188,6 +208,56 @@ def miopenGetTensorNumBytes(tensorDesc: miopenTensorDescriptor_t) -> int:
     In portadnn: ``TensorDescriptor.size_in_bytes``.
     """
     return _GetTensorNumBytes(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"))
+
+
+@function
+def miopenGetTensorLayout(tensorDesc: miopenTensorDescriptor_t) -> miopenTensorLayout_t:
+    """Return the layout whose packed strides the tensor has, of NCHW, NHWC, NCDHW and NDHWC.
+
+    Return layout (MIOpen).
+
+    C: ``miopenStatus_t miopenGetTensorLayout(miopenTensorDescriptor_t tensorDesc, miopenTensorLayout_t *layout)``
+
+    In portadnn: ``TensorDescriptor.get_nd``.
+    """
+    return _GetTensorLayout(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"))
+
+
+@function
+def miopenGetTensorElementSpace(tensorDesc: miopenTensorDescriptor_t) -> int:
+    """Return the elements from the first to the last.
+
+    Return elementSpace (MIOpen).
+
+    C: ``miopenStatus_t miopenGetTensorElementSpace(miopenTensorDescriptor_t tensorDesc, size_t *elementSpace)``
+
+    In portadnn: ``TensorDescriptor.size_in_bytes``.
+    """
+    return _GetTensorElementSpace(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"))
+
+
+@function
+def miopenIsTensorPacked(tensorDesc: miopenTensorDescriptor_t) -> bool:
+    """Tell whether there is no element of another tensor between the first and the last.
+
+    Return isPacked (MIOpen).
+
+    C: ``miopenStatus_t miopenIsTensorPacked(miopenTensorDescriptor_t tensorDesc, bool *isPacked)``
+
+    In portadnn: ``TensorDescriptor.get_nd``.
+    """
+    return _IsTensorPacked(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"))
+
+
+@function
+def miopenGetTensorVectorLength(tensorDesc: miopenTensorDescriptor_t) -> int:
+    """Return how many channels lie in a vector: 1, for layouts with vectors are not supported.
+
+    Return vectorLength (MIOpen).
+
+    C: ``miopenStatus_t miopenGetTensorVectorLength(miopenTensorDescriptor_t tensorDesc, size_t *vectorLength)``
+    """
+    return _GetTensorVectorLength(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"))
 
 
 @function
