@@ -22,7 +22,12 @@ from .descriptors import (
     Opaque,
     made,
 )
-from .generated.enums import miopenIndexType_t, miopenPaddingMode_t, miopenPoolingMode_t, miopenPoolingWorkspaceIndexMode_t
+from .generated.enums import (
+    miopenIndexType_t,
+    miopenPaddingMode_t,
+    miopenPoolingMode_t,
+    miopenPoolingWorkspaceIndexMode_t,
+)
 from .names import boolean, integer, integers, one_and_zero, parse, refuse
 from .workspaces import demand_filled, fill, given_workspace
 

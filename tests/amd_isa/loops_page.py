@@ -11,7 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from graphs import D
 
 from amd_isa import clang
-from amd_isa.matrix_loops import PRODUCTS, attention, convolution, product, recurrent, tiles_of
+from amd_isa.matrix_loops import (
+    PRODUCTS,
+    attention,
+    attention_gradients,
+    convolution,
+    product,
+    recurrent,
+    tiles_of,
+)
 from amd_isa.rates import Turn, turn
 from portadnn_backends.engines.conv.matrix_units import unit_of_target
 
@@ -29,6 +37,14 @@ def _product(name: str, dtype: str) -> Callable[[str], tuple[str, str]]:
 
 def _attention(length: int, dtype: str) -> Callable[[str], tuple[str, str]]:
     return lambda target: (attention(target, _KINDS[dtype], length), "attention_forward_matrix")
+
+
+def _gradient(of: str, length: int, dtype: str) -> Callable[[str], tuple[str, str]]:
+    def text(target: str) -> tuple[str, str]:
+        texts = attention_gradients(target, _KINDS[dtype], length)
+        return next(one for name, one in texts.items() if of in name.split(", ")), "attention_backward_matrix"
+
+    return text
 
 
 def _recurrent(dtype: str) -> Callable[[str], tuple[str, str]]:
@@ -55,6 +71,15 @@ LOOPS = {
     "attention, heads of 64, bf16": (_attention(64, "bf16"), False),
     "attention, heads of 128, f16": (_attention(128, "f16"), True),
     "attention, heads of 128, bf16": (_attention(128, "bf16"), False),
+    **{
+        f"attention, d{of.lower()}, heads of {length}, {dtype}": (
+            _gradient(f"D{of}", length, dtype),
+            dtype == "f16" and length == 128 and of == "K",
+        )
+        for length in (64, 128)
+        for dtype in ("f16", "bf16")
+        for of in "QKV"
+    },
 }
 
 

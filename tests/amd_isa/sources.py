@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import attention_graphs
+import cases_rnn
 import pytest
 import test_graph_before
 import test_graph_fusion
@@ -23,15 +24,27 @@ from source_recorder import SourceRecorder
 
 from amd_isa.clang import CDNA
 from portadnn.diff.generate.graphs import JOINED, MOVING, random_graph
+from portadnn.enums import DataType
 from portadnn.graph.operation_graph import OperationGraph
+from portadnn.ops.rnn.layout import RNNMode
+from portadnn.ops.rnn.problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines.conv.matrix_units import features_of_target
+from portadnn_backends.engines.conv.matrix_units import features_of_target, unit_of_target
 from portadnn_backends.engines.softmax import rows
 from portadnn_backends.opencl.backend import BACKEND
 
 DRAWN = 60  # random graphs, of pointwise nodes, sums, norms and moves
 _PRODUCTS = (test_graph_product, test_graph_before, test_graph_product_filters, test_graph_product_sums)
+
+
+def networks() -> Iterator[str]:
+    """Yield recurrent networks whose products of all steps are large enough for matrix cores."""
+    sizes = ((21, 10), 40, 72, 2)
+    for kind in ("HALF", "BFLOAT16", "FLOAT"):
+        words = cases_rnn.words(RNNMode.LSTM, DataType[kind], sizes)
+        yield from (cases_rnn.line(one, words) for one in (RNNForwardInference, RNNForwardTraining))
+    yield from (cases_rnn.line(one, words) for one in (RNNBackwardData, RNNBackwardWeights))
 
 
 def persona(target: str) -> DeviceInfo:
@@ -82,6 +95,8 @@ def recorded(target: str) -> SourceRecorder:
     """Return a recorder with everything that the kernels' engines ask an AMD GPU to compile."""
     info = persona(target)
     recorder = SourceRecorder(info).record(LINES)
+    if unit_of_target(target) is not None:
+        recorder.record(networks())
     plain = replace(info, features=info.features - features_of_target(target))  # of a compiler without the builtins
     variants = ((info, line, graph) for line, graph in graphs())
     without = ((plain, line, graph) for line, graph in graphs() if line == "attention") if plain != info else ()
