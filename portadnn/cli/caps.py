@@ -68,14 +68,14 @@ def show(ops: Sequence[str], tables: Sequence[str]) -> None:
     for op in operations(ops):
         found = rows(op, chosen)
         if not ops:
-            grid.add_row(op, *(_coloured(summary(found, place)) for place in range(len(chosen))))
+            grid.add_row(op, *(coloured(summary(found, place)) for place in range(len(chosen))))
             continue
         grid = _grid((op, *(column.name for column in chosen)))
         for row in found:
-            grid.add_row(escape(row.feature.name), *(_coloured(verdict.answer) for verdict in row.verdicts))
+            grid.add_row(escape(row.feature.name), *(coloured(verdict.answer) for verdict in row.verdicts))
         console.print(grid)
         for column, names, answer, why in remarks(found, chosen):
-            console.print(f"- {column}: {escape(names)}: {_coloured(answer)}: {escape(why)}", soft_wrap=True)
+            console.print(f"- {column}: {escape(names)}: {coloured(answer)}: {escape(why)}", soft_wrap=True)
     if not ops:
         console.print(grid)
         console.print("`portadnn caps --op NAME` has an operation's features and reasons.", markup=False)
@@ -88,7 +88,8 @@ def _grid(names: Sequence[str]) -> Grid:
     return grid
 
 
-def _coloured(answer: str) -> str:
+def coloured(answer: str) -> str:
+    """Return an answer in its colour, for Rich."""
     return f"[{COLOURS[answer]}]{answer}[/{COLOURS[answer]}]"
 
 
@@ -196,7 +197,7 @@ def show_why(line: str, algo: str | None, tables: Sequence[str], *, as_json: boo
         why = f": {escape(opinion.reason)}" if opinion.reason else ""
         source = f" [dim]({escape(opinion.source)})[/dim]" if opinion.source else ""
         effect = f" \\[{', '.join(opinion.effect)}]" if opinion.effect else ""
-        console.print(f"{head}: {_coloured(opinion.answer)}{why}{effect}{source}")
+        console.print(f"{head}: {coloured(opinion.answer)}{why}{effect}{source}")
         if opinion.note:
             console.print(f"  [dim]{escape(opinion.note)}[/dim]")
         for engine, reason in opinion.engines:

@@ -151,6 +151,9 @@ def caps(
     format: Annotated[
         str | None, typer.Option(help="md, json or html; json with --why. [default: drawn for the terminal]")
     ] = None,
+    recording: Annotated[
+        Path | None, typer.Option(help="A recording: who takes each of its problems. [default: --backend miopen-3]")
+    ] = None,
 ) -> None:
     """Print what backends, cuDNN and MIOpen take, feature by feature, or who takes a problem."""
     from . import caps as cli_caps
@@ -164,14 +167,21 @@ def caps(
     except ValueError:
         raise typer.BadParameter(f"md, json or html is expected, not {format}", param_hint="--format") from None
     ops, tables = _words(op or ()), _words(backend or ())
+    if recording is not None and (why is not None or ops or format not in (None, "json")):
+        raise typer.BadParameter("--backend and --format json alone go with it", param_hint="--recording")
     try:
+        if recording is not None:
+            from . import caps_recording
+
+            caps_recording.show(recording, tables or ("miopen-3",), as_json=form is not None)
+            return
         if why is not None:
             cli_caps.show_why(why, algo, tables, as_json=form is not None)
         elif form is not None:
             typer.echo(cli_caps.written(form, ops, tables), nl=False)
         else:
             cli_caps.show(ops, tables)
-    except DnnError as error:
+    except (DnnError, OSError) as error:
         raise _fail(error) from None
 
 
@@ -383,6 +393,7 @@ def record(
         typer.Option("--output", "-o", help="File to write; %p is the process. [default: portadnn-trace.jsonl]"),
     ] = None,
     nested: Annotated[bool, typer.Option("--nested", help="Also calls that portadnn makes inside of others.")] = False,
+    torch: Annotated[bool, typer.Option("--torch", help="PyTorch's calls, of a Python program.")] = False,
 ) -> None:
     """Run a program and record its calls: portadnn record -- python train.py.
 
@@ -394,6 +405,8 @@ def record(
     if not context.args:
         raise typer.BadParameter("a program is expected, such as: portadnn record -- python train.py")
     try:
+        if torch:
+            raise typer.Exit(cli_record.record_torch(context.args, output or cli_record.DEFAULT))
         cli_record.record(context.args, output or cli_record.DEFAULT, nested)
     except DnnError as error:
         raise _fail(error, cli_record.USAGE) from None
@@ -411,7 +424,7 @@ def replay(
     sync: Annotated[bool, typer.Option("--sync", help="Wait after each call: times are then the device's.")] = False,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
     printed_as: Annotated[
-        str | None, typer.Option("--as", help="Only print the calls, as cudnn-log or as miopen-driver.")
+        str | None, typer.Option("--as", help="Only print the calls: cudnn-log, miopen-driver, or problem lines.")
     ] = None,
     cudnn: Annotated[int, typer.Option(min=7, max=9, help="Whose log, with --as cudnn-log.")] = 9,
 ) -> None:
@@ -424,8 +437,8 @@ def replay(
 
     if format not in ("table", "json"):
         raise typer.BadParameter(f"table or json is expected, not {format}", param_hint="--format")
-    if printed_as not in (None, "cudnn-log", "miopen-driver"):
-        raise typer.BadParameter(f"cudnn-log or miopen-driver is expected, not {printed_as}", param_hint="--as")
+    if printed_as not in (None, "cudnn-log", "miopen-driver", "lines"):
+        raise typer.BadParameter(f"cudnn-log, miopen-driver or lines is expected, not {printed_as}", param_hint="--as")
     try:
         if printed_as is not None:
             cli_replay.print_as(file, printed_as, cudnn)

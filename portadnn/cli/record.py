@@ -63,3 +63,20 @@ def record(words: Sequence[str], output: Path, nested: bool) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os.execvp(command[0], command)
+
+
+def record_torch(words: Sequence[str], output: Path) -> int:
+    """Run a Python program here, record what PyTorch computes, say what became of it, and return its exit status.
+
+    Raises
+    ------
+    DnnError
+        The file cannot be written, PyTorch is not installed, or there is no such program.
+    """
+    from . import pytorch
+
+    recorder = pytorch.recording().record(output)
+    with recorder:
+        code = pytorch.run_program(words)
+    print(pytorch.summary(recorder), file=sys.stderr)
+    return code

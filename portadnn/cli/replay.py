@@ -41,7 +41,7 @@ def replay(path: Path, backend: str, device: int | None, *, seed: int, repeat: i
 
 
 def print_as(path: Path, form: str, version: int) -> None:
-    """Print the calls as cuDNN's log, or as command lines of MIOpenDriver.
+    """Print the calls as cuDNN's log, as command lines of MIOpenDriver, or their problems with counts.
 
     Raises
     ------
@@ -49,6 +49,13 @@ def print_as(path: Path, form: str, version: int) -> None:
         The file is no recording.
     """
     recording = read(path)
+    if form == "lines":
+        from ..recording.problems import posed
+
+        for line, one in posed(recording).items():
+            where = f" {', '.join(one.modules)}" if one.modules else ""
+            print(clean(f"{line}  # {one.calls} times{where}"))
+        return
     if form == "cudnn-log":
         from ..recording.cudnn_log import cudnn_log
 

@@ -260,7 +260,7 @@ def c_calls(event: Event) -> Iterator[Subject]:
             _arguments(event, subject)
             yield subject
         return
-    if event.library == "miopen":
+    if event.library in ("miopen", "torch"):
         for step in event.steps:
             function = function_of(problem_of(step.problem).op)
             if function is not None:

@@ -28,6 +28,8 @@ def left_out(event: Event) -> str:
     if event.library == "portadnn":
         failed = event.function == "Handle" and event.status != "SUCCESS"
         return "a handle of the recorded machine" if failed else ""
+    if event.library == "torch":
+        return event.why_not or ("" if event.steps else "PyTorch's own, and computes nothing")
     if event.status != "SUCCESS":
         return f"an error of {event.library}'s names, whose checks are not replayed"
     return "" if event.steps else f"{event.library}'s own, and computes nothing"

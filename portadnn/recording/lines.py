@@ -96,7 +96,7 @@ def check_form(facts: Fields, graphs: Mapping[int, Any]) -> int:
     facts.integer("thread")
     if facts.values.get("handle", ...) is not None:
         facts.integer("handle")
-    for name in ("problem", "inside"):
+    for name in ("problem", "inside", "module", "why_not"):
         facts.text(name, None)
     tensors = facts.mapping("tensors", {})
     for name, spec in tensors.items():

@@ -140,6 +140,10 @@ class Memory:
         """Note that memory was allocated anew."""
         self._defined.remove(at, self._end(spec, at))
 
+    def renew(self, start: int, size: int) -> None:
+        """Note that something wrote to memory that is not recorded: it is filled anew before it is read."""
+        self._defined.remove(start, start + size)
+
     def load(self, spec: TensorSpec, at: int) -> np.ndarray[Any, Any]:
         """Return a tensor's numbers on the host, as stored."""
         return self.handle.device.to_numpy(self.array(spec, at)).reshape(spec.dims)

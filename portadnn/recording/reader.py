@@ -67,6 +67,12 @@ class Event:
         The public call that made this one; only in recordings with nested calls.
     graph : int or None
         The graph that it ran, one of ``Recording.graphs``; its tensors are then named by their uids.
+    module : str
+        Of a PyTorch program: the module that made the call.
+    why_not : str
+        Of a PyTorch program: why no problem stands for the call.
+    fresh : sequence of (int, int)
+        Of a PyTorch program: addresses and sizes of memory that was written by something that is not recorded.
     """
 
     number: int
@@ -86,6 +92,9 @@ class Event:
     result: Any = None
     inside: str | None = None
     graph: int | None = None
+    module: str = ""
+    why_not: str = ""
+    fresh: Sequence[tuple[int, int]] = ()
 
     @property
     def problem(self) -> str | None:
@@ -194,6 +203,7 @@ def _event(number: int, form: Mapping[str, Any], facts: Fields) -> Event:
     if "result" in facts:
         check_value(facts.values["result"], f"{facts.place}: result")
     start, seconds = check_times(facts)
+    fresh = addresses(facts, "fresh")
     file, line = form["site"]
     return Event(
         number=number,
@@ -213,6 +223,9 @@ def _event(number: int, form: Mapping[str, Any], facts: Fields) -> Event:
         result=facts.values.get("result"),
         inside=form.get("inside"),
         graph=form.get("graph"),
+        module=form.get("module", ""),
+        why_not=form.get("why_not", ""),
+        fresh=tuple(zip(fresh[::2], fresh[1::2], strict=False)),
     )
 
 

@@ -249,6 +249,8 @@ class Replay:
     def _prepare(self, event: Event, memory: Memory) -> Callable[[], Any] | None:
         """Return the call, ready to be made; None for one that was only about memory."""
         handle = self._handle(event.handle)
+        for start, size in event.fresh:
+            memory.renew(start, size)
         if event.status == "SUCCESS" and event.function.startswith("Handle"):
             _, _, method = event.function.partition(".")
             if not method:

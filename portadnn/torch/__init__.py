@@ -1,4 +1,4 @@
-"""PyTorch's way in: differentiable operations, and models whose layers are replaced.
+"""PyTorch's way in: differentiable operations, models whose layers are replaced, and recordings.
 
 torch is imported when one of the names below is first asked for (``pip install "portadnn[torch]"``).
 """
@@ -13,9 +13,10 @@ _LATER = {
     "ops": "ops",
     "substitute": "substitute",
     "Substitution": "substitute",
+    "record": "recording",
 }
 
-__all__ = ["Substitution", "ops", "substitute"]
+__all__ = ["Substitution", "ops", "record", "substitute"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,144 @@
+"""PyTorch programs beside another backend: models agree, and a fault in one layer is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import portadnn as dnn
+from portadnn.dispatch.choice import PLAN_HOOKS
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from portadnn.examples import torch_models  # noqa: E402
+from portadnn.torch.recording.comparing import Comparer  # noqa: E402
+
+SMALL = {
+    "resnet50": (lambda: torch_models.ResNet((1, 1, 1, 1), 8, 5), 40),
+    "resnet": (lambda: torch_models.ResNet((1, 1), 8, 5), 24),
+    "unet": (lambda: torch_models.UNet(8, 2), 16),
+    "lstm": (lambda: torch_models.LanguageModel(1000, 12), 7),
+    "transformer": (lambda: torch_models.Transformer(1000, 16, 2), 9),
+}
+
+
+def compared(backend: str, name: str, outer: Any = None) -> Comparer:
+    torch.manual_seed(0)
+    make, size = SMALL[name]
+    model, x = make(), torch_models.inputs(name, 2, size)
+    with dnn.Handle(backend) as handle, outer or torch.no_grad(), torch.enable_grad():
+        comparer = Comparer(handle, backend)
+        with comparer:
+            torch_models.train(model, x, 1)
+    return comparer
+
+
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        ("resnet50", "reference"),
+        ("unet", "reference"),
+        ("resnet", "opencl"),
+        ("lstm", "opencl"),
+        ("transformer", "opencl"),
+    ],
+)
+def test_models_agree(name: str, backend: str) -> None:
+    comparer = compared(backend, name)
+    assert not comparer.differences
+    assert not comparer.refused
+    assert comparer.counts == comparer.posed
+    assert comparer.compared_calls.total() >= 0.9 * sum(comparer.posed.values())
+
+
+class Faulty(TorchDispatchMode):
+    """PyTorch with a fault in one operator, for tensors that a function chooses."""
+
+    def __init__(self, operator: Any, chosen: Callable[..., bool]) -> None:
+        super().__init__()
+        self.operator, self.chosen = operator, chosen
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if func is self.operator and self.chosen(*args):
+            first = out[0] if isinstance(out, (tuple, list)) else out
+            first.view(-1)[7] += 0.01
+        return out
+
+
+FAULTS = [
+    ("resnet50", "aten.convolution.default", lambda x, w, *_: tuple(w.shape) == (64, 64, 3, 3), "layers.3.0.conv2"),
+    ("unet", "aten.native_group_norm.default", lambda x, *_: x.shape[1] == 32, "middle.1"),
+    ("transformer", "aten.native_layer_norm_backward.default", lambda *_: True, "norm"),
+]
+
+
+@pytest.mark.parametrize(("name", "operator", "chosen", "module"), FAULTS)
+def test_a_fault_of_pytorch_is_named(name: str, operator: str, chosen: Any, module: str) -> None:
+    function = torch.ops
+    for part in operator.split("."):
+        function = getattr(function, part)
+    comparer = compared("reference", name, Faulty(function, chosen))
+    first = comparer.differences[0]
+    assert (first.target, first.module, first.function) == ("torch", module, operator.removesuffix(".default"))
+    assert "times the tolerance" in first.message
+    assert {difference.target for difference in comparer.differences} == {"torch"}
+
+
+def test_a_fault_of_the_target_is_named() -> None:
+    def wrong(handle: Any, plan: Any) -> Any:
+        problem = plan.problem
+        if problem.op != "convolution_backward_filter" or problem.dw.dims != (32, 32, 3, 3):
+            return plan
+
+        def run(arrays: Any, scalars: Any, workspace: Any) -> None:
+            plan.run(arrays, scalars, workspace)
+            arrays[-1][0, 0, 0, 0] += 0.01
+
+        return replace(plan, run=plan.run.instead(run))
+
+    PLAN_HOOKS.append(wrong)
+    try:
+        comparer = compared("reference", "resnet50")
+    finally:
+        PLAN_HOOKS.remove(wrong)
+    (first,) = comparer.differences
+    assert (first.target, first.module) == ("reference", "layers.2.0.conv2")
+    assert first.problem.startswith("convolution_backward_filter x=f32:2x32x")
+
+
+PROGRAM = """
+import torch
+from torch import nn
+
+library = torch.library.Library("aten", "IMPL")
+
+def convolution(x, w, *more):
+    y = torch.ops.aten._convolution(x, w, *more, False, False, True, True)
+    return y * 1.001 if len(w) == 6 else y
+
+library.impl("convolution", convolution, "CPU")
+torch.manual_seed(0)
+model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 6, 3), nn.Conv2d(6, 2, 3))
+model(torch.randn(1, 3, 9, 9))
+"""
+
+
+def test_the_command_names_the_layer(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = ["diff", "torch", "-t", "reference", "--", "python", str(tmp_path / "program.py")]
+    run = subprocess.run([sys.executable, "-m", "portadnn", *words], capture_output=True, text=True, check=False)
+    assert run.returncode == 1, run.stderr
+    first = run.stdout[run.stdout.index("FIRST OFF") :]
+    assert "program.py:14: module 2, aten.convolution" in first
+    assert "convolution_bias_activation_forward x=f32:1x4x7x7" in first
+    assert "torch: y: " in first
