@@ -1,4 +1,4 @@
-"""PyTorch's way in: differentiable operations, models whose layers are replaced, and recordings.
+"""PyTorch's way in: operations, models whose layers are replaced, recordings, and a backend of torch.compile.
 
 torch is imported when one of the names below is first asked for (``pip install "portadnn[torch]"``).
 """
@@ -13,10 +13,11 @@ _LATER = {
     "ops": "ops",
     "substitute": "substitute",
     "Substitution": "substitute",
+    "compile_backend": "compile_backend",
     "record": "recording",
 }
 
-__all__ = ["Substitution", "ops", "record", "substitute"]
+__all__ = ["Substitution", "compile_backend", "ops", "record", "substitute"]
 
 
 def __getattr__(name: str) -> Any:
