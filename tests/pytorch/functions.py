@@ -195,7 +195,7 @@ def network(kind, layers, bidirectional, biases):
         return (y, hy, cy) if kind == "LSTM" else (y, hy)
 
     def theirs(*t):
-        options = (biases, layers, 0.0, False, bidirectional, False)
+        options = (biases, layers, 0.0, True, bidirectional, False)
         call = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[kind]
         return call(t[0], t[1:3] if kind == "LSTM" else t[1], t[states:], *options)
 

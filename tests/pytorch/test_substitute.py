@@ -15,6 +15,8 @@ from torch import nn  # noqa: E402
 from portadnn.torch import layers, substitute  # noqa: E402
 from portadnn.torch.substitute import backend_of  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:RNN module weights are not part of single contiguous chunk")
+
 # a model, and the shape of its input
 MODELS = {
     "images": lambda: (
