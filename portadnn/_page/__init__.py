@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -54,3 +55,32 @@ def page(title: str, body: str, *, style: Path, script: Path, data: str = "") ->
         '<button id="theme" class="right" title="light or dark">◐</button>\n'
         f"<h1>{escape(title)}</h1>\n{body}\n</main>{held}<script>{scripts}</script></body></html>\n"
     )
+
+
+def tables(title: str, sections: Sequence[tuple[str, str, str]], *, before: str = "", after: str = "") -> str:
+    """Return a page of tables that can be searched, with heads that stay in sight.
+
+    Parameters
+    ----------
+    sections : sequence of (str, str, str)
+        An id, a title, and HTML with the tables: ``<table><thead>...</thead><tbody>...</tbody></table>``.
+    before, after : str
+        HTML above and below them.
+    """
+    options = "".join(f'<option value="{escape(name)}">{escape(text)}</option>' for name, text, _ in sections)
+    controls = (
+        '<div class="controls"><input id="words" type="search" placeholder="search" size="30"/>'
+        f'<select id="jump"><option value="">go to ...</option>{options}</select>'
+        '<span id="counted" class="dim"></span></div>'
+    )
+    body = "\n".join(
+        f'<section><h2 id="{escape(name)}">{escape(text)}</h2>\n{inner}</section>' for name, text, inner in sections
+    )
+    style, script = FOLDER / "tables.css", FOLDER / "tables.js"
+    return page(title, "\n".join([before, controls, body, after]), style=style, script=script)
+
+
+def grid(columns: Sequence[str], rows: Iterable[str]) -> str:
+    """Return a table of rows, each a ``<tr>``, under the names of its columns."""
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>" + "\n".join(rows) + "</tbody>\n</table>"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from .._page import grid, tables
 from ..errors import BadParam, shown
-from ..mapping.text import STYLE
 from ..operation import operations as records
 from .features import Feature, features
 from .tables import Table, Verdict, decide, table, table_names
@@ -162,26 +162,21 @@ def as_markdown(ops: Sequence[str], chosen: Sequence[Column]) -> str:
     return "\n".join(lines)
 
 
-_COLOURS = "td.yes{background:#dfd}td.limits{background:#ffc}td.no{background:#fdd}"
-
-
 def as_html(ops: Sequence[str], chosen: Sequence[Column]) -> str:
-    """Return one page, which is also well-formed XML; reasons show where the pointer rests on a cell."""
-    body = ["<h1>Capabilities</h1>", "<ul>"]
-    body += [f"<li>{column.name}: {html.escape(column.table.title)}</li>" for column in chosen]
-    body.append("</ul>")
+    """Return one page that can be searched, which is also well-formed XML; reasons show where the pointer rests."""
+    listed = "".join(
+        f"<li><b>{html.escape(column.name)}</b>: {html.escape(column.table.title)}</li>" for column in chosen
+    )
+    sections = []
     for op in ops:
-        body += [f'<h2 id="{op}">{op}</h2>', "<table>"]
-        body.append("<tr><th></th>" + "".join(f"<th>{column.name}</th>" for column in chosen) + "</tr>")
-        for row in rows(op, chosen):
-            cells = "".join(map(_cell, row.verdicts))
-            body.append(
-                f'<tr><th title="{html.escape(row.feature.line)}">{html.escape(row.feature.name)}</th>{cells}</tr>'
-            )
-        body.append("</table>")
-    head = f'<meta charset="utf-8"/><title>portadnn: capabilities</title><style>{STYLE}{_COLOURS}</style>'
-    page = "\n".join(body)
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n{page}\n</body></html>\n'
+        lines = (
+            f'<tr><th title="{html.escape(row.feature.line)}">{html.escape(row.feature.name)}</th>'
+            + "".join(map(_cell, row.verdicts))
+            + "</tr>"
+            for row in rows(op, chosen)
+        )
+        sections.append((op, op, grid(("", *(column.name for column in chosen)), lines)))
+    return tables("Capabilities", sections, before=f"<ul>{listed}</ul>")
 
 
 def _cell(verdict: Verdict) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from .._page import grid, tables
 from . import Differences, Enumeration, Function, Note, Row, Table, Value, c_declaration
 
 Item = Row | Enumeration
@@ -185,29 +186,23 @@ def _grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 # HTML ---------------------------------------------------------------------------------------------
 
-STYLE = "body{font:15px sans-serif}table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.4em;\
-vertical-align:top;text-align:left}code{white-space:pre-wrap}"
-
 
 def as_html(table: Table, items: Sequence[Item]) -> str:
-    """Return rows and enumerations as one HTML page, which is also well-formed XML."""
-    body = ["<h1>The porting guide</h1>"]
+    """Return rows and enumerations as one HTML page that can be searched, which is also well-formed XML."""
+    sections = []
     for topic, rows, enumerations in by_topic(table, items):
-        body.append(f'<h2 id="{topic}">{_text(table.titles[topic])}</h2>')
+        body = []
         if rows:
-            body.append(
-                _html_grid(("cuDNN", "portadnn", "MIOpen", "What changes"), (_html_row(table, r) for r in rows))
-            )
+            lines = (_html_line(_html_row(table, row)) for row in rows)
+            body.append(grid(("cuDNN", "portadnn", "MIOpen", "What changes"), lines))
         for enumeration in enumerations:
             body.append(f"<h3>{_text(heading(enumeration))}</h3>")
-            values = ([_text(cell) for cell in value_cells(value)] for value in enumeration.values)
-            body.append(_html_grid(VALUE_COLUMNS, values))
+            values = (_html_line([_text(cell) for cell in value_cells(value)]) for value in enumeration.values)
+            body.append(grid(VALUE_COLUMNS, values))
             body += [f"<p>{_text(noted(note))}</p>" for note in enumeration.notes]
-    body.append("<h2>Sources</h2><dl>")
-    body += [f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in table.sources.items()]
-    head = f'<meta charset="utf-8"/><title>portadnn: the porting guide</title><style>{STYLE}</style>'
-    page = "\n".join(body)
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n{page}</dl>\n</body></html>\n'
+        sections.append((topic, table.titles[topic], "\n".join(body)))
+    sources = "".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in table.sources.items())
+    return tables("The porting guide", sections, after=f"<h2>Sources</h2><dl>{sources}</dl>")
 
 
 def _text(text: str) -> str:
@@ -230,7 +225,5 @@ def _html_code(function: Function) -> str:
     )
 
 
-def _html_grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_text(column)}</th>" for column in columns)
-    lines = ("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return "<table>\n<tr>" + head + "</tr>\n" + "\n".join(lines) + "\n</table>"
+def _html_line(cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

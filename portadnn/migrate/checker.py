@@ -136,7 +136,7 @@ class _Run:
         self.findings += judged.findings
         self.report.repeats |= judged.repeats
         self.report.calls += judged.calls
-        self.report.judged += judged.judged
+        self.report.ported += judged.ported
         self.report.coverage += judged.coverage
         self.report.skipped += judged.skipped
         if judged.checked is not None:
@@ -210,7 +210,7 @@ class _Run:
         self.findings += judge_sources(units, self.config.target, self.table)
         self.findings += judge_graphs(said, self.config.target, self.table)
         self.report.calls += collector.calls
-        self.report.judged += collector.judged
+        self.report.ported += collector.ported
         self.report.coverage += collector.coverage
 
     def finish(self) -> Report:

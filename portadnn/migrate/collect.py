@@ -48,7 +48,7 @@ class Collector:
         self.target = target
         self._own, self._told, self._by_place = own, told, by_place
         self._number = 0
-        self._judged: set[_Where] = set()
+        self._ported: dict[_Where, Call] = {}
         self._known: dict[_Where, Known] = {}
         self._calls: dict[_Where, Call] = {}
         self._times: dict[_Where, int] = {}
@@ -76,7 +76,8 @@ class Collector:
         if where not in self._known or known == "partly":  # what is unknown on one way to it is unknown
             self._known[where] = known
         if event.library == "miopen":
-            self._judged.add(where)
+            self._ported.setdefault(where, Call(event.function, place, event.text, event.within))
+            self._times[where] = self._times.get(where, 0) + 1
             return
         if where in self._times:
             self._times[where] += 1
@@ -125,14 +126,20 @@ class Collector:
     @property
     def judged(self) -> int:
         """How many calls of MIOpen there are."""
-        return len(self._judged)
+        return len(self._ported)
+
+    @property
+    def ported(self) -> list[Call]:
+        """All calls of MIOpen, by file and line."""
+        return self._listed(self._ported)
 
     @property
     def calls(self) -> list[Call]:
-        """All calls, by file and line."""
-        found = (
-            replace(call, times=self._times[where], known=self._known[where]) for where, call in self._calls.items()
-        )
+        """All calls of cuDNN, by file and line."""
+        return self._listed(self._calls)
+
+    def _listed(self, calls: Mapping[_Where, Call]) -> list[Call]:
+        found = (replace(call, times=self._times[where], known=self._known[where]) for where, call in calls.items())
         return sorted(found, key=lambda call: (call.place.file, call.place.line, call.place.column))
 
 

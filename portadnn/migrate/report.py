@@ -127,8 +127,8 @@ class Report:
         Findings that comments and the baseline silence.
     calls : list of Call
         By file and line.
-    judged : int
-        Calls of MIOpen, which stay as they are.
+    ported : list of Call
+        Calls of MIOpen, which stay as they are, by file and line.
     coverage : Coverage
         How many of all these calls were judged fully, partly, by name only.
     checked : list of Checked
@@ -159,7 +159,7 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     silenced: list[Silenced] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    judged: int = 0
+    ported: list[Call] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
     checked: list[Checked] = field(default_factory=list)
     files: int = 0
@@ -231,6 +231,11 @@ class Report:
     def failed(self) -> bool:
         """Whether some alarm is as grave as :attr:`fail_on`."""
         return any(map(self.counts, self.findings))
+
+    @property
+    def judged(self) -> int:
+        """How many calls of MIOpen there are."""
+        return len(self.ported)
 
     @property
     def missing(self) -> str:

@@ -40,7 +40,7 @@ class Judged:
     findings: list[Finding] = field(default_factory=list)
     repeats: dict[tuple[str, str, int, int, str], int] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
-    judged: int = 0
+    ported: list[Call] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
     checked: Checked | None = None
     skipped: list[Skipped] = field(default_factory=list)
@@ -142,7 +142,7 @@ def _judged(source: Found, target: str, table: Mapping[str, Rule], read: Callabl
     except Exception as error:  # other files are to be checked in any case
         found.skipped.append(Skipped(name, f"not read to its end: {type(error).__name__}: {error}"))
     found.findings, found.repeats = judge.findings, judge.repeats
-    found.calls, found.judged, found.coverage = collector.calls, collector.judged, collector.coverage
+    found.calls, found.ported, found.coverage = collector.calls, collector.ported, collector.coverage
     return found
 
 

@@ -61,9 +61,20 @@ def test_json_has_every_feature_with_its_problem():
     assert strided["answers"]["miopen-1"]["source"]
 
 
+def _can_be_searched(page):
+    """The elements that the page's script asks for are there, and each table has a head and a body."""
+    ids = {element.get("id") for element in page.iter()}
+    assert {"words", "jump", "counted", "theme"} <= ids
+    assert all(
+        [part.tag.rpartition("}")[2] for part in table] == ["thead", "tbody"] for table in page.findall(".//{*}table")
+    )
+    assert {option.get("value") for option in page.findall(".//{*}option")} - {""} <= ids
+
+
 def test_html_is_well_formed_and_markdown_has_the_reasons():
     page = ET.fromstring(caps("--format", "html", "--op", "softmax_*").partition("\n")[2])
-    assert {cell.get("class") for cell in page.iter("td")} == {"yes", "limits", "no"}
+    assert {cell.get("class") for cell in page.findall(".//{*}td")} == {"yes", "limits", "no"}
+    _can_be_searched(page)
     text = caps("--format", "md", "--op", "softmax_*", "--backend", "miopen-1")
     assert "| mode=instance | no |" in text
     assert "- miopen-1: mode=instance: no: no softmax modes: it computes MODE\\_CHANNEL" in text

@@ -396,13 +396,13 @@ def test_json_has_everything():
 
 def test_html_is_well_formed():
     page = ElementTree.fromstring(invoke("--all", "--format", "html").removeprefix("<!DOCTYPE html>"))
-    grids = page.findall(".//table")
-    assert sum(len(grid.findall("tr")) - 1 for grid in grids) == len(TABLE.rows) + sum(
+    grids = page.findall(".//{*}table")
+    assert sum(len(grid.findall(".//{*}tr")) - 1 for grid in grids) == len(TABLE.rows) + sum(
         len(e.values) for e in TABLE.enumerations
     )
     for grid in grids:
-        width = len(grid.findall("tr")[0])
-        assert all(len(line) == width for line in grid.findall("tr"))
+        width = len(grid.findall(".//{*}tr")[0])
+        assert all(len(line) == width for line in grid.findall(".//{*}tr"))
     text = "".join(page.itertext())
     assert all(name in text for _, name, *_ in GUIDE)
     assert all(name in text for _, name, _ in PORTING if name.startswith("miopen"))

@@ -140,6 +140,35 @@ def test_rewrites_are_folded_and_no_alarms():
     assert not report.failed and drawn(report, quiet=True) == ""
 
 
+def said(line, message, fix, certainty="proven"):
+    where = made_reports.place(line, 1, line, 5)
+    return made_reports.Finding("S04", "E", certainty, where, message, fix, "cudnnA")
+
+
+def test_findings_of_a_place_are_folded_and_a_fix_is_printed_once():
+    """Callers and branches of the preprocessor give a call several messages; their fixes are much alike."""
+    fix = "\n".join(f"line {i};" for i in range(6))
+    findings = [
+        said(1, "for one caller", fix, "possible"),
+        said(1, "for another", fix),
+        said(1, "for a third", fix),
+        said(2, "for another", fix),
+        said(3, "elsewhere", fix.replace("line 0", "other 0")),
+    ]
+    text = drawn(made_reports.report(findings=findings, calls=[]))
+    assert "(3 times)" in text  # places
+    assert text.count("for another") == 1 and "or: " in text
+    assert "and 1 more for other callers or branches (--verbose)" in text
+    assert text.index("for another") < text.index("for a third")  # what is proven first
+    assert text.count("line 5;") == 1 and "fix: as above" in text
+    assert "other 0;" in text and "... 5 more lines (--verbose)" in text
+    everything = drawn(made_reports.report(findings=findings, calls=[]), verbose=True)
+    assert all(one.message in everything for one in findings) and everything.count("line 5;") == 3
+    tags, texts = page(reports.write(made_reports.report(findings=findings, calls=[]), "html"))
+    assert sum("finding" in attributes.get("class", "").split() for _, attributes in tags) == 3
+    assert "2 more, for other callers or branches" in texts["summary"]
+
+
 def test_quiet_is_a_line_for_each_finding():
     lines = drawn(made_reports.report(), quiet=True).splitlines()
     assert [line.split(": ")[:3] for line in lines] == [
@@ -256,6 +285,29 @@ def test_sarif_tells_rules_levels_places_and_what_is_silenced():
         "not read: no permission",
         "not read: unbalanced braces",
     ]
+
+
+def test_sarif_has_rewrites_below_and_replacements_for_alarms_whose_fix_is_the_call():
+    report = made_reports.report(findings=[*rewritten(2), SILENT])
+    report.calls[0] = made_reports.Call(
+        SILENT.function, SILENT.event.place, SILENT.event.text, answer="moves", becomes=SILENT.fix, certain=True
+    )
+    run = json.loads(reports.write(report, "sarif"))["runs"][0]
+    assert [result["properties"]["rewrite"] for result in run["results"]] == [False, False, True, True]
+    fixes = [result["fixes"] for result in run["results"] if result["ruleId"] == "PD-V10"]
+    assert [one["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"] for one in fixes[0]] == [SILENT.fix]
+
+
+def test_json_has_the_calls_of_miopen():
+    from portadnn import migrate
+
+    text = "void f(miopenHandle_t* h, cudnnHandle_t* c) {\n  miopenCreate(h);\n  cudnnCreate(c);\n}\n"
+    data = json.loads(reports.write(migrate.check_text(text, "a.cpp"), "json"))
+    assert [(call["function"], call["place"]["line"], call["within"]) for call in data["miopen_calls"]] == [
+        ("miopenCreate", 2, "f")
+    ]
+    assert [call["function"] for call in data["calls"]] == ["cudnnCreate"]
+    assert data["effort"]["judged"] == 1
 
 
 def test_sarif_offers_certain_calls_as_replacements():

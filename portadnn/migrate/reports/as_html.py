@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,6 +102,7 @@ def _controls(report: Report) -> Iterator[str]:
     rewritten = sum(1 for _ in report.rewritten)
     yield f'<label><input type="checkbox" id="rewrites"/> rewrites ({rewritten})</label>'
     yield '<label><input type="checkbox" id="calls"/> calls without findings</label>'
+    yield '<label><input type="checkbox" id="wrap"/> wrap lines</label>'
     yield '<select id="rule"><option value="">every rule</option>'
     for rule, findings in report.by_rule(report.findings).items():
         yield f'<option value="{_e(rule)}">{_e(rule)} ({len(findings)}): {_e(report.title(rule))}</option>'
@@ -141,9 +142,17 @@ def _card(report: Report, card: _Card) -> Iterator[str]:
         yield f'<div class="sides">{source}{becomes}</div>'
     else:
         yield source
-    for finding in card.findings:
-        yield from _finding(report, finding, call)
+    for here in _by_place(card.findings):
+        yield from _finding(report, here, call)
     yield "</section>"
+
+
+def _by_place(findings: Sequence[Finding]) -> Iterable[list[Finding]]:
+    """Return findings together that one rule has at one place, for other callers or branches; proven ones first."""
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        found.setdefault((finding.rule, finding.place, finding.severity), []).append(finding)
+    return (sorted(here, key=lambda one: one.certainty != "proven") for here in found.values())
 
 
 def _source(report: Report, card: _Card) -> str:
@@ -170,7 +179,8 @@ def _marked(text: str, mark: Excerpt | None) -> str:
     return f"{_e(parts[0])}<mark>{_e(parts[1])}</mark>{_e(parts[2])}"
 
 
-def _finding(report: Report, finding: Finding, call: Call | None) -> Iterator[str]:
+def _finding(report: Report, here: Sequence[Finding], call: Call | None) -> Iterator[str]:
+    finding = here[0]
     style = "silent" if finding.severity == "W!" else finding.severity
     rewrite = int(finding.per_call)
     yield (
@@ -184,4 +194,9 @@ def _finding(report: Report, finding: Finding, call: Call | None) -> Iterator[st
         yield f'<p class="dim"><code>{_e(str(place))}</code>: {_e(what)}</p>'
     if finding.fix and (call is None or finding.fix != call.becomes):
         yield f"<pre>{_e(finding.fix)}</pre>"
+    others = list(dict.fromkeys(one.message for one in here[1:] if one.message != finding.message))
+    if others:
+        yield f"<details><summary>{len(others)} more, for other callers or branches</summary><ul>"
+        yield "".join(f"<li>{_e(message)}</li>" for message in others)
+        yield "</ul></details>"
     yield "</div>"

@@ -44,6 +44,7 @@ def facts(report: Report) -> dict[str, Any]:
             {**_finding(report, item.finding, prints[id(item.finding)]), "by": item.by} for item in report.silenced
         ],
         "calls": [_call(call) for call in report.calls],
+        "miopen_calls": [_call_of_miopen(call) for call in report.ported],
         "files": {
             "looked_at": report.files,
             "lines": report.lines,
@@ -84,6 +85,17 @@ def _finding(report: Report, finding: Finding, print_: str) -> dict[str, Any]:
         "related": [{"place": place_facts(place), "message": what} for place, what in finding.related],
         "times": 1 + report.repeats.get(finding.key, 0),
         "fingerprint": print_,
+    }
+
+
+def _call_of_miopen(call: Call) -> dict[str, Any]:
+    return {
+        "function": call.function,
+        "place": place_facts(call.place),
+        "text": call.text,
+        "within": call.within,
+        "times": call.times,
+        "known": call.known,
     }
 
 

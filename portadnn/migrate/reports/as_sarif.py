@@ -29,7 +29,8 @@ def as_sarif(report: Report) -> str:
     every = report.every
     names = sorted({finding.rule for finding in every})
     results = []
-    for finding, mark in fingerprints(every, report.root):
+    marked = sorted(fingerprints(every, report.root), key=lambda pair: pair[0].per_call)  # rewrites below
+    for finding, mark in marked:
         result = _result(report, finding, mark, names.index(finding.rule))
         if silenced:  # either all results tell or none does
             by = silenced.get(id(finding))
@@ -99,10 +100,10 @@ def _result(report: Report, finding: Finding, mark: str, index: int) -> dict[str
 def _fixes(report: Report, finding: Finding) -> Sequence[dict[str, Any]]:
     """Return the replacement of a call, where it is certain."""
     event = finding.event
-    if event is None or event.place.start < 0 or not finding.per_call:
+    if event is None or event.place.start < 0:
         return ()
     call = report.call_at(event.place)
-    if call is None or not call.certain:
+    if call is None or not call.certain or not (finding.per_call or finding.fix.strip().rstrip(";") == call.becomes):
         return ()
     replacement = {"deletedRegion": _region(event.place), "insertedContent": {"text": call.becomes}}
     change = {"artifactLocation": {"uri": uri(event.place.file)}, "replacements": [replacement]}

@@ -30,6 +30,9 @@
     });
   }
 
+  document.getElementById("wrap").addEventListener("change", function () {
+    document.body.classList.toggle("wrapped", this.checked);
+  });
   severities.forEach(function (box) { box.addEventListener("change", apply); });
   [rule, rewrites, calls].forEach(function (control) { control.addEventListener("change", apply); });
   words.addEventListener("input", apply);

@@ -29,6 +29,7 @@ PORT = "portadnn port rewrites what is certain; "  # of sources
 PAGE = "-o report.html has each call beside its new form"
 LISTED = 10  # files that were skipped
 TEXT_LINES = 12  # of a fix
+LATER_LINES = 1  # of further ones of the same rule
 
 
 def show(report: Report, console: Console, *, quiet: bool = False, verbose: bool = False) -> None:
@@ -98,7 +99,8 @@ class _Terminal:
     def group(self, rule: str, findings: Sequence[Finding], shown: int) -> None:
         """Print the findings of one rule, the first ones in full."""
         severity = min((f.severity for f in findings), key=list(SEVERITIES).index)
-        many = f"  ({len(findings)} times)" if len(findings) > 1 else ""
+        number = len(folded(findings))
+        many = f"  ({number} times)" if number > 1 else ""
         meaning = SEVERITIES[severity].split(":")[0]
         self.put(
             (f"{severity} {rule}", f"bold {COLOURS[severity]}"),
@@ -106,12 +108,13 @@ class _Terminal:
             (self.report.title(rule), "bold"),
             many,
         )
-        full = findings if self.verbose else findings[:shown]
-        told: str | None = None
-        for finding in full:
-            self.finding(finding, finding.message == told)
-            told = finding.message
-        self.others(findings[len(full) :], 4 * shown)
+        places = folded(findings)
+        full = places if self.verbose else places[:shown]
+        told: set[str] = set()
+        fixes: set[str] = set()
+        for here in full:
+            self.finding(here, told, fixes)
+        self.others([here[0] for here in places[len(full) :]], 4 * shown)
         self.put((f"portadnn explain {rule}", "dim"), indent=2)
         self.put("")
 
@@ -135,19 +138,33 @@ class _Terminal:
         more = f" and {len(places) - shown} more" if len(places) > shown else ""
         self.put((f"also at {listed}{more}", "dim"), indent=2)
 
-    def finding(self, finding: Finding, repeated: bool) -> None:
-        """Print one finding: where, the excerpt, what, and the fix."""
+    def finding(self, here: Sequence[Finding], told: set[str], fixes: set[str]) -> None:
+        """Print the findings of a place: where, the excerpt, what, and the fix; what was told of the rule only once."""
+        finding = here[0]
         possible = "possibly: " if finding.certainty == "possible" else ""
         again = self.report.repeats.get(finding.key, 0)
         times = f" ({count(again + 1, 'time')})" if again else ""
         self.put((str(finding.place), "bold"), (times, "dim"), indent=2, wrap=False)
         self.excerpt(finding)
-        if not repeated or finding.certainty == "possible":
+        if finding.message not in told or finding.certainty == "possible":
             self.put(f"{possible}{finding.message}", indent=4)
+        self.variants([one for one in here[1:] if one.message not in {*told, finding.message}])
+        told |= {one.message for one in here}
         for place, what in finding.related:
             self.put((f"{place}: {what}", "dim"), indent=4)
-        if finding.fix:
-            self.fix(finding.fix)
+        if finding.fix in fixes and not self.verbose:
+            self.put(("fix: ", "green"), "as above", indent=4)
+        elif finding.fix:
+            self.fix(finding.fix, LATER_LINES if fixes else TEXT_LINES)
+            fixes.add(finding.fix)
+
+    def variants(self, others: Sequence[Finding]) -> None:
+        """Print what else is said of a place, for other callers or branches of the preprocessor."""
+        for one in others if self.verbose else others[:1]:
+            self.put(("or: ", "dim"), one.message, indent=4)
+        left = 0 if self.verbose else len(others) - 1
+        if left > 0:
+            self.put((f"and {left} more for other callers or branches (--verbose)", "dim"), indent=4)
 
     def excerpt(self, finding: Finding) -> None:
         """Print the line that a finding is about, and underline what is at fault."""
@@ -162,10 +179,10 @@ class _Terminal:
         under = max(1, cell_len(found.text[found.start : found.end]))
         self.put((" " * 6 + " │ ", "dim"), " " * before, ("^" * under, f"bold {colour}"), wrap=False)
 
-    def fix(self, fix: str) -> None:
+    def fix(self, fix: str, most: int = TEXT_LINES) -> None:
         """Print what to write instead."""
         lines = clean(fix).rstrip().split("\n")
-        shown = lines if self.verbose else lines[:TEXT_LINES]
+        shown = lines if self.verbose or len(lines) <= most + 1 else lines[:most]
         for i, line in enumerate(shown):
             self.put(("fix: " if i == 0 else "     ", "green"), line, indent=4, wrap=False)
         if len(lines) > len(shown):
@@ -255,6 +272,14 @@ class _Terminal:
             share = effort.share(number)
             cells = round(share * room) or int(number > 0)
             self.put(f"{word:>18} {number:>6,} {share:>5.0%} ", ("█" * cells, style), indent=2, wrap=False)
+
+
+def folded(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Return findings of one rule by place: a call has several where callers or branches differ; proven ones first."""
+    places: dict[tuple[str, int, int], list[Finding]] = {}
+    for finding in findings:
+        places.setdefault((finding.place.file, finding.place.line, finding.place.column), []).append(finding)
+    return [sorted(here, key=lambda one: one.certainty != "proven") for here in places.values()]
 
 
 def _short(place: Place, first: Place | None) -> str:
