@@ -35,12 +35,13 @@ class data_type(GraphEnum):
     BFLOAT16 = 10
     INT64 = 11
     BOOLEAN = 12
-    FP8_E4M3 = 13
-    FP8_E5M2 = 14
-    FAST_FLOAT_FOR_FP8 = 15
-    FP8_E8M0 = 16
-    FP4_E2M1 = 17
-    INT4 = 18
+    FP8_E4M3 = 14
+    FP8_E5M2 = 15
+    FAST_FLOAT_FOR_FP8 = 16
+    FP8_E8M0 = 17
+    FP8_E5M3 = 18
+    FP4_E2M1 = 19
+    INT4 = 20
 
     @classmethod
     def parse(cls, value: Any, argument: str = "data_type") -> data_type:

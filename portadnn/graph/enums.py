@@ -6,7 +6,7 @@ name.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum
 from typing import Any, TypeVar
 
 from ..errors import shown
@@ -15,8 +15,8 @@ from .rules import fail
 E = TypeVar("E", bound="GraphEnum")
 
 
-class GraphEnum(IntEnum):
-    """An enumeration of the Graph API."""
+class GraphEnum(Enum):
+    """An enumeration of the Graph API: no integers, as in cudnn-frontend; ``int()`` returns a member's number."""
 
     @classmethod
     def parse(cls: type[E], value: Any, argument: str = "value") -> E:
@@ -43,6 +43,9 @@ class GraphEnum(IntEnum):
 
     def __str__(self) -> str:
         return self.name
+
+    def __int__(self) -> int:
+        return int(self.value)
 
 
 class heur_mode(GraphEnum):

@@ -141,8 +141,8 @@ def answer(engine: GraphEngine, graph: OperationGraph, info: DeviceInfo, exclude
     """Ask one engine; `excluded` is the filter of the program that it does not pass."""
     reasons = tuple(engine.reasons(graph, info))
     rules = tuple((rule.id, rule.says, len(list(rule.broken(graph, info)))) for rule in engine.rules)
-    notes = tuple(map(str, (*sorted(engine.numerical_notes), *sorted(engine.behavior_notes))))
-    modes = tuple(str(mode) for mode in sorted(engine.modes))
+    notes = tuple(map(str, (*sorted(engine.numerical_notes, key=int), *sorted(engine.behavior_notes, key=int))))
+    modes = tuple(str(mode) for mode in sorted(engine.modes, key=int))
     if reasons:
         return Answer(engine.name, reasons, rules=rules, notes=notes, modes=modes)
     remarks, knobs = tuple(engine.remarks(graph, info)), tuple(map(str, engine.knobs(graph, info)))

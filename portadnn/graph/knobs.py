@@ -42,7 +42,7 @@ FRONTEND_KNOB_TYPE_BASE = 1000  # from here on knobs are cudnn-frontend's own, w
 
 def is_frontend_knob_type(knob_type: knob_type) -> bool:
     """Tell whether a knob is one of cudnn-frontend's own."""
-    return _parse(knob_type, "knob_type") >= FRONTEND_KNOB_TYPE_BASE
+    return int(_parse(knob_type, "knob_type")) >= FRONTEND_KNOB_TYPE_BASE
 
 
 _parse = knob_type.parse  # in the function the name is an argument

@@ -82,9 +82,10 @@ def test_other_names_of_types():
 
 
 def test_values_of_enumerations():
-    """The order of cudnn-frontend's C++ enumerations, which its Python module has as values."""
+    """The numbers of cudnn-frontend 1.32's compiled module, which leaves 13 out."""
     names = (
-        "NOT_SET FLOAT DOUBLE HALF INT8 INT32 INT8x4 UINT8 UINT8x4 INT8x32 BFLOAT16 INT64 BOOLEAN FP8_E4M3 FP8_E5M2 "
-        "FAST_FLOAT_FOR_FP8 FP8_E8M0 FP4_E2M1 INT4"
+        "NOT_SET FLOAT DOUBLE HALF INT8 INT32 INT8x4 UINT8 UINT8x4 INT8x32 BFLOAT16 INT64 BOOLEAN - FP8_E4M3 FP8_E5M2 "
+        "FAST_FLOAT_FOR_FP8 FP8_E8M0 FP8_E5M3 FP4_E2M1 INT4"
     )
-    assert {name: number for number, name in enumerate(names.split())} == {m.name: m.value for m in data_type}
+    wanted = {name: number for number, name in enumerate(names.split()) if name != "-"}
+    assert wanted == {m.name: int(m) for m in data_type}

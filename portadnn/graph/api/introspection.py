@@ -76,6 +76,10 @@ def backend_plan_entries(self: Planned) -> list[PlanConfig]:
         return []
 
 
+def selected_engine(self: Planned) -> None:
+    """Return None: no plan is of a Python engine of cudnn-frontend's."""
+
+
 @method
 def select_plan(self: Self, index: int) -> Self:
     """Take one plan of the list, which ``build_plans`` then builds."""

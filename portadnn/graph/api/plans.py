@@ -145,13 +145,13 @@ def get_behavior_notes(self: Planned) -> list[behavior_note]:
 @method
 def get_behavior_notes_for_plan_at_index(self: Planned, index: int) -> list[behavior_note]:
     """Return the notes of a plan."""
-    return sorted(self._config(index).engine.behavior_notes)
+    return sorted(self._config(index).engine.behavior_notes, key=int)
 
 
 @method
 def get_numeric_notes_for_plan_at_index(self: Planned, index: int) -> list[numerical_note]:
     """Return what a plan does to numbers."""
-    return sorted(self._config(index).engine.numerical_notes)
+    return sorted(self._config(index).engine.numerical_notes, key=int)
 
 
 @method
