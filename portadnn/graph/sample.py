@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import memory, ragged
+from . import coded, memory, ragged
+from .enums import moe_grouped_matmul_mode
 from .operation_graph import Operation, OperationGraph, TensorInfo
 from .ops.attention import keys_of
 
@@ -30,9 +31,10 @@ def special(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
     """Return the numbers of tensors that cannot be any, by uid.
 
     These are of attention: lengths of sequences and the offsets that follow from them, pages that there are, bits of
-    blocks, and factors of FP8 tensors, which are powers of two.
+    blocks, and factors of FP8 tensors, which are powers of two, as scales of blocks are; and of rows of tokens:
+    where experts begin, and the places of rows.
     """
-    found: dict[int, Numbers] = {}
+    found = _of_rows(graph, seed)
     attentions = [operation for operation in graph.operations if operation.kind.startswith("sdpa")]
     for operation in attentions:
         for port, below in _limits(graph, operation).items():
@@ -51,6 +53,32 @@ def special(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
                 steps = np.cumsum([0, *lengths.ravel()]) * info.strides[2]
                 dims = graph.by_uid[info.ragged_offset].dims
                 found[info.ragged_offset] = (steps // info.ragged_multiplier).reshape(dims)
+    return found
+
+
+def _of_rows(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
+    """Return the numbers for experts, pages and scales of blocks."""
+    found: dict[int, Numbers] = {}
+    for operation in graph.operations:
+        dims = {port: graph.by_uid[uid].dims for port, uid in operation.inputs}
+        rng = np.random.default_rng(seed + operation.inputs[-1][1])
+        made: dict[str, Numbers] = {}
+        if "FIRST_TOKEN_OFFSET" in dims:
+            rows = dims.get("TOKEN_INDEX", dims["TOKEN"])[1]
+            made["FIRST_TOKEN_OFFSET"] = np.sort(rng.integers(0, rows + 1, dims["FIRST_TOKEN_OFFSET"]), 0)
+            each = max(1, operation.values.get("top_k", 0) if "TOKEN_KS" in dims else 1)
+            order = rng.permutation(rows).reshape(1, -1, 1)
+            if operation.values.get("mode") is moe_grouped_matmul_mode.GATHER:
+                order = rng.integers(0, dims["TOKEN"][1], order.shape)
+            made |= {"TOKEN_INDEX": order // each, "TOKEN_KS": order % each}
+        elif operation.kind == "paged_cache_load":
+            made["PAGE_TABLE"] = rng.integers(0, dims["CONTAINER"][0], dims["PAGE_TABLE"])
+        elif operation.kind == "block_scale_dequantize":
+            made["SCALE"] = 2.0 ** rng.integers(-2, 3, dims["SCALE"])
+        for port in made.keys() & dims.keys():
+            info = graph.at(operation, port)
+            if not (info.virtual or info.uid in graph.results):
+                found[info.uid] = made[port]
     return found
 
 
@@ -84,13 +112,18 @@ def pack_of(graph: OperationGraph, seed: int) -> dict[int, Any]:
             if values is None:
                 values = numbers(info.data_type.name, info.dims, seed + info.uid)
             padded = replace(info, ragged_offset=None)
-            memory.view(flat, padded, output=True)[...] = info.data_type.stored(values)
+            if info.coded:
+                coded.store(info, flat, values)
+            else:
+                memory.view(flat, padded, output=True)[...] = info.data_type.stored(values)
         pack[info.uid] = flat
     return pack
 
 
 def gaps_of(info: TensorInfo, offsets: Numbers | None = None) -> npt.NDArray[np.bool_]:
     """Return which bytes of a tensor's memory belong to no element; `offsets` are those of a ragged one."""
+    if info.coded:  # at places that are no strides of bytes
+        return np.zeros(info.extent, np.bool_)
     owned = np.zeros(info.span, np.bool_)
     if offsets is not None:
         places, there = ragged.places(info, offsets, info.span)

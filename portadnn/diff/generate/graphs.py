@@ -8,6 +8,7 @@ from typing import Any
 from .graph_around import AroundNodes
 from .graph_attention import AttentionNodes
 from .graph_draw import Drawing
+from .graph_rows import RowNodes
 
 MOST_NODES = 12
 JOINED = (  # what kernels are written for together
@@ -27,11 +28,15 @@ ALONE = (
     "attention",
     "fp8_attention",
     "random",
+    "rope",
+    "experts",
+    "pages",
+    "blocks",
 )
 KINDS = (*JOINED, *MOVING, *ALONE, "unary", "binary", "matmul", "conv", "reduce", "attention")
 
 
-class Draw(AroundNodes, AttentionNodes):
+class Draw(AroundNodes, AttentionNodes, RowNodes):
     """One graph, node by node."""
 
     def draw(self, kinds: Sequence[str], most: int) -> None:

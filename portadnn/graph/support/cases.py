@@ -9,6 +9,7 @@ from typing import Any
 from ..api.core import Graph
 from ..data_types import data_type
 from ..enums import (
+    moe_grouped_matmul_mode,
     norm_forward_phase,
     padding_mode,
     reduction_mode,
@@ -209,7 +210,10 @@ def _rows() -> Iterator[Case]:
     indices = {"TOKEN_INDEX": (1, 16, 1), "TOKEN_KS": (1, 16, 1)}
     types = dict.fromkeys((*offset, *indices), "INT32")
     for mode, given in (("NONE", {}), ("GATHER", {"TOKEN_INDEX": (1, 16, 1)}), ("SCATTER", indices)):
-        inputs, how = {"TOKEN": rows, "WEIGHT": matrices, **offset, **given}, {"mode": mode, "top_k": 2}
+        inputs, how = (
+            {"TOKEN": rows, "WEIGHT": matrices, **offset, **given},
+            {"mode": moe_grouped_matmul_mode[mode], "top_k": 2},
+        )
         yield Case(f"moe_grouped_matmul {mode}", "moe_grouped_matmul", inputs, how, {}, types)
     pages = {"CONTAINER": (6, 2, 4, 8), "PAGE_TABLE": (2, 1, 3, 1)}
     yield Case("paged_cache_load", "paged_cache_load", pages, {"max_seq_len": 10}, {}, {"PAGE_TABLE": "INT32"})
