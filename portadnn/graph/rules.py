@@ -154,7 +154,6 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
         cudnnGraphNotSupportedError,
         "queries outnumber keys in a band from the left or from the end, so that some see no key",
     ),
-    ("PG-SDPA-014", cudnnGraphNotSupportedError, "block scaling is not supported"),
     # rows of tokens
     ("PG-SCALE-001", InvalidValue, "a tensor of block scaling has a wrong type"),
     ("PG-SCALE-002", ShapeDeductionFailed, "there is not one scale for each block"),
@@ -164,7 +163,7 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-ROPE-002", ShapeDeductionFailed, "the table of angles does not cover positions and pairs"),
     ("PG-MOE-001", InvalidValue, "offsets and indices of tokens are integers of 32 bits"),
     ("PG-MOE-002", ShapeDeductionFailed, "rows of tokens come in one batch"),
-    ("PG-MOE-003", cudnnGraphNotSupportedError, "results of several experts are not combined"),
+    ("PG-MOE-003", cudnnGraphNotSupportedError, "results of several experts cannot be combined like this"),
     ("PG-MOE-004", InvalidValue, "the mode and the indices of tokens contradict each other"),
     # variant packs
     ("PG-PACK-001", InvalidVariantPack, "tensors are missing"),

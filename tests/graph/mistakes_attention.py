@@ -213,8 +213,3 @@ def the_gradient_of_no_bias(g):
 @wrong("PG-NODE-008", SHAPE, "DQ", "[2, 4, 5, 8]", "[2, 4, 5, 7]")
 def a_gradient_of_other_dims(g):
     back(g).set_dim([2, 4, 5, 7])
-
-
-@wrong("PG-SDPA-014", NOT_SUPPORTED, "sdpa_mxfp8_backward", "sdpa_fp8_backward")
-def block_scaled_gradients(g):
-    g.sdpa_mxfp8_backward(x(g, 2, 4, 5, 8), x(g, 2, 2, 7, 8), x(g, 2, 2, 7, 6))

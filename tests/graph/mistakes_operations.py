@@ -359,8 +359,14 @@ def tokens_in_batches(g):
     out(experts(g, (2, 6, 4)))
 
 
-@wrong("PG-MOE-003", NOT_SUPPORTED, "COMBINE", "SCATTER")
-def results_to_be_combined(g):
+@wrong("PG-MOE-003", NOT_SUPPORTED, "top_k_scores", "6 rows", "[1, 2, 2]")
+def scores_of_fewer_rows(g):
+    mode = cudnn.moe_grouped_matmul_mode.COMBINE
+    out(experts(g, mode=mode, token_index=tensor_of(g, D.INT32, 1, 6, 1), top_k_scores=x(g, 1, 2, 2)))
+
+
+@wrong("PG-MOE-004", VALUE, "top_k_scores", "with COMBINE")
+def results_combined_without_scores(g):
     out(experts(g, mode=cudnn.moe_grouped_matmul_mode.COMBINE))
 
 

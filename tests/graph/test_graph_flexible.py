@@ -196,3 +196,45 @@ def test_sdpa_mxfp8(handle):
     np.testing.assert_allclose(got[0], want, rtol=2e-5, atol=2e-5)
     np.testing.assert_allclose(got[1], logarithm, rtol=2e-5, atol=2e-5)
     assert got[2].item() == np.abs(got[0]).max()
+
+
+@everywhere()
+def test_sdpa_mxfp8_backward(handle):
+    """The gradients by central differences of the definition in float64."""
+    b, h, s, d = 1, 1, 32, 32
+    rng = np.random.default_rng(15)
+    data = [rng.integers(-8, 9, (b, h, s, d)).astype(np.float32) / 4 for _ in range(3)]
+    scales = [rng.integers(125, 128, (b * h, s, 1)) for _ in range(3)]
+    true = [one * np.ldexp(1.0, two.reshape(b, h, s, 1) - 127) for one, two in zip(data, scales, strict=True)]
+    mask = MODS["causal"][1]
+    want_o, logarithm = attention(*true, 0.125, mask)
+    do = rng.integers(-4, 5, (b, h, s, d)).astype(np.float16) / 4
+    g = cudnn.pygraph("mxfp8", D.FP8_E4M3, D.FLOAT, D.FLOAT, handle)
+    shape = {"dim": (b, h, s, d), "stride": (h * s * d, s * d, d, 1)}
+    names = ("q", "q_T", "k", "k_T", "v", "dO", "dO_T")
+    given = {name: g.tensor(**shape, data_type=D.FP8_E4M3, name=name) for name in names}
+    given |= {name: g.tensor(**shape, data_type=D.HALF, name=name) for name in ("o_f16", "dO_f16")}
+    given["stats"] = g.tensor(dim=(b, h, s, 1), stride=(h * s, s, 1, 1), data_type=D.FLOAT)
+    tiled = {"data_type": D.FP8_E8M0, "reordering_type": cudnn.tensor_reordering.F8_128x4}
+    for name in names:
+        given[f"descale_{name}"] = g.tensor(dim=(b, h, 128, 4), stride=(h * 512, 512, 4, 1), **tiled)
+    made = g.sdpa_mxfp8_backward(**given, attn_scale=0.125, use_causal_mask=True)
+    for one in made:
+        one.set_output(True).set_data_type(D.FLOAT)
+    g.build(BOTH)
+    pack = {given["o_f16"]: want_o.astype(np.float16), given["dO_f16"]: do}
+    pack[given["stats"]] = logarithm.astype(np.float32)
+    for name, one, two in zip(("q", "k", "v"), data, scales, strict=True):
+        pack[given[name]] = D.FP8_E4M3.stored(one).view(np.uint8)
+        pack[given[f"descale_{name}"]] = np.concatenate([tiles(each) for each in two])
+    got = [np.full(shape["dim"] if place < 3 else (1, 1, 1, 1), np.nan, np.float32) for place in range(6)]
+    g.execute({**pack, **dict(zip(made, got, strict=True))})
+    for place in range(3):
+        for index in [tuple(one) for one in rng.integers(0, (b, h, s, d), (12, 4))]:
+            ends = []
+            for step in (1e-4, -1e-4):
+                moved = [one.astype(np.float64) for one in true]
+                moved[place][index] += step
+                ends.append((attention(*moved, 0.125, mask)[0] * do).sum())
+            assert abs(got[place][index] - (ends[0] - ends[1]) / 2e-4) < 4e-3  # O is rounded to half
+        assert got[place + 3].item() == np.abs(got[place]).max()

@@ -157,3 +157,26 @@ def test_moe_grouped_matmul_bwd(handle, case):
         if expert is not None:
             want[expert] += np.outer(x[0, row].astype(np.float64), dy[0, row].astype(np.float64))
     np.testing.assert_allclose(got, want, rtol=TOLERANCE[kind], atol=TOLERANCE[kind])
+
+
+@everywhere()
+def test_moe_grouped_matmul_combines(handle):
+    """Each token's rows, which stand sorted by expert, times their scores and added up."""
+    tokens, each, width, out = 4, 2, 5, 3
+    rng = np.random.default_rng(4)
+    choice = [(0, 2), (1, 2), (0, 1), (2, 0)]  # experts of each token, by rank
+    order = sorted((expert, token, rank) for token, pair in enumerate(choice) for rank, expert in enumerate(pair))
+    offsets = [sum(one[0] < expert for one in order) for expert in range(3)]
+    x = rng.standard_normal((1, tokens * each, width)).astype(np.float32)
+    w = rng.standard_normal((3, width, out)).astype(np.float32)
+    scores = rng.uniform(0, 1, (1, tokens, each)).astype(np.float32)
+    g = pygraph(handle, D.FLOAT)
+    arrays = [x, w, np.array(offsets, np.int32).reshape(-1, 1, 1)]
+    arrays += [np.array([one[place] for one in order], np.int32).reshape(1, -1, 1) for place in (1, 2)]
+    inputs = [g.tensor_like(one) for one in (*arrays, scores)]
+    y = g.moe_grouped_matmul(*inputs[:5], mode=M.COMBINE, top_k=each, top_k_scores=inputs[5])
+    got = run(g, dict(zip(inputs, (*arrays, scores), strict=True)), y, D.FLOAT)
+    want = np.zeros((tokens, out))
+    for row, (expert, token, rank) in enumerate(order):
+        want[token] += float(scores[0, token, rank]) * (x[0, row].astype(np.float64) @ w[expert])
+    np.testing.assert_allclose(got, want[None], rtol=2e-5, atol=2e-5)

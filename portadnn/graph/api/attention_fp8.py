@@ -6,12 +6,10 @@ tensors of one element. Amax outputs are the largest magnitudes of true numbers,
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-from ..rules import fail
 from ..tensor import tensor
-from .arguments import text
-from .attention import Function, Maybe, add_attention, sdpa
+from .attention import Function, Maybe, add_attention
 from .attention_options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted
 from .builder import NOT_SET, Builder
 
@@ -165,53 +163,3 @@ def sdpa_fp8_backward(
         dropout_probability=probability,
     )
     return [out[port] for port in ("DQ", "DK", "DV", "AMAX_DQ", "AMAX_DK", "AMAX_DV", "AMAX_DP")]
-
-
-def sdpa_mxfp8(
-    self: Builder,
-    q: tensor,
-    k: tensor,
-    v: tensor,
-    descale_q: tensor,
-    descale_k: tensor,
-    descale_v: tensor,
-    attn_scale: Any = None,
-    use_causal_mask: bool = False,
-    use_causal_mask_bottom_right: bool = False,
-    diagonal_alignment: Any = TOP_LEFT,
-    diagonal_band_left_bound: int | None = None,
-    diagonal_band_right_bound: int | None = None,
-    compute_data_type: Any = NOT_SET,
-    name: str = "",
-    generate_stats: bool | None = None,
-    sink_token: Maybe = None,
-    unfuse_fma: bool = False,
-) -> list[Maybe]:
-    """Return O, the statistics or None, and the largest magnitude of O, of tensors with a scale for each 32 elements.
-
-    Scales of q and k are along their last axes, those of v along the sequence; FP8_E8M0, as
-    ``block_scale_dequantize`` takes them. It is four nodes and a reduction: what is scaled back is FLOAT, and so are
-    the probabilities, which cuDNN's kernels quantise.
-    """
-    given = (("Q", q, descale_q, [1, 32]), ("K", k, descale_k, [1, 32]), ("V", v, descale_v, [32, 1]))
-    back, name = [], text(name, "name")
-    for port, data, scale, size in given:
-        step = f"{name}::{port}_scaled_back" if name else ""
-        inputs = {"X": data, "SCALE": scale}
-        back.append(self._add("block_scale_dequantize", inputs, compute_data_type, step, block_size=size)["Y"])
-    how = {"attn_scale": attn_scale, "sink_token": sink_token, "diagonal_alignment": diagonal_alignment}
-    how |= {"use_causal_mask": use_causal_mask, "use_causal_mask_bottom_right": use_causal_mask_bottom_right}
-    how |= {"left_bound": diagonal_band_left_bound, "right_bound": diagonal_band_right_bound}
-    more = {"generate_stats": generate_stats, "compute_data_type": compute_data_type, "name": name}
-    o, stats = sdpa(self, back[0], back[1], back[2], **how, **more)
-    largest = self._add("reduction", {"X": o}, compute_data_type, f"{name}::amax" if name else "", mode="AMAX")["Y"]
-    return [o, stats, largest.set_dim([1, 1, 1, 1])]
-
-
-def sdpa_mxfp8_backward(self: Builder, *arguments: Any, **options: Any) -> NoReturn:
-    """Refuse: a scale for each block of elements is not supported."""
-    raise _block_scaled("sdpa_mxfp8_backward", "sdpa_fp8_backward, with one scale for each tensor")
-
-
-def _block_scaled(call: str, instead: str) -> Exception:
-    return fail("PG-SDPA-014", argument=call, expected="one scale for a tensor", fix=f"use {instead}")

@@ -22,6 +22,7 @@ from . import (
     answers,
     attention,
     attention_fp8,
+    attention_mxfp8,
     block_scale,
     cuda_graphs,
     execution,
@@ -286,8 +287,8 @@ class pygraph(Planned):
 
     sdpa_fp8 = attention_fp8.sdpa_fp8
     sdpa_fp8_backward = attention_fp8.sdpa_fp8_backward
-    sdpa_mxfp8 = attention_fp8.sdpa_mxfp8
-    sdpa_mxfp8_backward = attention_fp8.sdpa_mxfp8_backward
+    sdpa_mxfp8 = attention_mxfp8.sdpa_mxfp8
+    sdpa_mxfp8_backward = attention_mxfp8.sdpa_mxfp8_backward
     block_scale_quantize = block_scale.block_scale_quantize
     block_scale_dequantize = block_scale.block_scale_dequantize
 
@@ -302,6 +303,7 @@ class pygraph(Planned):
     tensors = property(introspection.tensors)
     context = property(introspection.context)
     plans = property(introspection.plans)
+    selected_engine = property(introspection.selected_engine)
     backend_plan_entries = introspection.backend_plan_entries
     select_plan = introspection.select_plan
     find_tensor = introspection.find_tensor
