@@ -44,8 +44,14 @@ DEVICE taps_t find_taps(int phase, const int size, const int pad, const int stri
 #define PHASE_H(phase) ((phase) / PHASES_W % PHASES_H)
 #define PHASE_W(phase) ((phase) % PHASES_W)
 
+#ifdef W_STEP
+#define STEP_OF_W W_STEP
+#else
+#define STEP_OF_W 0
+#endif
+
 // Where tap (t, r, s) of a phase lies in the filter
-DEVICE int find_place(taps_t td, taps_t th, taps_t tw, int t, int r, int s) {
+DEVICE int find_place(taps_t td, taps_t th, taps_t tw, int t, int r, int s SIZES_PARAMS) {
     int ft = td.first + t * TAP_STEP_D, fr = th.first + r * TAP_STEP_H, fs = tw.first + s * TAP_STEP_W;
 #ifdef FLIP
     ft = TAPS_D - 1 - ft, fr = TAPS_H - 1 - fr, fs = TAPS_W - 1 - fs;
@@ -53,15 +59,15 @@ DEVICE int find_place(taps_t td, taps_t th, taps_t tw, int t, int r, int s) {
     return ft * W_D + fr * W_H + fs * W_W;
 }
 
-DEVICE void find_places(int *places, taps_t td, taps_t th, taps_t tw) {
+DEVICE void find_places(int *places, taps_t td, taps_t th, taps_t tw SIZES_PARAMS) {
     for (int t = 0; t < td.count; ++t)
         for (int r = 0; r < th.count; ++r)
-            for (int s = 0; s < tw.count; ++s) *places++ = find_place(td, th, tw, t, r, s);
+            for (int s = 0; s < tw.count; ++s) *places++ = find_place(td, th, tw, t, r, s SIZES_ARGS);
 }
 
 // Channels of a block in a phase: fewer taps leave room for more
-DEVICE int block_channels(int taps) {
-#if BLOCK_CH >= VW && S_C == 1
+DEVICE int block_channels(int taps SIZES_PARAMS) {
+#if WHOLE_VECTORS
     return taps ? MAX_TAPS * BLOCK_CH / taps / VW * VW : CH;
 #else
     return taps ? MAX_TAPS * BLOCK_CH / taps : CH;
@@ -70,7 +76,10 @@ DEVICE int block_channels(int taps) {
 
 #ifdef PACKED
 // Computed channels are neighbours (a row of a matrix): whole vectors of them are packed at a time
-#if defined(PROLOGUE_FILTER) && W_CH == 1 && MAX_TAPS == 1 && PHASES_D * PHASES_H * PHASES_W == 1
+#define FILTER_CHANNELS 1
+#ifdef PROLOGUE_FILTER  // no sizes are arguments then
+#if W_CH == 1 && MAX_TAPS == 1 && PHASES_D * PHASES_H * PHASES_W == 1
+#undef FILTER_CHANNELS
 #define FILTER_CHANNELS VW
 DEVICE void pack_channels(GLOBAL real *a, const int place, const int count, const int rows FILTER_PARAMS) {
     for (int i = 0; i < MR; ++i) {
@@ -79,13 +88,13 @@ DEVICE void pack_channels(GLOBAL real *a, const int place, const int count, cons
         for (int j = 0; j < count; ++j) a[j * MR + i] = v[j];
     }
 }
-#else
-#define FILTER_CHANNELS 1
+#endif
 #endif
 
 // packed[phase][group][block of ch][panel][ch, tap][MR], zeros in rows beyond M. A work-group packs PACK_PANELS panels of a
 // block side by side, because they are neighbours in the filters of data gradients.
-KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile) FILTER_TENSORS) {
+KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile) SIZES_GIVEN FILTER_TENSORS) {
+    SIZES_BIND
     BIND(T, w);
     FILTER_BIND
     BIND(real, packed);
@@ -94,7 +103,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
     const int group = GRP(2) % GROUPS, phase = GRP(2) / GROUPS;
     const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
     const int taps = td.count * th.count * tw.count;
-    const int ch0 = GRP(1) * block_channels(taps), channels = MIN(block_channels(taps), CH - ch0);
+    const int block_ch = block_channels(taps SIZES_ARGS), ch0 = GRP(1) * block_ch, channels = MIN(block_ch, CH - ch0);
     const int first = GRP(0) * PACK_PANELS, end = MIN(first + PACK_PANELS, M_PADDED / MR);
     GLOBAL real *block = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED;
     for (int ch = 0; ch < channels; ++ch)
@@ -111,7 +120,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
                 for (int r = 0; r < th.count; ++r)
                     for (int s = 0; s < tw.count; ++s) {
                         const int row = group * W_GROUP + panel * MR * W_M + (ch0 + ch) * W_CH;
-                        const int place = row + find_place(td, th, tw, t, r, s);
+                        const int place = row + find_place(td, th, tw, t, r, s SIZES_ARGS);
 #define PACK_ROW(i) a[i] = i < rows ? FILTER_LOAD(w, place, i * W_M) : (real)0;
                         ROWS(PACK_ROW)
                         a += MR;
@@ -120,17 +129,19 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
 }
 
 #else
-// The register tile with the filter where it lies: w at the tile's first channel and row, places[taps] the taps of a channel
+// The register tile with the filter where it lies: w at the tile's first channel and row, places[taps] the taps of a channel;
+// w_m, w_ch, w_step: W_M, W_CH and W_STEP, by value, so that nothing else keeps the sizes in memory
 NOINLINE void multiply_in_place(GLOBAL real *c, const GLOBAL real *w, const GLOBAL real *b, const int pitch, int channels,
-                                int add, int rows, const int *places, int taps) {
-#define START_ROW(i) const GLOBAL real *w##i = w + MIN(i, rows - 1) * W_M;
+                                int add, int rows, const int *places, int taps, const int w_m, const int w_ch,
+                                const int w_step) {
+#define START_ROW(i) const GLOBAL real *w##i = w + MIN(i, rows - 1) * w_m;
     ROWS(START_ROW)
     ROWS(DECLARE_ROW)
 #define STEP_ROW(i) { const vreal a##i = (vreal)(w##i[at]); COLS(FMA_VECTOR, i) }
 #ifdef W_STEP
-    for (int at = 0; at < channels * MAX_TAPS * W_STEP; at += W_STEP) {
-#if W_STEP == 1
-#define NEXT_ROW(i) PREFETCH(w##i + MR * W_M + at);
+    for (int at = 0; at < channels * MAX_TAPS * w_step; at += w_step) {
+#if W_STEP_IS_ONE
+#define NEXT_ROW(i) PREFETCH(w##i + MR * w_m + at);
         if (at % 16 == 0) {
             ROWS(NEXT_ROW)
         }
@@ -142,7 +153,7 @@ NOINLINE void multiply_in_place(GLOBAL real *c, const GLOBAL real *w, const GLOB
 #else
     for (int ch = 0; ch < channels; ++ch)
         for (int tap = 0; tap < taps; ++tap) {
-            const int at = ch * W_CH + places[tap];
+            const int at = ch * w_ch + places[tap];
             COLS(LOAD_B, 0)
             ROWS(STEP_ROW)
             b += pitch;
@@ -160,7 +171,7 @@ typedef struct {
     int n, d, h;
 } row_t;
 
-DEVICE row_t find_row(int row) {
+DEVICE row_t find_row(int row SIZES_PARAMS) {
     row_t at;
     at.h = row % GRID_H;
     at.d = row / GRID_H % GRID_D;
@@ -170,8 +181,8 @@ DEVICE row_t find_row(int row) {
 
 // Fill one row of positions of b for channels ch0 and following
 DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t at, int q0, int count, int channels,
-                        taps_t td, taps_t th, taps_t tw IMAGE_PARAMS) {
-#if S_C == 1 && S_W != 1
+                        taps_t td, taps_t th, taps_t tw SIZES_PARAMS IMAGE_PARAMS) {
+#if S_C_IS_ONE && S_W != 1
     const int taps = td.count * th.count * tw.count;
 #define CHANNELS_AT_ONCE 1
 #else
@@ -207,7 +218,9 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_start(TENSOR(int, next_tile)) {
 #endif
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
-                                      TENSOR(int, next_tile), const real alpha, const real beta EPILOGUE_TENSORS IMAGE_TENSORS) {
+                                      TENSOR(int, next_tile), const real alpha, const real beta SIZES_GIVEN EPILOGUE_TENSORS
+                                          IMAGE_TENSORS) {
+    SIZES_BIND
     BIND(T, src);
     BIND(T, dst);
     EPILOGUE_BIND
@@ -225,17 +238,17 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
         const int taps = td.count * th.count * tw.count;
 #ifndef PACKED
         int places[MAX_TAPS];
-        find_places(places, td, th, tw);
+        find_places(places, td, th, tw SIZES_ARGS);
 #endif
         const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), channels_m = MIN(TILE_M, M - m0);
         const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
-        const int block = block_channels(taps);
+        const int block = block_channels(taps SIZES_ARGS);
         for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += block) {
             const int channels = MIN(block, CH - ch0), depth = channels * taps;
             for (int i = 0; i < rows; ++i) {
-                const row_t at = find_row(row0 + i);
+                const row_t at = find_row(row0 + i SIZES_ARGS);
                 const int source = at.n * S_N + (group * CH + ch0) * S_C;
-                pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw IMAGE_ARGS);
+                pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw SIZES_ARGS IMAGE_ARGS);
             }
 #ifdef PACKED
             const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;
@@ -247,7 +260,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             for (int m = 0; m < channels_m; m += MR)
                 for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
                     multiply_in_place(c + m * PITCH + j, a + m * W_M, b + j, PITCH, channels, ch0 > 0, channels_m - m, places,
-                                      taps);
+                                      taps, W_M, W_CH, STEP_OF_W);
 #endif
         }
 #ifdef EPILOGUE_SUMS
@@ -256,7 +269,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
         store_sums(sums_out, c, at, channels_m, group, m0 / TILE_M, column_slice EPILOGUE_PASS(0, 0));
 #else
         for (int i = 0; i < rows; ++i) {
-            const row_t at = find_row(row0 + i);
+            const row_t at = find_row(row0 + i SIZES_ARGS);
             const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
             const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
             if (d >= DST_D || h >= DST_H || valid <= 0) continue;
@@ -268,7 +281,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
             const int z_first = first;
 #endif
             store_row(dst, first, c + i * TILE_COLS, PITCH, channels_m, valid, alpha,
-                      beta EPILOGUE_PASS(z_first, channel * BIAS_C));
+                      beta SIZES_ARGS EPILOGUE_PASS(z_first, channel * BIAS_C));
         }
 #endif
     }

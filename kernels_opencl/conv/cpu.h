@@ -13,6 +13,26 @@
 //
 // Defines: MR (1 to 6), NV (1 to 4), VW and the storage type; SCRATCH_SPACE where scratch is not in the workspace.
 
+// RUN_TIME_SIZES: so many of the sizes come as an argument of the kernel, so that one text serves many shapes. Their names stand for
+// elements of `sizes`, which every function that uses one takes; what an inner loop or a condition of the text needs stays a number.
+
+#ifdef RUN_TIME_SIZES
+typedef struct {
+    int v[RUN_TIME_SIZES];
+} sizes_t;
+#define SIZES_GIVEN , const sizes_t given
+#define SIZES_BIND                                                                                           \
+    const sizes_t own = given; /* no store can change it */                                                  \
+    const sizes_t *sizes = &own;
+#define SIZES_PARAMS , const sizes_t *sizes
+#define SIZES_ARGS , sizes
+#else
+#define SIZES_GIVEN
+#define SIZES_BIND
+#define SIZES_PARAMS
+#define SIZES_ARGS
+#endif
+
 #include "common/types.h"
 #include "common/lanes.h"
 #include "conv/prologue.h"

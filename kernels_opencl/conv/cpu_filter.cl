@@ -16,17 +16,17 @@
 #define TAPS (TAPS_D * TAPS_H * TAPS_W)
 
 // Where in scratch x the sums of row `m` = (c, tap) of a tile start; rows past the last one repeat the first
-DEVICE int corner(int m, int rows) {
+DEVICE int corner(int m, int rows, const int in_rows, const int in_cols) {
     if (m >= rows) m = 0;
     const int tap = m % TAPS;
     const int t = tap / (TAPS_H * TAPS_W), r = tap / TAPS_W % TAPS_H, s = tap % TAPS_W;
-    return ((m / TAPS * TAPS_D + t) * IN_ROWS + r * DILATION_H) * IN_COLS + s * DILATION_W;
+    return ((m / TAPS * TAPS_D + t) * in_rows + r * DILATION_H) * in_cols + s * DILATION_W;
 }
 
 NOINLINE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *e, int m, int channel_taps, int rows,
-                          int columns, int add) {
+                          int columns, int add, const int in_rows, const int in_cols, const int unit_cols) {
     const int pitch = BLOCK_K;
-#define CORNER(i) const int corner##i = corner(m + i, channel_taps);
+#define CORNER(i) const int corner##i = corner(m + i, channel_taps, in_rows, in_cols);
     ROWS(CORNER)
     ROWS(DECLARE_ROW)
     for (int p = 0; p < rows; ++p) {
@@ -39,8 +39,8 @@ NOINLINE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL r
             ROWS(STEP_ROW)
             b += BLOCK_K;
         }
-        x += STRIDE_H * IN_COLS;
-        e += UNIT_COLS * BLOCK_K;
+        x += STRIDE_H * in_cols;
+        e += unit_cols * BLOCK_K;
     }
     if (add) {
         ROWS(ADD_ROW)
@@ -48,8 +48,8 @@ NOINLINE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL r
     ROWS(WRITE_ROW)
 }
 
-DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels IMAGE_PARAMS) {
-#if X_C == 1 && X_W != 1
+DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels SIZES_PARAMS IMAGE_PARAMS) {
+#if X_C_IS_ONE && X_W != 1
 #define CHANNELS_AT_ONCE 1
 #else
     for (int c = 0; c < channels; ++c, image += X_C)
@@ -71,9 +71,9 @@ DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, in
 
 // Columns of e beyond `channels` get copies of the last one
 DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns,
-                        int channels FILTER_PARAMS) {
+                        int channels SIZES_PARAMS FILTER_PARAMS) {
     for (int p = 0; p < rows; ++p, e += UNIT_COLS * BLOCK_K, first += Y_H) {
-#if Y_C == 1
+#if Y_C_IS_ONE
         for (int q = 0; q < columns; ++q) {
             int k = 0;
             for (; k <= channels - VW; k += VW) RSTORE(FILTER_VLOAD(dy, first + q * Y_W + k, VW), e + q * BLOCK_K + k);
@@ -106,7 +106,8 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_start(TENSOR(int, next_tile)) {
 }
 
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real, partial), TENSOR(real, scratch),
-                                        TENSOR(int, next_tile) IMAGE_TENSORS FILTER_TENSORS) {
+                                        TENSOR(int, next_tile) SIZES_GIVEN IMAGE_TENSORS FILTER_TENSORS) {
+    SIZES_BIND
     BIND(T, x);
     BIND(T, dy);
     BIND(real, partial);
@@ -127,18 +128,19 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real
             const int o = unit / (UNITS_W * UNITS_H) % RESULT_D, n = unit / (UNITS_W * UNITS_H * RESULT_D);
             const int columns = MIN(UNIT_COLS, RESULT_W - q0), rows = MIN(UNIT_ROWS, RESULT_H - p0);
             pack_image(xs, x, n * X_N + (group * C + c0) * X_C, o * STRIDE_D - PAD_D, p0 * STRIDE_H - PAD_H,
-                       q0 * STRIDE_W - PAD_W, channels_c IMAGE_ARGS);
+                       q0 * STRIDE_W - PAD_W, channels_c SIZES_ARGS IMAGE_ARGS);
             pack_result(e, dy, n * Y_N + (group * K + k0) * Y_C + o * Y_D + p0 * Y_H + q0 * Y_W, rows, columns,
-                        channels_k FILTER_ARGS);
+                        channels_k SIZES_ARGS FILTER_ARGS);
             for (int m = 0; m < channels_c * TAPS; m += MR)
                 for (int j = 0; j < channels_k; j += NR)
-                    multiply_unit(sums + m * BLOCK_K + j, xs, e + j, m, channels_c * TAPS, rows, columns, unit > begin);
+                    multiply_unit(sums + m * BLOCK_K + j, xs, e + j, m, channels_c * TAPS, rows, columns, unit > begin,
+                                  IN_ROWS, IN_COLS, UNIT_COLS);
         }
     }
 }
 
 // Sum of the shares of VW neighbouring k of one (c, tap)
-DEVICE vreal add_shares(const GLOBAL real *sums) {
+DEVICE vreal add_shares(const GLOBAL real *sums SIZES_PARAMS) {
     vreal sum = RLOAD(sums);
     for (int split = 1; split < SPLITS; ++split)
         sum += RLOAD(sums + (i64)split * (GROUPS * C_BLOCKS * K_BLOCKS) * TILE_SIZE);
@@ -147,7 +149,8 @@ DEVICE vreal add_shares(const GLOBAL real *sums) {
 
 // One work-group adds and stores the shares of one block of c with all taps and VW neighbours k
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw), const real alpha,
-                                            const real beta EPILOGUE_TENSORS) {
+                                            const real beta SIZES_GIVEN EPILOGUE_TENSORS) {
+    SIZES_BIND
     BIND(real, partial);
     BIND(T, dw);
     EPILOGUE_BIND
@@ -158,7 +161,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
 #if defined(W_CONTIGUOUS) && !defined(FLIP)
     for (; m <= count - VW; m += VW) {
         vreal block[VW];
-        for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * BLOCK_K) : (vreal)((real)0);
+        for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * BLOCK_K SIZES_ARGS) : (vreal)((real)0);
         transpose(block);
         const int place = (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m;
         UNROLL for (int j = 0; j < VW; ++j)
@@ -171,7 +174,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
         t = TAPS_D - 1 - t, r = TAPS_H - 1 - r, s = TAPS_W - 1 - s;
 #endif
         const int place = (cb * BLOCK_C + m / TAPS) * W_C + t * W_D + r * W_H + s * W_W;
-        vreal sum = SPLITS ? add_shares(sums + m * BLOCK_K) : (vreal)((real)0);
+        vreal sum = SPLITS ? add_shares(sums + m * BLOCK_K SIZES_ARGS) : (vreal)((real)0);
         for (int j = 0; j < channels; ++j) {
             const int to = (group * K + k0 + j) * W_K + place;
             FINISH(dw, to, to, 0, alpha, LANE(sum, j), beta);

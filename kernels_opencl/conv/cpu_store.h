@@ -25,9 +25,9 @@ DEVICE vreal load_biases(const GLOBAL T *bias) {
 #ifndef EPILOGUE_SUMS
 // Store `count` columns of `rows` channels of c, whose rows are `pitch` apart, into dst
 DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int pitch, int rows, int count, real alpha,
-                      real beta EPILOGUE_PARAMS) {
+                      real beta SIZES_PARAMS EPILOGUE_PARAMS) {
     int m = 0;
-#if D_C == 1 && DST_STEP_W != 1 && !defined(Z_STRIDES)
+#if D_C_IS_ONE && DST_STEP_W != 1 && !defined(Z_STRIDES)
     for (; m <= rows - VW; m += VW)
         for (int q = 0; q < count; q += VW) {
             vreal block[VW];

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionFwdAlgo, ConvolutionMode, DnnEnum
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData, ConvolutionForward
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
-from ...base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ...base import ConstantArg, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .cpu_common import (
+    AXES,
     COUNTER_BYTES,
     WORK_GROUPS_PER_CORE,
     Axes,
@@ -42,6 +43,7 @@ from .prologue import (
     prologue_args,
     prologue_defines,
 )
+from .run_time_sizes import as_argument
 from .sums import Parts, after
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
@@ -136,7 +138,7 @@ class Sum:
             "W_GROUP": problem.filter.dims[0] // problem.groups * k_stride,
             "W_M": c_stride if backward else k_stride,
             "W_CH": k_stride if backward else c_stride,
-            **({"W_STEP": self.filter_step} if self.filter_step else {}),
+            **({"W_STEP": self.filter_step, "W_STEP_IS_ONE": int(self.filter_step == 1)} if self.filter_step else {}),
             **self.source.defines("S"),
             **self.target.defines("D"),
             **per_axis("SRC", self.source.size),
@@ -161,6 +163,35 @@ class Blocks:
     work_groups: int
     scratch_start: int
     workspace: int
+    sizes: tuple[ConstantArg, ...] = field(default=(), kw_only=True)  # of the defines, those that are an argument
+
+    @property
+    def shared(self) -> Blocks:
+        """The same with a text that serves other sizes as well: what no inner loop needs becomes an argument."""
+        defines, sizes = as_argument(self.defines, _RUN_TIME)
+        return replace(self, defines=defines, sizes=sizes)
+
+
+_RUN_TIME = (
+    *(
+        "M",
+        "CH",
+        "GROUPS",
+        "SRC_SPAN",
+        "W_GROUP",
+        "W_M",
+        "W_CH",
+        "W_STEP",
+        "M_PADDED",
+        "TILE_M",
+        "M_BLOCKS",
+        "BLOCK_CH",
+    ),
+    *("TILES", "TILE_ROWS", "TILE_COLS", "GRID_ROWS", "ROW_BLOCKS", "SEGMENTS", "PITCH", "SCRATCH", "SCRATCH_B"),
+    *(f"{of}_{axis}" for of in ("S", "D") for axis in "NCDH"),
+    *(f"{of}_{axis}" for of in ("SRC", "DST", "GRID", "W") for axis in AXES),
+)
+_PLAIN = (ConvolutionForward, ConvolutionBackwardData)  # whose epilogue is no text that may use any size
 
 
 def _tile_size(total: Sum, groups: int, cols: int, most: int, tile: Tile, units: int) -> tuple[int, int]:
@@ -235,6 +266,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         "TILE_M": tile_m,
         "M_BLOCKS": m_blocks,
         "BLOCK_CH": block,
+        "WHOLE_VECTORS": int(block >= tile.lanes and total.source.channel_stride == 1),
         "TILES": tiles,
         "TILE_ROWS": rows,
         "TILE_COLS": cols,
@@ -299,12 +331,14 @@ class ConvCpuGemm(ConvCpu):
         if problem.tensors[-1].size == 0:
             return Plan(problem, self, 0, device.bind(()))
         blocks = blocks_of(problem, device.info)
+        if type(problem) in _PLAIN:
+            blocks = blocks.shared
         real = problem.dtype.accumulator
         source, weights = (1, 0) if isinstance(problem, ConvolutionBackwardData) else (0, 1)
         counter, packed = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
         if blocks.pack_grid:
             pack = device.compile(FILE, "conv_cpu_pack", blocks.defines)
-            pack_args = (TensorArg(weights), packed, counter, *prologue_args(problem, "filter"))
+            pack_args = (TensorArg(weights), packed, counter, *blocks.sizes, *prologue_args(problem, "filter"))
             first = Launch(pack, blocks.pack_grid, (1, 1, 1), pack_args)
         else:
             first = Launch(device.compile(FILE, "conv_cpu_start", blocks.defines), (1,), (1,), (counter,))
@@ -317,6 +351,7 @@ class ConvCpuGemm(ConvCpu):
             counter,
             ScalarArg(0, real),
             ScalarArg(1, real),
+            *blocks.sizes,
             *epilogue_args(problem, blocks.workspace),
             *prologue_args(problem, "image"),
         )

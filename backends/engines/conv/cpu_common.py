@@ -90,7 +90,8 @@ class Image:
 
     def defines(self, prefix: str) -> Defines:
         """Return the strides as defines."""
-        return {f"{prefix}_N": self.n_stride, f"{prefix}_C": self.channel_stride, **per_axis(prefix, self.strides)}
+        channels_last = {f"{prefix}_C": self.channel_stride, f"{prefix}_C_IS_ONE": int(self.channel_stride == 1)}
+        return {f"{prefix}_N": self.n_stride, **channels_last, **per_axis(prefix, self.strides)}
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardFilter
 from portadnn.problem import Problem
 
-from ...base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ...base import ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from .cpu_common import (
+    AXES,
     COUNTER_BYTES,
     WORK_GROUPS_PER_CORE,
     Axes,
@@ -26,6 +27,7 @@ from .cpu_common import (
 )
 from .epilogue import BackwardFilterWithEpilogue, epilogue_args, epilogue_defines
 from .prologue import BackwardFilterWithPrologue, prologue_args, prologue_defines
+from .run_time_sizes import as_argument
 
 UNIT_PIXELS = 256  # products summed per visit of a register tile
 BLOCK_K = 128
@@ -42,6 +44,34 @@ class Blocks:
     work_groups: int
     scratch_start: int
     workspace: int
+    sizes: tuple[ConstantArg, ...] = field(default=(), kw_only=True)  # of the defines, those that are an argument
+
+    @property
+    def shared(self) -> Blocks:
+        """The same with a text that serves other sizes as well: what no inner loop needs becomes an argument."""
+        defines, sizes = as_argument(self.defines, _RUN_TIME)
+        return replace(self, defines=defines, sizes=sizes)
+
+
+_RUN_TIME = (
+    *(
+        "C",
+        "K",
+        "BLOCK_C",
+        "C_BLOCKS",
+        "K_BLOCKS",
+        "GROUPS",
+        "SPLITS",
+        "TILES",
+        "TILE_SIZE",
+        "UNITS",
+        "UNITS_H",
+        "UNITS_W",
+    ),
+    *("UNIT_ROWS", "UNIT_COLS", "IN_ROWS", "IN_COLS", "SCRATCH", "SCRATCH_X", "X_SPAN", "W_K", "W_C"),
+    *(f"{of}_{axis}" for of in ("X", "Y") for axis in "NCDH"),
+    *(f"{of}_{axis}" for of in ("IMAGE", "RESULT") for axis in AXES),
+)
 
 
 def _unit(g: Geometry, lanes: int) -> tuple[int, int, int, int]:
@@ -142,6 +172,8 @@ class ConvCpuFilter(ConvCpu):
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
         blocks = blocks_of(problem, device.info) if problem.filter.size else None
+        if blocks is not None and type(problem) is ConvolutionBackwardFilter:  # written text may use any size
+            blocks = blocks.shared
         return sum_of_shares(self, problem, device, FILE, "conv_cpu_filter", blocks)
 
 
@@ -162,9 +194,10 @@ def sum_of_shares(
         launches.append(Launch(start, (1,), (1,), (counter,)))
         shares = device.compile(file, name, blocks.defines)
         scratch, operands = WorkspaceArg(blocks.scratch_start, real), prologue_args(problem, "image", "filter")
-        args = (TensorArg(0), TensorArg(1), partial, scratch, counter, *operands)
+        args = (TensorArg(0), TensorArg(1), partial, scratch, counter, *blocks.sizes, *operands)
         launches.append(Launch(shares, (blocks.work_groups,), (1,), args))
     total = device.compile(file, f"{name}_sum", blocks.defines)
-    sum_args = (partial, TensorArg(2), ScalarArg(0, real), ScalarArg(1, real), *epilogue_args(problem))
+    blend = (ScalarArg(0, real), ScalarArg(1, real))
+    sum_args = (partial, TensorArg(2), *blend, *blocks.sizes, *epilogue_args(problem))
     launches.append(Launch(total, blocks.sum_grid, (1, 1, 1), sum_args))
     return Plan(problem, engine, blocks.workspace, device.bind(launches), tuple(launches))
