@@ -48,8 +48,8 @@ class DeviceInfo:
         engines and promise nothing.
     features : frozenset of str
         Optional abilities that kernels ask for by name ("shuffle", "inline_ptx", "clusters", "mma",
-        "mfma", "wmma", "grid_fence", "cooperative"), "peer_memory", where they reach the memory of other devices, and
-        "early_launches", where these begin while the launch before them ends.
+        "mma_ptx", "mfma", "wmma", "grid_fence", "cooperative"), "peer_memory", where they reach the memory of other
+        devices, and "early_launches", where these begin while the launch before them ends.
     """
 
     backend: str

@@ -54,6 +54,11 @@ def _expand(file: str, dialect: str, seen: frozenset[str] = frozenset()) -> str:
     return _INCLUDE.sub(include, text)
 
 
+def expanded(file: str, dialect: str) -> str:
+    """Return a file's text with everything that it includes, without the dialect's header, for tests."""
+    return _expand(file, dialect)
+
+
 def assemble(file: str, dialect: str, defines: Mapping[str, int | float | str], text: str = "") -> str:
     """Return a whole translation unit for the dialect ``"cuda"``, ``"hip"`` or ``"opencl"``.
 

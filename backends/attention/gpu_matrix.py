@@ -60,7 +60,7 @@ def tiles(operands: Operands, info: DeviceInfo) -> list[MatrixTile]:
     """Return the tiles that a device takes for a node, the one to prefer first."""
     unit, n = unit_of(info), operands.sizes
     types = {operands.at(port).data_type for port in _ports(operands)}
-    if unit is None or unit is MMA or len(types) > 1 or not types <= set(_TYPES):
+    if unit is None or unit is MMA or unit.ptx or len(types) > 1 or not types <= set(_TYPES):
         return []
     if operands.backward and (n.hk != n.hv or operands.find("DBIAS") or _is_crowded(operands, unit)):
         return []

@@ -139,8 +139,8 @@ class Gemm:
         return self._plain(info)
 
     def _multiplies_as_stored(self, unit: Unit) -> bool:
-        """Tell whether AMD's matrix cores take both operands as they are."""
-        stored = self.dtype is DataType.FLOAT or (self.a.stored and self.b.stored)
+        """Tell whether matrix cores take both operands as they are; NVIDIA's would round float32."""
+        stored = unit.exact if self.dtype is DataType.FLOAT else self.a.stored and self.b.stored
         return unit is not MMA and self.dtype in unit.types and stored and min(self.m, self.n) >= _LEAST
 
     def _plain(self, info: DeviceInfo) -> _Gpu:
@@ -275,7 +275,7 @@ class _OnMatrixCores:
         defines = {
             **gemm.defines(),
             **{f"{side}_VECTOR": int(line % chunk == 0) for side, line in zip("AB", lines, strict=True)},
-            **{"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "WAVE": unit.wave, "FRAG": unit.fragment},
+            **{"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, **unit.defines()},
             "SPLITS": choice.splits,
         }
         kernel = device.compile("shared/gemm/matrix.cl", "gemm_matrix", defines)

@@ -44,11 +44,13 @@ DEVICE Chunk rounded(Chunk v) { return (Chunk)(pd_tf32(v.x), pd_tf32(v.y), pd_tf
 #define rounded(v) (v)
 #endif
 
-// d: sums of the two columns' first and second row
+// d: sums of the first column's two rows, then of the one eight columns on; tests compute it by the definition
+#ifndef PD_PRODUCT
 #define PD_PRODUCT(d00, d01, d10, d11, low0, high0, low1, high1, row0, row1)                                              \
     asm volatile(PD_MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                \
                  : "+f"(d00), "+f"(d01), "+f"(d10), "+f"(d11)                                                             \
                  : "r"(low0), "r"(high0), "r"(low1), "r"(high1), "r"(row0), "r"(row1))
+#endif
 
 DEVICE void pd_products(Sums *low, Sums *high, Chunk column, Chunk column8, Chunk row, Chunk row2) {
     float a0 = low->x, a1 = low->y, a2 = low->z, a3 = low->w, b0 = high->x, b1 = high->y, b2 = high->z, b3 = high->w;
@@ -56,8 +58,8 @@ DEVICE void pd_products(Sums *low, Sums *high, Chunk column, Chunk column8, Chun
     PD_PRODUCT(a2, a3, b2, b3, column.x, column8.x, column.y, column8.y, row2.x, row2.y);
     PD_PRODUCT(a0, a1, b0, b1, column.z, column8.z, column.w, column8.w, row.z, row.w);
     PD_PRODUCT(a2, a3, b2, b3, column.z, column8.z, column.w, column8.w, row2.z, row2.w);
-    *low = (Sums)(a0, a1, a2, a3);
-    *high = (Sums)(b0, b1, b2, b3);
+    low->x = a0, low->y = a1, low->z = a2, low->w = a3;
+    high->x = b0, high->y = b1, high->z = b2, high->w = b3;
 }
 
 #define MULTIPLY_SLICE(slice, a_at, b_at, acc)                                                                            \
@@ -69,7 +71,8 @@ DEVICE void pd_products(Sums *low, Sums *high, Chunk column, Chunk column8, Chun
     UNROLL for (int j = 0; j < WN / 8; j += 2) {                                                                          \
         const Chunk column = rounded((slice)[BM * CHUNKS + (b_at) + j * 8 * CHUNKS]);                                     \
         const Chunk column8 = rounded((slice)[BM * CHUNKS + EIGHT_COLUMNS_ON(b_at) + j * 8 * CHUNKS]);                    \
-        UNROLL for (int i = 0; i < WM / 16; ++i) pd_products(&acc[i][j], &acc[i][j + 1], column, column8, rows[i][0], rows[i][1]); \
+        UNROLL for (int i = 0; i < WM / 16; ++i)                                                                          \
+            pd_products(&acc[i][j], &acc[i][j + 1], column, column8, rows[i][0], rows[i][1]);                             \
     }
 
 // Copies of a chunk from global to local memory that a work-item does not wait for; zeros where not `in`

@@ -50,19 +50,29 @@ DEVICE void start_loader(Loader *l, int item, int z, u32 m0, u32 n0, int first, 
     }
 }
 
-DEVICE void load_slice(Loader *l, int item, const GLOBAL E *image, const GLOBAL E *rows, const Phase *phase, Chunk *next) {
+#define NEXT_PLACE(i) \
+    ((i) < A_NEXT ? l->a_place + (i) * PASS * CHUNKS : BM * CHUNKS + l->b_place + ((i) - A_NEXT) * PASS * CHUNKS)
+#ifdef ASYNC  // `next` is the slice
+#define NEXT_TYPE LOCAL_ARG Chunk
+#define LOAD_NEXT(i, from) copy_chunk(next + NEXT_PLACE(i), from, l->reads[i])
+#else
+#define NEXT_TYPE Chunk
+#define LOAD_NEXT(i, from) next[i] = *(const GLOBAL Chunk *)(from)
+#endif
+
+DEVICE void load_slice(Loader *l, int item, const GLOBAL E *image, const GLOBAL E *rows, const Phase *phase, NEXT_TYPE *next) {
     const int in = WHOLE_TAPS || l->k < l->all;
     UNROLL for (int i = 0; i < A_NEXT; ++i) {
         l->reads[i] = in && i * PASS < l->a_rows;
         const i64 at = l->reads[i] ? l->row + i * PASS * FILTER_PITCH + l->k + l->own : 0;
-        next[i] = *(const GLOBAL Chunk *)(rows + at);
+        LOAD_NEXT(i, rows + at);
     }
     const int d = l->d * TAP_D, h = l->h * TAP_H, w = l->w * TAP_W;
     const u32 hop = TAP_OFFSET(d, h, w) + (u32)(l->channel + l->own) + l->image;
     UNROLL for (int i = 0; i < B_NEXT; ++i) {
         l->reads[A_NEXT + i] = in && inside(&l->pixels[i], d, h, w);
         const u32 at = l->reads[A_NEXT + i] ? l->pixels[i].offset + hop : 0u;
-        next[A_NEXT + i] = *(const GLOBAL Chunk *)(image + at);
+        LOAD_NEXT(A_NEXT + i, image + at);
     }
     l->k += BK;
     l->channel += BK;
@@ -76,10 +86,9 @@ DEVICE void load_slice(Loader *l, int item, const GLOBAL E *image, const GLOBAL 
     }
 }
 
+#ifndef ASYNC
 DEVICE void store_slice(const Loader *l, int item, LOCAL_ARG Chunk *slice, const Chunk *next) {
     const Chunk none = (Chunk)(0);
-    UNROLL for (int i = 0; i < NEXT; ++i) {
-        const int place = i < A_NEXT ? l->a_place + i * PASS * CHUNKS : BM * CHUNKS + l->b_place + (i - A_NEXT) * PASS * CHUNKS;
-        slice[place] = l->reads[i] ? next[i] : none;
-    }
+    UNROLL for (int i = 0; i < NEXT; ++i) slice[NEXT_PLACE(i)] = l->reads[i] ? next[i] : none;
 }
+#endif

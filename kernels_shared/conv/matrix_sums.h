@@ -5,12 +5,12 @@
 #define SUMS_BN BN
 #define SUMS_TILES_M TILES_M
 #define SUMS_TILES_N TILES_N
-#define SUMS_ITEMS_M (BM / WM * (WAVE / FRAG))
-#define SUMS_ITEMS_N (BN / WN * FRAG)
+#define SUMS_ITEMS_M (BM / WM * LANES_M)
+#define SUMS_ITEMS_N (BN / WN * LANES_N)
 #define SUMS_TM (MT * SUMS)
 #define SUMS_TN NT
-#define SUMS_ROW(ty, i) ((ty) / (WAVE / FRAG) * WM + (ty) % (WAVE / FRAG) * SUMS + (i) / SUMS * FRAG + (i) % SUMS)
-#define SUMS_COLUMN(tx, j) ((tx) / FRAG * WN + (tx) % FRAG + (j) * FRAG)
+#define SUMS_ROW(ty, i) ((ty) / LANES_M * WM + (ty) % LANES_M * SUMS + (i) / SUMS * FRAG_M + (i) % SUMS)
+#define SUMS_COLUMN(tx, j) ((tx) / LANES_N * WN + (tx) % LANES_N + (j) * FRAG_N)
 #define SUMS_ACC [MT][NT][SUMS]
 #define SUMS_AT(acc, i, j) acc[(i) / SUMS][j][(i) % SUMS]
 #ifdef STORE_ROWS
@@ -31,6 +31,6 @@ DEVICE void store_sums(GLOBAL T *out, u32 m0, u32 n0, int m, int n, const Phase 
             UNROLL for (int e = 0; e < SUMS; ++e) results[i][j][e] = acc[i][j][e];
         }
     }
-    store_tile(out, m0, n0, phase, n / WN * FRAG + lane % FRAG, m / WM * (WAVE / FRAG) + lane / FRAG, alpha, beta,
+    store_tile(out, m0, n0, phase, n / WN * LANES_N + LANE_N(lane), m / WM * LANES_M + LANE_M(lane), alpha, beta,
                results EPILOGUE_ARGS, epilogue_first SUMS_PASS(shared));
 }

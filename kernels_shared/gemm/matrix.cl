@@ -68,7 +68,7 @@ gemm_matrix(TENSOR_RESTRICT(const a_t, a_all), TENSOR_RESTRICT(const b_t, b_all)
     const GLOBAL E *a_from = (const GLOBAL E *)(a_all + a_first + z * a_batch);
     const GLOBAL E *b_from = (const GLOBAL E *)(b_all + b_first + z * b_batch);
     const int row = PART_M(item), column = PART_N(item);
-    const int a_at = first_fragment(lane, row), b_at = first_fragment(lane, column);
+    const int a_at = first_row(lane, row), b_at = first_column(lane, column);
 
     Sums acc[MT][NT];
     clear_sums(acc);

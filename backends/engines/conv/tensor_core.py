@@ -223,7 +223,9 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
 def _packs_inside(setup: Setup, info: DeviceInfo) -> bool:
     """Tell whether the product's work-groups pack the filter: where each that runs at once has two tiles at most."""
     groups = min(setup.choice.work_groups, info.compute_units)
-    return shares_pieces(info) and filter_tile(setup)[1] <= 2 * groups and setup.seconds(info) < LONG
+    return (
+        setup.unit is MMA and shares_pieces(info) and filter_tile(setup)[1] <= 2 * groups and setup.seconds(info) < LONG
+    )
 
 
 def _pack_filter(setup: Setup, source: Arg, packed: Arg, device: Device) -> Launch:

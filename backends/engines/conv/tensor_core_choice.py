@@ -201,7 +201,7 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | No
     moved = image.spec.nbytes + problem.tensors[-1].nbytes
     batches = geometry.groups * geometry.phases
     sides = (geometry.n, geometry.m) if unit is MMA else (geometry.m, geometry.n)  # its rows are pixels
-    product = Product(*sides, pitch, batches, size, moved, 8 if image.planes else 0, unit=unit)
+    product = Product(*sides, pitch, batches, size, moved, 8 if image.planes else 0, unit=unit, copies=unit.ptx)
     choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
     if choice is None:
         return None

@@ -117,7 +117,8 @@ def matrix_defines(setup: Setup, adds: bool) -> Defines:
     defines = {
         **common(setup),
         **(axes("CHECK", (1, 1, 1)) if strided else checks(setup.problem, tail)),
-        **{"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "WAVE": unit.wave, "FRAG": unit.fragment},
+        **{"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, **unit.defines()},
+        **({"ASYNC": 1, "STAGES": tile.stages, "PENDING": tile.stages - 2} if choice.product.copies else {}),
         "ROWS": geometry.m,
         "COLS": f"{choice.product.columns}u",
         "HAS_PARTS": int(choice.has_parts),
@@ -136,7 +137,8 @@ def _row_vectors(setup: Setup) -> Defines:
     if isinstance(setup.problem, ConvolutionBiasActivationForward) and not z_like_y(setup.problem):
         return {}
     for lanes in (8, 4) if spec.dtype.itemsize == 2 else (4,):
-        if strides(spec)[1] == 1 and setup.geometry.m % lanes == 0 and _vector(spec, lanes):
+        fits = lanes <= setup.unit.rows and setup.geometry.m % lanes == 0
+        if strides(spec)[1] == 1 and fits and _vector(spec, lanes):
             return {"STORE_ROWS": 1, "VW": lanes, "VECTOR_ALIGNED": 1}
     return {}
 

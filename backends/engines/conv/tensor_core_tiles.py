@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...base import LAUNCH_SECONDS, DeviceInfo
-from .matrix_units import MFMA, MMA, Unit
+from .matrix_units import MFMA, MMA, WMMA, Unit
 
 MOST_SPLITS = 256
 
@@ -91,6 +91,20 @@ _WMMA_TILES = (
     Tile(64, 128, 32, 32, 64, 2, 0.6),
     Tile(64, 64, 32, 32, 64, 2, 0.5),
 )
+# Of NVIDIA's from OpenCL, whose work-groups have 48 KiB: by copies that go on meanwhile, and through registers.
+_PTX_TILES = (
+    Tile(128, 128, 64, 64, 64, 3, 0.6),
+    Tile(128, 128, 64, 32, 64, 3, 0.55),
+    Tile(128, 64, 64, 32, 64, 4, 0.5),
+    Tile(64, 128, 32, 64, 64, 4, 0.5),
+    Tile(64, 64, 32, 32, 64, 4, 0.4),
+)
+_PTX_REGISTER_TILES = (
+    Tile(128, 128, 64, 32, 64, 2, 0.45),
+    Tile(128, 64, 32, 32, 64, 2, 0.4),
+    Tile(64, 128, 32, 32, 64, 2, 0.4),
+    Tile(64, 64, 32, 32, 64, 2, 0.35),
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,8 @@ class Product:
     """A matrix product: `batches` times rows x columns, summed over `depth` elements of `item_size` bytes.
 
     `gap`: columns that lie unused in local memory where K runs across its rows and elements have four bytes;
-    `across`: a filter gradient, whose parts are always added by a launch of its own; `unit`: what multiplies.
+    `across`: a filter gradient, whose parts are always added by a launch of its own; `unit`: what multiplies;
+    `copies`: slices are copied to local memory while others are multiplied.
     """
 
     rows: int
@@ -110,13 +125,16 @@ class Product:
     gap: int
     across: bool = False
     unit: Unit = MMA
+    copies: bool = False
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles that there are kernels for."""
         if self.unit is MMA:
             return FILTER_TILES if self.across else IMAGE_TILES
-        tiles = _MFMA_TILES if self.unit is MFMA else _WMMA_TILES
+        if self.copies:
+            return _PTX_TILES
+        tiles = _MFMA_TILES if self.unit is MFMA else _WMMA_TILES if self.unit is WMMA else _PTX_REGISTER_TILES
         return tiles[:1] if self.across else tiles  # in smaller ones, turning pixels over outweighs the products
 
 
