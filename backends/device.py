@@ -152,6 +152,13 @@ class Device(abc.ABC):
             Anything else, an array of another device, or a view larger than its buffer.
         """
 
+    def launchable(self, tensors: Sequence[Any]) -> Sequence[Any] | None:
+        """Return what launches read in place of torch tensors, whose layouts a call has looked at before.
+
+        None where there is no shorter way than a whole call.
+        """
+        return None
+
     @abc.abstractmethod
     def look(self, arrays: Iterable[Any]) -> list[Any]:
         """Return each array's signature, as fast as possible; None for None.

@@ -35,6 +35,15 @@ def _retyped(array: Any, dtype: np.dtype[Any]) -> Any:
     return _cupy().ndarray(array.shape, dtype, array.data, strides=array.strides)
 
 
+class _Place:
+    """An address, as launches read an array's."""
+
+    __slots__ = ("data", "ptr")
+
+    def __init__(self, ptr: int) -> None:
+        self.data, self.ptr = self, ptr
+
+
 class CupyArrays(Device):
     """The arrays, memory and stream of one GPU.
 
@@ -131,6 +140,9 @@ class CupyArrays(Device):
         storage = _storage(DataType.BFLOAT16) if dtype is None else dtype
         memory = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(address, room, tensor, self._index), 0)
         return cupy.ndarray(shape, storage, memory, strides=strides)
+
+    def launchable(self, tensors: Sequence[Any]) -> Sequence[Any] | None:
+        return [_Place(tensor.data_ptr()) for tensor in tensors]
 
     def as_bytes(self, array: Any) -> Any:
         cupy = _cupy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,15 @@ def _unchanged(arrays: Refs) -> Guard:
         return True
 
     return holds
+
+
+class _HostPlace:
+    """Memory of the host, as launches read an array's."""
+
+    __slots__ = ("_portadnn_seen",)
+
+    def __init__(self, seen: Seen) -> None:
+        self._portadnn_seen = seen
 
 
 def _left(array: Any, seen: Seen) -> Seen:
@@ -130,6 +139,17 @@ class OpenCLArrays(Device):
             raise BadParam(argument=f"{argument}.dtype", expected="numbers", got=host.dtype)
         buffer, offset = self._host.buffer(host, argument)
         return self._make(host.shape, host.dtype, host.strides, buffer, offset)
+
+    def launchable(self, tensors: Sequence[Any]) -> Sequence[Any] | None:
+        return None if self._host is None else [self._host_place(tensor) for tensor in tensors]
+
+    def _host_place(self, tensor: Any) -> _HostPlace:
+        """Return the memory of a torch tensor in host memory as launches read it."""
+        assert self._host is not None
+        size, address = tensor.element_size(), tensor.data_ptr()
+        buffer, offset = self._host.at(address, tensor.untyped_storage().nbytes() - tensor.storage_offset() * size)
+        host = getattr(buffer, "portadnn_host", None)
+        return _HostPlace(Seen(next(_SERIAL), (), buffer, offset, (), (), self._context, address, size, host))
 
     def host_view(self, array: Any) -> np.ndarray[Any, Any] | None:
         place = getattr(array.base_data, "portadnn_host", None)

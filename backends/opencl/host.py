@@ -59,7 +59,18 @@ class HostMemory:
         if extent == 0:
             return None, 0
         check_host(host, argument)
-        address = host.__array_interface__["data"][0]
+        return self.at(host.__array_interface__["data"][0], extent, host.flags.writeable, argument)
+
+    def at(self, address: int, extent: int, writable: bool = True, argument: str = "array") -> tuple[Any, int]:
+        """Return a buffer that holds so many bytes of memory from an address on, and the byte in it where they begin.
+
+        Raises
+        ------
+        AllocFailed
+            The device cannot use the memory.
+        """
+        if extent == 0:
+            return None, 0
         offset = address & 15  # kernels are told of the alignment by the offset
         cl = opencl()
         memory = (ctypes.c_uint8 * (offset + extent)).from_address(address - offset)
@@ -68,7 +79,7 @@ class HostMemory:
             buffer = _buffer_type()(self._context, flags, hostbuf=memory)
         except (cl.MemoryError, cl.LogicError, cl.RuntimeError) as error:
             raise AllocFailed(f"{argument}: {extent} bytes of host memory: {error}") from None
-        buffer.portadnn_host = _Place(address - offset, host.flags.writeable)
+        buffer.portadnn_host = _Place(address - offset, writable)
         return buffer, offset
 
     def wait(self, queue: Any, buffers: Sequence[Any]) -> None:

@@ -47,6 +47,7 @@ RUNNING = ("running_mean", "running_variance")
 _MOMENTS = ("means", "squares", "pivots")
 _KEPT = 32  # numbers of a row that one GPU work-item keeps: more would cost occupancy
 _KEPT_CPU = 32768  # bytes of a row that a CPU work-item keeps in its array
+_SLICED_GROUP = 256  # work-items of a group that treats a slice
 _JOINT = 48 << 20  # bytes of tensors that one launch goes through twice, because another one would cost more
 _JOINT_GROUPS = 4  # its work-groups for each multiprocessor; every one adds up all slices of its row
 _CHUNK = 24 << 20  # bytes that both launches of the sliced way treat at a time, so that the second finds them cached
@@ -132,7 +133,7 @@ def _way(problem: Problem, info: DeviceInfo) -> _Way:
     kept = -(-tile.reduce_units // shared.sharing)
     if kept <= budget:
         return _Way(layout.with_tile(shared), kept)
-    tile = tile.shared(2 * ROUNDS, info)
+    tile = tile.shared(2 * ROUNDS, info, _SLICED_GROUP)
     joint = _joint_tile(problem, tile, info)
     if joint is not None:
         return _Way(layout.with_tile(joint), 0, joint=True)
@@ -141,7 +142,7 @@ def _way(problem: Problem, info: DeviceInfo) -> _Way:
         nbytes = layout.shape.data["X"].nbytes
         chunks = min(-(-nbytes // (_CHUNK_CPU if cpu else _CHUNK)), _MOST_CHUNKS, tile.groups)
     groups = -(-tile.groups // chunks)
-    return _Way(layout.with_tile(sliced(tile, groups, info)), 0, chunks)
+    return _Way(layout.with_tile(sliced(tile, groups, info, merged=True)), 0, chunks)
 
 
 def _joint_tile(problem: Problem, tile: Tile, info: DeviceInfo) -> Tile | None:

@@ -27,6 +27,7 @@ from ..tiles import Tile, storage_defines
 from .layout import Defines, Layout, make_layout, shape_of
 
 ROUNDS = 4  # as in norm/norm.h
+_MERGED = 600  # slices of a row, times work-groups for each compute unit, whose parts every work-group reads
 _DATA = ("x", "y", "dx", "dy")
 _FINISH = {"gpu": (8, 32), "cpu": (64, 1)}  # parameters of a work-group that adds parts, and work-items of each
 
@@ -74,11 +75,18 @@ def statistics(problem: Problem, stats: Sequence[Arg]) -> tuple[str, list[Parame
     return ("OWN", "SAVED_INVERSE", "SAVED")[len(saved)], saved
 
 
-def sliced(tile: Tile, groups: int, info: DeviceInfo) -> Tile:
-    """Return the tile in slices, so that `groups` of them at a time fill the device."""
+def sliced(tile: Tile, groups: int, info: DeviceInfo, merged: bool = False) -> Tile:
+    """Return the tile in slices, so that `groups` of them at a time fill the device.
+
+    Where they are `merged`, each work-group reads the parts of all slices of its row: few rows get fewer slices then.
+    Of 64 channels in 1056 slices that were 860 MB, more than the tensor.
+    """
     if 0 in (tile.outer_units, tile.reduce_units):
         return tile
-    return tile.sliced(-(-8 * info.compute_units // groups), 2 * ROUNDS)
+    busy = 8  # work-groups for each compute unit
+    while merged and info.schedule == "gpu" and busy > 2 and busy * (busy * info.compute_units // groups) > _MERGED:
+        busy //= 2
+    return tile.sliced(-(-busy * info.compute_units // groups), 2 * ROUNDS)
 
 
 def by_image(problem: Problem) -> bool:

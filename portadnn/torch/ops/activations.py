@@ -10,9 +10,10 @@ import torch
 import portadnn as dnn
 from portadnn.errors import BadParam
 
-from .handles import handle_for, uncached
+from .handles import handle_for
 from .layout import check_rank, dense, flat, like, memory_format
 from .library import autocast, operator
+from .repeat import repeated
 
 # whose gradients follow from the result alone; the others read the input
 _BY_RESULT = ("relu", "sigmoid", "tanh", "clipped_relu")
@@ -27,7 +28,7 @@ def _activate(x: torch.Tensor, mode: str, ceiling: float, coef: float, backend: 
     x = dense(x)
     y = torch.empty_like(x)
     if x.numel():
-        call = uncached(dnn.activation_forward)
+        call = repeated(dnn.activation_forward)
         call(handle_for(x, backend), flat(x), _descriptor(mode, ceiling, coef), flat(y))
     return y
 
@@ -52,7 +53,7 @@ def _activate_backward(
     y = dense(y)
     dx = torch.empty_like(y)
     if y.numel():
-        call = uncached(dnn.activation_backward)
+        call = repeated(dnn.activation_backward)
         tensors = [flat(t) for t in (y, like(dy, y), like(x, y))]
         call(handle_for(y, backend), *tensors, _descriptor(mode, ceiling, coef), flat(dx))
     return dx
@@ -131,7 +132,7 @@ def _softmax(x: torch.Tensor, dim: int, logarithm: bool, backend: str) -> torch.
     y = torch.empty_like(x)
     if x.numel():
         how = {"algorithm": "log" if logarithm else "accurate", "mode": "channel"}
-        uncached(dnn.softmax_forward)(handle_for(x, backend), _three(x, dim), _three(y, dim), **how)
+        repeated(dnn.softmax_forward)(handle_for(x, backend), _three(x, dim), _three(y, dim), **how)
     return y
 
 
@@ -155,7 +156,7 @@ def _softmax_backward(y: torch.Tensor, dy: torch.Tensor, dim: int, logarithm: bo
     if y.numel():
         how = {"algorithm": "log" if logarithm else "accurate", "mode": "channel"}
         tensors = [_three(t, dim) for t in (y, dy, dx)]
-        uncached(dnn.softmax_backward)(handle_for(y, backend), *tensors, **how)
+        repeated(dnn.softmax_backward)(handle_for(y, backend), *tensors, **how)
     return dx
 
 
@@ -223,7 +224,7 @@ def _lrn(x: torch.Tensor, n: int, alpha: float, beta: float, k: float, backend: 
     y = torch.empty_like(x)
     if x.numel():
         how = dnn.LRNDescriptor(n, alpha, beta, k)
-        uncached(dnn.lrn_cross_channel_forward)(handle_for(x, backend), x, how, y)
+        repeated(dnn.lrn_cross_channel_forward)(handle_for(x, backend), x, how, y)
     return y
 
 
@@ -248,7 +249,7 @@ def _lrn_backward(
     dx = torch.empty_like(y)
     if y.numel():
         how = dnn.LRNDescriptor(n, alpha, beta, k)
-        uncached(dnn.lrn_cross_channel_backward)(handle_for(y, backend), y, like(dy, y), like(x, y), how, dx)
+        repeated(dnn.lrn_cross_channel_backward)(handle_for(y, backend), y, like(dy, y), like(x, y), how, dx)
     return dx
 
 
@@ -305,7 +306,7 @@ def _drop(x: torch.Tensor, seed: torch.Tensor, p: float, backend: str) -> tuple[
     if x.numel():
         handle = handle_for(x, backend)
         how = dnn.DropoutDescriptor(p, states_of(seed))
-        uncached(dnn.dropout_forward)(handle, flat(x), how, flat(y), mask)
+        repeated(dnn.dropout_forward)(handle, flat(x), how, flat(y), mask)
     return y, mask
 
 
@@ -333,7 +334,7 @@ def _drop_backward(dy: torch.Tensor, mask: torch.Tensor, p: float, backend: str)
     dx = torch.empty_like(dy)
     if dy.numel():
         how = dnn.DropoutDescriptor(p, mask)  # it wants states, which a gradient does not read
-        uncached(dnn.dropout_backward)(handle_for(dy, backend), flat(dy), how, mask, flat(dx))
+        repeated(dnn.dropout_backward)(handle_for(dy, backend), flat(dy), how, mask, flat(dx))
     return dx
 
 

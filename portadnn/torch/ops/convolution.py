@@ -12,9 +12,10 @@ from torch.nn import functional
 import portadnn as dnn
 from portadnn.errors import BadParam
 
-from .handles import handle_for, uncached
+from .handles import handle_for
 from .layout import check_rank, memory_format, new, per_channel, spread
 from .library import autocast, operator
+from .repeat import repeated
 
 _IDENTITY = dnn.ActivationDescriptor("identity")
 _TUNED: set[Any] = set()  # problems that Find was asked about
@@ -59,7 +60,7 @@ def _run(call: str, first: torch.Tensor, second: torch.Tensor, out: torch.Tensor
     tensors = _as_2d(first, second, out)
     if torch.backends.cudnn.benchmark and out.is_cuda:
         _tune(handle, f"find_{call}_algorithm_ex", tensors, conv)
-    uncached(getattr(dnn, call))(handle, tensors[0], tensors[1], conv, tensors[2])
+    repeated(getattr(dnn, call))(handle, tensors[0], tensors[1], conv, tensors[2])
 
 
 def output_dims(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints) -> list[Any]:
@@ -94,7 +95,7 @@ def _forward(
         if torch.backends.cudnn.benchmark and y.is_cuda:
             _tune(handle, "find_convolution_forward_algorithm_ex", ours, conv)
         offset = per_channel(bias, ours[2].dim(), y.dtype)
-        call = uncached(dnn.convolution_bias_activation_forward)
+        call = repeated(dnn.convolution_bias_activation_forward)
         call(handle, ours[0], ours[1], conv, offset, _IDENTITY, ours[2])
     return y
 
@@ -212,7 +213,7 @@ def _bias(dy: torch.Tensor, backend: str) -> torch.Tensor:
     db = dy.new_empty(1, dy.shape[1], *[1] * (max(dy.dim(), 4) - 2))
     dy = dy.contiguous(memory_format=memory_format(dy))
     (dy,) = _as_2d(dy)
-    uncached(dnn.convolution_backward_bias)(handle_for(dy, backend), dy, db)
+    repeated(dnn.convolution_backward_bias)(handle_for(dy, backend), dy, db)
     return db.view(-1)
 
 

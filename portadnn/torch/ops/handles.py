@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import torch
 
-from portadnn.errors import BadParam, NotSupported, public
+from portadnn.errors import BadParam, NotSupported
 from portadnn.handle import Handle
 from portadnn.registry import backend_names, get_backend
 
@@ -95,9 +92,3 @@ def _first_cpu(name: str) -> int | None:
     if chosen.why_unavailable() is not None:
         return None
     return next((i for i, info in enumerate(chosen.devices()) if info.kind == "cpu"), None)
-
-
-@functools.cache
-def uncached(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a public function without its cache of repeated calls: PyTorch's tensors are new objects each time."""
-    return public(getattr(function, "__wrapped__"))  # noqa: B009  # mypy knows no such attribute

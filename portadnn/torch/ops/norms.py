@@ -10,9 +10,10 @@ import torch
 import portadnn as dnn
 from portadnn.errors import BadParam
 
-from .handles import handle_for, uncached
+from .handles import handle_for
 from .layout import like, memory_format, per_channel, statistics_type, volume
 from .library import autocast, operator
+from .repeat import repeated
 
 Maybe: TypeAlias = "torch.Tensor | None"
 Ints = Sequence[int]
@@ -41,7 +42,7 @@ def _train(x: torch.Tensor, weight: Maybe, bias: Maybe, epsilon: float, backend:
     x = _laid_out(x)
     y, *statistics = _train_fake(x, weight, bias, epsilon, backend)
     ours = [s.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for s in statistics]
-    uncached(dnn.batch_normalization_forward_training)(
+    repeated(dnn.batch_normalization_forward_training)(
         handle_for(x, backend),
         _four(x),
         _parameter(weight, x, 1.0),
@@ -86,7 +87,7 @@ def _gradients(
     dx, dscale, dbias = _gradients_fake(x, dy, weight, mean, inverse, epsilon, backend)
     rank = max(x.dim(), 4)
     parts = [t.view(1, -1, *[1] * (rank - 2)) for t in (mean, inverse, dscale, dbias)]
-    uncached(dnn.batch_normalization_backward)(
+    repeated(dnn.batch_normalization_backward)(
         handle_for(x, backend),
         _four(x),
         _four(like(dy, x)),
@@ -134,7 +135,7 @@ def _infer(
     x = _laid_out(x)
     y = torch.empty_like(x)
     parameters = [_parameter(p, x, d) for p, d in ((weight, 1.0), (bias, 0.0), (mean, 0.0), (variance, 1.0))]
-    call = uncached(dnn.batch_normalization_forward_inference)
+    call = repeated(dnn.batch_normalization_forward_inference)
     call(handle_for(x, backend), _four(x), *parameters, _four(y), epsilon=epsilon)
     return y
 
@@ -270,7 +271,7 @@ def _norm(
     rank = max(x.dim(), 3)
     saved = [None if mode == "rms_norm" else _statistic(mean, rank), _statistic(inverse, rank)]
     scale, offset = _scale(weight, x), _scale(bias, x)
-    call = uncached(dnn.normalization_forward)
+    call = repeated(dnn.normalization_forward)
     parameters = (_ranked(x, mode), scale, offset, _ranked(y, mode), *saved)
     call(handle_for(x, backend), *parameters, mode=mode, groups=groups, epsilon=epsilon)
     if mode == "rms_norm":
@@ -329,7 +330,7 @@ def _norm_backward(
             dbias.zero_()
             gradients[1] = None
     tensors = (_ranked(x, mode), _ranked(like(dy, x), mode), _scale(weight, x), *saved, _ranked(dx, mode), *gradients)
-    uncached(dnn.normalization_backward)(handle_for(x, backend), *tensors, mode=mode, groups=groups, epsilon=epsilon)
+    repeated(dnn.normalization_backward)(handle_for(x, backend), *tensors, mode=mode, groups=groups, epsilon=epsilon)
     return dx, dscale, dbias
 
 

@@ -13,9 +13,10 @@ from torch.nn import functional
 import portadnn as dnn
 from portadnn.errors import BadParam, NotSupported
 
-from .handles import handle_for, uncached
+from .handles import handle_for
 from .layout import check_rank, dense, like, memory_format, new, spread, volume
 from .library import operator
+from .repeat import repeated
 
 Ints = Sequence[int]
 Size: TypeAlias = "int | Ints"
@@ -36,7 +37,7 @@ def _run(call: Any, tensors: Sequence[torch.Tensor], geometry: Any, backend: str
     pooling = _descriptor(mode, tuple(window), tuple(padding), tuple(stride))
     if tensors[0].dim() == 3:
         tensors = [t.unsqueeze(2) for t in tensors]
-    uncached(call)(handle_for(tensors[0], backend), *tensors[:-1], pooling, tensors[-1])
+    repeated(call)(handle_for(tensors[0], backend), *tensors[:-1], pooling, tensors[-1])
 
 
 def _forward(x: torch.Tensor, mode: str, window: Ints, padding: Ints, stride: Ints, backend: str) -> torch.Tensor:

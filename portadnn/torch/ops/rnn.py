@@ -12,8 +12,9 @@ import portadnn as dnn
 from portadnn.errors import BadParam, NotSupported
 
 from .activations import new_seed, states_of
-from .handles import handle_for, uncached
+from .handles import handle_for
 from .library import autocast, operator
+from .repeat import repeated
 
 Maybe: TypeAlias = "torch.Tensor | None"
 _MODES = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
@@ -53,7 +54,7 @@ def _infer(x: torch.Tensor, hx: Maybe, cx: Maybe, w: torch.Tensor, *options: Any
     how = _plain(mode, hidden, layers, bidirectional)
     given = (x, hx, cx, w.view(-1, 1, 1))
     outputs = (y, hy, cy if mode == "LSTM" else None)
-    uncached(dnn.rnn_forward_inference)(handle_for(x, backend), *given, how, *outputs, **_batches(batch_sizes))
+    repeated(dnn.rnn_forward_inference)(handle_for(x, backend), *given, how, *outputs, **_batches(batch_sizes))
     return y, hy, cy
 
 
@@ -68,7 +69,7 @@ def _train(x: torch.Tensor, hx: Maybe, cx: Maybe, w: torch.Tensor, seed: Maybe, 
     y, hy, cy, reserve = _train_fake(x, hx, cx, w, seed, *options)
     how = _descriptor(mode, hidden, layers, bidirectional, dropout, seed)
     outputs = (y, hy, cy if mode == "LSTM" else None, reserve)
-    call = uncached(dnn.rnn_forward_training)
+    call = repeated(dnn.rnn_forward_training)
     call(handle_for(x, backend), x, hx, cx, w.view(-1, 1, 1), how, *outputs, **_batches(batch_sizes))
     return y, hy, cy, reserve
 
@@ -114,7 +115,7 @@ def _backward(
     cells = (dcy.contiguous() if lstm else None, dcx if lstm else None)
     kept = reserve.clone()  # which the gradients overwrite: the graph may be gone through again
     sizes = _batches(batch_sizes)
-    uncached(dnn.rnn_backward_data)(
+    repeated(dnn.rnn_backward_data)(
         *(
             handle,
             y,
@@ -133,7 +134,7 @@ def _backward(
         **sizes,
     )
     dw.zero_()
-    uncached(dnn.rnn_backward_weights)(handle, x, hx, y, kept, how, dw.view(-1, 1, 1), **sizes)
+    repeated(dnn.rnn_backward_weights)(handle, x, hx, y, kept, how, dw.view(-1, 1, 1), **sizes)
     return dx, dhx, dcx, dw
 
 

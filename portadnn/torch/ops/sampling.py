@@ -10,8 +10,9 @@ from torch.nn import functional
 import portadnn as dnn
 from portadnn.errors import BadParam, NotSupported
 
-from .handles import handle_for, uncached
+from .handles import handle_for
 from .library import autocast, operator
+from .repeat import repeated
 
 
 def _transformer(x: torch.Tensor, grid: torch.Tensor) -> dnn.SpatialTransformerDescriptor:
@@ -22,7 +23,7 @@ def _transformer(x: torch.Tensor, grid: torch.Tensor) -> dnn.SpatialTransformerD
 def _forward(x: torch.Tensor, grid: torch.Tensor, backend: str) -> torch.Tensor:
     y = _fake(x, grid, backend)
     if y.numel():
-        call = uncached(dnn.spatial_tf_sampler_forward)
+        call = repeated(dnn.spatial_tf_sampler_forward)
         call(handle_for(x, backend), x, grid, _transformer(x, grid), y)
     return y
 
@@ -44,7 +45,7 @@ def _backward(x: torch.Tensor, grid: torch.Tensor, dy: torch.Tensor, backend: st
     dx, dgrid = _backward_fake(x, grid, dy, backend)
     if dy.numel() == 0:
         return dx.zero_(), dgrid.zero_()
-    call = uncached(dnn.spatial_tf_sampler_backward)
+    call = repeated(dnn.spatial_tf_sampler_backward)
     call(handle_for(x, backend), x, dy.contiguous(), grid, _transformer(x, grid), dx, dgrid)
     return dx, dgrid
 

@@ -1,0 +1,151 @@
+"""Calls with new tensors of known layouts: the launches of an earlier call, with other addresses.
+
+PyTorch makes new tensors in every step, so that calls are not found again by their arguments
+(:mod:`portadnn.dispatch.call_cache`). What a call does follows from its tensors' layouts and its other arguments: the
+launches are noted the first time.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import torch
+
+from portadnn.descriptors import Parameters
+from portadnn.errors import public
+from portadnn.handle import Handle
+from portadnn.hooks import CALL_HOOKS
+
+_MOST = 8192  # calls that are kept
+_KNOWN: dict[Hashable, _Recipe | None] = {}
+_NEW: Any = object()
+
+
+class _Recorder:
+    """Notes the launches of one call, as a device's recorder."""
+
+    def __init__(self, handle: Handle, tensors: Sequence[torch.Tensor]) -> None:
+        self.thread = threading.get_ident()
+        self.launches: list[tuple[Any, list[int], tuple[float, ...], int]] = []
+        self.possible = True
+        self._handle = handle
+        self._places = {t.data_ptr(): i for i, t in reversed(list(enumerate(tensors)))}
+        self._scratch: Any = None
+        self._nbytes = 0
+
+    def launch(self, run: Any, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
+        run.call(arrays, scalars, workspace)
+        address = self._handle.device.address
+        found = [self._places.get(address(array)) for array in arrays]
+        if None in found or (workspace is not None and workspace is not self._scratch):
+            self.possible = False
+        else:
+            self.launches.append((run, found, tuple(scalars), 0 if workspace is None else self._nbytes))
+
+    def opaque(self, run: Callable[..., None], *args: Any) -> None:
+        self.possible = False
+        run(*args)
+
+    def allocated(self, memory: Any) -> None:
+        """Nothing: launches that read such memory are not noted."""
+
+    def host_access(self, what: str) -> None:
+        self.possible = False
+
+    def scratch(self, handle: Handle, nbytes: int) -> Any:
+        self._nbytes = nbytes
+        self._scratch = handle.scratches.get(handle.device, nbytes).memory
+        return self._scratch
+
+    def planned(self, cached: Any) -> None:
+        """Nothing: the launches keep what they run."""
+
+    def operands(self, tensors: Sequence[Any]) -> None:
+        """Nothing: tensors are known by their addresses."""
+
+
+class _Recipe:
+    """The launches of a call."""
+
+    __slots__ = ("_launches",)
+
+    def __init__(self, launches: Sequence[tuple[Any, list[int], tuple[float, ...], int]]) -> None:
+        self._launches = launches
+
+    def run(self, handle: Handle, arrays: Sequence[Any]) -> None:
+        for run, places, scalars, nbytes in self._launches:
+            run.call([arrays[i] for i in places], scalars, handle.scratch(nbytes) if nbytes else None)
+
+
+def _key(name: str, handle: Handle, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, list[torch.Tensor]]:
+    """Return what a call follows from, and its tensors; None for the key of one that depends on more."""
+    words: list[Any] = [name, handle.serial]
+    tensors: list[torch.Tensor] = []
+    addresses: list[int] = []
+    for value in (*args, *options.values()) if options else args:
+        if isinstance(value, torch.Tensor):
+            address = value.data_ptr()
+            words += (value.shape, value.stride(), value.dtype, address & 15, value.get_device())
+            tensors.append(value)
+            addresses.append(address)
+        elif isinstance(value, Parameters) and not value.by_value:
+            return None, tensors
+        else:
+            words += (value, type(value))
+    words += options
+    if len(set(addresses)) < len(addresses):  # the same memory in several places
+        words += [addresses.index(address) for address in addresses]
+    return tuple(words), tensors
+
+
+@functools.cache
+def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a public function that does not cache calls by their arguments, and repeats those with known layouts.
+
+    All outputs have to be given; nothing is returned.
+    """
+    full = public(getattr(function, "__wrapped__"))  # noqa: B009  # mypy knows no such attribute
+    name = function.__name__
+
+    def call(handle: Handle, *args: Any, **options: Any) -> None:
+        device = handle._device
+        if device is None or not device.binds or CALL_HOOKS or device.recorder is not None:
+            full(handle, *args, **options)
+            return
+        key, tensors = _key(name, handle, args, options)
+        if key is None:
+            full(handle, *args, **options)
+            return
+        recipe = _KNOWN.get(key, _NEW)
+        if recipe is _NEW:
+            _first(full, handle, (args, options), tensors, key)
+            return
+        with handle.lock:
+            arrays = None if recipe is None or device.recorder is not None else device.launchable(tensors)
+            if arrays is not None:
+                recipe.run(handle, arrays)
+                return
+        full(handle, *args, **options)
+
+    return call
+
+
+def _first(full: Callable[..., Any], handle: Handle, given: Any, tensors: Sequence[torch.Tensor], key: Any) -> None:
+    """Make a call in full, and note its launches."""
+    args, options = given
+    with handle.lock:
+        device = handle.device
+        if device.recorder is not None:
+            full(handle, *args, **options)
+            return
+        device.recorder = recorder = _Recorder(handle, tensors)
+        try:
+            full(handle, *args, **options)
+        finally:
+            device.recorder = None
+        while len(_KNOWN) >= _MOST:
+            _KNOWN.pop(next(iter(_KNOWN)), None)
+        _KNOWN[key] = _Recipe(recorder.launches) if recorder.possible and recorder.launches else None
