@@ -36,6 +36,8 @@ _KERNEL = re.compile(r'^(?:KERNEL|extern "C" __global__)\b[^{]*?\b([a-z]\w*)\(',
 # large problems at most
 _FOR_CPUS = {"shared/tensor/bias_gradient.cl bias_panel"}
 _FEATURES = {
+    "cuda/rnn/forward_mma.cu rnn_forward_steps_mma": "cooperative",
+    "cuda/rnn/backward_mma.cu rnn_backward_steps_mma": "cooperative",
     "cuda/softmax/cluster.cu softmax_cluster": "clusters",
     "shared/conv/mma_pack_filter.cl pack_filter": "mma",
     "shared/conv/mma_pack_image.cl pack_image": "mma",
