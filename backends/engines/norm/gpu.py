@@ -29,6 +29,7 @@ from .parameters import (
     arguments,
     by_image,
     by_kernel,
+    most_slices,
     numbers,
     parts_of,
     sliced,
@@ -142,7 +143,8 @@ def _way(problem: Problem, info: DeviceInfo) -> _Way:
         nbytes = layout.shape.data["X"].nbytes
         chunks = min(-(-nbytes // (_CHUNK_CPU if cpu else _CHUNK)), _MOST_CHUNKS, tile.groups)
     groups = -(-tile.groups // chunks)
-    return _Way(layout.with_tile(sliced(tile, groups, info, merged=True)), 0, chunks)
+    itemsize = layout.shape.data["X"].dtype.itemsize
+    return _Way(layout.with_tile(sliced(tile, groups, info, itemsize)), 0, chunks)
 
 
 def _joint_tile(problem: Problem, tile: Tile, info: DeviceInfo) -> Tile | None:
@@ -150,7 +152,9 @@ def _joint_tile(problem: Problem, tile: Tile, info: DeviceInfo) -> Tile | None:
     most = _JOINT_GROUPS * info.compute_units
     if info.schedule == "cpu" or not shares_pieces(info) or problem.bytes() > _JOINT or not 0 < tile.groups <= most:
         return None
-    tile = tile.sliced(most // tile.groups, 2 * ROUNDS)
+    itemsize = problem.tensors[0].dtype.itemsize
+    slices = min(most // tile.groups, most_slices(tile, tile.groups, info, itemsize))
+    tile = tile.sliced(slices, 2 * ROUNDS)
     return tile if tile.slices > 1 else None
 
 
@@ -164,7 +168,8 @@ def _areas(problem: Problem, way: _Way, info: DeviceInfo) -> _Areas:
         layout = way.layout
         if way.kept:  # statistics before the kernel that makes dx, which may overwrite dy
             tile = make_layout(layout.shape, info).tile.shared(2 * ROUNDS, info)
-            layout = layout.with_tile(sliced(tile, max(tile.groups, 1), info))
+            itemsize = layout.shape.data["X"].dtype.itemsize
+            layout = layout.with_tile(sliced(tile, max(tile.groups, 1), info, itemsize))
         found.stats_layout = layout
         tile = layout.tile
         found.moments = [take(tile.parts), take(tile.parts), take(tile.parts // tile.slices)]
