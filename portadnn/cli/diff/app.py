@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from ..._io.text import clean
 from . import golden as cli_diff_golden
 from . import graphs as cli_diff_graphs
+from . import onnx as cli_diff_onnx
 from . import pytorch as cli_diff_pytorch
 from . import script as cli_diff_script
 from . import shrink as cli_diff_shrink
@@ -143,3 +144,4 @@ cli_diff_golden.mount(app)
 cli_diff_graphs.mount(app)
 cli_diff_script.mount(app)
 cli_diff_pytorch.mount(app)
+cli_diff_onnx.mount(app)

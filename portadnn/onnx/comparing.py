@@ -1,0 +1,129 @@
+"""Comparing an ONNX model's nodes on a backend with their definitions."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadParam, DnnError
+from ..handle import Handle
+from ..tolerance import FEW, GROWTH
+from .running import load, run
+from .table import OPERATORS, Array, Node
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """A node whose result is off: its name, operator, output, and by how much."""
+
+    node: str
+    op: str
+    output: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"node {self.node} ({self.op}), output {self.output}: {self.message}"
+
+
+@dataclass
+class Comparison:
+    """What came of a model on a target.
+
+    Attributes
+    ----------
+    differences : list of NodeDifference
+        In the order of the nodes.
+    compared : Counter of str
+        Nodes by operator.
+    """
+
+    target: str
+    differences: list[NodeDifference] = field(default_factory=list)
+    compared: Counter[str] = field(default_factory=Counter)
+
+
+def random_inputs(model: Any, dims: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
+    """Return seeded numbers for a model's inputs; dims that it leaves open are those that are given by name, or 1."""
+    from onnx import helper
+
+    graph, rng = load(model).graph, np.random.default_rng(seed)
+    known = {one.name for one in graph.initializer}
+    found: dict[str, Array] = {}
+    for one in graph.input:
+        if one.name in known:
+            continue
+        kind = one.type.tensor_type
+        shape = [dim.dim_value or dims.get(dim.dim_param, 1) for dim in kind.shape.dim]
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        if dtype.kind == "f" or dtype.name == "bfloat16":
+            found[one.name] = rng.standard_normal(shape).astype(dtype)
+        elif dtype.kind in "iub":
+            found[one.name] = rng.integers(0, 2, shape).astype(dtype)
+        else:
+            raise BadParam(argument=one.name, expected="an input of numbers", got=str(dtype))
+    return found
+
+
+def compare(model: Any, inputs: Mapping[str, Any], handle: Handle, name: str = "") -> Comparison:
+    """Run a model on a handle and hold each node's result against the same node in float64 by portadnn's definitions.
+
+    A result may be off by ``(4 + 2 * sqrt(terms)) * eps`` of its largest number, where `terms` is how many numbers of
+    the largest input there are for each number of the result.
+
+    Raises
+    ------
+    DnnError, OSError
+        As :func:`portadnn.onnx.run`.
+    """
+    found = Comparison(name or handle.backend)
+    with Handle("reference", profile="") as reference:
+
+        def look(node: Node, label: str, given: Sequence[Any], outputs: Sequence[Array]) -> None:
+            wide = [_wide(one) for one in given]
+            exact = Node(reference, node.op, node.attributes, node.wanted, node.opset)
+            try:
+                wants = OPERATORS[node.op](exact, *wide)
+            except DnnError:
+                return
+            found.compared[node.op] += 1
+            largest = max((one.size for one in given if isinstance(one, np.ndarray)), default=1)
+            for place, (got, want) in enumerate(
+                zip(outputs, wants if isinstance(wants, tuple) else (wants,), strict=False)
+            ):
+                message = _off(got, np.asarray(want), largest)
+                if message:
+                    found.differences.append(NodeDifference(label, node.op, place, message))
+
+        run(model, inputs, backend=handle, others="numpy", look=look)
+    return found
+
+
+def _wide(value: Any) -> Any:
+    floats = isinstance(value, np.ndarray) and (value.dtype.kind == "f" or value.dtype.name == "bfloat16")
+    return value.astype(np.float64) if floats else value
+
+
+def _off(got: Array, want: Array, largest: int) -> str:
+    """Return what is wrong with a result; "" where nothing is."""
+    if got.shape != want.shape:
+        return f"dims {got.shape}, expected {want.shape}"
+    if got.dtype.kind in "iub" or not got.size:
+        wrong = int((got != want).sum())
+        return f"{wrong} of {got.size} whole numbers differ" if wrong else ""
+    eps = 2.0**-7 if got.dtype.name == "bfloat16" else float(np.finfo(got.dtype).eps)
+    with np.errstate(all="ignore"):
+        error = np.abs(got.astype(np.float64) - want)
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        size = float(np.abs(want[np.isfinite(want)]).max(initial=0.0))
+        bound = (FEW + GROWTH * math.sqrt(max(largest / got.size, 1.0))) * eps * size
+        wrong_places = ~same & ~(error <= bound)
+    if not wrong_places.any():
+        return ""
+    worst = np.unravel_index(int(np.where(wrong_places, np.nan_to_num(error, nan=np.inf), -1).argmax()), got.shape)
+    told = f"got {float(got[worst])!r}, expected {float(want[worst])!r} at {tuple(map(int, worst))}"
+    return f"{int(wrong_places.sum())} of {got.size} numbers are off, worst: {told}; {bound:.3g} is allowed"

@@ -1,0 +1,174 @@
+"""Running ONNX models: a graph's nodes in order, each on the backend."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadParam, NotSupported
+from ..handle import Handle
+from . import layers, recurrent, windows
+from .table import OPERATORS, Array, Node
+
+_FAMILIES = (layers, recurrent, windows)  # whose import fills the table
+
+Look = Callable[[Node, str, Sequence[Any], Sequence[Array]], None]
+
+
+def operators() -> tuple[str, ...]:
+    """Return the names of the operators that portadnn computes."""
+    return tuple(sorted(OPERATORS))
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnx.numpy_helper
+    except ModuleNotFoundError:
+        raise NotSupported("onnx is not installed; try: pip install onnx") from None
+    return onnx
+
+
+def load(model: Any) -> Any:
+    """Return a model: itself, or what a file holds.
+
+    Raises
+    ------
+    BadParam
+        The file is no model.
+    OSError
+        It cannot be read.
+    """
+    onnx = _onnx()
+    if not isinstance(model, (str, os.PathLike)):
+        return model
+    try:
+        return onnx.load(os.fspath(model))
+    except OSError:
+        raise
+    except Exception as error:  # protobuf's own kinds
+        raise BadParam(argument="model", expected="an ONNX model", got=f"{model}: {error}") from None
+
+
+def lacking(model: Any) -> dict[str, int]:
+    """Return the operators of a model that portadnn does not compute, with how often they occur.
+
+    Parameters
+    ----------
+    model
+        ``onnx.ModelProto``, or a file.
+
+    Raises
+    ------
+    NotSupported
+        onnx is not installed.
+    BadParam, OSError
+        As :func:`run`.
+    """
+    counts: dict[str, int] = {}
+    for node in load(model).graph.node:
+        if node.domain not in ("", "ai.onnx") or node.op_type not in OPERATORS:
+            name = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def run(
+    model: Any,
+    inputs: Mapping[str, Any] | Sequence[Any],
+    *,
+    backend: str | Handle = "auto",
+    others: str = "refuse",
+    look: Look | None = None,
+) -> list[Array]:
+    """Run an ONNX model and return its outputs.
+
+    Parameters
+    ----------
+    model
+        ``onnx.ModelProto``, or a file.
+    inputs
+        Arrays by name, or in the order of the graph's inputs.
+    backend
+        As for :class:`portadnn.Handle`, or a handle.
+    others
+        What becomes of operators that portadnn does not have: ``"refuse"``, or ``"numpy"``, which computes them by
+        ONNX's reference evaluator on the host.
+    look
+        Called after each node that portadnn computed, with the node, its name, its inputs and its outputs.
+
+    Raises
+    ------
+    NotSupported
+        Operators or forms of them that portadnn does not have, by name; onnx is not installed.
+    BadParam
+        Another number of inputs, or none of a name.
+    """
+    if others not in ("refuse", "numpy"):
+        raise BadParam(argument="others", expected="refuse or numpy", got=others)
+    onnx, model = _onnx(), load(model)
+    missing = lacking(model)
+    if missing and others == "refuse":
+        raise NotSupported(
+            f"operators that portadnn does not have: {', '.join(missing)} (others='numpy' computes them)"
+        )
+    values = _given(onnx, model.graph, inputs)
+    opened = backend if isinstance(backend, Handle) else Handle(backend)
+    opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
+    try:
+        for number, node in enumerate(model.graph.node):
+            _compute(onnx, opened, model, node, opset, values, look, node.name or f"{number}:{node.op_type}")
+        return [values[output.name] for output in model.graph.output]
+    finally:
+        if not isinstance(backend, Handle):
+            opened.close()
+
+
+def _given(onnx: Any, graph: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    values = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+    names = [one.name for one in graph.input if one.name not in values]
+    if not isinstance(inputs, Mapping):
+        if len(inputs) != len(names):
+            raise BadParam(argument="inputs", expected=f"{len(names)}: {', '.join(names)}", got=len(inputs))
+        inputs = dict(zip(names, inputs, strict=True))
+    if absent := [name for name in names if name not in inputs]:
+        raise BadParam(argument="inputs", expected=f"an array for {absent[0]}", got=", ".join(inputs) or "none")
+    return {**values, **{name: np.asarray(value) for name, value in inputs.items()}, "": None}
+
+
+def _compute(
+    onnx: Any, handle: Handle, model: Any, node: Any, opset: int, values: dict[str, Any], look: Look | None, name: str
+) -> None:
+    """Compute a node, and put its outputs beside the other values."""
+    given = [values[one] for one in node.input]
+    implementation = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+    if implementation is None:
+        outputs: Any = tuple(_by_numpy(onnx, model, node, given))
+    else:
+        attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        asked = Node(handle, node.op_type, attributes, tuple(bool(one) for one in node.output), opset)
+        outputs = implementation(asked, *given)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        if look is not None:
+            look(asked, name, given, outputs)
+    values.update({one: value for one, value in zip(node.output, outputs, strict=False) if one})
+
+
+def _by_numpy(onnx: Any, model: Any, node: Any, given: Sequence[Any]) -> Iterator[Any]:
+    """Compute a node by ONNX's reference evaluator."""
+    from onnx.reference import ReferenceEvaluator
+
+    make = onnx.helper
+    there = [(name, value) for name, value in zip(node.input, given, strict=True) if name]
+    infos = [
+        make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in dict(there).items()
+    ]
+    outputs = [make.make_empty_tensor_value_info(name) for name in node.output if name]
+    graph = make.make_graph([node], "one", infos, outputs)
+    alone = make.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
+    results = iter(ReferenceEvaluator(alone).run(None, dict(there)))
+    for name in node.output:
+        yield next(results) if name else None

@@ -1,0 +1,164 @@
+"""ONNX models: the node tests that onnx ships, what is lacking by name, and models compared node by node."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helper import backends_in
+from typer.testing import CliRunner
+
+import portadnn as dnn
+from portadnn.cli.main import app
+from portadnn.dispatch.choice import PLAN_HOOKS
+from portadnn.onnx import compare, lacking, operators, random_inputs, run
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+from onnx import TensorProto  # noqa: E402
+from onnx import helper as make  # noqa: E402
+
+REFUSED = re.compile(  # forms of operators that cuDNN does not have
+    "numbers of (u?int|bool)|training, whose random numbers|another sampling than bilinear|p=[34]; cuDNN|"
+    "a reduction of nothing"
+)
+LEAST = 278  # node tests that pass; onnx 1.23 ships 335 of these operators
+
+
+def _arrays(values: Any) -> list[Any]:
+    return [onnx.numpy_helper.to_array(one) if isinstance(one, TensorProto) else one for one in values]
+
+
+def _node_tests() -> list[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+
+        found = load_model_tests(kind="node")
+    alone = [one for one in found if one.model is not None and "expanded" not in one.name]
+    return [one for one in alone if not lacking(one.model) and not one.name.startswith("test_identity")]
+
+
+def _check(handle: Any, test: Any) -> None:
+    for given, due in test.data_sets:
+        for got, want in zip(run(test.model, _arrays(given), backend=handle), _arrays(due), strict=False):
+            assert got.shape == want.shape
+            assert got.dtype == want.dtype
+            rtol, atol = max(test.rtol, 1e-3), max(test.atol, 1e-6)
+            np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol, atol, err_msg=test.name)
+
+
+def _pass(backend: str, tests: list[Any]) -> tuple[int, Counter[str]]:
+    passed, refused = 0, Counter[str]()
+    with dnn.Handle(backend) as handle, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for test in tests:
+            try:
+                _check(handle, test)
+                passed += 1
+            except dnn.NotSupported as error:
+                refused[str(error)] += 1
+    return passed, refused
+
+
+def test_node_tests_pass_or_are_refused_by_name() -> None:
+    tests = _node_tests()
+    passed, refused = _pass("reference", tests)
+    assert passed >= min(LEAST, len(tests) - sum(refused.values()))
+    assert passed + sum(refused.values()) == len(tests)
+    assert [reason for reason in refused if not REFUSED.search(reason)] == []
+
+
+@pytest.mark.long
+@pytest.mark.skipif("opencl" not in (backends_in("PORTADNN_TEST_BACKENDS") or ["opencl"]), reason="not asked for")
+def test_node_tests_pass_on_opencl() -> None:
+    tests = _node_tests()
+    passed, refused = _pass("opencl", tests)
+    assert passed + sum(refused.values()) == len(tests)
+    assert [reason for reason in refused if not REFUSED.search(reason)] == []
+
+
+def _model(*nodes: Any, dims: tuple[Any, ...] = ("batch", 3, 8, 8)) -> Any:
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((4, 3, 3, 3)).astype(np.float32)
+    graph = make.make_graph(
+        list(nodes),
+        "small",
+        [make.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
+        [make.make_empty_tensor_value_info("out")],
+        [onnx.numpy_helper.from_array(w, "w")],
+    )
+    return make.make_model(graph, opset_imports=[make.make_opsetid("", 21)])
+
+
+CONV = make.make_node("Conv", ["x", "w"], ["y"], "first", pads=[1, 1, 0, 0])
+NODES = (CONV, make.make_node("Relu", ["y"], ["z"]), make.make_node("Softplus", ["z"], ["out"]))
+
+
+def test_what_is_lacking_is_named() -> None:
+    model = _model(*NODES)
+    assert lacking(model) == {"Softplus": 1}
+    x = random_inputs(model, {"batch": 2})
+    assert x["x"].shape == (2, 3, 8, 8)
+    with pytest.raises(dnn.NotSupported, match="does not have: Softplus"):
+        run(model, x, backend="reference")
+    (found,) = run(model, x, backend="reference", others="numpy")
+    from onnx.reference import ReferenceEvaluator
+
+    (want,) = ReferenceEvaluator(model).run(None, x)
+    np.testing.assert_allclose(found, want, 1e-5, 1e-5)
+    assert {"Conv", "LSTM", "MaxPool"} <= set(operators())
+
+
+def test_wrong_inputs_are_refused() -> None:
+    model = _model(*NODES)
+    with pytest.raises(dnn.BadParam, match="an array for x"):
+        run(model, {}, backend="reference", others="numpy")
+    with pytest.raises(dnn.BadParam, match="expected 1: x"):
+        run(model, [], backend="reference", others="numpy")
+    with pytest.raises(dnn.BadParam, match="refuse or numpy"):
+        run(model, [], others="gpu")
+
+
+def test_a_node_that_is_off_is_named() -> None:
+    from dataclasses import replace
+
+    def wrong(handle: Any, plan: Any) -> Any:
+        if plan.problem.op != "convolution_forward" or plan.problem.dtype is not dnn.DataType.FLOAT:
+            return plan
+
+        def computed(arrays: Any, scalars: Any, workspace: Any) -> None:
+            plan.run(arrays, scalars, workspace)
+            arrays[-1][0, 0, 0, 0] += 0.001
+
+        return replace(plan, run=plan.run.instead(computed))
+
+    model = _model(*NODES)
+    inputs = random_inputs(model, {})
+    with dnn.Handle("reference") as handle:
+        assert not compare(model, inputs, handle).differences
+    PLAN_HOOKS.append(wrong)
+    try:
+        with dnn.Handle("reference") as handle:
+            (found,) = compare(model, inputs, handle).differences
+    finally:
+        PLAN_HOOKS.remove(wrong)
+    assert (found.node, found.op) == ("first", "Conv")
+    assert "(0, 0, 0, 0)" in found.message
+
+
+def test_the_command(tmp_path: Path) -> None:
+    onnx.save(_model(*NODES), tmp_path / "small.onnx")
+    found = CliRunner().invoke(
+        app, ["diff", "onnx", str(tmp_path / "small.onnx"), "-t", "reference", "--dim", "batch=2"]
+    )
+    assert found.exit_code == 0, found.output
+    assert "not portadnn's: 1 x Softplus" in found.output
+    assert "2 nodes compared (Conv 1, Relu 1)" in found.output
+    (tmp_path / "wrong.onnx").write_bytes(b"no model at all")
+    wrong = CliRunner().invoke(app, ["diff", "onnx", str(tmp_path / "wrong.onnx")])
+    assert wrong.exit_code == 2
