@@ -117,6 +117,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "GRID_ROWS": grid_rows,
         "SRC_SPAN": d.wide.span,
         "D_C": geometry["OUT_C"],
+        "D_C_IS_ONE": int(geometry["OUT_C"] == 1),
         "DST_STEP_W": geometry["OUT_W"],
         "BLOCKS": blocks,
         "BLOCK_CH": BLOCK_DEPTH,
