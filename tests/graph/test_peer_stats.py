@@ -241,6 +241,23 @@ def test_checks_need_all_ranks(backend):
         g.execute(pack, None, handle, check="reference")
 
 
+@pytest.mark.parametrize("format", ["hipdnn", "hipdnn-json", "cudnn-frontend"])
+@pytest.mark.parametrize("backward", [False, True])
+def test_files_keep_peer_buffers(format, backward):
+    if format == "hipdnn":
+        pytest.importorskip("flatbuffers")
+    with open_handle("reference") as handle:
+        g, *_ = graph_of(handle, (2, 3, 4, 5), 2, backward=backward)
+        again = cudnn.pygraph(handle=handle)
+        again.deserialize(g.serialize_as(format))
+        again.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+        assert str(again._graph_frozen().canonical()) == str(g._graph_frozen().canonical())
+        assert g.check_against("hipdnn").answer == "unknown"
+        named, *_ = graph_of(handle, (2, 3, 4, 5), 2, 1, backward=backward)
+        with pytest.raises(cudnn.GraphError, match="peer_rank"):  # that is portadnn's own
+            named.serialize_as(format)
+
+
 def test_ranks_of_different_sizes_are_told_so():
     """Over the host; on a GPU nobody sees it."""
     with Ranks("reference", 2) as two:

@@ -369,6 +369,31 @@ def _batch_norm(rng: np.random.Generator) -> Operation:
     return Operation("batch_normalization", operands, unified, named, types=("float32", "float64"))
 
 
+def _batch_norm_parts(rng: np.random.Generator) -> Operation:
+    n, c, h, w = _image(rng)
+    n, ranks = n + 1, int(rng.integers(1, 4))
+    p, gathered = (1, c, 1, 1), (ranks, c, 1, 1)
+    operands = {"x": IN((n, c, h, w), broadcast=False), "dy": IN((n, c, h, w))}
+    operands |= {name: IN(p, packed=True) for name in ("scale", "bias", "saved", "inverse")}
+    operands |= {name: IN(gathered) for name in ("means", "dscales", "dbiases")}
+    operands |= {"variances": IN(gathered, low=0.5), "counts": IN((ranks, 1, 1, 1), low=0.5)}
+    operands |= {name: _out(n, c, h, w) for name in ("y", "dx")}
+    names = ("mean", "variance", "running", "spread", "new_saved", "new_inverse", "share", "shift", "dscale", "dbias")
+    operands |= {name: _out(*p) for name in names}
+
+    def unified(g: Given) -> None:
+        t = g.tensors
+        dnn.batch_normalization_statistics(g.handle, t["x"], t["mean"], t["variance"])
+        names = ("x", "scale", "bias", "means", "variances", "counts", "y", "running", "spread", "new_saved")
+        dnn.batch_normalization_apply(g.handle, *map(t.get, names), t["new_inverse"])
+        names = ("x", "dy", "saved", "inverse", "share", "shift")
+        dnn.batch_normalization_backward_statistics(g.handle, *map(t.get, names))
+        names = ("x", "dy", "scale", "saved", "inverse", "dscales", "dbiases", "counts", "dx", "dscale", "dbias")
+        dnn.batch_normalization_backward_apply(g.handle, *map(t.get, names))
+
+    return Operation("batch_normalization halves", operands, unified, types=("float32", "float64"))
+
+
 def _layer_norm(rng: np.random.Generator) -> Operation:
     n, c, h, w = _image(rng)
     p, s = (1, c, h, w), (n, 1, 1, 1)
@@ -531,6 +556,7 @@ OPERATIONS: dict[str, Draw] = {
     "set_tensor": _set_tensor,
     "reduce": _reduce,
     "batch_norm": _batch_norm,
+    "batch_norm_parts": _batch_norm_parts,
     "layer_norm": _layer_norm,
     "dropout": _dropout,
     "spatial": _spatial,

@@ -225,6 +225,7 @@ def write(data: Mapping[str, Any]) -> str:
     lacking: list[str] = []
     uids = {one["uid"]: one for one in data["tensors"]}
     nodes = [_written(operation, uids, lacking) for operation in data["operations"]]
+    peers = {uid for operation in data["operations"] for uid in _peers(operation)}
     if lacking:
         raise lacks("PG-FILE-004", "format", "nodes and attributes that cudnn-frontend writes", lacking)
     types = ("io_data_type", "intermediate_data_type", "compute_data_type")
@@ -238,9 +239,14 @@ def write(data: Mapping[str, Any]) -> str:
         },
         "json_version": "1.0",
         "nodes": nodes,
-        "tensors": {str(uid): _tensor(one, uids) for uid, one in uids.items()},
+        "tensors": {str(uid): _tensor(one, uids) for uid, one in uids.items() if uid not in peers},
     }
     return json.dumps(written, indent=1)
+
+
+def _peers(operation: Mapping[str, Any]) -> list[int]:
+    """Return the uids of a node's peer buffers in their order: the node has them whole, and no table does."""
+    return [uid for port, uid in operation["inputs"].items() if port.startswith("PEER_STATS_")]
 
 
 def _named(type: str) -> str | None:
@@ -277,7 +283,8 @@ def _written(operation: Mapping[str, Any], uids: Mapping[int, Any], lacking: lis
     written: dict[str, Any] = {"tag": tag, "name": operation["name"], **_IDLE.get(tag, {})}
     written["compute_data_type"] = _named(operation.get("compute", "NOT_SET"))
     for way in ("inputs", "outputs"):
-        written[way] = {_spelled(kind, port): uid for port, uid in operation[way].items()}
+        named = {port: uid for port, uid in operation[way].items() if not port.startswith("PEER_STATS_")}
+        written[way] = {_spelled(kind, port): uid for port, uid in named.items()}
     for here, name in there.items():
         value = given.get(here)
         is_float = name in _FLOATS and value is not None
@@ -312,7 +319,7 @@ def _settle_written(kind: str, operation: Mapping[str, Any], uids: Mapping[int, 
     """Add attributes that other fields have here."""
     y = uids.get(operation["outputs"].get("Y", -1), {})
     if kind in ("batchnorm", "batchnorm_backward"):
-        written["peer_stats"] = []
+        written["peer_stats"] = [_tensor(uids[uid], uids) for uid in _peers(operation)]
     if kind in ("rng", "reshape"):
         written |= {"dim": y["dims"], "stride": y["strides"]}
     if kind == "slice":
