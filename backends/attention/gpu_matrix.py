@@ -75,7 +75,7 @@ def tiles(operands: Operands, info: DeviceInfo) -> list[MatrixTile]:
 
 def _is_crowded(operands: Operands, unit: Unit) -> bool:
     """Tell whether registers of waves of 32 lanes hold no place for what gradients add or draw."""
-    more = operands.find("BIAS") or operands.draws or operands.find("DROPOUT_MASK")
+    more = _adds(operands) or operands.draws or operands.find("DROPOUT_MASK")
     return unit.fragment == 16 and bool(more) and operands.sizes.d + operands.sizes.dv > _LONGEST
 
 
@@ -88,8 +88,12 @@ def _columns(operands: Operands, unit: Unit) -> int:
     """Return the columns of a step, whose scores are to fit registers beside what is added to them."""
     if max(operands.sizes.d, operands.sizes.dv) <= 64:
         return 64
-    adds = operands.find("BIAS") is not None or operands.op["use_alibi_mask"]
-    return 16 if adds and unit.fragment == 16 else 32
+    return 16 if _adds(operands) and unit.fragment == 16 else 32
+
+
+def _adds(operands: Operands) -> bool:
+    """Tell whether something is added to scores."""
+    return operands.find("BIAS") is not None or bool(operands.op["use_alibi_mask"])
 
 
 def _columns_backward(operands: Operands, unit: Unit) -> int:
@@ -97,7 +101,7 @@ def _columns_backward(operands: Operands, unit: Unit) -> int:
     n = operands.sizes
     if unit.fragment == 32:
         return 64 if max(n.d, n.dv) <= 64 else 32
-    more = operands.find("BIAS") or operands.op["use_alibi_mask"] or operands.draws or operands.find("DROPOUT_MASK")
+    more = _adds(operands) or operands.draws or operands.find("DROPOUT_MASK")
     if more or _HALVED < n.d + n.dv < 2 * _LONGEST:
         return 16
     return 64 if max(n.d, n.dv) <= 64 else 32
@@ -145,7 +149,10 @@ class MatrixBackward(Building):
         types, outputs = self.outputs({f"{port}_T": port for port in ports})
         inputs = (arg for port in _ports(op) for arg in op.placed(port))
         args = (*inputs, self.logs, self.dot, *outputs, int32(n.hk), int32(self.pitch), *self.common)
-        halved = {"HALVED": 1} if n.d + n.dv > _HALVED and ports != ("DV",) else {}
-        defines = {**self.tile.defines(op), **types, **halved}
-        file, name = "shared/attention/backward_matrix.cl", "attention_backward_matrix"
+        scored, adds = ports != ("DV",), _adds(op)
+        defines = {**self.tile.defines(op), **types, "SCORED": int(scored), "WEIGHED": int("DV" in ports)}
+        defines |= {"ADDS": int(adds), "ALL_COUNT": int(not adds and op.find("BLOCK_MASK") is None)}
+        defines["HALVED"] = int(scored and n.d + n.dv > _HALVED)
+        side = "queries" if ports == ("DQ",) else "keys"
+        file, name = f"shared/attention/backward_{side}.cl", f"attention_backward_{side}"
         self.launch(file, name, defines, n.b * tiles, args, self.tile.items)

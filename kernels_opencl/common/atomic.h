@@ -1,5 +1,16 @@
 // ATOMIC_ADD(p, v): *p += v in one piece, for float and double. In what order several such sums happen is anybody's guess.
+// ADDS_ALONE(i): i, the number that tells work-items apart which add. Intel's compiler for CPUs (2026.2) has all work-items of a group
+// execute an atomic function whose operands are the same in all of them, also where a condition lets a few of them get there.
 // OpenCL 1.2 has no such function: NVIDIA's compiler takes the instruction, others exchange the bits until nobody came between.
+#ifdef __INTEL_LLVM_COMPILER
+DEVICE u32 pd_apart(u32 i) {
+    volatile u32 own = i;
+    return own;
+}
+#define ADDS_ALONE(i) pd_apart(i)
+#else
+#define ADDS_ALONE(i) (i)
+#endif
 #if defined(__NV_CL_C_VERSION) && defined(DTYPE_DOUBLE)
 DEVICE void ATOMIC_ADD(GLOBAL real *p, real v) {
     real old;

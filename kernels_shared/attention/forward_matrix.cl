@@ -8,6 +8,7 @@
 //
 // Host defines: those of attention/matrix.h and of attention/attention.h.
 
+#define APART
 #include "attention/matrix.h"
 #include "attention/outputs.h"
 

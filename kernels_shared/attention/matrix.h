@@ -8,16 +8,13 @@
 // apart, such that neighbouring rows meet every bank once. The next step is on its way in registers. What is beyond the
 // sequences, or beyond D or DV in a row, is zeros.
 //
-// Host defines: WAVES, WAVE, FRAG, BC, D, DV; IN_CHUNKS: numbers of a row are neighbours, and D and DV multiples of a chunk.
+// APART is what the scheduler may not move anything across: defined before this. Host defines: WAVES, WAVE, FRAG, BC, D, DV; IN_CHUNKS: numbers of a row are neighbours, and D and DV multiples of a chunk.
 
 #include "common/types.h"
 #include "common/mma.h"
 #include "common/mma_fragment.h"
 #include "attention/attention.h"
 
-#ifndef APART
-#define APART  // what the scheduler may not move anything across
-#endif
 #define ITEMS (WAVES * WAVE)
 #define BR (WAVES * FRAG)
 #define LOG2E 1.4426950408889634f

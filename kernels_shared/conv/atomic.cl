@@ -66,7 +66,7 @@ scatter_data(TENSOR_RESTRICT(const T, w), TENSOR_RESTRICT(const T, dy), TENSOR(r
     BIND_RESTRICT(const T, dy);
     BIND(real, dx);
     const u32 blocks = (IMAGES * PIXELS + WG - 1) / WG;
-    const u32 pixel = (u32)GRP(0) % blocks * WG + (u32)LID(0);
+    const u32 pixel = ADDS_ALONE((u32)GRP(0) % blocks * WG + (u32)LID(0));
     const int z = (int)((u32)GRP(0) / blocks);
     const int s = z % SIZE_W, r = z / SIZE_W % SIZE_H, t = z / (SIZE_W * SIZE_H) % SIZE_D;
     const int c0 = z / TAPS % CHANNEL_BLOCKS * BLOCK, group = z / TAPS / CHANNEL_BLOCKS;
@@ -122,7 +122,7 @@ sum_filter(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(const T, dy), TENSOR(rea
     BIND_RESTRICT(const int, table);
 #endif
     const u32 blocks = (CHANNELS * TAPS + WG - 1) / WG;
-    const int pair = (int)((u32)GRP(0) % blocks * WG) + LID(0);
+    const int pair = (int)ADDS_ALONE((u32)GRP(0) % blocks * WG + (u32)LID(0));
     const int z = (int)((u32)GRP(0) / blocks);
     const int k0 = z % FILTER_BLOCKS * BLOCK, group = z / FILTER_BLOCKS % GROUPS;
     const u32 first = (u32)(z / FILTER_BLOCKS / GROUPS) * CHUNK;

@@ -42,7 +42,7 @@ def _attention(length: int, dtype: str) -> Callable[[str], tuple[str, str]]:
 def _gradient(of: str, length: int, dtype: str) -> Callable[[str], tuple[str, str]]:
     def text(target: str) -> tuple[str, str]:
         texts = attention_gradients(target, _KINDS[dtype], length)
-        return next(one for name, one in texts.items() if of in name.split(", ")), "attention_backward_matrix"
+        return next(one for name, one in texts.items() if of in name.split(", "))
 
     return text
 

@@ -139,16 +139,17 @@ def attention(target: str, kind: D, length: int, backend: str = "opencl") -> str
     return _text_of(recorder, "attention_forward_matrix")
 
 
-def attention_gradients(target: str, kind: D, length: int, backend: str = "opencl") -> dict[str, str]:
-    """Return the texts of the gradients of causal attention, by what they are of: queries ("DQ"), keys ("DK") ..."""
+def attention_gradients(target: str, kind: D, length: int, backend: str = "opencl") -> dict[str, tuple[str, str]]:
+    """Return texts and kernels of the gradients of causal attention, by what they are of: "DQ", "DK", "DK, DV" ..."""
     recorder = SourceRecorder(info_of(target, backend))
     g = new("reference", kind, D.FLOAT)
     tensors = (given(g, (2, 8, 2048, length)) for _ in range(5))
     stats = given(g, (2, 8, 2048, 1), D.FLOAT)
     gradients = g.sdpa_backward(*tensors, stats, attn_scale=0.125, use_causal_mask=True)
     gpu.built(Operands(frozen(g, list(gradients))), recorder, {})
-    texts = (source for source, (_, name, _) in recorder.sources.items() if name == "attention_backward_matrix")
-    return {", ".join(re.findall(r"#define (D[QKV])_T ", text)): text for text in texts}
+    sources = ((source, name) for source, (_, name, _) in recorder.sources.items())
+    found = ((re.findall(r"#define (D[QKV])_T ", source), source, name) for source, name in sources)
+    return {", ".join(of): (source, name) for of, source, name in found if name.startswith("attention_backward_")}
 
 
 def recurrent(target: str, dtype: str, backend: str = "opencl") -> str:
