@@ -82,7 +82,7 @@ def pointer(path: str, type_: str = "") -> Value:
     return Value("pointer", path, type_)
 
 
-_MANY = 8  # more options than that say nothing
+_MANY = 32  # more options than that say nothing: enumerations have fewer
 
 
 def join(values: Iterable[Value]) -> Value:

@@ -15,6 +15,7 @@ from ..program import (
     Braces,
     Cast,
     Constant,
+    Declare,
     Evaluate,
     Expression,
     Index,
@@ -30,6 +31,7 @@ from ..program import (
 from ..sizes import POINTER, SIZES
 from . import literals
 from .context import DEEPEST, Context, last, plain, type_name
+from .declarators import declared, type_of
 
 # What is given a function in order to load, name or keep it, not to call it.
 _LOADS = re.compile(
@@ -269,7 +271,22 @@ class Expressions:
     def _lambda(self, node: Node) -> Expression:
         body = node.child_by_field_name("body")
         span = self.context.span(node)
-        return Unclear((), span) if body is None else Lambda(self.block(body), span)
+        if body is None:
+            return Unclear((), span)
+        block = self.block(body)
+        declarator = node.child_by_field_name("declarator")
+        given = None if declarator is None else declarator.child_by_field_name("parameters")
+        declared_ = [] if given is None else [self._parameter(child) for child in given.named_children]
+        return Lambda(replace(block, statements=(*filter(None, declared_), *block.statements)), span)
+
+    def _parameter(self, node: Node) -> Declare | None:
+        """Return an anonymous function's parameter as a variable of it."""
+        declarator = node.child_by_field_name("declarator")
+        if node.type != "parameter_declaration" or declarator is None:
+            return None
+        said = declared(self.context, declarator)
+        type_ = type_of(self.context, node, said.stars + "*" * len(said.sizes), said.reference)
+        return Declare(said.name, type_, None, self.context.span(node)) if said.name else None
 
     # Calls
 
@@ -300,7 +317,8 @@ class Expressions:
             return Cast(name, arguments[0], span)
         if simple in _TRANSPARENT and len(arguments) == 1 and name.startswith("std::"):
             return arguments[0]
-        callee = Name(name, self.context.span(function)) if kind in _NAMES else self.convert(function)
+        full = plain(written, concrete=True)
+        callee = Name(full, self.context.span(function)) if kind in _NAMES else self.convert(function)
         return self._finished(callee, simple, node, function, arguments, span)
 
     def _template(
@@ -353,8 +371,10 @@ class Expressions:
         context.handed.add(simple)
         rest = arguments[place + 1 :]
         declared = mapping.table().functions.get(name)
-        if declared is None or not any(len(parameters) == len(rest) for parameters in declared.signatures):
-            if declared is not None and rest and simple not in _HOLDERS:
+        if declared is None or not rest:
+            return None  # it is handed on, not called
+        if not any(len(parameters) == len(rest) for parameters in declared.signatures):
+            if simple not in _HOLDERS:
                 context.indirect[span.start, name] = (name, span, context.written(node))
             return None
         written = ", ".join(context.written(child) for child in self._given(node)[place + 1 :])

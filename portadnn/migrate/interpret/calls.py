@@ -27,6 +27,8 @@ from .parts import read_names
 from .texts import argument_texts, unparsed
 
 DEEPEST_CALL = 5  # the entry, and calls within it
+_FEW_DEFINITIONS = 3
+_MOST_DEFINITIONS = 12  # that a call may mean
 _SMALL = 6  # statements of a function that is followed though it leads to no call
 _MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
 _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
@@ -58,6 +60,15 @@ class Calls(Objects):
         """Return a number that was not used before."""
         self.used += 1
         return self.used
+
+    def write(self, path: str, value: Value) -> None:
+        """Set a variable; of a thing that is kept in another variable than it was made in, that is noted."""
+        super().write(path, value)
+        if value.kind == "thing" and not str(value.data).startswith(f"{path}@"):
+            made = self.state.things.get(value.data)
+            deed = self.journal.get(made.created or 0) if made is not None else None
+            if deed is not None and not deed.kept:
+                self.journal[deed.event.number] = replace(deed, kept=True)
 
     @abstractmethod
     def run(self, block: Block) -> None:
@@ -334,7 +345,7 @@ class Calls(Objects):
         if len(found) == 1:
             return self.follow(found[0], call.arguments, self.place_of(call.span), this)
         before, ends, values = self.state, [], []
-        for known_ in found[:3]:
+        for known_ in found[:_MOST_DEFINITIONS]:
             self.state = before.copy()
             values.append(self.follow(known_, call.arguments, self.place_of(call.span), this))
             ends.append(self.state)
@@ -344,7 +355,11 @@ class Calls(Objects):
     def suited(self, found: list[Known], call: Invocation) -> list[Known]:
         """Leave out overloads for other kinds of things, and those of one place in different files."""
         if len(found) == 1 or any(k.function.condition for k in found):
-            return found
+            return found[:_FEW_DEFINITIONS]
+        special = {k.function.specialization: k for k in found if k.function.specialization}
+        if special:
+            wanted = types.template_argument(call.callee.name) if isinstance(call.callee, Name) else ""
+            return [special[wanted]] if wanted in special else list(special.values())
         exact = [k for k in found if len(k.function.parameters) == len(call.arguments)]
         found = exact or found
         kinds = [self._kind_given(argument) for argument in call.arguments]

@@ -220,6 +220,9 @@ class Expressions(Memory):
         return self._global(name, short)
 
     def _global(self, name: str, short: str) -> str | None:
+        owner = types.owner_of(name)
+        if owner in self.index.aliases and owner not in self.index.classes:  # typedef Consts<ElemType> C;  C::One
+            name = f"{types.simple(types.bare(self.index.resolved(owner)))}::{short}"
         found = [
             (declared, unit) for declared, unit in self.index.variables_named(short) if _matches(declared.name, name)
         ]

@@ -59,10 +59,14 @@ class Thing:
 
 @dataclass(frozen=True)
 class Deed:
-    """A call that was made, with the forms that its things had then, by the parameters' names."""
+    """A call that was made, with the forms that its things had then, by the parameters' names.
+
+    `kept` tells of a call that made something that it was then kept in another variable, too.
+    """
 
     event: Event
     things: Mapping[str, Thing]
+    kept: bool = False
 
 
 @dataclass

@@ -28,7 +28,7 @@ from typing import Any, Literal
 from ... import mapping
 from ..model.symbols import COMPARISONS
 from ..names import values_of_both
-from ..values import UNKNOWN, Value, same
+from ..values import UNKNOWN, Value, join, same
 from .situation import Situation
 
 Said = Literal["yes", "no", "maybe", "unknown"]
@@ -96,9 +96,10 @@ def look_up(situation: Situation, names: Sequence[str]) -> Value:
             continue
         if not attribute:
             return situation.value(parameter)
-        thing = situation.thing(parameter)
-        if thing is None:
-            return UNKNOWN
+        things = situation.things(parameter)
+        if len(things) != 1:
+            return join(thing.fields.get(attribute, UNKNOWN) for thing in things) if things else UNKNOWN
+        thing = things[0]
         return thing.fields.get(attribute, UNSET if thing.created is not None and thing.certain else UNKNOWN)
     return UNKNOWN
 
@@ -146,31 +147,10 @@ def _worst(said: Iterable[Said]) -> Said:
 
 
 def _of_options(value: Value, test: Callable[[Value], Said]) -> Said:
-    if _anything(value):
-        return "unknown"
     said = {test(option) for option in value.options}
     if len(said) == 1:
         return said.pop()
     return "maybe" if said & {"yes", "maybe"} else "unknown"
-
-
-_MANY = 4  # enumerators that say no more than that a function translates all of them
-
-
-def _anything(value: Value) -> bool:
-    """Tell whether a value may be any enumerator, as what a function returns that translates one into another."""
-    names = {str(option.data) for option in value.options if option.kind == "known" and isinstance(option.data, str)}
-    if len(names) < len(value.options) or len(names) < _MANY - 1:
-        return False
-    return len(names) >= _MANY or any(names >= every for every in _whole())
-
-
-@functools.cache
-def _whole() -> tuple[frozenset[str], ...]:
-    """Return the enumerators that each enumeration has in each library."""
-    enumerations = mapping.table().enumerations
-    names = [{getattr(v, side) for v in e.values} - {None} for e in enumerations for side in ("cudnn", "miopen")]
-    return tuple(frozenset(one) for one in names if one)
 
 
 def _each(test: Callable[[Value, Situation], bool | None]) -> Test:

@@ -11,7 +11,7 @@ from ..findings import Certainty
 from ..model.effects import is_whole
 from ..model.state import Deed, State, Thing
 from ..program import Span
-from ..values import UNKNOWN, Value
+from ..values import UNKNOWN, Value, join
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,20 @@ class Situation:
             return None
         return self.state.things.get(argument.value.data)
 
+    def things(self, *names: str) -> list[Thing]:
+        """Return the things of which an argument refers to one; none where it may be something else, too."""
+        argument = self.event.argument(*names)
+        options = () if argument is None else tuple(o for o in argument.value.options if not o.is_null)
+        found = [self.state.things.get(option.data) if option.kind == "thing" else None for option in options]
+        return [thing for thing in found if thing is not None] if None not in found else []
+
     def field(self, name: str) -> Value:
         """Return what a descriptor has set: ``"xDesc.format"``; of a name without a dot, the argument's value."""
         parameter, _, attribute = name.partition(".")
         if not attribute:
             return self.value(parameter)
-        thing = self.thing(parameter)
-        return UNKNOWN if thing is None else thing.fields.get(attribute, UNKNOWN)
+        things = self.things(parameter)
+        return join(thing.fields.get(attribute, UNKNOWN) for thing in things) if things else UNKNOWN
 
     def before(self, functions: Iterable[str]) -> Iterator[tuple[Deed, bool]]:
         """Yield earlier calls of some functions, the latest first, and whether on all paths that lead here."""

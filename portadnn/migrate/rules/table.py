@@ -189,9 +189,9 @@ def _rule(id_: str, entry: dict[str, Any]) -> Rule:
     common = {key: value for key, value in entry.items() if key in _CASE_KEYS}
     own = {key: value for key, value in entry.items() if key in _RULE_KEYS - {"case"}}
     for case in entry.get("case", ()):
-        _only(case, _CASE_KEYS)
+        _only(case, _CASE_KEYS | {"per_call"})
     per_call = entry.get("per_call", False)
-    cases = tuple(_case({**common, **case}, per_call) for case in entry.get("case", [{}]))
+    cases = tuple(_case({**common, **case}, case.get("per_call", per_call)) for case in entry.get("case", [{}]))
     return Rule(id_, **{**own, "severity": _severity(entry["severity"])}, cases=cases)
 
 

@@ -57,6 +57,9 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
     near = destroyed.near.get((event.library, _scope(event)))
     if near is None or destroyed.may_be(event, str(argument.value.data)):
         return
+    deed = situation.journal.get(event.number)
+    if deed is not None and deed.kept and event.function.replace("Create", "Destroy", 1) in destroyed.functions:
+        return
     name = _variable(str(argument.value.data)).removeprefix("this->").removeprefix("this.")
     destroy = event.function.replace("Create", "Destroy", 1)
     words = {"name": name, "destroy": f"{destroy if event.library == 'miopen' else _in_miopen(destroy)}({name});"}
@@ -93,10 +96,13 @@ class _Destroyed:
     ----------
     near : dict of (str, str) to Deed
         The last of them by library and by class or function.
+    functions : set of str
+        Which of them are called.
     """
 
     def __init__(self, journal: Mapping[int, Deed]) -> None:
         self.near: dict[tuple[str, str], Deed] = {}
+        self.functions: set[str] = set()
         self._anything: set[str] = set()  # functions of which nobody knows what some call is about
         self._made: set[tuple[str, str, str]] = set()  # function, member, and who made or destroys it
         self._named: set[tuple[str, str]] = set()  # function and member, of what was made out of sight
@@ -106,6 +112,7 @@ class _Destroyed:
 
     def _add(self, deed: Deed, journal: Mapping[int, Deed]) -> None:
         function = deed.event.function
+        self.functions.add(function)
         self.near[deed.event.library, _scope(deed.event)] = deed
         things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
         if not things or any(not thing.certain or thing.many for thing in things):
