@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -32,6 +33,7 @@ from .sheet import branch_condition
 Parse = Callable[[bytes], Node]
 _CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else", "preproc_elifdef"))
 _LONGEST_CHOICE = 40
+_LIBRARY_TYPE = re.compile(r"(?:cudnn|miopen)[A-Z]\w*_t")
 _IGNORED = frozenset(
     ("comment", "using_declaration", "static_assert_declaration", "namespace_alias_definition", "preproc_call",
      "preproc_directive", "attribute_declaration", "template_declaration", "friend_declaration", ";")
@@ -113,8 +115,24 @@ class Statements:
             return []
         if len(children) == 1 and (unfolded := self.unfolded(children[0])) is not None:
             return unfolded
+        if len(children) == 1 and (variable := self._by_macro(children[0])) is not None:
+            return [variable]
         expressions = self.expressions.all(children)
         return [Evaluate(e, self.context.span(c)) for e, c in zip(expressions, children, strict=True)]
+
+    def _by_macro(self, node: Node) -> Declare | None:
+        """Return the variable that ``STACK_ALLOC(cudnnConvolutionFwdAlgoPerf_t, results, 8);`` declares."""
+        context = self.context
+        function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if node.type != "call_expression" or function is None or given is None or given.named_child_count < 2:
+            return None
+        type_, name = given.named_children[0], given.named_children[1]
+        if not context.source(function).isupper() or {type_.type, name.type} != {"identifier"}:
+            return None
+        if _LIBRARY_TYPE.fullmatch(context.source(type_)) is None:
+            return None
+        stars = "*" if given.named_child_count > 2 else ""
+        return Declare(context.source(name), context.source(type_) + stars, None, context.span(node))
 
     def unfolded(self, node: Node) -> list[Statement] | None:
         """Return what an invocation of a macro that takes a call apart stands for; None where it is none."""

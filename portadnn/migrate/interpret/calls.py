@@ -65,10 +65,14 @@ class Calls(Objects):
         """Set a variable; of a thing that is kept in another variable than it was made in, that is noted."""
         super().write(path, value)
         if value.kind == "thing" and not str(value.data).startswith(f"{path}@"):
-            made = self.state.things.get(value.data)
-            deed = self.journal.get(made.created or 0) if made is not None else None
-            if deed is not None and not deed.kept:
-                self.journal[deed.event.number] = replace(deed, kept=True)
+            self.keep(value)
+
+    def keep(self, value: Value) -> None:
+        """Note of a thing that something else than the variable it was made in has it, too."""
+        made = self.state.things.get(value.data) if value.kind == "thing" else None
+        deed = self.journal.get(made.created or 0) if made is not None else None
+        if deed is not None and not deed.kept:
+            self.journal[deed.event.number] = replace(deed, kept=True)
 
     @abstractmethod
     def run(self, block: Block) -> None:

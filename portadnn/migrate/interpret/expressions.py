@@ -360,7 +360,13 @@ class Expressions(Memory):
         path = self.place(target)
         if path is not None:
             self.assign(path, value)
+        else:
+            self.keep(value)
         return value
+
+    @abstractmethod
+    def keep(self, value: Value) -> None:
+        """Note of a thing that something else than the variable it was made in has it, too."""
 
     def assign(self, path: str, value: Value) -> None:
         """Set a variable to a value; arrays and objects are set element by element."""

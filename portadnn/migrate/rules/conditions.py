@@ -169,6 +169,8 @@ def _negated(test: Test) -> Test:
     opposite: dict[Said, Said] = {"yes": "no", "no": "yes"}
 
     def other(value: Value, situation: Situation) -> Said:
+        if UNSET in value.options:
+            return "unknown"  # no other constant
         said = test(value, situation)
         return opposite.get(said, said)
 

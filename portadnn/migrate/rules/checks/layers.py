@@ -72,13 +72,13 @@ _MAXIMA = ("CUDNN_POOLING_MAX", "CUDNN_POOLING_MAX_DETERMINISTIC", "miopenPoolin
 
 
 def _takes_maxima(situation: Situation) -> bool | None:
-    """Tell whether a pooling descriptor takes maxima; None where it may; False also where that is not known."""
+    """Tell whether a pooling descriptor takes maxima; None where it may."""
     mode = situation.field("poolingDesc.mode" if situation.event.library == "cudnn" else "poolDesc.mode")
     said = [
-        option.kind == "known" and any(is_enumerator(option.data, name, situation.event.library) for name in _MAXIMA)
+        option.kind != "known" or any(is_enumerator(option.data, name, situation.event.library) for name in _MAXIMA)
         for option in mode.options
     ]
-    return True if all(said) else None if any(said) else False
+    return None if any(option.kind != "known" for option in mode.options) or any(said) != all(said) else all(said)
 
 
 def _forwards(situation: Situation) -> list[tuple[Deed, bool]]:
@@ -122,8 +122,16 @@ def maxima_have_to_be_kept(situation: Situation) -> Iterator[Hit]:
 def scales_have_to_be_kept(situation: Situation) -> Iterator[Hit]:
     """Yield at cuDNN's backward LRN, whose forward has to keep its scales."""
     forwards = _forwards(situation)
+    functions = _FORWARDS[situation.event.function]
     if forwards:
         yield Hit(words=_layer_calls(situation, forwards[0][0]), related=_made_here(forwards))
+    elif situation.whole and situation.mentioned & set(functions):  # in another class, or nobody knows when
+        words = {
+            "forward": written("miopenLRNForward", situation.event),
+            "backward": written("miopenLRNBackward", situation.event),
+            "size": written("miopenLRNGetWorkSpaceSize", situation.event, workSpaceSize="&workspaceSize"),
+        }
+        yield Hit("possible", words=words)
 
 
 def _made_here(forwards: list[tuple[Deed, bool]]) -> tuple[tuple[Deed, str], ...]:
