@@ -111,10 +111,14 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
-    """An anonymous function; it is followed where it stands."""
+    """An anonymous function; it is followed where it stands, and where it is called.
+
+    The first `parameters` statements of the body declare its parameters.
+    """
 
     body: Block
     span: Span
+    parameters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,8 +276,9 @@ class Expressions:
         block = self.block(body)
         declarator = node.child_by_field_name("declarator")
         given = None if declarator is None else declarator.child_by_field_name("parameters")
-        declared_ = [] if given is None else [self._parameter(child) for child in given.named_children]
-        return Lambda(replace(block, statements=(*filter(None, declared_), *block.statements)), span)
+        parameters = [] if given is None else [self._parameter(child) for child in given.named_children]
+        known = tuple(parameter for parameter in parameters if parameter is not None)
+        return Lambda(replace(block, statements=(*known, *block.statements)), span, len(known))
 
     def _parameter(self, node: Node) -> Declare | None:
         """Return an anonymous function's parameter as a variable of it."""

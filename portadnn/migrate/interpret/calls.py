@@ -48,6 +48,9 @@ class Calls(Objects):
         self.stack: list[Known] = []
         self.through: list[Place] = []
         self.thread = ""
+        self.lambdas: dict[str, tuple[Lambda, list[dict[str, str]]]] = {}  # with what they see
+        self.lambda_depth = 0
+        self.last_lambda = UNKNOWN  # what the one that was followed last returned
         self.every_branch = False  # also those that known values exclude; tells of calls that nothing else led to
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()
@@ -79,6 +82,10 @@ class Calls(Objects):
         """Follow statements."""
 
     @abstractmethod
+    def call_lambda(self, key: str, call: Invocation) -> Value:
+        """Follow an anonymous function with the arguments of a call."""
+
+    @abstractmethod
     def outside(self, call: Invocation, name: str, use: str) -> Value:
         """Follow a call of a function that is neither the program's nor a library's."""
 
@@ -108,8 +115,8 @@ class Calls(Objects):
         if isinstance(callee, Lambda):
             for argument in call.arguments:
                 self.evaluate(argument)
-            self.follow_lambda(callee.body)
-            return UNKNOWN
+            self.follow_lambda(callee)
+            return self.last_lambda
         self.evaluate(callee)
         return self.outside(call, "", use)
 
@@ -128,7 +135,11 @@ class Calls(Objects):
         pointed = self._pointed(call.callee) if isinstance(call.callee, Name) and not call.new else ""
         if pointed:
             return self.indirect_call(call, pointed, use)
-        if self.frame.path_of(full_name) is not None:
+        local = self.frame.path_of(full_name)
+        given = self.state.variables.get(local) if local is not None else None
+        if given is not None and given.kind == "unknown" and given.data in self.lambdas:
+            return self.call_lambda(str(given.data), call)
+        if local is not None:
             overloaded = self.overloaded("operator()", call.callee, call)
             if overloaded is not None:
                 return overloaded
@@ -493,8 +504,9 @@ class Calls(Objects):
         values = [value for _, value in frame.returned]
         if ends:
             self.state = meet([*ends, self.state])
-        for path in frame.declared:
-            if path not in self.children:
+        lasting = {option.data for value in values for option in value.options if option.kind == "pointer"}
+        for path in frame.declared:  # what is static outlives the function, and its address may be returned
+            if path not in self.children and path not in lasting:
                 self.state.variables.pop(path, None)
         return self.joined(values) if values else UNKNOWN
 

@@ -8,7 +8,6 @@ from abc import abstractmethod
 from ..model import symbols
 from ..model.state import meet
 from ..program import (
-    Block,
     Braces,
     Cast,
     Constant,
@@ -62,8 +61,8 @@ class Expressions(Memory):
         """Follow an operator that a class of the program defines; None where the operand is of no such class."""
 
     @abstractmethod
-    def follow_lambda(self, body: Block) -> None:
-        """Follow an anonymous function where it stands."""
+    def follow_lambda(self, expression: Lambda) -> Value:
+        """Follow an anonymous function where it stands, and return a value that stands for it."""
 
     @abstractmethod
     def step(self) -> None:
@@ -102,8 +101,7 @@ class Expressions(Memory):
         if isinstance(expression, Braces):
             return self._braces(expression)
         if isinstance(expression, Lambda):
-            self.follow_lambda(expression.body)
-            return UNKNOWN
+            return self.follow_lambda(expression)
         for part in expression.parts:
             self.evaluate(part)
         return UNKNOWN

@@ -89,7 +89,7 @@ class Outside(Calls):
         self.thread = first.name if isinstance(first, Name) else f"{self.frame.label}, another thread"
         try:
             if isinstance(first, Lambda):
-                self.follow_lambda(first.body)
+                self.follow_lambda(first)
             elif isinstance(first, Name):
                 self.invoke(Invocation(first, tuple(rest[start + 1 :]), first.span), "checked")
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..model import symbols
 from ..model.state import State, meet
@@ -15,8 +16,10 @@ from ..program import (
     Evaluate,
     Expression,
     If,
+    Index,
     Invocation,
     Jump,
+    Lambda,
     Loop,
     Member,
     Name,
@@ -25,7 +28,7 @@ from ..program import (
     Switch,
     Try,
 )
-from ..values import NULL, UNKNOWN, Value, join, known
+from ..values import NULL, UNKNOWN, Value, join, known, unknown
 from ..versions import demanded
 from . import types
 from .expressions import DEEPEST
@@ -35,6 +38,9 @@ from .memory import Frame
 
 class OutOfSteps(Exception):
     """An entry took more steps than it may."""
+
+
+_DEEPEST_LAMBDA = 3  # anonymous functions that call each other
 
 
 class Statements(Loops):
@@ -97,20 +103,52 @@ class Statements(Loops):
         elif isinstance(statement, Try):
             self._try(statement)
 
-    def follow_lambda(self, body: Block) -> None:
-        """Follow an anonymous function where it stands: what it returns ends only itself."""
+    def follow_lambda(self, expression: Lambda) -> Value:
+        """Follow an anonymous function where it stands; return a value that stands for it where it is called."""
+        self.last_lambda = self._run_lambda(expression.body, self.frame.turn, self.frame.scopes)
+        key = f"lambda~{self.fresh()}"
+        self.lambdas[key] = (expression, list(self.frame.scopes))
+        return unknown(key)
+
+    def call_lambda(self, key: str, call: Invocation) -> Value:
+        """Follow an anonymous function with the arguments of a call."""
+        expression, scopes = self.lambdas[key]
+        values = [self.evaluate(argument) for argument in call.arguments]
+        if self.lambda_depth >= _DEEPEST_LAMBDA:
+            for value in values:
+                self.lose(value)
+            return UNKNOWN
+        self.turns += 1
+        own: dict[str, str] = {}
+        for parameter, argument, value in zip(expression.body.statements, call.arguments, values, strict=False):
+            if not isinstance(parameter, Declare):
+                break
+            place = self.place(argument) if parameter.type.rstrip().endswith("&") and _is_place(argument) else None
+            own[parameter.name] = place or f"{parameter.name}#{self.turns}"
+            if place is None:
+                self.types[own[parameter.name]] = parameter.type
+                self.state.variables[own[parameter.name]] = value
+        body = replace(expression.body, statements=expression.body.statements[expression.parameters :])
+        self.lambda_depth += 1
+        self.through.append(self.place_of(call.span))
+        try:
+            return self._run_lambda(body, self.turns, [*scopes, own])
+        finally:
+            self.lambda_depth -= 1
+            self.through.pop()
+
+    def _run_lambda(self, body: Block, turn: int, scopes: list[dict[str, str]]) -> Value:
+        """Follow the body of an anonymous function: what it returns ends only itself."""
         outer = self.frame
-        self.frame = Frame(
-            outer.turn, outer.unit, outer.label, outer.function, outer.this, outer.this_class, outer.scopes
-        )
+        self.frame = Frame(turn, outer.unit, outer.label, outer.function, outer.this, outer.this_class, scopes)
         outer_ends, self.ends = self.ends, []
         try:
             self.run(body)
         finally:
-            returned = [state for state, _ in self.frame.returned]
-            self.frame, self.ends = outer, outer_ends
+            returned, self.frame, self.ends = self.frame.returned, outer, outer_ends
         if returned:
-            self.state = meet([*returned, self.state])
+            self.state = meet([*(state for state, _ in returned), self.state])
+        return self.joined(value for _, value in returned) if returned else UNKNOWN
 
     # Variables --------------------------------------------------------------------------------------------------
 
@@ -359,6 +397,10 @@ class Statements(Loops):
             if loops:
                 loops[-1].continues.append(self.state)
         self.state = State(reachable=False)
+
+
+def _is_place(expression: Expression) -> bool:
+    return isinstance(expression, Name | Member | Index)
 
 
 def _is(option: Value, value: Value) -> bool | None:

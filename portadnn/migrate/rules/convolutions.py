@@ -209,8 +209,8 @@ _CONVERTED = re.compile(r"[\w:.>-]+\(.*\w.*\)$", re.DOTALL)
 def is_choice(situation: Situation, option: Value) -> bool:
     """Tell whether an algorithm is one that the program names itself.
 
-    What a function makes of its argument is not (a translation of the program's own names), nor is one of many, nor
-    the other library's. In a log all algorithms are known: there it is one where nothing chose one before.
+    What a function makes of its argument is not (a translation of the program's own names), nor is the other
+    library's. In a log all algorithms are known: there it is one where nothing chose one before.
     """
     argument, direction = situation.argument("algo"), direction_of(situation.event.function)
     if option.kind != "known" or not isinstance(option.data, str) or argument is None or direction is None:
@@ -219,11 +219,7 @@ def is_choice(situation: Situation, option: Value) -> bool:
         chosen = (*direction.finds(situation.event.library), *direction.heuristics())
         return not any(True for _ in situation.before(chosen))
     own = option.data.startswith("miopen") == (situation.event.library == "miopen")
-    few = sum(one.kind == "known" for one in argument.value.options) <= _FEW
-    return own and few and _CONVERTED.match(argument.text.strip()) is None
-
-
-_FEW = 2
+    return own and _CONVERTED.match(argument.text.strip()) is None
 
 
 def origins(situation: Situation, value: Value) -> Iterator[Deed]:

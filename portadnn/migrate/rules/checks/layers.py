@@ -54,10 +54,20 @@ def _not_set_again(event: Event, id_: str) -> Callable[[Mapping[int, Deed]], boo
             if "ConvolutionMathType" in function or _SETS_CONVOLUTION.search(function):
                 continue
             if any(thing.id == id_ for thing in deed.things.values()):
-                return not function.endswith("SetConvolutionGroupCount")
+                return not function.endswith("SetConvolutionGroupCount") or _loses_it_too(journal, deed, event, id_)
         return True
 
     return confirm
+
+
+def _loses_it_too(journal: Mapping[int, Deed], counted: Deed, event: Event, id_: str) -> bool:
+    """Whether a group count that another method sets later is lost there in the same way."""
+    thread = counted.event.thread
+    return thread != event.thread and any(
+        deed.event.thread == thread and _SETS_CONVOLUTION.search(deed.event.function)
+        for deed in later(journal, counted.event.number)
+        if any(thing.id == id_ for thing in deed.things.values())
+    )
 
 
 # S17 to S19: workspaces of pooling and LRN ----------------------------------------------------------------------
