@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Faults of migration, seeded into code: calls that keep their place, but ask for what the target does otherwise.
 
 ``python tests/migrate/mutants.py FOLDER [--number 300] [--seed 1]`` plants faults one by one into the sources of a
@@ -100,8 +101,7 @@ class Mutant:
 
 def sites(raw: bytes) -> Iterator[Site]:
     """Yield the arguments of a source that a fault can be planted in."""
-    text = Text(raw)
-    mask = text.mask
+    mask = _compiled(Text(raw).mask)
     for match in _CALL.finditer(mask):
         name = match.group(1).decode()
         fitting = [fault for fault in FAULTS if re.fullmatch(fault.functions, name)]
@@ -119,6 +119,20 @@ def sites(raw: bytes) -> Iterator[Site]:
             if fault.parameter in names:
                 place = names.index(fault.parameter)
                 yield Site(name, match.start(1), end, tuple(arguments), place, _statement(mask, match.start()), fault)
+
+
+def _compiled(mask: bytes) -> bytes:
+    """Return a text with what stands under ``#if 0`` blanked."""
+    lines, depth, result = mask.split(b"\n"), 0, []
+    for line in lines:
+        word = line.replace(b"#", b" # ").split()[:3]
+        if depth:
+            depth += word[:1] == [b"#"] and word[1:2] in ([b"if"], [b"ifdef"], [b"ifndef"])
+            depth -= word[:2] == [b"#", b"endif"] or (depth == 1 and word[:2] == [b"#", b"else"])
+        elif word == [b"#", b"if", b"0"]:
+            depth = 1
+        result.append(b" " * len(line) if depth else line)
+    return b"\n".join(result)
 
 
 def _arguments(mask: bytes, opening: int) -> tuple[list[tuple[int, int]], int]:
@@ -267,7 +281,10 @@ def _is_flat(raw: bytes, site: Site) -> bool:
     """Whether a tensor has one channel, or height and width of one: as numbers, or as variables that nearby are 1."""
     c, h, w = (raw[a:b].strip() for a, b in site.arguments[-3:])
     near = raw[max(0, site.start - 1500) : site.start]
-    one = [part == b"1" or re.search(rb"\b" + re.escape(part) + rb"\s*=\s*1\s*[;,]", near) is not None for part in (c, h, w)]
+    one = [
+        part == b"1" or re.search(rb"\b" + re.escape(part) + rb"\s*=\s*1\s*[;,]", near) is not None
+        for part in (c, h, w)
+    ]
     return one[0] or (one[1] and one[2])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..libraries import CALLED
+from ..libraries import named
 
 _TOKEN = re.compile(
     rb'[A-Za-z_$][\w$]*|\.?\d(?:[eEpP][+-]|[\w.])*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|##|::|->|\.\.\.|\S',
@@ -20,6 +20,7 @@ _TOKEN = re.compile(
 _WORD = re.compile(rb"[A-Za-z_$]")
 _CONTINUED = re.compile(rb"\\[ \t\r]*\n")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)\(([^()]*)\)((?:[^\\\n]|\\[ \t\r]*\n|\\.)*)")
+_CALLED = re.compile(named().pattern + rb"\s*\)?\s*\(", re.ASCII)  # also (cudnnCreate)(&h)
 PASTES = re.compile(rb"\b(?:cudnn|miopen)\w*\s*##")
 LONGEST_MACRO = 10_000
 _VARIADIC = b"__VA_ARGS__"
@@ -176,7 +177,7 @@ class Expander:
         if result is None:
             return None
         expanded = _joined(result)
-        return expanded if CALLED.search(expanded.code) else None
+        return expanded if _CALLED.search(expanded.code) else None
 
     def _rescan(self, given: list[Token], whole: tuple[int, int], depth: int) -> list[Token] | None:
         result: list[Token] = []

@@ -166,6 +166,8 @@ class Expressions:
     def _assignment(self, node: Node) -> Expression:
         operator = node.child_by_field_name("operator")
         operands = (self._field(node, "left"), self._field(node, "right"))
+        if pointed := function_named(operands[1]):
+            self.context.calls.add(pointed)
         return Operation("=" if operator is None else operator.type, operands, self.context.span(node))
 
     def _update(self, node: Node) -> Expression:

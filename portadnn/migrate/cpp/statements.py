@@ -27,7 +27,7 @@ from ..program import (
 from .context import DEEPEST, Context
 from .declarators import Declared, declared, type_of
 from .directives import Group
-from .expressions import Expressions, mark_checked
+from .expressions import Expressions, function_named, mark_checked
 from .sheet import branch_condition
 
 Parse = Callable[[bytes], Node]
@@ -188,6 +188,8 @@ class Statements:
             context.calls.add(type_.rpartition("::")[2])
             return Declare(said.name, type_, None, span, sizes, self.expressions.all(said.value.named_children))
         value = None if said.value is None else self.expressions.convert(said.value)
+        if value is not None and (pointed := function_named(value)):
+            context.calls.add(pointed)
         return Declare(said.name, type_, value, span, sizes)
 
     def _misread_arguments(self, function: Node) -> tuple[Expression, ...] | None:

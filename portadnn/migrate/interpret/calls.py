@@ -231,6 +231,8 @@ class Calls(Objects):
             self._argument(argument, text, parameters[i] if i < len(parameters) else None)
             for i, (argument, text) in enumerate(zip(call.arguments, texts, strict=True))
         )
+        if where is not None:  # the helper's text is not where the call is told of
+            arguments = tuple(replace(argument, place=where) for argument in arguments)
         return self.emit(name, arguments, call.span, call.text, self._status(use), where)
 
     def emit(

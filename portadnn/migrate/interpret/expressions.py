@@ -264,7 +264,7 @@ class Expressions(Memory):
             return None
         if declared.value is None or (
             _CONSTANT.search(declared.type) is None
-            and any(declared.name in self.index.assigned(unit) for unit in self.index.units)
+            and any(declared.name in self.index.assigned_members(unit) for unit in self.index.units)
         ):
             return None
         if has_calls(declared.value) or isinstance(declared.value, Braces):

@@ -57,6 +57,7 @@ class Index:
     _near_variables: dict[str, Nearby[tuple[Declare, Unit]]] = field(default_factory=dict)
     _methods_by_class: dict[str, dict[int, list[Known]]] = field(default_factory=dict)
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
+    _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for unit in self.units:
@@ -138,6 +139,19 @@ class Index:
             names = (name for function in unit.functions for name in assigned_names(function.body))
             self._assigned[key] = frozenset(names)
         return self._assigned[key]
+
+    def assigned_members(self, unit: Unit) -> frozenset[str]:
+        """Return the names of the members that a unit sets: through an object, or in a class by themselves."""
+        key = id(unit)
+        if key not in self._assigned_members:
+            names: set[str] = set()
+            for function in unit.functions:
+                local = {declared.name for declared in declarations(function.body)}
+                local.update(parameter.name for parameter in function.parameters)
+                names.update(assigned_names(function.body, only_members=True))
+                names.update(set(assigned_names(function.body)) - local if function.owner else ())
+            self._assigned_members[key] = frozenset(names)
+        return self._assigned_members[key]
 
     def defines(self, name: str) -> bool:
         """Whether a function or method of this name is defined anywhere."""

@@ -131,8 +131,8 @@ def all_expressions(block: Block) -> Iterator[Expression]:
                 waiting.extend(parts_of(current))
 
 
-def assigned_names(block: Block) -> Iterator[str]:
-    """Yield the names of the variables and members that a block sets."""
+def assigned_names(block: Block, *, only_members: bool = False) -> Iterator[str]:
+    """Yield the names of the variables and members that a block sets, or only those set through an object."""
     for expression in all_expressions(block):
         if isinstance(expression, Operation) and (
             expression.operator in ASSIGNMENTS or expression.operator in ("=", "++", "--")
@@ -142,7 +142,7 @@ def assigned_names(block: Block) -> Iterator[str]:
                 if isinstance(target, Member):
                     yield target.name
                 target = target.base
-            if isinstance(target, Name):
+            if isinstance(target, Name) and not only_members:
                 yield target.name
 
 
