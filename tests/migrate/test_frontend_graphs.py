@@ -165,3 +165,70 @@ def test_nodes_are_calls_of_the_report(target, answers):
     assert {call.function: call.answer for call in report.calls} == answers
     assert all(call.within == "build" and call.text for call in report.calls)
     assert not report.missing
+
+
+OLDER = """
+using Tensor = cudnn_frontend::Tensor;
+using Tensors = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+static cudnn_frontend::Tensor make(int64_t* dim, int64_t* stride, cudnnDataType_t type, int64_t id, bool virt) {
+  return cudnn_frontend::TensorBuilder().setDim(4, dim).setStrides(4, stride).setId(id).setAlignment(16)
+      .setDataType(type).setVirtual(virt).build();
+}
+void run(cudnnHandle_t handle, Tensors tensors, cudnnDataType_t type) {
+  int64_t dim[] = {1, 64, 1, 1}, stride[] = {64, 1, 64, 64}, one[] = {1, 1};
+  auto bias = make(dim, stride, CUDNN_DATA_HALF, 'b', false);
+  auto conv = cudnn_frontend::ConvDescBuilder().setDataType(CUDNN_DATA_FLOAT).setMathMode(CUDNN_CROSS_CORRELATION)
+      .setNDims(2).setStrides(2, one).setPrePadding(2, one).setPostPadding(2, one).setDilation(2, one).build();
+  auto add = cudnn_frontend::PointWiseDescBuilder().setMode(CUDNN_POINTWISE_ADD)
+      .setMathPrecision(CUDNN_DATA_FLOAT).build();
+  auto relu = cudnn_frontend::PointWiseDescBuilder().setMode(CUDNN_POINTWISE_RELU_FWD).build();
+  auto conv_op = cudnn_frontend::OperationBuilder(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR)
+      .setxDesc(std::get<0>(tensors)).setwDesc(std::get<1>(tensors)).setyDesc(std::get<2>(tensors)).setcDesc(conv).build();
+  auto add_op = cudnn_frontend::OperationBuilder(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+      .setxDesc(conv_op.getOutputTensor()).setbDesc(bias).setyDesc(std::get<3>(tensors)).setpwDesc(add).build();
+  auto relu_op = cudnn_frontend::OperationBuilder(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+      .setxDesc(add_op.getOutputTensor()).setyDesc(std::get<4>(tensors)).setpwDesc(relu).build();
+  std::array<cudnn_frontend::Operation const*, 3> ops = {&conv_op, &add_op, &relu_op};
+  auto graph = cudnn_frontend::OperationGraphBuilder().setHandle(handle).setOperationGraph(3, ops.data()).build();
+}
+"""
+
+
+def test_the_older_builders_join_operations_as_the_program_does():
+    (found,) = graphs(OLDER)
+    assert found.older and [node.said for node in found.nodes] == ["conv_fprop", "pointwise ADD", "pointwise RELU_FWD"]
+    conv, add, relu = found.nodes
+    assert add.inputs["IN_0"] == conv.outputs["Y"] and relu.inputs["IN_0"] == add.outputs["OUT_0"]
+    assert len({*conv.inputs.values(), *conv.outputs.values(), *add.outputs.values(), *relu.outputs.values()}) == 5
+    bias = found.tensors[add.inputs["IN_1"]].settings["Dim"][-1]
+    assert [size.data for size in bias.data] == [1, 64, 1, 1]
+    assert len(fusion(found)) == 3
+
+
+def test_a_graph_that_cannot_be_described_ends_nothing(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("portadnn.migrate.frontend.judge.describe", broken)
+    report = migrate.check_text(HEAD + body(f"{X}{W} auto Y = graph.conv_fprop(X, W, {CONV});"), "graph.cpp")
+    assert [call.function for call in report.calls] == ["cudnn_frontend::conv_fprop"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "auto Y = graph.conv_fprop(X, W);",
+        "auto Y = graph.conv_fprop();",
+        "auto [a, b, c, d] = graph.sdpa(X, X, X, fe::graph::SDPA_attributes());",
+        "graph.pointwise(X, X, X, X, X, fe::graph::Pointwise_attributes().set_mode(mode));",
+        "auto t = graph.tensor(fe::graph::Tensor_attributes().set_dim({}).set_stride({n / 0}));",
+        "auto a = fe::graph::SDPA_attributes().set_dropout(0.1f).set_bias().set_causal_mask(); graph.sdpa(X, X, X, a);",
+        "graph.slice(X, fe::graph::Slice_attributes().set_slices({{0, 1}, {n}}));",
+        "auto c = graph.concatenate({X, X}, fe::graph::Concatenate_attributes().set_axis(1)); c->set_output(true);",
+        "auto op = cudnn_frontend::OperationBuilder(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR).build();",
+        "auto op = cudnn_frontend::OperationBuilder().setxDesc().build(); op.getOutputTensor();",
+    ],
+)
+def test_strange_calls_end_nothing(code):
+    report = migrate.check_text(HEAD + body(f"{X}{W} {code}"), "graph.cpp", migrate.Config(target="hipdnn"))
+    assert not report.skipped

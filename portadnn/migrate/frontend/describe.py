@@ -37,6 +37,7 @@ _RENAMED = {
     "padding_mask": "use_padding_mask", "sliding_window_length": "left_bound", "strides": "stride",
     "diagonal_band_left_bound": "left_bound", "diagonal_band_right_bound": "right_bound",
     "paged_attention_max_seq_len_kv": "max_seq_len_kv", "math_mode": "convolution_mode", "dilations": "dilation",
+    "spatial_stride": "stride", "reduction_op": "mode", "resample_mode": "mode",
 }  # fmt: skip
 _PORTS = {
     "epsilon": ("EPSILON",), "previous_running_stats": ("PREV_RUNNING_MEAN", "PREV_RUNNING_VAR", "MOMENTUM"),
@@ -168,7 +169,7 @@ class _Describing:
             inputs,
             attributes,
             results=outputs,
-            compute_type=self._type(node.settings, "compute_data_type"),
+            compute_type=self._type(node.settings, *_COMPUTE),
             name=f"{node.method.name}@{node.place.line}.{node.place.column}",
         )
 
@@ -249,7 +250,7 @@ class _Describing:
         return "is_inference" in node.settings and not self._set(node, "is_inference")
 
     def _set(self, node: FoundNode, name: str) -> bool:
-        return name in node.settings and self._truth(node.settings[name][0])
+        return bool(node.settings.get(name)) and self._truth(node.settings[name][0])
 
     # Tensors ----------------------------------------------------------------------------------------------------
 
@@ -272,7 +273,7 @@ class _Describing:
         settings = {} if told is None else told.settings
         read = any(key in other.inputs.values() for other in self.found.nodes)
         if self.found.older:
-            virtual = "Virtual" in settings and self._truth(settings["Virtual"][-1])
+            virtual = "Virtual" in settings and (not settings["Virtual"] or self._truth(settings["Virtual"][-1]))
         elif "is_virtual" in settings:
             virtual = self._truth(settings["is_virtual"][0])
         else:
@@ -372,6 +373,7 @@ def _is_number(told: FoundTensor) -> bool:
     return "value" in told.settings or "is_pass_by_value" in told.settings or "ByValue" in told.settings
 
 
+_COMPUTE = ("compute_data_type", "ComputeType", "MathPrecision", "DataType", "ComputePrecision")
 _KINDS_OF_TYPES = ("io", "intermediate", "compute")
 
 

@@ -51,8 +51,8 @@ class FoundNode:
     @property
     def mode(self) -> str:
         """Its mode, where it has one that is known: ``"RELU_FWD"``."""
-        for name in ("mode", "resampling_mode"):
-            if name in self.settings:
+        for name in ("mode", "resampling_mode", "Mode", "ReductionOp", "ResampleMode"):
+            if self.settings.get(name):
                 return enumerator(self.settings[name][0])
         return ""
 

@@ -52,10 +52,8 @@ def verdict(found: FoundGraph, library: str) -> Verdict:
     """Ask a library (``"hipdnn"``, ``"miopen-3"``, ``"cudnn-9"``), for all values that the source leaves open."""
     if not found.whole:
         return Verdict("unknown", "possible", "which nodes are in one graph is not known")
-    forms = [(choice, False) for choice in range(choices(found))]
-    if any(node.maybe for node in found.nodes):
-        forms.append((0, True))
-    said = [_asked(describe(found, choice, least=least), library) for choice, least in forms]
+    forms = [*((choice, False) for choice in range(choices(found))), (0, True)]
+    said = [_answer(found, choice, least, library) for choice, least in forms]
     answers = {one.answer for one in said}
     refused = next((one for one in said if one.answer == "no"), None)
     if refused is not None:
@@ -63,6 +61,13 @@ def verdict(found: FoundGraph, library: str) -> Verdict:
     unclear = next((one for one in said if one.answer == "unknown"), None)
     guessed = next((one for one in said if one.certainty == "possible"), None)
     return unclear or guessed or said[0]
+
+
+def _answer(found: FoundGraph, choice: int, least: bool, library: str) -> Verdict:
+    try:
+        return _asked(describe(found, choice, least=least), library)
+    except Exception as error:  # the rest of the tree is to be judged in any case
+        return Verdict("unknown", "possible", f"it was not described: {type(error).__name__}")
 
 
 def _asked(described: Described | None, library: str) -> Verdict:

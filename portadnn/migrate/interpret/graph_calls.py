@@ -19,8 +19,9 @@ from . import types
 from .objects import Objects
 
 _MOST_VARIANTS = 4
-_SETTER = re.compile(r"(?:set_?|has_dbias)(?=[A-Za-z_]|$)")
+_SETTER = re.compile(r"(?:set_?|add(?=[A-Z])|has_dbias)(?=[A-Za-z_]|$)")
 _NODES = "#nodes"
+_OUTPUTS = ("dxDesc", "dwDesc", "cMatDesc", "yDesc")  # what an operation of the older builders writes
 
 
 @dataclass
@@ -80,7 +81,8 @@ class GraphCalls:
             return None
         name = types.simple(callee.name)
         is_node = name in methods() or name in ("tensor", "tensor_like")
-        if not (is_node or name == "build" or _SETTER.match(name) or BUILT.fullmatch(name) or name.startswith("get_")):
+        is_getter = name.startswith("get_") or name == "getOutputTensor"
+        if not (is_node or is_getter or _SETTER.match(name) or BUILT.fullmatch(name)):
             return None
         base = self._object_at(callee.base)
         if base is None and name in methods():
@@ -104,6 +106,9 @@ class GraphCalls:
         if _SETTER.match(name):
             self._set(base, _SETTER.sub("", name, count=1) or name, call.arguments)
             return this
+        if name == "getOutputTensor":
+            found = (self._peek(base.key, setting) for setting in _OUTPUTS)
+            return next((value.data[0] for value in found if value is not None and value.data), None)
         if name in ("get_dim", "get_stride", "get_uid", "get_data_type"):
             value = self._peek(base.key, name.removeprefix("get_"))
             return value.data[0] if value is not None and value.data else None
@@ -207,6 +212,12 @@ class GraphCalls:
         self._write(made, name, values)
 
     def _given(self, argument: Expression) -> Value:
+        if (
+            isinstance(argument, Invocation)
+            and isinstance(argument.callee, Name)
+            and argument.callee.name.startswith(("std::get", "get<"))
+        ):  # std::get<2>(tensors): one of a tuple
+            return unknown(f"{' '.join(argument.text.split())}#{self.walk.frame.turn}")
         value = self.walk.evaluate(argument)
         if (
             value.kind == "unknown"
