@@ -107,7 +107,7 @@ class Collector:
     def graphs(self, graphs: Iterable[Judged]) -> None:
         """Keep the calls that add nodes to graphs of cudnn_frontend."""
         for one in graphs:
-            for node in one.graph.nodes:
+            for node in () if one.graph.backend else one.graph.nodes:  # backend descriptors' calls are there already
                 name = f"cudnn_frontend::{node.method.name}"
                 place = node.place
                 where = (place.file, place.line, place.column, name)

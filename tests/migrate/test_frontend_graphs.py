@@ -232,3 +232,56 @@ def test_a_graph_that_cannot_be_described_ends_nothing(monkeypatch):
 def test_strange_calls_end_nothing(code):
     report = migrate.check_text(HEAD + body(f"{X}{W} {code}"), "graph.cpp", migrate.Config(target="hipdnn"))
     assert not report.skipped
+
+
+BACKEND = """
+static cudnnBackendDescriptor_t tensor(int64_t uid, int64_t* dims, int64_t* strides) {
+  cudnnBackendDescriptor_t d;
+  cudnnDataType_t type = CUDNN_DATA_HALF;
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &d);
+  cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid);
+  cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+  cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
+  cudnnBackendSetAttribute(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
+  cudnnBackendFinalize(d);
+  return d;
+}
+void build(cudnnHandle_t handle) {
+  int64_t xd[] = {8, 32, 16, 16}, xs[] = {8192, 1, 512, 32}, wd[] = {64, 32, 3, 3}, ws[] = {288, 1, 96, 32};
+  int64_t yd[] = {8, 64, YSIZE, YSIZE}, ys[] = {64 * YSIZE * YSIZE, 1, 64 * YSIZE, 64}, two = 2, one[] = {1, 1}, post[] = {POST, POST};
+  cudnnBackendDescriptor_t x = tensor('x', xd, xs), w = tensor('w', wd, ws), y = tensor('y', yd, ys), how, conv, graph;
+  cudnnDataType_t single = CUDNN_DATA_FLOAT;
+  cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, &how);
+  cudnnBackendSetAttribute(how, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &single);
+  cudnnBackendSetAttribute(how, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+  cudnnBackendSetAttribute(how, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &two);
+  cudnnBackendSetAttribute(how, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, one);
+  cudnnBackendSetAttribute(how, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, post);
+  cudnnBackendSetAttribute(how, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, one);
+  cudnnBackendSetAttribute(how, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, one);
+  cudnnBackendFinalize(how);
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, &conv);
+  cudnnBackendSetAttribute(conv, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how);
+  cudnnBackendSetAttribute(conv, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &x);
+  cudnnBackendSetAttribute(conv, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &w);
+  cudnnBackendSetAttribute(conv, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &y);
+  cudnnBackendFinalize(conv);
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &graph);
+  cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &conv);
+  cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  cudnnBackendFinalize(graph);
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("post", "size", "rules"), [(1, 16, set()), (0, 15, {"G15"})])
+def test_graphs_of_backend_descriptors_are_judged_with_their_shapes(post, size, rules):
+    """Padding that differs at the two ends is what hipDNN's providers refuse."""
+    text = "#include <cudnn.h>\n" + BACKEND.replace("POST,", f"{post},").replace("POST}", f"{post}}}")
+    text = text.replace("YSIZE", str(size))
+    (found,) = graphs(text)
+    assert found.backend and describe(found).valid
+    report = migrate.check_text(text, "backend.c", migrate.Config(target="hipdnn"))
+    assert {finding.rule for finding in report.alarms if finding.rule.startswith("G1")} == rules
+    assert not [call for call in report.calls if call.function.startswith("cudnn_frontend")]

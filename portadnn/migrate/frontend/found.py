@@ -70,6 +70,7 @@ class FoundGraph:
     tensors: Mapping[str, FoundTensor]
     settings: Settings = field(default_factory=dict)
     older: bool = False  # of the older builders
+    backend: bool = False  # of backend descriptors
     whole: bool = True  # else nodes of which is not known in which graph they are together
 
     @property

@@ -268,6 +268,10 @@ class Calls(Objects):
             for listener in self.listeners:
                 listener.call(event, self.state, self.journal)
         self.reached.add(where_)
+        if name == "cudnnBackendFinalize" and arguments and arguments[0].value.kind == "thing":
+            graph = self.state.things.get(arguments[0].value.data)
+            if graph is not None:
+                self.of_graphs.finalized(graph, self.journal)
         return effects.apply(event, self.state, self.journal, self._write_output)
 
     def _write_output(self, path: str, value: Value) -> None:

@@ -7,12 +7,14 @@ branches that meet join them as they do all others.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..events import Place
+from ..frontend.backend import found_graph
 from ..frontend.found import FoundGraph, FoundNode, FoundTensor
 from ..frontend.methods import BUILT, GRAPH_TYPE, TENSOR_TYPE, Method, class_named, methods, operation_named
+from ..model.state import Deed, Thing
 from ..program import Expression, Invocation, Member, Name, Span
 from ..values import UNKNOWN, Value, items, known, unknown
 from . import types
@@ -384,7 +386,13 @@ class GraphCalls:
             for values in node.settings.values():
                 keys |= {one.key for value in values if (one := self._lookup(value)) is not None and one.is_tensor}
         tensors = {key: FoundTensor(key, self.made[key].label, self._settings(self.made[key])) for key in keys}
-        self.graphs.append(FoundGraph(nodes, tensors, settings, older, whole))
+        self.graphs.append(FoundGraph(nodes, tensors, settings, older, whole=whole))
+
+    def finalized(self, thing: Thing, journal: Mapping[int, Deed]) -> None:
+        """Keep the graph that a backend descriptor is of, once it is finalized."""
+        found = found_graph(thing, self.walk.state, journal)
+        if found is not None:
+            self.graphs.append(found)
 
     def end(self) -> None:
         """Keep the graphs that the program did not build where it was followed."""

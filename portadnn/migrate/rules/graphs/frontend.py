@@ -39,7 +39,7 @@ def no_call_in_miopen(judged: Judged) -> Iterator[GraphHit]:
 def calls_of_miopen(judged: Judged) -> Iterator[GraphHit]:
     """Find graphs that are calls of MIOpen, one for each node, or a fusion plan."""
     nodes = judged.graph.nodes
-    if without_call(judged.graph):
+    if judged.graph.backend or without_call(judged.graph):
         return
     operators = fusion(judged.graph)
     if operators:
@@ -88,7 +88,7 @@ def _hit(judged: Judged) -> GraphHit:
 @graph_check("nodes", "instead")
 def older_builders(judged: Judged) -> Iterator[GraphHit]:
     """Find graphs of cudnn_frontend's older builders."""
-    if judged.graph.older:
+    if judged.graph.older and not judged.graph.backend:
         nodes = judged.graph.nodes
         calls = dict.fromkeys(f"graph.{node.method.name}({', '.join(node.inputs)}, attributes);" for node in nodes)
         words = {"nodes": listed(nodes), "instead": "\n".join(calls)}
