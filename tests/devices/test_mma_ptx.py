@@ -9,12 +9,17 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import cases_rnn
 import pytest
 from source_recorder import SourceRecorder, differing
 
 import portadnn as dnn
+from portadnn.enums import DataType
+from portadnn.ops.rnn.layout import RNNMode
+from portadnn.ops.rnn.problems import RNNForwardInference
 from portadnn_backends import kernel_text
 from portadnn_backends.base import DeviceInfo
+from portadnn_backends.engines import kernel_engines
 from portadnn_backends.engines.conv.matrix_units import MMA_PTX, unit_of_target
 from portadnn_backends.opencl import matrix_cores
 
@@ -39,6 +44,7 @@ INFO = DeviceInfo(
     bandwidth=3.3e12,
     features=frozenset({"inline_ptx", "grid_fence", "atomic64", "mma_ptx"}),
 )
+SHAPE = ((64, 64), 512, 512, 1)  # rows of each step, features, hidden units, layers
 CONVOLUTIONS = (
     "convolution_forward x={t}:8x64x56x56{f} w={t}:64x64x3x3{f} padding=1,1",
     "convolution_forward x={t}:64x256x28x28{f} w={t}:256x256x3x3{f} padding=1,1",
@@ -118,6 +124,23 @@ def test_every_text_compiles():
         list(pool.map(check, found))
 
 
+@pytest.mark.parametrize(("dtype", "taken"), [("HALF", True), ("BFLOAT16", True), ("FLOAT", False)])
+def test_products_of_recurrent_layers_compile(dtype, taken):
+    """In half and bfloat16 they are on tensor cores; float32 stays exact."""
+    tool("clang")
+    problem = dnn.parse(cases_rnn.line(RNNForwardInference, cases_rnn.words(RNNMode.LSTM, DataType[dtype], SHAPE)))
+    recorder = SourceRecorder(INFO)
+    for engine in kernel_engines():
+        if isinstance(problem, engine.problems) and engine.why_not(problem, INFO) is None:
+            engine.prepare(problem, recorder)
+    found = [source for source, (_, name, _) in recorder.sources.items() if name == "gemm_matrix"]
+    assert bool(found) == taken
+    for source in found:
+        ptx = ptx_of(source)
+        assert "mma.sync" in ptx
+        assemble(ptx)
+
+
 @pytest.mark.parametrize("text", range(3))
 def test_the_probe_compiles(text):
     ptx = ptx_of(matrix_cores.probes(MMA_PTX)[text])
@@ -144,11 +167,6 @@ def test_who_has_them():
     recorder.record(["convolution_forward x=f32:8x64x56x56:nhwc w=f32:64x64x3x3:nhwc padding=1,1"])
     assert not any(engine.startswith("tensor_core") for engine in recorder.engines.values())
     product = dnn.parse("convolution_forward x=f16:8x64x56x56:nhwc w=f16:64x64x3x3:nhwc padding=1,1 math=fma")
-    engines = [one for one in recorder_engines(product) if one.name.startswith("tensor_core")]
+    takers = [one for one in kernel_engines() if isinstance(product, one.problems)]
+    engines = [one for one in takers if one.name.startswith("tensor_core")]
     assert [one.why_not(product, INFO) for one in engines] == ["the math type forbids tensor cores"]
-
-
-def recorder_engines(problem):
-    from portadnn_backends.engines import kernel_engines
-
-    return [engine for engine in kernel_engines() if isinstance(problem, engine.problems)]
