@@ -105,6 +105,17 @@ def norm(kind, io=D.HALF, weights=D.FLOAT, compute=D.FLOAT):
     return g
 
 
+def norm_gradient(io=D.HALF, weights=D.FLOAT):
+    g = new(io=io, compute=D.FLOAT)
+    scale = x(g, 1, 16, 8, 8, data_type=weights)
+    mean, inverse = (x(g, 2, 1, 1, 1, data_type=D.FLOAT) for _ in range(2))
+    outs = g.layernorm_backward(x(g, 2, 16, 8, 8), x(g, 2, 16, 8, 8), scale, mean, inverse)
+    outs[0].set_output(True)
+    for one in outs[1:]:
+        one.set_output(True).set_data_type(D.FLOAT)
+    return g
+
+
 def batchnorm(channels=16, running=True, io=D.HALF, nhwc=True, slope=None, compute=D.FLOAT):
     g = new(io=io, compute=compute)
     p = [x(g, 1, channels, 1, 1, data_type=D.FLOAT) for _ in range(4)]
@@ -240,6 +251,9 @@ CASES = {
     "bias alone on MIOpen": (fused, MI, None, "no", "form"),
     "a convolution on MIOpen": (single, MI, None, "no", "form"),
     "attention on MIOpen": (attention, MI, None, "no", "form"),
+    "layer norm's gradient on hipDNN": (norm_gradient, HIP, None, "yes", None),
+    "its half scale and float gradient": (lambda: norm_gradient(weights=D.HALF), HIP, None, "no", "lnb-affine"),
+    "its float64": (lambda: norm_gradient(D.DOUBLE), HIP, None, "no", "lnb-types"),
     "bias on hipDNN": (fused, HIP, None, "yes", None),
     "NCHW on hipDNN": (lambda: fused(nhwc=False), HIP, None, "yes", None),
     "a stored intermediate": (lambda: fused(stored=True), HIP, None, "no", "cba-virtual"),
