@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, tensor]) -> dict[int, Any]:
-    """Return a pack's values by uid. Keys are tensors or uids; None as a key or as a value is skipped.
+    """Return a pack's values by uid. Keys are tensors, uids or names; None as a key or as a value is skipped.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, t
     for key, value in pack.items():
         if key is None or value is None:
             continue
-        uid = key.get_uid() if isinstance(key, tensor) else key
+        uid = key.get_uid() if isinstance(key, tensor) else _named(graph, key) if isinstance(key, str) else key
         number = plain_number(uid)
         info = None if number is None else graph.by_uid.get(number)
         if info is None:
@@ -69,6 +69,15 @@ def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, t
             fix=f"add the keys {[info.uid for info in missing]}",
         )
     return values
+
+
+def _named(graph: OperationGraph, name: str) -> int:
+    """Return the uid of the one tensor of a name."""
+    found = [info.uid for info in graph.packed if info.name == name]
+    if len(found) != 1:
+        names = ", ".join(f"'{info.name}'" for info in graph.packed)
+        raise fail("PG-PACK-002", expected=f"the name of one tensor, of {names}", got=shown(name))
+    return found[0]
 
 
 @dataclass

@@ -71,9 +71,9 @@ def a_uid_of_nothing(g, a, b, y, total, half):
     g.execute({a: six(), b: six(), y: six(), 99: six()})
 
 
-@wrong_pack("PG-PACK-002", PACK, "'a'")
-def a_name_for_a_key(g, a, b, y, total, half):
-    g.execute({"a": six(), b: six(), y: six()})
+@wrong_pack("PG-PACK-002", PACK, "'a'", "got 'c'")
+def a_name_of_nothing(g, a, b, y, total, half):
+    g.execute({"c": six(), b: six(), y: six()})
 
 
 @wrong_pack("PG-PACK-003", PACK, "set_output(True)")

@@ -274,3 +274,51 @@ def test_norms_compute_in_float_and_names_may_be_none():
     y.set_output(True)
     g.validate()
     assert next(iter(g._graph.nodes)).compute_type is cudnn.data_type.FLOAT
+
+
+def test_packs_by_name_and_as_lists(handle):
+    g = new(handle)
+    x, y = given(g, (2, 3), name="x"), given(g, (2, 3), name="y")
+    z = g.sub(x, y).set_output(True).set_name("z")
+    g.build()
+    values, others = floats(2, 3), floats(2, 3, seed=1)
+    for number in range(3):
+        out = np.empty((2, 3), np.float32)
+        g.execute({"".join(["x", ""]): values, "y": others, f"{'z'}": out})
+        np.testing.assert_array_equal(out, values - others)
+        out = np.empty((2, 3), np.float32)
+        uids = [one.get_uid() for one in (z, x, y)]
+        g.execute([out, values, others], None, tensor_uids=uids)
+        np.testing.assert_array_equal(out, values - others)
+        g.execute_plan_at_index((out, others, values), None, 0, tensor_uids=tuple(uids))
+        np.testing.assert_array_equal(out, others - values)
+        values += number
+    for pack, more in (
+        ({"x": values, "w": others, "z": out}, {}),
+        ([values, others], {"tensor_uids": uids}),
+        ([values, others, out], {"tensor_uids": [1, 1, 2]}),
+    ):
+        with pytest.raises(cudnn.InvalidVariantPack, match=r"PG-PACK-00[28]"):
+            g.execute(pack, **more)
+
+
+def test_a_name_of_two_tensors_is_no_key():
+    g = new("reference")
+    x, y = given(g, (2,), name="x"), given(g, (2,), name="x")
+    g.add(x, y).set_output(True).set_name("z")
+    g.build()
+    with pytest.raises(cudnn.InvalidVariantPack, match="PG-PACK-002"):
+        g.execute(dict.fromkeys("xz", np.zeros(2, np.float32)))
+
+
+def test_arguments_of_1_32():
+    g = new("reference")
+    a = g.tensor([2, 3], None, D.FLOAT, uid=None, ragged_offset_multiplier=4, alignment_value=16)
+    assert (a.get_ragged_offset_multiplier(), a.get_stride()) == (4, [3, 1])
+    assert g.tensor_like(np.zeros((2, 3), np.float32), "b", is_virtual=True).get_is_virtual()
+    assert g.tensor_scalar(2.0, name="two").get_name() == "two"
+    g = new("reference")
+    g.relu(given(g, (2, 3))).set_output(True)
+    g.build()
+    assert g.serialize(as_bytes=True, include_kernels=False) == g.serialize()
+    assert g.selected_engine is None

@@ -21,7 +21,7 @@ from ..operation_graph import TensorInfo
 from ..pack import bind as bind_pack
 from ..plans import Plans, Timing, engines_of
 from ..rules import fail
-from .arguments import pairs, whole
+from .arguments import listed, pairs, whole
 from .builder import method
 from .handles import handle_of
 from .overrides import Overrides, with_layouts
@@ -40,6 +40,7 @@ def execute(
     override_uids: Any = None,
     override_shapes: Any = None,
     override_strides: Any = None,
+    tensor_uids: Any = None,
     check: str | None = None,
 ) -> None:
     """Run the plan on a variant pack.
@@ -47,8 +48,8 @@ def execute(
     Parameters
     ----------
     tensor_to_device_buffer
-        Buffers by tensor or uid: arrays of the handle's backend, of any library in the same memory (DLPack), or in
-        host memory. They are read with the graph's dims and strides. Host arrays are copied to other devices and
+        Buffers by tensor, uid or name: arrays of the handle's backend, of any library in the same memory (DLPack), or
+        in host memory. They are read with the graph's dims and strides. Host arrays are copied to other devices and
         results back to them. Packs of the device's own arrays that come again cost little more than their launches.
     workspace
         At least ``get_workspace_size()`` bytes, as an array or buffer of the backend; None, less, or anything of the
@@ -59,6 +60,8 @@ def execute(
         Tensors that have other dims and strides this time, of a graph made with ``is_override_shape_enabled`` or
         ``is_dynamic_shape_enabled``; tensors inside the graph follow. The plan is prepared for each of these layouts
         once, by the same engine where it takes them, and takes memory of its own if the workspace is too small for it.
+    tensor_uids
+        The uids of buffers that come as a list, in its order.
     check
         "reference" compares every node on the device, with all virtual tensors in memory, with its definition in
         float64 of the same inputs, and then the results; the first node that is off is named. It takes long.
@@ -70,6 +73,8 @@ def execute(
     """
     none = override_uids is override_shapes is override_strides is None
     overrides = None if none else Overrides(override_uids, override_shapes, override_strides)
+    if tensor_uids is not None:
+        tensor_to_device_buffer = _numbered(tensor_to_device_buffer, tensor_uids)
     if check is not None:
         _checked(self, tensor_to_device_buffer, workspace, handle, check, overrides)
         return
@@ -86,8 +91,12 @@ def execute_plan_at_index(
     override_uids: Any = None,
     override_shapes: Any = None,
     override_strides: Any = None,
+    *,
+    tensor_uids: Any = None,
 ) -> None:
     """Run one of the plans; see :meth:`execute`."""
+    if tensor_uids is not None:
+        tensor_to_device_buffer = _numbered(tensor_to_device_buffer, tensor_uids)
     number = index if type(index) is int else whole(index, "index", "PG-PLAN-002")
     none = override_uids is override_shapes is override_strides is None
     overrides = None if none else Overrides(override_uids, override_shapes, override_strides)
@@ -241,6 +250,17 @@ def _workspace(self: Planned, plan: GraphPlan, plans: Plans, given: Any) -> Any:
         if device.recorder is not None:
             device.recorder.allocated(own)  # a bound call keeps it
         return own
+
+
+def _numbered(buffers: Any, uids: Any) -> dict[Any, Any]:
+    """Return buffers that come as a list by their uids."""
+    numbers = [whole(one, "tensor_uids", "PG-PACK-002") for one in listed(uids, "tensor_uids", "PG-PACK-006")]
+    arrays = listed(buffers, "variant pack", "PG-PACK-006")
+    if len(arrays) != len(numbers) or len(set(numbers)) != len(numbers):
+        expected = "a buffer for each uid, which differ"
+        got = f"{len(arrays)} buffers and the uids {numbers}"
+        raise fail("PG-PACK-008", argument="tensor_uids", expected=expected, got=got, fix="pass as many of each")
+    return dict(zip(numbers, arrays, strict=True))
 
 
 def _pack(given: Any) -> dict[Any, Any]:

@@ -87,8 +87,8 @@ def to_json(self: Planned) -> str:
 
 
 @method
-def serialize(self: Planned) -> bytes:
-    """Return :meth:`to_json` in UTF-8."""
+def serialize(self: Planned, *, as_bytes: bool = True, include_kernels: bool = True) -> bytes:
+    """Return :meth:`to_json` in UTF-8; the arguments are cudnn-frontend's, and change nothing."""
     return to_json(self).encode()
 
 

@@ -109,23 +109,29 @@ class pygraph(Planned):
         ragged_offset: Tensor | None = None,
         reordering_type: tensor_reordering = tensor_reordering.NONE,
         name: str = "",
-        uid: int = -1,
+        uid: int | None = -1,
+        ragged_offset_multiplier: int = 1,
+        alignment_value: int = 1,
     ) -> Tensor:
         """Make a tensor that comes from outside; dims and strides in logical order, strides in elements.
 
-        Without strides it is row-major, as in cudnn-frontend 1.32.
+        Without strides it is row-major, as in cudnn-frontend 1.32. `alignment_value` is a promise about its numbers,
+        without effect here.
         """
+        whole(alignment_value, "alignment_value")
         made = tensor(name).set_dim(dim).set_data_type(data_type).set_is_virtual(is_virtual)
         made.set_stride(stride or ([] if is_virtual else row_major(made.get_dim())))
         made.set_is_pass_by_value(is_pass_by_value).set_ragged_offset(ragged_offset).set_reordering_type(
             reordering_type
         )
-        if whole(uid, "uid") != -1:
+        if ragged_offset_multiplier != 1:
+            made.set_ragged_offset_multiplier(ragged_offset_multiplier)
+        if uid is not None and whole(uid, "uid") != -1:
             made.set_uid(uid)
         return self._graph.declare(made)
 
     @public
-    def tensor_like(self, tensor_or_array: Any, name: str = "") -> Tensor:
+    def tensor_like(self, tensor_or_array: Any, name: str = "", is_virtual: bool = False) -> Tensor:
         """Make a tensor with the dims, strides and type of another one or of an array, of any library.
 
         An array of one element in host memory is passed by value.
@@ -133,7 +139,8 @@ class pygraph(Planned):
         if isinstance(tensor_or_array, tensor):
             other = tensor_or_array
             made = tensor(name).set_dim(other.get_dim()).set_stride(other.get_stride())
-            return self._graph.declare(made.set_data_type(other.get_data_type()))
+            made.set_data_type(other.get_data_type()).set_is_virtual(is_virtual)
+            return self._graph.declare(made)
         try:
             dims, strides, kind = _look(tensor_or_array)
         except GraphError:
@@ -143,12 +150,14 @@ class pygraph(Planned):
             raise fail("PG-TENSOR-019", argument="tensor_like", expected="an array or a tensor", got=got) from None
         made = tensor(name).set_dim(dims).set_stride(strides).set_data_type(kind)
         single = all(size == 1 for size in dims) and memory.is_host(tensor_or_array)
-        return self._graph.declare(made.set_is_pass_by_value(single))
+        return self._graph.declare(made.set_is_pass_by_value(single).set_is_virtual(is_virtual))
 
     @public
-    def tensor_scalar(self, value: float | int, scalar_type: scalar_type = scalar_type.COMPILE_TIME_CONST) -> Tensor:
+    def tensor_scalar(
+        self, value: float | int, scalar_type: scalar_type = scalar_type.COMPILE_TIME_CONST, name: str = ""
+    ) -> Tensor:
         """Make a number: a constant of the graph, or the value that holds unless a variant pack has another."""
-        made = tensor().set_value(value, _parse_scalar(scalar_type)).set_dim([1]).set_stride([1])
+        made = tensor(name).set_value(value, _parse_scalar(scalar_type)).set_dim([1]).set_stride([1])
         kind = data_type.INT32 if isinstance(made.value, int) else data_type.FLOAT
         return self._graph.declare(made.set_data_type(kind))
 
