@@ -45,6 +45,8 @@ def step_of(model: Any, args: argparse.Namespace, substituted: bool) -> Any:
         from portadnn.torch import substitute
 
         substitute(model, args.backend)
+    if args.compile == "portadnn":
+        from portadnn.torch import compile_backend  # noqa: F401  # registers it where the entry point is not installed
     run = torch.compile(model, backend=args.compile) if args.compile and substituted else model
     if not args.train:
 
@@ -72,9 +74,7 @@ def timed(step: Any, steps: int, device: str) -> tuple[float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(steps):
         step()
-    issued = time.perf_counter()
     wait()
-    del issued
     return (time.perf_counter() - wall) / steps, (time.process_time() - cpu) / steps
 
 

@@ -18,6 +18,8 @@ from torch._functorch.aot_autograd import make_boxed_func
 import portadnn.graph as graphs
 from portadnn.errors import DnnError
 
+from .affine import Affine
+from .folded import FoldedConvolution
 from .ops.handles import check_backend, handle_for
 from .ops.layout import memory_format
 from .regions import Found, eager_part, find, value_of
@@ -57,8 +59,19 @@ class Region(torch.nn.Module):
         self._strides = (tuple(out.shape), tuple(out.stride())) if static else None
         self._batched = found.steps[0].method != "matmul" or out.dim() == 3
         self._rank = out.dim() if self._batched else 3
+        self._folded = FoldedConvolution.of(found, place)
 
     def forward(self, *outside: torch.Tensor) -> torch.Tensor:
+        if self._folded is not None:
+            tensors = [one(outside) for one in self._inputs[:2]]
+            dims = self._dims(tensors)
+            y = torch.empty_strided(dims, self._strides_of(dims, tensors), dtype=tensors[0].dtype)
+            try:
+                self._folded(outside, y, self._backend)
+                return y
+            except DnnError as error:
+                self._folded = None
+                _log.info("torch.compile: a region becomes a graph: %s", error)
         tensors = [self._laid_out(one(outside)) for one in self._inputs]
         key = tuple((t.shape, t.stride(), t.dtype, t.device) for t in tensors)
         known = self._graphs.get(key, self)
@@ -139,7 +152,7 @@ class _Input:
         """Return input number `index` of a region."""
         node = found.inputs[index]
         if node in found.norms and index in found.norms[node]:
-            return _Affine(node, found.norms[node].index(index), place, _rank(found))
+            return Affine(node, found.norms[node].index(index), place, _rank(found))
         if found.steps[1].method == "bias" and found.steps[1].operands[1] == ("input", index):
             return _Bias(place[node], _rank(found))
         return _Input(place[node])
@@ -160,45 +173,6 @@ class _Bias(_Input):
 
     def __call__(self, outside: Sequence[torch.Tensor]) -> torch.Tensor:
         return outside[self._place].reshape(self._shape)
-
-
-class _Affine:
-    """Scale or shift of a norm by given statistics, ``y = x * scale + shift``; computed again when these change."""
-
-    def __init__(self, node: fx.Node, which: int, place: Mapping[fx.Node, int], rank: int) -> None:
-        _, weight, bias, mean, variance, *rest = node.args
-        self._places = [None if one is None else place[one] for one in (weight, bias, mean, variance)]
-        ours = node.target is torch.ops.portadnn.batch_norm_inference.default
-        self._epsilon = float(rest[0 if ours else 1])
-        self._which = which
-        self._shape = (1, -1, *[1] * (rank - 2))
-        self._known: Any = None
-        self._key: Any = None
-
-    def __call__(self, outside: Sequence[torch.Tensor]) -> torch.Tensor:
-        weight, bias, mean, variance = (None if i is None else outside[i] for i in self._places)
-        key = _versions(weight, bias, mean, variance)
-        if key is None or key != self._key:
-            self._key, self._known = key, self._compute(weight, bias, mean, variance)
-        return self._known
-
-    def _compute(self, weight: Any, bias: Any, mean: Any, variance: Any) -> torch.Tensor:
-        kind = torch.promote_types(mean.dtype, torch.float32)
-        scale = (variance.to(kind) + self._epsilon).rsqrt()
-        if weight is not None:
-            scale = scale * weight.to(kind)
-        if self._which:
-            scale = -mean.to(kind) * scale
-            if bias is not None:
-                scale = scale + bias.to(kind)
-        return scale.detach().view(self._shape)
-
-
-def _versions(*tensors: torch.Tensor | None) -> Any:
-    """Return what changes with tensors' contents; None where nobody counts the changes."""
-    if any(t is not None and t.is_inference() for t in tensors):
-        return None
-    return tuple(None if t is None else (id(t), t.data_ptr(), t._version) for t in tensors)
 
 
 def _operand(one: Any, given: Sequence[Any], results: Sequence[Any]) -> Any:

@@ -29,7 +29,7 @@ def _descriptor(stride: Ints, padding: Ints, dilation: Ints, groups: int, tf32: 
     return dnn.ConvolutionDescriptor(padding, stride, dilation, groups, math="tf32" if tf32 else "default")
 
 
-def _setting(x: torch.Tensor, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> dnn.ConvolutionDescriptor:
+def setting(x: torch.Tensor, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> dnn.ConvolutionDescriptor:
     """Return the descriptor; float32 on GPUs may be rounded to TF32 where PyTorch's own convolutions may."""
     tf32 = x.is_cuda and x.dtype is torch.float32 and torch.backends.cudnn.allow_tf32
     return _descriptor(tuple(stride), tuple(padding), tuple(dilation), groups, tf32)
@@ -56,7 +56,7 @@ def _run(call: str, first: torch.Tensor, second: torch.Tensor, out: torch.Tensor
         out.zero_()
         return
     handle = handle_for(out, backend)
-    conv = _setting(out, *geometry)
+    conv = setting(out, *geometry)
     tensors = _as_2d(first, second, out)
     if torch.backends.cudnn.benchmark and out.is_cuda:
         _tune(handle, f"find_{call}_algorithm_ex", tensors, conv)
@@ -90,7 +90,7 @@ def _forward(
         _run("convolution_forward", x, w, y, (stride, padding, dilation, groups), backend)
         return y if bias is None else y.add_(per_channel(bias, y.dim(), y.dtype))
     if y.numel():
-        handle, conv = handle_for(y, backend), _setting(y, stride, padding, dilation, groups)
+        handle, conv = handle_for(y, backend), setting(y, stride, padding, dilation, groups)
         ours = _as_2d(x, w, y)
         if torch.backends.cudnn.benchmark and y.is_cuda:
             _tune(handle, "find_convolution_forward_algorithm_ex", ours, conv)
