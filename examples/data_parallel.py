@@ -40,6 +40,9 @@ class Alone:
         """Return the rank's handle."""
         return dnn.Handle(backend)
 
+    def close(self) -> None:
+        """Leave the other ranks."""
+
     def gather(self, handle: dnn.Handle, array: Any) -> Any:
         """Return the arrays of all ranks, one after another along the first dim."""
         return array
@@ -100,6 +103,10 @@ class Nccl(Alone):
         self.world.all_reduce(array, found)
         return found
 
+    def close(self) -> None:
+        """Leave the other ranks."""
+        self.world.stop()
+
 
 class Torch(Alone):
     """torch.distributed, on torch's own stream."""
@@ -128,6 +135,10 @@ class Torch(Alone):
         found = self.torch.as_tensor(array, device="cuda").clone()
         self.torch.distributed.all_reduce(found)
         return found
+
+    def close(self) -> None:
+        """Leave the other ranks."""
+        self.torch.distributed.destroy_process_group()
 
 
 class SyncBatchNorm:
@@ -238,6 +249,7 @@ def run(world: Alone, backend: str, epochs: int, output: str) -> None:
             losses += found
             if world.rank == 0:
                 print(f"epoch {epoch + 1}: loss {np.mean(found):.4f} on {world.size} x {handle.info.name}", flush=True)
+    world.close()
     if world.rank == 0 and output:
         Path(output).write_text(json.dumps(losses), encoding="utf-8")
 
@@ -256,8 +268,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", default="", help="file for the loss of every step")
     options = parser.parse_args(argv)
     if options.communicator == "nccl":
-        spawn = multiprocessing.get_context("spawn")
-        ranks = [spawn.Process(target=_nccl, args=(rank, options)) for rank in range(options.ranks)]
+        multiprocessing.set_start_method("fork", force=True)  # CuPy's store of addresses is a process, and has locks
+        ranks = [multiprocessing.Process(target=_nccl, args=(rank, options)) for rank in range(options.ranks)]
         for rank in ranks:
             rank.start()
         for rank in ranks:

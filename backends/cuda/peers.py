@@ -14,6 +14,7 @@ from ..base import Device
 from ..cupy_devices.library import cupy
 
 _ALREADY_ENABLED = 704  # cudaErrorPeerAccessAlreadyEnabled
+_ON_DEVICES = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
 
 
 def peer_array(device: Device, value: Any, spec: TensorSpec, argument: str) -> Any:
@@ -39,7 +40,7 @@ def peer_array(device: Device, value: Any, spec: TensorSpec, argument: str) -> A
 def device_of(array: Any) -> int | None:
     """Return the number of the device that an array's memory lies on; None for the host's."""
     found = cupy().cuda.runtime.pointerGetAttributes(array.data.ptr)
-    return int(found.device) if found.devicePointer and found.type != 1 else None  # 1: cudaMemoryTypeHost
+    return int(found.device) if found.type in _ON_DEVICES else None
 
 
 @functools.cache
