@@ -426,6 +426,15 @@ class Handle:
         state = "closed" if self._device is None else self._device.info.name
         return f"Handle({self.backend!r}: {state})"
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks where the handle computes."""
+        from ._page.cells import table
+
+        if self._device is None:
+            return table(repr(self), (), ())
+        names = ("name", "vendor", "kind", "platform", "driver", "version", "compute_units", "simd_width")
+        return table(repr(self), ("", ""), [(name.replace("_", " "), getattr(self.info, name)) for name in names])
+
 
 def _bytes(value: Any, argument: str) -> int:
     number = plain_number(value)

@@ -82,6 +82,17 @@ class RunReport:
         found = Counter(result.verdict.value for result in self.results)
         return {verdict.value: found[verdict.value] for verdict in Verdict}
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks how many cases of each operation had which verdict."""
+        from .._page.cells import table
+
+        verdicts = [verdict.value for verdict in Verdict]
+        rows: dict[str, Counter[str]] = {}
+        for result in self.results:
+            rows.setdefault(result.case.partition(" ")[0], Counter())[result.verdict.value] += 1
+        cells = [(op, *(counts[verdict] for verdict in verdicts)) for op, counts in sorted(rows.items())]
+        return table(f"{len(self.results)} cases on {', '.join(self.targets)}", ("operation", *verdicts), cells)
+
     @property
     def passed(self) -> bool:
         """Whether no case failed or broke."""

@@ -102,6 +102,17 @@ class CaseResult:
     reason: str = ""
     judgements: list[Judgement] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what each target did."""
+        from .._page.cells import table
+
+        head = ("target", "verdict", "engine", "output", "times the tolerance", "why")
+        rows = []
+        for one in self.judgements:
+            found: list[Any] = [(name, off.excess) for name, off in one.differences.items()] or [("", None)]
+            rows += [(one.target, one.verdict.value, one.engine, *measured, one.reason) for measured in found]
+        return table(f"{self.verdict.value}: {self.case}", head, rows, note=self.reason)
+
 
 @dataclass
 class Expected:

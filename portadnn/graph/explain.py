@@ -129,6 +129,18 @@ class Explanation:
             line for answer in self.answers if answer.reasons or answer.excluded for line in answer.lines()
         )
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks which engine takes the graph, and why others do not."""
+        from .._page.cells import table
+
+        rows = []
+        for answer in self.answers:
+            said = [*answer.reasons, *([answer.excluded] if answer.excluded else []), *answer.remarks]
+            takes = "excluded" if answer.excluded else "yes" if answer.takes else "no"
+            micro = None if answer.seconds is None else answer.seconds * 1e6
+            rows.append((answer.engine, takes, micro, "; ".join(lines_of(said))))
+        return table(str(self).partition("\n")[0], ("engine", "takes it", "estimate (µs)", "why"), rows)
+
     def __str__(self) -> str:
         what = "runs" if self.supported else "does not run"
         plan = f" as {self.plan}" if self.plan else ""

@@ -46,6 +46,14 @@ class Comparison:
     differences: list[NodeDifference] = field(default_factory=list)
     compared: Counter[str] = field(default_factory=Counter)
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks how many nodes were compared, and which are off."""
+        from .._page.cells import table
+
+        off = Counter(difference.op for difference in self.differences)
+        rows = [(op, count, off[op]) for op, count in sorted(self.compared.items())]
+        return table(self.target, ("operator", "nodes", "off"), rows, note="; ".join(map(str, self.differences[:3])))
+
 
 def random_inputs(model: Any, dims: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
     """Return seeded numbers for a model's inputs; dims that it leaves open are those that are given by name, or 1."""

@@ -63,6 +63,20 @@ class Report:
     rows: list[Row]
     outcomes: list[Outcome]
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what came of each function."""
+        from .._page.cells import table
+
+        head = ("function", "calls", "ok", "different", "unsupported", "left out", "µs then", "µs now")
+        rows = [
+            (
+                *(row.function, row.calls, row.ok, row.different, row.unsupported, row.left_out),
+                *(None if seconds is None else seconds * 1e6 for seconds in (row.recorded, row.replayed)),
+            )
+            for row in self.rows
+        ]
+        return table(f"replayed on {self.device}", head, rows)
+
     @property
     def same(self) -> bool:
         """Whether every call that was made ended with its recorded status."""

@@ -11,6 +11,7 @@ from ...errors import shown
 from .. import pictures
 from ..checks.validation import notes
 from ..engine import Config
+from ..errors import GraphError
 from ..explain import Explanation
 from ..explain import explain as ask_engines
 from ..other_libraries import Judgement, judge
@@ -125,3 +126,31 @@ def _capability(cc: Any) -> tuple[int, int] | None:
     if len(numbers) != 2:
         raise fail("PG-SURFACE-002", argument="cc", expected=expected, got=shown(numbers))
     return numbers[0], numbers[1]
+
+
+def picture(self: Planned) -> str | None:
+    """Show in notebooks the graph as a picture, where graphviz is installed and the graph is valid."""
+    try:
+        return to_svg(self)
+    except GraphError:
+        return None
+
+
+def nodes_as_html(self: Planned) -> str:
+    """Show in notebooks the graph's nodes with their tensors."""
+    from ..._page.cells import table
+
+    try:
+        graph = self._as_it_is()
+    except GraphError as error:
+        return table("a graph that is not valid", (), (), note=str(error))
+    rows = [
+        (
+            operation.kind,
+            operation.name,
+            ", ".join(f"{port} {graph.by_uid[uid]}" for port, uid in operation.inputs),
+            ", ".join(f"{port} {graph.by_uid[uid]}" for port, uid in operation.outputs),
+        )
+        for operation in graph.operations
+    ]
+    return table(f"graph '{graph.name}'", ("node", "name", "inputs", "outputs"), rows)

@@ -366,6 +366,8 @@ class pygraph(Planned):
     to_dot = answers.to_dot
     to_mermaid = answers.to_mermaid
     to_svg = answers.to_svg
+    _repr_html_ = answers.nodes_as_html
+    _repr_svg_ = answers.picture
     reproducer = answers.reproducer
 
     def __str__(self) -> str:

@@ -87,6 +87,27 @@ class ConvolutionBwdFilterAlgoPerf(AlgoPerf[ConvolutionBwdFilterAlgo]):
 P = TypeVar("P", bound="AlgoPerf[Any]")
 
 
+class AlgoPerfs(list[P]):
+    """What Find and Get return: a list that notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        from ..._page.cells import table
+
+        head = ("algorithm", "engine", "ms", "bytes of workspace", "deterministic", "status")
+        rows = [
+            (
+                getattr(perf.algo, "name", perf.algo),
+                perf.engine,
+                None if perf.time < 0 else float(perf.time),
+                perf.memory,
+                perf.deterministic,
+                perf.reason or perf.status.name,
+            )
+            for perf in self
+        ]
+        return table(f"{len(self)} algorithms", head, rows)
+
+
 @dataclass(frozen=True)
 class Direction(Generic[A, P]):
     """What the three directions differ in."""
@@ -138,7 +159,7 @@ def _sorted(direction: Direction[A, P], problem: Problem, trials: Sequence[Trial
     """Return one result for each algorithm: those that can, the fastest first, and then the others."""
     found = [_summary(direction, algo, problem, trials) for algo in direction.algos]
     found.sort(key=lambda perf: (perf.status is not Status.SUCCESS, perf.time))
-    return found[:count]
+    return AlgoPerfs(found[:count])
 
 
 def find(

@@ -107,6 +107,16 @@ class Comparer(Watch):
         self._known: Counter[Any] = Counter()
         self._graphs = GraphSides(handle)
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks which calls are off."""
+        from ..._page.cells import table
+
+        head = ("call", "module", "function", "who is off", "problem", "what")
+        rows = [(d.call, d.module, d.function, d.target, d.problem, d.message) for d in self.differences]
+        count = self.compared_calls.total()
+        said = f"{count} problems compared with {self.name}: {len(rows) or 'none'} off"
+        return table(said, head if rows else (), rows)
+
     def made(self, call: Made) -> None:
         """Compute a call on the other backend, and compare."""
         self.seen += 1

@@ -122,6 +122,15 @@ class Watch(TorchDispatchMode):
         """Take a call."""
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks how many calls became problems, and why others did not."""
+        from ..._page.cells import table
+
+        rows = [(kind, count, self.posed[kind], "") for kind, count in sorted(self.counts.items())]
+        rows += [(kind, count, 0, f"{function}: {reason}") for (kind, function, reason), count in self.left.items()]
+        posed, calls = self.posed.total(), self.counts.total()
+        return table(f"{posed} of {calls} calls became problems", ("kind", "calls", "problems", "left out"), rows)
+
     # a context
 
     def __enter__(self) -> Any:
