@@ -221,13 +221,13 @@ class _Rank:
         return float(start.elapsed_time(end)) * 1e-3 / count
 
 
-def _measure(rank: int, ranks: int, output: str) -> None:
+def _measure(rank: int, ranks: int, types: Sequence[str], output: str) -> None:
     import torch
 
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29517", NCCL_NVLS_ENABLE="0")
     torch.distributed.init_process_group("nccl", rank=rank, world_size=ranks, device_id=torch.device("cuda", rank))
     own, rows = _Rank(rank, ranks), []
-    for dtype in TYPES:
+    for dtype in types:
         for shape in SHAPES:
             sides = own.sides(shape, dtype)
             times: dict[str, list[list[float]]] = {name: [[], []] for name in sides}
@@ -270,13 +270,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and write a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=2, help="GPUs, by default 2")
+    parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES, help="types of the data, by default both")
     parser.add_argument("--output", default="", help="where the record goes")
     options = parser.parse_args(argv)
     import torch
 
     if torch.cuda.device_count() < options.ranks:
         raise SystemExit(f"{options.ranks} GPUs are needed, and there are {torch.cuda.device_count()}")
-    torch.multiprocessing.spawn(_measure, (options.ranks, options.output), options.ranks)
+    torch.multiprocessing.spawn(_measure, (options.ranks, options.types, options.output), options.ranks)
 
 
 if __name__ == "__main__":
