@@ -9,7 +9,7 @@ from collections.abc import Collection
 from .. import mapping
 
 _NAME = r"(?:cudnn|miopen)[A-Z]\w*"  # what begins as their functions do
-WORD = re.compile(rb"cudnn|miopen|hipdnn|CUDNN|MIOPEN|portadnn|(?<!\w)fe::(?:graph::)?[A-Z]", re.ASCII)
+WORD = re.compile(rb"cudnn|miopen|hipdnn|CUDNN|MIOPEN|portadnn|fe::graph::", re.ASCII)
 _LIBRARY = re.compile(rf"{_NAME}\Z", re.ASCII)
 # What programs call their own helpers: cudnnErrCheck, cudnnSafeCall, cudnnAssert, miopenCheckStatus.
 _HELPER = re.compile(

@@ -235,6 +235,30 @@ def test_structures_and_the_least_epsilon():
     assert ported(asked).files[0].text == asked.replace("LEAST CUDNN_BN_MIN_EPSILON", "LEAST 1e-5")
 
 
+def test_texts_of_statuses_that_the_program_has_itself():
+    """As old programs have them: cuDNN had no such function before version 5, and MIOpen has other statuses."""
+    text = """inline const char* cudnnGetErrorString(cudnnStatus_t status) {
+  switch (status) {
+    case CUDNN_STATUS_SUCCESS:
+      return "CUDNN_STATUS_SUCCESS";
+    case CUDNN_STATUS_MAPPING_ERROR:
+      return "CUDNN_STATUS_MAPPING_ERROR";
+    case CUDNN_STATUS_NOT_SUPPORTED: return "CUDNN_STATUS_NOT_SUPPORTED";
+  }
+  return "unknown";
+}
+"""
+    result = ported(text).files[0]
+    assert not result.marked
+    assert result.text.splitlines()[1:-2] == [
+        "  switch (status) {",
+        "    case miopenStatusSuccess:",
+        '      return "CUDNN_STATUS_SUCCESS";',
+        '    case miopenStatusNotImplemented: return "CUDNN_STATUS_NOT_SUPPORTED";',
+        "  }",
+    ]
+
+
 def test_functions_of_the_program_are_its_own_where_they_are_seen():
     texts = {
         "a/own.hpp": "inline const char* cudnnGetErrorString(cudnnStatus_t s) { return text(s); }\n",

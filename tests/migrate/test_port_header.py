@@ -50,4 +50,6 @@ def test_the_header(compiler, standard, tmp_path):
         "dx 15",
         "relu 0 identity -86 in place 1899",
         "da 11 db 22 more 0 index 1",
+        "add 10 transforms 1 broadcast 10 transforms 1 sum 25",
+        "NHWC 105 1 21 3 NCHW 105 35 7 1 other 1",
     ]

@@ -89,4 +89,4 @@ def enumerator(value: Value, choice: int = 0) -> str:
     for prefix in ("CUDNN_POINTWISE_", "CUDNN_REDUCE_TENSOR_", "CUDNN_DATA_", "CUDNN_RESAMPLE_", "CUDNN_"):
         if last.startswith(prefix):
             return last.removeprefix(prefix)
-    return last if "::" in text or last.isupper() else ""
+    return last if "::" in text else ""

@@ -19,6 +19,7 @@ from .source import VERSION, Source, Token
 
 _INCLUDE = re.compile(r"#[ \t]*(?:include|import)[ \t]*([<\"][^>\"\n]+[>\"])")
 _HEADERS = re.compile(r"[<\"]cudnn(_v\d+|_version|_(ops|adv|cnn)(_infer|_train)?(_v\d+)?|_graph|_backend)?\.h[>\"]")
+_CASE = re.compile(r'\s*:\s*return\s*"[^"\n]*"\s*;(?=[ \t]*\r?\n)')
 _MARK = "/* portadnn: "
 
 
@@ -132,12 +133,28 @@ class _Rewriting:
                 continue
             if VERSION.match(token.text) and self._is_told(token.text):
                 continue
+            if token.text.startswith("CUDNN_STATUS_") and self._text_of_status(token, name.miopen):
+                continue
             if name.miopen is None or not name.sure:
                 hint = name.note if name.miopen is None else f"perhaps {name.miopen}: {name.note}"
                 self._mark(token.start, token.text, name.rule, hint)
             else:
                 self.edits.add(token.start, token.end, name.miopen)
                 self.result.names += 1
+
+    def _text_of_status(self, token: Token, miopen: str | None) -> bool:
+        """Write ``case STATUS: return "text";`` for MIOpen, without what it lacks; tell whether it was such a case."""
+        text, line = self.source.text, self.source.line_start(token.start)
+        label = re.fullmatch(r"\s*case\s+", text[line : token.start])
+        case = _CASE.match(text, token.end)
+        if label is None or case is None or self.source.directive(token.start) is not None:
+            return False
+        if miopen is None:
+            self.edits.replace(line, self.source.line_end(case.end()), "")
+        else:
+            self.edits.add(token.start, token.end, miopen)
+        self.result.names += 1
+        return True
 
     def _gone_names(self, frozen: Stretches, left: set[tuple[int, int]]) -> None:
         """Say of types and values that cuDNN 9 lacks that they are left."""
