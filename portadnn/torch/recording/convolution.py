@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...enums import ActivationMode
+import torch
+
+from ...enums import ActivationMode, MathType
 from ...ops.convolution.calls import (
     ConvolutionBackwardBias,
     ConvolutionBackwardData,
@@ -26,7 +28,14 @@ def _geometry(a: Arguments, tensor: Tensor) -> dict[str, Any]:
     }
     if spatial == 1:
         found = {name: (0 if name == "padding" else 1, *value) for name, value in found.items()}
-    return {**found, "groups": a["groups"]}
+    return {**found, "groups": a["groups"], **_math(tensor)}
+
+
+def _math(tensor: Tensor) -> dict[str, Any]:
+    """Return the math that PyTorch lets cuDNN use: float32 may be rounded to TF32, unless that was switched off."""
+    backend = torch.backends.cudnn
+    rounds = tensor.is_cuda and tensor.dtype is torch.float32 and backend.enabled and backend.allow_tf32
+    return {"math": MathType.TENSOR_OP_ALLOW_CONVERSION} if rounds and torch.version.hip is None else {}
 
 
 def _bias(bias: Tensor, like: Tensor) -> Tensor:

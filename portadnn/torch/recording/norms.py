@@ -61,14 +61,13 @@ def _epsilon(a: Arguments) -> float:
     "_native_batch_norm_legit.default",
     "_native_batch_norm_legit.no_stats",
     "_native_batch_norm_legit_no_training.default",
-    "_batch_norm_with_update.default",
     "_batch_norm_no_update.default",
     "cudnn_batch_norm.default",
     "miopen_batch_norm.default",
 )
 def _batch_norm(a: Arguments, out: Any, compared: bool) -> list[Computation]:
     x, y = images(a["input"]), images(out[0])
-    training = a.get("training", a.get("train", False))
+    training = a.get("training", a.get("running_mean") is None)
     epsilon = _epsilon(a)
     parameters = {"scale": _channels(a["weight"], x, 1.0), "bias": _channels(a["bias"], x, 0.0)}
     mean, variance = a.get("running_mean"), a.get("running_var")
@@ -86,6 +85,11 @@ def _batch_norm(a: Arguments, out: Any, compared: bool) -> list[Computation]:
     factor = a.get("momentum", a.get("exponential_average_factor", 0.0))
     numbers = {"epsilon": epsilon, "exponential_average_factor": 1.0 if compared else float(factor)}
     return [pose(BatchNormalizationForwardTraining, {"x": x, **parameters, "y": y, **statistics}, numbers)]
+
+
+@aten("norm", "_batch_norm_with_update.default")
+def _batch_norm_updating(a: Arguments, out: Any, compared: bool) -> list[Computation]:
+    return _batch_norm({**a, "training": True}, out, compared)
 
 
 @aten(
