@@ -347,6 +347,16 @@ class Device(abc.ABC):
         """Whether a kernel is compiled no sooner than at its first launch."""
         return False
 
+    def texts(self, prepare: Callable[[Any], object]) -> frozenset[bytes]:
+        """Return digests of the texts that a plan would compile, where processes can compile for each other; else none.
+
+        Parameters
+        ----------
+        prepare
+            ``prepare(stand_in)`` makes the plan.
+        """
+        return frozenset()
+
     def scout(self) -> Scout | None:
         """Return what starts to build the kernels of plans; None where :meth:`compile` builds them one by one."""
         return None

@@ -68,6 +68,11 @@ def load(key: tuple[str, ...], folder: Path | None = None) -> bytes | None:
     return payload
 
 
+def has(key: tuple[str, ...], folder: Path) -> bool:
+    """Tell whether something is stored under `key` in a folder."""
+    return (folder / f"{_digest(key).hex()}{SUFFIX}").is_file()
+
+
 def store(key: tuple[str, ...], payload: bytes, folder: Path | None = None) -> None:
     """Store `payload` under `key`, replacing what was there.
 

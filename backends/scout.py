@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from portadnn.errors import DnnError
 
+from . import kernel_text
 from .launch import Kernel, Launch, Run
+from .programs import Program
 
 
 class Scout:
@@ -53,6 +56,40 @@ class Scout:
         for kernel in self.kernels:
             with contextlib.suppress(DnnError):
                 _ = kernel.native
+
+
+class TextScout:
+    """Stands for a device likewise, but only notes which texts its kernels have.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+        The device's.
+    missing
+        Tells of a text whether it has to be compiled.
+
+    Attributes
+    ----------
+    texts : set of bytes
+        Digests.
+    """
+
+    def __init__(self, info: Any, dialect: str, missing: Callable[[str], bool]) -> None:
+        self.info = info
+        self.texts: set[bytes] = set()
+        self._dialect = dialect
+        self._missing = missing
+
+    def compile(self, file: str, name: str, defines: Mapping[str, int | float | str], text: str = "") -> Kernel:
+        """Note a kernel's text."""
+        source = kernel_text.assemble(file, self._dialect, dict(defines), text)
+        if self._missing(source):
+            self.texts.add(hashlib.sha256(source.encode()).digest())
+        return Kernel(name, Program(None, str, 0))
+
+    def bind(self, launches: Sequence[Launch]) -> Run:
+        """Return what runs nothing."""
+        return Run(_nothing)
 
 
 def _nothing(arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .ahead_helpers import dealt, started, wait
 from .descriptors import TensorView
 from .dispatch.choice import choose
 from .dispatch.choice import prepare as make_plan
@@ -96,7 +99,12 @@ def _plans(handle: Handle, wanted: Sequence[Wanted]) -> dict[str, str]:
         if scout is not None:
             for problem, algo in wanted:
                 scout.visit(functools.partial(_chosen_prepares, handle, problem, algo))
-        for problem, algo in wanted:
+        shares, later = dealt(handle, wanted) if device.compiles_late else ([], set())
+        helpers = started(handle, shares)
+        for problem, algo in sorted(wanted, key=lambda one: one[0] in later):
+            if helpers and problem in later:
+                wait(helpers)
+                helpers = []
             try:
                 cached = handle.plans.plan(problem, algo, functools.partial(make_plan, handle, problem, algo))
                 if device.compiles_late:
@@ -108,6 +116,13 @@ def _plans(handle: Handle, wanted: Sequence[Wanted]) -> dict[str, str]:
 
 def _chosen_prepares(handle: Handle, problem: Problem, algo: DnnEnum | None, device: Any) -> None:
     choose(handle, problem, algo).prepare(problem, device)
+
+
+def help_out() -> None:
+    """Prepare what standard input names, for the kernel cache, in a process of :mod:`portadnn.ahead_helpers`."""
+    asked = json.load(sys.stdin)
+    with Handle(asked["backend"], asked["device"], profile="") as handle:
+        prepare(handle, asked["lines"])
 
 
 def run_once(device: Device, plan: Plan) -> None:

@@ -128,7 +128,7 @@ class Handle:
         self._judge: Judge | None = None
         judges = [choose(profile, mode) for choose in _CHOOSE]
         name, index = chosen_device(backend, device)
-        self.backend = name
+        self.backend, self.index = name, index
         chosen = get_backend(name)
         reason = chosen.why_unavailable()
         if reason is not None:

@@ -14,7 +14,7 @@ from portadnn.host_arrays import type_name
 from .. import build_pool
 from ..base import MOST_COUNTERS, BoundLaunches, DeviceInfo, Kernel, Launch
 from ..programs import Finish, Programs
-from ..scout import Scout
+from ..scout import Scout, TextScout
 from . import command_buffer as opencl_command_buffer
 from . import pocl_cache
 from .arrays import OpenCLArrays
@@ -54,6 +54,14 @@ class OpenCLDevice(OpenCLArrays):
     @property
     def compiles_late(self) -> bool:
         return pocl_cache.is_pocl(self.info)
+
+    def texts(self, prepare: Callable[[Any], object]) -> frozenset[bytes]:
+        if not self.compiles_late or not pocl_cache.keeps():
+            return frozenset()
+        options = self.compiler.options
+        scout = TextScout(self.info, "opencl", lambda source: not pocl_cache.has(self.info, options, source))
+        prepare(scout)
+        return frozenset(scout.texts)
 
     def scout(self) -> Scout | None:
         return None if self.compiles_late else Scout(self)

@@ -256,6 +256,18 @@ def starting() -> Iterator[None]:
                 os.environ[_VARIABLE] = before
 
 
+def keeps() -> bool:
+    """Tell whether what this process compiles is kept for others."""
+    place = _WORKPLACES.get(os.getpid())
+    return place is not None and place.store is not None
+
+
+def has(info: DeviceInfo, options: str, source: str) -> bool:
+    """Tell whether a program that some process compiled is kept."""
+    place = _WORKPLACES.get(os.getpid())
+    return place is not None and place.store is not None and kernel_cache.has(_key(info, options, source), place.store)
+
+
 def not_needed() -> None:
     """Remove the folder again, because there is no PoCL here."""
     place = _WORKPLACES.pop(os.getpid(), None)
@@ -286,10 +298,8 @@ def building(info: DeviceInfo, options: str, source: str) -> Iterator[None]:
         yield
         return
     with _LOCK:
-        digest = hashlib.sha256(source.encode()).hexdigest()  # sources are long, and keys stay
-        key = ("pocl", digest, options, info.platform, info.name, info.driver, info.version, _processor())
         try:
-            with place.building(key):
+            with place.building(_key(info, options, source)):
                 yield
         except CompileError as error:
             fault = disk_cache.unusable(place.path)
@@ -297,6 +307,11 @@ def building(info: DeviceInfo, options: str, source: str) -> Iterator[None]:
                 raise
             message = f"PoCL's folder {place.path} is lost: {fault}"
             raise CompileError(message, source=error.source, log=error.log) from None
+
+
+def _key(info: DeviceInfo, options: str, source: str) -> tuple[str, ...]:
+    digest = hashlib.sha256(source.encode()).hexdigest()  # sources are long, and keys stay
+    return ("pocl", digest, options, info.platform, info.name, info.driver, info.version, _processor())
 
 
 @functools.cache

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 import threading
 import warnings
 
 import numpy as np
 import pytest
 from helper import everywhere
-from where import open_handle
+from where import BACKENDS, open_handle
 
 import portadnn as dnn
+from portadnn_backends.build_pool import cores
 from portadnn_backends.opencl.compiler import Compiler
 
 LINES = (
@@ -135,3 +139,33 @@ def test_no_remarks_of_compilers(monkeypatch, capfd):
     assert not caught
     assert "warning" not in "".join(capfd.readouterr())
     assert warnings.filters == before
+
+
+HELPED = """
+import os, portadnn as dnn
+from portadnn import ahead_helpers
+ahead_helpers._LEAST = 1
+started, begun = ahead_helpers.subprocess.Popen, []
+def popen(*args, **options):
+    begun.append(started(*args, **options))
+    return begun[-1]
+ahead_helpers.subprocess.Popen = popen
+lines = [f"activation_forward x=f32:2x3x5x7 mode={mode}" for mode in ("TANH", "RELU", "SIGMOID", "ELU")]
+with dnn.Handle("opencl") as handle:
+    shares, later = ahead_helpers.dealt(handle, [(dnn.parse(line), None) for line in lines])
+    assert len(shares) == 1 and 0 < len(later) < 4, (shares, later)
+    assert not handle.prepare(lines).refused and handle.cache_info().plans == 4
+    assert [process.returncode for process in begun] == [0]
+    assert ahead_helpers.dealt(handle, [(dnn.parse(line), None) for line in shares[0]]) == ([], set()), "all is kept"
+"""
+
+
+@pytest.mark.long
+def test_processes_compile_for_each_other(tmp_path):
+    """On PoCL, whose compiler takes one kernel at a time; what they made is in the kernel cache."""
+    if "opencl" not in BACKENDS or cores() < 2:
+        pytest.skip("PoCL on two cores is needed")
+    environment = {**os.environ, "PORTADNN_CACHE_DIR": str(tmp_path / "cache")}
+    environment.pop("POCL_CACHE_DIR", None)
+    done = subprocess.run([sys.executable, "-c", HELPED], env=environment, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
