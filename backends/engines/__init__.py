@@ -23,6 +23,7 @@ _MODULES = (
     "conv.direct_filter_cpu",
     "conv.gemm",
     "conv.direct",
+    "conv.depthwise",
     "conv.im2col",
     "conv.atomic",
     "conv.tensor_core",

@@ -24,6 +24,7 @@ from ...base import (
     Device,
     DeviceInfo,
     Engine,
+    Kernel,
     Launch,
     Plan,
     ScalarArg,
@@ -33,7 +34,7 @@ from ...base import (
 from .geometry import Geometry, axes, forward, image_sum
 
 _FILE = "shared/conv/direct.cl"
-_FILTER_FILE = "shared/conv/direct_filter.cl"
+FILTER_FILE = "shared/conv/direct_filter.cl"
 _GROUP = 256
 _ROWS = 4  # pixels of a work-item, one below the other
 _UNROLLED = 40  # multiplications of a column of pixels and a tap column
@@ -47,7 +48,8 @@ def _up(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _channels_last(*specs: TensorSpec) -> bool:
+def channels_last(*specs: TensorSpec) -> bool:
+    """Tell whether several channels lie side by side in all tensors."""
     return all(spec.dims[1] > 1 and spec.strides[1] == 1 for spec in specs)
 
 
@@ -111,7 +113,7 @@ class ConvDirect(_Direct):
             rows *= 2
         preload = known["CHANNELS"] == 1 and math.prod(taps) * block_m <= _REGISTERS
         source, target = problem.image, problem.result
-        fast = problem.groups > 1 and block_m == 1 and known["CHANNELS"] == 1 and _channels_last(source, target)
+        fast = problem.groups > 1 and block_m == 1 and known["CHANNELS"] == 1 and channels_last(source, target)
         run = 8 if fast else 1
         tiles_p, runs = _up(pixels[1], rows), _up(pixels[2], run)
         blocks_m = _up(geometry.m, block_m)
@@ -179,7 +181,7 @@ class ConvDirectFilter(_Direct):
         geometry = forward(problem)
         pairs = math.prod(problem.filter.dims[:2])
         taps = math.prod(problem.filter.dims[2:])
-        lanes = 32 if pairs >= 32 and _channels_last(problem.image, problem.result) else 1
+        lanes = 32 if pairs >= 32 and channels_last(problem.image, problem.result) else 1
         tap_blocks = _up(taps, _TAPS)
         at_once = _up(taps, tap_blocks)
         pixels = problem.result.dims[0] * math.prod(problem.result.dims[2:])
@@ -234,13 +236,21 @@ class ConvDirectFilter(_Direct):
         parts = WorkspaceArg(0, real)
         split = known["SLICES"] > 1
         grid = _up(known["PAIRS"], known["LANES"]) * known["TAP_BLOCKS"] * known["SLICES"]
-        kernel = device.compile(_FILTER_FILE, "conv_direct_filter", defines)
+        kernel = device.compile(FILTER_FILE, "conv_direct_filter", defines)
         args = (TensorArg(0), TensorArg(1), *((parts,) if split else target))
         launches = [Launch(kernel, (grid,), (_GROUP,), args)]
         if split:
-            finish = device.compile(_FILTER_FILE, "finish", defines)
-            launches.append(Launch(finish, (_up(problem.filter.size, _GROUP),), (_GROUP,), (parts, *target)))
+            finish, count = self.finish(problem, device, known["SLICES"])
+            launches.append(Launch(finish, (_up(count, _GROUP),), (_GROUP,), (parts, *target)))
         return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), tuple(launches))
+
+    @classmethod
+    def finish(cls, problem: Convolution, device: Device, slices: int) -> tuple[Kernel, int]:
+        """Return the kernel that adds up parts[slice][tap][pair] and blends them into dw, and its work-items."""
+        known = cls().defines(problem, device.info) | {"SLICES": slices}
+        defines: dict[str, int | float | str] = dict(known)
+        defines |= {name: f"{known[name]}u" for name in ("PAIRS", "SLICE", "PIXEL_COUNT")}
+        return device.compile(FILTER_FILE, "finish", defines), problem.filter.size
 
 
 ENGINES = (
