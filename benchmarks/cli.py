@@ -17,6 +17,7 @@ from portadnn.enums import MathType
 from portadnn.errors import DnnError, NotSupported
 from portadnn.graph.data_types import data_type
 from portadnn.handle import Handle
+from portadnn.problem import every_problem
 
 from . import capture as captures
 from . import first_calls, graphs, memory, record, runner, scaling, sets
@@ -148,19 +149,28 @@ def _opened(backend: str, device: int | None) -> Iterator[Handle]:
         raise typer.Exit(2) from None
 
 
+def _recorded(path: str) -> tuple[str, ...]:
+    """Return the problem lines of a recording, without its graphs."""
+    from portadnn.recording import read
+    from portadnn.recording.problems import posed
+
+    return tuple(line for line in posed(read(path)) if line.split()[0] in every_problem())
+
+
 @app.command()
 def run(
-    lines: Annotated[list[str], typer.Argument(help="Problem lines (quoted), or names of sets.")],
+    lines: Annotated[list[str], typer.Argument(help="Problem lines (quoted), names of sets, or recordings.")],
     backend: Backends = "auto",
     device: DeviceNumber = None,
     peer: PeerName = "torch",
     rounds: Rounds = 11,
     output: Output = None,
 ) -> None:
-    """Time problem lines or named sets; sets: see ``portadnn bench sets``."""
+    """Time problem lines, named sets (see ``portadnn bench sets``), or the operations of a recording."""
     with _opened(backend, device) as handle:
         groups = {name: sets.SETS[name] for name in lines if name in sets.SETS}
-        loose = tuple(line for line in lines if line not in sets.SETS)
+        groups |= {name: _recorded(name) for name in lines if name.endswith(".jsonl")}
+        loose = tuple(line for line in lines if line not in groups)
         if loose:
             groups["lines"] = loose
         _measure(handle, groups, peer, rounds, output)
