@@ -272,3 +272,18 @@ def test_the_check_takes_block_scaling(handle):
     out = np.zeros((1, 4, 32), np.float32)
     g.execute({a: x, **read_ones, y: np.zeros(64, np.uint8), scale: np.zeros(512, np.uint8), z: out}, check="reference")
     np.testing.assert_array_equal(out, x)
+
+
+@everywhere()
+def test_scales_that_nobody_reads(handle):
+    """4 / 448, the largest magnitude by the largest number, rounds up to 1 / 64."""
+    g = cudnn.pygraph("unread", D.FLOAT, D.FLOAT, D.FLOAT, handle)
+    values = np.array([[1, 2, -3, 4]], np.float32)
+    x = g.tensor_like(values)
+    y, scale = g.block_scale_quantize(x, 4)
+    y.set_output(True).set_data_type(D.FP8_E4M3)
+    scale.set_data_type(D.FP8_E8M0)
+    g.build()
+    out = np.zeros((1, 4), np.uint8)
+    g.execute({x: values, y: out})
+    assert [TABLES[D.FP8_E4M3][byte] for byte in out[0]] == [64, 128, -192, 256]

@@ -43,8 +43,8 @@ def _types(graph: OperationGraph, info: DeviceInfo) -> Iterator[GraphError]:
     for port, uid in operation.inputs + operation.outputs:
         one = graph.by_uid[uid]
         wanted = made.types.get(port, FLOATS)
-        if one.by_value or one.data_type.name not in wanted:
-            got = "a number passed by value" if one.by_value else one.data_type
+        if one.by_value or one.virtual or one.data_type.name not in wanted:
+            got = "a number passed by value" if one.by_value else "a virtual one" if one.virtual else one.data_type
             place, names = f"{port} = {one.describe()}", f"a tensor in memory of {', '.join(wanted)}"
             yield fail("PG-ENGINE-003", node=operation.label, tensor=place, expected=names, got=got)
 
