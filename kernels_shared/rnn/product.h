@@ -23,7 +23,11 @@
 #define PARTS_SIZE (KPARTS > 1 ? KPARTS * ITEMS * TM * TN : 0)
 #define POOL ((SIDES > PARTS_SIZE ? SIDES : PARTS_SIZE) / 4)  // real4 of local memory
 #define OWN (TM * TN / KPARTS)  // results that a work-item finishes
-#define STAGES 4                // slices that are on their way
+#ifdef __AMDGCN__  // whose compiler spills registers with more, whatever the tile
+#define STAGES 2
+#else
+#define STAGES 4  // slices that are on their way
+#endif
 
 // Rows of states: the first `before_rows` lie in `from`, the others, up to `rows`, in `begin` or are zero without one.
 // Number k of a row lies at k, from `jump` on at k + skip.
@@ -113,10 +117,9 @@ DEVICE void step_product(LOCAL_ARG real4 *pool, const States *states, const GLOB
         LOAD_STEP(s, (s + 1) * SLICE)
     }
     for (int k0 = 0; k0 < depth; k0 += STAGES * SLICE) {
-        ITERATION(0)
-        ITERATION(1)
-        ITERATION(2)
-        ITERATION(3)
+        UNROLL for (int s = 0; s < STAGES; ++s) {
+            ITERATION(s)
+        }
     }
 #if KPARTS == 1
     UNROLL for (int o = 0; o < OWN; ++o) own[o] = acc[o / TN][o % TN];

@@ -1,6 +1,7 @@
-"""Write the tables of docs/amd.md: what every kernel needs on AMD GPUs, and what main loops reach.
+"""Write the tables of docs/amd.md: what every kernel needs on AMD GPUs, what main loops reach, and what was executed.
 
 Usage: python tests/amd_isa/page.py [kernels] [loops]
+       python tests/amd_isa/page.py cases REPORT.xml ...        (of pytest --junitxml)
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ sys.path[:0] = [str(_TESTS / name) for name in ("", "attention", "devices", "fus
 from source_recorder import differing  # noqa: E402
 
 from amd_isa import clang  # noqa: E402
+from amd_isa.cases_page import cases  # noqa: E402
 from amd_isa.loops_page import loops  # noqa: E402
 from amd_isa.resources import Resources, resources, waves  # noqa: E402
 from amd_isa.sources import recorded  # noqa: E402
@@ -59,11 +61,19 @@ SECTIONS = {"kernels": table, "loops": loops}
 
 def main() -> None:
     """Write the sections, each between its marks."""
+    if sys.argv[1:2] == ["cases"]:
+        write("cases", cases(sys.argv[2:]))
+        return
     for name in sys.argv[1:] or SECTIONS:
-        begin, end = f"<!-- {name}: written by tests/amd_isa/page.py -->", f"<!-- end of {name} -->"
-        text = PAGE.read_text(encoding="utf-8")
-        before, after = text.split(begin)[0], text.split(end)[1]
-        PAGE.write_text(f"{before}{begin}\n{SECTIONS[name](TARGETS)}\n{end}{after}", encoding="utf-8")
+        write(name, SECTIONS[name](TARGETS))
+
+
+def write(name: str, section: str) -> None:
+    """Write a section between its marks."""
+    begin, end = f"<!-- {name}: written by tests/amd_isa/page.py -->", f"<!-- end of {name} -->"
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.split(begin)[0], text.split(end)[1]
+    PAGE.write_text(f"{before}{begin}\n{section}\n{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
