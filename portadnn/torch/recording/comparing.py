@@ -227,7 +227,7 @@ def _checked(computation: Computation, want: Mapping[str, Any]) -> list[str]:
         for name, operand in computation.tensors.items()
         if name in want
         and name not in (*computation.unchecked, *computation.problem.raw)
-        and not (isinstance(operand, Apart) and operand.make is None)
+        and not (isinstance(operand, Apart) and (operand.make is None or operand.rounded))
     ]
 
 

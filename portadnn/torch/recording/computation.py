@@ -37,11 +37,14 @@ class Apart:
         Returns its numbers, where they can be told.
     key : object
         What has the same key in several calls is the same memory; None where each call has its own.
+    rounded : bool
+        Whether the call has it in another type: a result of that type is rounded more than the problem's.
     """
 
     spec: TensorSpec
     make: Callable[[], Tensor] | None = None
     key: Any = None
+    rounded: bool = False
 
 
 Operand: TypeAlias = Any  # a tensor, or what is apart
@@ -147,7 +150,8 @@ def converted(tensor: Tensor, dtype: DataType) -> Operand:
     if data_type(tensor) is dtype:
         return tensor
     wanted = next(known for known, one in _TYPES.items() if one is dtype)
-    return scratch(dtype, tuple(tensor.shape), lambda: tensor.to(wanted))
+    spec = TensorSpec.packed(dtype, tuple(tensor.shape))
+    return Apart(spec, lambda: tensor.to(wanted), rounded=True)
 
 
 def packed(tensor: Tensor) -> Operand:

@@ -178,6 +178,8 @@ def backward(call: Recurrent, reserve: Any, dy: Tensor, compared: bool) -> list[
     LeftOut
         portadnn refuses them.
     """
+    if compared and call.dropped:
+        return []  # as well
     given = _given(call)
     gradients = functools.lru_cache(None)(lambda: _gradients(call, dy))
     kind = data_type(call.x)
