@@ -285,3 +285,20 @@ def test_the_program_goes_on_as_without(tmp_path: Path) -> None:
         results.append([parameter.detach().numpy() for parameter in model.parameters()])
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_gradients_of_averages_replay(tmp_path: Path) -> None:
+    """They read neither x nor y: what stands in for them shares no memory with the result."""
+    x = torch.randn(1, 2, 6, 6, requires_grad=True)
+
+    def program() -> None:
+        y = nn.functional.avg_pool2d(x, 2) + nn.functional.adaptive_avg_pool2d(x, 3)
+        y.square().sum().backward()
+
+    _, recording = recorded(tmp_path, program)
+    assert sum("pooling_backward" in (event.problem or "") for event in recording.events) == 2
+    run = Replay(recording, "reference")
+    try:
+        assert run.run().same
+    finally:
+        run.close()

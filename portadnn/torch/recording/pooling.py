@@ -12,7 +12,20 @@ from ...graph.enums import resample_mode
 from ...ops.pooling import PoolingBackward, PoolingForward
 from ...ops.reduce import ReduceTensor
 from ...shapes import pooling_output_dims
-from .computation import Arguments, Computation, LeftOut, Tensor, aten, data_type, images, pose, scratch, tuple_of
+from .computation import (
+    Apart,
+    Arguments,
+    Computation,
+    LeftOut,
+    Tensor,
+    aten,
+    data_type,
+    images,
+    pose,
+    scratch,
+    spec_of,
+    tuple_of,
+)
 from .graphs import Attributes, graph_of
 
 Geometry = dict[str, Any]  # window, stride, padding
@@ -159,8 +172,8 @@ def _average_gradient(spatial: int) -> Any:
 def _average_backward(
     x: Tensor, dy: Tensor, dx: Tensor, geometry: dict[str, Any], mode: dict[str, Any], numbers: dict[str, float]
 ) -> Computation:
-    """Return the problem of an average's gradient, which reads neither x nor y: dx and dy stand in for them."""
-    tensors = {"y": dy, "dy": dy, "x": dx, "dx": dx}
+    """Return the problem of an average's gradient, which reads neither x nor y: memory of no contents, and dy."""
+    tensors = {"y": dy, "dy": dy, "x": Apart(spec_of(dx)), "dx": dx}
     return pose(PoolingBackward, tensors, numbers, **mode, **geometry)
 
 
